@@ -1,0 +1,80 @@
+import { sql } from 'kysely'
+import { int, json, statement, text, texts, time } from '../storage/statement.ts'
+
+const chunk = { target: int, limit: int }
+
+/** Clears some of the rows that hang on a deleted record; gives their number. */
+export type ClearRows = typeof deleteContactTags
+
+/** Deletes at most `limit` rows of `table` whose `column` is the target; `key` tells them apart. */
+function deleteRows(table: string, column: string, key = 'id') {
+  return statement.affected(
+    chunk,
+    (_, p) => sql`delete from ${sql.table(table)} where ${sql.ref(column)} = ${p.target} and ${sql.ref(key)} in
+      (select ${sql.ref(key)} from ${sql.table(table)} where ${sql.ref(column)} = ${p.target} limit ${p.limit})`,
+  )
+}
+
+export const deleteContactTags = deleteRows('mailkeep_contact_tag', 'tag_id', 'contact_id')
+export const deleteContactLists = deleteRows('mailkeep_contact_list', 'list_id', 'contact_id')
+export const deleteContactTopics = deleteRows('mailkeep_contact_topic', 'topic_id', 'contact_id')
+export const deleteEndpointDeliveries = deleteRows('mailkeep_delivery', 'endpoint_id')
+
+/** A client's rows, what hangs on other rows first; the client itself last. */
+export const deleteClientRows: readonly ClearRows[] = [
+  deleteRows('mailkeep_delivery', 'client_id'),
+  deleteRows('mailkeep_event', 'client_id'),
+  deleteRows('mailkeep_endpoint', 'client_id'),
+  deleteRows('mailkeep_contact', 'client_id'),
+  deleteRows('mailkeep_tag', 'client_id'),
+  deleteRows('mailkeep_topic', 'client_id'),
+  deleteRows('mailkeep_list', 'client_id'),
+  deleteRows('mailkeep_identity', 'client_id'),
+  deleteRows('mailkeep_test_delivery', 'client_id'),
+  deleteRows('mailkeep_token', 'client_id'),
+  statement.affected(
+    chunk,
+    // The clearing itself stays until it is done.
+    (_, p) => sql`delete from mailkeep_job where id in
+      (select id from mailkeep_job where client_id = ${p.target} and kind <> 'client' limit ${p.limit})`,
+  ),
+  deleteRows('mailkeep_client', 'id'),
+]
+
+/** Of an erased contact's events, the oldest: each statement of one chunk sees the same ones. */
+const someEvents = (p: { target: unknown; limit: unknown }) =>
+  sql`select id from mailkeep_event where contact_id = ${p.target} order by id limit ${p.limit}`
+
+export const failErasedDeliveries = statement.affected(
+  chunk,
+  (_, p) => sql`update mailkeep_delivery set status = 'failed', claim = null
+    where event_id in (${someEvents(p)}) and status in ('pending', 'held')`,
+)
+
+export const eraseAnswers = statement.affected(
+  chunk,
+  (_, p) => sql`update mailkeep_attempt set response_body = null, error = null
+    where delivery_id in (select id from mailkeep_delivery where event_id in (${someEvents(p)}))`,
+)
+
+export const eraseEvents = statement.affected(
+  chunk,
+  (_, p) => sql`update mailkeep_event set body = '', contact_id = null where id in (${someEvents(p)})`,
+)
+
+export const insertJob = statement(
+  { client_id: int, kind: text, target_id: int, state: json, created_at: time },
+  (db, row) => db.insertInto('mailkeep_job').values(row),
+)
+
+/** The oldest job of these kinds. */
+export const findJob = statement({ kinds: texts }, (db, p, dialect) =>
+  db
+    .selectFrom('mailkeep_job')
+    .selectAll()
+    .where(dialect.anyOf(sql.ref('kind'), p.kinds))
+    .orderBy('id')
+    .limit(1),
+)
+
+export const deleteJob = statement({ id: int }, (db, p) => db.deleteFrom('mailkeep_job').where('id', '=', p.id))

@@ -1,0 +1,147 @@
+import { createHash, randomBytes, randomUUID } from 'node:crypto'
+import { clear } from '../clearing/operations.ts'
+import { type Context, now, type Tx } from '../context.ts'
+import { MailkeepError, notFound } from '../errors.ts'
+import { isId, parse } from '../parse.ts'
+import { transact } from '../storage/transaction.ts'
+import { msOf, timestamp } from '../time.ts'
+import * as queries from './queries.ts'
+import {
+  Bootstrap,
+  type Client,
+  clientFrom,
+  NewClient,
+  type NewToken,
+  NewTokenInput,
+  type Principal,
+  type Role,
+  type Token,
+  tokenFrom,
+} from './schema.ts'
+
+/** @throws MailkeepError `validation_failed` */
+export function createClient(ctx: Context, input: unknown): Promise<Client> {
+  const { name } = parse(NewClient, input)
+  return transact(ctx, (tx) => addClient(tx, name))
+}
+
+export async function listClients(ctx: Context): Promise<Client[]> {
+  return (await queries.listClients(ctx, {})).map(clientFrom)
+}
+
+/** @throws MailkeepError `not_found` */
+export async function getClient(ctx: Context, id: number): Promise<Client> {
+  const row = isId(id) ? await queries.findClient(ctx, { id }) : undefined
+  if (!row) throw notFound('client')
+  return clientFrom(row)
+}
+
+/**
+ * Deletes a client with all its records. It is gone at once; what is many rows leaves the database in chunks.
+ *
+ * @throws MailkeepError `not_found`
+ */
+export function deleteClient(ctx: Context, id: number): Promise<void> {
+  return transact(ctx, async (tx) => {
+    if (!isId(id) || !(await queries.markClientDeleted(tx, { id, deleted_at: now(tx) }))) throw notFound('client')
+    await clear({ ...tx, clientId: id }, 'client', id)
+  })
+}
+
+/**
+ * Makes a first client, "default", with an admin token; nothing where there is a client already.
+ *
+ * @param input `{ token? }`: a token of the caller's own instead of a random one.
+ */
+export function bootstrap(ctx: Context, input: unknown = {}): Promise<{ client: Client; token: NewToken } | undefined> {
+  const { token = newToken() } = parse(Bootstrap, input)
+  return transact(ctx, async (tx) => {
+    if (await queries.findAnyClient(tx, {})) return undefined
+    const client = await addClient(tx, 'default')
+    return { client, token: await addToken(tx, client.id, 'admin', null, token) }
+  })
+}
+
+/**
+ * Makes a token; it is shown this once and stored as its SHA-256.
+ *
+ * @param input `{ clientId, role, expiresInMs? }`
+ * @throws MailkeepError `validation_failed`, `not_found`: no such client.
+ */
+export function createToken(ctx: Context, input: unknown): Promise<NewToken> {
+  const { clientId, role, expiresInMs } = parse(NewTokenInput, input)
+  return transact(ctx, async (tx) => {
+    await getClient(tx, clientId)
+    return await addToken(tx, clientId, role, expiryOf(tx, expiresInMs), newToken())
+  })
+}
+
+export async function listTokens(ctx: Context, { clientId }: { clientId?: number } = {}): Promise<Token[]> {
+  return (await queries.listTokens(ctx, { client_id: clientId ?? null })).map(tokenFrom)
+}
+
+/**
+ * Revokes a token; from then on it opens nothing.
+ *
+ * @throws MailkeepError `not_found`
+ */
+export function revokeToken(ctx: Context, id: number): Promise<void> {
+  return transact(ctx, async (tx) => {
+    if (!isId(id) || !(await queries.revokeToken(tx, { id, revoked_at: now(tx) }))) throw notFound('token')
+  })
+}
+
+/** @returns whom the token stands for; undefined when it is unknown, revoked or expired, or its client is gone. */
+export async function authenticate(ctx: Context, token: string): Promise<Principal | undefined> {
+  const row = await queries.findGoodToken(ctx, { hash: hashOf(token), now: now(ctx) })
+  if (!row) return undefined
+  if (row.last_used_at === null || ctx.clock() - msOf(row.last_used_at) >= 60_000) noteUse(ctx, row.id)
+  return { clientId: row.client_id, role: row.role }
+}
+
+/** Kept to the minute, and beside the request: nobody waits for it. */
+function noteUse(ctx: Context, id: number): void {
+  transact(ctx, (tx) => queries.markTokenUsed(tx, { id, last_used_at: now(tx) })).catch((error) => {
+    ctx.logger.debug({ err: error, token_id: id }, 'the use of a token was not noted')
+  })
+}
+
+async function addClient(tx: Tx, name: string): Promise<Client> {
+  const row = await queries.insertClient(tx, { uuid: randomUUID(), name, created_at: now(tx) })
+  return clientFrom(row!)
+}
+
+async function addToken(
+  tx: Tx,
+  clientId: number,
+  role: Role,
+  expiresAt: string | null,
+  token: string,
+): Promise<NewToken> {
+  const row = await queries.insertToken(tx, {
+    client_id: clientId,
+    hash: hashOf(token),
+    role,
+    created_at: now(tx),
+    expires_at: expiresAt,
+  })
+  const { id, created_at, expires_at } = row!
+  return { id, token, client_id: clientId, role, created_at, expires_at }
+}
+
+function expiryOf(ctx: Context, expiresInMs: number | undefined): string | null {
+  if (expiresInMs === undefined) return null
+  const ms = ctx.clock() + expiresInMs
+  const lastMs = Date.UTC(9999, 11, 31)
+  if (ms > lastMs) throw new MailkeepError('validation_failed', 'A token cannot last beyond the year 9999.')
+  return timestamp(ms)
+}
+
+/** 256 random bits after the prefix that lets scanners find leaked tokens. */
+function newToken(): string {
+  return `mk_${randomBytes(32).toString('base64url')}`
+}
+
+function hashOf(token: string): string {
+  return createHash('sha256').update(token).digest('hex')
+}

@@ -1,0 +1,67 @@
+import { int, nullable, statement, text, time, word } from '../storage/statement.ts'
+import type { Role } from './schema.ts'
+
+export const insertClient = statement({ uuid: text, name: text, created_at: time }, (db, row) =>
+  db.insertInto('mailkeep_client').values(row).returningAll(),
+)
+
+export const listClients = statement.all({}, (db) =>
+  db.selectFrom('mailkeep_client').selectAll().where('deleted_at', 'is', null).orderBy('id'),
+)
+
+export const findClient = statement({ id: int }, (db, p) =>
+  db.selectFrom('mailkeep_client').selectAll().where('id', '=', p.id).where('deleted_at', 'is', null),
+)
+
+export const findAnyClient = statement({}, (db) => db.selectFrom('mailkeep_client').select('id').limit(1))
+
+/** Hides the client at once; its rows are cleared in chunks. */
+export const markClientDeleted = statement({ id: int, deleted_at: time }, (db, p) =>
+  db
+    .updateTable('mailkeep_client')
+    .set({ deleted_at: p.deleted_at })
+    .where('id', '=', p.id)
+    .where('deleted_at', 'is', null)
+    .returning('id'),
+)
+
+export const insertToken = statement(
+  { client_id: int, hash: text, role: word<Role>(), created_at: time, expires_at: nullable(time) },
+  (db, row) =>
+    db.insertInto('mailkeep_token').values(row).returningAll(),
+)
+
+export const listTokens = statement.all(
+  { client_id: nullable(int) },
+  (db, p) =>
+    db
+      .selectFrom('mailkeep_token')
+      .selectAll()
+      .where((eb) => eb.or([eb(p.client_id, 'is', null), eb('client_id', '=', p.client_id)]))
+      .orderBy('id'),
+)
+
+/** The token of a hash, if it is good at this moment. */
+export const findGoodToken = statement({ hash: text, now: time }, (db, p) =>
+  db
+    .selectFrom('mailkeep_token as token')
+    .innerJoin('mailkeep_client as client', 'client.id', 'token.client_id')
+    .select(['token.id', 'token.client_id', 'token.role', 'token.last_used_at'])
+    .where('token.hash', '=', p.hash)
+    .where('token.revoked_at', 'is', null)
+    .where((eb) => eb.or([eb('token.expires_at', 'is', null), eb('token.expires_at', '>', p.now)]))
+    .where('client.deleted_at', 'is', null),
+)
+
+export const markTokenUsed = statement({ id: int, last_used_at: time }, (db, p) =>
+  db.updateTable('mailkeep_token').set({ last_used_at: p.last_used_at }).where('id', '=', p.id),
+)
+
+/** Revoking again keeps the first time. */
+export const revokeToken = statement({ id: int, revoked_at: time }, (db, p) =>
+  db
+    .updateTable('mailkeep_token')
+    .set((eb) => ({ revoked_at: eb.fn.coalesce('revoked_at', p.revoked_at) }))
+    .where('id', '=', p.id)
+    .returning('id'),
+)

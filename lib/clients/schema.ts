@@ -1,0 +1,77 @@
+import * as v from 'valibot'
+import { Name } from '../parse.ts'
+import type { Tables } from '../storage/tables.ts'
+import type { Timestamp } from '../time.ts'
+
+/** A tenant. */
+export interface Client {
+  id: number
+  uuid: string
+  name: string
+  created_at: Timestamp
+}
+
+export const roles = ['admin', 'member'] as const
+export type Role = (typeof roles)[number]
+
+/** A token as listings show it: the token itself is stored nowhere. */
+export interface Token {
+  id: number
+  client_id: number
+  role: Role
+  created_at: Timestamp
+  expires_at: Timestamp | null
+  last_used_at: Timestamp | null
+  revoked_at: Timestamp | null
+}
+
+/** A token just made: the only time it is shown. */
+export interface NewToken extends Pick<Token, 'id' | 'client_id' | 'role' | 'created_at' | 'expires_at'> {
+  token: string
+}
+
+/** Whom a token stands for. */
+export interface Principal {
+  clientId: number
+  role: Role
+}
+
+export const NewClient = v.strictObject({ name: Name })
+
+const PositiveInteger = v.pipe(
+  v.number('This must be a number.'),
+  v.safeInteger('This must be an integer.'),
+  v.minValue(1, 'This must be positive.'),
+)
+
+export const NewTokenInput = v.strictObject({
+  clientId: PositiveInteger,
+  role: v.picklist(roles, 'This must be admin or member.'),
+  expiresInMs: v.optional(PositiveInteger),
+})
+
+/** What a bearer token may look like: RFC 6750's b64token. */
+export const BearerToken = v.pipe(
+  v.string('This must be a string.'),
+  v.regex(/^[A-Za-z0-9\-._~+/]{1,512}=*$/, 'This must be made of letters, digits and -._~+/ (RFC 6750).'),
+)
+
+export const Bootstrap = v.strictObject({ token: v.optional(BearerToken) })
+
+type Stored<T extends keyof Tables, K extends keyof Tables[T]> = { [P in K]: P extends 'id' ? number : Tables[T][P] }
+
+export function clientFrom(row: Stored<'mailkeep_client', 'id' | 'uuid' | 'name' | 'created_at'>): Client {
+  return { id: row.id, uuid: row.uuid, name: row.name, created_at: row.created_at }
+}
+
+export function tokenFrom(row: Stored<'mailkeep_token', keyof Token>): Token {
+  return {
+    id: row.id,
+    client_id: row.client_id,
+    role: row.role,
+    created_at: row.created_at,
+    expires_at: row.expires_at,
+    last_used_at: row.last_used_at,
+    revoked_at: row.revoked_at,
+  }
+}

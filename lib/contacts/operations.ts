@@ -1,0 +1,226 @@
+import { randomUUID } from 'node:crypto'
+import { clear } from '../clearing/operations.ts'
+import { type Context, now, type Tx } from '../context.ts'
+import { invalid, notFound } from '../errors.ts'
+import { getList } from '../lists/operations.ts'
+import { fold, isId, parse } from '../parse.ts'
+import { transact } from '../storage/transaction.ts'
+import { ensureTags } from '../tags/operations.ts'
+import { getTopic } from '../topics/operations.ts'
+import { raise } from '../webhooks/outbox.ts'
+import { searchText } from './listing.ts'
+import * as queries from './queries.ts'
+import {
+  type AttributeChanges,
+  type Contact,
+  ContactChange,
+  contactFrom,
+  maxAttributes,
+  NewContact,
+  UnsubscribeOptions,
+} from './schema.ts'
+
+/** @throws MailkeepError `not_found` */
+export async function getContact(ctx: Context, id: number): Promise<Contact> {
+  const row = isId(id) ? await queries.findDocument(ctx, { client_id: ctx.clientId, id }) : undefined
+  if (!row) throw notFound('contact')
+  return contactFrom(row)
+}
+
+/**
+ * Puts a contact on a list, creating the contact when its e-mail is new to the client. Tags are added, attributes
+ * merge by key; someone unsubscribed stays so. Doing it again changes nothing and raises nothing.
+ *
+ * @param listId Positive integer id of one of the client's lists.
+ * @param input `{ email, name?, tags?, … }`: every other field is an attribute, a string, or null to delete it.
+ * @returns The contact as stored after the change, and whether it is new.
+ * @throws MailkeepError `not_found`: no such list; `validation_failed`: `input` breaks a rule.
+ */
+export function addContactToList(
+  ctx: Context,
+  listId: number,
+  input: unknown,
+): Promise<{ contact: Contact; created: boolean }> {
+  const fields = parse(NewContact, input)
+  return transact(ctx, async (tx) => {
+    const list = await getList(tx, listId)
+    const { id, created } = await saveContact(tx, fields)
+    await addTags(tx, id, fields.tags)
+    const joined = await queries.insertMembership(tx, { client_id: tx.clientId, contact_id: id, list_id: list.id })
+    const contact = await getContact(tx, id) // after the last write: it shows the new list
+    if (joined && !contact.unsubscribed_at) await raise(tx, 'contact.subscribed', { contact, list }, id)
+    return { contact, created }
+  })
+}
+
+/**
+ * Changes a contact's name, tags and attributes; the e-mail address stays.
+ *
+ * @param input `{ name?, tags?, … }`: `tags` replaces the set, attributes merge by key.
+ * @throws MailkeepError `not_found`, `validation_failed`
+ */
+export function updateContact(ctx: Context, id: number, input: unknown): Promise<Contact> {
+  const { name, tags, attributes } = parse(ContactChange, input)
+  return transact(ctx, async (tx) => {
+    const stored = isId(id) ? await queries.findContact(tx, { client_id: tx.clientId, id }) : undefined
+    if (!stored) throw notFound('contact')
+    await saveChanges(tx, stored, name, attributes)
+    if (tags) await replaceTags(tx, id, tags)
+    return await getContact(tx, id)
+  })
+}
+
+/**
+ * Unsubscribes a contact from everything; a second time keeps the first and raises nothing.
+ *
+ * @param options `{ byContact? }`: whether the contact did it, as opposed to the client.
+ * @throws MailkeepError `not_found`
+ */
+export function unsubscribeContact(ctx: Context, id: number, options: unknown = {}): Promise<Contact> {
+  const { byContact } = parse(UnsubscribeOptions, options)
+  return transact(ctx, async (tx) => {
+    const change = { client_id: tx.clientId, id, unsubscribed_at: now(tx), by_contact: byContact }
+    const changed = isId(id) ? await queries.markUnsubscribed(tx, change) : undefined
+    const contact = await getContact(tx, id)
+    if (changed) await raise(tx, 'contact.unsubscribed', { contact }, id)
+    return contact
+  })
+}
+
+/**
+ * Subscribes a contact again; one that is subscribed stays as it is.
+ *
+ * @throws MailkeepError `not_found`
+ */
+export function resubscribeContact(ctx: Context, id: number): Promise<Contact> {
+  return transact(ctx, async (tx) => {
+    const change = { client_id: tx.clientId, id, by_contact: false }
+    const changed = isId(id) ? await queries.markSubscribed(tx, change) : undefined
+    const contact = await getContact(tx, id)
+    if (changed) await raise(tx, 'contact.resubscribed', { contact }, id)
+    return contact
+  })
+}
+
+/**
+ * Takes a contact off one list, and so out of that list's topics; the contact itself stays.
+ *
+ * @throws MailkeepError `not_found`: no such list or contact. That the contact was not on the list is no error.
+ */
+export function removeContactFromList(ctx: Context, listId: number, contactId: number): Promise<Contact> {
+  return transact(ctx, async (tx) => {
+    const list = await getList(tx, listId)
+    await requireContact(tx, contactId)
+    const membership = { contact_id: contactId, list_id: list.id }
+    await queries.deleteMembership(tx, membership)
+    await queries.deleteListSubscriptions(tx, membership)
+    return await getContact(tx, contactId)
+  })
+}
+
+/**
+ * @throws MailkeepError `not_found`: no such contact or topic; `validation_failed`: the contact is not on the
+ *   topic's list.
+ */
+export function subscribeToTopic(ctx: Context, contactId: number, topicId: number): Promise<Contact> {
+  return transact(ctx, async (tx) => {
+    await requireContact(tx, contactId)
+    const topic = await getTopic(tx, topicId)
+    if (!(await queries.findMembership(tx, { contact_id: contactId, list_id: topic.list_id }))) {
+      throw invalid('topic_id', "The contact is not on this topic's list.")
+    }
+    await queries.insertSubscription(tx, { client_id: tx.clientId, contact_id: contactId, topic_id: topic.id })
+    return await getContact(tx, contactId)
+  })
+}
+
+/** @throws MailkeepError `not_found`: no such contact or topic. */
+export function unsubscribeFromTopic(ctx: Context, contactId: number, topicId: number): Promise<Contact> {
+  return transact(ctx, async (tx) => {
+    await requireContact(tx, contactId)
+    const topic = await getTopic(tx, topicId)
+    await queries.deleteSubscription(tx, { contact_id: contactId, topic_id: topic.id })
+    return await getContact(tx, contactId)
+  })
+}
+
+/**
+ * Erases a contact, and with it every copy of its data in stored events and deliveries.
+ *
+ * @throws MailkeepError `not_found`
+ */
+export function deleteContact(ctx: Context, id: number): Promise<void> {
+  return transact(ctx, async (tx) => {
+    if (!isId(id) || !(await queries.deleteContact(tx, { client_id: tx.clientId, id }))) throw notFound('contact')
+    await clear(tx, 'contact', id)
+  })
+}
+
+async function requireContact(tx: Tx, id: number): Promise<void> {
+  if (!isId(id) || !(await queries.findContact(tx, { client_id: tx.clientId, id }))) throw notFound('contact')
+}
+
+/** Finds the contact by its e-mail or inserts it, with name and attributes as given. */
+async function saveContact(tx: Tx, fields: NewContact): Promise<{ id: number; created: boolean }> {
+  const key = { client_id: tx.clientId, email_key: fold(fields.email) }
+  let stored = await queries.findContactByEmail(tx, key)
+  if (!stored) {
+    const inserted = await insertContact(tx, fields)
+    if (inserted) return { id: inserted.id, created: true }
+    stored = (await queries.findContactByEmail(tx, key))! // another process was faster
+  }
+  await saveChanges(tx, stored, fields.name, fields.attributes)
+  return { id: stored.id, created: false }
+}
+
+function insertContact(tx: Tx, { email, name = '', attributes }: NewContact) {
+  return queries.insertContact(tx, {
+    client_id: tx.clientId,
+    uuid: randomUUID(),
+    email,
+    email_key: fold(email),
+    name,
+    attributes: mergeAttributes('{}', attributes),
+    search: searchText(name, email),
+    unsubscribed_by_contact: false,
+    created_at: now(tx),
+  })
+}
+
+async function saveChanges(
+  tx: Tx,
+  stored: { id: number; email: string; name: string; attributes: string },
+  newName: string | undefined,
+  changes: AttributeChanges,
+): Promise<void> {
+  const name = newName ?? stored.name
+  const attributes = changes.size > 0 ? mergeAttributes(stored.attributes, changes) : stored.attributes
+  if (name === stored.name && attributes === stored.attributes) return
+  const search = searchText(name, stored.email)
+  await queries.updateContact(tx, { client_id: tx.clientId, id: stored.id, name, attributes, search })
+}
+
+/** A Map, because `__proto__` is a name like any other here. */
+function mergeAttributes(stored: string, changes: AttributeChanges): string {
+  const attributes = new Map<string, string>(Object.entries(JSON.parse(stored)))
+  for (const [name, value] of changes) {
+    if (value === null) attributes.delete(name)
+    else attributes.set(name, value)
+  }
+  if (attributes.size > maxAttributes) {
+    throw invalid('extra_attributes', `A contact has at most ${maxAttributes} attributes.`)
+  }
+  return JSON.stringify(Object.fromEntries(attributes))
+}
+
+async function addTags(tx: Tx, contactId: number, names: readonly string[] = []): Promise<void> {
+  if (names.length === 0) return
+  const tag_ids = await ensureTags(tx, names)
+  await queries.insertContactTags(tx, { client_id: tx.clientId, contact_id: contactId, tag_ids })
+}
+
+async function replaceTags(tx: Tx, contactId: number, names: readonly string[]): Promise<void> {
+  const tag_ids = await ensureTags(tx, names)
+  await queries.deleteOtherContactTags(tx, { contact_id: contactId, tag_ids })
+  if (tag_ids.length > 0) await queries.insertContactTags(tx, { client_id: tx.clientId, contact_id: contactId, tag_ids })
+}

@@ -1,0 +1,142 @@
+import { sql } from 'kysely'
+import { bool, int, ints, json, nullable, statement, text, time } from '../storage/statement.ts'
+import { contactDocument } from './document.ts'
+
+const contactKey = { client_id: int, id: int }
+
+/** The contact as the contract shows it, as JSON text. */
+export const findDocument = statement(contactKey, (db, p, dialect) =>
+  db
+    .selectFrom('mailkeep_contact as c')
+    .select(contactDocument(dialect, 'c').as('document'))
+    .where('c.client_id', '=', p.client_id)
+    .where('c.id', '=', p.id),
+)
+
+export const findContact = statement(contactKey, (db, p) =>
+  db
+    .selectFrom('mailkeep_contact')
+    .select(['id', 'email', 'name', 'attributes'])
+    .where('client_id', '=', p.client_id)
+    .where('id', '=', p.id),
+)
+
+export const findContactByEmail = statement({ client_id: int, email_key: text }, (db, p) =>
+  db
+    .selectFrom('mailkeep_contact')
+    .select(['id', 'email', 'name', 'attributes'])
+    .where('client_id', '=', p.client_id)
+    .where('email_key', '=', p.email_key),
+)
+
+/** Inserts the contact unless the client has its e-mail already; then undefined. */
+export const insertContact = statement(
+  {
+    client_id: int,
+    uuid: text,
+    email: text,
+    email_key: text,
+    name: text,
+    attributes: json,
+    search: text,
+    unsubscribed_by_contact: bool,
+    created_at: time,
+  },
+  (db, row) =>
+    db
+      .insertInto('mailkeep_contact')
+      .values(row)
+      .onConflict((c) => c.columns(['client_id', 'email_key']).doNothing())
+      .returning('id'),
+)
+
+export const updateContact = statement(
+  { client_id: int, id: int, name: text, attributes: json, search: text },
+  (db, p) =>
+    db
+      .updateTable('mailkeep_contact')
+      .set({ name: p.name, attributes: p.attributes, search: p.search })
+      .where('client_id', '=', p.client_id)
+      .where('id', '=', p.id),
+)
+
+/** Only a subscribed contact: a second time finds nothing, and keeps the first. */
+export const markUnsubscribed = statement({ ...contactKey, unsubscribed_at: time, by_contact: bool }, (db, p) =>
+  db
+    .updateTable('mailkeep_contact')
+    .set({ unsubscribed_at: p.unsubscribed_at, unsubscribed_by_contact: p.by_contact })
+    .where('client_id', '=', p.client_id)
+    .where('id', '=', p.id)
+    .where('unsubscribed_at', 'is', null)
+    .returning('id'),
+)
+
+export const markSubscribed = statement({ ...contactKey, by_contact: bool }, (db, p) =>
+  db
+    .updateTable('mailkeep_contact')
+    .set({ unsubscribed_at: null, unsubscribed_by_contact: p.by_contact })
+    .where('client_id', '=', p.client_id)
+    .where('id', '=', p.id)
+    .where('unsubscribed_at', 'is not', null)
+    .returning('id'),
+)
+
+/** Its memberships go with it. */
+export const deleteContact = statement(contactKey, (db, p) =>
+  db.deleteFrom('mailkeep_contact').where('client_id', '=', p.client_id).where('id', '=', p.id).returning('id'),
+)
+
+/** Adds the tags the contact does not have yet. */
+export const insertContactTags = statement({ client_id: int, contact_id: int, tag_ids: ints }, (_, p, dialect) =>
+  // "where true" keeps SQLite from reading "on" as a join's.
+  sql`insert into mailkeep_contact_tag (client_id, contact_id, tag_id)
+    select ${p.client_id}, ${p.contact_id}, item.value from ${dialect.each(p.tag_ids)} where true
+    on conflict do nothing`,
+)
+
+export const deleteOtherContactTags = statement({ contact_id: int, tag_ids: ints }, (_, p, dialect) =>
+  sql`delete from mailkeep_contact_tag
+    where contact_id = ${p.contact_id} and not (${dialect.anyOf(sql.ref('tag_id'), p.tag_ids)})`,
+)
+
+/** Adds the membership; undefined when the contact is on the list already. */
+export const insertMembership = statement({ client_id: int, contact_id: int, list_id: int }, (db, row) =>
+  db
+    .insertInto('mailkeep_contact_list')
+    .values(row)
+    .onConflict((c) => c.doNothing())
+    .returning('list_id'),
+)
+
+export const findMembership = statement({ contact_id: int, list_id: int }, (db, p) =>
+  db
+    .selectFrom('mailkeep_contact_list')
+    .select('list_id')
+    .where('contact_id', '=', p.contact_id)
+    .where('list_id', '=', p.list_id),
+)
+
+export const deleteMembership = statement({ contact_id: int, list_id: int }, (db, p) =>
+  db.deleteFrom('mailkeep_contact_list').where('contact_id', '=', p.contact_id).where('list_id', '=', p.list_id),
+)
+
+export const insertSubscription = statement({ client_id: int, contact_id: int, topic_id: int }, (db, row) =>
+  db
+    .insertInto('mailkeep_contact_topic')
+    .values(row)
+    .onConflict((c) => c.doNothing()),
+)
+
+export const deleteSubscription = statement({ contact_id: int, topic_id: int }, (db, p) =>
+  db.deleteFrom('mailkeep_contact_topic').where('contact_id', '=', p.contact_id).where('topic_id', '=', p.topic_id),
+)
+
+/** The contact's subscriptions to one list's topics. */
+export const deleteListSubscriptions = statement({ contact_id: int, list_id: int }, (db, p) =>
+  db
+    .deleteFrom('mailkeep_contact_topic')
+    .where('contact_id', '=', p.contact_id)
+    .where('topic_id', 'in', (eb) =>
+      eb.selectFrom('mailkeep_topic').select('id').where('list_id', '=', p.list_id),
+    ),
+)

@@ -1,0 +1,116 @@
+import * as v from 'valibot'
+import type { List } from '../lists/schema.ts'
+import { PageQuery, WholeNumber } from '../page.ts'
+import { atMost, EmailAddress, messageOf, Text } from '../parse.ts'
+import { type Tag, TagName } from '../tags/schema.ts'
+import type { Timestamp } from '../time.ts'
+import type { Topic } from '../topics/schema.ts'
+
+/** A contact with all it belongs to: contract 2. */
+export interface Contact {
+  id: number
+  uuid: string
+  name: string
+  email: string
+  extra_attributes: Record<string, string>
+  /** null while subscribed */
+  unsubscribed_at: Timestamp | null
+  unsubscribed_by_contact: boolean
+  tags: Tag[]
+  lists: List[]
+  topics: Topic[]
+  created_at: Timestamp
+}
+
+/** Attributes to set; null deletes one. */
+export type AttributeChanges = ReadonlyMap<string, string | null>
+
+export const maxAttributes = 100
+
+const FullName = v.pipe(Text, atMost(255))
+const TagNames = v.pipe(v.array(TagName, 'This must be an array of tag names.'), v.maxLength(1000, 'At most 1,000 tags.'))
+const AttributeName = v.pipe(Text, atMost(255))
+const AttributeValue = v.nullable(v.pipe(Text, atMost(10_000)))
+
+/** What callers send to put a contact on a list: contract 4.2. */
+export const NewContact = withAttributes(
+  v.object({ email: EmailAddress, name: v.optional(FullName), tags: v.optional(TagNames) }),
+)
+export type NewContact = v.InferOutput<typeof NewContact>
+
+/** What callers send to update a contact; the e-mail address stays. */
+export const ContactChange = withAttributes(
+  v.object({
+    email: v.optional(v.never('The e-mail address of a contact cannot be changed.')),
+    name: v.optional(FullName),
+    tags: v.optional(TagNames),
+  }),
+)
+
+const reserved: ReadonlySet<string> = new Set(['email', 'name', 'tags'])
+
+type Plain = Record<string, unknown>
+
+function isPlain(input: unknown): input is Plain {
+  return typeof input === 'object' && input !== null && !Array.isArray(input)
+}
+
+/**
+ * The known fields, and every other field as an attribute. Valibot's own rest leaves out names such as `__proto__`,
+ * which are data like any other here.
+ */
+function withAttributes<S extends v.GenericSchema<unknown, object>>(known: S) {
+  return v.pipe(
+    v.custom<Plain>(isPlain, 'This must be an object.'),
+    v.rawTransform(({ dataset, addIssue, NEVER }) => {
+      const input = dataset.value
+      const fields = v.safeParse(known, input)
+      for (const issue of fields.issues ?? []) addIssue({ message: messageOf(issue), path: issue.path as never })
+      const attributes = new Map<string, string | null>()
+      for (const [key, value] of Object.entries(input)) {
+        if (reserved.has(key)) continue
+        const message = attributeProblem(key, value)
+        if (message) addIssue({ message, path: [{ type: 'object', origin: 'value', input, key, value }] })
+        else attributes.set(key, value as string | null)
+      }
+      return fields.success ? { ...(fields.output as v.InferOutput<S>), attributes: attributes as AttributeChanges } : NEVER
+    }),
+  )
+}
+
+function attributeProblem(key: string, value: unknown): string | undefined {
+  const name = v.safeParse(AttributeName, key)
+  if (!name.success) return `This name cannot be an attribute's: ${name.issues[0].message}`
+  const result = v.safeParse(AttributeValue, value)
+  return result.success ? undefined : result.issues[0].message
+}
+
+const QueryBoolean = v.pipe(
+  v.union([v.boolean(), v.picklist(['1', '0', 'true', 'false'])], 'This must be 1, 0, true or false.'),
+  v.transform((value) => value === true || value === '1' || value === 'true'),
+)
+
+const Ids = v.pipe(
+  v.union([v.array(v.unknown()), v.pipe(v.unknown(), v.transform((value) => [value]))]),
+  v.array(v.pipe(WholeNumber, v.minValue(1, 'This must be an id: a positive whole number.'))),
+  v.maxLength(100, 'At most 100 values.'),
+)
+
+/** The filters of the contact listing. */
+export const ContactFilters = v.object({
+  lists: v.optional(Ids),
+  tags: v.optional(Ids),
+  topics: v.optional(Ids),
+  search: v.optional(Text),
+  include_unsubscribed: v.optional(QueryBoolean, false),
+})
+export type ContactFilters = v.InferOutput<typeof ContactFilters>
+
+export const ContactQuery = v.object({ ...PageQuery.entries, ...ContactFilters.entries })
+
+export const UnsubscribeOptions = v.strictObject({ byContact: v.optional(v.boolean('This must be true or false.'), false) })
+
+/** The contact's only door out of the database, which built the document: contacts/document. */
+export function contactFrom(row: { document: string }): Contact {
+  return JSON.parse(row.document) as Contact
+}

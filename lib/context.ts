@@ -1,0 +1,27 @@
+import type { Logger } from './logger.ts'
+import type { Scope } from './storage/statement.ts'
+import type { Within } from './storage/transaction.ts'
+import { type Clock, type Timestamp, timestamp } from './time.ts'
+import type { Sealer } from './webhooks/seal.ts'
+import type { WebhookSettings } from './webhooks/settings.ts'
+
+/** What every operation gets first: nothing else is read from outside. */
+export interface Context extends Scope {
+  /** Whose records these are; 0 where no client is meant. */
+  readonly clientId: number
+  readonly clock: Clock
+  readonly logger: Logger
+  readonly sealer: Sealer
+  readonly webhooks: WebhookSettings
+  /** Tells the dispatcher that deliveries are due. */
+  readonly wakeDispatcher: () => void
+  /** Tells the house-keeping that there is a stored job. */
+  readonly wakeHousekeeping: () => void
+}
+
+/** A context inside a transaction. */
+export type Tx = Within<Context>
+
+export function now(ctx: Context): Timestamp {
+  return timestamp(ctx.clock())
+}

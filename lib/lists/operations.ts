@@ -1,0 +1,74 @@
+import { randomUUID } from 'node:crypto'
+import { clear } from '../clearing/operations.ts'
+import { type Context, now } from '../context.ts'
+import { notFound } from '../errors.ts'
+import { listPage, mapPage, type Page } from '../page.ts'
+import { isId, parse } from '../parse.ts'
+import { transact } from '../storage/transaction.ts'
+import * as queries from './queries.ts'
+import { type List, listFrom, NewList } from './schema.ts'
+
+/**
+ * One page of the client's lists, by ascending id.
+ *
+ * @param query `{ per_page?, cursor? }`
+ * @throws MailkeepError `validation_failed`
+ */
+export async function listLists(ctx: Context, query?: unknown): Promise<Page<List>> {
+  const page = await listPage(query, (stretch) =>
+    queries.listLists(ctx, { client_id: ctx.clientId, ...stretch }, stretch),
+  )
+  return mapPage(page, listFrom)
+}
+
+/** @throws MailkeepError `not_found` */
+export async function getList(ctx: Context, id: number): Promise<List> {
+  const row = isId(id) ? await queries.findList(ctx, { client_id: ctx.clientId, id }) : undefined
+  if (!row) throw notFound('list')
+  return listFrom(row)
+}
+
+/**
+ * @param input `{ name }`: 1–255 characters.
+ * @throws MailkeepError `validation_failed`
+ */
+export function createList(ctx: Context, input: unknown): Promise<List> {
+  const { name } = parse(NewList, input)
+  return transact(ctx, async (tx) => {
+    const row = await queries.insertList(tx, {
+      client_id: tx.clientId,
+      uuid: randomUUID(),
+      name,
+      created_at: now(tx),
+    })
+    return listFrom(row!)
+  })
+}
+
+/**
+ * @param input `{ name }`
+ * @throws MailkeepError `not_found`, `validation_failed`
+ */
+export function updateList(ctx: Context, id: number, input: unknown): Promise<List> {
+  const { name } = parse(NewList, input)
+  return transact(ctx, async (tx) => {
+    const row = isId(id) ? await queries.renameList(tx, { client_id: tx.clientId, id, name }) : undefined
+    if (!row) throw notFound('list')
+    return listFrom(row)
+  })
+}
+
+/**
+ * Deletes a list with its topics and memberships; the contacts stay.
+ *
+ * @throws MailkeepError `not_found`
+ */
+export function deleteList(ctx: Context, id: number): Promise<void> {
+  return transact(ctx, async (tx) => {
+    await getList(tx, id)
+    const topics = await queries.listTopicIds(tx, { list_id: id })
+    await queries.deleteList(tx, { client_id: tx.clientId, id })
+    let left = await clear(tx, 'list', id)
+    for (const topic of topics) left = await clear(tx, 'topic', topic.id, left)
+  })
+}

@@ -1,0 +1,40 @@
+import { int, statement, text, time } from '../storage/statement.ts'
+
+export const listLists = statement.all(
+  { client_id: int, after: int, limit: int },
+  (db, p, _, { desc }) =>
+    db
+      .selectFrom('mailkeep_list')
+      .selectAll()
+      .where('client_id', '=', p.client_id)
+      .where('id', desc ? '<' : '>', p.after)
+      .orderBy('id', desc ? 'desc' : 'asc')
+      .limit(p.limit),
+  ['desc'],
+)
+
+export const findList = statement({ client_id: int, id: int }, (db, p) =>
+  db.selectFrom('mailkeep_list').selectAll().where('client_id', '=', p.client_id).where('id', '=', p.id),
+)
+
+export const insertList = statement({ client_id: int, uuid: text, name: text, created_at: time }, (db, row) =>
+  db.insertInto('mailkeep_list').values(row).returningAll(),
+)
+
+export const renameList = statement({ client_id: int, id: int, name: text }, (db, p) =>
+  db
+    .updateTable('mailkeep_list')
+    .set({ name: p.name })
+    .where('client_id', '=', p.client_id)
+    .where('id', '=', p.id)
+    .returningAll(),
+)
+
+/** Its topics go with it. */
+export const deleteList = statement({ client_id: int, id: int }, (db, p) =>
+  db.deleteFrom('mailkeep_list').where('client_id', '=', p.client_id).where('id', '=', p.id).returning('id'),
+)
+
+export const listTopicIds = statement.all({ list_id: int }, (db, p) =>
+  db.selectFrom('mailkeep_topic').select('id').where('list_id', '=', p.list_id),
+)

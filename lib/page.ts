@@ -1,0 +1,122 @@
+import * as v from 'valibot'
+import { parse } from './parse.ts'
+
+/** One page of a listing, and the cursors to its neighbours. */
+export interface Page<T> {
+  data: T[]
+  meta: { per_page: number; next_cursor: string | null; prev_cursor: string | null }
+}
+
+/** A place between two rows, and the way to read on from there. */
+export interface Position {
+  readonly towards: 'next' | 'prev'
+  readonly id: number
+}
+
+/** A whole number, as a number or in a query string's digits. */
+export const WholeNumber = v.pipe(
+  v.union([v.number(), v.string()], 'This must be a whole number.'),
+  v.check((value) => typeof value === 'number' || /^-?\d{1,16}$/.test(value), 'This must be a whole number.'),
+  v.transform(Number),
+  v.safeInteger('This must be a whole number.'),
+)
+
+const Cursor = v.pipe(
+  v.string('This must be a string.'),
+  v.rawTransform(({ dataset, addIssue, NEVER }) => {
+    const position = decodeCursor(dataset.value)
+    if (position) return position
+    addIssue({ message: 'This is not a cursor of this listing.' })
+    return NEVER
+  }),
+)
+
+/** What every listing takes; unknown keys are ignored. */
+export const PageQuery = v.object({
+  per_page: v.optional(
+    v.pipe(
+      WholeNumber,
+      v.minValue(1, 'This must be between 1 and 100.'),
+      v.maxValue(100, 'This must be between 1 and 100.'),
+    ),
+    25,
+  ),
+  cursor: v.optional(Cursor),
+})
+export type PageQuery = v.InferOutput<typeof PageQuery>
+
+/** One stretch of a listing: the rows beyond `after`, upwards or downwards, at most `limit`. */
+export interface Stretch {
+  readonly after: number
+  readonly desc: boolean
+  readonly limit: number
+}
+
+/**
+ * Reads one page by keyset on the id, so that rows coming and going elsewhere neither repeat nor hide a row.
+ *
+ * @param newestFirst Whether the listing runs from the highest id down.
+ * @param read Gives the rows of a stretch; it is asked a second time, for one row, to see whether anything lies behind.
+ */
+export async function readPage<Row extends { id: number }>(
+  query: PageQuery,
+  read: (stretch: Stretch) => Promise<Row[]>,
+  newestFirst = false,
+): Promise<Page<Row>> {
+  const limit = query.per_page
+  const back = query.cursor?.towards === 'prev'
+  const desc = back !== newestFirst
+  const rows = await read({ after: query.cursor?.id ?? (desc ? Number.MAX_SAFE_INTEGER : 0), desc, limit: limit + 1 })
+  const beyond = rows.length > limit
+  if (beyond) rows.pop()
+  // On an empty page what lies behind begins with the cursor's own row.
+  const edge = query.cursor ? clamp(query.cursor.id + (desc ? -1 : 1)) : 0
+  const behind = query.cursor ? await anyBehind(rows[0]?.id ?? edge, desc, read) : false
+  if (back) rows.reverse()
+  return {
+    data: rows,
+    meta: {
+      per_page: limit,
+      next_cursor: (back ? behind : beyond) ? encodeCursor({ towards: 'next', id: rows.at(-1)?.id ?? edge }) : null,
+      prev_cursor: (back ? beyond : behind) ? encodeCursor({ towards: 'prev', id: rows[0]?.id ?? edge }) : null,
+    },
+  }
+}
+
+/** Parses the query of a plain listing and reads its page. */
+export function listPage<Row extends { id: number }>(
+  query: unknown,
+  read: (stretch: Stretch) => Promise<Row[]>,
+  newestFirst = false,
+): Promise<Page<Row>> {
+  return readPage(parse(PageQuery, query ?? {}), read, newestFirst)
+}
+
+export function mapPage<A, B>(page: Page<A>, map: (row: A) => B): Page<B> {
+  return { data: page.data.map(map), meta: page.meta }
+}
+
+function clamp(id: number): number {
+  return Math.min(Math.max(id, 0), Number.MAX_SAFE_INTEGER)
+}
+
+async function anyBehind<Row>(
+  edge: number,
+  desc: boolean,
+  read: (stretch: Stretch) => Promise<Row[]>,
+): Promise<boolean> {
+  return (await read({ after: edge, desc: !desc, limit: 1 })).length > 0
+}
+
+function encodeCursor({ towards, id }: Position): string {
+  return Buffer.from(`${towards}:${id}`).toString('base64url')
+}
+
+function decodeCursor(cursor: string): Position | undefined {
+  if (cursor.length > 40) return undefined
+  const match = /^(next|prev):(0|[1-9]\d{0,15})$/.exec(Buffer.from(cursor, 'base64url').toString('latin1'))
+  if (!match) return undefined
+  const position: Position = { towards: match[1] as Position['towards'], id: Number(match[2]) }
+  // Only what encodes back to itself is ours: base64url has other spellings of the same bytes.
+  return Number.isSafeInteger(position.id) && encodeCursor(position) === cursor ? position : undefined
+}

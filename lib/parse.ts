@@ -1,0 +1,107 @@
+import * as v from 'valibot'
+import { type FieldErrors, invalid, MailkeepError } from './errors.ts'
+
+/**
+ * Validates what a caller sent, once; the output is trimmed and typed.
+ *
+ * @throws MailkeepError `validation_failed`, with messages by field; `body` when the input as a whole is wrong.
+ */
+export function parse<S extends v.GenericSchema>(schema: S, input: unknown): v.InferOutput<S> {
+  // Valibot takes an array for an object.
+  if (Array.isArray(input)) throw invalid('body', 'This must be an object.')
+  const result = v.safeParse(schema, input)
+  if (result.success) return result.output
+  throw validationFailed(result.issues)
+}
+
+function validationFailed(issues: readonly v.BaseIssue<unknown>[]): MailkeepError {
+  // No prototype: a field may be called __proto__.
+  const errors: FieldErrors = Object.create(null)
+  for (const issue of issues) {
+    const field = issue.path?.map((item) => String(item.key)).join('.') ?? 'body'
+    errors[field] ??= []
+    errors[field].push(messageOf(issue))
+  }
+  const fields = Object.keys(errors)
+  const first = errors[fields[0]!]![0]!
+  return new MailkeepError('validation_failed', fields.length === 1 ? first : `${first} (and more: see errors)`, {
+    errors,
+  })
+}
+
+/** What is wrong, for people; valibot's own words know neither absent nor unknown fields. */
+export function messageOf(issue: v.BaseIssue<unknown>): string {
+  if (issue.type === 'strict_object' && issue.expected === 'never') return 'This field is not known.'
+  if (issue.received === 'undefined') return 'This field is required.'
+  if (issue.type === 'strict_object' || issue.type === 'object') return 'This must be an object.'
+  return issue.message
+}
+
+/** Folds case the way names, addresses and searches are compared: NFC, then simple lower case, in every script. */
+export function fold(text: string): string {
+  const composed = text.normalize('NFC')
+  const lower = composed.toLowerCase()
+  // Only these two make JS's full lower case differ from the simple one.
+  return /[\u0130\u03a3]/.test(composed) ? simpleLowerCase(composed) : lower
+}
+
+function simpleLowerCase(text: string): string {
+  let folded = ''
+  for (const character of text) folded += character === '\u0130' ? 'i' : character.toLowerCase()
+  return folded
+}
+
+/** Text a database can hold and give back unchanged: no NUL, no half of a surrogate pair. */
+export const Text = v.pipe(
+  v.string('This must be a string.'),
+  v.check((text) => text.isWellFormed(), 'This is not well-formed Unicode.'),
+  v.check((text) => !text.includes('\0'), 'This must not contain NUL characters.'),
+)
+
+/** Counts code points, as databases do, not UTF-16 units. */
+export function atMost(characters: number) {
+  return v.check(
+    (text: string) => text.length <= characters || (text.length <= 2 * characters && [...text].length <= characters),
+    `This must have at most ${characters} characters.`,
+  )
+}
+
+/** A name people choose: trimmed, NFC, 1–255 characters. */
+export const Name = v.pipe(
+  Text,
+  v.transform((text) => text.trim().normalize('NFC')),
+  v.minLength(1, 'This must not be empty.'),
+  atMost(255),
+)
+
+/** Text people write: at most 1,000 characters. */
+export const Description = v.pipe(Text, atMost(1000))
+
+/** Ids as arguments: what is no positive 53-bit integer names no record. */
+export function isId(id: unknown): id is number {
+  return typeof id === 'number' && Number.isSafeInteger(id) && id > 0
+}
+
+/** An address of at most 254 characters; internationalised ones too (RFC 6531), quoted local parts and bare IPs not. */
+export const EmailAddress = v.pipe(
+  Text,
+  v.transform((text) => text.trim()),
+  atMost(254),
+  v.check(isEmailAddress, 'This must be an e-mail address.'),
+)
+
+const localPart = /^[\p{L}\p{M}\p{N}!#$%&'*+/=?^_`{|}~-]+(?:\.[\p{L}\p{M}\p{N}!#$%&'*+/=?^_`{|}~-]+)*$/u
+const domainLabel = /^[\p{L}\p{N}](?:[\p{L}\p{M}\p{N}-]{0,61}[\p{L}\p{M}\p{N}])?$/u
+
+function isEmailAddress(text: string): boolean {
+  const at = text.lastIndexOf('@')
+  const labels = text.slice(at + 1).split('.')
+  return (
+    at > 0 &&
+    at <= 64 &&
+    localPart.test(text.slice(0, at)) &&
+    labels.length > 1 &&
+    labels.every((label) => domainLabel.test(label)) &&
+    !/^\p{N}+$/u.test(labels.at(-1)!)
+  )
+}

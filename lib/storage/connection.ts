@@ -1,0 +1,48 @@
+import type { CompiledQuery, DatabaseConnection, Kysely } from 'kysely'
+import type { Logger } from '../logger.ts'
+import type { Dialect } from './dialect.ts'
+import type { Migration } from './migrate.ts'
+import type { Tables } from './tables.ts'
+
+/** Runs compiled queries one after another: Kysely's own interface, so any of its drivers will do. */
+export type Connection = Pick<DatabaseConnection, 'executeQuery'>
+
+/** One transaction's view of the database. */
+export interface Transaction extends Connection {
+  /** Runs once the transaction is durable; never when it is undone. */
+  afterCommit(effect: () => void): void
+}
+
+/** Runs more than once when the database asks for it: it must do nothing but statements. */
+export type Work<T> = (transaction: Transaction) => Promise<T>
+
+/** A database as the rest of the library sees it. */
+export interface Storage {
+  readonly dialect: Dialect
+  /** Builds statements; it never runs them. */
+  readonly builder: Kysely<Tables>
+  /** Reads what is committed; never waits for the queue of writes where the database is a file. */
+  readonly reader: Connection
+  /** Does all of `work` or nothing; answers once it is durable. */
+  write<T>(work: Work<T>): Promise<T>
+  /** A number that changes when another process or handle has committed. */
+  version(): Promise<number>
+  /** Waits for writes under way, then closes what was opened here. */
+  close(): Promise<void>
+}
+
+/** What `sqlite()` gives: a database not opened yet. */
+export interface DatabaseSource {
+  readonly migrations: readonly Migration[]
+  open(logger: Logger): Promise<Storage>
+}
+
+/** A compiled text with other values in its slots. */
+export function withParameters<R>(compiled: CompiledQuery<R>, parameters: readonly unknown[]): CompiledQuery<R> {
+  return { query: compiled.query, queryId: compiled.queryId, sql: compiled.sql, parameters }
+}
+
+/** A text without slots, as transaction control and migrations have. */
+export function plainQuery(sql: string): CompiledQuery {
+  return { query: { kind: 'RawNode', sqlFragments: [sql], parameters: [] } as never, queryId: { queryId: sql }, sql, parameters: [] }
+}

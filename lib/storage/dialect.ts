@@ -1,0 +1,29 @@
+import type { Expression, RawBuilder } from 'kysely'
+import type { ParameterType, SlotMark } from './statement.ts'
+
+/** The phrases that differ between databases, so that each query stands once. */
+export interface Dialect {
+  readonly name: 'sqlite' | 'postgres'
+  /** The placeholder of a parameter, cast where the database needs it. */
+  slot(mark: SlotMark): RawBuilder<unknown>
+  /** A value as the driver binds it. */
+  bind(type: ParameterType, value: unknown): unknown
+  /** A list parameter as a table named `item` with one column, `item.value`. */
+  each(list: Expression<unknown>): RawBuilder<{ value: never }>
+  /** `column` is one of a list parameter. */
+  anyOf(column: Expression<unknown>, list: Expression<unknown>): RawBuilder<boolean>
+  /** `text` contains `part`, taken literally. */
+  contains(text: Expression<unknown>, part: Expression<unknown>): RawBuilder<boolean>
+  /** A JSON object of the expressions, keys in order. */
+  object(fields: Record<string, Expression<unknown>>): RawBuilder<unknown>
+  /** The rows of `from …` as a JSON array of `item`, by ascending `order`. */
+  list(item: Expression<unknown>, order: Expression<unknown>, from: Expression<unknown>): RawBuilder<unknown>
+  /** A stored moment as text of the contract's form. */
+  time(column: Expression<unknown>): RawBuilder<unknown>
+  /** A stored boolean inside a JSON object. */
+  bool(column: Expression<unknown>): RawBuilder<unknown>
+  /** A stored JSON document inside a JSON object. */
+  json(column: Expression<unknown>): RawBuilder<unknown>
+  /** JSON as text, for a column of a result. */
+  jsonText(json: Expression<unknown>): RawBuilder<string>
+}

@@ -1,0 +1,196 @@
+import { MailkeepError } from '../errors.ts'
+import { type Connection, plainQuery, type Work } from './connection.ts'
+import { Operation } from './operation.ts'
+
+/** Where a group is written: one connection, one transaction at a time. */
+export interface GroupTarget {
+  readonly connection: Connection
+  /** Begins a transaction that may write; false when another process holds the database: then it is tried again. */
+  begin(): Promise<boolean>
+  /** Whether the transaction is still there: a full disk takes it away, whatever savepoints it had. */
+  inTransaction(): boolean
+  /** What callers are told when the database itself failed. */
+  failure(error: unknown): unknown
+}
+
+export interface GroupLimits {
+  /** Writes waiting at most; more are refused. */
+  readonly waiting: number
+  /** Operations in a group at most. */
+  readonly size: number
+  /** A group ends after this time. */
+  readonly groupMs: number
+  /** How long a write waits for another process's lock. */
+  readonly lockMs: number
+}
+
+export const groupLimits: GroupLimits = { waiting: 10_000, size: 64, groupMs: 5, lockMs: 5000 }
+
+const savepoint = plainQuery('savepoint mailkeep')
+const release = plainQuery('release mailkeep')
+const undo = plainQuery('rollback to mailkeep')
+const commit = plainQuery('commit')
+const rollback = plainQuery('rollback')
+
+interface Waiting {
+  readonly since: number
+  readonly work: Work<unknown>
+  readonly resolve: (value: unknown) => void
+  readonly reject: (error: unknown) => void
+}
+
+/** How an operation of a group ended; it is told only after the group's COMMIT. */
+type Ended = { waiting: Waiting; effects: readonly (() => void)[] } & (
+  | { ok: true; value: unknown }
+  | { ok: false; error: unknown }
+)
+
+/**
+ * Group commit: writes that arrive while one is being committed share the next transaction, each in a savepoint of
+ * its own, strictly one after another, and are answered after the one COMMIT.
+ */
+export class GroupCommit {
+  readonly #target: GroupTarget
+  readonly #limits: GroupLimits
+  #queue: Waiting[] = []
+  #draining: Promise<void> | undefined
+  #closed = false
+
+  constructor(target: GroupTarget, limits: GroupLimits = groupLimits) {
+    this.#target = target
+    this.#limits = limits
+  }
+
+  /** @throws MailkeepError `unavailable`: closing, too many writes waiting, or locked for too long. */
+  write<T>(work: Work<T>): Promise<T> {
+    if (this.#closed) return Promise.reject(new MailkeepError('unavailable', 'mailkeep is shutting down.'))
+    if (this.#queue.length >= this.#limits.waiting) {
+      return Promise.reject(new MailkeepError('unavailable', 'Too many writes are waiting: try again shortly.'))
+    }
+    return new Promise<T>((resolve, reject) => {
+      this.#queue.push({ since: performance.now(), work, resolve: resolve as (value: unknown) => void, reject })
+      this.#draining ??= this.#drain()
+    })
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    await this.#draining
+  }
+
+  async #drain(): Promise<void> {
+    // What arrives in one turn of the event loop makes one group.
+    await nextTurn()
+    while (this.#queue.length > 0) {
+      if (await this.#begin()) await this.#group()
+      await nextTurn()
+    }
+    this.#draining = undefined
+  }
+
+  /** Waits for other processes without blocking the thread: the holder may be a handle of this very process. */
+  async #begin(): Promise<boolean> {
+    for (let pauseMs = 1; this.#queue.length > 0; pauseMs = Math.min(pauseMs * 2, 20)) {
+      try {
+        if (await this.#target.begin()) return true
+      } catch (error) {
+        this.#rejectAll(this.#target.failure(error))
+        return false
+      }
+      this.#rejectLate()
+      await new Promise((resolve) => setTimeout(resolve, pauseMs))
+    }
+    return false
+  }
+
+  #rejectLate(): void {
+    const before = performance.now() - this.#limits.lockMs
+    while (this.#queue.length > 0 && this.#queue[0]!.since <= before) {
+      const message = `The database was locked for ${this.#limits.lockMs / 1000} s by another transaction. Inside a transaction of your own? Use mailkeep.using(trx).`
+      this.#queue.shift()!.reject(new MailkeepError('unavailable', message))
+    }
+  }
+
+  #rejectAll(error: unknown): void {
+    const queue = this.#queue
+    this.#queue = []
+    for (const { reject } of queue) reject(error)
+  }
+
+  async #group(): Promise<void> {
+    const { size, groupMs } = this.#limits
+    const ends = performance.now() + groupMs
+    const ended: Ended[] = []
+    do {
+      ended.push(await this.#run(this.#queue.shift()!))
+    } while (this.#intact(ended) && ended.length < size && this.#queue.length > 0 && performance.now() < ends)
+    if (this.#intact(ended) && (await this.#commit())) return ended.forEach(tell)
+    await this.#rollBack()
+    // Nobody was answered, and what failed may have failed for a neighbour's sake: each runs once more, alone.
+    for (const { waiting } of ended) await this.#alone(waiting)
+  }
+
+  #intact(ended: readonly Ended[]): boolean {
+    // Only an error can have taken the transaction away.
+    return ended.at(-1)!.ok || this.#target.inTransaction()
+  }
+
+  async #run(waiting: Waiting): Promise<Ended> {
+    const { connection } = this.#target
+    const operation = new Operation(connection)
+    try {
+      await connection.executeQuery(savepoint)
+      const value = await operation.run(waiting.work)
+      await connection.executeQuery(release)
+      return { waiting, effects: operation.effects, ok: true, value }
+    } catch (error) {
+      if (this.#target.inTransaction()) await this.#undo()
+      return { waiting, effects: [], ok: false, error: this.#target.failure(error) }
+    }
+  }
+
+  async #undo(): Promise<void> {
+    try {
+      await this.#target.connection.executeQuery(undo)
+      await this.#target.connection.executeQuery(release)
+    } catch {
+      // What cannot be undone alone is undone as a whole.
+      await this.#rollBack()
+    }
+  }
+
+  async #commit(): Promise<boolean> {
+    try {
+      await this.#target.connection.executeQuery(commit)
+      return true
+    } catch {
+      return false
+    }
+  }
+
+  async #rollBack(): Promise<void> {
+    if (this.#target.inTransaction()) await this.#target.connection.executeQuery(rollback)
+  }
+
+  async #alone(waiting: Waiting): Promise<void> {
+    try {
+      while (!(await this.#target.begin())) await nextTurn()
+      const ended = await this.#run(waiting)
+      if (this.#intact([ended])) await this.#target.connection.executeQuery(commit)
+      tell(ended)
+    } catch (error) {
+      await this.#rollBack()
+      waiting.reject(this.#target.failure(error))
+    }
+  }
+}
+
+function tell(ended: Ended): void {
+  if (!ended.ok) return ended.waiting.reject(ended.error)
+  ended.waiting.resolve(ended.value)
+  for (const effect of ended.effects) effect()
+}
+
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
+}

@@ -1,0 +1,55 @@
+import { MailkeepError } from '../errors.ts'
+import { type Clock, timestamp } from '../time.ts'
+import { plainQuery, type Storage } from './connection.ts'
+import { statement, text, time } from './statement.ts'
+
+/** A step of the schema: once released it is never changed. */
+export interface Migration {
+  readonly name: string
+  readonly statements: readonly string[]
+}
+
+const listMigrations = statement.all({}, (db) => db.selectFrom('mailkeep_migration').select('name'))
+
+const insertMigration = statement({ name: text, applied_at: time }, (db, row) =>
+  db.insertInto('mailkeep_migration').values(row),
+)
+
+/**
+ * Brings the database to this version's schema. Each step is a transaction that looks again whether the step is
+ * recorded, so that any number of processes may start at once.
+ *
+ * @throws MailkeepError `conflict` when a newer version has been here.
+ */
+export async function migrate(storage: Storage, migrations: readonly Migration[], now: Clock): Promise<void> {
+  await storage.write(async (transaction) => {
+    await transaction.executeQuery(
+      plainQuery('create table if not exists mailkeep_migration (name text primary key, applied_at text not null)'),
+    )
+  })
+  const applied = new Set((await listMigrations({ storage }, {})).map(({ name }) => name))
+  refuseNewer(applied, migrations)
+  for (const migration of migrations) {
+    if (!applied.has(migration.name)) await apply(storage, migration, now)
+  }
+}
+
+function refuseNewer(applied: ReadonlySet<string>, migrations: readonly Migration[]) {
+  const known = new Set(migrations.map(({ name }) => name))
+  const unknown = [...applied].filter((name) => !known.has(name))
+  if (unknown.length === 0) return
+  throw new MailkeepError(
+    'conflict',
+    `The database was made by a newer mailkeep (it has ${unknown.join(', ')}): run that version or a later one.`,
+  )
+}
+
+function apply(storage: Storage, { name, statements }: Migration, now: Clock): Promise<void> {
+  return storage.write(async (transaction) => {
+    const scope = { storage, transaction }
+    const applied = await listMigrations(scope, {})
+    if (applied.some((row) => row.name === name)) return
+    for (const sql of statements) await transaction.executeQuery(plainQuery(sql))
+    await insertMigration(scope, { name, applied_at: timestamp(now()) })
+  })
+}

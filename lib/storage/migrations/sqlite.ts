@@ -1,0 +1,74 @@
+import type { Migration } from '../migrate.ts'
+
+const id = 'id integer primary key autoincrement' // autoincrement: the id of something erased never comes back
+const client = 'client_id integer not null references mailkeep_client (id)'
+const record = `${id}, ${client}, uuid text not null, created_at text not null`
+
+/**
+ * The tables that join have no foreign key towards the tag, list or topic: such a record goes at once, and what
+ * joined it, perhaps a million rows, is cleared in chunks; every query joins through the record, so that it is
+ * hidden meanwhile. The same holds for an endpoint's deliveries.
+ */
+const start: Migration = {
+  name: '001-start',
+  statements: [
+    `create table mailkeep_client (${id}, uuid text not null, name text not null, created_at text not null, deleted_at text) strict`,
+    `create table mailkeep_token (${id}, ${client}, hash text not null unique, role text not null,
+      created_at text not null, expires_at text, last_used_at text, revoked_at text) strict`,
+    'create index mailkeep_token_client on mailkeep_token (client_id)',
+
+    `create table mailkeep_tag (${record}, name text not null, name_key text not null, unique (client_id, name_key)) strict`,
+    'create index mailkeep_tag_client on mailkeep_tag (client_id)',
+    `create table mailkeep_list (${record}, name text not null) strict`,
+    'create index mailkeep_list_client on mailkeep_list (client_id)',
+    `create table mailkeep_topic (${record}, list_id integer not null references mailkeep_list (id) on delete cascade,
+      name text not null, description text) strict`,
+    'create index mailkeep_topic_client on mailkeep_topic (client_id)',
+    'create index mailkeep_topic_list on mailkeep_topic (list_id)',
+
+    `create table mailkeep_contact (${record}, email text not null, email_key text not null, name text not null,
+      attributes text not null, search text not null, unsubscribed_at text, unsubscribed_by_contact integer not null,
+      unique (client_id, email_key)) strict`,
+    'create index mailkeep_contact_client on mailkeep_contact (client_id)',
+    'create index mailkeep_contact_subscribed on mailkeep_contact (client_id) where unsubscribed_at is null',
+    ...['tag', 'list', 'topic'].flatMap((other) => [
+      `create table mailkeep_contact_${other} (client_id integer not null,
+        contact_id integer not null references mailkeep_contact (id) on delete cascade,
+        ${other}_id integer not null, primary key (contact_id, ${other}_id)) strict, without rowid`,
+      `create index mailkeep_contact_${other}_${other} on mailkeep_contact_${other} (${other}_id, contact_id)`,
+    ]),
+
+    `create table mailkeep_identity (${record}, email text not null, email_key text not null, name text not null,
+      domain text not null, identity_status text not null, verified_at text, updated_at text not null,
+      unique (client_id, email_key)) strict`,
+    'create index mailkeep_identity_client on mailkeep_identity (client_id)',
+    'create index mailkeep_identity_status on mailkeep_identity (client_id, identity_status)',
+
+    `create table mailkeep_endpoint (${record}, url text not null, description text not null, events text not null,
+      active integer not null, disabled_reason text, consecutive_failures integer not null, first_failure_at text,
+      last_triggered_at text, secret text not null) strict`,
+    'create index mailkeep_endpoint_client on mailkeep_endpoint (client_id)',
+    `create table mailkeep_event (${record}, type text not null, contact_id integer, body text not null) strict`,
+    'create index mailkeep_event_client on mailkeep_event (client_id)',
+    `create table mailkeep_delivery (${record}, endpoint_id integer not null,
+      event_id integer not null references mailkeep_event (id), event_type text not null, status text not null,
+      attempts integer not null, retry integer not null, due_at text not null, claim text, response_status integer,
+      delivered_at text) strict`,
+    'create index mailkeep_delivery_client on mailkeep_delivery (client_id)',
+    'create index mailkeep_delivery_endpoint on mailkeep_delivery (endpoint_id)',
+    'create index mailkeep_delivery_event on mailkeep_delivery (event_id)',
+    `create index mailkeep_delivery_due on mailkeep_delivery (retry, endpoint_id, due_at) where status = 'pending'`,
+    `create table mailkeep_attempt (delivery_id integer not null references mailkeep_delivery (id) on delete cascade,
+      number integer not null, client_id integer not null, started_at text not null, duration_ms integer not null,
+      response_status integer, error text, response_body text, primary key (delivery_id, number)) strict, without rowid`,
+    `create table mailkeep_test_delivery (${id}, ${client}, created_at text not null) strict`,
+    'create index mailkeep_test_delivery_client on mailkeep_test_delivery (client_id, created_at)',
+
+    `create table mailkeep_job (${id}, client_id integer not null, kind text not null, target_id integer not null, state text not null,
+      created_at text not null) strict`,
+    'create index mailkeep_job_client on mailkeep_job (client_id)',
+    'create table mailkeep_setting (name text primary key, value text not null) strict, without rowid',
+  ],
+}
+
+export const sqliteMigrations: readonly Migration[] = [start]

@@ -1,0 +1,20 @@
+import type { Transaction } from './connection.ts'
+import type { Scope } from './statement.ts'
+
+/** A scope inside a transaction. */
+export type Within<S extends Scope> = S & { readonly transaction: Transaction }
+
+/**
+ * Runs `work` as one transaction, or as part of the one that is open already.
+ *
+ * @param work Awaits statements and nothing else; it may run twice, so whatever it does besides belongs in
+ *   `transaction.afterCommit`.
+ */
+export function transact<S extends Scope, T>(scope: S, work: (within: Within<S>) => Promise<T>): Promise<T> {
+  if (isWithin(scope)) return work(scope)
+  return scope.storage.write((transaction) => work({ ...scope, transaction }))
+}
+
+function isWithin<S extends Scope>(scope: S): scope is Within<S> {
+  return scope.transaction !== undefined
+}

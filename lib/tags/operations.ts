@@ -1,0 +1,96 @@
+import { randomUUID } from 'node:crypto'
+import { clear } from '../clearing/operations.ts'
+import { type Context, now, type Tx } from '../context.ts'
+import { invalid, notFound } from '../errors.ts'
+import { listPage, mapPage, type Page } from '../page.ts'
+import { fold, isId, parse } from '../parse.ts'
+import { transact } from '../storage/transaction.ts'
+import * as queries from './queries.ts'
+import { NewTag, type Tag, tagFrom } from './schema.ts'
+
+/**
+ * One page of the client's tags, by ascending id.
+ *
+ * @param query `{ per_page?, cursor? }`
+ * @throws MailkeepError `validation_failed`
+ */
+export async function listTags(ctx: Context, query?: unknown): Promise<Page<Tag>> {
+  const page = await listPage(query, (stretch) =>
+    queries.listTags(ctx, { client_id: ctx.clientId, ...stretch }, stretch),
+  )
+  return mapPage(page, tagFrom)
+}
+
+/**
+ * @param input `{ name }`: 1–255 characters, unique in the client without regard to case.
+ * @throws MailkeepError `validation_failed`: also when the name is taken.
+ */
+export function createTag(ctx: Context, input: unknown): Promise<Tag> {
+  const { name } = parse(NewTag, input)
+  return transact(ctx, async (tx) => {
+    const row = await insertTag(tx, name)
+    if (!row) throw nameTaken()
+    return tagFrom(row)
+  })
+}
+
+/**
+ * @param input `{ name }`
+ * @throws MailkeepError `not_found`; `validation_failed`: also when another tag has the name.
+ */
+export function updateTag(ctx: Context, id: number, input: unknown): Promise<Tag> {
+  const { name } = parse(NewTag, input)
+  return transact(ctx, async (tx) => {
+    const key = { client_id: tx.clientId, id }
+    if (!isId(id) || !(await queries.findTag(tx, key))) throw notFound('tag')
+    const name_key = fold(name)
+    const holder = await queries.findTagByKey(tx, { client_id: tx.clientId, name_key })
+    if (holder && holder.id !== id) throw nameTaken()
+    const row = await queries.renameTag(tx, { ...key, name, name_key })
+    if (!row) throw notFound('tag')
+    return tagFrom(row)
+  })
+}
+
+/**
+ * Deletes a tag; contacts lose it at once.
+ *
+ * @throws MailkeepError `not_found`
+ */
+export function deleteTag(ctx: Context, id: number): Promise<void> {
+  return transact(ctx, async (tx) => {
+    if (!isId(id) || !(await queries.deleteTag(tx, { client_id: tx.clientId, id }))) throw notFound('tag')
+    await clear(tx, 'tag', id)
+  })
+}
+
+/** @returns the ids of the tags of these names; those that do not exist are created. */
+export async function ensureTags(tx: Tx, names: readonly string[]): Promise<number[]> {
+  if (names.length === 0) return []
+  const wanted = new Map(names.map((name) => [fold(name), name]))
+  const found = await queries.findTagsByKeys(tx, { client_id: tx.clientId, name_keys: [...wanted.keys()] })
+  for (const { name_key } of found) wanted.delete(name_key)
+  const ids = found.map(({ id }) => id)
+  for (const name of wanted.values()) ids.push(await ensureTag(tx, name))
+  return ids
+}
+
+async function ensureTag(tx: Tx, name: string): Promise<number> {
+  const row =
+    (await insertTag(tx, name)) ?? (await queries.findTagByKey(tx, { client_id: tx.clientId, name_key: fold(name) }))
+  return row!.id
+}
+
+function insertTag(tx: Tx, name: string) {
+  return queries.insertTag(tx, {
+    client_id: tx.clientId,
+    uuid: randomUUID(),
+    name,
+    name_key: fold(name),
+    created_at: now(tx),
+  })
+}
+
+function nameTaken() {
+  return invalid('name', 'There is a tag of this name already.')
+}

@@ -1,0 +1,55 @@
+import { sql } from 'kysely'
+import { int, statement, text, texts, time } from '../storage/statement.ts'
+
+export const listTags = statement.all(
+  { client_id: int, after: int, limit: int },
+  (db, p, _, { desc }) =>
+    db
+      .selectFrom('mailkeep_tag')
+      .selectAll()
+      .where('client_id', '=', p.client_id)
+      .where('id', desc ? '<' : '>', p.after)
+      .orderBy('id', desc ? 'desc' : 'asc')
+      .limit(p.limit),
+  ['desc'],
+)
+
+export const findTag = statement({ client_id: int, id: int }, (db, p) =>
+  db.selectFrom('mailkeep_tag').selectAll().where('client_id', '=', p.client_id).where('id', '=', p.id),
+)
+
+export const findTagByKey = statement({ client_id: int, name_key: text }, (db, p) =>
+  db.selectFrom('mailkeep_tag').selectAll().where('client_id', '=', p.client_id).where('name_key', '=', p.name_key),
+)
+
+export const findTagsByKeys = statement.all({ client_id: int, name_keys: texts }, (db, p, dialect) =>
+  db
+    .selectFrom('mailkeep_tag')
+    .select(['id', 'name_key'])
+    .where('client_id', '=', p.client_id)
+    .where(dialect.anyOf(sql.ref('name_key'), p.name_keys)),
+)
+
+/** Inserts the tag unless the client has its name already; then undefined. */
+export const insertTag = statement(
+  { client_id: int, uuid: text, name: text, name_key: text, created_at: time },
+  (db, row) =>
+    db
+      .insertInto('mailkeep_tag')
+      .values(row)
+      .onConflict((c) => c.columns(['client_id', 'name_key']).doNothing())
+      .returningAll(),
+)
+
+export const renameTag = statement({ client_id: int, id: int, name: text, name_key: text }, (db, p) =>
+  db
+    .updateTable('mailkeep_tag')
+    .set({ name: p.name, name_key: p.name_key })
+    .where('client_id', '=', p.client_id)
+    .where('id', '=', p.id)
+    .returningAll(),
+)
+
+export const deleteTag = statement({ client_id: int, id: int }, (db, p) =>
+  db.deleteFrom('mailkeep_tag').where('client_id', '=', p.client_id).where('id', '=', p.id).returning('id'),
+)

@@ -1,0 +1,18 @@
+import * as v from 'valibot'
+import { Name } from '../parse.ts'
+import type { Timestamp } from '../time.ts'
+
+/** A tag: contract 2. */
+export interface Tag {
+  id: number
+  uuid: string
+  name: string
+  created_at: Timestamp
+}
+
+export const TagName = Name
+export const NewTag = v.strictObject({ name: TagName })
+
+export function tagFrom(row: Tag): Tag {
+  return { id: row.id, uuid: row.uuid, name: row.name, created_at: row.created_at }
+}

@@ -1,0 +1,30 @@
+/** A moment in UTC as the contract renders it: `2026-01-02T03:04:05.678901Z`. Sorts as text. */
+export type Timestamp = string
+
+/** Milliseconds since 1970; injected, so that tests can move it. */
+export type Clock = () => number
+
+let lastMs = Number.NaN
+let lastText = ''
+
+/** @param ms Milliseconds since 1970. */
+export function timestamp(ms: number): Timestamp {
+  // Writes of one group share their millisecond: rendering it once is enough.
+  if (ms !== lastMs) {
+    lastText = `${new Date(ms).toISOString().slice(0, 23)}000Z`
+    lastMs = ms
+  }
+  return lastText
+}
+
+/** @returns Milliseconds since 1970. */
+export function msOf(at: Timestamp): number {
+  return Date.parse(at)
+}
+
+/** The contract's second rendering, for webhook endpoints and deliveries: `2026-01-02T03:04:05+00:00`. */
+export function withOffset(at: Timestamp): string
+export function withOffset(at: Timestamp | null): string | null
+export function withOffset(at: Timestamp | null): string | null {
+  return at === null ? null : `${at.slice(0, 19)}+00:00`
+}

@@ -1,0 +1,76 @@
+import { randomUUID } from 'node:crypto'
+import { clear } from '../clearing/operations.ts'
+import { type Context, now } from '../context.ts'
+import { notFound } from '../errors.ts'
+import { getList } from '../lists/operations.ts'
+import { listPage, mapPage, type Page } from '../page.ts'
+import { isId, parse } from '../parse.ts'
+import { transact } from '../storage/transaction.ts'
+import * as queries from './queries.ts'
+import { NewTopic, type Topic, TopicChange, topicFrom } from './schema.ts'
+
+/**
+ * One page of a list's topics, by ascending id.
+ *
+ * @param query `{ per_page?, cursor? }`
+ * @throws MailkeepError `not_found`: no such list; `validation_failed`.
+ */
+export async function listTopics(ctx: Context, listId: number, query?: unknown): Promise<Page<Topic>> {
+  await getList(ctx, listId)
+  const page = await listPage(query, (stretch) =>
+    queries.listTopics(ctx, { client_id: ctx.clientId, list_id: listId, ...stretch }, stretch),
+  )
+  return mapPage(page, topicFrom)
+}
+
+/** @throws MailkeepError `not_found` */
+export async function getTopic(ctx: Context, id: number): Promise<Topic> {
+  const row = isId(id) ? await queries.findTopic(ctx, { client_id: ctx.clientId, id }) : undefined
+  if (!row) throw notFound('topic')
+  return topicFrom(row)
+}
+
+/**
+ * @param input `{ name, description? }`: 1–255 and at most 1,000 characters.
+ * @throws MailkeepError `not_found`: no such list; `validation_failed`.
+ */
+export function createTopic(ctx: Context, listId: number, input: unknown): Promise<Topic> {
+  const { name, description = null } = parse(NewTopic, input)
+  return transact(ctx, async (tx) => {
+    const list = await getList(tx, listId)
+    const row = await queries.insertTopic(tx, {
+      client_id: tx.clientId,
+      uuid: randomUUID(),
+      list_id: list.id,
+      name,
+      description,
+      created_at: now(tx),
+    })
+    return topicFrom(row!)
+  })
+}
+
+/**
+ * @param input `{ name?, description? }`: what is absent stays.
+ * @throws MailkeepError `not_found`, `validation_failed`
+ */
+export function updateTopic(ctx: Context, id: number, input: unknown): Promise<Topic> {
+  const change = parse(TopicChange, input)
+  return transact(ctx, async (tx) => {
+    const topic = await getTopic(tx, id)
+    const { name = topic.name, description = topic.description } = change
+    return topicFrom((await queries.updateTopic(tx, { client_id: tx.clientId, id, name, description }))!)
+  })
+}
+
+/**
+ * Deletes a topic; its subscribers lose it at once.
+ *
+ * @throws MailkeepError `not_found`
+ */
+export function deleteTopic(ctx: Context, id: number): Promise<void> {
+  return transact(ctx, async (tx) => {
+    if (!isId(id) || !(await queries.deleteTopic(tx, { client_id: tx.clientId, id }))) throw notFound('topic')
+    await clear(tx, 'topic', id)
+  })
+}

@@ -1,0 +1,37 @@
+import { int, nullable, statement, text, time } from '../storage/statement.ts'
+
+export const listTopics = statement.all(
+  { client_id: int, list_id: int, after: int, limit: int },
+  (db, p, _, { desc }) =>
+    db
+      .selectFrom('mailkeep_topic')
+      .selectAll()
+      .where('client_id', '=', p.client_id)
+      .where('list_id', '=', p.list_id)
+      .where('id', desc ? '<' : '>', p.after)
+      .orderBy('id', desc ? 'desc' : 'asc')
+      .limit(p.limit),
+  ['desc'],
+)
+
+export const findTopic = statement({ client_id: int, id: int }, (db, p) =>
+  db.selectFrom('mailkeep_topic').selectAll().where('client_id', '=', p.client_id).where('id', '=', p.id),
+)
+
+export const insertTopic = statement(
+  { client_id: int, uuid: text, list_id: int, name: text, description: nullable(text), created_at: time },
+  (db, row) => db.insertInto('mailkeep_topic').values(row).returningAll(),
+)
+
+export const updateTopic = statement({ client_id: int, id: int, name: text, description: nullable(text) }, (db, p) =>
+  db
+    .updateTable('mailkeep_topic')
+    .set({ name: p.name, description: p.description })
+    .where('client_id', '=', p.client_id)
+    .where('id', '=', p.id)
+    .returningAll(),
+)
+
+export const deleteTopic = statement({ client_id: int, id: int }, (db, p) =>
+  db.deleteFrom('mailkeep_topic').where('client_id', '=', p.client_id).where('id', '=', p.id).returning('id'),
+)

@@ -1,0 +1,29 @@
+import * as v from 'valibot'
+import { Description, Name } from '../parse.ts'
+import type { Timestamp } from '../time.ts'
+
+/** A topic of a list: contract 2. */
+export interface Topic {
+  id: number
+  uuid: string
+  list_id: number
+  name: string
+  description: string | null
+  created_at: Timestamp
+}
+
+const TopicDescription = v.optional(v.nullable(Description))
+
+export const NewTopic = v.strictObject({ name: Name, description: TopicDescription })
+export const TopicChange = v.strictObject({ name: v.optional(Name), description: TopicDescription })
+
+export function topicFrom(row: Topic): Topic {
+  return {
+    id: row.id,
+    uuid: row.uuid,
+    list_id: row.list_id,
+    name: row.name,
+    description: row.description,
+    created_at: row.created_at,
+  }
+}

@@ -1,0 +1,75 @@
+import { isIP } from 'node:net'
+import ipaddr from 'ipaddr.js'
+
+type Address = ipaddr.IPv4 | ipaddr.IPv6
+type Ranges = Record<string, [Address, number][]>
+
+/**
+ * Not globally reachable by IANA's special-purpose registry, and Azure's platform address, a public one that answers
+ * only inside. 192.31.196.0/24, 192.52.193.0/24 and 192.175.48.0/24 are in the registry too, but globally reachable.
+ */
+const refusedV4 = ranges({
+  '"this network" (RFC 1122)': ['0.0.0.0/8'],
+  'a private network (RFC 1918)': ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16'],
+  'carrier-grade NAT (RFC 6598)': ['100.64.0.0/10'],
+  'the loopback network (RFC 1122)': ['127.0.0.0/8'],
+  'the link-local network (RFC 3927)': ['169.254.0.0/16'],
+  'protocol assignments (RFC 6890)': ['192.0.0.0/24'],
+  'documentation (RFC 5737)': ['192.0.2.0/24', '198.51.100.0/24', '203.0.113.0/24'],
+  '6to4 relays (RFC 7526)': ['192.88.99.0/24'],
+  'benchmarking (RFC 2544)': ['198.18.0.0/15'],
+  'multicast (RFC 5771)': ['224.0.0.0/4'],
+  'the reserved class E, or broadcast (RFC 1112, RFC 919)': ['240.0.0.0/4'],
+  'a cloud platform (Azure)': ['168.63.129.16/32'],
+})
+
+/** Holes in 2000::/3. Teredo, ORCHID and benchmarking lie in 2001::/23; 6to4 carries an IPv4 address. */
+const refusedV6 = ranges({
+  'protocol assignments (RFC 2928)': ['2001::/23'],
+  'documentation (RFC 3849, RFC 9637)': ['2001:db8::/32', '3fff::/20'],
+  '6to4 (RFC 3056)': ['2002::/16'],
+})
+
+const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3')
+
+/**
+ * @param address Text form of an IPv4 (four decimal numbers only) or IPv6 address, without brackets.
+ * @returns Why this address must not be called, as a sentence without the address, or undefined. Never throws.
+ */
+export function addressProblem(address: string): string | undefined {
+  // isIP takes the canonical IPv4 form only, and bounds what ipaddr's regular expressions are given.
+  if (!isIP(address) || address.includes('%') || !ipaddr.isValid(address)) return 'This is not a plain IP address.'
+  const parsed = ipaddr.parse(address)
+  const place = parsed instanceof ipaddr.IPv4 ? refusedPlace(parsed, refusedV4) : placeOfV6(parsed)
+  if (place) return `The address belongs to ${place}.`
+  const carried = parsed instanceof ipaddr.IPv6 ? carriedV4(parsed, address) : undefined
+  return carried && addressProblem(carried)
+}
+
+/** Outside 2000::/3 lie mapped, compatible, SIIT (::ffff:0:0/96) and NAT64 (64:ff9b::/96, 64:ff9b:1::/48) forms too. */
+function placeOfV6(address: ipaddr.IPv6): string | undefined {
+  return address.match(globalUnicast) ? refusedPlace(address, refusedV6) : 'no global network (RFC 4291)'
+}
+
+/**
+ * The IPv4 address inside a global IPv6 one: written with dots, as RFC 6052 does under a provider's own NAT64 prefix,
+ * or in an ISATAP interface identifier, whose universal and group bits may be set (RFC 5214, 6.1).
+ */
+function carriedV4({ parts }: ipaddr.IPv6, written: string): string | undefined {
+  if (written.includes('.')) return written.slice(written.lastIndexOf(':') + 1)
+  const isatap = (parts[4]! & ~0x0300) === 0 && parts[5] === 0x5efe
+  return isatap
+    ? parts
+        .slice(6)
+        .flatMap((part) => [part >> 8, part & 0xff])
+        .join('.')
+    : undefined
+}
+
+function refusedPlace(address: Address, refused: Ranges): string | undefined {
+  return ipaddr.subnetMatch(address, refused, '') || undefined
+}
+
+function ranges(named: Record<string, string[]>): Ranges {
+  return Object.fromEntries(Object.entries(named).map(([name, cidrs]) => [name, cidrs.map((c) => ipaddr.parseCIDR(c))]))
+}

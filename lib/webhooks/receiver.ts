@@ -1,0 +1,155 @@
+/**
+ * The receiver's side: checks that a request is a delivery of ours and gives its event, typed. Stands alone; needs
+ * nothing but node:crypto.
+ */
+import { createHmac, timingSafeEqual } from 'node:crypto'
+
+export interface Tag {
+  id: number
+  uuid: string
+  name: string
+  /** ISO 8601, UTC with microseconds; so are all `created_at` below. */
+  created_at: string
+}
+
+export interface List {
+  id: number
+  uuid: string
+  name: string
+  created_at: string
+}
+
+export interface Topic {
+  id: number
+  uuid: string
+  /** The owning list. */
+  list_id: number
+  name: string
+  description: string | null
+  created_at: string
+}
+
+export interface Contact {
+  id: number
+  uuid: string
+  name: string
+  email: string
+  extra_attributes: Record<string, string>
+  /** Null while subscribed. */
+  unsubscribed_at: string | null
+  unsubscribed_by_contact: boolean
+  tags: Tag[]
+  lists: List[]
+  /** Subscribed topics. */
+  topics: Topic[]
+  created_at: string
+}
+
+/** The contact after the change. */
+export interface ContactData {
+  contact: Contact
+  /** Fields of the contact left empty because the body would exceed 64 KiB: fetch the contact for them. */
+  truncated?: string[]
+}
+
+interface Event<Type extends string, Data> {
+  /** The event's UUID, the same for all endpoints; `X-Service-Delivery` is the same over retries. */
+  id: string
+  type: Type
+  created_at: string
+  data: Data
+}
+
+/** Every event there is; switch on `type`, and let the default be: types may be added. */
+export type WebhookEvent =
+  | Event<'contact.subscribed', ContactData & { list: List }>
+  | Event<'contact.unsubscribed' | 'contact.resubscribed', ContactData>
+  | Event<'newsletter.sent' | 'sequence_step.sent' | 'sequence.completed', Record<string, unknown>>
+  | Event<'webhook.test', { message: string }>
+
+/** Node's `request.headers`, any record with names in any letter case, or a Web `Headers`. */
+export type DeliveryHeaders =
+  | Readonly<Record<string, string | readonly string[] | undefined>>
+  | { get(name: string): string | null }
+
+export interface VerifyOptions {
+  /** The time in milliseconds since 1970; default `Date.now`. */
+  readonly now?: () => number
+  /** How far the delivery's timestamp may be off, either way and inclusive; default 300. */
+  readonly toleranceSeconds?: number
+}
+
+export type DeliveryErrorCode = 'missing_header' | 'bad_timestamp' | 'stale_timestamp' | 'bad_signature' | 'bad_body'
+
+/** The request is no delivery of ours, or an old one: answer 400 and do nothing. */
+export class DeliveryVerificationError extends Error {
+  override readonly name = 'DeliveryVerificationError'
+  readonly code: DeliveryErrorCode
+
+  constructor(code: DeliveryErrorCode, message: string) {
+    super(message)
+    this.code = code
+  }
+}
+
+/**
+ * Verifies a delivery as the service's contract says: `X-Service-Signature` is `sha256=` and the hex HMAC-SHA256 over
+ * "timestamp.body", keyed with the secret; `X-Service-Timestamp` is Unix seconds.
+ *
+ * @param rawBody The body as received, before any parsing; a parsed and printed one differs.
+ * @param secret The endpoint's, as shown (`whsec_…`). Several while one is rotated: any may fit; empty ones never do.
+ * @returns The event. Deliveries are at least once: drop repeats by `X-Service-Delivery`.
+ * @throws DeliveryVerificationError Its `code` says why.
+ */
+export function verifyDelivery(
+  headers: DeliveryHeaders,
+  rawBody: string | Uint8Array,
+  secret: string | readonly string[],
+  { now = Date.now, toleranceSeconds = 300 }: VerifyOptions = {},
+): WebhookEvent {
+  const signature = getHeader(headers, 'x-service-signature')
+  const timestamp = getHeader(headers, 'x-service-timestamp')
+  if (!/^\d{1,12}$/.test(timestamp)) {
+    throw new DeliveryVerificationError('bad_timestamp', 'X-Service-Timestamp is not in Unix seconds.')
+  }
+  const age = Math.floor(now() / 1000) - Number(timestamp)
+  if (!(Math.abs(age) <= toleranceSeconds)) {
+    throw new DeliveryVerificationError('stale_timestamp', `The delivery was signed ${age} s ago.`)
+  }
+  const secrets = typeof secret === 'string' ? [secret] : secret
+  if (!secrets.some((one) => one !== '' && matches(signature, one, timestamp, rawBody))) {
+    throw new DeliveryVerificationError('bad_signature', 'X-Service-Signature does not fit the body and the secret.')
+  }
+  return parseEvent(rawBody)
+}
+
+function getHeader(headers: DeliveryHeaders, name: string): string {
+  const value =
+    typeof headers.get === 'function'
+      ? headers.get(name)
+      : Object.entries(headers).find(([key, one]) => key.toLowerCase() === name && one !== undefined)?.[1]
+  // A header sent twice is joined, as node and Web Headers do: then it fits nothing.
+  const text = typeof value === 'string' ? value : value?.join(', ')
+  if (!text) throw new DeliveryVerificationError('missing_header', `The header ${name} is missing.`)
+  return text
+}
+
+function matches(signature: string, secret: string, timestamp: string, rawBody: string | Uint8Array): boolean {
+  const expected = Buffer.from(
+    `sha256=${createHmac('sha256', secret).update(`${timestamp}.`).update(rawBody).digest('hex')}`,
+  )
+  const given = Buffer.from(signature)
+  return given.length === expected.length && timingSafeEqual(given, expected)
+}
+
+function parseEvent(rawBody: string | Uint8Array): WebhookEvent {
+  try {
+    const text = typeof rawBody === 'string' ? rawBody : new TextDecoder('utf-8', { fatal: true }).decode(rawBody)
+    const event = JSON.parse(text)
+    const named = [event.id, event.type, event.created_at].every((field) => typeof field === 'string')
+    if (named && typeof event.data === 'object' && event.data !== null) return event
+  } catch {
+    // Not UTF-8, not JSON or null: said below.
+  }
+  throw new DeliveryVerificationError('bad_body', 'The body is not an event.')
+}
