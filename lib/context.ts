@@ -15,6 +15,8 @@ export interface Context extends Scope {
   readonly webhooks: WebhookSettings
   /** Tells the dispatcher that deliveries are due. */
   readonly wakeDispatcher: () => void
+  /** Aborts what is in flight to an endpoint that is gone. */
+  readonly abortDeliveries: (endpointId: number) => void
   /** Tells the house-keeping that there is a stored job. */
   readonly wakeHousekeeping: () => void
 }

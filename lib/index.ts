@@ -1,1 +1,25 @@
-export const x = 1
+/** mailkeep: contacts, tags, lists, topics and signed webhooks for many clients, in your own process. */
+export type { Client, NewToken, Principal, Role, Token } from './clients/schema.ts'
+export { roles } from './clients/schema.ts'
+export type { Contact } from './contacts/schema.ts'
+export {
+  type ErrorCode,
+  errorCodes,
+  type FieldErrors,
+  isMailkeepError,
+  MailkeepError,
+  type RateLimit,
+} from './errors.ts'
+export type { IdentityProvider } from './identities/provider.ts'
+export { type Identity, type IdentityStatus, identityStatuses } from './identities/schema.ts'
+export type { List } from './lists/schema.ts'
+export type { Logger } from './logger.ts'
+export { type ClientMailkeep, createMailkeep, type Mailkeep, type MailkeepOptions } from './mailkeep.ts'
+export type { Page } from './page.ts'
+export type { DatabaseSource } from './storage/connection.ts'
+export type { Tag } from './tags/schema.ts'
+export type { Topic } from './topics/schema.ts'
+export { version } from './version.ts'
+export type { Delivery, DeliveryStatus, Endpoint, EventType } from './webhooks/schema.ts'
+export { eventTypes } from './webhooks/schema.ts'
+export { defaultWebhookSettings, type WebhookSettings } from './webhooks/settings.ts'

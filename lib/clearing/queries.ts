@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { int, json, statement, text, texts, time } from '../storage/statement.ts'
+import { int, statement } from '../storage/statement.ts'
 
 const chunk = { target: int, limit: int }
 
@@ -36,7 +36,7 @@ export const deleteClientRows: readonly ClearRows[] = [
     chunk,
     // The clearing itself stays until it is done.
     (_, p) => sql`delete from mailkeep_job where id in
-      (select id from mailkeep_job where client_id = ${p.target} and kind <> 'client' limit ${p.limit})`,
+      (select id from mailkeep_job where client_id = ${p.target} and kind <> 'clear client' limit ${p.limit})`,
   ),
   deleteRows('mailkeep_client', 'id'),
 ]
@@ -61,20 +61,3 @@ export const eraseEvents = statement.affected(
   chunk,
   (_, p) => sql`update mailkeep_event set body = '', contact_id = null where id in (${someEvents(p)})`,
 )
-
-export const insertJob = statement(
-  { client_id: int, kind: text, target_id: int, state: json, created_at: time },
-  (db, row) => db.insertInto('mailkeep_job').values(row),
-)
-
-/** The oldest job of these kinds. */
-export const findJob = statement({ kinds: texts }, (db, p, dialect) =>
-  db
-    .selectFrom('mailkeep_job')
-    .selectAll()
-    .where(dialect.anyOf(sql.ref('kind'), p.kinds))
-    .orderBy('id')
-    .limit(1),
-)
-
-export const deleteJob = statement({ id: int }, (db, p) => db.deleteFrom('mailkeep_job').where('id', '=', p.id))

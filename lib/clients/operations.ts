@@ -20,7 +20,7 @@ import {
 } from './schema.ts'
 
 /** @throws MailkeepError `validation_failed` */
-export function createClient(ctx: Context, input: unknown): Promise<Client> {
+export async function createClient(ctx: Context, input: unknown): Promise<Client> {
   const { name } = parse(NewClient, input)
   return transact(ctx, (tx) => addClient(tx, name))
 }
@@ -41,7 +41,7 @@ export async function getClient(ctx: Context, id: number): Promise<Client> {
  *
  * @throws MailkeepError `not_found`
  */
-export function deleteClient(ctx: Context, id: number): Promise<void> {
+export async function deleteClient(ctx: Context, id: number): Promise<void> {
   return transact(ctx, async (tx) => {
     if (!isId(id) || !(await queries.markClientDeleted(tx, { id, deleted_at: now(tx) }))) throw notFound('client')
     await clear({ ...tx, clientId: id }, 'client', id)
@@ -53,7 +53,10 @@ export function deleteClient(ctx: Context, id: number): Promise<void> {
  *
  * @param input `{ token? }`: a token of the caller's own instead of a random one.
  */
-export function bootstrap(ctx: Context, input: unknown = {}): Promise<{ client: Client; token: NewToken } | undefined> {
+export async function bootstrap(
+  ctx: Context,
+  input: unknown = {},
+): Promise<{ client: Client; token: NewToken } | undefined> {
   const { token = newToken() } = parse(Bootstrap, input)
   return transact(ctx, async (tx) => {
     if (await queries.findAnyClient(tx, {})) return undefined
@@ -68,7 +71,7 @@ export function bootstrap(ctx: Context, input: unknown = {}): Promise<{ client: 
  * @param input `{ clientId, role, expiresInMs? }`
  * @throws MailkeepError `validation_failed`, `not_found`: no such client.
  */
-export function createToken(ctx: Context, input: unknown): Promise<NewToken> {
+export async function createToken(ctx: Context, input: unknown): Promise<NewToken> {
   const { clientId, role, expiresInMs } = parse(NewTokenInput, input)
   return transact(ctx, async (tx) => {
     await getClient(tx, clientId)
@@ -85,7 +88,7 @@ export async function listTokens(ctx: Context, { clientId }: { clientId?: number
  *
  * @throws MailkeepError `not_found`
  */
-export function revokeToken(ctx: Context, id: number): Promise<void> {
+export async function revokeToken(ctx: Context, id: number): Promise<void> {
   return transact(ctx, async (tx) => {
     if (!isId(id) || !(await queries.revokeToken(tx, { id, revoked_at: now(tx) }))) throw notFound('token')
   })

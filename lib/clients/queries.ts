@@ -27,18 +27,15 @@ export const markClientDeleted = statement({ id: int, deleted_at: time }, (db, p
 
 export const insertToken = statement(
   { client_id: int, hash: text, role: word<Role>(), created_at: time, expires_at: nullable(time) },
-  (db, row) =>
-    db.insertInto('mailkeep_token').values(row).returningAll(),
+  (db, row) => db.insertInto('mailkeep_token').values(row).returningAll(),
 )
 
-export const listTokens = statement.all(
-  { client_id: nullable(int) },
-  (db, p) =>
-    db
-      .selectFrom('mailkeep_token')
-      .selectAll()
-      .where((eb) => eb.or([eb(p.client_id, 'is', null), eb('client_id', '=', p.client_id)]))
-      .orderBy('id'),
+export const listTokens = statement.all({ client_id: nullable(int) }, (db, p) =>
+  db
+    .selectFrom('mailkeep_token')
+    .selectAll()
+    .where((eb) => eb.or([eb(p.client_id, 'is', null), eb('client_id', '=', p.client_id)]))
+    .orderBy('id'),
 )
 
 /** The token of a hash, if it is good at this moment. */

@@ -36,7 +36,7 @@ export async function getContact(ctx: Context, id: number): Promise<Contact> {
  * @returns The contact as stored after the change, and whether it is new.
  * @throws MailkeepError `not_found`: no such list; `validation_failed`: `input` breaks a rule.
  */
-export function addContactToList(
+export async function addContactToList(
   ctx: Context,
   listId: number,
   input: unknown,
@@ -59,7 +59,7 @@ export function addContactToList(
  * @param input `{ name?, tags?, … }`: `tags` replaces the set, attributes merge by key.
  * @throws MailkeepError `not_found`, `validation_failed`
  */
-export function updateContact(ctx: Context, id: number, input: unknown): Promise<Contact> {
+export async function updateContact(ctx: Context, id: number, input: unknown): Promise<Contact> {
   const { name, tags, attributes } = parse(ContactChange, input)
   return transact(ctx, async (tx) => {
     const stored = isId(id) ? await queries.findContact(tx, { client_id: tx.clientId, id }) : undefined
@@ -76,7 +76,7 @@ export function updateContact(ctx: Context, id: number, input: unknown): Promise
  * @param options `{ byContact? }`: whether the contact did it, as opposed to the client.
  * @throws MailkeepError `not_found`
  */
-export function unsubscribeContact(ctx: Context, id: number, options: unknown = {}): Promise<Contact> {
+export async function unsubscribeContact(ctx: Context, id: number, options: unknown = {}): Promise<Contact> {
   const { byContact } = parse(UnsubscribeOptions, options)
   return transact(ctx, async (tx) => {
     const change = { client_id: tx.clientId, id, unsubscribed_at: now(tx), by_contact: byContact }
@@ -92,7 +92,7 @@ export function unsubscribeContact(ctx: Context, id: number, options: unknown = 
  *
  * @throws MailkeepError `not_found`
  */
-export function resubscribeContact(ctx: Context, id: number): Promise<Contact> {
+export async function resubscribeContact(ctx: Context, id: number): Promise<Contact> {
   return transact(ctx, async (tx) => {
     const change = { client_id: tx.clientId, id, by_contact: false }
     const changed = isId(id) ? await queries.markSubscribed(tx, change) : undefined
@@ -107,7 +107,7 @@ export function resubscribeContact(ctx: Context, id: number): Promise<Contact> {
  *
  * @throws MailkeepError `not_found`: no such list or contact. That the contact was not on the list is no error.
  */
-export function removeContactFromList(ctx: Context, listId: number, contactId: number): Promise<Contact> {
+export async function removeContactFromList(ctx: Context, listId: number, contactId: number): Promise<Contact> {
   return transact(ctx, async (tx) => {
     const list = await getList(tx, listId)
     await requireContact(tx, contactId)
@@ -122,7 +122,7 @@ export function removeContactFromList(ctx: Context, listId: number, contactId: n
  * @throws MailkeepError `not_found`: no such contact or topic; `validation_failed`: the contact is not on the
  *   topic's list.
  */
-export function subscribeToTopic(ctx: Context, contactId: number, topicId: number): Promise<Contact> {
+export async function subscribeToTopic(ctx: Context, contactId: number, topicId: number): Promise<Contact> {
   return transact(ctx, async (tx) => {
     await requireContact(tx, contactId)
     const topic = await getTopic(tx, topicId)
@@ -135,7 +135,7 @@ export function subscribeToTopic(ctx: Context, contactId: number, topicId: numbe
 }
 
 /** @throws MailkeepError `not_found`: no such contact or topic. */
-export function unsubscribeFromTopic(ctx: Context, contactId: number, topicId: number): Promise<Contact> {
+export async function unsubscribeFromTopic(ctx: Context, contactId: number, topicId: number): Promise<Contact> {
   return transact(ctx, async (tx) => {
     await requireContact(tx, contactId)
     const topic = await getTopic(tx, topicId)
@@ -149,7 +149,7 @@ export function unsubscribeFromTopic(ctx: Context, contactId: number, topicId: n
  *
  * @throws MailkeepError `not_found`
  */
-export function deleteContact(ctx: Context, id: number): Promise<void> {
+export async function deleteContact(ctx: Context, id: number): Promise<void> {
   return transact(ctx, async (tx) => {
     if (!isId(id) || !(await queries.deleteContact(tx, { client_id: tx.clientId, id }))) throw notFound('contact')
     await clear(tx, 'contact', id)
@@ -222,5 +222,6 @@ async function addTags(tx: Tx, contactId: number, names: readonly string[] = [])
 async function replaceTags(tx: Tx, contactId: number, names: readonly string[]): Promise<void> {
   const tag_ids = await ensureTags(tx, names)
   await queries.deleteOtherContactTags(tx, { contact_id: contactId, tag_ids })
-  if (tag_ids.length > 0) await queries.insertContactTags(tx, { client_id: tx.clientId, contact_id: contactId, tag_ids })
+  if (tag_ids.length > 0)
+    await queries.insertContactTags(tx, { client_id: tx.clientId, contact_id: contactId, tag_ids })
 }

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { bool, int, ints, json, nullable, statement, text, time } from '../storage/statement.ts'
+import { bool, int, ints, json, statement, text, time } from '../storage/statement.ts'
 import { contactDocument } from './document.ts'
 
 const contactKey = { client_id: int, id: int }
@@ -87,15 +87,19 @@ export const deleteContact = statement(contactKey, (db, p) =>
 )
 
 /** Adds the tags the contact does not have yet. */
-export const insertContactTags = statement({ client_id: int, contact_id: int, tag_ids: ints }, (_, p, dialect) =>
-  // "where true" keeps SQLite from reading "on" as a join's.
-  sql`insert into mailkeep_contact_tag (client_id, contact_id, tag_id)
+export const insertContactTags = statement(
+  { client_id: int, contact_id: int, tag_ids: ints },
+  (_, p, dialect) =>
+    // "where true" keeps SQLite from reading "on" as a join's.
+    sql`insert into mailkeep_contact_tag (client_id, contact_id, tag_id)
     select ${p.client_id}, ${p.contact_id}, item.value from ${dialect.each(p.tag_ids)} where true
     on conflict do nothing`,
 )
 
-export const deleteOtherContactTags = statement({ contact_id: int, tag_ids: ints }, (_, p, dialect) =>
-  sql`delete from mailkeep_contact_tag
+export const deleteOtherContactTags = statement(
+  { contact_id: int, tag_ids: ints },
+  (_, p, dialect) =>
+    sql`delete from mailkeep_contact_tag
     where contact_id = ${p.contact_id} and not (${dialect.anyOf(sql.ref('tag_id'), p.tag_ids)})`,
 )
 
@@ -136,7 +140,5 @@ export const deleteListSubscriptions = statement({ contact_id: int, list_id: int
   db
     .deleteFrom('mailkeep_contact_topic')
     .where('contact_id', '=', p.contact_id)
-    .where('topic_id', 'in', (eb) =>
-      eb.selectFrom('mailkeep_topic').select('id').where('list_id', '=', p.list_id),
-    ),
+    .where('topic_id', 'in', (eb) => eb.selectFrom('mailkeep_topic').select('id').where('list_id', '=', p.list_id)),
 )

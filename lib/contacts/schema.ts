@@ -28,7 +28,10 @@ export type AttributeChanges = ReadonlyMap<string, string | null>
 export const maxAttributes = 100
 
 const FullName = v.pipe(Text, atMost(255))
-const TagNames = v.pipe(v.array(TagName, 'This must be an array of tag names.'), v.maxLength(1000, 'At most 1,000 tags.'))
+const TagNames = v.pipe(
+  v.array(TagName, 'This must be an array of tag names.'),
+  v.maxLength(1000, 'At most 1,000 tags.'),
+)
 const AttributeName = v.pipe(Text, atMost(255))
 const AttributeValue = v.nullable(v.pipe(Text, atMost(10_000)))
 
@@ -73,7 +76,9 @@ function withAttributes<S extends v.GenericSchema<unknown, object>>(known: S) {
         if (message) addIssue({ message, path: [{ type: 'object', origin: 'value', input, key, value }] })
         else attributes.set(key, value as string | null)
       }
-      return fields.success ? { ...(fields.output as v.InferOutput<S>), attributes: attributes as AttributeChanges } : NEVER
+      return fields.success
+        ? { ...(fields.output as v.InferOutput<S>), attributes: attributes as AttributeChanges }
+        : NEVER
     }),
   )
 }
@@ -91,7 +96,13 @@ const QueryBoolean = v.pipe(
 )
 
 const Ids = v.pipe(
-  v.union([v.array(v.unknown()), v.pipe(v.unknown(), v.transform((value) => [value]))]),
+  v.union([
+    v.array(v.unknown()),
+    v.pipe(
+      v.unknown(),
+      v.transform((value) => [value]),
+    ),
+  ]),
   v.array(v.pipe(WholeNumber, v.minValue(1, 'This must be an id: a positive whole number.'))),
   v.maxLength(100, 'At most 100 values.'),
 )
@@ -108,7 +119,9 @@ export type ContactFilters = v.InferOutput<typeof ContactFilters>
 
 export const ContactQuery = v.object({ ...PageQuery.entries, ...ContactFilters.entries })
 
-export const UnsubscribeOptions = v.strictObject({ byContact: v.optional(v.boolean('This must be true or false.'), false) })
+export const UnsubscribeOptions = v.strictObject({
+  byContact: v.optional(v.boolean('This must be true or false.'), false),
+})
 
 /** The contact's only door out of the database, which built the document: contacts/document. */
 export function contactFrom(row: { document: string }): Contact {

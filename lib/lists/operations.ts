@@ -32,7 +32,7 @@ export async function getList(ctx: Context, id: number): Promise<List> {
  * @param input `{ name }`: 1–255 characters.
  * @throws MailkeepError `validation_failed`
  */
-export function createList(ctx: Context, input: unknown): Promise<List> {
+export async function createList(ctx: Context, input: unknown): Promise<List> {
   const { name } = parse(NewList, input)
   return transact(ctx, async (tx) => {
     const row = await queries.insertList(tx, {
@@ -49,7 +49,7 @@ export function createList(ctx: Context, input: unknown): Promise<List> {
  * @param input `{ name }`
  * @throws MailkeepError `not_found`, `validation_failed`
  */
-export function updateList(ctx: Context, id: number, input: unknown): Promise<List> {
+export async function updateList(ctx: Context, id: number, input: unknown): Promise<List> {
   const { name } = parse(NewList, input)
   return transact(ctx, async (tx) => {
     const row = isId(id) ? await queries.renameList(tx, { client_id: tx.clientId, id, name }) : undefined
@@ -63,7 +63,7 @@ export function updateList(ctx: Context, id: number, input: unknown): Promise<Li
  *
  * @throws MailkeepError `not_found`
  */
-export function deleteList(ctx: Context, id: number): Promise<void> {
+export async function deleteList(ctx: Context, id: number): Promise<void> {
   return transact(ctx, async (tx) => {
     await getList(tx, id)
     const topics = await queries.listTopicIds(tx, { list_id: id })

@@ -44,5 +44,10 @@ export function withParameters<R>(compiled: CompiledQuery<R>, parameters: readon
 
 /** A text without slots, as transaction control and migrations have. */
 export function plainQuery(sql: string): CompiledQuery {
-  return { query: { kind: 'RawNode', sqlFragments: [sql], parameters: [] } as never, queryId: { queryId: sql }, sql, parameters: [] }
+  return {
+    query: { kind: 'RawNode', sqlFragments: [sql], parameters: [] } as never,
+    queryId: { queryId: sql },
+    sql,
+    parameters: [],
+  }
 }

@@ -24,6 +24,8 @@ export interface Dialect {
   bool(column: Expression<unknown>): RawBuilder<unknown>
   /** A stored JSON document inside a JSON object. */
   json(column: Expression<unknown>): RawBuilder<unknown>
+  /** Ends a select of rows that another process may claim at the same time. */
+  readonly lockForClaim: RawBuilder<unknown>
   /** JSON as text, for a column of a result. */
   jsonText(json: Expression<unknown>): RawBuilder<string>
 }

@@ -38,7 +38,9 @@ export class Operation implements Transaction {
         end(error)
         reject(error)
       })
-      work(this).then(resolve, reject).finally(() => end(new Error('This transaction has ended.')))
+      work(this)
+        .then(resolve, reject)
+        .finally(() => end(new Error('This transaction has ended.')))
     })
   }
 

@@ -211,5 +211,6 @@ const dialect: Dialect = {
   time: (column) => sql`${column}`,
   bool: (column) => sql`json(iif(${column}, 'true', 'false'))`,
   json: (column) => sql`json(${column})`,
+  lockForClaim: sql``, // there is one writer at a time
   jsonText: (value) => sql<string>`${value}`,
 }

@@ -1,4 +1,4 @@
-import { type CompiledQuery, type Kysely, type RawBuilder, type Simplify } from 'kysely'
+import type { CompiledQuery, Kysely, RawBuilder, Simplify } from 'kysely'
 import { type Storage, type Transaction, withParameters } from './connection.ts'
 import type { Dialect } from './dialect.ts'
 import type { Tables } from './tables.ts'
@@ -112,11 +112,7 @@ statement.affected = <P extends Parameters, R, F extends string = never>(
   return async (scope, ...rest) => Number((await execute(scope, rest)).numAffectedRows ?? 0)
 }
 
-function prepare<P extends Parameters, R, F extends string>(
-  parameters: P,
-  build: Build<P, R, F>,
-  flags: readonly F[],
-) {
+function prepare<P extends Parameters, R, F extends string>(parameters: P, build: Build<P, R, F>, flags: readonly F[]) {
   const texts = new WeakMap<Storage, Compiled<R>[]>()
   return ({ storage, transaction }: Scope, [values, on]: [values: Values<P>, on?: Flags<F>]) => {
     let compiled = texts.get(storage)

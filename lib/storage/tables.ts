@@ -24,7 +24,7 @@ export interface Tables {
     last_used_at: string | null
     revoked_at: string | null
   }
-  mailkeep_tag: Owned & { name: string; /** folded */ name_key: string }
+  mailkeep_tag: Owned & { name: string /** folded */; name_key: string }
   mailkeep_list: Owned & { name: string }
   mailkeep_topic: Owned & { list_id: number; name: string; description: string | null }
   mailkeep_contact: Owned & {
@@ -78,6 +78,8 @@ export interface Tables {
     event_type: string
     status: 'pending' | 'success' | 'failed' | 'held'
     attempts: number
+    /** Those of earlier rounds: a redelivery begins the schedule anew. */
+    attempts_before: Generated<number>
     /** Whether it waits for another attempt after a failed one: retries have a share of their own. */
     retry: StoredBoolean
     /** When it may be claimed: while it is claimed, the end of the lease. */
@@ -85,6 +87,8 @@ export interface Tables {
     /** Who has claimed it, if anybody. */
     claim: string | null
     response_status: number | null
+    /** Why the last attempt failed, or why there was none. */
+    error: string | null
     delivered_at: string | null
   }
   mailkeep_attempt: {
@@ -92,7 +96,8 @@ export interface Tables {
     number: number
     client_id: number
     started_at: string
-    duration_ms: number
+    /** null: it was interrupted */
+    duration_ms: number | null
     response_status: number | null
     error: string | null
     /** The first 4 KiB of the answer. */

@@ -25,7 +25,7 @@ export async function listTags(ctx: Context, query?: unknown): Promise<Page<Tag>
  * @param input `{ name }`: 1–255 characters, unique in the client without regard to case.
  * @throws MailkeepError `validation_failed`: also when the name is taken.
  */
-export function createTag(ctx: Context, input: unknown): Promise<Tag> {
+export async function createTag(ctx: Context, input: unknown): Promise<Tag> {
   const { name } = parse(NewTag, input)
   return transact(ctx, async (tx) => {
     const row = await insertTag(tx, name)
@@ -38,7 +38,7 @@ export function createTag(ctx: Context, input: unknown): Promise<Tag> {
  * @param input `{ name }`
  * @throws MailkeepError `not_found`; `validation_failed`: also when another tag has the name.
  */
-export function updateTag(ctx: Context, id: number, input: unknown): Promise<Tag> {
+export async function updateTag(ctx: Context, id: number, input: unknown): Promise<Tag> {
   const { name } = parse(NewTag, input)
   return transact(ctx, async (tx) => {
     const key = { client_id: tx.clientId, id }
@@ -57,7 +57,7 @@ export function updateTag(ctx: Context, id: number, input: unknown): Promise<Tag
  *
  * @throws MailkeepError `not_found`
  */
-export function deleteTag(ctx: Context, id: number): Promise<void> {
+export async function deleteTag(ctx: Context, id: number): Promise<void> {
   return transact(ctx, async (tx) => {
     if (!isId(id) || !(await queries.deleteTag(tx, { client_id: tx.clientId, id }))) throw notFound('tag')
     await clear(tx, 'tag', id)
@@ -67,7 +67,8 @@ export function deleteTag(ctx: Context, id: number): Promise<void> {
 /** @returns the ids of the tags of these names; those that do not exist are created. */
 export async function ensureTags(tx: Tx, names: readonly string[]): Promise<number[]> {
   if (names.length === 0) return []
-  const wanted = new Map(names.map((name) => [fold(name), name]))
+  const wanted = new Map<string, string>()
+  for (const name of names) if (!wanted.has(fold(name))) wanted.set(fold(name), name) // the first spelling counts
   const found = await queries.findTagsByKeys(tx, { client_id: tx.clientId, name_keys: [...wanted.keys()] })
   for (const { name_key } of found) wanted.delete(name_key)
   const ids = found.map(({ id }) => id)

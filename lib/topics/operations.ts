@@ -34,7 +34,7 @@ export async function getTopic(ctx: Context, id: number): Promise<Topic> {
  * @param input `{ name, description? }`: 1–255 and at most 1,000 characters.
  * @throws MailkeepError `not_found`: no such list; `validation_failed`.
  */
-export function createTopic(ctx: Context, listId: number, input: unknown): Promise<Topic> {
+export async function createTopic(ctx: Context, listId: number, input: unknown): Promise<Topic> {
   const { name, description = null } = parse(NewTopic, input)
   return transact(ctx, async (tx) => {
     const list = await getList(tx, listId)
@@ -54,7 +54,7 @@ export function createTopic(ctx: Context, listId: number, input: unknown): Promi
  * @param input `{ name?, description? }`: what is absent stays.
  * @throws MailkeepError `not_found`, `validation_failed`
  */
-export function updateTopic(ctx: Context, id: number, input: unknown): Promise<Topic> {
+export async function updateTopic(ctx: Context, id: number, input: unknown): Promise<Topic> {
   const change = parse(TopicChange, input)
   return transact(ctx, async (tx) => {
     const topic = await getTopic(tx, id)
@@ -68,7 +68,7 @@ export function updateTopic(ctx: Context, id: number, input: unknown): Promise<T
  *
  * @throws MailkeepError `not_found`
  */
-export function deleteTopic(ctx: Context, id: number): Promise<void> {
+export async function deleteTopic(ctx: Context, id: number): Promise<void> {
   return transact(ctx, async (tx) => {
     if (!isId(id) || !(await queries.deleteTopic(tx, { client_id: tx.clientId, id }))) throw notFound('topic')
     await clear(tx, 'topic', id)

@@ -1,0 +1,71 @@
+import { clearingSteps } from './clearing/operations.ts'
+import type { Context } from './context.ts'
+import { isMailkeepError } from './errors.ts'
+import { continueJob } from './jobs/operations.ts'
+import { webhookSteps } from './webhooks/operations.ts'
+import { deleteExpired } from './webhooks/retention.ts'
+
+const steps = { ...clearingSteps, ...webhookSteps }
+const hourMs = 3_600_000
+const afterFaultMs = 1000
+
+/** Does what nobody waits for: stored jobs, in chunks between other writes, and what is past its time. */
+export class Housekeeping {
+  readonly #ctx: Context
+  #working: Promise<void> | undefined
+  #again = false
+  #timer: NodeJS.Timeout | undefined
+  #stopped = false
+
+  constructor(ctx: Context) {
+    this.#ctx = ctx
+  }
+
+  /** From now on also what is past its time, every hour. */
+  start(): void {
+    if (this.#timer || this.#stopped) return
+    this.#timer = setInterval(() => this.#sweep(), hourMs)
+    this.#timer.unref()
+    this.#sweep()
+    this.wake()
+  }
+
+  /** There may be a stored job. */
+  wake(): void {
+    if (this.#stopped) return
+    this.#again = true
+    this.#working ??= this.#work()
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true
+    clearInterval(this.#timer)
+    await this.#working
+  }
+
+  async #work(): Promise<void> {
+    while (this.#again && !this.#stopped) {
+      this.#again = false
+      await this.#tolerating(async () => {
+        while (!this.#stopped && (await continueJob(this.#ctx, steps))) {
+          await new Promise((resolve) => setImmediate(resolve))
+        }
+      })
+    }
+    this.#working = undefined
+  }
+
+  #sweep(): void {
+    void this.#tolerating(() => deleteExpired(this.#ctx))
+  }
+
+  async #tolerating(work: () => Promise<void>): Promise<void> {
+    try {
+      await work()
+    } catch (error) {
+      if (this.#stopped && isMailkeepError(error, 'unavailable')) return
+      this.#ctx.logger.error({ err: error }, 'house-keeping failed; it is tried again')
+      setTimeout(() => this.wake(), afterFaultMs).unref()
+    }
+  }
+}

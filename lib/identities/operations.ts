@@ -1,0 +1,114 @@
+import { randomUUID } from 'node:crypto'
+import { type Context, now } from '../context.ts'
+import { invalid, notFound } from '../errors.ts'
+import { mapPage, type Page, readPage } from '../page.ts'
+import { fold, isId, parse } from '../parse.ts'
+import { transact } from '../storage/transaction.ts'
+import type { IdentityProvider } from './provider.ts'
+import * as queries from './queries.ts'
+import { type Identity, IdentityQuery, type IdentityStatus, identityFrom, NewIdentity } from './schema.ts'
+
+/**
+ * One page of the client's sender identities, by ascending id.
+ *
+ * @param query `{ identity_status?, per_page?, cursor? }`
+ * @throws MailkeepError `validation_failed`
+ */
+export async function listIdentities(ctx: Context, query?: unknown): Promise<Page<Identity>> {
+  const { identity_status, ...pageQuery } = parse(IdentityQuery, query ?? {})
+  const filter = { client_id: ctx.clientId, identity_status: identity_status ?? 'pending' }
+  const page = await readPage(pageQuery, ({ after, limit, desc }) =>
+    queries.listIdentities(ctx, { ...filter, after, limit }, { desc, byStatus: identity_status !== undefined }),
+  )
+  return mapPage(page, identityFrom)
+}
+
+/** @throws MailkeepError `not_found` */
+export async function getIdentity(ctx: Context, id: number): Promise<Identity> {
+  const row = isId(id) ? await queries.findIdentity(ctx, { client_id: ctx.clientId, id }) : undefined
+  if (!row) throw notFound('identity')
+  return identityFrom(row)
+}
+
+/**
+ * Registers a sender address.
+ *
+ * @param input `{ email, name?, status? }`: the status is `pending` unless the caller knows better.
+ * @throws MailkeepError `validation_failed`: also when the client has the address already.
+ */
+export async function addIdentity(ctx: Context, input: unknown): Promise<Identity> {
+  const { email, name, status } = parse(NewIdentity, input)
+  return transact(ctx, async (tx) => {
+    const at = now(tx)
+    const row = await queries.insertIdentity(tx, {
+      client_id: tx.clientId,
+      uuid: randomUUID(),
+      email,
+      email_key: fold(email),
+      name,
+      domain: fold(email.slice(email.lastIndexOf('@') + 1)),
+      identity_status: status,
+      verified_at: status === 'verified' ? at : null,
+      created_at: at,
+      updated_at: at,
+    })
+    if (!row) throw invalid('email', 'There is an identity of this address already.')
+    return identityFrom(row)
+  })
+}
+
+/** @throws MailkeepError `not_found` */
+export async function removeIdentity(ctx: Context, id: number): Promise<void> {
+  return transact(ctx, async (tx) => {
+    if (!isId(id) || !(await queries.deleteIdentity(tx, { client_id: tx.clientId, id }))) throw notFound('identity')
+  })
+}
+
+/**
+ * Asks the provider about every identity, of all clients, that is not settled yet: those pending are started, those
+ * verifying are looked up. A fault at the provider changes nothing.
+ *
+ * @returns those whose status changed.
+ */
+export async function refreshIdentities(ctx: Context, provider: IdentityProvider): Promise<Identity[]> {
+  const changed: Identity[] = []
+  for (let after = 0; ; ) {
+    const rows = await queries.listUnsettled(ctx, { after, limit: 100 })
+    if (rows.length === 0) return changed
+    for (const row of rows) {
+      after = row.id
+      const status = await askProvider(ctx, provider, row)
+      if (status === row.identity_status) continue
+      const updated = await setStatus({ ...ctx, clientId: row.client_id }, row.id, status)
+      if (updated) changed.push(updated)
+    }
+  }
+}
+
+async function askProvider(
+  ctx: Context,
+  provider: IdentityProvider,
+  { id, email, identity_status }: { id: number; email: string; identity_status: IdentityStatus },
+): Promise<IdentityStatus> {
+  try {
+    const status = identity_status === 'pending' ? await provider.start(email) : await provider.status(email)
+    return status ?? identity_status
+  } catch (error) {
+    ctx.logger.warn({ err: error, identity: id }, 'the identity provider did not answer')
+    return identity_status
+  }
+}
+
+function setStatus(ctx: Context, id: number, identity_status: IdentityStatus): Promise<Identity | undefined> {
+  return transact(ctx, async (tx) => {
+    const at = now(tx)
+    const row = await queries.updateStatus(tx, {
+      client_id: tx.clientId,
+      id,
+      identity_status,
+      verified_at: identity_status === 'verified' ? at : null,
+      updated_at: at,
+    })
+    return row && identityFrom(row)
+  })
+}

@@ -1,0 +1,9 @@
+import type { IdentityStatus } from './schema.ts'
+
+/** Who verifies sender addresses: an email delivery provider. */
+export interface IdentityProvider {
+  /** Asks the provider to verify an address. @returns the status after that; undefined: it cannot tell now. */
+  start(email: string): Promise<IdentityStatus | undefined>
+  /** @returns what the provider says of the address; undefined: it cannot tell now. */
+  status(email: string): Promise<IdentityStatus | undefined>
+}

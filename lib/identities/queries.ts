@@ -1,0 +1,70 @@
+import { int, nullable, statement, text, time, word } from '../storage/statement.ts'
+import type { IdentityStatus } from './schema.ts'
+
+const identityKey = { client_id: int, id: int }
+
+export const listIdentities = statement.all(
+  { client_id: int, after: int, limit: int, identity_status: word<IdentityStatus>() },
+  (db, p, _, { desc, byStatus }) =>
+    db
+      .selectFrom('mailkeep_identity')
+      .selectAll()
+      .where('client_id', '=', p.client_id)
+      .$if(byStatus, (q) => q.where('identity_status', '=', p.identity_status))
+      .where('id', desc ? '<' : '>', p.after)
+      .orderBy('id', desc ? 'desc' : 'asc')
+      .limit(p.limit),
+  ['desc', 'byStatus'],
+)
+
+export const findIdentity = statement(identityKey, (db, p) =>
+  db.selectFrom('mailkeep_identity').selectAll().where('client_id', '=', p.client_id).where('id', '=', p.id),
+)
+
+/** Inserts the identity unless the client has its address already; then undefined. */
+export const insertIdentity = statement(
+  {
+    client_id: int,
+    uuid: text,
+    email: text,
+    email_key: text,
+    name: text,
+    domain: text,
+    identity_status: word<IdentityStatus>(),
+    verified_at: nullable(time),
+    created_at: time,
+    updated_at: time,
+  },
+  (db, row) =>
+    db
+      .insertInto('mailkeep_identity')
+      .values(row)
+      .onConflict((c) => c.columns(['client_id', 'email_key']).doNothing())
+      .returningAll(),
+)
+
+export const updateStatus = statement(
+  { ...identityKey, identity_status: word<IdentityStatus>(), verified_at: nullable(time), updated_at: time },
+  (db, p) =>
+    db
+      .updateTable('mailkeep_identity')
+      .set({ identity_status: p.identity_status, verified_at: p.verified_at, updated_at: p.updated_at })
+      .where('client_id', '=', p.client_id)
+      .where('id', '=', p.id)
+      .returningAll(),
+)
+
+export const deleteIdentity = statement(identityKey, (db, p) =>
+  db.deleteFrom('mailkeep_identity').where('client_id', '=', p.client_id).where('id', '=', p.id).returning('id'),
+)
+
+/** All clients' identities that a provider may still decide. */
+export const listUnsettled = statement.all({ after: int, limit: int }, (db, p) =>
+  db
+    .selectFrom('mailkeep_identity')
+    .selectAll()
+    .where('identity_status', 'in', ['pending', 'verifying'])
+    .where('id', '>', p.after)
+    .orderBy('id')
+    .limit(p.limit),
+)

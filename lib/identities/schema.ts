@@ -1,0 +1,45 @@
+import * as v from 'valibot'
+import { PageQuery } from '../page.ts'
+import { atMost, EmailAddress, Text } from '../parse.ts'
+import type { Timestamp } from '../time.ts'
+
+export const identityStatuses = ['pending', 'verifying', 'verified', 'failed'] as const
+export type IdentityStatus = (typeof identityStatuses)[number]
+
+/** A sender address: contract 2. */
+export interface Identity {
+  id: number
+  uuid: string
+  email: string
+  name: string
+  domain: string
+  identity_status: IdentityStatus
+  /** null unless verified */
+  verified_at: Timestamp | null
+  created_at: Timestamp
+  updated_at: Timestamp
+}
+
+const Status = v.picklist(identityStatuses, `This must be one of ${identityStatuses.join(', ')}.`)
+
+export const NewIdentity = v.strictObject({
+  email: EmailAddress,
+  name: v.optional(v.pipe(Text, atMost(255)), ''),
+  status: v.optional(Status, 'pending'),
+})
+
+export const IdentityQuery = v.object({ ...PageQuery.entries, identity_status: v.optional(Status) })
+
+export function identityFrom(row: Identity): Identity {
+  return {
+    id: row.id,
+    uuid: row.uuid,
+    email: row.email,
+    name: row.name,
+    domain: row.domain,
+    identity_status: row.identity_status,
+    verified_at: row.verified_at,
+    created_at: row.created_at,
+    updated_at: row.updated_at,
+  }
+}

@@ -1,0 +1,247 @@
+import * as clients from './clients/operations.ts'
+import * as listing from './contacts/listing.ts'
+import * as contacts from './contacts/operations.ts'
+import type { Context } from './context.ts'
+import { invalid } from './errors.ts'
+import { Housekeeping } from './housekeeping.ts'
+import * as identities from './identities/operations.ts'
+import type { IdentityProvider } from './identities/provider.ts'
+import * as lists from './lists/operations.ts'
+import { type Logger, silent } from './logger.ts'
+import { isId } from './parse.ts'
+import { checkEncryptionKey } from './settings.ts'
+import type { DatabaseSource, Storage } from './storage/connection.ts'
+import { migrate } from './storage/migrate.ts'
+import * as tags from './tags/operations.ts'
+import type { Clock } from './time.ts'
+import * as topics from './topics/operations.ts'
+import { Dispatcher } from './webhooks/dispatcher.ts'
+import * as webhooks from './webhooks/operations.ts'
+import type { LookupSettings } from './webhooks/resolve.ts'
+import { createSealer } from './webhooks/seal.ts'
+import { createSender } from './webhooks/send.ts'
+import { defaultWebhookSettings, type WebhookSettings } from './webhooks/settings.ts'
+
+export interface MailkeepOptions {
+  /** `sqlite(file)`; its schema is brought up to date. */
+  readonly database: DatabaseSource
+  /** Seals secrets at rest: 32 bytes, or base64 of them. Keep it: without it they cannot be read again. */
+  readonly encryptionKey: Uint8Array | string
+  readonly logger?: Logger
+  /** What differs from `defaultWebhookSettings`. */
+  readonly webhooks?: Partial<WebhookSettings>
+  /** Asked by `refreshIdentities()`. */
+  readonly identityProvider?: IdentityProvider
+  /** For tests: milliseconds since 1970; default `Date.now`. */
+  readonly clock?: Clock
+  /** For tests: how host names of webhooks are looked up. */
+  readonly lookup?: LookupSettings
+}
+
+/** How often other processes' commits are looked for. */
+const pollMs = 50
+
+/**
+ * Opens a database and brings its schema up to date.
+ *
+ * @throws MailkeepError `unavailable`: it cannot be opened; `conflict`: another encryption key, or a newer version's
+ *   database; `validation_failed` on `encryptionKey`.
+ */
+export async function createMailkeep(options: MailkeepOptions): Promise<Mailkeep> {
+  const { database, encryptionKey, logger = silent, clock = Date.now } = options
+  const sealer = createSealer(encryptionKey)
+  const storage = await database.open(logger)
+  try {
+    await migrate(storage, database.migrations, clock)
+    const mailkeep = new Mailkeep(storage, { ...options, logger, clock }, sealer)
+    await mailkeep.check()
+    return mailkeep
+  } catch (error) {
+    await storage.close()
+    throw error
+  }
+}
+
+type Wired = MailkeepOptions & { logger: Logger; clock: Clock }
+
+/** A running mailkeep: `createMailkeep` makes one. */
+export class Mailkeep {
+  readonly clients
+  readonly tokens
+  readonly #ctx: Context
+  readonly #storage: Storage
+  readonly #dispatcher: Dispatcher
+  readonly #housekeeping: Housekeeping
+  readonly #identityProvider: IdentityProvider | undefined
+  #poll: NodeJS.Timeout | undefined
+  #closed: Promise<void> | undefined
+
+  /** Use `createMailkeep`. */
+  constructor(
+    storage: Storage,
+    { logger, clock, lookup, webhooks, identityProvider }: Wired,
+    sealer: Context['sealer'],
+  ) {
+    const settings = { ...defaultWebhookSettings, ...webhooks }
+    const ctx: Context = {
+      storage,
+      clientId: 0,
+      clock,
+      logger,
+      sealer,
+      webhooks: settings,
+      wakeDispatcher: () => this.#dispatcher.wake(),
+      abortDeliveries: (endpointId) => this.#dispatcher.abort(endpointId),
+      wakeHousekeeping: () => this.#housekeeping.wake(),
+    }
+    this.#ctx = ctx
+    this.#storage = storage
+    this.#identityProvider = identityProvider
+    this.#dispatcher = new Dispatcher(ctx, createSender(settings, clock, lookup))
+    this.#housekeeping = new Housekeeping(ctx)
+    this.clients = clientsDoor(ctx)
+    this.tokens = tokensDoor(ctx)
+  }
+
+  /** @internal Holds the encryption key against the database. */
+  check(): Promise<void> {
+    return checkEncryptionKey(this.#ctx)
+  }
+
+  /**
+   * All that belongs to one client.
+   *
+   * @throws MailkeepError `validation_failed`: no id. An unknown client's operations give `not_found`, or nothing.
+   */
+  forClient(clientId: number): ClientMailkeep {
+    if (!isId(clientId)) throw invalid('clientId', 'This must be a positive whole number.')
+    return clientDoor({ ...this.#ctx, clientId })
+  }
+
+  /** Starts delivering webhooks; not needed where data is only written. */
+  start(): void {
+    if (this.#closed || this.#poll) return
+    this.#dispatcher.start()
+    this.#housekeeping.start()
+    this.#watch()
+  }
+
+  /**
+   * Asks the identity provider about every identity that is not settled.
+   *
+   * @returns those whose status changed.
+   * @throws MailkeepError `conflict`: there is no provider.
+   */
+  async refreshIdentities(): Promise<Awaited<ReturnType<typeof identities.refreshIdentities>>> {
+    if (!this.#identityProvider) throw invalid('identityProvider', 'No identity provider is configured.')
+    return await identities.refreshIdentities(this.#ctx, this.#identityProvider)
+  }
+
+  /**
+   * Finishes what is under way and closes the database.
+   *
+   * @param options.timeoutMs Deliveries that take longer are aborted, and sent again later; default 10,000.
+   */
+  close({ timeoutMs = 10_000 }: { timeoutMs?: number } = {}): Promise<void> {
+    this.#closed ??= this.#close(timeoutMs)
+    return this.#closed
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
+  async #close(timeoutMs: number): Promise<void> {
+    clearInterval(this.#poll)
+    await Promise.all([this.#dispatcher.stop(timeoutMs), this.#housekeeping.stop()])
+    await this.#storage.close()
+  }
+
+  /** Nothing in memory tells of a commit by the command line or by a host's own handle. */
+  #watch(): void {
+    let seen = Number.NaN
+    this.#poll = setInterval(async () => {
+      const version = await this.#storage.version().catch(() => seen)
+      if (version !== seen) this.#dispatcher.wake()
+      seen = version
+    }, pollMs)
+  }
+}
+
+function clientsDoor(ctx: Context) {
+  return {
+    create: (input: unknown) => clients.createClient(ctx, input),
+    list: () => clients.listClients(ctx),
+    get: (id: number) => clients.getClient(ctx, id),
+    delete: (id: number) => clients.deleteClient(ctx, id),
+    bootstrap: (input?: unknown) => clients.bootstrap(ctx, input),
+  }
+}
+
+function tokensDoor(ctx: Context) {
+  return {
+    create: (input: unknown) => clients.createToken(ctx, input),
+    list: (filter?: { clientId?: number }) => clients.listTokens(ctx, filter),
+    revoke: (id: number) => clients.revokeToken(ctx, id),
+    authenticate: (token: string) => clients.authenticate(ctx, token),
+  }
+}
+
+/** All that belongs to one client. */
+export type ClientMailkeep = ReturnType<typeof clientDoor>
+
+function clientDoor(ctx: Context) {
+  return {
+    tags: {
+      list: (query?: unknown) => tags.listTags(ctx, query),
+      create: (input: unknown) => tags.createTag(ctx, input),
+      update: (id: number, input: unknown) => tags.updateTag(ctx, id, input),
+      delete: (id: number) => tags.deleteTag(ctx, id),
+    },
+    contacts: {
+      list: (query?: unknown) => listing.listPageOfContacts(ctx, query),
+      get: (id: number) => contacts.getContact(ctx, id),
+      addToList: (listId: number, input: unknown) => contacts.addContactToList(ctx, listId, input),
+      update: (id: number, input: unknown) => contacts.updateContact(ctx, id, input),
+      unsubscribe: (id: number, options?: unknown) => contacts.unsubscribeContact(ctx, id, options),
+      resubscribe: (id: number) => contacts.resubscribeContact(ctx, id),
+      removeFromList: (listId: number, contactId: number) => contacts.removeContactFromList(ctx, listId, contactId),
+      subscribeToTopic: (contactId: number, topicId: number) => contacts.subscribeToTopic(ctx, contactId, topicId),
+      unsubscribeFromTopic: (contactId: number, topicId: number) =>
+        contacts.unsubscribeFromTopic(ctx, contactId, topicId),
+      delete: (id: number) => contacts.deleteContact(ctx, id),
+    },
+    lists: {
+      list: (query?: unknown) => lists.listLists(ctx, query),
+      create: (input: unknown) => lists.createList(ctx, input),
+      get: (id: number) => lists.getList(ctx, id),
+      update: (id: number, input: unknown) => lists.updateList(ctx, id, input),
+      delete: (id: number) => lists.deleteList(ctx, id),
+    },
+    topics: {
+      list: (listId: number, query?: unknown) => topics.listTopics(ctx, listId, query),
+      create: (listId: number, input: unknown) => topics.createTopic(ctx, listId, input),
+      update: (id: number, input: unknown) => topics.updateTopic(ctx, id, input),
+      delete: (id: number) => topics.deleteTopic(ctx, id),
+    },
+    identities: {
+      list: (query?: unknown) => identities.listIdentities(ctx, query),
+      get: (id: number) => identities.getIdentity(ctx, id),
+      add: (input: unknown) => identities.addIdentity(ctx, input),
+      remove: (id: number) => identities.removeIdentity(ctx, id),
+    },
+    webhooks: {
+      listEndpoints: (query?: unknown) => webhooks.listEndpoints(ctx, query),
+      getEndpoint: (id: number) => webhooks.getEndpoint(ctx, id),
+      createEndpoint: (input: unknown) => webhooks.createEndpoint(ctx, input),
+      updateEndpoint: (id: number, input: unknown) => webhooks.updateEndpoint(ctx, id, input),
+      deleteEndpoint: (id: number) => webhooks.deleteEndpoint(ctx, id),
+      rotateSecret: (id: number) => webhooks.rotateSecret(ctx, id),
+      testEndpoint: (id: number) => webhooks.testEndpoint(ctx, id),
+      listDeliveries: (endpointId: number, query?: unknown) => webhooks.listDeliveries(ctx, endpointId, query),
+    },
+    events: {
+      raise: (input: unknown) => webhooks.raiseEvent(ctx, input),
+    },
+  }
+}

@@ -1,0 +1,46 @@
+import type { Outcome } from './send.ts'
+import type { WebhookSettings } from './settings.ts'
+
+/** What becomes of a delivery after an attempt. */
+export type Verdict =
+  | { readonly status: 'success' }
+  | { readonly status: 'failed'; readonly disable: boolean }
+  | { readonly status: 'pending'; readonly delayMs: number }
+
+const dayMs = 86_400_000
+
+/**
+ * Decides after an attempt: done, again after a delay, or given up.
+ *
+ * @param attempt Which one of its round it was, from 1.
+ * @param random From 0 to 1: the jitter, up to a fifth of the delay on top of it, never less.
+ */
+export function decide(
+  outcome: Outcome,
+  attempt: number,
+  { retryScheduleSeconds }: Pick<WebhookSettings, 'retryScheduleSeconds'>,
+  random: number,
+): Verdict {
+  if (outcome.kind === 'answered' && outcome.status >= 200 && outcome.status < 300) return { status: 'success' }
+  if (outcome.kind === 'refused') return { status: 'failed', disable: false }
+  if (outcome.kind === 'answered' && outcome.status === 410) return { status: 'failed', disable: true }
+  if (outcome.kind === 'interrupted') return { status: 'pending', delayMs: 0 }
+  const delaySeconds = retryScheduleSeconds[attempt - 1]
+  if (delaySeconds === undefined) return { status: 'failed', disable: false }
+  const scheduledMs = delaySeconds * 1000 * (1 + random / 5)
+  const wishedMs = outcome.kind === 'answered' ? Math.min(outcome.retryAfterMs ?? 0, dayMs) : 0
+  return { status: 'pending', delayMs: Math.ceil(Math.max(scheduledMs, wishedMs)) }
+}
+
+/**
+ * Reads `Retry-After` (RFC 9110, 10.2.3) of a 429 or 503: seconds, or a date.
+ *
+ * @returns Milliseconds from `nowMs`, never negative; undefined when there is none, or what is there is neither.
+ */
+export function retryAfterMs(status: number, value: string | undefined, nowMs: number): number | undefined {
+  if ((status !== 429 && status !== 503) || value === undefined) return undefined
+  const text = value.trim()
+  if (/^\d{1,10}$/.test(text)) return Number(text) * 1000
+  const at = /^[A-Z][a-z]{2,8},? /.test(text) ? Date.parse(text) : Number.NaN
+  return Number.isNaN(at) ? undefined : Math.max(0, at - nowMs)
+}

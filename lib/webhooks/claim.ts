@@ -1,0 +1,194 @@
+import { randomUUID } from 'node:crypto'
+import { sql } from 'kysely'
+import type { Context, Tx } from '../context.ts'
+import { bool, int, ints, nullable, statement, text, time } from '../storage/statement.ts'
+import { transact } from '../storage/transaction.ts'
+import { msOf, type Timestamp, timestamp } from '../time.ts'
+import type { DueEndpoint, Grant } from './plan.ts'
+import { holdPending, insertAttempt } from './queries.ts'
+
+/** A delivery claimed for one attempt, with all that sending needs. */
+export interface Claimed {
+  readonly id: number
+  readonly uuid: string
+  readonly clientId: number
+  readonly endpointId: number
+  readonly eventType: string
+  readonly retry: boolean
+  /** This attempt's number, over all rounds and in this one. */
+  readonly attempt: number
+  readonly attemptOfRound: number
+  /** Proves that the outcome is still ours to record. */
+  readonly claim: string
+  readonly url: string
+  readonly sealedSecret: string
+  readonly endpointUuid: string
+  readonly body: string
+}
+
+/** Where deliveries are due, and when the next will be. */
+export interface Due {
+  readonly endpoints: readonly DueEndpoint[]
+  /** Milliseconds since 1970; undefined when nothing waits. */
+  readonly nextMs: number | undefined
+}
+
+/** How much longer than the time-out a claim lasts: a dead process's claims return by then. */
+const leaseBeyondTimeoutMs = 15_000
+
+export function leaseMs({ webhooks }: Context): number {
+  return webhooks.timeoutSeconds * 1000 + leaseBeyondTimeoutMs
+}
+
+/**
+ * Endpoint first: jumping from endpoint to endpoint over the index costs a few microseconds each, whatever their
+ * backlogs, and no endpoint's backlog hides another's.
+ */
+const listWaiting = statement.all(
+  { retry: bool, now: time, most: int },
+  (_, p) => sql<{ id: number; client_id: number; active: boolean; next_due_at: Timestamp; due: number }>`
+    with recursive waiting (endpoint_id) as (
+      select min(endpoint_id) from mailkeep_delivery where status = 'pending' and retry = ${p.retry}
+      union all
+      select (select min(endpoint_id) from mailkeep_delivery
+        where status = 'pending' and retry = ${p.retry} and endpoint_id > waiting.endpoint_id)
+      from waiting where waiting.endpoint_id is not null)
+    select endpoint.id, endpoint.client_id, endpoint.active,
+      (select min(due_at) from mailkeep_delivery
+        where status = 'pending' and retry = ${p.retry} and endpoint_id = endpoint.id) as next_due_at,
+      (select count(*) from (select 1 from mailkeep_delivery
+        where status = 'pending' and retry = ${p.retry} and endpoint_id = endpoint.id and due_at <= ${p.now}
+        limit ${p.most}) as some) as due
+    from waiting join mailkeep_endpoint as endpoint on endpoint.id = waiting.endpoint_id`,
+)
+
+interface DueRow {
+  id: number
+  client_id: number
+  claim: string | null
+  attempts: number
+  attempts_before: number
+  due_at: Timestamp
+}
+
+const listDue = statement.all(
+  { retry: bool, endpoint_id: int, now: time, limit: int },
+  (_, p, dialect) => sql<DueRow>`
+    select id, client_id, claim, attempts, attempts_before, due_at from mailkeep_delivery
+    where status = 'pending' and retry = ${p.retry} and endpoint_id = ${p.endpoint_id} and due_at <= ${p.now}
+    order by due_at limit ${p.limit} ${dialect.lockForClaim}`,
+)
+
+/** The claim itself; attempts rise with it, so that none is ever uncounted. */
+const claimDeliveries = statement({ ids: ints, claim: text, lease_until: time }, (db, p, dialect) =>
+  db
+    .updateTable('mailkeep_delivery')
+    .set((eb) => ({ claim: p.claim, due_at: p.lease_until, attempts: eb('attempts', '+', 1) }))
+    .where(dialect.anyOf(sql.ref('id'), p.ids)),
+)
+
+const loadClaimed = statement.all({ ids: ints }, (db, p, dialect) =>
+  db
+    .selectFrom('mailkeep_delivery as d')
+    .innerJoin('mailkeep_event as e', 'e.id', 'd.event_id')
+    .innerJoin('mailkeep_endpoint as p', 'p.id', 'd.endpoint_id')
+    .select([
+      'd.id',
+      'd.uuid',
+      'd.client_id',
+      'd.endpoint_id',
+      'd.event_type',
+      'd.retry',
+      'd.attempts',
+      'd.attempts_before',
+      'e.body',
+      'p.url',
+      'p.uuid as endpoint_uuid',
+      'p.secret',
+    ])
+    .where(dialect.anyOf(sql.ref('d.id'), p.ids)),
+)
+
+const giveUp = statement({ id: int, error: nullable(text) }, (db, p) =>
+  db.updateTable('mailkeep_delivery').set({ status: 'failed', claim: null, error: p.error }).where('id', '=', p.id),
+)
+
+/** Looks where deliveries are due; what is due at endpoints switched off meanwhile is held on the way. */
+export async function lookForDue(ctx: Context): Promise<Due> {
+  const now = timestamp(ctx.clock())
+  const most = ctx.webhooks.endpointConcurrency
+  const endpoints: DueEndpoint[] = []
+  let next: Timestamp | undefined
+  for (const retry of [false, true]) {
+    for (const row of await listWaiting(ctx, { retry, now, most })) {
+      if (row.active && row.due > 0) endpoints.push({ id: row.id, clientId: row.client_id, retry, due: row.due })
+      else if (!row.active) await transact(ctx, (tx) => holdPending(tx, { endpoint_id: row.id, limit: 500 }))
+      else if (next === undefined || row.next_due_at < next) next = row.next_due_at
+    }
+  }
+  return { endpoints, nextMs: next === undefined ? undefined : msOf(next) }
+}
+
+/**
+ * Claims what was granted, with a lease.
+ *
+ * @param inFlight The deliveries that this process has in flight: it never claims them again, whatever the clock says.
+ */
+export function claimDue(
+  ctx: Context,
+  grants: readonly Grant[],
+  inFlight: ReadonlyMap<number, unknown>,
+): Promise<Claimed[]> {
+  return transact(ctx, async (tx) => {
+    const ids: number[] = []
+    for (const grant of grants) {
+      for (const row of await findGranted(tx, grant)) {
+        if (inFlight.has(row.id)) continue
+        if (row.claim !== null) await noteInterruption(tx, row)
+        const spent = row.attempts - row.attempts_before > tx.webhooks.retryScheduleSeconds.length
+        if (spent) await giveUp(tx, { id: row.id, error: 'The last attempt was interrupted.' })
+        else ids.push(row.id)
+      }
+    }
+    if (ids.length === 0) return []
+    const claim = randomUUID()
+    await claimDeliveries(tx, { ids, claim, lease_until: timestamp(tx.clock() + leaseMs(tx)) })
+    return (await loadClaimed(tx, { ids })).map((row) => claimedFrom(row, claim))
+  })
+}
+
+function findGranted(tx: Tx, { endpointId, retry, limit }: Grant) {
+  return listDue(tx, { retry, endpoint_id: endpointId, now: timestamp(tx.clock()), limit })
+}
+
+/** The lease has run out: whoever had the claim died, or could not record the outcome. */
+async function noteInterruption(tx: Tx, { id, client_id, attempts, due_at }: DueRow): Promise<void> {
+  await insertAttempt(tx, {
+    delivery_id: id,
+    number: attempts,
+    client_id,
+    started_at: timestamp(msOf(due_at) - leaseMs(tx)),
+    duration_ms: null,
+    response_status: null,
+    error: 'The attempt was interrupted: its outcome is not known.',
+    response_body: null,
+  })
+}
+
+function claimedFrom(row: Awaited<ReturnType<typeof loadClaimed>>[number], claim: string): Claimed {
+  return {
+    id: row.id,
+    uuid: row.uuid,
+    clientId: row.client_id,
+    endpointId: row.endpoint_id,
+    eventType: row.event_type,
+    retry: Boolean(row.retry),
+    attempt: row.attempts,
+    attemptOfRound: row.attempts - row.attempts_before,
+    claim,
+    url: row.url,
+    sealedSecret: row.secret,
+    endpointUuid: row.endpoint_uuid,
+    body: row.body,
+  }
+}

@@ -1,0 +1,168 @@
+import PQueue from 'p-queue'
+import type { Context } from '../context.ts'
+import { type Claimed, claimDue, lookForDue } from './claim.ts'
+import { type Ending, Shares } from './plan.ts'
+import type { Outcome, Sender, Sending } from './send.ts'
+import { type Ended, settle } from './settle.ts'
+
+/** However quiet it seems, it looks again after this long: the clock may have been set. */
+const longestSleepMs = 1000
+const afterFaultMs = 1000
+
+interface InFlight {
+  readonly claimed: Claimed
+  sending: Sending | undefined
+}
+
+/**
+ * Delivers what is due: claims it in batches, sends it through one queue, records the outcomes in batches. No
+ * transaction is open while a request is under way.
+ */
+export class Dispatcher {
+  readonly #ctx: Context
+  readonly #sender: Sender
+  readonly #shares: Shares
+  readonly #queue: PQueue
+  readonly #inFlight = new Map<number, InFlight>()
+  #ended: Ended[] = []
+  #settling: Promise<void> | undefined
+  #running: Promise<void> | undefined
+  #stopping = false
+  #woken = false
+  #wakeUp: (() => void) | undefined
+
+  constructor(ctx: Context, sender: Sender) {
+    const { concurrency, endpointConcurrency } = ctx.webhooks
+    this.#ctx = ctx
+    this.#sender = sender
+    this.#shares = new Shares({ total: concurrency, endpoint: endpointConcurrency })
+    this.#queue = new PQueue({ concurrency })
+  }
+
+  start(): void {
+    this.#running ??= this.#run()
+  }
+
+  /** There may be something due. */
+  wake(): void {
+    this.#woken = true
+    this.#wakeUp?.()
+  }
+
+  /** Aborts what is in flight to an endpoint. */
+  abort(endpointId: number): void {
+    for (const { claimed, sending } of this.#inFlight.values()) {
+      if (claimed.endpointId === endpointId) sending?.abort()
+    }
+  }
+
+  /** Claims no more, finishes what is under way, and aborts what is not done in time; all outcomes are recorded. */
+  async stop(timeoutMs: number): Promise<void> {
+    this.#stopping = true
+    this.wake()
+    await this.#running
+    const timer = setTimeout(() => {
+      for (const { sending } of this.#inFlight.values()) sending?.abort()
+    }, timeoutMs)
+    await this.#queue.onIdle()
+    await this.#settling
+    clearTimeout(timer)
+    await this.#sender.close()
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#stopping) {
+      this.#woken = false
+      await this.#sleep(await this.#round())
+    }
+  }
+
+  /** Starts what may start now. @returns how long nothing more will be due, in milliseconds. */
+  async #round(): Promise<number> {
+    if (this.#shares.free <= 0) return longestSleepMs
+    try {
+      const { endpoints, nextMs } = await lookForDue(this.#ctx)
+      const grants = this.#shares.plan(endpoints)
+      const claimed = grants.length > 0 ? await claimDue(this.#ctx, grants, this.#inFlight) : []
+      for (const one of claimed) this.#start(one)
+      if (claimed.length > 0) return 0
+      return nextMs === undefined ? longestSleepMs : nextMs - this.#ctx.clock()
+    } catch (error) {
+      this.#ctx.logger.error({ err: error }, 'deliveries could not be claimed')
+      return afterFaultMs
+    }
+  }
+
+  async #sleep(ms: number): Promise<void> {
+    if (this.#woken || this.#stopping || ms <= 0) return
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, Math.min(ms, longestSleepMs))
+      this.#wakeUp = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+    })
+    this.#wakeUp = undefined
+  }
+
+  #start(claimed: Claimed): void {
+    const entry: InFlight = { claimed, sending: undefined }
+    this.#inFlight.set(claimed.id, entry)
+    this.#shares.started(claimed.endpointId, claimed.clientId, claimed.retry)
+    void this.#queue.add(() => this.#deliver(entry))
+  }
+
+  async #deliver(entry: InFlight): Promise<void> {
+    const { claimed } = entry
+    const { clock } = this.#ctx
+    const startedMs = clock()
+    const outcome = await this.#send(entry)
+    this.#shares.ended(claimed.endpointId, claimed.clientId, claimed.retry, endingOf(outcome))
+    this.#ended.push({ claimed, outcome, startedMs, endedMs: clock(), random: Math.random() })
+    this.#settling ??= this.#settleAll()
+  }
+
+  async #send(entry: InFlight): Promise<Outcome> {
+    const { uuid, url, eventType, body, sealedSecret, endpointUuid } = entry.claimed
+    try {
+      const secret = this.#ctx.sealer.open(sealedSecret, endpointUuid)
+      entry.sending = this.#sender.send({ url, secret, deliveryId: uuid, eventType, body })
+      return await entry.sending.outcome
+    } catch (error) {
+      this.#ctx.logger.error({ err: error, delivery: uuid }, 'a delivery could not be sent')
+      return { kind: 'failed', error: 'The request could not be made: see the log.', timedOut: false }
+    }
+  }
+
+  /** Outcomes that come while others are recorded make the next batch. */
+  async #settleAll(): Promise<void> {
+    await new Promise((resolve) => setImmediate(resolve))
+    while (this.#ended.length > 0) {
+      const batch = this.#ended
+      this.#ended = []
+      await this.#settle(batch)
+      for (const { claimed } of batch) this.#inFlight.delete(claimed.id)
+      this.wake()
+    }
+    this.#settling = undefined
+  }
+
+  async #settle(batch: readonly Ended[]): Promise<void> {
+    for (;;) {
+      try {
+        return await settle(this.#ctx, batch)
+      } catch (error) {
+        this.#ctx.logger.error({ err: error, deliveries: batch.length }, 'outcomes could not be recorded yet')
+        // Unrecorded when the process stops: the leases run out, and the deliveries are sent again.
+        if (this.#stopping) return
+        await new Promise((resolve) => setTimeout(resolve, afterFaultMs))
+      }
+    }
+  }
+}
+
+function endingOf(outcome: Outcome): Ending | undefined {
+  if (outcome.kind === 'answered') return outcome.status >= 200 && outcome.status < 300 ? 'success' : 'failure'
+  if (outcome.kind === 'failed') return outcome.timedOut ? 'timeout' : 'failure'
+  return undefined
+}

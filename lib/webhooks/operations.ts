@@ -1,0 +1,194 @@
+import { randomUUID } from 'node:crypto'
+import { clear } from '../clearing/operations.ts'
+import { type Context, now, type Tx } from '../context.ts'
+import { invalid, MailkeepError, notFound } from '../errors.ts'
+import { doOrStore, type Steps } from '../jobs/operations.ts'
+import { listPage, mapPage, type Page } from '../page.ts'
+import { isId, parse } from '../parse.ts'
+import { transact } from '../storage/transaction.ts'
+import { msOf, timestamp } from '../time.ts'
+import { urlProblem } from './guard.ts'
+import { raise, record } from './outbox.ts'
+import * as queries from './queries.ts'
+import {
+  type Delivery,
+  deliveryFrom,
+  type Endpoint,
+  EndpointChange,
+  endpointFrom,
+  HostEvent,
+  NewEndpoint,
+} from './schema.ts'
+import { newSecret } from './signature.ts'
+
+/**
+ * One page of the client's webhook endpoints, by ascending id, without their secrets.
+ *
+ * @param query `{ per_page?, cursor? }`
+ * @throws MailkeepError `validation_failed`
+ */
+export async function listEndpoints(ctx: Context, query?: unknown): Promise<Page<Endpoint>> {
+  const page = await listPage(query, (stretch) =>
+    queries.listEndpoints(ctx, { client_id: ctx.clientId, ...stretch }, stretch),
+  )
+  return mapPage(page, endpointFrom)
+}
+
+/** @throws MailkeepError `not_found` */
+export async function getEndpoint(ctx: Context, id: number): Promise<Endpoint> {
+  return endpointFrom(await requireEndpoint(ctx, id))
+}
+
+/**
+ * @param input `{ url, events, description? }`: a public HTTPS URL, at least one event type.
+ * @returns The endpoint with its signing secret, shown this once.
+ * @throws MailkeepError `validation_failed`
+ */
+export async function createEndpoint(ctx: Context, input: unknown): Promise<Endpoint & { secret: string }> {
+  const { url, events, description } = parse(NewEndpoint, input)
+  const problem = urlProblem(url, ctx.webhooks)
+  if (problem) throw invalid('url', problem)
+  const secret = newSecret()
+  return transact(ctx, async (tx) => {
+    const uuid = randomUUID()
+    const row = await queries.insertEndpoint(tx, {
+      client_id: tx.clientId,
+      uuid,
+      url,
+      description,
+      events: JSON.stringify(events),
+      active: true,
+      consecutive_failures: 0,
+      secret: tx.sealer.seal(secret, uuid),
+      created_at: now(tx),
+    })
+    return { ...endpointFrom(row!), secret }
+  })
+}
+
+/**
+ * Switches an endpoint on or off, or describes it anew. Switched off, its pending deliveries are held; switched on,
+ * its failures are forgotten, and nothing is sent by that.
+ *
+ * @param input `{ active?, description? }`
+ * @throws MailkeepError `not_found`, `validation_failed`
+ */
+export async function updateEndpoint(ctx: Context, id: number, input: unknown): Promise<Endpoint> {
+  const { active, description } = parse(EndpointChange, input)
+  return transact(ctx, async (tx) => {
+    const endpoint = await requireEndpoint(tx, id)
+    const key = { client_id: tx.clientId, id }
+    if (description !== undefined) await queries.describeEndpoint(tx, { ...key, description })
+    if (active === false) await deactivate(tx, id, 'manual')
+    if (active === true && !endpoint.active) {
+      await queries.activateEndpoint(tx, { ...key, active: true, consecutive_failures: 0 })
+    }
+    return await getEndpoint(tx, id)
+  })
+}
+
+/** Switches the endpoint off and holds what was still to be sent to it. */
+export async function deactivate(tx: Tx, id: number, reason: 'manual' | 'auto_failures'): Promise<void> {
+  if (!(await queries.deactivateEndpoint(tx, { client_id: tx.clientId, id, active: false, reason }))) return
+  await doOrStore(tx, 'hold deliveries', holdDeliveries, id)
+}
+
+async function holdDeliveries(tx: Tx, endpointId: number, limit: number): Promise<number> {
+  return limit - (await queries.holdPending(tx, { endpoint_id: endpointId, limit }))
+}
+
+/** The stored jobs of this slice. */
+export const webhookSteps: Steps = { 'hold deliveries': holdDeliveries }
+
+/**
+ * Deletes an endpoint with its deliveries; one in flight is aborted.
+ *
+ * @throws MailkeepError `not_found`
+ */
+export async function deleteEndpoint(ctx: Context, id: number): Promise<void> {
+  return transact(ctx, async (tx) => {
+    if (!isId(id) || !(await queries.deleteEndpoint(tx, { client_id: tx.clientId, id }))) throw notFound('endpoint')
+    tx.transaction.afterCommit(() => tx.abortDeliveries(id))
+    await clear(tx, 'endpoint', id)
+  })
+}
+
+/**
+ * Gives an endpoint a new signing secret, shown this once; attempts from now on are signed with it.
+ *
+ * @throws MailkeepError `not_found`
+ */
+export async function rotateSecret(ctx: Context, id: number): Promise<{ id: number; secret: string }> {
+  const secret = newSecret()
+  return transact(ctx, async (tx) => {
+    const { uuid } = await requireEndpoint(tx, id)
+    await queries.replaceSecret(tx, { client_id: tx.clientId, id, secret: tx.sealer.seal(secret, uuid) })
+    return { id, secret }
+  })
+}
+
+/**
+ * Queues a sample delivery of the type `webhook.test`, whatever the endpoint subscribed to.
+ *
+ * @throws MailkeepError `not_found`; `validation_failed`: the endpoint is inactive; `rate_limited`.
+ */
+export async function testEndpoint(ctx: Context, id: number): Promise<Delivery> {
+  return transact(ctx, async (tx) => {
+    const endpoint = await requireEndpoint(tx, id)
+    if (!endpoint.active) throw invalid('active', 'The endpoint is inactive: switch it on before testing it.')
+    await countTest(tx)
+    const data = { message: 'This is a test delivery from mailkeep.' }
+    const [delivery] = await record(tx, 'webhook.test', data, null, [{ id, active: true }])
+    return deliveryFrom(delivery!)
+  })
+}
+
+/** Counted in the database, so that all processes share the limit. */
+async function countTest(tx: Tx): Promise<void> {
+  const limit = tx.webhooks.testDeliveriesPerMinute
+  const nowMs = tx.clock()
+  const window = { client_id: tx.clientId, from: timestamp(nowMs - 60_000), to: timestamp(nowMs + 60_000) }
+  const recent = await queries.listRecentTests(tx, window)
+  if (recent.length >= limit) {
+    const oldest = recent.at(-limit)
+    const resetSeconds = oldest ? Math.max(1, Math.ceil((msOf(oldest.created_at) + 60_000 - nowMs) / 1000)) : 60
+    throw new MailkeepError('rate_limited', `At most ${limit} test deliveries in a minute: try again later.`, {
+      rateLimit: { limit, remaining: 0, resetSeconds },
+    })
+  }
+  await queries.deleteOtherTests(tx, window)
+  await queries.insertTest(tx, { client_id: tx.clientId, created_at: now(tx) })
+}
+
+/**
+ * One page of an endpoint's deliveries, newest first.
+ *
+ * @param query `{ per_page?, cursor? }`
+ * @throws MailkeepError `not_found`: no such endpoint; `validation_failed`.
+ */
+export async function listDeliveries(ctx: Context, endpointId: number, query?: unknown): Promise<Page<Delivery>> {
+  const { id: endpoint_id } = await requireEndpoint(ctx, endpointId)
+  const page = await listPage(
+    query,
+    (stretch) => queries.listDeliveries(ctx, { endpoint_id, ...stretch }, stretch),
+    true,
+  )
+  return mapPage(page, deliveryFrom)
+}
+
+/**
+ * Raises an event that only the host app can know of.
+ *
+ * @param input `{ type, data }`: newsletter.sent, sequence_step.sent or sequence.completed.
+ * @throws MailkeepError `validation_failed`
+ */
+export async function raiseEvent(ctx: Context, input: unknown): Promise<void> {
+  const { type, data } = parse(HostEvent, input)
+  return transact(ctx, (tx) => raise(tx, type, data))
+}
+
+async function requireEndpoint(ctx: Context, id: number) {
+  const row = isId(id) ? await queries.findEndpoint(ctx, { client_id: ctx.clientId, id }) : undefined
+  if (!row) throw notFound('endpoint')
+  return row
+}

@@ -1,0 +1,129 @@
+import { randomUUID } from 'node:crypto'
+import { sql } from 'kysely'
+import { now, type Tx } from '../context.ts'
+import { invalid } from '../errors.ts'
+import { bool, int, nullable, statement, text, time, word } from '../storage/statement.ts'
+import type { Delivery, DeliveryStatus, EventType } from './schema.ts'
+
+/** An event's body may have so many bytes. */
+export const maxBodyBytes = 64 * 1024
+
+const listSubscribers = statement.all({ client_id: int, quoted_type: text }, (db, p, dialect) =>
+  db
+    .selectFrom('mailkeep_endpoint')
+    .select(['id', 'active'])
+    .where('client_id', '=', p.client_id)
+    // The list is JSON text: a type in its quotes cannot be part of another's name.
+    .where(dialect.contains(sql.ref('events'), p.quoted_type)),
+)
+
+const insertEvent = statement(
+  { client_id: int, uuid: text, type: text, contact_id: nullable(int), body: text, created_at: time },
+  (db, row) => db.insertInto('mailkeep_event').values(row).returning('id'),
+)
+
+const insertDelivery = statement(
+  {
+    client_id: int,
+    uuid: text,
+    endpoint_id: int,
+    event_id: int,
+    event_type: text,
+    status: word<DeliveryStatus>(),
+    attempts: int,
+    retry: bool,
+    due_at: time,
+    created_at: time,
+  },
+  (db, row) => db.insertInto('mailkeep_delivery').values(row).returningAll(),
+)
+
+interface Recipient {
+  readonly id: number
+  readonly active: boolean
+}
+
+/**
+ * Raises an event in the transaction of the change it tells of: one event row, and a delivery for each endpoint that
+ * subscribed to its type. An event that nobody takes leaves no row.
+ *
+ * @param contactId Whose personal data is in it.
+ * @throws MailkeepError `validation_failed` on `data`: too large, or nested too deeply.
+ */
+export async function raise(tx: Tx, type: EventType, data: object, contactId: number | null = null): Promise<void> {
+  const subscribers = await listSubscribers(tx, { client_id: tx.clientId, quoted_type: JSON.stringify(type) })
+  if (subscribers.length > 0) await record(tx, type, data, contactId, subscribers)
+}
+
+/** Records an event for these endpoints, whatever they subscribed to. */
+export async function record(
+  tx: Tx,
+  type: EventType,
+  data: object,
+  contactId: number | null,
+  recipients: readonly Recipient[],
+) {
+  const { clientId: client_id } = tx
+  const uuid = randomUUID()
+  const created_at = now(tx)
+  const body = bodyOf(uuid, type, created_at, data)
+  const event = await insertEvent(tx, { client_id, uuid, type, contact_id: contactId, body, created_at })
+  const deliveries = []
+  for (const { id, active } of recipients) {
+    const delivery = await insertDelivery(tx, {
+      client_id,
+      uuid: randomUUID(),
+      endpoint_id: id,
+      event_id: event!.id,
+      event_type: type,
+      status: active ? 'pending' : 'held',
+      attempts: 0,
+      retry: false,
+      due_at: created_at,
+      created_at,
+    })
+    deliveries.push(delivery!)
+  }
+  tx.transaction.afterCommit(tx.wakeDispatcher)
+  return deliveries satisfies Omit<Delivery, 'event_type'>[]
+}
+
+function bodyOf(id: string, type: EventType, created_at: string, data: object): string {
+  const body = stringify({ id, type, created_at, data })
+  if (Buffer.byteLength(body) <= maxBodyBytes) return body
+  // A contact's change is never refused for its webhook's sake: what makes it large is left out, and named.
+  for (const smaller of isAboutContact(data) ? withoutLargeFields(data) : []) {
+    const short = stringify({ id, type, created_at, data: smaller })
+    if (Buffer.byteLength(short) <= maxBodyBytes) return short
+  }
+  throw invalid('data', `The event's body would have more than ${maxBodyBytes} bytes.`)
+}
+
+function stringify(event: object): string {
+  try {
+    return JSON.stringify(event)
+  } catch {
+    throw invalid('data', 'This cannot be written as JSON: it may be nested too deeply.')
+  }
+}
+
+interface AboutContact {
+  contact: object
+}
+
+function isAboutContact(data: object): data is AboutContact {
+  return 'contact' in data && typeof data.contact === 'object' && data.contact !== null
+}
+
+function* withoutLargeFields(data: AboutContact): Generator<object> {
+  const empty: Record<string, unknown> = {}
+  for (const [field, value] of [
+    ['extra_attributes', {}],
+    ['tags', []],
+    ['lists', []],
+    ['topics', []],
+  ] as const) {
+    empty[field] = value
+    yield { ...data, contact: { ...data.contact, ...empty }, truncated: Object.keys(empty) }
+  }
+}

@@ -1,0 +1,113 @@
+import * as v from 'valibot'
+import { Description, Text } from '../parse.ts'
+import { type Timestamp, withOffset } from '../time.ts'
+
+/** Every event type an endpoint can subscribe to: contract 6. */
+export const eventTypes = [
+  'contact.subscribed',
+  'contact.unsubscribed',
+  'contact.resubscribed',
+  'newsletter.sent',
+  'sequence_step.sent',
+  'sequence.completed',
+  'webhook.test',
+] as const
+export type EventType = (typeof eventTypes)[number]
+
+/** Events that only the host app can know of. */
+const hostEventTypes = ['newsletter.sent', 'sequence_step.sent', 'sequence.completed'] as const
+
+/** A webhook endpoint as listings show it: never with its secret. */
+export interface Endpoint {
+  id: number
+  uuid: string
+  url: string
+  description: string
+  events: EventType[]
+  active: boolean
+  disabled_reason: 'manual' | 'auto_failures' | null
+  /** Failed attempts since the last success. */
+  consecutive_failures: number
+  last_triggered_at: string | null
+}
+
+export type DeliveryStatus = 'pending' | 'success' | 'failed' | 'held'
+
+/** One event on its way to one endpoint. */
+export interface Delivery {
+  id: number
+  uuid: string
+  event_type: EventType
+  status: DeliveryStatus
+  attempts: number
+  /** HTTP status of the last answer; null until a receiver has answered. */
+  response_status: number | null
+  delivered_at: string | null
+}
+
+export const NewEndpoint = v.strictObject({
+  url: Text,
+  events: v.pipe(
+    v.array(
+      v.picklist(eventTypes, `This must be one of ${eventTypes.join(', ')}.`),
+      'This must be an array of event types.',
+    ),
+    v.minLength(1, 'At least one event type is needed.'),
+    v.transform((events) => [...new Set(events)]),
+  ),
+  description: v.optional(Description, ''),
+})
+
+const immutable = v.optional(v.never('This cannot be changed: delete the endpoint and create another.'))
+
+export const EndpointChange = v.strictObject({
+  active: v.optional(v.boolean('This must be true or false.')),
+  description: v.optional(Description),
+  url: immutable,
+  events: immutable,
+})
+
+export const HostEvent = v.strictObject({
+  type: v.picklist(hostEventTypes, `This must be one of ${hostEventTypes.join(', ')}.`),
+  data: v.custom<Record<string, unknown>>(
+    (data) => typeof data === 'object' && data !== null && !Array.isArray(data),
+    'This must be an object.',
+  ),
+})
+
+interface EndpointRow extends Omit<Endpoint, 'events'> {
+  /** JSON */
+  events: string
+  last_triggered_at: Timestamp | null
+}
+
+export function endpointFrom(row: EndpointRow): Endpoint {
+  return {
+    id: row.id,
+    uuid: row.uuid,
+    url: row.url,
+    description: row.description,
+    events: JSON.parse(row.events),
+    active: Boolean(row.active),
+    disabled_reason: row.disabled_reason,
+    consecutive_failures: row.consecutive_failures,
+    last_triggered_at: withOffset(row.last_triggered_at),
+  }
+}
+
+interface DeliveryRow extends Omit<Delivery, 'event_type'> {
+  event_type: string
+  delivered_at: Timestamp | null
+}
+
+export function deliveryFrom(row: DeliveryRow): Delivery {
+  return {
+    id: row.id,
+    uuid: row.uuid,
+    event_type: row.event_type as EventType,
+    status: row.status,
+    attempts: row.attempts,
+    response_status: row.response_status,
+    delivered_at: withOffset(row.delivered_at),
+  }
+}

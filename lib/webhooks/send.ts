@@ -1,0 +1,218 @@
+import { type Dispatcher as Connections, Pool } from 'undici'
+import type { Clock } from '../time.ts'
+import { version } from '../version.ts'
+import { retryAfterMs } from './backoff.ts'
+import { checkTarget, guardedLookup, type LookupSettings, RefusedAddress } from './resolve.ts'
+import type { WebhookSettings } from './settings.ts'
+import { signContract, signStandard } from './signature.ts'
+
+/** What is sent, and whereto. */
+export interface Request {
+  readonly url: string
+  readonly secret: string
+  /** The delivery's uuid: the same over retries, so that receivers can drop repeats. */
+  readonly deliveryId: string
+  readonly eventType: string
+  readonly body: string
+}
+
+/** How an attempt ended. */
+export type Outcome =
+  /** The receiver has answered in full, or as far as we read. */
+  | { readonly kind: 'answered'; readonly status: number; readonly body: string; readonly retryAfterMs?: number }
+  /** No answer, or none to its end; `status` when it had begun. */
+  | { readonly kind: 'failed'; readonly error: string; readonly timedOut: boolean; readonly status?: number }
+  /** No request was made: the address is refused. */
+  | { readonly kind: 'refused'; readonly error: string }
+  /** Aborted from our side. */
+  | { readonly kind: 'interrupted' }
+
+/** An attempt under way. */
+export interface Sending {
+  readonly outcome: Promise<Outcome>
+  abort(): void
+}
+
+export interface Sender {
+  send(request: Request): Sending
+  close(): Promise<void>
+}
+
+const connectTimeoutMs = 5000
+const maxPools = 256
+const readBytes = 64 * 1024
+const keptBytes = 4096
+
+/** Sends over guarded connections that are kept alive: one pool an origin, a bounded number of pools. */
+export function createSender(settings: WebhookSettings, clock: Clock, lookup: LookupSettings = {}): Sender {
+  const pools = new Map<string, Pool>()
+  const connect = { lookup: guardedLookup(settings, lookup), timeout: connectTimeoutMs }
+  const poolOf = (origin: string): Pool => {
+    const pool = pools.get(origin) ?? newPool(origin, connect, settings.concurrency)
+    pools.delete(origin) // the one used last is the youngest
+    pools.set(origin, pool)
+    if (pools.size > maxPools) evictOldest(pools)
+    return pool
+  }
+  return {
+    send: (request) => send(request, settings, clock, poolOf),
+    close: async () => {
+      await Promise.all([...pools.values()].map((pool) => pool.destroy()))
+      pools.clear()
+    },
+  }
+}
+
+function newPool(origin: string, connect: object, connections: number): Pool {
+  return new Pool(origin, {
+    connections,
+    pipelining: 1,
+    allowH2: false,
+    // One timer of ours bounds the whole attempt: these would not bound a slow drip.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    keepAliveTimeout: 10_000,
+    keepAliveMaxTimeout: 60_000,
+    autoSelectFamilyAttemptTimeout: 2000,
+    connect,
+  })
+}
+
+function evictOldest(pools: Map<string, Pool>): void {
+  const [origin, pool] = pools.entries().next().value!
+  pools.delete(origin)
+  pool.close().catch(() => {}) // what is under way there ends first
+}
+
+function send(request: Request, settings: WebhookSettings, clock: Clock, poolOf: (origin: string) => Pool): Sending {
+  let target: URL
+  try {
+    target = checkTarget(request.url, settings)
+  } catch (error) {
+    const outcome: Outcome = { kind: 'refused', error: (error as Error).message }
+    return { outcome: Promise.resolve(outcome), abort: () => {} }
+  }
+  const answer = new Answer(clock, settings.timeoutSeconds * 1000)
+  const path = target.pathname + target.search
+  poolOf(target.origin).dispatch(
+    { method: 'POST', path, headers: headersOf(request, clock()), body: request.body },
+    answer,
+  )
+  return { outcome: answer.outcome, abort: () => answer.end({ kind: 'interrupted' }) }
+}
+
+/** Made afresh for each attempt: the timestamp is the attempt's, the secret the one of this moment. */
+function headersOf({ secret, deliveryId, eventType, body }: Request, nowMs: number): Record<string, string> {
+  const seconds = Math.floor(nowMs / 1000)
+  return {
+    'content-type': 'application/json',
+    'user-agent': `mailkeep/${version}`,
+    'x-service-signature': signContract(secret, seconds, body),
+    'x-service-timestamp': String(seconds),
+    'x-service-event': eventType,
+    'x-service-delivery': deliveryId,
+    'webhook-id': deliveryId,
+    'webhook-timestamp': String(seconds),
+    'webhook-signature': signStandard(secret, deliveryId, seconds, body),
+  }
+}
+
+type Controller = Connections.DispatchController
+
+/** Gathers one answer; whatever happens first is the outcome, and ends the request. */
+class Answer implements Connections.DispatchHandler {
+  readonly outcome: Promise<Outcome>
+  readonly #resolve: (outcome: Outcome) => void
+  readonly #clock: Clock
+  readonly #timer: NodeJS.Timeout
+  readonly #chunks: Buffer[] = []
+  #controller: Controller | undefined
+  #ended = false
+  #status: number | undefined
+  #retryAfterMs: number | undefined
+  #read = 0
+
+  constructor(clock: Clock, timeoutMs: number) {
+    const { promise, resolve } = withResolvers<Outcome>()
+    this.outcome = promise
+    this.#resolve = resolve
+    this.#clock = clock
+    this.#timer = setTimeout(() => this.#fail(`No complete answer within ${timeoutMs / 1000} s.`, true), timeoutMs)
+  }
+
+  onRequestStart(controller: Controller): void {
+    this.#controller = controller
+    if (this.#ended) controller.abort(new Error('The attempt is over.'))
+  }
+
+  onResponseStart(_: Controller, status: number, headers: Record<string, string | string[] | undefined>): void {
+    if (status < 200) return
+    this.#status = status
+    const value = headers['retry-after']
+    this.#retryAfterMs = retryAfterMs(status, Array.isArray(value) ? value[0] : value, this.#clock())
+  }
+
+  onResponseData(_: Controller, chunk: Buffer): void {
+    if (this.#read < keptBytes) this.#chunks.push(chunk.subarray(0, keptBytes - this.#read))
+    this.#read += chunk.length
+    if (this.#read >= readBytes) this.#answered()
+  }
+
+  onResponseEnd(): void {
+    this.#answered()
+  }
+
+  onRequestUpgrade(): void {
+    this.#fail('The receiver switched protocols.', false)
+  }
+
+  onResponseError(_: Controller, error: Error): void {
+    if (error instanceof RefusedAddress) this.end({ kind: 'refused', error: error.message })
+    else this.#fail(describe(error), isTimeout(error))
+  }
+
+  /** Ends the attempt with this outcome, unless it has ended. */
+  end(outcome: Outcome): void {
+    if (this.#ended) return
+    this.#ended = true
+    clearTimeout(this.#timer)
+    this.#resolve(outcome)
+    if (outcome.kind !== 'refused' && this.#controller && !this.#controller.aborted) this.#stop(outcome)
+  }
+
+  #stop(outcome: Outcome): void {
+    // An answer that was read to its end leaves the connection to the next.
+    if (outcome.kind !== 'answered' || this.#read >= readBytes)
+      this.#controller!.abort(new Error('The attempt is over.'))
+  }
+
+  #answered(): void {
+    // NUL is no text to PostgreSQL.
+    const body = Buffer.concat(this.#chunks).toString('utf8').replaceAll('\0', '\ufffd')
+    const wish = this.#retryAfterMs === undefined ? {} : { retryAfterMs: this.#retryAfterMs }
+    this.end({ kind: 'answered', status: this.#status!, body, ...wish })
+  }
+
+  #fail(error: string, timedOut: boolean): void {
+    const begun = this.#status === undefined ? {} : { status: this.#status }
+    this.end({ kind: 'failed', error, timedOut, ...begun })
+  }
+}
+
+function isTimeout(error: Error): boolean {
+  return /TIMEOUT|TIMEDOUT/.test((error as NodeJS.ErrnoException).code ?? '')
+}
+
+/** Codes rather than messages: these may hold addresses. */
+function describe(error: Error): string {
+  const { code } = error as NodeJS.ErrnoException
+  return code ? `The request failed: ${code}.` : `The request failed: ${error.name}.`
+}
+
+function withResolvers<T>() {
+  let resolve!: (value: T) => void
+  const promise = new Promise<T>((settle) => {
+    resolve = settle
+  })
+  return { promise, resolve }
+}
