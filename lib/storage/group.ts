@@ -124,7 +124,10 @@ export class GroupCommit {
     do {
       ended.push(await this.#run(this.#queue.shift()!))
     } while (this.#intact(ended) && ended.length < size && this.#queue.length > 0 && performance.now() < ends)
-    if (this.#intact(ended) && (await this.#commit())) return ended.forEach(tell)
+    if (this.#intact(ended) && (await this.#commit())) {
+      for (const each of ended) tell(each)
+      return
+    }
     await this.#rollBack()
     // Nobody was answered, and what failed may have failed for a neighbour's sake: each runs once more, alone.
     for (const { waiting } of ended) await this.#alone(waiting)

@@ -115,8 +115,8 @@ statement.affected = <P extends Parameters, R, F extends string = never>(
 function prepare<P extends Parameters, R, F extends string>(parameters: P, build: Build<P, R, F>, flags: readonly F[]) {
   const texts = new WeakMap<Storage, Compiled<R>[]>()
   return ({ storage, transaction }: Scope, [values, on]: [values: Values<P>, on?: Flags<F>]) => {
-    let compiled = texts.get(storage)
-    if (!compiled) texts.set(storage, (compiled = []))
+    const compiled = texts.get(storage) ?? []
+    if (compiled.length === 0) texts.set(storage, compiled)
     const variant = numberOf(flags, on)
     compiled[variant] ??= compile(storage, parameters, (db, slots, dialect) => build(db, slots, dialect, on!))
     const { query, fill } = compiled[variant]

@@ -148,8 +148,8 @@ class Tally {
 }
 
 function tallyOf(tallies: Map<number, Tally>, { endpointId, clientId }: Claimed): Tally {
-  let tally = tallies.get(endpointId)
-  if (!tally) tallies.set(endpointId, (tally = new Tally(clientId)))
+  const tally = tallies.get(endpointId) ?? new Tally(clientId)
+  tallies.set(endpointId, tally)
   return tally
 }
 
