@@ -189,9 +189,12 @@ export class GroupCommit {
 }
 
 function tell(ended: Ended): void {
-  if (!ended.ok) return ended.waiting.reject(ended.error)
-  ended.waiting.resolve(ended.value)
-  for (const effect of ended.effects) effect()
+  if (ended.ok) {
+    ended.waiting.resolve(ended.value)
+    for (const effect of ended.effects) effect()
+  } else {
+    ended.waiting.reject(ended.error)
+  }
 }
 
 function nextTurn(): Promise<void> {
