@@ -1,11 +1,12 @@
 import { clearingSteps } from './clearing/operations.ts'
 import type { Context } from './context.ts'
 import { isMailkeepError } from './errors.ts'
-import { continueJob } from './jobs/operations.ts'
-import { webhookSteps } from './webhooks/operations.ts'
+import { continueJob, type JobSteps, onTarget } from './jobs/operations.ts'
+import { holdDeliveries, holdKind } from './webhooks/holding.ts'
+import { recoverKind, recoverSome } from './webhooks/recovery.ts'
 import { deleteExpired } from './webhooks/retention.ts'
 
-const steps = { ...clearingSteps, ...webhookSteps }
+const steps: JobSteps = { ...clearingSteps, [holdKind]: onTarget(holdDeliveries), [recoverKind]: recoverSome }
 const hourMs = 3_600_000
 const afterFaultMs = 1000
 

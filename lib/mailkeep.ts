@@ -15,8 +15,10 @@ import { migrate } from './storage/migrate.ts'
 import * as tags from './tags/operations.ts'
 import type { Clock } from './time.ts'
 import * as topics from './topics/operations.ts'
+import * as deliveries from './webhooks/deliveries.ts'
 import { Dispatcher } from './webhooks/dispatcher.ts'
 import * as webhooks from './webhooks/operations.ts'
+import * as recovery from './webhooks/recovery.ts'
 import type { LookupSettings } from './webhooks/resolve.ts'
 import { createSealer } from './webhooks/seal.ts'
 import { createSender } from './webhooks/send.ts'
@@ -238,7 +240,11 @@ function clientDoor(ctx: Context) {
       deleteEndpoint: (id: number) => webhooks.deleteEndpoint(ctx, id),
       rotateSecret: (id: number) => webhooks.rotateSecret(ctx, id),
       testEndpoint: (id: number) => webhooks.testEndpoint(ctx, id),
-      listDeliveries: (endpointId: number, query?: unknown) => webhooks.listDeliveries(ctx, endpointId, query),
+      listDeliveries: (endpointId: number, query?: unknown) => deliveries.listDeliveries(ctx, endpointId, query),
+      getDelivery: (endpointId: number, id: number) => deliveries.getDelivery(ctx, endpointId, id),
+      redeliver: (endpointId: number, id: number) => deliveries.redeliver(ctx, endpointId, id),
+      recover: (endpointId: number, input: unknown) => recovery.recoverEndpoint(ctx, endpointId, input),
+      getRecovery: (endpointId: number, id: number) => recovery.getRecovery(ctx, endpointId, id),
     },
     events: {
       raise: (input: unknown) => webhooks.raiseEvent(ctx, input),

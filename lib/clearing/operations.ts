@@ -1,5 +1,5 @@
 import type { Tx } from '../context.ts'
-import { doOrStore, type Step, type Steps } from '../jobs/operations.ts'
+import { doOrStore, type JobSteps, onTarget, type Step } from '../jobs/operations.ts'
 import * as queries from './queries.ts'
 
 /** What goes when a record goes, in order. */
@@ -15,8 +15,8 @@ const rows = {
 export type Cleared = keyof typeof rows
 
 /** The stored jobs of clearing. */
-export const clearingSteps: Steps = Object.fromEntries(
-  Object.keys(rows).map((kind) => [`clear ${kind}`, stepOf(kind as Cleared)]),
+export const clearingSteps: JobSteps = Object.fromEntries(
+  Object.keys(rows).map((kind) => [`clear ${kind}`, onTarget(stepOf(kind as Cleared))]),
 )
 
 /**

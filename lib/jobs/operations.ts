@@ -13,8 +13,24 @@ export const chunkRows = 500
  */
 export type Step = (tx: Tx, targetId: number, limit: number) => Promise<number>
 
+/** A stored job as its kind sees it, where the kind keeps more than its target. */
+export interface StoredJob {
+  readonly id: number
+  readonly target_id: number
+  /** JSON */
+  readonly state: string
+}
+
+/** As `Step`, with the stored job; `kept`: the job has seen to its own row. */
+export type JobStep = (tx: Tx, job: StoredJob, limit: number) => Promise<number | 'kept'>
+
 /** What each kind of stored job does. */
-export type Steps = Readonly<Record<string, Step>>
+export type JobSteps = Readonly<Record<string, JobStep>>
+
+/** A step that needs nothing but its target. */
+export function onTarget(step: Step): JobStep {
+  return (tx, job, limit) => step(tx, job.target_id, limit)
+}
 
 /**
  * Does work on many rows: as much as one transaction should at once, the rest as a stored job, which survives the
@@ -31,19 +47,30 @@ export async function doOrStore(
 ): Promise<number> {
   const left = limit > 0 ? await step(tx, targetId, limit) : 0
   if (left > 0) return left
-  const job = { client_id: tx.clientId, kind, target_id: targetId, state: '{}', created_at: now(tx) }
-  await queries.insertJob(tx, job)
-  tx.transaction.afterCommit(tx.wakeHousekeeping)
+  await storeJob(tx, kind, targetId, {})
   return 0
 }
 
+/** Stores a job, to be begun after the commit. @returns its id. */
+export async function storeJob(tx: Tx, kind: string, targetId: number, state: object): Promise<number> {
+  const row = await queries.insertJob(tx, {
+    client_id: tx.clientId,
+    kind,
+    target_id: targetId,
+    state: JSON.stringify(state),
+    created_at: now(tx),
+  })
+  tx.transaction.afterCommit(tx.wakeHousekeeping)
+  return row!.id
+}
+
 /** Does one chunk of the oldest stored job. @returns whether there was one. */
-export function continueJob(ctx: Context, steps: Steps): Promise<boolean> {
+export async function continueJob(ctx: Context, steps: JobSteps): Promise<boolean> {
   return transact(ctx, async (tx) => {
     const job = await queries.findOldestJob(tx, { kinds: Object.keys(steps) })
     if (!job) return false
-    const left = await steps[job.kind]!({ ...tx, clientId: job.client_id }, job.target_id, chunkRows)
-    if (left > 0) await queries.deleteJob(tx, { id: job.id })
+    const left = await steps[job.kind]!({ ...tx, clientId: job.client_id }, job, chunkRows)
+    if (left !== 'kept' && left > 0) await queries.deleteJob(tx, { id: job.id })
     return true
   })
 }

@@ -16,8 +16,19 @@ export const findOldestJob = statement({ kinds: texts }, (db, p, dialect) =>
     .limit(1),
 )
 
-export const updateJobState = statement({ id: int, state: json }, (db, p) =>
-  db.updateTable('mailkeep_job').set({ state: p.state }).where('id', '=', p.id),
+/** Another kind is how a job that is done stays to be looked at. */
+export const updateJob = statement({ id: int, kind: text, state: json }, (db, p) =>
+  db.updateTable('mailkeep_job').set({ kind: p.kind, state: p.state }).where('id', '=', p.id),
+)
+
+export const findJobOf = statement({ client_id: int, target_id: int, id: int, kinds: texts }, (db, p, dialect) =>
+  db
+    .selectFrom('mailkeep_job')
+    .selectAll()
+    .where('client_id', '=', p.client_id)
+    .where('target_id', '=', p.target_id)
+    .where('id', '=', p.id)
+    .where(dialect.anyOf(sql.ref('kind'), p.kinds)),
 )
 
 export const deleteJob = statement({ id: int }, (db, p) => db.deleteFrom('mailkeep_job').where('id', '=', p.id))

@@ -82,7 +82,7 @@ export interface Tables {
     attempts_before: Generated<number>
     /** Whether it waits for another attempt after a failed one: retries have a share of their own. */
     retry: StoredBoolean
-    /** When it may be claimed: while it is claimed, the end of the lease. */
+    /** When it may be claimed; while it is claimed, the end of the lease; once it is not pending, since when. */
     due_at: string
     /** Who has claimed it, if anybody. */
     claim: string | null

@@ -1,11 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
-import type { Context, Tx } from '../context.ts'
+import { type Context, now, type Tx } from '../context.ts'
+import { chunkRows } from '../jobs/operations.ts'
 import { bool, int, ints, nullable, statement, text, time } from '../storage/statement.ts'
 import { transact } from '../storage/transaction.ts'
 import { msOf, type Timestamp, timestamp } from '../time.ts'
+import { holdDeliveries } from './holding.ts'
 import type { DueEndpoint, Grant } from './plan.ts'
-import { holdPending, insertAttempt } from './queries.ts'
+import { insertAttempt } from './queries.ts'
 
 /** A delivery claimed for one attempt, with all that sending needs. */
 export interface Claimed {
@@ -109,20 +111,23 @@ const loadClaimed = statement.all({ ids: ints }, (db, p, dialect) =>
     .where(dialect.anyOf(sql.ref('d.id'), p.ids)),
 )
 
-const giveUp = statement({ id: int, error: nullable(text) }, (db, p) =>
-  db.updateTable('mailkeep_delivery').set({ status: 'failed', claim: null, error: p.error }).where('id', '=', p.id),
+const giveUp = statement({ id: int, error: nullable(text), now: time }, (db, p) =>
+  db
+    .updateTable('mailkeep_delivery')
+    .set({ status: 'failed', claim: null, error: p.error, due_at: p.now })
+    .where('id', '=', p.id),
 )
 
 /** Looks where deliveries are due; what is due at endpoints switched off meanwhile is held on the way. */
 export async function lookForDue(ctx: Context): Promise<Due> {
-  const now = timestamp(ctx.clock())
+  const at = now(ctx)
   const most = ctx.webhooks.endpointConcurrency
   const endpoints: DueEndpoint[] = []
   let next: Timestamp | undefined
   for (const retry of [false, true]) {
-    for (const row of await listWaiting(ctx, { retry, now, most })) {
+    for (const row of await listWaiting(ctx, { retry, now: at, most })) {
       if (row.active && row.due > 0) endpoints.push({ id: row.id, clientId: row.client_id, retry, due: row.due })
-      else if (!row.active) await transact(ctx, (tx) => holdPending(tx, { endpoint_id: row.id, limit: 500 }))
+      else if (!row.active) await transact(ctx, (tx) => holdDeliveries(tx, row.id, chunkRows))
       else if (next === undefined || row.next_due_at < next) next = row.next_due_at
     }
   }
@@ -146,7 +151,7 @@ export function claimDue(
         if (inFlight.has(row.id)) continue
         if (row.claim !== null) await noteInterruption(tx, row)
         const spent = row.attempts - row.attempts_before > tx.webhooks.retryScheduleSeconds.length
-        if (spent) await giveUp(tx, { id: row.id, error: 'The last attempt was interrupted.' })
+        if (spent) await giveUp(tx, { id: row.id, error: 'The last attempt was interrupted.', now: now(tx) })
         else ids.push(row.id)
       }
     }
@@ -158,7 +163,7 @@ export function claimDue(
 }
 
 function findGranted(tx: Tx, { endpointId, retry, limit }: Grant) {
-  return listDue(tx, { retry, endpoint_id: endpointId, now: timestamp(tx.clock()), limit })
+  return listDue(tx, { retry, endpoint_id: endpointId, now: now(tx), limit })
 }
 
 /** The lease has run out: whoever had the claim died, or could not record the outcome. */

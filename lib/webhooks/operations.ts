@@ -2,12 +2,12 @@ import { randomUUID } from 'node:crypto'
 import { clear } from '../clearing/operations.ts'
 import { type Context, now, type Tx } from '../context.ts'
 import { invalid, MailkeepError, notFound } from '../errors.ts'
-import { doOrStore, type Steps } from '../jobs/operations.ts'
 import { listPage, mapPage, type Page } from '../page.ts'
 import { isId, parse } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
 import { msOf, timestamp } from '../time.ts'
 import { urlProblem } from './guard.ts'
+import { deactivate } from './holding.ts'
 import { raise, record } from './outbox.ts'
 import * as queries from './queries.ts'
 import {
@@ -87,19 +87,6 @@ export async function updateEndpoint(ctx: Context, id: number, input: unknown): 
   })
 }
 
-/** Switches the endpoint off and holds what was still to be sent to it. */
-export async function deactivate(tx: Tx, id: number, reason: 'manual' | 'auto_failures'): Promise<void> {
-  if (!(await queries.deactivateEndpoint(tx, { client_id: tx.clientId, id, active: false, reason }))) return
-  await doOrStore(tx, 'hold deliveries', holdDeliveries, id)
-}
-
-async function holdDeliveries(tx: Tx, endpointId: number, limit: number): Promise<number> {
-  return limit - (await queries.holdPending(tx, { endpoint_id: endpointId, limit }))
-}
-
-/** The stored jobs of this slice. */
-export const webhookSteps: Steps = { 'hold deliveries': holdDeliveries }
-
 /**
  * Deletes an endpoint with its deliveries; one in flight is aborted.
  *
@@ -139,7 +126,7 @@ export async function testEndpoint(ctx: Context, id: number): Promise<Delivery> 
     await countTest(tx)
     const data = { message: 'This is a test delivery from mailkeep.' }
     const [delivery] = await record(tx, 'webhook.test', data, null, [{ id, active: true }])
-    return deliveryFrom(delivery!)
+    return deliveryFrom(delivery!, true)
   })
 }
 
@@ -161,22 +148,6 @@ async function countTest(tx: Tx): Promise<void> {
 }
 
 /**
- * One page of an endpoint's deliveries, newest first.
- *
- * @param query `{ per_page?, cursor? }`
- * @throws MailkeepError `not_found`: no such endpoint; `validation_failed`.
- */
-export async function listDeliveries(ctx: Context, endpointId: number, query?: unknown): Promise<Page<Delivery>> {
-  const { id: endpoint_id } = await requireEndpoint(ctx, endpointId)
-  const page = await listPage(
-    query,
-    (stretch) => queries.listDeliveries(ctx, { endpoint_id, ...stretch }, stretch),
-    true,
-  )
-  return mapPage(page, deliveryFrom)
-}
-
-/**
  * Raises an event that only the host app can know of.
  *
  * @param input `{ type, data }`: newsletter.sent, sequence_step.sent or sequence.completed.
@@ -187,7 +158,8 @@ export async function raiseEvent(ctx: Context, input: unknown): Promise<void> {
   return transact(ctx, (tx) => raise(tx, type, data))
 }
 
-async function requireEndpoint(ctx: Context, id: number) {
+/** The endpoint's row: with its sealed secret. */
+export async function requireEndpoint(ctx: Context, id: number) {
   const row = isId(id) ? await queries.findEndpoint(ctx, { client_id: ctx.clientId, id }) : undefined
   if (!row) throw notFound('endpoint')
   return row

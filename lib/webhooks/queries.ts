@@ -84,10 +84,10 @@ export const deleteEndpoint = statement(endpointKey, (db, p) =>
 
 /** Some of an inactive endpoint's pending deliveries are held; those in flight keep their claim, for their outcome. */
 export const holdPending = statement.affected(
-  { endpoint_id: int, limit: int },
-  (_, p) => sql`update mailkeep_delivery set status = 'held' where id in (
+  { endpoint_id: int, limit: int, now: time, first: bool, again: bool },
+  (_, p) => sql`update mailkeep_delivery set status = 'held', due_at = ${p.now} where id in (
       select id from mailkeep_delivery
-      where status = 'pending' and retry in (0, 1) and endpoint_id = ${p.endpoint_id} limit ${p.limit})
+      where status = 'pending' and retry in (${p.first}, ${p.again}) and endpoint_id = ${p.endpoint_id} limit ${p.limit})
     and exists (select 1 from mailkeep_endpoint where id = ${p.endpoint_id} and disabled_reason is not null)`,
 )
 
@@ -102,6 +102,60 @@ export const listDeliveries = statement.all(
       .orderBy('id', desc ? 'desc' : 'asc')
       .limit(p.limit),
   ['desc'],
+)
+
+export const findDelivery = statement({ endpoint_id: int, id: int }, (db, p) =>
+  db
+    .selectFrom('mailkeep_delivery as d')
+    .innerJoin('mailkeep_event as e', 'e.id', 'd.event_id')
+    .selectAll('d')
+    .select('e.body')
+    .where('d.endpoint_id', '=', p.endpoint_id)
+    .where('d.id', '=', p.id),
+)
+
+export const listAttempts = statement.all({ delivery_id: int }, (db, p) =>
+  db.selectFrom('mailkeep_attempt').selectAll().where('delivery_id', '=', p.delivery_id).orderBy('number'),
+)
+
+/** Due now: a pending one where it is in the schedule, another from the start. One under way is left to its attempt. */
+export const queueAgain = statement({ id: int, now: time, retry: bool }, (db, p) =>
+  db
+    .updateTable('mailkeep_delivery')
+    .set({
+      status: 'pending',
+      due_at: p.now,
+      retry: p.retry,
+      claim: null,
+      delivered_at: null,
+      attempts_before: sql`case when status = 'pending' then attempts_before else attempts end`,
+    })
+    .where('id', '=', p.id)
+    .where((eb) => eb.or([eb('status', '<>', 'pending'), eb('claim', 'is', null)])),
+)
+
+const recoverable = { endpoint_id: int, since: time, until: time }
+
+export const countRecoverable = statement(recoverable, (db, p) =>
+  db
+    .selectFrom('mailkeep_delivery as d')
+    .innerJoin('mailkeep_event as e', 'e.id', 'd.event_id')
+    .select((eb) => eb.fn.countAll<number>().as('total'))
+    .where('d.endpoint_id', '=', p.endpoint_id)
+    .where(sql<boolean>`d.status in ('failed', 'held')`)
+    .where('d.due_at', '>=', p.since)
+    .where('d.due_at', '<=', p.until)
+    .where('e.body', '<>', ''),
+)
+
+/** As `queueAgain`, for some of those that failed or were held; what was erased stays failed. */
+export const recoverDeliveries = statement.affected(
+  { ...recoverable, now: time, limit: int, retry: bool },
+  (_, p) => sql`update mailkeep_delivery
+    set status = 'pending', due_at = ${p.now}, claim = null, retry = ${p.retry}, attempts_before = attempts
+    where id in (select d.id from mailkeep_delivery as d join mailkeep_event as e on e.id = d.event_id
+      where d.endpoint_id = ${p.endpoint_id} and d.status in ('failed', 'held')
+        and d.due_at >= ${p.since} and d.due_at <= ${p.until} and e.body <> '' limit ${p.limit})`,
 )
 
 export const listRecentTests = statement.all({ client_id: int, from: time, to: time }, (db, p) =>

@@ -95,19 +95,72 @@ export function endpointFrom(row: EndpointRow): Endpoint {
   }
 }
 
+/** One attempt of a delivery. */
+export interface Attempt {
+  number: number
+  started_at: string
+  /** null: it was interrupted, and its outcome is not known */
+  duration_ms: number | null
+  response_status: number | null
+  error: string | null
+  /** The first 4 KiB of the answer. */
+  response_body: string | null
+}
+
+/** A delivery with all that is known of it. */
+export interface DeliveryDetail extends Delivery {
+  /** What is sent; null once it was erased. */
+  payload: unknown
+  error: string | null
+  created_at: string
+  next_attempt_at: string | null
+  attempt_log: Attempt[]
+}
+
 interface DeliveryRow extends Omit<Delivery, 'event_type'> {
   event_type: string
   delivered_at: Timestamp | null
 }
 
-export function deliveryFrom(row: DeliveryRow): Delivery {
+/** @param active Whether its endpoint is: what waits for one that is not is held, even before its row says so. */
+export function deliveryFrom(row: DeliveryRow, active: boolean): Delivery {
   return {
     id: row.id,
     uuid: row.uuid,
     event_type: row.event_type as EventType,
-    status: row.status,
+    status: row.status === 'pending' && !active ? 'held' : row.status,
     attempts: row.attempts,
     response_status: row.response_status,
     delivered_at: withOffset(row.delivered_at),
+  }
+}
+
+interface DetailRow extends DeliveryRow {
+  body: string
+  error: string | null
+  created_at: Timestamp
+  due_at: Timestamp
+}
+
+export function detailFrom(row: DetailRow, active: boolean, attempt_log: Attempt[]): DeliveryDetail {
+  const delivery = deliveryFrom(row, active)
+  return {
+    ...delivery,
+    payload: row.body === '' ? null : JSON.parse(row.body),
+    error: row.error,
+    created_at: withOffset(row.created_at),
+    next_attempt_at: delivery.status === 'pending' ? withOffset(row.due_at) : null,
+    attempt_log,
+  }
+}
+
+export function attemptFrom(row: Attempt): Attempt {
+  return {
+    number: row.number,
+    started_at: withOffset(row.started_at),
+    duration_ms: row.duration_ms,
+    response_status: row.response_status,
+    error: row.error,
+    response_body: row.response_body,
   }
 }

@@ -50,6 +50,7 @@ const start: Migration = {
     'create index mailkeep_endpoint_client on mailkeep_endpoint (client_id)',
     `create table mailkeep_event (${record}, type text not null, contact_id integer, body text not null) strict`,
     'create index mailkeep_event_client on mailkeep_event (client_id)',
+    'create index mailkeep_event_contact on mailkeep_event (contact_id) where contact_id is not null',
     `create table mailkeep_delivery (${record}, endpoint_id integer not null,
       event_id integer not null references mailkeep_event (id), event_type text not null, status text not null,
       attempts integer not null, attempts_before integer not null default 0, retry integer not null,
@@ -58,6 +59,8 @@ const start: Migration = {
     'create index mailkeep_delivery_endpoint on mailkeep_delivery (endpoint_id)',
     'create index mailkeep_delivery_event on mailkeep_delivery (event_id)',
     `create index mailkeep_delivery_due on mailkeep_delivery (retry, endpoint_id, due_at) where status = 'pending'`,
+    `create index mailkeep_delivery_recoverable on mailkeep_delivery (endpoint_id, due_at)
+      where status in ('failed', 'held')`,
     `create table mailkeep_attempt (delivery_id integer not null references mailkeep_delivery (id) on delete cascade,
       number integer not null, client_id integer not null, started_at text not null, duration_ms integer,
       response_status integer, error text, response_body text, primary key (delivery_id, number)) strict, without rowid`,

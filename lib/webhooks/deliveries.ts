@@ -1,0 +1,61 @@
+import { type Context, now } from '../context.ts'
+import { invalid, notFound } from '../errors.ts'
+import { listPage, mapPage, type Page } from '../page.ts'
+import { isId } from '../parse.ts'
+import { transact } from '../storage/transaction.ts'
+import { requireEndpoint } from './operations.ts'
+import * as queries from './queries.ts'
+import { attemptFrom, type Delivery, type DeliveryDetail, deliveryFrom, detailFrom } from './schema.ts'
+
+/**
+ * One page of an endpoint's deliveries, newest first.
+ *
+ * @param query `{ per_page?, cursor? }`
+ * @throws MailkeepError `not_found`: no such endpoint; `validation_failed`.
+ */
+export async function listDeliveries(ctx: Context, endpointId: number, query?: unknown): Promise<Page<Delivery>> {
+  const { id: endpoint_id, disabled_reason } = await requireEndpoint(ctx, endpointId)
+  const page = await listPage(
+    query,
+    (stretch) => queries.listDeliveries(ctx, { endpoint_id, ...stretch }, stretch),
+    true,
+  )
+  return mapPage(page, (row) => deliveryFrom(row, disabled_reason === null))
+}
+
+/**
+ * One delivery with its payload and the log of its attempts.
+ *
+ * @throws MailkeepError `not_found`
+ */
+export async function getDelivery(ctx: Context, endpointId: number, id: number): Promise<DeliveryDetail> {
+  const endpoint = await requireEndpoint(ctx, endpointId)
+  const row = await requireDelivery(ctx, endpointId, id)
+  const attempts = await queries.listAttempts(ctx, { delivery_id: row.id })
+  return detailFrom(row, endpoint.disabled_reason === null, attempts.map(attemptFrom))
+}
+
+/**
+ * Sends a delivery again: one attempt now, then the schedule from its start. One that is pending becomes due now.
+ *
+ * @throws MailkeepError `not_found`; `validation_failed`: the endpoint is inactive, or the payload was erased.
+ */
+export async function redeliver(ctx: Context, endpointId: number, id: number): Promise<Delivery> {
+  return transact(ctx, async (tx) => {
+    const endpoint = await requireEndpoint(tx, endpointId)
+    const delivery = await requireDelivery(tx, endpointId, id)
+    if (endpoint.disabled_reason !== null) {
+      throw invalid('active', 'The endpoint is inactive: switch it on before redelivering.')
+    }
+    if (delivery.body === '') throw invalid('payload', "The payload was erased with its contact's data.")
+    await queries.queueAgain(tx, { id, now: now(tx), retry: false })
+    tx.transaction.afterCommit(tx.wakeDispatcher)
+    return deliveryFrom(await requireDelivery(tx, endpointId, id), true)
+  })
+}
+
+async function requireDelivery(ctx: Context, endpoint_id: number, id: number) {
+  const row = isId(id) ? await queries.findDelivery(ctx, { endpoint_id, id }) : undefined
+  if (!row) throw notFound('delivery')
+  return row
+}

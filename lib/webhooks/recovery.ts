@@ -1,0 +1,94 @@
+import * as v from 'valibot'
+import { type Context, now, type Tx } from '../context.ts'
+import { invalid, notFound } from '../errors.ts'
+import { type StoredJob, storeJob } from '../jobs/operations.ts'
+import { findJobOf, updateJob } from '../jobs/queries.ts'
+import { isId, parse } from '../parse.ts'
+import { transact } from '../storage/transaction.ts'
+import { timestamp } from '../time.ts'
+import { getEndpoint } from './operations.ts'
+import { countRecoverable, findEndpoint, recoverDeliveries } from './queries.ts'
+
+/** A stored job that queues again what failed or was held. */
+export interface Recovery {
+  id: number
+  /** `stopped`: the endpoint was switched off or deleted meanwhile. */
+  status: 'pending' | 'running' | 'done' | 'stopped'
+  /** Deliveries found at its start, and queued again so far. */
+  total: number
+  done: number
+}
+
+interface State extends Omit<Recovery, 'id'> {
+  /** What failed or was held in this time; what fails again later is not queued twice. */
+  readonly since: string
+  readonly until: string
+}
+
+export const recoverKind = 'recover'
+const endedKind = 'recovered'
+
+const Since = v.strictObject({
+  since: v.pipe(
+    v.string('This must be a string.'),
+    v.regex(
+      /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$/,
+      'This must be a time with its offset, as in 2026-01-02T03:04:05Z.',
+    ),
+    v.transform((text) => Date.parse(text)),
+    v.number('This must be a time that exists.'),
+  ),
+})
+
+/**
+ * Queues again all deliveries of an endpoint that failed or were held since a time: a stored job, which survives the
+ * process.
+ *
+ * @param input `{ since }`: ISO 8601 with offset.
+ * @throws MailkeepError `not_found`; `validation_failed`: also when the endpoint is inactive.
+ */
+export async function recoverEndpoint(ctx: Context, endpointId: number, input: unknown): Promise<Recovery> {
+  const { since: sinceMs } = parse(Since, input)
+  return transact(ctx, async (tx) => {
+    const endpoint = await getEndpoint(tx, endpointId)
+    if (!endpoint.active) throw invalid('active', 'The endpoint is inactive: switch it on before recovering.')
+    const span = { since: timestamp(sinceMs), until: now(tx) }
+    const { total } = (await countRecoverable(tx, { endpoint_id: endpointId, ...span }))!
+    const state: State = { ...span, status: total === 0 ? 'done' : 'pending', total, done: 0 }
+    const id = await storeJob(tx, total === 0 ? endedKind : recoverKind, endpointId, state)
+    return recoveryFrom({ id, state: JSON.stringify(state) })
+  })
+}
+
+/** @throws MailkeepError `not_found` */
+export async function getRecovery(ctx: Context, endpointId: number, id: number): Promise<Recovery> {
+  await getEndpoint(ctx, endpointId)
+  const key = { client_id: ctx.clientId, target_id: endpointId, id, kinds: [recoverKind, endedKind] }
+  const job = isId(id) ? await findJobOf(ctx, key) : undefined
+  if (!job) throw notFound('recovery')
+  return recoveryFrom(job)
+}
+
+/** Does one chunk of a recovery. */
+export async function recoverSome(tx: Tx, job: StoredJob, limit: number): Promise<'kept'> {
+  const state: State = JSON.parse(job.state)
+  const endpoint = await findEndpoint(tx, { client_id: tx.clientId, id: job.target_id })
+  const active = endpoint !== undefined && endpoint.disabled_reason === null
+  const { since, until } = state
+  const chunk = { endpoint_id: job.target_id, since, until, now: now(tx), limit, retry: true }
+  const queued = active ? await recoverDeliveries(tx, chunk) : 0
+  const status = !active ? 'stopped' : queued < limit ? 'done' : 'running'
+  const next: State = { ...state, done: state.done + queued, status }
+  await updateJob(tx, {
+    id: job.id,
+    kind: status === 'running' ? recoverKind : endedKind,
+    state: JSON.stringify(next),
+  })
+  tx.transaction.afterCommit(tx.wakeDispatcher)
+  return 'kept'
+}
+
+function recoveryFrom({ id, state }: Pick<StoredJob, 'id' | 'state'>): Recovery {
+  const { status, total, done }: State = JSON.parse(state)
+  return { id, status, total, done }
+}
