@@ -19,8 +19,9 @@ import * as deliveries from './webhooks/deliveries.ts'
 import { Dispatcher } from './webhooks/dispatcher.ts'
 import * as webhooks from './webhooks/operations.ts'
 import * as recovery from './webhooks/recovery.ts'
+import { resealSecrets } from './webhooks/reseal.ts'
 import type { LookupSettings } from './webhooks/resolve.ts'
-import { createSealer } from './webhooks/seal.ts'
+import { createSealer, type Key } from './webhooks/seal.ts'
 import { createSender } from './webhooks/send.ts'
 import { defaultWebhookSettings, type WebhookSettings } from './webhooks/settings.ts'
 
@@ -28,7 +29,9 @@ export interface MailkeepOptions {
   /** `sqlite(file)`; its schema is brought up to date. */
   readonly database: DatabaseSource
   /** Seals secrets at rest: 32 bytes, or base64 of them. Keep it: without it they cannot be read again. */
-  readonly encryptionKey: Uint8Array | string
+  readonly encryptionKey: Key
+  /** Keys used before: they open what they sealed, until `resealSecrets()` is done. */
+  readonly previousEncryptionKeys?: readonly Key[]
   readonly logger?: Logger
   /** What differs from `defaultWebhookSettings`. */
   readonly webhooks?: Partial<WebhookSettings>
@@ -50,8 +53,8 @@ const pollMs = 50
  *   database; `validation_failed` on `encryptionKey`.
  */
 export async function createMailkeep(options: MailkeepOptions): Promise<Mailkeep> {
-  const { database, encryptionKey, logger = silent, clock = Date.now } = options
-  const sealer = createSealer(encryptionKey)
+  const { database, encryptionKey, previousEncryptionKeys, logger = silent, clock = Date.now } = options
+  const sealer = createSealer(encryptionKey, previousEncryptionKeys)
   const storage = await database.open(logger)
   try {
     await migrate(storage, database.migrations, clock)
@@ -129,10 +132,19 @@ export class Mailkeep {
   }
 
   /**
+   * Seals every stored secret with the current encryption key: after it the previous keys are not needed any more.
+   *
+   * @returns how many were sealed anew.
+   */
+  resealSecrets(): Promise<number> {
+    return resealSecrets(this.#ctx)
+  }
+
+  /**
    * Asks the identity provider about every identity that is not settled.
    *
    * @returns those whose status changed.
-   * @throws MailkeepError `conflict`: there is no provider.
+   * @throws MailkeepError `validation_failed`: there is no provider.
    */
   async refreshIdentities(): Promise<Awaited<ReturnType<typeof identities.refreshIdentities>>> {
     if (!this.#identityProvider) throw invalid('identityProvider', 'No identity provider is configured.')

@@ -7,7 +7,7 @@ import { transact } from '../storage/transaction.ts'
 import { msOf, type Timestamp, timestamp } from '../time.ts'
 import { holdDeliveries } from './holding.ts'
 import type { DueEndpoint, Grant } from './plan.ts'
-import { insertAttempt } from './queries.ts'
+import { bodyUnlessErased, insertAttempt } from './queries.ts'
 
 /** A delivery claimed for one attempt, with all that sending needs. */
 export interface Claimed {
@@ -46,7 +46,7 @@ export function leaseMs({ webhooks }: Context): number {
  * Endpoint first: jumping from endpoint to endpoint over the index costs a few microseconds each, whatever their
  * backlogs, and no endpoint's backlog hides another's.
  */
-const listWaiting = statement.all(
+export const listWaiting = statement.all(
   { retry: bool, now: time, most: int },
   (_, p) => sql<{ id: number; client_id: number; active: boolean; next_due_at: Timestamp; due: number }>`
     with recursive waiting (endpoint_id) as (
@@ -103,7 +103,7 @@ const loadClaimed = statement.all({ ids: ints }, (db, p, dialect) =>
       'd.retry',
       'd.attempts',
       'd.attempts_before',
-      'e.body',
+      bodyUnlessErased.as('body'),
       'p.url',
       'p.uuid as endpoint_uuid',
       'p.secret',
@@ -158,7 +158,9 @@ export function claimDue(
     if (ids.length === 0) return []
     const claim = randomUUID()
     await claimDeliveries(tx, { ids, claim, lease_until: timestamp(tx.clock() + leaseMs(tx)) })
-    return (await loadClaimed(tx, { ids })).map((row) => claimedFrom(row, claim))
+    const rows = await loadClaimed(tx, { ids })
+    // What was erased in this moment is being failed by its clearing.
+    return rows.filter(({ body }) => body !== '').map((row) => claimedFrom(row, claim))
   })
 }
 

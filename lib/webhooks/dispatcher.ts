@@ -1,6 +1,7 @@
 import PQueue from 'p-queue'
 import type { Context } from '../context.ts'
 import { type Claimed, claimDue, lookForDue } from './claim.ts'
+import { makeImpossibleWaitsDue, watchClock } from './clock-jump.ts'
 import { type Ending, Shares } from './plan.ts'
 import type { Outcome, Sender, Sending } from './send.ts'
 import { type Ended, settle } from './settle.ts'
@@ -23,6 +24,7 @@ export class Dispatcher {
   readonly #sender: Sender
   readonly #shares: Shares
   readonly #queue: PQueue
+  readonly #clockWasSet: () => boolean
   readonly #inFlight = new Map<number, InFlight>()
   #ended: Ended[] = []
   #settling: Promise<void> | undefined
@@ -37,6 +39,7 @@ export class Dispatcher {
     this.#sender = sender
     this.#shares = new Shares({ total: concurrency, endpoint: endpointConcurrency })
     this.#queue = new PQueue({ concurrency })
+    this.#clockWasSet = watchClock(ctx.clock)
   }
 
   start(): void {
@@ -81,6 +84,7 @@ export class Dispatcher {
   async #round(): Promise<number> {
     if (this.#shares.free <= 0) return longestSleepMs
     try {
+      if (this.#clockWasSet()) await makeImpossibleWaitsDue(this.#ctx, this.#inFlight)
       const { endpoints, nextMs } = await lookForDue(this.#ctx)
       const grants = this.#shares.plan(endpoints)
       const claimed = grants.length > 0 ? await claimDue(this.#ctx, grants, this.#inFlight) : []

@@ -1,6 +1,10 @@
 import { sql } from 'kysely'
 import { bool, int, nullable, statement, text, time, word } from '../storage/statement.ts'
 
+/** An event's body; empty once its contact is erased, even before the stored one is cleared. */
+export const bodyUnlessErased = sql<string>`case when e.contact_id is null
+  or exists (select 1 from mailkeep_contact where id = e.contact_id) then e.body else '' end`
+
 const endpointKey = { client_id: int, id: int }
 
 export const listEndpoints = statement.all(
@@ -109,7 +113,7 @@ export const findDelivery = statement({ endpoint_id: int, id: int }, (db, p) =>
     .selectFrom('mailkeep_delivery as d')
     .innerJoin('mailkeep_event as e', 'e.id', 'd.event_id')
     .selectAll('d')
-    .select('e.body')
+    .select(bodyUnlessErased.as('body'))
     .where('d.endpoint_id', '=', p.endpoint_id)
     .where('d.id', '=', p.id),
 )

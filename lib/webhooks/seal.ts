@@ -1,10 +1,12 @@
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
-import { MailkeepError } from '../errors.ts'
+import { invalid, MailkeepError } from '../errors.ts'
 
 /** Keeps secrets unreadable at rest. */
 export interface Sealer {
   /** Names the key, so that sealed text tells which one opens it. */
   readonly keyId: string
+  /** All keys it can open with. */
+  readonly keyIds: readonly string[]
   /** @param owner What the text belongs to: sealed for one record, it opens for no other. */
   seal(text: string, owner: string): string
   open(sealed: string, owner: string): string
@@ -14,26 +16,39 @@ export interface Sealer {
  * AES-256-GCM with a fresh 96-bit nonce for each text: `v1.<key id>.<base64url of nonce, tag and cipher text>`.
  *
  * @param key 32 bytes, or base64 of them.
- * @throws MailkeepError `validation_failed` on `encryptionKey` when it is anything else.
+ * @param previousKeys Those before it: they still open, until all is sealed anew.
+ * @throws MailkeepError `validation_failed` on `encryptionKey` when one is anything else.
  */
-export function createSealer(key: Uint8Array | string): Sealer {
-  const bytes = typeof key === 'string' ? Buffer.from(key, 'base64') : Buffer.from(key)
-  if (bytes.length !== 32) {
-    const message = 'The encryption key must be 32 bytes, or base64 of 32 bytes.'
-    throw new MailkeepError('validation_failed', message, { errors: { encryptionKey: [message] } })
-  }
-  const keyId = createHash('sha256').update('mailkeep key id').update(bytes).digest('base64url').slice(0, 12)
+export function createSealer(key: Key, previousKeys: readonly Key[] = []): Sealer {
+  const bytes = bytesOf(key)
+  const keyId = idOf(bytes)
+  const keys = new Map([...previousKeys.map(bytesOf), bytes].map((each) => [idOf(each), each]))
   return {
     keyId,
+    keyIds: [...keys.keys()],
     seal: (text, owner) => `v1.${keyId}.${encrypt(bytes, text, owner).toString('base64url')}`,
     open(sealed, owner) {
       const [version, id, data] = sealed.split('.')
-      if (version !== 'v1' || id !== keyId || !data) {
+      const opening = keys.get(id ?? '')
+      if (version !== 'v1' || !opening || !data) {
         throw new MailkeepError('internal', 'A stored secret was sealed with another encryption key.')
       }
-      return decrypt(bytes, Buffer.from(data, 'base64url'), owner)
+      return decrypt(opening, Buffer.from(data, 'base64url'), owner)
     },
   }
+}
+
+export type Key = Uint8Array | string
+
+function bytesOf(key: Key): Buffer {
+  const bytes = typeof key === 'string' ? Buffer.from(key, 'base64') : Buffer.from(key)
+  if (bytes.length === 32) return bytes
+  throw invalid('encryptionKey', 'The encryption key must be 32 bytes, or base64 of 32 bytes.')
+}
+
+/** Tells keys apart, and nothing of the key. */
+function idOf(key: Buffer): string {
+  return createHash('sha256').update('mailkeep key id').update(key).digest('base64url').slice(0, 12)
 }
 
 function encrypt(key: Buffer, text: string, owner: string): Buffer {

@@ -1,0 +1,78 @@
+import { sql } from 'kysely'
+import { type Context, now } from '../context.ts'
+import { chunkRows } from '../jobs/operations.ts'
+import { bool, int, ints, statement, time } from '../storage/statement.ts'
+import { transact } from '../storage/transaction.ts'
+import { msOf, type Timestamp } from '../time.ts'
+import { leaseMs, listWaiting } from './claim.ts'
+
+/** The clock may drift so far from the processor's between two looks without having been set. */
+const toleratedMs = 2000
+const longestWishMs = 86_400_000 // a receiver's Retry-After
+
+/** An endpoint's deliveries that are not due yet, in the order of the index. */
+const listLater = statement.all(
+  { retry: bool, endpoint_id: int, after_due_at: time, after_id: int, limit: int },
+  (_, p) => sql<Later>`
+    select id, claim, due_at, response_status, attempts - attempts_before as attempt from mailkeep_delivery
+    where status = 'pending' and retry = ${p.retry} and endpoint_id = ${p.endpoint_id}
+      and (due_at, id) > (${p.after_due_at}, ${p.after_id})
+    order by due_at, id limit ${p.limit}`,
+)
+
+interface Later {
+  id: number
+  claim: string | null
+  due_at: Timestamp
+  response_status: number | null
+  attempt: number
+}
+
+const makeDue = statement({ ids: ints, now: time }, (db, p, dialect) =>
+  db
+    .updateTable('mailkeep_delivery')
+    .set({ due_at: p.now })
+    .where(dialect.anyOf(sql.ref('id'), p.ids)),
+)
+
+/** Tells whether the clock was set since it was asked last; the first time it cannot know, and says yes. */
+export function watchClock(clock: () => number): () => boolean {
+  let expectedDrift = Number.NaN
+  return () => {
+    const drift = clock() - performance.now()
+    const set = !(Math.abs(drift - expectedDrift) < toleratedMs)
+    expectedDrift = drift
+    return set
+  }
+}
+
+/**
+ * After the clock was set back, what was written by the old one lies too far ahead: a lease further ahead than its
+ * own length is void, and no delivery waits longer than its step of the schedule. In chunks.
+ */
+export async function makeImpossibleWaitsDue(ctx: Context, inFlight: ReadonlyMap<number, unknown>): Promise<void> {
+  for (const retry of [false, true]) {
+    for (const { id } of await listWaiting(ctx, { retry, now: now(ctx), most: 1 })) {
+      await makeDueAt(ctx, id, retry, inFlight)
+    }
+  }
+}
+
+async function makeDueAt(ctx: Context, endpoint_id: number, retry: boolean, inFlight: ReadonlyMap<number, unknown>) {
+  for (let after: Later | undefined = { id: 0, due_at: now(ctx) } as Later; after; ) {
+    const position = { after_due_at: after.due_at, after_id: after.id }
+    const rows: Later[] = await listLater(ctx, { retry, endpoint_id, ...position, limit: chunkRows })
+    const ids = rows.filter((row) => !inFlight.has(row.id) && waitsTooLong(ctx, row)).map(({ id }) => id)
+    if (ids.length > 0) await transact(ctx, (tx) => makeDue(tx, { ids, now: now(tx) }))
+    after = rows.length < chunkRows ? undefined : rows.at(-1)
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+}
+
+function waitsTooLong(ctx: Context, { claim, due_at, response_status, attempt }: Later): boolean {
+  const waitsMs = msOf(due_at) - ctx.clock()
+  if (claim !== null) return waitsMs > leaseMs(ctx)
+  const stepMs = (ctx.webhooks.retryScheduleSeconds[attempt - 1] ?? 0) * 1200 // with all of its jitter
+  const wished = response_status === 429 || response_status === 503
+  return waitsMs > Math.max(stepMs, wished ? longestWishMs : 0) + toleratedMs
+}
