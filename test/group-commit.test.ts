@@ -36,6 +36,9 @@ function open({ fault = () => undefined, limits = {} }: { fault?: Fault; limits?
       connection,
       inTransaction: () => handle.inTransaction,
       failure: (error) => error,
+      indexSearch: async (changes) => {
+        for (const { contactId } of changes) log.push(`index ${contactId}`)
+      },
       begin: async () => {
         log.push('begin')
         handle.exec('begin immediate')
@@ -149,6 +152,30 @@ describe('group commit', () => {
     }
     await Promise.allSettled([group.write(work('a')), group.write(work('b'))])
     assert.deepEqual(effects, ['a after 1'])
+  })
+
+  test('searches are indexed once a group, after the last savepoint, without what was undone', async () => {
+    const { group, log } = open()
+    const change = (contactId: number, before: string | null, after: string | null) => ({
+      clientId: 1,
+      contactId,
+      before,
+      after,
+    })
+    const results = await Promise.allSettled([
+      group.write(async (tx) => tx.indexSearch(change(1, null, 'a'))),
+      group.write(async (tx) => tx.indexSearch(change(1, 'a', 'b'))),
+      group.write(async (tx) => {
+        tx.indexSearch(change(2, null, 'c'))
+        throw new Error('no')
+      }),
+      group.write(async (tx) => {
+        tx.indexSearch(change(3, 'd', 'e'))
+        tx.indexSearch(change(3, 'e', 'd'))
+      }),
+    ])
+    assert.equal(results.filter(({ status }) => status === 'fulfilled').length, 3)
+    assert.deepEqual(log.slice(-3), ['release mailkeep', 'index 1', 'commit'])
   })
 
   test('one that awaits anything but statements is aborted with a clear error, the others are not', async () => {

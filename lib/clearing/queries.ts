@@ -1,10 +1,11 @@
 import { sql } from 'kysely'
+import type { Tx } from '../context.ts'
 import { int, statement } from '../storage/statement.ts'
 
 const chunk = { target: int, limit: int }
 
 /** Clears some of the rows that hang on a deleted record; gives their number. */
-export type ClearRows = typeof deleteContactTags
+export type ClearRows = (tx: Tx, chunk: { target: number; limit: number }) => Promise<number>
 
 /** Deletes at most `limit` rows of `table` whose `column` is the target; `key` tells them apart. */
 function deleteRows(table: string, column: string, key = 'id') {
@@ -20,12 +21,28 @@ export const deleteContactLists = deleteRows('mailkeep_contact_list', 'list_id',
 export const deleteContactTopics = deleteRows('mailkeep_contact_topic', 'topic_id', 'contact_id')
 export const deleteEndpointDeliveries = deleteRows('mailkeep_delivery', 'endpoint_id')
 
+const deleteContacts = statement.all(
+  chunk,
+  (_, p) => sql<{ id: number; search: string }>`delete from mailkeep_contact where id in
+    (select id from mailkeep_contact where client_id = ${p.target} limit ${p.limit}) returning id, search`,
+)
+
+/** Contacts count for more than other rows: each leaves memberships and the index of searches with it. */
+async function deleteClientContacts(tx: Tx, { target, limit }: { target: number; limit: number }): Promise<number> {
+  const weight = 5
+  const deleted = await deleteContacts(tx, { target, limit: Math.ceil(limit / weight) })
+  for (const { id, search } of deleted) {
+    tx.transaction.indexSearch({ clientId: target, contactId: id, before: search, after: null })
+  }
+  return deleted.length * weight
+}
+
 /** A client's rows, what hangs on other rows first; the client itself last. */
 export const deleteClientRows: readonly ClearRows[] = [
   deleteRows('mailkeep_delivery', 'client_id'),
   deleteRows('mailkeep_event', 'client_id'),
   deleteRows('mailkeep_endpoint', 'client_id'),
-  deleteRows('mailkeep_contact', 'client_id'),
+  deleteClientContacts,
   deleteRows('mailkeep_tag', 'client_id'),
   deleteRows('mailkeep_topic', 'client_id'),
   deleteRows('mailkeep_list', 'client_id'),

@@ -1,36 +1,28 @@
-import { sql } from 'kysely'
 import type { Context } from '../context.ts'
-import { mapPage, type Page, readPage } from '../page.ts'
-import { fold, parse } from '../parse.ts'
-import { int, ints, statement, text } from '../storage/statement.ts'
-import { contactDocument } from './document.ts'
+import { type Page, readPage, type Stretch } from '../page.ts'
+import { parse } from '../parse.ts'
+import * as queries from './listing-queries.ts'
 import { type Contact, ContactQuery, contactFrom } from './schema.ts'
+import { searchTerm } from './search.ts'
 
-const listContacts = statement.all(
-  { client_id: int, after: int, limit: int, lists: ints, tags: ints, topics: ints, search: text },
-  (db, p, dialect, on) => {
-    const filters = { list: p.lists, tag: p.tags, topic: p.topics }
-    const filtered = (kind: keyof typeof filters) =>
-      // Through the record: a list being cleared, or another client's, has no members.
-      sql<boolean>`exists (select 1 from ${sql.table(`mailkeep_contact_${kind}`)} as membership
-        join ${sql.table(`mailkeep_${kind}`)} as other on other.id = ${sql.ref(`membership.${kind}_id`)}
-        where membership.contact_id = c.id and other.client_id = c.client_id
-          and ${dialect.anyOf(sql.ref('other.id'), filters[kind])})`
-    return db
-      .selectFrom('mailkeep_contact as c')
-      .select(['c.id', contactDocument(dialect, 'c').as('document')])
-      .where('c.client_id', '=', p.client_id)
-      .where('c.id', on.desc ? '<' : '>', p.after)
-      .$if(!on.unsubscribed, (q) => q.where('c.unsubscribed_at', 'is', null))
-      .$if(on.lists, (q) => q.where(filtered('list')))
-      .$if(on.tags, (q) => q.where(filtered('tag')))
-      .$if(on.topics, (q) => q.where(filtered('topic')))
-      .$if(on.search, (q) => q.where(dialect.contains(sql.ref('c.search'), p.search)))
-      .orderBy('c.id', on.desc ? 'desc' : 'asc')
-      .limit(p.limit)
-  },
-  ['desc', 'unsubscribed', 'lists', 'tags', 'topics', 'search'],
-)
+/** Counting up to here tells which filter is the rarest; beyond it they all are common. */
+const enough = 1000
+
+const kinds = ['list', 'tag', 'topic'] as const
+
+/** A filter that is on: a membership with its values, or the search. */
+type Filter = { kind: queries.Kind; values: readonly number[] } | { kind: 'search' }
+
+interface Criteria {
+  readonly lists: readonly number[]
+  readonly tags: readonly number[]
+  readonly topics: readonly number[]
+  /** folded; empty when off */
+  readonly search: string
+  readonly flags: Omit<queries.Flags, 'desc'>
+}
+
+type Walk = (stretch: Stretch) => Promise<{ id: number }[]>
 
 /**
  * One page of the client's contacts, by ascending id. Inside one filter any value may match; different filters must
@@ -42,29 +34,92 @@ const listContacts = statement.all(
  */
 export async function listPageOfContacts(ctx: Context, query?: unknown): Promise<Page<Contact>> {
   const { lists, tags, topics, search, include_unsubscribed, ...pageQuery } = parse(ContactQuery, query ?? {})
-  const term = search ? searchTerm(search) : ''
-  const values = { client_id: ctx.clientId, lists: lists ?? [], tags: tags ?? [], topics: topics ?? [], search: term }
-  const on = {
-    unsubscribed: include_unsubscribed,
-    lists: lists !== undefined,
-    tags: tags !== undefined,
-    topics: topics !== undefined,
-    search: term !== '',
+  const [ownLists, ownTags, ownTopics] = await ownIds(ctx, { list: lists, tag: tags, topic: topics })
+  const criteria: Criteria = {
+    lists: ownLists!,
+    tags: ownTags!,
+    topics: ownTopics!,
+    search: search ? searchTerm(search) : '',
+    flags: {
+      unsubscribed: include_unsubscribed,
+      lists: lists !== undefined,
+      tags: tags !== undefined,
+      topics: topics !== undefined,
+      search: Boolean(search),
+    },
   }
-  const page = await readPage(pageQuery, ({ after, limit, desc }) =>
-    listContacts(ctx, { ...values, after, limit }, { ...on, desc }),
+  const walk = await chooseWalk(ctx, criteria)
+  const page = await readPage(pageQuery, walk)
+  return { data: await documentsOf(ctx, page.data), meta: page.meta }
+}
+
+/** A value that is no record of the client's matches nothing. */
+function ownIds(ctx: Context, wanted: Readonly<Record<queries.Kind, readonly number[] | undefined>>) {
+  return Promise.all(
+    kinds.map(async (kind) => {
+      const ids = wanted[kind]
+      if (!ids || ids.length === 0) return []
+      return (await queries.own[kind](ctx, { client_id: ctx.clientId, ids })).map(({ id }) => id)
+    }),
   )
-  return mapPage(page, contactFrom)
 }
 
-/** Between name and e-mail, so that no search matches across: neither can have it after folding. */
-const separator = '\u001f'
-
-/** What searches of a contact look at. */
-export function searchText(name: string, email: string): string {
-  return `${searchTerm(name)}${separator}${searchTerm(email)}`
+/** Walks over the rarest filter's own index and asks the others on the way: a mix costs no more than its rarest. */
+async function chooseWalk(ctx: Context, criteria: Criteria): Promise<Walk> {
+  const filters = filtersOf(ctx, criteria)
+  if (filters.some((filter) => filter.kind !== 'search' && filter.values.length === 0)) return async () => []
+  const values = { client_id: ctx.clientId, ...valuesOf(criteria) }
+  const flags = (stretch: Stretch): queries.Flags => ({ ...criteria.flags, desc: stretch.desc })
+  const rarest = await findRarest(ctx, filters, criteria.search)
+  if (!rarest) return (stretch) => queries.walkContacts(ctx, { ...values, ...between(stretch) }, flags(stretch))
+  if (rarest.kind === 'search') {
+    return (stretch) => queries.walkMatches(ctx, { ...values, ...between(stretch) }, flags(stretch))
+  }
+  const { walk, filled } = queries.walkMembers(rarest.kind, rarest.values)
+  return (stretch) => walk(ctx, { ...values, ...filled, ...between(stretch) }, flags(stretch))
 }
 
-function searchTerm(text: string): string {
-  return fold(text).replaceAll(separator, ' ')
+function between({ after, limit }: Stretch) {
+  return { after, limit }
+}
+
+function valuesOf({ lists, tags, topics, search }: Criteria) {
+  return { lists, tags, topics, search }
+}
+
+/** The filters that are on and have an index of their own: a search has none below the length the index knows. */
+function filtersOf(ctx: Context, criteria: Criteria): Filter[] {
+  const filters: Filter[] = []
+  for (const kind of kinds) {
+    if (criteria.flags[`${kind}s`]) filters.push({ kind, values: criteria[`${kind}s`] })
+  }
+  const { shortestMatch } = ctx.storage.dialect
+  if (criteria.flags.search && [...criteria.search].length >= shortestMatch) filters.push({ kind: 'search' })
+  return filters
+}
+
+async function findRarest(ctx: Context, filters: readonly Filter[], search: string): Promise<Filter | undefined> {
+  if (filters.length < 2) return filters[0]
+  let rarest = filters[0]
+  let fewest = Number.POSITIVE_INFINITY
+  for (const filter of filters) {
+    const count = await countOf(ctx, filter, search, Math.min(enough, fewest))
+    if (count < fewest) {
+      rarest = filter
+      fewest = count
+    }
+  }
+  return rarest
+}
+
+async function countOf(ctx: Context, filter: Filter, search: string, limit: number): Promise<number> {
+  if (filter.kind === 'search') {
+    return (await queries.countMatches(ctx, { client_id: ctx.clientId, search, limit }))!.matches
+  }
+  return (await queries.countMembers[filter.kind](ctx, { ids: filter.values, limit }))!.members
+}
+
+async function documentsOf(ctx: Context, rows: readonly { id: number }[]): Promise<Contact[]> {
+  if (rows.length === 0) return []
+  return (await queries.listDocuments(ctx, { ids: rows.map(({ id }) => id) })).map(contactFrom)
 }

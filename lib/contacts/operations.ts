@@ -8,7 +8,6 @@ import { transact } from '../storage/transaction.ts'
 import { ensureTags } from '../tags/operations.ts'
 import { getTopic } from '../topics/operations.ts'
 import { raise } from '../webhooks/outbox.ts'
-import { searchText } from './listing.ts'
 import * as queries from './queries.ts'
 import {
   type AttributeChanges,
@@ -19,6 +18,7 @@ import {
   NewContact,
   UnsubscribeOptions,
 } from './schema.ts'
+import { searchText } from './search.ts'
 
 /** @throws MailkeepError `not_found` */
 export async function getContact(ctx: Context, id: number): Promise<Contact> {
@@ -151,7 +151,9 @@ export async function unsubscribeFromTopic(ctx: Context, contactId: number, topi
  */
 export async function deleteContact(ctx: Context, id: number): Promise<void> {
   return transact(ctx, async (tx) => {
-    if (!isId(id) || !(await queries.deleteContact(tx, { client_id: tx.clientId, id }))) throw notFound('contact')
+    const deleted = isId(id) ? await queries.deleteContact(tx, { client_id: tx.clientId, id }) : undefined
+    if (!deleted) throw notFound('contact')
+    tx.transaction.indexSearch({ clientId: tx.clientId, contactId: id, before: deleted.search, after: null })
     await clear(tx, 'contact', id)
   })
 }
@@ -173,31 +175,37 @@ async function saveContact(tx: Tx, fields: NewContact): Promise<{ id: number; cr
   return { id: stored.id, created: false }
 }
 
-function insertContact(tx: Tx, { email, name = '', attributes }: NewContact) {
-  return queries.insertContact(tx, {
+async function insertContact(tx: Tx, { email, name = '', attributes }: NewContact) {
+  const search = searchText(name, email)
+  const inserted = await queries.insertContact(tx, {
     client_id: tx.clientId,
     uuid: randomUUID(),
     email,
     email_key: fold(email),
     name,
     attributes: mergeAttributes('{}', attributes),
-    search: searchText(name, email),
+    search,
     unsubscribed_by_contact: false,
     created_at: now(tx),
   })
+  if (!inserted) return undefined
+  tx.transaction.indexSearch({ clientId: tx.clientId, contactId: inserted.id, before: null, after: search })
+  return inserted
 }
 
 async function saveChanges(
   tx: Tx,
-  stored: { id: number; email: string; name: string; attributes: string },
+  stored: { id: number; email: string; name: string; attributes: string; search: string },
   newName: string | undefined,
   changes: AttributeChanges,
 ): Promise<void> {
   const name = newName ?? stored.name
   const attributes = changes.size > 0 ? mergeAttributes(stored.attributes, changes) : stored.attributes
   if (name === stored.name && attributes === stored.attributes) return
-  const search = searchText(name, stored.email)
+  const search = name === stored.name ? stored.search : searchText(name, stored.email)
   await queries.updateContact(tx, { client_id: tx.clientId, id: stored.id, name, attributes, search })
+  if (search === stored.search) return
+  tx.transaction.indexSearch({ clientId: tx.clientId, contactId: stored.id, before: stored.search, after: search })
 }
 
 /** A Map, because `__proto__` is a name like any other here. */

@@ -16,7 +16,7 @@ export const findDocument = statement(contactKey, (db, p, dialect) =>
 export const findContact = statement(contactKey, (db, p) =>
   db
     .selectFrom('mailkeep_contact')
-    .select(['id', 'email', 'name', 'attributes'])
+    .select(['id', 'email', 'name', 'attributes', 'search'])
     .where('client_id', '=', p.client_id)
     .where('id', '=', p.id),
 )
@@ -24,7 +24,7 @@ export const findContact = statement(contactKey, (db, p) =>
 export const findContactByEmail = statement({ client_id: int, email_key: text }, (db, p) =>
   db
     .selectFrom('mailkeep_contact')
-    .select(['id', 'email', 'name', 'attributes'])
+    .select(['id', 'email', 'name', 'attributes', 'search'])
     .where('client_id', '=', p.client_id)
     .where('email_key', '=', p.email_key),
 )
@@ -83,7 +83,7 @@ export const markSubscribed = statement({ ...contactKey, by_contact: bool }, (db
 
 /** Its memberships go with it. */
 export const deleteContact = statement(contactKey, (db, p) =>
-  db.deleteFrom('mailkeep_contact').where('client_id', '=', p.client_id).where('id', '=', p.id).returning('id'),
+  db.deleteFrom('mailkeep_contact').where('client_id', '=', p.client_id).where('id', '=', p.id).returning('search'),
 )
 
 /** Adds the tags the contact does not have yet. */

@@ -7,8 +7,18 @@ import type { Tables } from './tables.ts'
 /** Runs compiled queries one after another: Kysely's own interface, so any of its drivers will do. */
 export type Connection = Pick<DatabaseConnection, 'executeQuery'>
 
+/** What the searches of a contact look at, before and after a change; null where there is no contact. */
+export interface SearchChange {
+  readonly clientId: number
+  readonly contactId: number
+  readonly before: string | null
+  readonly after: string | null
+}
+
 /** One transaction's view of the database. */
 export interface Transaction extends Connection {
+  /** Keeps the index of searches in step, within the transaction; where the database does so itself it does nothing. */
+  indexSearch(change: SearchChange): void
   /** Runs once the transaction is durable; never when it is undone. */
   afterCommit(effect: () => void): void
 }

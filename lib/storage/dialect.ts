@@ -14,6 +14,12 @@ export interface Dialect {
   anyOf(column: Expression<unknown>, list: Expression<unknown>): RawBuilder<boolean>
   /** `text` contains `part`, taken literally. */
   contains(text: Expression<unknown>, part: Expression<unknown>): RawBuilder<boolean>
+  /** Searches of so many characters and more have an index. */
+  readonly shortestMatch: number
+  /** The ids of a client's contacts that match a search, beyond a position, in order. */
+  walkMatches(walk: MatchWalk): RawBuilder<{ id: number }>
+  /** How many of a client's contacts match a search, counted up to a limit. */
+  countMatches(count: Pick<MatchWalk, 'client_id' | 'search' | 'limit'>): RawBuilder<{ matches: number }>
   /** A JSON object of the expressions, keys in order. */
   object(fields: Record<string, Expression<unknown>>): RawBuilder<unknown>
   /** The rows of `from …` as a JSON array of `item`, by ascending `order`. */
@@ -28,4 +34,14 @@ export interface Dialect {
   readonly lockForClaim: RawBuilder<unknown>
   /** JSON as text, for a column of a result. */
   jsonText(json: Expression<unknown>): RawBuilder<string>
+}
+
+/** What a walk over the matches of a search is made of; the contact is `c` in its conditions. */
+export interface MatchWalk {
+  readonly client_id: Expression<unknown>
+  readonly search: Expression<unknown>
+  readonly after: Expression<unknown>
+  readonly limit: Expression<unknown>
+  readonly desc: boolean
+  readonly conditions: RawBuilder<unknown>
 }

@@ -1,5 +1,5 @@
 import { MailkeepError } from '../errors.ts'
-import { type Connection, plainQuery, type Work } from './connection.ts'
+import { type Connection, plainQuery, type SearchChange, type Work } from './connection.ts'
 import { Operation } from './operation.ts'
 
 /** Where a group is written: one connection, one transaction at a time. */
@@ -9,6 +9,8 @@ export interface GroupTarget {
   begin(): Promise<boolean>
   /** Whether the transaction is still there: a full disk takes it away, whatever savepoints it had. */
   inTransaction(): boolean
+  /** Writes to the index of searches; what is written once a group costs half as much. */
+  indexSearch(changes: readonly SearchChange[]): Promise<void>
   /** What callers are told when the database itself failed. */
   failure(error: unknown): unknown
 }
@@ -40,7 +42,7 @@ interface Waiting {
 }
 
 /** How an operation of a group ended; it is told only after the group's COMMIT. */
-type Ended = { waiting: Waiting; effects: readonly (() => void)[] } & (
+type Ended = { waiting: Waiting; effects: readonly (() => void)[]; searchChanges: readonly SearchChange[] } & (
   | { ok: true; value: unknown }
   | { ok: false; error: unknown }
 )
@@ -124,7 +126,7 @@ export class GroupCommit {
     do {
       ended.push(await this.#run(this.#queue.shift()!))
     } while (this.#intact(ended) && ended.length < size && this.#queue.length > 0 && performance.now() < ends)
-    if (this.#intact(ended) && (await this.#commit())) {
+    if (this.#intact(ended) && (await this.#commit(ended))) {
       for (const each of ended) tell(each)
       return
     }
@@ -145,10 +147,11 @@ export class GroupCommit {
       await connection.executeQuery(savepoint)
       const value = await operation.run(waiting.work)
       await connection.executeQuery(release)
-      return { waiting, effects: operation.effects, ok: true, value }
+      const { effects, searchChanges } = operation
+      return { waiting, effects, searchChanges, ok: true, value }
     } catch (error) {
       if (this.#target.inTransaction()) await this.#undo()
-      return { waiting, effects: [], ok: false, error: this.#target.failure(error) }
+      return { waiting, effects: [], searchChanges: [], ok: false, error: this.#target.failure(error) }
     }
   }
 
@@ -162,13 +165,19 @@ export class GroupCommit {
     }
   }
 
-  async #commit(): Promise<boolean> {
+  async #commit(ended: readonly Ended[]): Promise<boolean> {
     try {
+      await this.#index(ended)
       await this.#target.connection.executeQuery(commit)
       return true
     } catch {
       return false
     }
+  }
+
+  async #index(ended: readonly Ended[]): Promise<void> {
+    const changes = ended.flatMap(({ searchChanges }) => searchChanges)
+    if (changes.length > 0) await this.#target.indexSearch(netOf(changes))
   }
 
   async #rollBack(): Promise<void> {
@@ -179,13 +188,26 @@ export class GroupCommit {
     try {
       while (!(await this.#target.begin())) await nextTurn()
       const ended = await this.#run(waiting)
-      if (this.#intact([ended])) await this.#target.connection.executeQuery(commit)
+      if (this.#intact([ended])) {
+        await this.#index([ended])
+        await this.#target.connection.executeQuery(commit)
+      }
       tell(ended)
     } catch (error) {
       await this.#rollBack()
       waiting.reject(this.#target.failure(error))
     }
   }
+}
+
+/** Several changes of one contact make one: from its first text to its last. */
+function netOf(changes: readonly SearchChange[]): SearchChange[] {
+  const net = new Map<number, SearchChange>()
+  for (const change of changes) {
+    const before = net.get(change.contactId)?.before
+    net.set(change.contactId, before === undefined ? change : { ...change, before })
+  }
+  return [...net.values()].filter(({ before, after }) => before !== after)
 }
 
 function tell(ended: Ended): void {

@@ -1,13 +1,13 @@
 import type { CompiledQuery, QueryResult } from 'kysely'
-import type { Connection, Transaction, Work } from './connection.ts'
+import type { Connection, SearchChange, Transaction, Work } from './connection.ts'
 
 /** One operation inside a transaction that others share: it must end by itself, awaiting nothing but statements. */
 export class Operation implements Transaction {
   readonly effects: (() => void)[] = []
+  readonly searchChanges: SearchChange[] = []
   readonly #connection: Connection
   #statements = 0
   #ended: Error | undefined
-  #watch: NodeJS.Immediate | undefined
 
   constructor(connection: Connection) {
     this.#connection = connection
@@ -15,6 +15,10 @@ export class Operation implements Transaction {
 
   afterCommit(effect: () => void): void {
     this.effects.push(effect)
+  }
+
+  indexSearch(change: SearchChange): void {
+    this.searchChanges.push(change)
   }
 
   async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
@@ -32,23 +36,23 @@ export class Operation implements Transaction {
     return new Promise<T>((resolve, reject) => {
       const end = (error: Error) => {
         this.#ended ??= error
-        clearImmediate(this.#watch)
       }
-      this.#watchOver((error) => {
-        end(error)
-        reject(error)
-      })
+      process.nextTick(() =>
+        this.#watch((error) => {
+          end(error)
+          reject(error)
+        }),
+      )
       work(this)
         .then(resolve, reject)
         .finally(() => end(new Error('This transaction has ended.')))
     })
   }
 
-  #watchOver(abort: (error: Error) => void): void {
-    this.#watch = setImmediate(() => {
-      // Statements answer before the event loop turns, or are counted: whoever is neither done nor counted waits for something else.
-      if (this.#statements > 0) return this.#watchOver(abort)
-      abort(new Error('Inside a transaction only statements may be awaited: it holds up every other write.'))
-    })
+  /** Runs when no promise can go on by itself: whoever is neither done nor waiting for a statement waits elsewhere. */
+  #watch(abort: (error: Error) => void): void {
+    if (this.#ended) return
+    if (this.#statements > 0) setImmediate(() => this.#watch(abort))
+    else abort(new Error('Inside a transaction only statements may be awaited: it holds up every other write.'))
   }
 }

@@ -3,6 +3,7 @@ import Database from 'better-sqlite3'
 import {
   type CompiledQuery,
   DummyDriver,
+  type Expression,
   Kysely,
   type QueryResult,
   SqliteAdapter,
@@ -12,7 +13,14 @@ import {
 } from 'kysely'
 import { MailkeepError } from '../errors.ts'
 import type { Logger } from '../logger.ts'
-import type { Connection, DatabaseSource, Storage } from './connection.ts'
+import {
+  type Connection,
+  type DatabaseSource,
+  plainQuery,
+  type SearchChange,
+  type Storage,
+  withParameters,
+} from './connection.ts'
 import type { Dialect } from './dialect.ts'
 import { GroupCommit, type GroupTarget, groupLimits } from './group.ts'
 import { sqliteMigrations } from './migrations/sqlite.ts'
@@ -103,6 +111,7 @@ function target(handle: Handle, connection: Connection): GroupTarget {
   return {
     connection,
     inTransaction: () => handle.inTransaction,
+    indexSearch: (changes) => indexSearch(connection, changes),
     failure,
     async begin() {
       // A host's own transaction on a shared handle is waited for, like another process's.
@@ -115,6 +124,20 @@ function target(handle: Handle, connection: Connection): GroupTarget {
         throw error
       }
     },
+  }
+}
+
+/** The index has no copy of the texts: what leaves it must be told as it was. */
+const leaveIndex = plainQuery(
+  `insert into mailkeep_search (mailkeep_search, rowid, search) values ('delete', ? * ${2 ** 40} + ?, ?)`,
+)
+const enterIndex = plainQuery(`insert into mailkeep_search (rowid, search) values (? * ${2 ** 40} + ?, ?)`)
+
+async function indexSearch(connection: Connection, changes: readonly SearchChange[]): Promise<void> {
+  for (const { clientId, contactId, before, after } of changes) {
+    const key = [BigInt(clientId), BigInt(contactId)]
+    if (before !== null) await connection.executeQuery(withParameters(leaveIndex, [...key, before]))
+    if (after !== null) await connection.executeQuery(withParameters(enterIndex, [...key, after]))
   }
 }
 
@@ -191,6 +214,12 @@ function failure(error: unknown): unknown {
   return new MailkeepError('unavailable', `The database cannot be written now (${code}).`, { cause: error })
 }
 
+/** One index of searches serves all clients: a contact's row there is client × 2^40 + contact, so a client is a range. */
+const clientSpan = sql.lit(2 ** 40)
+
+/** A term taken literally: FTS5 reads it as a phrase. */
+const phrase = (search: Expression<unknown>) => sql`'"' || replace(${search}, '"', '""') || '"'`
+
 /** SQLite's phrases. */
 const dialect: Dialect = {
   name: 'sqlite',
@@ -205,6 +234,22 @@ const dialect: Dialect = {
   each: (list) => sql`json_each(${list}) as item`,
   anyOf: (column, list) => sql`${column} in (select value from json_each(${list}))`,
   contains: (text, part) => sql`instr(${text}, ${part}) > 0`,
+  shortestMatch: 3, // the index holds trigrams
+  walkMatches: ({ client_id, search, after, limit, desc, conditions }) => {
+    const base = sql`${client_id} * ${clientSpan}`
+    const range = desc
+      ? sql`match.rowid > ${base} and match.rowid < ${base} + min(${after}, ${clientSpan})`
+      : sql`match.rowid > ${base} + min(${after}, ${clientSpan}) and match.rowid < ${base} + ${clientSpan}`
+    return sql`select c.id from mailkeep_search as match cross join mailkeep_contact as c
+      where c.id = match.rowid - ${base} and match.search match ${phrase(search)} and ${range} ${conditions}
+      order by match.rowid ${desc ? sql`desc` : sql`asc`} limit ${limit}`
+  },
+  countMatches: ({ client_id, search, limit }) => {
+    const base = sql`${client_id} * ${clientSpan}`
+    return sql`select count(*) as matches from (select 1 from mailkeep_search as match
+      where match.search match ${phrase(search)} and match.rowid > ${base} and match.rowid < ${base} + ${clientSpan}
+      limit ${limit}) as some`
+  },
   object: (fields) =>
     sql`json_object(${sql.join(Object.entries(fields).flatMap(([name, value]) => [sql.lit(name), value]))})`,
   list: (item, order, from) => sql`(select json_group_array(${item} order by ${order}) ${from})`,

@@ -1,0 +1,151 @@
+import { type RawBuilder, sql } from 'kysely'
+import type { Dialect } from '../storage/dialect.ts'
+import { int, ints, type Parameter, statement, text } from '../storage/statement.ts'
+import { contactDocument } from './document.ts'
+
+/** What a contact can be filtered by through a membership. */
+export type Kind = 'list' | 'tag' | 'topic'
+
+/** A stretch of the listing, and the values of the filters; those that are off are empty. */
+const criteria = { client_id: int, after: int, limit: int, lists: ints, tags: ints, topics: ints, search: text }
+
+const flags = ['desc', 'unsubscribed', 'lists', 'tags', 'topics', 'search'] as const
+export type Flags = Readonly<Record<(typeof flags)[number], boolean>>
+
+type Slots = { readonly [K in keyof typeof criteria]: RawBuilder<unknown> }
+
+/** Which contacts are in a stretch: walks the client's contacts. */
+export const walkContacts = statement.all(
+  criteria,
+  (_, p, dialect, on) => sql<{ id: number }>`
+    select c.id from mailkeep_contact as c
+    where c.client_id = ${p.client_id} and c.id ${beyond(on)} ${p.after} ${conditions(sql.ref('c.id'), p, dialect, on)}
+    order by c.id ${direction(on)} limit ${p.limit}`,
+  flags,
+)
+
+/** The same, over the index of searches; for terms it has. */
+export const walkMatches = statement.all(
+  criteria,
+  (_, p, dialect, on) =>
+    dialect.walkMatches({
+      ...p,
+      desc: on.desc,
+      conditions: conditions(sql.ref('c.id'), p, dialect, { ...on, search: false }),
+    }),
+  flags,
+)
+
+/** The same, over the members of these lists, tags or topics: one ordered range for each, merged. */
+export function walkMembers(kind: Kind, values: readonly number[]) {
+  const ranges = rangesFor(values.length)
+  const walk = memberWalk(kind, ranges)
+  // Values again fill the ranges that are too many: a union drops what comes twice.
+  const filled = Object.fromEntries(
+    Array.from({ length: ranges }, (_, i) => [`value_${i}`, values[i % values.length]!]),
+  )
+  return { walk, filled }
+}
+
+/** One text for each power of two up to a filter's 100 values: a closed set. */
+function rangesFor(count: number): number {
+  return 2 ** Math.ceil(Math.log2(count))
+}
+
+type MemberWalk = ReturnType<typeof newMemberWalk>
+const memberWalks = new Map<string, MemberWalk>()
+
+function memberWalk(kind: Kind, ranges: number): MemberWalk {
+  const name = `${kind} ${ranges}`
+  const walk = memberWalks.get(name) ?? newMemberWalk(kind, ranges)
+  memberWalks.set(name, walk)
+  return walk
+}
+
+function newMemberWalk(kind: Kind, ranges: number) {
+  const names = Array.from({ length: ranges }, (_, i) => `value_${i}`)
+  const values: Record<string, Parameter<number>> = Object.fromEntries(names.map((name) => [name, int]))
+  return statement.all(
+    { ...values, ...criteria } as typeof criteria,
+    (_, p, dialect, on) => {
+      const conditionsOfAll = conditions(sql.ref('m.contact_id'), p, dialect, { ...on, [`${kind}s`]: false })
+      const membership = sql.table(`mailkeep_contact_${kind}`)
+      const range = (value: RawBuilder<unknown>) => sql`
+        select m.contact_id as id from ${membership} as m cross join mailkeep_contact as c
+        where c.id = m.contact_id and ${sql.ref(`m.${kind}_id`)} = ${value}
+          and m.contact_id ${beyond(on)} ${p.after} ${conditionsOfAll}`
+      const slots = p as unknown as Record<string, RawBuilder<unknown>>
+      const union = sql.join(
+        names.map((name) => range(slots[name]!)),
+        sql` union `,
+      )
+      return sql<{ id: number }>`${union} order by id ${direction(on)} limit ${p.limit}`
+    },
+    flags,
+  )
+}
+
+function beyond(on: Pick<Flags, 'desc'>): RawBuilder<unknown> {
+  return on.desc ? sql`<` : sql`>`
+}
+
+function direction(on: Pick<Flags, 'desc'>): RawBuilder<unknown> {
+  return on.desc ? sql`desc` : sql`asc`
+}
+
+/** What is asked of each contact on the way: one seek each. */
+function conditions(contactId: RawBuilder<unknown>, p: Slots, dialect: Dialect, on: Flags): RawBuilder<unknown> {
+  const member = (kind: Kind, values: RawBuilder<unknown>) => {
+    const other = sql.ref(`other.${kind}_id`)
+    return sql`and exists (select 1 from ${sql.table(`mailkeep_contact_${kind}`)} as other
+      where other.contact_id = ${contactId} and ${dialect.anyOf(other, values)})`
+  }
+  const parts = [
+    on.unsubscribed ? undefined : sql`and c.unsubscribed_at is null`,
+    on.lists ? member('list', p.lists) : undefined,
+    on.tags ? member('tag', p.tags) : undefined,
+    on.topics ? member('topic', p.topics) : undefined,
+    on.search ? sql`and ${dialect.contains(sql.ref('c.search'), p.search)}` : undefined,
+  ]
+  return sql.join(
+    parts.filter((part) => part !== undefined),
+    sql` `,
+  )
+}
+
+/** Of these lists, tags or topics, those that are the client's. */
+function ownOf(kind: Kind) {
+  return statement.all(
+    { client_id: int, ids: ints },
+    (_, p, dialect) => sql<{ id: number }>`select id from ${sql.table(`mailkeep_${kind}`)}
+      where client_id = ${p.client_id} and ${dialect.anyOf(sql.ref('id'), p.ids)}`,
+  )
+}
+
+/** How many members these have together, counted up to a limit. */
+function countMembersOf(kind: Kind) {
+  return statement(
+    { ids: ints, limit: int },
+    (_, p, dialect) => sql<{ members: number }>`select count(*) as members from (
+      select 1 from ${dialect.each(p.ids)} join ${sql.table(`mailkeep_contact_${kind}`)} as m
+        on ${sql.ref(`m.${kind}_id`)} = item.value limit ${p.limit}) as some`,
+  )
+}
+
+export const own = { list: ownOf('list'), tag: ownOf('tag'), topic: ownOf('topic') }
+
+export const countMembers = { list: countMembersOf('list'), tag: countMembersOf('tag'), topic: countMembersOf('topic') }
+
+/** How many contacts match, counted up to a limit. */
+export const countMatches = statement({ client_id: int, search: text, limit: int }, (_, p, dialect) =>
+  dialect.countMatches(p),
+)
+
+/** The contacts of these ids, in order. */
+export const listDocuments = statement.all({ ids: ints }, (db, p, dialect) =>
+  db
+    .selectFrom('mailkeep_contact as c')
+    .select(contactDocument(dialect, 'c').as('document'))
+    .where(dialect.anyOf(sql.ref('c.id'), p.ids))
+    .orderBy('c.id'),
+)
