@@ -1,3 +1,4 @@
+import type { TokenCache } from './clients/token-cache.ts'
 import type { Logger } from './logger.ts'
 import type { Scope } from './storage/statement.ts'
 import type { Within } from './storage/transaction.ts'
@@ -12,6 +13,7 @@ export interface Context extends Scope {
   readonly clock: Clock
   readonly logger: Logger
   readonly sealer: Sealer
+  readonly tokens: TokenCache
   readonly webhooks: WebhookSettings
   /** Tells the dispatcher that deliveries are due. */
   readonly wakeDispatcher: () => void

@@ -1,4 +1,5 @@
 import * as clients from './clients/operations.ts'
+import { TokenCache } from './clients/token-cache.ts'
 import * as listing from './contacts/listing.ts'
 import * as contacts from './contacts/operations.ts'
 import type { Context } from './context.ts'
@@ -45,6 +46,7 @@ export interface MailkeepOptions {
 
 /** How often other processes' commits are looked for. */
 const pollMs = 50
+const keptDoors = 10_000
 
 /**
  * Opens a database and brings its schema up to date.
@@ -78,6 +80,8 @@ export class Mailkeep {
   readonly #dispatcher: Dispatcher
   readonly #housekeeping: Housekeeping
   readonly #identityProvider: IdentityProvider | undefined
+  /** Made once: servers ask for one at every request. */
+  readonly #doors = new Map<number, ClientMailkeep>()
   #poll: NodeJS.Timeout | undefined
   #closed: Promise<void> | undefined
 
@@ -94,6 +98,7 @@ export class Mailkeep {
       clock,
       logger,
       sealer,
+      tokens: new TokenCache(),
       webhooks: settings,
       wakeDispatcher: () => this.#dispatcher.wake(),
       abortDeliveries: (endpointId) => this.#dispatcher.abort(endpointId),
@@ -120,7 +125,12 @@ export class Mailkeep {
    */
   forClient(clientId: number): ClientMailkeep {
     if (!isId(clientId)) throw invalid('clientId', 'This must be a positive whole number.')
-    return clientDoor({ ...this.#ctx, clientId })
+    const known = this.#doors.get(clientId)
+    if (known) return known
+    const door = clientDoor({ ...this.#ctx, clientId })
+    this.#doors.set(clientId, door)
+    if (this.#doors.size > keptDoors) this.#doors.delete(this.#doors.keys().next().value!)
+    return door
   }
 
   /** Starts delivering webhooks; not needed where data is only written. */

@@ -1,6 +1,6 @@
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import type { Tx } from '../context.ts'
-import { int, statement } from '../storage/statement.ts'
+import { int, ints, statement } from '../storage/statement.ts'
 
 const chunk = { target: int, limit: int }
 
@@ -19,7 +19,36 @@ function deleteRows(table: string, column: string, key = 'id') {
 export const deleteContactTags = deleteRows('mailkeep_contact_tag', 'tag_id', 'contact_id')
 export const deleteContactLists = deleteRows('mailkeep_contact_list', 'list_id', 'contact_id')
 export const deleteContactTopics = deleteRows('mailkeep_contact_topic', 'topic_id', 'contact_id')
-export const deleteEndpointDeliveries = deleteRows('mailkeep_delivery', 'endpoint_id')
+
+const deleteDeliveriesOfEndpoint = deleteDeliveries((p) => sql`endpoint_id = ${p.target}`)
+const deleteDeliveriesOfClient = deleteDeliveries(
+  (p) => sql`endpoint_id in (select id from mailkeep_endpoint where client_id = ${p.target})`,
+)
+
+function deleteDeliveries(where: (p: { target: unknown }) => RawBuilder<unknown>) {
+  return statement.all(
+    chunk,
+    (_, p) => sql<{ event_id: number }>`delete from mailkeep_delivery where id in
+      (select id from mailkeep_delivery where ${where(p)} limit ${p.limit}) returning event_id`,
+  )
+}
+
+const deleteEventsWithoutDelivery = statement(
+  { ids: ints },
+  (_, p, dialect) => sql`delete from mailkeep_event where ${dialect.anyOf(sql.ref('id'), p.ids)}
+    and not exists (select 1 from mailkeep_delivery where event_id = mailkeep_event.id)`,
+)
+
+/** Deliveries, and the events that none is left of. */
+function deleteWithEvents(deleteSome: typeof deleteDeliveriesOfClient): ClearRows {
+  return async (tx, chunk) => {
+    const deleted = await deleteSome(tx, chunk)
+    if (deleted.length > 0) await deleteEventsWithoutDelivery(tx, { ids: deleted.map(({ event_id }) => event_id) })
+    return deleted.length
+  }
+}
+
+export const deleteEndpointDeliveries = deleteWithEvents(deleteDeliveriesOfEndpoint)
 
 const deleteContacts = statement.all(
   chunk,
@@ -39,8 +68,7 @@ async function deleteClientContacts(tx: Tx, { target, limit }: { target: number;
 
 /** A client's rows, what hangs on other rows first; the client itself last. */
 export const deleteClientRows: readonly ClearRows[] = [
-  deleteRows('mailkeep_delivery', 'client_id'),
-  deleteRows('mailkeep_event', 'client_id'),
+  deleteWithEvents(deleteDeliveriesOfClient),
   deleteRows('mailkeep_endpoint', 'client_id'),
   deleteClientContacts,
   deleteRows('mailkeep_tag', 'client_id'),
@@ -51,9 +79,9 @@ export const deleteClientRows: readonly ClearRows[] = [
   deleteRows('mailkeep_token', 'client_id'),
   statement.affected(
     chunk,
-    // The clearing itself stays until it is done.
+    // Clearings stay until they are done.
     (_, p) => sql`delete from mailkeep_job where id in
-      (select id from mailkeep_job where client_id = ${p.target} and kind <> 'clear client' limit ${p.limit})`,
+      (select id from mailkeep_job where client_id = ${p.target} and kind not like 'clear %' limit ${p.limit})`,
   ),
   deleteRows('mailkeep_client', 'id'),
 ]

@@ -18,6 +18,7 @@ import {
   type Token,
   tokenFrom,
 } from './schema.ts'
+import type { KnownToken } from './token-cache.ts'
 
 /** @throws MailkeepError `validation_failed` */
 export async function createClient(ctx: Context, input: unknown): Promise<Client> {
@@ -44,6 +45,7 @@ export async function getClient(ctx: Context, id: number): Promise<Client> {
 export async function deleteClient(ctx: Context, id: number): Promise<void> {
   return transact(ctx, async (tx) => {
     if (!isId(id) || !(await queries.markClientDeleted(tx, { id, deleted_at: now(tx) }))) throw notFound('client')
+    tx.transaction.afterCommit(() => tx.tokens.clear())
     await clear({ ...tx, clientId: id }, 'client', id)
   })
 }
@@ -91,15 +93,38 @@ export async function listTokens(ctx: Context, { clientId }: { clientId?: number
 export async function revokeToken(ctx: Context, id: number): Promise<void> {
   return transact(ctx, async (tx) => {
     if (!isId(id) || !(await queries.revokeToken(tx, { id, revoked_at: now(tx) }))) throw notFound('token')
+    tx.transaction.afterCommit(() => tx.tokens.clear())
   })
 }
 
 /** @returns whom the token stands for; undefined when it is unknown, revoked or expired, or its client is gone. */
 export async function authenticate(ctx: Context, token: string): Promise<Principal | undefined> {
-  const row = await queries.findGoodToken(ctx, { hash: hashOf(token), now: now(ctx) })
+  const hash = hashOf(token)
+  const version = await ctx.storage.version()
+  const nowMs = ctx.clock()
+  const known = ctx.tokens.find(hash, version, nowMs) ?? (await lookUp(ctx, hash, version))
+  if (!known) return undefined
+  if (nowMs - known.usedMs >= 60_000) {
+    known.usedMs = nowMs
+    noteUse(ctx, known.id)
+  }
+  return known.principal
+}
+
+async function lookUp(ctx: Context, hash: string, version: number): Promise<KnownToken | undefined> {
+  const { epoch } = ctx.tokens
+  const row = await queries.findGoodToken(ctx, { hash, now: now(ctx) })
   if (!row) return undefined
-  if (row.last_used_at === null || ctx.clock() - msOf(row.last_used_at) >= 60_000) noteUse(ctx, row.id)
-  return { clientId: row.client_id, role: row.role }
+  const known: KnownToken = {
+    id: row.id,
+    principal: { clientId: row.client_id, role: row.role },
+    expiresMs: row.expires_at === null ? undefined : msOf(row.expires_at),
+    usedMs: row.last_used_at === null ? 0 : msOf(row.last_used_at),
+    version,
+    knownMs: ctx.clock(),
+  }
+  ctx.tokens.keep(hash, known, epoch)
+  return known
 }
 
 /** Kept to the minute, and beside the request: nobody waits for it. */

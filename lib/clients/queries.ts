@@ -43,7 +43,7 @@ export const findGoodToken = statement({ hash: text, now: time }, (db, p) =>
   db
     .selectFrom('mailkeep_token as token')
     .innerJoin('mailkeep_client as client', 'client.id', 'token.client_id')
-    .select(['token.id', 'token.client_id', 'token.role', 'token.last_used_at'])
+    .select(['token.id', 'token.client_id', 'token.role', 'token.expires_at', 'token.last_used_at'])
     .where('token.hash', '=', p.hash)
     .where('token.revoked_at', 'is', null)
     .where((eb) => eb.or([eb('token.expires_at', 'is', null), eb('token.expires_at', '>', p.now)]))

@@ -17,10 +17,15 @@ type Slots = { readonly [K in keyof typeof criteria]: RawBuilder<unknown> }
 /** Which contacts are in a stretch: walks the client's contacts. */
 export const walkContacts = statement.all(
   criteria,
-  (_, p, dialect, on) => sql<{ id: number }>`
-    select c.id from mailkeep_contact as c
-    where c.client_id = ${p.client_id} and c.id ${beyond(on)} ${p.after} ${conditions(sql.ref('c.id'), p, dialect, on)}
-    order by c.id ${direction(on)} limit ${p.limit}`,
+  (_, p, dialect, on) => {
+    const walk = (state: RawBuilder<unknown>) => sql`
+      select c.id from mailkeep_contact as c
+      where c.client_id = ${p.client_id} and c.id ${beyond(on)} ${p.after} and c.unsubscribed_at ${state}
+        ${conditions(sql.ref('c.id'), p, dialect, { ...on, unsubscribed: true })}`
+    // Those subscribed and those not have an index each: all together are the two, merged.
+    const all = on.unsubscribed ? sql`${walk(sql`is null`)} union all ${walk(sql`is not null`)}` : walk(sql`is null`)
+    return sql<{ id: number }>`${all} order by id ${direction(on)} limit ${p.limit}`
+  },
   flags,
 )
 

@@ -76,6 +76,7 @@ async function storageOn(writer: Handle, reader: Handle, ours: readonly Handle[]
   for (const handle of new Set([writer, reader])) await unlocked(() => configure(handle), 'The database is locked.')
   const write = new KeptConnection(writer)
   const group = new GroupCommit(target(writer, write), groupLimits)
+  const version = writer.prepare('pragma data_version').pluck()
   const builder = new Kysely<Tables>({
     dialect: {
       createAdapter: () => new SqliteAdapter(),
@@ -89,7 +90,7 @@ async function storageOn(writer: Handle, reader: Handle, ours: readonly Handle[]
     builder,
     reader: new Reader(reader === writer ? write : new KeptConnection(reader), reader),
     write: (work) => group.write(work),
-    version: async () => writer.pragma('data_version', { simple: true }) as number,
+    version: async () => version.get() as number,
     close: async () => {
       await group.close()
       for (const handle of ours) handle.close()

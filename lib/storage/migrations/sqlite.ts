@@ -2,6 +2,8 @@ import type { Migration } from '../migrate.ts'
 
 const id = 'id integer primary key autoincrement' // autoincrement: the id of something erased never comes back
 const client = 'client_id integer not null references mailkeep_client (id)'
+// Written by the million, always for an endpoint that is there: its client needs no look-up.
+const raised = `${id}, client_id integer not null, uuid text not null, created_at text not null`
 const record = `${id}, ${client}, uuid text not null, created_at text not null`
 
 /**
@@ -29,8 +31,9 @@ const start: Migration = {
     `create table mailkeep_contact (${record}, email text not null, email_key text not null, name text not null,
       attributes text not null, search text not null, unsubscribed_at text, unsubscribed_by_contact integer not null,
       unique (client_id, email_key)) strict`,
-    'create index mailkeep_contact_client on mailkeep_contact (client_id)',
+    // Each contact is in one of the two: a listing of all merges them.
     'create index mailkeep_contact_subscribed on mailkeep_contact (client_id) where unsubscribed_at is null',
+    'create index mailkeep_contact_unsubscribed on mailkeep_contact (client_id) where unsubscribed_at is not null',
     // One index of searches for all clients: see clientSpan in storage/sqlite. The texts are folded already.
     `create view mailkeep_contact_search as select client_id * ${2 ** 40} + id as id, search from mailkeep_contact`,
     `create virtual table mailkeep_search using fts5 (search, content = 'mailkeep_contact_search', content_rowid = 'id',
@@ -53,14 +56,12 @@ const start: Migration = {
       active integer not null, disabled_reason text, consecutive_failures integer not null, first_failure_at text,
       last_triggered_at text, secret text not null) strict`,
     'create index mailkeep_endpoint_client on mailkeep_endpoint (client_id)',
-    `create table mailkeep_event (${record}, type text not null, contact_id integer, body text not null) strict`,
-    'create index mailkeep_event_client on mailkeep_event (client_id)',
+    `create table mailkeep_event (${raised}, type text not null, contact_id integer, body text not null) strict`,
     'create index mailkeep_event_contact on mailkeep_event (contact_id) where contact_id is not null',
-    `create table mailkeep_delivery (${record}, endpoint_id integer not null,
+    `create table mailkeep_delivery (${raised}, endpoint_id integer not null,
       event_id integer not null references mailkeep_event (id), event_type text not null, status text not null,
       attempts integer not null, attempts_before integer not null default 0, retry integer not null,
       due_at text not null, claim text, response_status integer, error text, delivered_at text) strict`,
-    'create index mailkeep_delivery_client on mailkeep_delivery (client_id)',
     'create index mailkeep_delivery_endpoint on mailkeep_delivery (endpoint_id)',
     'create index mailkeep_delivery_event on mailkeep_delivery (event_id)',
     `create index mailkeep_delivery_due on mailkeep_delivery (retry, endpoint_id, due_at) where status = 'pending'`,
