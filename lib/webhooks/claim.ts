@@ -42,13 +42,23 @@ export function leaseMs({ webhooks }: Context): number {
   return webhooks.timeoutSeconds * 1000 + leaseBeyondTimeoutMs
 }
 
+interface WaitingRow {
+  id: number
+  client_id: number
+  active: boolean
+  /** Whether its last attempt succeeded. */
+  proven: boolean
+  next_due_at: Timestamp
+  due: number
+}
+
 /**
  * Endpoint first: jumping from endpoint to endpoint over the index costs a few microseconds each, whatever their
  * backlogs, and no endpoint's backlog hides another's.
  */
 export const listWaiting = statement.all(
   { retry: bool, now: time, most: int },
-  (_, p) => sql<{ id: number; client_id: number; active: boolean; next_due_at: Timestamp; due: number }>`
+  (_, p) => sql<WaitingRow>`
     with recursive waiting (endpoint_id) as (
       select min(endpoint_id) from mailkeep_delivery where status = 'pending' and retry = ${p.retry}
       union all
@@ -56,6 +66,7 @@ export const listWaiting = statement.all(
         where status = 'pending' and retry = ${p.retry} and endpoint_id > waiting.endpoint_id)
       from waiting where waiting.endpoint_id is not null)
     select endpoint.id, endpoint.client_id, endpoint.active,
+      endpoint.last_triggered_at is not null and endpoint.consecutive_failures = 0 as proven,
       (select min(due_at) from mailkeep_delivery
         where status = 'pending' and retry = ${p.retry} and endpoint_id = endpoint.id) as next_due_at,
       (select count(*) from (select 1 from mailkeep_delivery
@@ -73,11 +84,13 @@ interface DueRow {
   due_at: Timestamp
 }
 
+/** Of an endpoint that is still there and active. */
 const listDue = statement.all(
   { retry: bool, endpoint_id: int, now: time, limit: int },
   (_, p, dialect) => sql<DueRow>`
     select id, client_id, claim, attempts, attempts_before, due_at from mailkeep_delivery
     where status = 'pending' and retry = ${p.retry} and endpoint_id = ${p.endpoint_id} and due_at <= ${p.now}
+      and exists (select 1 from mailkeep_endpoint where id = ${p.endpoint_id} and disabled_reason is null)
     order by due_at limit ${p.limit} ${dialect.lockForClaim}`,
 )
 
@@ -126,8 +139,9 @@ export async function lookForDue(ctx: Context): Promise<Due> {
   let next: Timestamp | undefined
   for (const retry of [false, true]) {
     for (const row of await listWaiting(ctx, { retry, now: at, most })) {
-      if (row.active && row.due > 0) endpoints.push({ id: row.id, clientId: row.client_id, retry, due: row.due })
-      else if (!row.active) await transact(ctx, (tx) => holdDeliveries(tx, row.id, chunkRows))
+      const { id, client_id: clientId, due } = row
+      if (row.active && due > 0) endpoints.push({ id, clientId, retry, due, proven: Boolean(row.proven) })
+      else if (!row.active) await transact(ctx, (tx) => holdDeliveries(tx, id, chunkRows))
       else if (next === undefined || row.next_due_at < next) next = row.next_due_at
     }
   }

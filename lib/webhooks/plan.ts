@@ -3,12 +3,15 @@ type Standing = 'unknown' | 'answering' | 'hanging'
 
 /** An endpoint's share of the requests in flight: it moves as TCP's window does. */
 interface Share {
-  readonly clientId: number
   window: number
   /** Successes since the window last changed. */
   successes: number
   standing: Standing
   inFlight: number
+  /** Retries among them. */
+  retries: number
+  /** Which kind was served last: the other goes first next time. */
+  lastWasRetry: boolean
 }
 
 /** Deliveries due at one endpoint. */
@@ -18,13 +21,15 @@ export interface DueEndpoint {
   readonly retry: boolean
   /** How many are due; counted up to what could start at all. */
   readonly due: number
+  /** Whether its last attempt succeeded, perhaps in a process before this one. */
+  readonly proven: boolean
 }
 
 /** So many deliveries of an endpoint may start now. */
 export interface Grant {
   readonly endpointId: number
   readonly retry: boolean
-  limit: number
+  readonly limit: number
 }
 
 export interface Limits {
@@ -36,6 +41,12 @@ export interface Limits {
 
 export type Ending = 'success' | 'failure' | 'timeout'
 
+interface Place {
+  readonly one: DueEndpoint
+  readonly share: Share
+  granted: number
+}
+
 const initialWindow = 8
 const keptShares = 10_000
 
@@ -43,80 +54,71 @@ const keptShares = 10_000
  * Shares the requests in flight out fairly, so that endpoints that hang, however many and whosever, do not delay the
  * others: each endpoint has a window that grows by one with each full round of successes, halves at a failure, and is
  * one after a time-out until it answers; a client has at most a quarter of all; retries at most half and, when any are
- * due, at least a quarter; endpoints that hang together a quarter; and the last quarter is kept for endpoints that
- * answer, and for a first request to one not known yet.
+ * due, at least a quarter; and of all, as of each client's part, some is kept for those that answer: see `Room`. What
+ * is free goes to the client with the fewest in flight, so that slow answers do not crowd out fast ones.
  */
 export class Shares {
   readonly #limits: Limits
+  readonly #all: Room
+  readonly #clients = new Map<number, Room>()
   readonly #shares = new Map<number, Share>()
-  readonly #ofClient = new Map<number, number>()
-  #inFlight = 0
   #retries = 0
-  #hanging = 0
   /** Claims go round the endpoints: the next begins after the one served last. */
   #lastServed = 0
 
   constructor(limits: Limits) {
     this.#limits = limits
+    this.#all = new Room(limits.total)
   }
 
   get free(): number {
-    return this.#limits.total - this.#inFlight
+    return this.#all.free
   }
 
   /** Says what may be claimed now: never more than can start at once. */
   plan(due: readonly DueEndpoint[]): Grant[] {
-    const draft = new Draft(
-      this.#limits,
-      this.#inFlight,
-      this.#retries,
-      this.#hanging,
-      due.some(({ retry }) => retry),
-    )
-    const places = this.#inTurn(due).map((one) => ({ one, share: this.#shareOf(one.id, one.clientId), granted: 0 }))
-    for (let open = places; open.length > 0; ) {
-      open = open.filter((place) => {
-        const inFlight = place.share.inFlight + draft.of(place.one.id)
-        if (place.granted >= place.one.due || inFlight >= place.share.window) return false
-        const ofClient = this.#ofClient.get(place.one.clientId) ?? 0
-        if (!draft.take(place.one, place.share.standing, inFlight, ofClient)) return false
-        place.granted += 1
-        this.#lastServed = place.one.id
-        return true
-      })
+    const anyRetries = due.some(({ retry }) => retry)
+    const places = this.#inTurn(due.map((one) => ({ one, share: this.#shareOf(one.id, one.proven), granted: 0 })))
+    let clients = [...byClient(places)]
+    for (let level = 1; clients.length > 0; level++) {
+      clients = clients.filter(([id, own]) => this.#roomOf(id).inFlight >= level || this.#grant(own, anyRetries))
     }
-    return places
-      .filter(({ granted }) => granted > 0)
-      .map(({ one, granted }) => ({ endpointId: one.id, retry: one.retry, limit: granted }))
+    // While it was made it counted as started.
+    for (const { one, share, granted } of places) this.#count(share, one.clientId, one.retry, -granted)
+    const granted = places.filter((place) => place.granted > 0)
+    return granted.map(({ one, granted: limit }) => ({ endpointId: one.id, retry: one.retry, limit }))
   }
 
   started(endpointId: number, clientId: number, retry: boolean): void {
-    const share = this.#shareOf(endpointId, clientId)
-    share.inFlight += 1
-    this.#ofClient.set(clientId, (this.#ofClient.get(clientId) ?? 0) + 1)
-    this.#inFlight += 1
-    if (retry) this.#retries += 1
-    if (share.standing === 'hanging') this.#hanging += 1
+    this.#count(this.#shareOf(endpointId), clientId, retry, 1)
   }
 
   ended(endpointId: number, clientId: number, retry: boolean, ending: Ending | undefined): void {
-    const share = this.#shareOf(endpointId, clientId)
-    if (share.standing === 'hanging') this.#hanging -= 1
-    share.inFlight -= 1
-    this.#inFlight -= 1
-    if (retry) this.#retries -= 1
-    const ofClient = this.#ofClient.get(clientId)! - 1
-    if (ofClient > 0) this.#ofClient.set(clientId, ofClient)
-    else this.#ofClient.delete(clientId)
-    if (ending) this.#learn(share, ending)
+    const share = this.#shareOf(endpointId)
+    if (ending) this.#learn(share, clientId, ending)
+    this.#count(share, clientId, retry, -1)
   }
 
-  #learn(share: Share, ending: Ending): void {
+  #count(share: Share, clientId: number, retry: boolean, by: number): void {
+    const client = this.#roomOf(clientId)
+    for (const room of [this.#all, client]) {
+      room.inFlight += by
+      if (share.standing === 'hanging') room.hanging += by
+    }
+    share.inFlight += by
+    if (retry) share.retries += by
+    if (retry) this.#retries += by
+    if (client.inFlight === 0) this.#clients.delete(clientId)
+  }
+
+  #learn(share: Share, clientId: number, ending: Ending): void {
     const before = share.standing
     share.standing = ending === 'timeout' ? 'hanging' : 'answering'
     // What is still in flight there counts as its endpoint does.
-    if (before === 'hanging') this.#hanging -= share.inFlight
-    if (share.standing === 'hanging') this.#hanging += share.inFlight
+    for (const room of [this.#all, this.#roomOf(clientId)]) {
+      if (before === 'hanging') room.hanging -= share.inFlight
+      if (share.standing === 'hanging') room.hanging += share.inFlight
+    }
     if (ending === 'timeout') this.#resize(share, 1)
     else if (before === 'hanging') this.#resize(share, initialWindow)
     else if (ending === 'failure') this.#resize(share, Math.floor(share.window / 2))
@@ -128,11 +130,39 @@ export class Shares {
     share.successes = 0
   }
 
-  #shareOf(endpointId: number, clientId: number): Share {
+  /** Grants one more to the client, where it has the fewest of a kind in flight; false when none may start. */
+  #grant(places: readonly Place[], anyRetries: boolean): boolean {
+    const open = places.filter((place) => this.#mayStart(place, anyRetries))
+    if (open.length === 0) return false
+    const place = open.reduce((least, one) => (ofKind(one) < ofKind(least) ? one : least))
+    place.granted += 1
+    place.share.lastWasRetry = place.one.retry
+    this.#lastServed = place.one.id
+    this.started(place.one.id, place.one.clientId, place.one.retry)
+    return true
+  }
+
+  #mayStart({ one, share, granted }: Place, anyRetries: boolean): boolean {
+    if (granted >= one.due || share.inFlight >= share.window) return false
+    const { total } = this.#limits
+    const firsts = this.#all.inFlight - this.#retries
+    if (one.retry && this.#retries >= atLeastOne(total / 2)) return false
+    if (!one.retry && anyRetries && firsts >= atLeastOne(total - atLeastOne(total / 4))) return false
+    return this.#all.admits(share) && this.#roomOf(one.clientId).admits(share)
+  }
+
+  #roomOf(clientId: number): Room {
+    const room = this.#clients.get(clientId) ?? new Room(atLeastOne(this.#limits.total / 4))
+    this.#clients.set(clientId, room)
+    return room
+  }
+
+  #shareOf(endpointId: number, proven = false): Share {
     let share = this.#shares.get(endpointId)
     if (!share) {
       const window = Math.min(initialWindow, this.#limits.endpoint)
-      share = { clientId, window, successes: 0, standing: 'unknown', inFlight: 0 }
+      const standing = proven ? 'answering' : 'unknown'
+      share = { window, successes: 0, standing, inFlight: 0, retries: 0, lastWasRetry: true }
       this.#shares.set(endpointId, share)
       if (this.#shares.size > keptShares) this.#forgetIdle()
     }
@@ -145,59 +175,53 @@ export class Shares {
     }
   }
 
-  #inTurn(due: readonly DueEndpoint[]): DueEndpoint[] {
-    const sorted = [...due].sort((a, b) => a.id - b.id)
-    const first = sorted.findIndex(({ id }) => id > this.#lastServed)
+  #inTurn(places: readonly Place[]): Place[] {
+    const last = ({ one, share }: Place) => Number(one.retry === share.lastWasRetry)
+    const sorted = [...places].sort((a, b) => a.one.id - b.one.id || last(a) - last(b))
+    const first = sorted.findIndex(({ one }) => one.id > this.#lastServed)
     return first <= 0 ? sorted : [...sorted.slice(first), ...sorted.slice(0, first)]
   }
 }
 
-/** One plan being made: what it would add to what is in flight. */
-class Draft {
-  readonly #quarter: number
-  readonly #limits: Limits
-  readonly #anyRetries: boolean
-  readonly #ofEndpoint = new Map<number, number>()
-  readonly #ofClient = new Map<number, number>()
-  #inFlight: number
-  #retries: number
-  #hanging: number
+/**
+ * So many requests in flight, of all or of one client. The last quarter is kept for endpoints that answer and for a
+ * first request to one not known yet, the last eighth for those that answer; those that hang have a quarter together.
+ */
+class Room {
+  readonly #limit: number
+  inFlight = 0
+  hanging = 0
 
-  constructor(limits: Limits, inFlight: number, retries: number, hanging: number, anyRetries: boolean) {
-    this.#limits = limits
-    this.#quarter = Math.max(1, Math.floor(limits.total / 4))
-    this.#inFlight = inFlight
-    this.#retries = retries
-    this.#hanging = hanging
-    this.#anyRetries = anyRetries
+  constructor(limit: number) {
+    this.#limit = limit
   }
 
-  of(endpointId: number): number {
-    return this.#ofEndpoint.get(endpointId) ?? 0
+  get free(): number {
+    return this.#limit - this.inFlight
   }
 
-  /** Takes a place, if the bounds leave one. */
-  take(one: DueEndpoint, standing: Standing, inFlight: number, clientInFlight: number): boolean {
-    const ofClient = this.#ofClient.get(one.clientId) ?? 0
-    if (this.#inFlight >= this.#limits.total) return false
-    if (clientInFlight + ofClient >= this.#quarter) return false
-    if (!this.#laneIsOpen(one.retry)) return false
-    if (standing === 'hanging' && this.#hanging >= this.#quarter) return false
-    if (this.#isLastQuarter() && standing !== 'answering' && !(standing === 'unknown' && inFlight === 0)) return false
-    this.#ofClient.set(one.clientId, ofClient + 1)
-    this.#ofEndpoint.set(one.id, this.of(one.id) + 1)
-    this.#inFlight += 1
-    if (one.retry) this.#retries += 1
-    if (standing === 'hanging') this.#hanging += 1
-    return true
+  admits({ standing, inFlight }: Share): boolean {
+    if (standing === 'answering') return this.free > 0
+    if (standing === 'hanging' && this.hanging >= atLeastOne(this.#limit / 4)) return false
+    return this.free > Math.floor(this.#limit / (standing === 'unknown' && inFlight === 0 ? 8 : 4))
   }
+}
 
-  #laneIsOpen(retry: boolean): boolean {
-    if (retry) return this.#retries < Math.max(1, Math.floor(this.#limits.total / 2))
-    return !this.#anyRetries || this.#inFlight - this.#retries < Math.max(1, this.#limits.total - this.#quarter)
+function byClient(places: readonly Place[]): Map<number, Place[]> {
+  const clients = new Map<number, Place[]>()
+  for (const place of places) {
+    const own = clients.get(place.one.clientId) ?? []
+    own.push(place)
+    clients.set(place.one.clientId, own)
   }
+  return clients
+}
 
-  #isLastQuarter(): boolean {
-    return this.#inFlight >= this.#limits.total - this.#quarter && this.#limits.total >= 4
-  }
+/** In flight at the endpoint, of the place's kind. */
+function ofKind({ one, share }: Place): number {
+  return one.retry ? share.retries : share.inFlight - share.retries
+}
+
+function atLeastOne(count: number): number {
+  return Math.max(1, Math.floor(count))
 }

@@ -1,8 +1,8 @@
 import type { Context } from '../context.ts'
 import { chunkRows } from '../jobs/operations.ts'
-import { rememberEncryptionKey } from '../settings.ts'
 import { int, statement, text } from '../storage/statement.ts'
 import { transact } from '../storage/transaction.ts'
+import { rememberEncryptionKey } from './encryption-key.ts'
 
 const listSealed = statement.all({ after: int, limit: int }, (db, p) =>
   db

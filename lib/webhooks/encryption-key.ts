@@ -1,7 +1,7 @@
-import type { Context } from './context.ts'
-import { MailkeepError } from './errors.ts'
-import { statement, text } from './storage/statement.ts'
-import { transact } from './storage/transaction.ts'
+import type { Context } from '../context.ts'
+import { MailkeepError } from '../errors.ts'
+import { statement, text } from '../storage/statement.ts'
+import { transact } from '../storage/transaction.ts'
 
 const findSetting = statement({ name: text }, (db, p) =>
   db.selectFrom('mailkeep_setting').select('value').where('name', '=', p.name),

@@ -1,0 +1,46 @@
+import { type Expression, type RawBuilder, sql } from 'kysely'
+import type { Dialect, MatchWalk } from '../dialect.ts'
+import { bindValue, castOf } from './values.ts'
+
+/**
+ * Marks a statement that must be planned with its values: how common a search is decides between the index of searches
+ * and a walk, and a plan kept for all values knows nothing of that.
+ */
+export const plannedAnew = '/* planned anew */'
+
+/** A pattern that matches `part` anywhere, taken literally. The strings are written so that every server reads them alike. */
+function patternOf(part: Expression<unknown>): RawBuilder<string> {
+  const escaped = sql`replace(replace(replace(${part}, E'\\\\', E'\\\\\\\\'), '%', E'\\\\%'), '_', E'\\\\_')`
+  return sql`('%' || ${escaped} || '%')`
+}
+
+function matching({ client_id, search }: Pick<MatchWalk, 'client_id' | 'search'>): RawBuilder<unknown> {
+  return sql`c.client_id = ${client_id} and c.search like ${patternOf(search)}`
+}
+
+/** PostgreSQL's phrases. */
+export const dialect: Dialect = {
+  name: 'postgres',
+  slot: (mark) => sql`cast(${mark} as ${sql.raw(castOf[mark.type])})`,
+  bind: bindValue,
+  each: (list) => sql`unnest(${list}) as item (value)`,
+  anyOf: (column, list) => sql`${column} = any (${list})`,
+  contains: (text, part) => sql`${text} like ${patternOf(part)}`,
+  shortestMatch: 3, // the index holds trigrams
+  walkMatches: ({ client_id, search, after, limit, desc, conditions }) => sql`${sql.raw(plannedAnew)}
+    select c.id from mailkeep_contact as c
+    where ${matching({ client_id, search })} and c.id ${sql.raw(desc ? '<' : '>')} ${after} ${conditions}
+    order by c.id ${sql.raw(desc ? 'desc' : 'asc')} limit ${limit}`,
+  countMatches: ({ client_id, search, limit }) => sql`${sql.raw(plannedAnew)}
+    select count(*) as matches from (
+      select 1 from mailkeep_contact as c where ${matching({ client_id, search })} limit ${limit}) as counted`,
+  object: (fields) =>
+    sql`json_build_object(${sql.join(Object.entries(fields).flatMap(([name, value]) => [sql.lit(name), value]))})`,
+  list: (item, order, from) => sql`(select coalesce(json_agg(${item} order by ${order}), '[]'::json) ${from})`,
+  time: (column) => sql`to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`,
+  bool: (column) => sql`${column}`,
+  json: (column) => sql`${column}`,
+  lockForClaim: sql`for update skip locked`,
+  lockRow: sql`for no key update`,
+  jsonText: (json) => sql<string>`cast(${json} as text)`,
+}

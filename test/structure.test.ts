@@ -1,0 +1,131 @@
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync } from 'node:fs'
+import { basename, dirname, join, relative } from 'node:path'
+import { describe, test } from 'node:test'
+import { version } from '../lib/index.ts'
+
+const root = join(import.meta.dirname, '..')
+
+interface Source {
+  readonly path: string
+  readonly text: string
+  /** Modules it imports: paths from the root, or packages. */
+  readonly imports: readonly string[]
+}
+
+function sourcesIn(folder: string): Source[] {
+  return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts'))
+    .map((name) => {
+      const path = join(folder, name)
+      const text = readFileSync(join(root, path), 'utf8')
+      const specifiers = [
+        ...text.matchAll(/^\s*(?:import|export)\b[^'"]*?from '([^']+)'|^import '([^']+)'|import\('([^']+)'\)/gm),
+      ]
+      const imports = specifiers
+        .map((match) => (match[1] ?? match[2] ?? match[3])!)
+        .map((name) => (name.startsWith('.') ? relative(root, join(root, dirname(path), name)) : name))
+      return { path, text, imports }
+    })
+}
+
+const lib = sourcesIn('lib')
+const daemon = sourcesIn('daemon')
+
+/** Rooms of the library, from the bottom up: each may import from itself and from those before it. */
+const rooms = [
+  'top',
+  'storage',
+  'jobs',
+  'clearing',
+  'clients',
+  'webhooks',
+  'tags',
+  'lists',
+  'identities',
+  'topics',
+  'contacts',
+  'wiring',
+]
+
+/** The files beside the rooms: plain ones below everything, those that wire above everything. */
+const wiring = new Set(['index.ts', 'mailkeep.ts', 'housekeeping.ts'])
+
+function roomOf(path: string): string {
+  const [, first, second] = path.split('/')
+  if (second !== undefined) return first!
+  return wiring.has(first!) ? 'wiring' : 'top'
+}
+
+/** Types weigh nothing: they may point upwards. */
+function typesOnly(source: Source, imported: string): boolean {
+  const name = basename(imported).replace('.', '\\.')
+  const statements = source.text.match(new RegExp(`^(?:import|export)[^']*from '[^']*/${name}'`, 'gm')) ?? []
+  return statements.length > 0 && statements.every((statement) => /^(import|export) type/.test(statement))
+}
+
+describe('the house', () => {
+  test('the library imports downwards only', () => {
+    const wrong = lib.flatMap((source) =>
+      source.imports
+        .filter((imported) => imported.startsWith('lib/') && !typesOnly(source, imported))
+        .filter((imported) => rooms.indexOf(roomOf(imported)) > rooms.indexOf(roomOf(source.path)))
+        .map((imported) => `${source.path} imports ${imported}`),
+    )
+    assert.deepEqual(wrong, [])
+  })
+
+  test('a slice calls another slice’s operations, never its queries', () => {
+    const wrong = lib.flatMap((source) =>
+      source.imports
+        .filter((imported) => /\/(?:\w+-)?queries\.ts$/.test(imported) && !imported.startsWith('lib/jobs/'))
+        .filter((imported) => dirname(imported) !== dirname(source.path))
+        .map((imported) => `${source.path} imports ${imported}`),
+    )
+    assert.deepEqual(wrong, [])
+  })
+
+  test('the library knows no HTTP framework, no console and no environment', () => {
+    for (const { path, text, imports } of lib) {
+      for (const name of imports)
+        assert.doesNotMatch(name, /^(polka|express|fastify|koa|hono|sade|pino|node:http)/, path)
+      assert.doesNotMatch(text, /\bconsole\.|process\.(env|argv|exit|std)/, path)
+    }
+  })
+
+  test('each database driver is imported by its own file alone', () => {
+    for (const [driver, home] of [
+      ['better-sqlite3', 'lib/storage/sqlite.ts'],
+      ['pg', 'lib/storage/postgres.ts'],
+    ]) {
+      const users = [...lib, ...daemon].filter(({ imports }) => imports.includes(driver!)).map(({ path }) => path)
+      assert.ok(
+        users.every((path) => path === home),
+        `${driver}: ${users.join(', ')}`,
+      )
+    }
+  })
+
+  test('the daemon comes in by the front doors only', () => {
+    const doors = /^lib\/(index|storage\/sqlite|storage\/postgres|webhooks\/receiver)\.ts$/
+    for (const { path, imports } of daemon) {
+      for (const name of imports) if (name.startsWith('lib/')) assert.match(name, doors, path)
+    }
+  })
+
+  test('only the server knows polka', () => {
+    const users = daemon.filter(({ imports }) => imports.includes('polka')).map(({ path }) => path)
+    assert.deepEqual(users, ['daemon/server.ts'])
+  })
+
+  test('files are named for what they are, and none is long', () => {
+    for (const { path, text } of [...lib, ...daemon]) {
+      assert.doesNotMatch(basename(path), /^(utils?|helpers?|common|types|constants)\.ts$/)
+      assert.ok(text.split('\n').length <= 300, `${path} has ${text.split('\n').length} lines`)
+    }
+  })
+
+  test('the version is the package’s', () => {
+    assert.equal(version, JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).version)
+  })
+})
