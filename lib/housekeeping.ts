@@ -28,7 +28,6 @@ export class Housekeeping {
     this.#timer = setInterval(() => this.#sweep(), hourMs)
     this.#timer.unref()
     this.#sweep()
-    this.wake()
   }
 
   /** There may be a stored job. */
@@ -57,6 +56,7 @@ export class Housekeeping {
   }
 
   #sweep(): void {
+    this.wake() // a process that stored a job may have died
     void this.#tolerating(() => deleteExpired(this.#ctx))
   }
 

@@ -133,11 +133,16 @@ export class Mailkeep {
     return door
   }
 
-  /** Starts delivering webhooks; not needed where data is only written. */
-  start(): void {
+  /**
+   * Starts delivering webhooks, and the house-keeping; not needed where data is only written.
+   *
+   * @param options.dispatch false: only the house-keeping, where another process delivers.
+   */
+  start({ dispatch = true }: { dispatch?: boolean } = {}): void {
     if (this.#closed || this.#poll) return
-    this.#dispatcher.start()
     this.#housekeeping.start()
+    if (!dispatch) return
+    this.#dispatcher.start()
     this.#watch()
   }
 

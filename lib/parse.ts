@@ -14,10 +14,13 @@ export function parse<S extends v.GenericSchema>(schema: S, input: unknown): v.I
   throw validationFailed(result.issues)
 }
 
+/** An input of a megabyte can break rules a hundred thousand times. */
+const shownIssues = 100
+
 function validationFailed(issues: readonly v.BaseIssue<unknown>[]): MailkeepError {
   // No prototype: a field may be called __proto__.
   const errors: FieldErrors = Object.create(null)
-  for (const issue of issues) {
+  for (const issue of issues.slice(0, shownIssues)) {
     const field = issue.path?.map((item) => String(item.key)).join('.') ?? 'body'
     errors[field] ??= []
     errors[field].push(messageOf(issue))

@@ -2,6 +2,8 @@ import type { Tx } from '../context.ts'
 import { doOrStore, type JobSteps, onTarget, type Step } from '../jobs/operations.ts'
 import * as queries from './queries.ts'
 
+export { erasedError } from './queries.ts'
+
 /** What goes when a record goes, in order. */
 const rows = {
   tag: [queries.deleteContactTags],

@@ -86,13 +86,16 @@ export const deleteClientRows: readonly ClearRows[] = [
   deleteRows('mailkeep_client', 'id'),
 ]
 
+/** Why a delivery failed that was still to be sent. */
+export const erasedError = "The payload was erased with its contact's data."
+
 /** Of an erased contact's events, the oldest: each statement of one chunk sees the same ones. */
 const someEvents = (p: { target: unknown; limit: unknown }) =>
   sql`select id from mailkeep_event where contact_id = ${p.target} order by id limit ${p.limit}`
 
 export const failErasedDeliveries = statement.affected(
   chunk,
-  (_, p) => sql`update mailkeep_delivery set status = 'failed', claim = null
+  (_, p) => sql`update mailkeep_delivery set status = 'failed', claim = null, error = ${sql.lit(erasedError)}
     where event_id in (${someEvents(p)}) and status in ('pending', 'held')`,
 )
 

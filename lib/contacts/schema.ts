@@ -26,11 +26,14 @@ export interface Contact {
 export type AttributeChanges = ReadonlyMap<string, string | null>
 
 export const maxAttributes = 100
+/** Of one body: as many attributes to set as there can be, and many more to delete. */
+const maxFields = 1000
 
 const FullName = v.pipe(Text, atMost(255))
 const TagNames = v.pipe(
-  v.array(TagName, 'This must be an array of tag names.'),
+  v.array(v.unknown(), 'This must be an array of tag names.'),
   v.maxLength(1000, 'At most 1,000 tags.'),
+  v.array(TagName),
 )
 const AttributeName = v.pipe(Text, atMost(255))
 const AttributeValue = v.nullable(v.pipe(Text, atMost(10_000)))
@@ -70,6 +73,10 @@ function withAttributes<S extends v.GenericSchema<unknown, object>>(known: S) {
       const fields = v.safeParse(known, input)
       for (const issue of fields.issues ?? []) addIssue({ message: messageOf(issue), path: issue.path as never })
       const attributes = new Map<string, string | null>()
+      if (Object.keys(input).length > maxFields) {
+        addIssue({ message: `At most ${maxFields} fields.` })
+        return NEVER
+      }
       for (const [key, value] of Object.entries(input)) {
         if (reserved.has(key)) continue
         const message = attributeProblem(key, value)
@@ -103,8 +110,8 @@ const Ids = v.pipe(
       v.transform((value) => [value]),
     ),
   ]),
-  v.array(v.pipe(WholeNumber, v.minValue(1, 'This must be an id: a positive whole number.'))),
   v.maxLength(100, 'At most 100 values.'),
+  v.array(v.pipe(WholeNumber, v.minValue(1, 'This must be an id: a positive whole number.'))),
 )
 
 /** The filters of the contact listing. */

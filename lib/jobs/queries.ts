@@ -32,3 +32,10 @@ export const findJobOf = statement({ client_id: int, target_id: int, id: int, ki
 )
 
 export const deleteJob = statement({ id: int }, (db, p) => db.deleteFrom('mailkeep_job').where('id', '=', p.id))
+
+/** Some of those of a kind that were stored before a time. */
+export const deleteOldJobs = statement(
+  { kind: text, before: time, limit: int },
+  (_, p) => sql`delete from mailkeep_job where id in
+    (select id from mailkeep_job where kind = ${p.kind} and created_at < ${p.before} order by id limit ${p.limit})`,
+)

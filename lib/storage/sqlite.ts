@@ -11,7 +11,7 @@ import {
   SqliteQueryCompiler,
   sql,
 } from 'kysely'
-import { MailkeepError } from '../errors.ts'
+import { MailkeepError, notFound } from '../errors.ts'
 import type { Logger } from '../logger.ts'
 import {
   type Connection,
@@ -211,6 +211,8 @@ function isLocked(error: unknown): boolean {
 /** What is the machine's fault and may pass becomes `unavailable`; the rest stays what it is. */
 function failure(error: unknown): unknown {
   const code = error instanceof Error ? ((error as { code?: string }).code ?? '') : ''
+  // Every foreign key that a caller can miss is the client's.
+  if (code === 'SQLITE_CONSTRAINT_FOREIGNKEY') return notFound('client')
   if (!/^SQLITE_(FULL|IOERR|BUSY|LOCKED|READONLY|CANTOPEN|NOMEM)/.test(code)) return error
   return new MailkeepError('unavailable', `The database cannot be written now (${code}).`, { cause: error })
 }

@@ -41,6 +41,9 @@ export function retryAfterMs(status: number, value: string | undefined, nowMs: n
   if ((status !== 429 && status !== 503) || value === undefined) return undefined
   const text = value.trim()
   if (/^\d{1,10}$/.test(text)) return Number(text) * 1000
-  const at = /^[A-Z][a-z]{2,8},? /.test(text) ? Date.parse(text) : Number.NaN
+  // Its oldest form names no zone, and means GMT.
+  const at = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? /.test(text)
+    ? Date.parse(text.replace(/(?: GMT)?$/, ' GMT'))
+    : Number.NaN
   return Number.isNaN(at) ? undefined : Math.max(0, at - nowMs)
 }

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
+import { erasedError } from '../clearing/operations.ts'
 import { type Context, now, type Tx } from '../context.ts'
 import { chunkRows } from '../jobs/operations.ts'
 import { bool, int, ints, nullable, statement, text, time } from '../storage/statement.ts'
@@ -42,6 +43,11 @@ export function leaseMs({ webhooks }: Context): number {
   return webhooks.timeoutSeconds * 1000 + leaseBeyondTimeoutMs
 }
 
+/** When a claim made now ends. */
+export function leaseUntil(ctx: Context): Timestamp {
+  return timestamp(ctx.clock() + leaseMs(ctx))
+}
+
 interface WaitingRow {
   id: number
   client_id: number
@@ -66,7 +72,7 @@ export const listWaiting = statement.all(
         where status = 'pending' and retry = ${p.retry} and endpoint_id > waiting.endpoint_id)
       from waiting where waiting.endpoint_id is not null)
     select endpoint.id, endpoint.client_id, endpoint.active,
-      endpoint.last_triggered_at is not null and endpoint.consecutive_failures = 0 as proven,
+      (endpoint.last_triggered_at is not null and endpoint.consecutive_failures = 0) as proven,
       (select min(due_at) from mailkeep_delivery
         where status = 'pending' and retry = ${p.retry} and endpoint_id = endpoint.id) as next_due_at,
       (select count(*) from (select 1 from mailkeep_delivery
@@ -102,7 +108,7 @@ const claimDeliveries = statement({ ids: ints, claim: text, lease_until: time },
     .where(dialect.anyOf(sql.ref('id'), p.ids)),
 )
 
-const loadClaimed = statement.all({ ids: ints }, (db, p, dialect) =>
+const loadDeliveries = statement.all({ ids: ints }, (db, p, dialect) =>
   db
     .selectFrom('mailkeep_delivery as d')
     .innerJoin('mailkeep_event as e', 'e.id', 'd.event_id')
@@ -159,23 +165,34 @@ export function claimDue(
   inFlight: ReadonlyMap<number, unknown>,
 ): Promise<Claimed[]> {
   return transact(ctx, async (tx) => {
-    const ids: number[] = []
-    for (const grant of grants) {
-      for (const row of await findGranted(tx, grant)) {
-        if (inFlight.has(row.id)) continue
-        if (row.claim !== null) await noteInterruption(tx, row)
-        const spent = row.attempts - row.attempts_before > tx.webhooks.retryScheduleSeconds.length
-        if (spent) await giveUp(tx, { id: row.id, error: 'The last attempt was interrupted.', now: now(tx) })
-        else ids.push(row.id)
-      }
-    }
-    if (ids.length === 0) return []
+    const rows = await loadDeliveries(tx, { ids: await findClaimable(tx, grants, inFlight) })
+    const ready = rows.filter(({ body }) => body !== '')
+    for (const { id, body } of rows) if (body === '') await giveUp(tx, { id, error: erasedError, now: now(tx) })
+    if (ready.length === 0) return []
     const claim = randomUUID()
-    await claimDeliveries(tx, { ids, claim, lease_until: timestamp(tx.clock() + leaseMs(tx)) })
-    const rows = await loadClaimed(tx, { ids })
-    // What was erased in this moment is being failed by its clearing.
-    return rows.filter(({ body }) => body !== '').map((row) => claimedFrom(row, claim))
+    const ids = ready.map(({ id }) => id)
+    await claimDeliveries(tx, { ids, claim, lease_until: leaseUntil(tx) })
+    return ready.map((row) => claimedFrom(row, claim))
   })
+}
+
+/** What is due and has attempts left; what has none is given up. */
+async function findClaimable(
+  tx: Tx,
+  grants: readonly Grant[],
+  inFlight: ReadonlyMap<number, unknown>,
+): Promise<number[]> {
+  const ids: number[] = []
+  for (const grant of grants) {
+    for (const row of await findGranted(tx, grant)) {
+      if (inFlight.has(row.id)) continue
+      if (row.claim !== null) await noteInterruption(tx, row)
+      const spent = row.attempts - row.attempts_before > tx.webhooks.retryScheduleSeconds.length
+      if (spent) await giveUp(tx, { id: row.id, error: 'The last attempt was interrupted.', now: now(tx) })
+      else ids.push(row.id)
+    }
+  }
+  return ids
 }
 
 function findGranted(tx: Tx, { endpointId, retry, limit }: Grant) {
@@ -196,7 +213,8 @@ async function noteInterruption(tx: Tx, { id, client_id, attempts, due_at }: Due
   })
 }
 
-function claimedFrom(row: Awaited<ReturnType<typeof loadClaimed>>[number], claim: string): Claimed {
+/** @param row As it was before the claim. */
+function claimedFrom(row: Awaited<ReturnType<typeof loadDeliveries>>[number], claim: string): Claimed {
   return {
     id: row.id,
     uuid: row.uuid,
@@ -204,8 +222,8 @@ function claimedFrom(row: Awaited<ReturnType<typeof loadClaimed>>[number], claim
     endpointId: row.endpoint_id,
     eventType: row.event_type,
     retry: Boolean(row.retry),
-    attempt: row.attempts,
-    attemptOfRound: row.attempts - row.attempts_before,
+    attempt: row.attempts + 1,
+    attemptOfRound: row.attempts + 1 - row.attempts_before,
     claim,
     url: row.url,
     sealedSecret: row.secret,

@@ -1,8 +1,10 @@
+import { erasedError } from '../clearing/operations.ts'
 import { type Context, now } from '../context.ts'
 import { invalid, notFound } from '../errors.ts'
 import { listPage, mapPage, type Page } from '../page.ts'
 import { isId } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
+import { leaseUntil } from './claim.ts'
 import { requireEndpoint } from './operations.ts'
 import * as queries from './queries.ts'
 import { attemptFrom, type Delivery, type DeliveryDetail, deliveryFrom, detailFrom } from './schema.ts'
@@ -47,8 +49,8 @@ export async function redeliver(ctx: Context, endpointId: number, id: number): P
     if (endpoint.disabled_reason !== null) {
       throw invalid('active', 'The endpoint is inactive: switch it on before redelivering.')
     }
-    if (delivery.body === '') throw invalid('payload', "The payload was erased with its contact's data.")
-    await queries.queueAgain(tx, { id, now: now(tx), retry: false })
+    if (delivery.body === '') throw invalid('payload', erasedError)
+    await queries.queueAgain(tx, { id, now: now(tx), lease_until: leaseUntil(tx), retry: false })
     tx.transaction.afterCommit(tx.wakeDispatcher)
     return deliveryFrom(await requireDelivery(tx, endpointId, id), true)
   })

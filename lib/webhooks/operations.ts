@@ -2,13 +2,14 @@ import { randomUUID } from 'node:crypto'
 import { clear } from '../clearing/operations.ts'
 import { type Context, now, type Tx } from '../context.ts'
 import { invalid, MailkeepError, notFound } from '../errors.ts'
+import { chunkRows } from '../jobs/operations.ts'
 import { listPage, mapPage, type Page } from '../page.ts'
 import { isId, parse } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
 import { msOf, timestamp } from '../time.ts'
 import { urlProblem } from './guard.ts'
-import { deactivate } from './holding.ts'
-import { raise, record } from './outbox.ts'
+import { deactivate, holdDeliveries } from './holding.ts'
+import { checkBody, raise, record } from './outbox.ts'
 import * as queries from './queries.ts'
 import {
   type Delivery,
@@ -75,15 +76,23 @@ export async function createEndpoint(ctx: Context, input: unknown): Promise<Endp
  */
 export async function updateEndpoint(ctx: Context, id: number, input: unknown): Promise<Endpoint> {
   const { active, description } = parse(EndpointChange, input)
+  // What is still being held in chunks would be sent by being active again.
+  if (active === true) while (await holdSome(ctx, id));
   return transact(ctx, async (tx) => {
-    const endpoint = await requireEndpoint(tx, id)
+    await requireEndpoint(tx, id)
     const key = { client_id: tx.clientId, id }
     if (description !== undefined) await queries.describeEndpoint(tx, { ...key, description })
     if (active === false) await deactivate(tx, id, 'manual')
-    if (active === true && !endpoint.active) {
-      await queries.activateEndpoint(tx, { ...key, active: true, consecutive_failures: 0 })
-    }
+    if (active === true) await queries.activateEndpoint(tx, { ...key, active: true, consecutive_failures: 0 })
     return await getEndpoint(tx, id)
+  })
+}
+
+/** @returns whether there may be more to hold. */
+function holdSome(ctx: Context, id: number): Promise<boolean> {
+  return transact(ctx, async (tx) => {
+    await requireEndpoint(tx, id)
+    return (await holdDeliveries(tx, id, chunkRows)) <= 0
   })
 }
 
@@ -155,6 +164,7 @@ async function countTest(tx: Tx): Promise<void> {
  */
 export async function raiseEvent(ctx: Context, input: unknown): Promise<void> {
   const { type, data } = parse(HostEvent, input)
+  checkBody(type, data) // also where nobody listens yet
   return transact(ctx, (tx) => raise(tx, type, data))
 }
 

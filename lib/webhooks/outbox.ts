@@ -3,6 +3,7 @@ import { sql } from 'kysely'
 import { now, type Tx } from '../context.ts'
 import { invalid } from '../errors.ts'
 import { bool, int, nullable, statement, text, time, word } from '../storage/statement.ts'
+import { timestamp } from '../time.ts'
 import type { Delivery, DeliveryStatus, EventType } from './schema.ts'
 
 /** An event's body may have so many bytes. */
@@ -86,6 +87,11 @@ export async function record(
   }
   tx.transaction.afterCommit(tx.wakeDispatcher)
   return deliveries satisfies Omit<Delivery, 'event_type'>[]
+}
+
+/** @throws MailkeepError `validation_failed` on `data` when an event of it could not be sent. */
+export function checkBody(type: EventType, data: object): void {
+  bodyOf(randomUUID(), type, timestamp(0), data)
 }
 
 function bodyOf(id: string, type: EventType, created_at: string, data: object): string {

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
-import { bool, int, nullable, statement, text, time, word } from '../storage/statement.ts'
+import { bool, int, ints, nullable, statement, text, time, word } from '../storage/statement.ts'
+import type { Timestamp } from '../time.ts'
 
 /** An event's body; empty once its contact is erased, even before the stored one is cleared. */
 export const bodyUnlessErased = sql<string>`case when e.contact_id is null
@@ -122,44 +123,48 @@ export const listAttempts = statement.all({ delivery_id: int }, (db, p) =>
   db.selectFrom('mailkeep_attempt').selectAll().where('delivery_id', '=', p.delivery_id).orderBy('number'),
 )
 
-/** Due now: a pending one where it is in the schedule, another from the start. One under way is left to its attempt. */
-export const queueAgain = statement({ id: int, now: time, retry: bool }, (db, p) =>
+/**
+ * Due now: a pending one where it is in the schedule, another from the start. One under way is left to its attempt; held
+ * meanwhile, it is pending again, with a lease that begins anew, as holding took its end.
+ */
+const again = (p: { now: unknown; lease_until: unknown }) => ({
+  status: 'pending' as const,
+  due_at: sql<string>`case when claim is null then ${p.now} else ${p.lease_until} end`,
+  attempts_before: sql<number>`case when status = 'pending' or claim is not null then attempts_before else attempts end`,
+})
+
+export const queueAgain = statement({ id: int, now: time, lease_until: time, retry: bool }, (db, p) =>
   db
     .updateTable('mailkeep_delivery')
-    .set({
-      status: 'pending',
-      due_at: p.now,
-      retry: p.retry,
-      claim: null,
-      delivered_at: null,
-      attempts_before: sql`case when status = 'pending' then attempts_before else attempts end`,
-    })
+    .set({ ...again(p), retry: p.retry, delivered_at: null })
     .where('id', '=', p.id)
     .where((eb) => eb.or([eb('status', '<>', 'pending'), eb('claim', 'is', null)])),
 )
 
-const recoverable = { endpoint_id: int, since: time, until: time }
-
-export const countRecoverable = statement(recoverable, (db, p) =>
+export const queueAllAgain = statement({ ids: ints, now: time, lease_until: time, retry: bool }, (db, p, dialect) =>
   db
-    .selectFrom('mailkeep_delivery as d')
-    .innerJoin('mailkeep_event as e', 'e.id', 'd.event_id')
-    .select((eb) => eb.fn.countAll<number>().as('total'))
-    .where('d.endpoint_id', '=', p.endpoint_id)
-    .where(sql<boolean>`d.status in ('failed', 'held')`)
-    .where('d.due_at', '>=', p.since)
-    .where('d.due_at', '<=', p.until)
-    .where('e.body', '<>', ''),
+    .updateTable('mailkeep_delivery')
+    .set({ ...again(p), retry: p.retry })
+    .where(dialect.anyOf(sql.ref('id'), p.ids)),
 )
 
-/** As `queueAgain`, for some of those that failed or were held; what was erased stays failed. */
-export const recoverDeliveries = statement.affected(
-  { ...recoverable, now: time, limit: int, retry: bool },
-  (_, p) => sql`update mailkeep_delivery
-    set status = 'pending', due_at = ${p.now}, claim = null, retry = ${p.retry}, attempts_before = attempts
-    where id in (select d.id from mailkeep_delivery as d join mailkeep_event as e on e.id = d.event_id
-      where d.endpoint_id = ${p.endpoint_id} and d.status in ('failed', 'held')
-        and d.due_at >= ${p.since} and d.due_at <= ${p.until} and e.body <> '' limit ${p.limit})`,
+const recoverable = { endpoint_id: int, since: time, after_id: int, until: time }
+
+/** Those that failed or were held in a span of time, from a position on; what was erased stays failed. */
+const areRecoverable = (p: { [K in keyof typeof recoverable]: unknown }) => sql`
+  mailkeep_delivery as d join mailkeep_event as e on e.id = d.event_id
+  where d.endpoint_id = ${p.endpoint_id} and d.status in ('failed', 'held')
+    and (d.due_at, d.id) > (${p.since}, ${p.after_id}) and d.due_at <= ${p.until} and ${bodyUnlessErased} <> ''`
+
+export const countRecoverable = statement(
+  recoverable,
+  (_, p) => sql<{ total: number }>`select count(*) as total from ${areRecoverable(p)}`,
+)
+
+export const listRecoverable = statement.all(
+  { ...recoverable, limit: int },
+  (_, p) => sql<{ id: number; due_at: Timestamp }>`
+    select d.id, d.due_at from ${areRecoverable(p)} order by d.due_at, d.id limit ${p.limit}`,
 )
 
 export const listRecentTests = statement.all({ client_id: int, from: time, to: time }, (db, p) =>

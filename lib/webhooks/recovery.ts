@@ -6,8 +6,9 @@ import { findJobOf, updateJob } from '../jobs/queries.ts'
 import { isId, parse } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
 import { timestamp } from '../time.ts'
+import { leaseUntil } from './claim.ts'
 import { getEndpoint } from './operations.ts'
-import { countRecoverable, findEndpoint, recoverDeliveries } from './queries.ts'
+import { countRecoverable, findEndpoint, listRecoverable, queueAllAgain } from './queries.ts'
 
 /** A stored job that queues again what failed or was held. */
 export interface Recovery {
@@ -20,13 +21,15 @@ export interface Recovery {
 }
 
 interface State extends Omit<Recovery, 'id'> {
-  /** What failed or was held in this time; what fails again later is not queued twice. */
+  /** What failed or was held in this time, the earliest first; what fails again later is not queued twice. */
   readonly since: string
   readonly until: string
+  /** The delivery queued last: at `since`. */
+  readonly after_id: number
 }
 
 export const recoverKind = 'recover'
-const endedKind = 'recovered'
+export const endedKind = 'recovered'
 
 const Since = v.strictObject({
   since: v.pipe(
@@ -52,7 +55,7 @@ export async function recoverEndpoint(ctx: Context, endpointId: number, input: u
   return transact(ctx, async (tx) => {
     const endpoint = await getEndpoint(tx, endpointId)
     if (!endpoint.active) throw invalid('active', 'The endpoint is inactive: switch it on before recovering.')
-    const span = { since: timestamp(sinceMs), until: now(tx) }
+    const span = { since: timestamp(sinceMs), after_id: 0, until: now(tx) }
     const { total } = (await countRecoverable(tx, { endpoint_id: endpointId, ...span }))!
     const state: State = { ...span, status: total === 0 ? 'done' : 'pending', total, done: 0 }
     const id = await storeJob(tx, total === 0 ? endedKind : recoverKind, endpointId, state)
@@ -74,11 +77,10 @@ export async function recoverSome(tx: Tx, job: StoredJob, limit: number): Promis
   const state: State = JSON.parse(job.state)
   const endpoint = await findEndpoint(tx, { client_id: tx.clientId, id: job.target_id })
   const active = endpoint !== undefined && endpoint.disabled_reason === null
-  const { since, until } = state
-  const chunk = { endpoint_id: job.target_id, since, until, now: now(tx), limit, retry: true }
-  const queued = active ? await recoverDeliveries(tx, chunk) : 0
-  const status = !active ? 'stopped' : queued < limit ? 'done' : 'running'
-  const next: State = { ...state, done: state.done + queued, status }
+  const queued = active ? await queueSome(tx, job.target_id, state, limit) : []
+  const status = !active ? 'stopped' : queued.length < limit ? 'done' : 'running'
+  const { due_at: since, id: after_id } = queued.at(-1) ?? { due_at: state.since, id: state.after_id }
+  const next: State = { ...state, since, after_id, done: state.done + queued.length, status }
   await updateJob(tx, {
     id: job.id,
     kind: status === 'running' ? recoverKind : endedKind,
@@ -86,6 +88,13 @@ export async function recoverSome(tx: Tx, job: StoredJob, limit: number): Promis
   })
   tx.transaction.afterCommit(tx.wakeDispatcher)
   return 'kept'
+}
+
+async function queueSome(tx: Tx, endpoint_id: number, { since, after_id, until }: State, limit: number) {
+  const rows = await listRecoverable(tx, { endpoint_id, since, after_id, until, limit })
+  const ids = rows.map(({ id }) => id)
+  if (ids.length > 0) await queueAllAgain(tx, { ids, now: now(tx), lease_until: leaseUntil(tx), retry: true })
+  return rows
 }
 
 function recoveryFrom({ id, state }: Pick<StoredJob, 'id' | 'state'>): Recovery {

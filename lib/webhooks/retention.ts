@@ -1,34 +1,68 @@
 import { sql } from 'kysely'
 import type { Context } from '../context.ts'
 import { chunkRows } from '../jobs/operations.ts'
-import { int, statement, time } from '../storage/statement.ts'
+import { deleteOldJobs } from '../jobs/queries.ts'
+import { int, ints, statement, time } from '../storage/statement.ts'
 import { transact } from '../storage/transaction.ts'
 import { timestamp } from '../time.ts'
+import { endedKind } from './recovery.ts'
 
-const chunk = { before: time, limit: int }
+/** By id, so that neither needs an index of its own on the time. */
+function listOldest(table: 'mailkeep_delivery' | 'mailkeep_event') {
+  return statement.all({ after: int, before: time, limit: int }, (db, p) =>
+    db
+      .selectFrom(table)
+      .select(['id', sql<boolean>`created_at < ${p.before}`.as('expired')])
+      .where('id', '>', p.after)
+      .orderBy('id')
+      .limit(p.limit),
+  )
+}
 
-/** Of the oldest deliveries, those past their time; what is still to be sent stays. Its attempts go with it. */
-const deleteOldDeliveries = statement.affected(
-  chunk,
-  (_, p) => sql`delete from mailkeep_delivery where id in (
-    select id from (select id, created_at, status from mailkeep_delivery order by id limit ${p.limit}) as oldest
-    where created_at < ${p.before} and status <> 'pending')`,
-)
+const deliveries = {
+  listOldest: listOldest('mailkeep_delivery'),
+  /** Their attempts go with them; what is still to be sent stays. */
+  delete: statement({ ids: ints }, (db, p, dialect) =>
+    db
+      .deleteFrom('mailkeep_delivery')
+      .where(dialect.anyOf(sql.ref('id'), p.ids))
+      .where('status', '<>', 'pending'),
+  ),
+}
 
-const deleteOldEvents = statement.affected(
-  chunk,
-  (_, p) => sql`delete from mailkeep_event where id in (
-    select id from (select id, created_at from mailkeep_event order by id limit ${p.limit}) as oldest
-    where created_at < ${p.before}
-      and not exists (select 1 from mailkeep_delivery where event_id = oldest.id))`,
-)
+const events = {
+  listOldest: listOldest('mailkeep_event'),
+  delete: statement(
+    { ids: ints },
+    (_, p, dialect) => sql`delete from mailkeep_event where ${dialect.anyOf(sql.ref('id'), p.ids)}
+      and not exists (select 1 from mailkeep_delivery where event_id = mailkeep_event.id)`,
+  ),
+}
 
-/** Deletes deliveries, and then events, past their time, in chunks. */
+/** Deletes deliveries, then events and recoveries, past their time, in chunks. */
 export async function deleteExpired(ctx: Context): Promise<void> {
   const before = timestamp(ctx.clock() - ctx.webhooks.retentionDays * 86_400_000)
-  for (const deleteSome of [deleteOldDeliveries, deleteOldEvents]) {
-    while ((await transact(ctx, (tx) => deleteSome(tx, { before, limit: chunkRows }))) > 0) {
+  for (const kind of [deliveries, events]) {
+    for (let after: number | undefined = 0; after !== undefined; ) {
+      after = await deleteSome(ctx, kind, before, after)
       await new Promise((resolve) => setImmediate(resolve))
     }
   }
+  await transact(ctx, (tx) => deleteOldJobs(tx, { kind: endedKind, before, limit: chunkRows }))
+}
+
+/** @returns the id after which there may be more; what stays does not hide what is behind it. */
+function deleteSome(
+  ctx: Context,
+  kind: typeof deliveries,
+  before: string,
+  after: number,
+): Promise<number | undefined> {
+  return transact(ctx, async (tx) => {
+    const rows = await kind.listOldest(tx, { after, before, limit: chunkRows })
+    const ids = rows.filter(({ expired }) => expired).map(({ id }) => id)
+    if (ids.length === 0) return undefined
+    await kind.delete(tx, { ids })
+    return rows.at(-1)!.id
+  })
 }

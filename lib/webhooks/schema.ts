@@ -48,11 +48,10 @@ export interface Delivery {
 export const NewEndpoint = v.strictObject({
   url: Text,
   events: v.pipe(
-    v.array(
-      v.picklist(eventTypes, `This must be one of ${eventTypes.join(', ')}.`),
-      'This must be an array of event types.',
-    ),
+    v.array(v.unknown(), 'This must be an array of event types.'),
     v.minLength(1, 'At least one event type is needed.'),
+    v.maxLength(100, 'At most 100 values.'), // repeats included
+    v.array(v.picklist(eventTypes, `This must be one of ${eventTypes.join(', ')}.`)),
     v.transform((events) => [...new Set(events)]),
   ),
   description: v.optional(Description, ''),

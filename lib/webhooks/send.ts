@@ -187,8 +187,7 @@ class Answer implements Connections.DispatchHandler {
   }
 
   #answered(): void {
-    // NUL is no text to PostgreSQL.
-    const body = Buffer.concat(this.#chunks).toString('utf8').replaceAll('\0', '\ufffd')
+    const body = textOf(Buffer.concat(this.#chunks))
     const wish = this.#retryAfterMs === undefined ? {} : { retryAfterMs: this.#retryAfterMs }
     this.end({ kind: 'answered', status: this.#status!, body, ...wish })
   }
@@ -197,6 +196,12 @@ class Answer implements Connections.DispatchHandler {
     const begun = this.#status === undefined ? {} : { status: this.#status }
     this.end({ kind: 'failed', error, timedOut, ...begun })
   }
+}
+
+/** What is no text takes more room as text: whole characters of `keptBytes` at most. NUL is no text to PostgreSQL. */
+function textOf(bytes: Buffer): string {
+  const text = bytes.toString('utf8').replaceAll('\0', '\ufffd')
+  return text.slice(0, new TextEncoder().encodeInto(text, new Uint8Array(keptBytes)).read)
 }
 
 function isTimeout(error: Error): boolean {

@@ -3,12 +3,14 @@ import { MailkeepError, notFound } from '../../errors.ts'
 /**
  * What a failed statement means for the work it belongs to:
  * - `again`: another transaction was in the way; the same work may succeed.
+ * - `raced`: a row is there already, or one it points to is not: another transaction may have been faster, and the
+ *   same work, run again, sees what it did.
  * - `stale`: this connection's prepared statements are no good any more; another connection's are.
  * - `lost`: the connection is gone, or cannot be trusted any more.
  * - `busy`: the server is there but cannot do it now.
  * - `refused`: the statement itself is wrong.
  */
-export type FaultKind = 'again' | 'stale' | 'lost' | 'busy' | 'refused'
+export type FaultKind = 'again' | 'raced' | 'stale' | 'lost' | 'busy' | 'refused'
 
 /** A statement that failed; it never leaves the storage. */
 export class Fault extends Error {
@@ -29,8 +31,10 @@ export class Fault extends Error {
   }
 }
 
-/** Serialization failure and deadlock; and a row that another transaction added or took away meanwhile. */
-const again = /^(40001|40P01|23505|23503)$/
+/** Serialization failure and deadlock. */
+const again = /^(40001|40P01)$/
+/** Unique and foreign keys. */
+const raced = /^(23505|23503)$/
 /** Connection exceptions, shutdowns, time-outs of the session, and a server that has become a read-only replica. */
 const lost = /^(08...|57P0[1-5]|25P03|25P04|25006)$/
 /** Out of resources, out of time, or at fault with its files. */
@@ -42,6 +46,7 @@ function kindOf(error: Error): FaultKind {
   const state = sqlStateOf(error)
   if (state === undefined) return isOurs(error) ? 'refused' : 'lost'
   if (again.test(state)) return 'again'
+  if (raced.test(state)) return 'raced'
   if (stale.test(state) || (state === '0A000' && error.message.includes('cached plan'))) return 'stale'
   if (lost.test(state)) return 'lost'
   return busy.test(state) ? 'busy' : 'refused'

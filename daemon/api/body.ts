@@ -1,0 +1,73 @@
+import { isUtf8 } from 'node:buffer'
+import { MailkeepError } from '../../lib/index.ts'
+import { type ApiRequest, header } from './exchange.ts'
+
+/** The fields a caller sent; what they must be is the library's to decide. */
+export type Fields = Readonly<Record<string, unknown>>
+
+/**
+ * Reads a JSON object. A body of no bytes is no body, whatever its headers say, and stands for `{}`.
+ *
+ * @throws MailkeepError `unsupported_media_type`, `body_too_large`, `invalid_json`; `validation_failed` on `body`.
+ */
+export async function readFields(request: ApiRequest): Promise<Fields> {
+  const length = header(request, 'content-length')
+  if (length === undefined && header(request, 'transfer-encoding') === undefined) return {}
+  const known = isJson(header(request, 'content-type')) && isPlain(header(request, 'content-encoding'))
+  // A wrong type goes before a wrong size; only a chunked body must be read to see whether there is one.
+  if (!known && length !== undefined && Number(length) !== 0) throw unsupported()
+  const bytes = await request.body().catch((error: unknown) => {
+    throw known ? error : unsupported()
+  })
+  if (bytes.length === 0) return {}
+  if (!known) throw unsupported()
+  return object(decode(bytes))
+}
+
+/** A megabyte of unknown fields need not come back as four of errors. */
+const mostNamed = 100
+
+/** Refuses fields where the contract shows no body. */
+export function refuseFields(fields: Fields): void {
+  const names = Object.keys(fields)
+  if (names.length === 0) return
+  const message = 'This field is not known.'
+  // Entries, not assignment: a field may be called __proto__.
+  const errors = Object.fromEntries(names.slice(0, mostNamed).map((name) => [name, [message]]))
+  throw new MailkeepError('validation_failed', 'This operation takes no fields.', { errors })
+}
+
+/** `application/json`, with no charset but UTF-8 (RFC 8259 has no other). */
+function isJson(contentType: string | undefined): boolean {
+  if (contentType === undefined) return false
+  const [type, ...parameters] = contentType.split(';')
+  if (type?.trim().toLowerCase() !== 'application/json') return false
+  return parameters.every((parameter) => {
+    const [name, value] = parameter.split('=', 2)
+    return name?.trim().toLowerCase() !== 'charset' || /^(?:utf-8|"utf-8")$/i.test(value?.trim() ?? '')
+  })
+}
+
+function isPlain(contentEncoding: string | undefined): boolean {
+  return contentEncoding === undefined || /^(?:identity)?$/i.test(contentEncoding.trim())
+}
+
+function unsupported(): MailkeepError {
+  return new MailkeepError('unsupported_media_type', 'Bodies must be application/json in UTF-8, not compressed.')
+}
+
+function decode(bytes: Uint8Array): unknown {
+  if (!isUtf8(bytes)) throw new MailkeepError('invalid_json', 'The body is not UTF-8.')
+  try {
+    return JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8'))
+  } catch {
+    // The parser's own message quotes the body.
+    throw new MailkeepError('invalid_json', 'The body is not JSON.')
+  }
+}
+
+function object(value: unknown): Fields {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Fields
+  const message = 'The body must be a JSON object.'
+  throw new MailkeepError('validation_failed', message, { errors: { body: [message] } })
+}

@@ -1,0 +1,29 @@
+/** A request as plain data, so that any HTTP server can hand one in. */
+export interface ApiRequest {
+  readonly method: string
+  /** The request target as on the request line: path and query, or a whole URL. */
+  readonly target: string
+  /** By lower-case name, as node:http gives them. */
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
+  /**
+   * Reads the body. Called at most once, and only when the caller may do what it asks for.
+   *
+   * @throws MailkeepError `body_too_large`, `invalid_json` when it ends early.
+   */
+  body(): Promise<Uint8Array>
+}
+
+/** An answer as plain data; without `body` there is nothing to send after the headers. */
+export interface ApiResponse {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: string
+  /** The route's pattern, where one matched: fit for logs, as it holds nothing of the caller's. */
+  readonly route?: string
+}
+
+/** @returns one header's value; several of the same name are one list, as RFC 9110, 5.3 says. */
+export function header(request: ApiRequest, name: string): string | undefined {
+  const value = request.headers[name]
+  return value === undefined || typeof value === 'string' ? value : value.join(', ')
+}

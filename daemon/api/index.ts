@@ -1,0 +1,108 @@
+/** The HTTP API without a server: a request as plain data in, an answer as plain data out. */
+
+import { type Logger, type Mailkeep, MailkeepError } from '../../lib/index.ts'
+import { authenticate } from './authenticate.ts'
+import { readFields, refuseFields } from './body.ts'
+import { encode, encodeError, requestIdOf } from './encode.ts'
+import type { ApiRequest, ApiResponse } from './exchange.ts'
+import { foreseen } from './failure.ts'
+import { readQuery } from './query.ts'
+import { compileRoutes, type Match } from './router.ts'
+import { routes } from './routes/index.ts'
+import type { Outcome, Route } from './routes/route.ts'
+import { absoluteUrl, readTarget, type Target } from './target.ts'
+
+export type { ApiRequest, ApiResponse } from './exchange.ts'
+
+export interface ApiOptions {
+  readonly mailkeep: Mailkeep
+  /** Where unforeseen errors go, with their stack and the request's id. */
+  readonly logger?: Pick<Logger, 'error'>
+  /** The URL clients see, for `meta.path`; else `http://` and the request's `Host`. */
+  readonly publicUrl?: string
+}
+
+export interface Api {
+  /** Answers one request. Never throws: what goes wrong is an answer too. */
+  answer(request: ApiRequest): Promise<ApiResponse>
+}
+
+/** What is known of a request so far; an error's answer wants it as well. */
+interface Exchange {
+  readonly request: ApiRequest
+  readonly target: Target
+  match?: Match
+  route?: Route
+}
+
+/**
+ * The API over a mailkeep, for any HTTP server to mount: it owns no socket and reads no environment.
+ *
+ * @example
+ * const { answer } = createApi({ mailkeep })
+ * const { status, headers, body } = await answer({ method: 'GET', target: '/api/v1/tags', headers, body: readBody })
+ */
+export function createApi(options: ApiOptions): Api {
+  return { answer: (request) => answer(options, request) }
+}
+
+const prefix = '/api/v1'
+const findPath = compileRoutes(routes)
+
+async function answer(options: ApiOptions, request: ApiRequest): Promise<ApiResponse> {
+  const to = { requestId: requestIdOf(request), method: request.method }
+  const exchange: Exchange = { request, target: readTarget(request.target) }
+  try {
+    const outcome = await perform(options, exchange)
+    return named(exchange, encode(to, outcome.status, payload(options, exchange, outcome)))
+  } catch (error) {
+    const shown = foreseen(error, to.requestId, options.logger)
+    const allow = shown.code === 'method_not_allowed' && exchange.match ? { Allow: exchange.match.allow } : {}
+    return named(exchange, encodeError(to, shown, allow))
+  }
+}
+
+/** The order of the answers is the contract's: each step stands before all that it must hide. */
+async function perform({ mailkeep }: ApiOptions, exchange: Exchange): Promise<Outcome> {
+  const { request, target } = exchange
+  const [api, version, ...path] = target.segments
+  // Routes that need no token (health, metrics, the API's description) are looked up here.
+  if (api !== 'api' || version !== 'v1') throw noSuchRoute()
+  const caller = await authenticate(mailkeep, request)
+  const match = findPath(path)
+  if (!match) throw noSuchRoute()
+  exchange.match = match
+  const route = match.methods.get(request.method === 'HEAD' ? 'GET' : request.method)
+  if (!route) throw new MailkeepError('method_not_allowed', 'This path does not know this method.')
+  exchange.route = route
+  if (route.role === 'admin' && caller.role !== 'admin') {
+    throw new MailkeepError('forbidden', 'This needs a token with the role admin.')
+  }
+  const body = takesBody(route) ? await readFields(request) : {}
+  if (route.fields === 'none') refuseFields(body)
+  return await route.call({
+    client: mailkeep.forClient(caller.clientId),
+    params: match.params,
+    query: route.method === 'GET' ? readQuery(target.query) : {},
+    body,
+  })
+}
+
+function takesBody({ method }: Route): boolean {
+  return method === 'POST' || method === 'PUT' || method === 'PATCH'
+}
+
+function noSuchRoute(): MailkeepError {
+  return new MailkeepError('not_found', 'There is nothing here.')
+}
+
+function payload({ publicUrl }: ApiOptions, { request, target, route }: Exchange, { data, meta }: Outcome): unknown {
+  if (data === undefined) return undefined
+  if (!meta) return { data }
+  if (route?.metaPath === 'none') return { data, meta }
+  return { data, meta: { path: absoluteUrl(request, target, publicUrl), ...meta } }
+}
+
+function named({ route }: Exchange, response: ApiResponse): ApiResponse {
+  return route ? { ...response, route: prefix + route.path } : response
+}

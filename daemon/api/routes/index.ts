@@ -1,0 +1,22 @@
+import { contactExtensions, contacts } from './contacts.ts'
+import { eventExtensions } from './events.ts'
+import { identities } from './identities.ts'
+import { listExtensions } from './lists.ts'
+import type { Route } from './route.ts'
+import { tags } from './tags.ts'
+import { topicExtensions } from './topics.ts'
+import { webhookExtensions, webhooks } from './webhooks.ts'
+
+/** The contract's own routes. */
+export const contract: readonly Route[] = [...tags, ...contacts, ...webhooks, ...identities]
+
+/** What nobody can run the service without, beyond the contract. */
+export const extensions: readonly Route[] = [
+  ...contactExtensions,
+  ...listExtensions,
+  ...topicExtensions,
+  ...webhookExtensions,
+  ...eventExtensions,
+]
+
+export const routes: readonly Route[] = [...contract, ...extensions]

@@ -1,0 +1,59 @@
+import type { ClientMailkeep, Page } from '../../../lib/index.ts'
+import type { Fields } from '../body.ts'
+
+/** The ids that paths name. */
+export type Params = Readonly<
+  Record<
+    'tagId' | 'contactId' | 'listId' | 'topicId' | 'endpointId' | 'deliveryId' | 'recoveryId' | 'identityId',
+    number
+  >
+>
+
+/** A decoded request of an authenticated client. */
+export interface Call {
+  readonly client: ClientMailkeep
+  readonly params: Params
+  /** Decoded, not validated. */
+  readonly query: Readonly<Record<string, unknown>>
+  /** Decoded, not validated; `{}` without a body. */
+  readonly body: Fields
+}
+
+/** What an operation gave; without `data` the answer has no body. */
+export interface Outcome {
+  readonly status: number
+  readonly data?: unknown
+  readonly meta?: Page<unknown>['meta']
+}
+
+/** A route is a row of data. */
+export interface Route {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  /** Below `/api/v1`; a segment `:name` is an id. */
+  readonly path: string
+  /** The least role that may call; an admin may do all that a member may. */
+  readonly role: 'member' | 'admin'
+  /** `none` where the contract shows no body: fields sent all the same are refused. */
+  readonly fields?: 'none'
+  /** `none` where the contract shows a listing's meta without `path`. */
+  readonly metaPath?: 'none'
+  readonly call: (call: Call) => Promise<Outcome>
+}
+
+export const noContent: Outcome = { status: 204 }
+
+export function ok(data: unknown): Outcome {
+  return { status: 200, data }
+}
+
+export function created(data: unknown): Outcome {
+  return { status: 201, data }
+}
+
+export function accepted(data: unknown): Outcome {
+  return { status: 202, data }
+}
+
+export function listing({ data, meta }: Page<unknown>): Outcome {
+  return { status: 200, data, meta }
+}

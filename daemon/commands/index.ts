@@ -1,0 +1,18 @@
+import { clientCommands } from './client.ts'
+import type { Command } from './command.ts'
+import { identityCommands } from './identity.ts'
+import { listCommands } from './list.ts'
+import { migrate } from './migrate.ts'
+import { secretsCommands } from './secrets.ts'
+import { serve } from './serve.ts'
+import { tokenCommands } from './token.ts'
+
+export const commands: readonly Command[] = [
+  serve,
+  migrate,
+  ...clientCommands,
+  ...tokenCommands,
+  ...listCommands,
+  ...identityCommands,
+  ...secretsCommands,
+]

@@ -1,0 +1,165 @@
+import { readFileSync } from 'node:fs'
+import * as v from 'valibot'
+import type { WebhookSettings } from '../lib/index.ts'
+import { Complaint, reasonOf } from './complaint.ts'
+import {
+  fileSettings,
+  flagOf,
+  type SettingName,
+  Settings,
+  secretSettings,
+  settingNames,
+  switchSettings,
+  variableOf,
+} from './settings.ts'
+
+/** Everything the daemon is told from outside. */
+export interface Config {
+  readonly host: string
+  readonly port: number
+  /** A SQLite file's path, or `:memory:`. */
+  readonly database: string
+  /** Without a slash at its end. */
+  readonly publicUrl: string | undefined
+  readonly adminToken: string | undefined
+  /** Where `adminToken` was read from, if from a file. */
+  readonly adminTokenFile: string | undefined
+  /** Base64 of 32 bytes. */
+  readonly encryptionKey: string | undefined
+  /** The key before it, until all secrets are sealed anew. */
+  readonly previousEncryptionKey: string | undefined
+  readonly logLevel: Settings['LOG_LEVEL']
+  readonly metricsToken: string | undefined
+  /** Whether this process delivers webhooks. */
+  readonly dispatch: boolean
+  /** Only what was set: the library has the defaults. */
+  readonly webhooks: Partial<WebhookSettings>
+}
+
+/** Flags by name without dashes, as the command line gave them. */
+export type Flags = Readonly<Record<string, unknown>>
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+/** A setting as it was given, and by what. */
+interface Given {
+  readonly value: string
+  readonly source: string
+  /** The file it was read from. */
+  readonly path?: string
+}
+
+/**
+ * Reads the settings: flags go before the environment, an empty variable is none.
+ *
+ * @returns The settings, and a line about every variable of our name that means nothing.
+ * @throws Complaint One line that names what is wrong, and never a secret's value.
+ */
+export function readConfig(env: Environment, flags: Flags): { config: Config; warnings: string[] } {
+  const given = new Map<SettingName, Given>()
+  for (const name of settingNames) {
+    const found = fromFlag(name, flags) ?? fromEnvironment(name, env)
+    if (found) given.set(name, found)
+  }
+  const values = Object.fromEntries([...given].map(([name, { value }]) => [name, value]))
+  const result = v.safeParse(Settings, values)
+  if (!result.success) throw wrongSetting(result.issues[0], given)
+  const adminTokenFile = given.get('ADMIN_TOKEN')?.path
+  return { config: { ...configFrom(result.output), adminTokenFile }, warnings: strangers(env) }
+}
+
+function fromFlag(name: SettingName, flags: Flags): Given | undefined {
+  const flag = flagOf(name)
+  if (!Object.hasOwn(flags, flag) || flags[flag] === undefined) return undefined
+  const value = flags[flag]
+  const source = `--${flag} (${variableOf(name)})`
+  if (switchSettings.has(name) && (value === '' || value === false)) {
+    return { value: value === '' ? 'true' : 'false', source }
+  }
+  if (typeof value !== 'string' || value === '') throw new Complaint(`--${flag} needs one value.`, 2)
+  if (name === 'DATABASE' && /^postgres(?:ql)?:/i.test(value)) {
+    throw new Complaint('--database takes no URL, which may hold a password: set MAILKEEP_DATABASE instead.', 2)
+  }
+  return { value, source }
+}
+
+function fromEnvironment(name: SettingName, env: Environment): Given | undefined {
+  const variable = variableOf(name)
+  const value = env[variable]
+  const path = fileSettings.has(name) ? env[`${variable}_FILE`] : undefined
+  if (value && path) throw new Complaint(`${variable} and ${variable}_FILE are both set: one of them is enough.`)
+  if (path) return { value: readSetting(`${variable}_FILE`, path), source: `${variable}_FILE`, path }
+  return value ? { value, source: variable } : undefined
+}
+
+function readSetting(variable: string, path: string): string {
+  let text: string
+  try {
+    text = readFileSync(path, 'utf8').trim()
+  } catch (error) {
+    throw new Complaint(`${variable}: ${path} cannot be read: ${reasonOf(error)}.`)
+  }
+  if (text === '') throw new Complaint(`${variable}: ${path} is empty.`)
+  return text
+}
+
+function wrongSetting(issue: v.BaseIssue<unknown>, given: ReadonlyMap<string, Given>): Complaint {
+  const name = String(issue.path?.[0]?.key)
+  const { value, source } = given.get(name) ?? { value: '', source: variableOf(name) }
+  // A database's URL may hold a password.
+  const shown = fileSettings.has(name) ? '' : `, not ${JSON.stringify(value.slice(0, 100))}`
+  return new Complaint(`${source} ${issue.message}${shown}.`)
+}
+
+function configFrom(settings: Settings): Omit<Config, 'adminTokenFile'> {
+  return {
+    host: settings.HOST,
+    port: settings.PORT,
+    database: settings.DATABASE,
+    publicUrl: settings.PUBLIC_URL,
+    adminToken: settings.ADMIN_TOKEN,
+    encryptionKey: settings.ENCRYPTION_KEY,
+    previousEncryptionKey: settings.PREVIOUS_ENCRYPTION_KEY,
+    logLevel: settings.LOG_LEVEL,
+    metricsToken: settings.METRICS_TOKEN,
+    dispatch: settings.DISPATCH,
+    webhooks: defined({
+      allowPrivate: settings.WEBHOOK_ALLOW_PRIVATE,
+      ports: settings.WEBHOOK_PORTS,
+      retryScheduleSeconds: settings.WEBHOOK_RETRY_SCHEDULE,
+      timeoutSeconds: settings.WEBHOOK_TIMEOUT_SECONDS,
+      concurrency: settings.WEBHOOK_CONCURRENCY,
+      endpointConcurrency: settings.WEBHOOK_ENDPOINT_CONCURRENCY,
+      disableAfterFailures: settings.WEBHOOK_DISABLE_AFTER_FAILURES,
+      disableAfterHours: settings.WEBHOOK_DISABLE_AFTER_HOURS,
+      testDeliveriesPerMinute: settings.TEST_DELIVERIES_PER_MINUTE,
+      retentionDays: settings.DELIVERY_RETENTION_DAYS,
+    }),
+  }
+}
+
+type Defined<T> = { [K in keyof T]?: Exclude<T[K], undefined> }
+
+function defined<T extends object>(fields: T): Defined<T> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Defined<T>
+}
+
+/** Variables of our name that mean nothing: warned of, not refused, as orchestrators add some of their own. */
+function strangers(env: Environment): string[] {
+  const known = new Set(settingNames.map(variableOf))
+  for (const name of fileSettings) known.add(`${variableOf(name)}_FILE`)
+  const strange = Object.keys(env).filter((variable) => variable.startsWith('MAILKEEP_') && !known.has(variable))
+  return strange.map((variable) => `${variable} is not a setting of mailkeep: it is ignored.`)
+}
+
+/** What to say of a flag that no command knows. */
+export function unknownFlag(token: string): Complaint {
+  const flag = token.replace(/^-+/, '').replace(/=.*$/s, '')
+  const secret = [...secretSettings].find((name) => flagOf(name) === flag)
+  if (!secret) return new Complaint(`There is no flag ${token.replace(/=.*$/s, '')} here.`, 2)
+  const variable = variableOf(secret)
+  return new Complaint(
+    `--${flag} is not taken from the command line, which others can read: set ${variable} or ${variable}_FILE.`,
+    2,
+  )
+}

@@ -1,0 +1,50 @@
+import type { ApiResponse } from './api/index.ts'
+import { isSmall, isUnread, type Turn } from './request-body.ts'
+
+export interface SendLimits {
+  /** What a body may have, in bytes: so much is read to its end even when nobody wants it. */
+  readonly bodyBytes: number
+  /** Beyond that, what is read and thrown away before the connection is cut. */
+  readonly drainBytes: number
+  readonly drainMs: number
+}
+
+/**
+ * Sends an answer, whatever the client is still sending. Cutting the connection under a client that writes would
+ * reset it, and the answer be lost: so it gets the whole answer first and some time to notice.
+ *
+ * @param last Whether the connection ends with this answer.
+ */
+export function send(turn: Turn, { status, headers, body }: ApiResponse, last: boolean, limits: SendLimits): void {
+  const { res } = turn
+  if (res.destroyed || res.headersSent) return
+  const lingers = isUnread(turn) && (last || !isSmall(turn, limits.bodyBytes))
+  res.writeHead(status, last || lingers ? { ...headers, Connection: 'close' } : headers)
+  if (!lingers) {
+    res.end(body)
+    return
+  }
+  if (body === undefined) res.flushHeaders()
+  else res.write(body)
+  drain(turn, limits)
+}
+
+/** Throws away what is still coming, within bounds; then ends the answer, and with it the connection. */
+function drain({ req, res }: Turn, { drainBytes, drainMs }: SendLimits): void {
+  let left = drainBytes
+  const discard = (chunk: Buffer) => {
+    left -= chunk.length
+    if (left < 0) end()
+  }
+  const end = () => {
+    clearTimeout(timer)
+    req.off('data', discard)
+    res.end()
+  }
+  const timer = setTimeout(end, drainMs)
+  req.on('data', discard)
+  req.once('end', end)
+  req.once('error', end)
+  req.once('close', end)
+  req.resume()
+}

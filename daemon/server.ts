@@ -1,0 +1,179 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import polka from 'polka'
+import { type Logger, MailkeepError } from '../lib/index.ts'
+import { encodeError, requestIdOf } from './api/encode.ts'
+import type { Api, ApiRequest, ApiResponse } from './api/index.ts'
+import { answerBroken, brokenAnswer, type Owed, sendRaw } from './broken-request.ts'
+import { readBody, type Turn } from './request-body.ts'
+import { type SendLimits, send } from './send.ts'
+
+export interface ServerLimits extends SendLimits {
+  /** For all headers of a request, in bytes. */
+  readonly headerBytes: number
+  /** For the headers to arrive, and for the whole request. */
+  readonly headersMs: number
+  readonly requestMs: number
+  /** How long a connection may idle between requests: longer than load balancers keep theirs. */
+  readonly keepAliveMs: number
+  /** How long a client may neither send nor take anything. */
+  readonly silenceMs: number
+}
+
+export const defaultLimits: ServerLimits = {
+  bodyBytes: 1024 * 1024,
+  drainBytes: 32 * 1024 * 1024,
+  drainMs: 5_000,
+  headerBytes: 16 * 1024,
+  headersMs: 15_000,
+  requestMs: 60_000,
+  keepAliveMs: 65_000,
+  silenceMs: 60_000,
+}
+
+export interface ServerOptions {
+  readonly answer: Api['answer']
+  readonly logger: Logger
+  readonly host: string
+  /** 0 takes a free one. */
+  readonly port: number
+  readonly limits?: Partial<ServerLimits>
+}
+
+export interface RunningServer {
+  readonly url: string
+  readonly host: string
+  readonly port: number
+  /**
+   * Takes no more requests, finishes those under way, and closes all connections.
+   *
+   * @param timeoutMs After which connections are cut, whatever they do.
+   */
+  close(timeoutMs?: number): Promise<void>
+}
+
+interface State {
+  readonly answer: Api['answer']
+  readonly logger: Logger
+  readonly limits: ServerLimits
+  readonly server: Server
+  readonly sockets: Set<Socket>
+  readonly owed: WeakMap<Socket, Owed>
+  closing: Promise<void> | undefined
+}
+
+/**
+ * Serves an API on a port.
+ *
+ * @throws the error of node:net when the address cannot be listened on.
+ */
+export async function listen({ host, port, answer, logger, ...options }: ServerOptions): Promise<RunningServer> {
+  const limits = { ...defaultLimits, ...options.limits }
+  const server = createServer(serverSettings(limits))
+  server.setTimeout(limits.silenceMs)
+  const state: State = { answer, logger, limits, server, sockets: new Set(), owed: new WeakMap(), closing: undefined }
+  attend(state)
+  // polka neither awaits nor catches what it calls, and answers HEAD with 404: it hands everything to `serve`.
+  polka({ server, onNoMatch: (req, res) => serve(state, req, res) }).listen(port, host)
+  await once(server, 'listening')
+  server.on('error', (error) => logger.error({ err: error }, 'server failed'))
+  const bound = (server.address() as AddressInfo).port
+  const url = `http://${host.includes(':') ? `[${host}]` : host}:${bound}`
+  return { url, host, port: bound, close: (timeoutMs = 10_000) => (state.closing ??= close(state, timeoutMs)) }
+}
+
+function serverSettings(limits: ServerLimits) {
+  return {
+    maxHeaderSize: limits.headerBytes,
+    headersTimeout: limits.headersMs,
+    requestTimeout: limits.requestMs,
+    connectionsCheckingInterval: Math.min(limits.headersMs, limits.requestMs) / 10,
+    keepAliveTimeout: limits.keepAliveMs,
+    // Two Authorization headers must be seen as two; node would drop the second.
+    joinDuplicateHeaders: true,
+    // node's own answer has no body: see `reply`.
+    requireHostHeader: false,
+  }
+}
+
+/** Everything on a socket that is not an ordinary request. */
+function attend(state: State): void {
+  const { server, sockets, owed } = state
+  server.on('connection', (socket) => {
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
+  })
+  server.on('checkContinue', (req, res) => serve(state, req, res, true))
+  // Other expectations may be ignored (RFC 9110, 10.1.1).
+  server.on('checkExpectation', (req, res) => serve(state, req, res))
+  server.on('connect', (_, socket) => sendRaw(socket as Socket, brokenAnswer(undefined)))
+  server.on('clientError', (error, socket) => {
+    state.logger.debug({ reason: (error as NodeJS.ErrnoException).code }, 'broken request')
+    answerBroken(error, socket as Socket, owed.get(socket as Socket))
+  })
+}
+
+function serve(state: State, req: IncomingMessage, res: ServerResponse, awaitsContinue = false): void {
+  const turn: Turn = { req, res, awaitsContinue }
+  const owed = state.owed.get(req.socket) ?? { count: 0, last: turn }
+  state.owed.set(req.socket, owed)
+  owed.last = turn
+  owed.count++
+  res.once('close', () => owed.count--)
+  reply(state, turn).catch((error: unknown) => {
+    state.logger.error({ err: error }, 'request could not be answered')
+    res.destroy()
+  })
+}
+
+async function reply(state: State, turn: Turn): Promise<void> {
+  const startedMs = performance.now()
+  const { req } = turn
+  const request: ApiRequest = {
+    method: req.method ?? 'GET',
+    target: req.url ?? '/',
+    headers: req.headers,
+    body: () => readBody(turn, state.limits.bodyBytes),
+  }
+  const early = refusal(state, req, request)
+  const response = early ?? (await state.answer(request))
+  const aborted = req.socket.destroyed
+  send(turn, response, state.closing !== undefined || early !== undefined, state.limits)
+  state.logger.info(
+    {
+      method: request.method,
+      // The pattern: a path as sent may hold anything, and ids are somebody's.
+      path: response.route ?? 'unknown',
+      status: response.status,
+      ms: Math.round((performance.now() - startedMs) * 10) / 10,
+      requestId: response.headers['X-Request-Id'],
+      ...(aborted ? { aborted } : {}),
+    },
+    'request',
+  )
+}
+
+/** What is answered without asking the API, and ends the connection. */
+function refusal(state: State, req: IncomingMessage, request: ApiRequest): ApiResponse | undefined {
+  if (state.closing !== undefined) {
+    const error = new MailkeepError('unavailable', 'The service is going down.')
+    return encodeError({ requestId: requestIdOf(request), method: request.method }, error)
+  }
+  // RFC 9112, 3.2: a request of HTTP/1.1 has exactly one Host.
+  const { host } = req.headers
+  const malformed = host === undefined ? req.httpVersion === '1.1' : host.includes(',')
+  return malformed ? brokenAnswer(undefined) : undefined
+}
+
+async function close({ server, sockets }: State, timeoutMs: number): Promise<void> {
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+  // Connections that never sent anything count as busy to node.
+  for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy()
+  // Those whose answer was on its way when closing began idle only afterwards.
+  const sweep = setInterval(() => server.closeIdleConnections(), 50)
+  const deadline = setTimeout(() => server.closeAllConnections(), timeoutMs)
+  await closed
+  clearInterval(sweep)
+  clearTimeout(deadline)
+}

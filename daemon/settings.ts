@@ -1,0 +1,111 @@
+import * as v from 'valibot'
+
+/** A number in digits. Number() itself would take `0x10`, `1e3` and white space. */
+function numeric(min: number, max: number, kind: 'integer' | 'decimal' = 'integer') {
+  const message = `must be ${kind === 'integer' ? 'a whole number' : 'a number'} from ${min} to ${max}`
+  return v.pipe(
+    v.string(),
+    v.regex(kind === 'integer' ? /^\d{1,12}$/ : /^\d{1,12}(?:\.\d{1,6})?$/, message),
+    v.transform(Number),
+    v.minValue(min, message),
+    v.maxValue(max, message),
+  )
+}
+
+function commaSeparated(min: number, max: number, kind: 'integer' | 'decimal') {
+  const one = numeric(min, max, kind)
+  const message = `must be numbers from ${min} to ${max} with commas between`
+  return v.pipe(
+    v.string(),
+    v.transform((text) => text.split(',').map((part) => part.trim())),
+    v.check((parts) => parts.every((part) => v.is(one, part)), message),
+    v.transform((parts) => parts.map(Number)),
+  )
+}
+
+const yesOrNo = v.pipe(
+  v.string(),
+  v.toLowerCase(),
+  v.picklist(['true', 'false', '1', '0'], 'must be true or false'),
+  v.transform((text) => text === 'true' || text === '1'),
+)
+
+/** What fits into `Authorization: Bearer …` (RFC 6750, 2.1). */
+const token = v.pipe(
+  v.string(),
+  v.regex(/^[\w.~+/-]{1,512}=*$/, 'must be made of letters, digits and -._~+/ only, at most 512'),
+)
+
+const hostName = v.pipe(v.string(), v.regex(/^[\w.:%-]+$/, 'must be a host name or an address'))
+
+const databaseFile = v.pipe(
+  v.string(),
+  v.check((text) => !/^postgres(?:ql)?:/i.test(text), 'names a PostgreSQL server, which is not supported yet'),
+  v.check((text) => !/^(?:file:|[a-z][a-z\d+.-]*:\/\/)/i.test(text), 'must be the path of a SQLite file, or :memory:'),
+)
+
+const publicUrl = v.pipe(
+  v.string(),
+  v.check(isPublicUrl, 'must be an http or https URL without user, query and fragment'),
+  v.transform((text) => new URL(text).href.replace(/\/+$/, '')),
+)
+
+function isPublicUrl(text: string): boolean {
+  if (!URL.canParse(text)) return false
+  const { protocol, username, password, search, hash } = new URL(text)
+  return /^https?:$/.test(protocol) && `${username}${password}${search}${hash}` === ''
+}
+
+const encryptionKey = v.pipe(v.string(), v.regex(/^[A-Za-z\d+/_-]{43}=?$/, 'must be the base64 of 32 bytes'))
+
+const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
+
+/** Every setting by its name without `MAILKEEP_`. What has no default here has one in the library, or none. */
+export const Settings = v.object({
+  HOST: v.optional(hostName, '127.0.0.1'),
+  PORT: v.optional(numeric(0, 65_535), '6245'),
+  DATABASE: v.optional(databaseFile, 'mailkeep.db'),
+  PUBLIC_URL: v.optional(publicUrl),
+  ADMIN_TOKEN: v.optional(token),
+  ENCRYPTION_KEY: v.optional(encryptionKey),
+  PREVIOUS_ENCRYPTION_KEY: v.optional(encryptionKey),
+  LOG_LEVEL: v.optional(v.picklist(logLevels, `must be one of ${logLevels.join(', ')}`)),
+  METRICS_TOKEN: v.optional(token),
+  DISPATCH: v.optional(yesOrNo, 'true'),
+  WEBHOOK_ALLOW_PRIVATE: v.optional(yesOrNo),
+  WEBHOOK_PORTS: v.optional(commaSeparated(1, 65_535, 'integer')),
+  WEBHOOK_RETRY_SCHEDULE: v.optional(commaSeparated(0, 31_536_000, 'decimal')),
+  WEBHOOK_TIMEOUT_SECONDS: v.optional(numeric(0.1, 3600, 'decimal')),
+  WEBHOOK_CONCURRENCY: v.optional(numeric(1, 10_000)),
+  WEBHOOK_ENDPOINT_CONCURRENCY: v.optional(numeric(1, 10_000)),
+  WEBHOOK_DISABLE_AFTER_FAILURES: v.optional(numeric(1, 1_000_000)),
+  WEBHOOK_DISABLE_AFTER_HOURS: v.optional(numeric(0, 87_600, 'decimal')),
+  TEST_DELIVERIES_PER_MINUTE: v.optional(numeric(0, 1_000_000)),
+  DELIVERY_RETENTION_DAYS: v.optional(numeric(0.001, 36_500, 'decimal')),
+})
+export type Settings = v.InferOutput<typeof Settings>
+export type SettingName = keyof Settings
+
+/** Never on the command line, where every user of the machine could read them. */
+export const secretSettings: ReadonlySet<string> = new Set([
+  'ADMIN_TOKEN',
+  'ENCRYPTION_KEY',
+  'PREVIOUS_ENCRYPTION_KEY',
+  'METRICS_TOKEN',
+])
+
+/** May be read from a file that `MAILKEEP_…_FILE` names; a database's URL may hold a password. */
+export const fileSettings: ReadonlySet<string> = new Set([...secretSettings, 'DATABASE'])
+
+/** As flags these need no value. */
+export const switchSettings: ReadonlySet<string> = new Set(['DISPATCH', 'WEBHOOK_ALLOW_PRIVATE'])
+
+export const settingNames = Object.keys(Settings.entries) as SettingName[]
+
+export function variableOf(name: string): string {
+  return `MAILKEEP_${name}`
+}
+
+export function flagOf(name: string): string {
+  return name.toLowerCase().replaceAll('_', '-')
+}

@@ -1,0 +1,90 @@
+import type { Migration } from '../migrate.ts'
+
+const id = 'id bigint generated always as identity primary key'
+const client = 'client_id bigint not null references mailkeep_client (id)'
+const stamps = 'uuid text not null, created_at timestamptz not null'
+// Written by the million, always for an endpoint that is there: its client needs no look-up.
+const raised = `${id}, client_id bigint not null, ${stamps}`
+const record = `${id}, ${client}, ${stamps}`
+
+/** Compared byte by byte: no update of the system's collations can break their indexes. */
+const key = 'text collate "C" not null'
+
+/** Rows that are updated in place find room on their page, and leave the indexes alone. */
+const roomy = 'with (fillfactor = 70)'
+
+/** Rows that come and go: what is dead among them is cleaned up before it slows down the search for what is due. */
+const queue = 'with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02)'
+
+/**
+ * As on SQLite: the tables that join have no foreign key towards the tag, list or topic, nor a delivery towards its
+ * endpoint: such a record goes at once, and what joined it is cleared in chunks; every query joins through the record.
+ *
+ * Attributes are json, not jsonb: jsonb gives keys back in an order of its own, and answers would differ from SQLite's.
+ * Nothing looks inside them.
+ */
+const start: Migration = {
+  name: '001-start',
+  statements: [
+    `create table mailkeep_client (${id}, ${stamps}, name text not null, deleted_at timestamptz)`,
+    `create table mailkeep_token (${id}, ${client}, hash ${key} unique, role text not null,
+      created_at timestamptz not null, expires_at timestamptz, last_used_at timestamptz, revoked_at timestamptz) ${roomy}`,
+    'create index mailkeep_token_client on mailkeep_token (client_id)',
+
+    `create table mailkeep_tag (${record}, name text not null, name_key ${key}, unique (client_id, name_key))`,
+    'create index mailkeep_tag_client on mailkeep_tag (client_id, id)',
+    `create table mailkeep_list (${record}, name text not null)`,
+    'create index mailkeep_list_client on mailkeep_list (client_id, id)',
+    `create table mailkeep_topic (${record}, list_id bigint not null references mailkeep_list (id) on delete cascade,
+      name text not null, description text)`,
+    'create index mailkeep_topic_client on mailkeep_topic (client_id, id)',
+    'create index mailkeep_topic_list on mailkeep_topic (list_id, id)',
+
+    `create table mailkeep_contact (${record}, email text not null, email_key ${key}, name text not null,
+      attributes json not null, search ${key}, unsubscribed_at timestamptz, unsubscribed_by_contact boolean not null,
+      unique (client_id, email_key)) with (fillfactor = 90)`,
+    // Each contact is in one of the two: a listing of all merges them. That of searches: postgres/search-index.
+    'create index mailkeep_contact_subscribed on mailkeep_contact (client_id, id) where unsubscribed_at is null',
+    'create index mailkeep_contact_unsubscribed on mailkeep_contact (client_id, id) where unsubscribed_at is not null',
+    ...['tag', 'list', 'topic'].flatMap((other) => [
+      `create table mailkeep_contact_${other} (client_id bigint not null,
+        contact_id bigint not null references mailkeep_contact (id) on delete cascade,
+        ${other}_id bigint not null, primary key (contact_id, ${other}_id))`,
+      `create index mailkeep_contact_${other}_${other} on mailkeep_contact_${other} (${other}_id, contact_id)`,
+    ]),
+
+    `create table mailkeep_identity (${record}, email text not null, email_key ${key}, name text not null,
+      domain text not null, identity_status text not null, verified_at timestamptz, updated_at timestamptz not null,
+      unique (client_id, email_key))`,
+    'create index mailkeep_identity_client on mailkeep_identity (client_id, id)',
+    'create index mailkeep_identity_status on mailkeep_identity (client_id, identity_status, id)',
+
+    `create table mailkeep_endpoint (${record}, url text not null, description text not null, events text not null,
+      active boolean not null, disabled_reason text, consecutive_failures integer not null,
+      first_failure_at timestamptz, last_triggered_at timestamptz, secret text not null) ${roomy}`,
+    'create index mailkeep_endpoint_client on mailkeep_endpoint (client_id, id)',
+    `create table mailkeep_event (${raised}, type text not null, contact_id bigint, body text not null)`,
+    'create index mailkeep_event_contact on mailkeep_event (contact_id, id) where contact_id is not null',
+    `create table mailkeep_delivery (${raised}, endpoint_id bigint not null,
+      event_id bigint not null references mailkeep_event (id), event_type text not null, status text not null,
+      attempts integer not null, attempts_before integer not null default 0, retry boolean not null,
+      due_at timestamptz not null, claim text, response_status integer, error text, delivered_at timestamptz) ${queue}`,
+    'create index mailkeep_delivery_endpoint on mailkeep_delivery (endpoint_id, id)',
+    'create index mailkeep_delivery_event on mailkeep_delivery (event_id)',
+    `create index mailkeep_delivery_due on mailkeep_delivery (retry, endpoint_id, due_at) where status = 'pending'`,
+    `create index mailkeep_delivery_recoverable on mailkeep_delivery (endpoint_id, due_at)
+      where status in ('failed', 'held')`,
+    `create table mailkeep_attempt (delivery_id bigint not null references mailkeep_delivery (id) on delete cascade,
+      number integer not null, client_id bigint not null, started_at timestamptz not null, duration_ms integer,
+      response_status integer, error text, response_body text, primary key (delivery_id, number))`,
+    `create table mailkeep_test_delivery (${id}, ${client}, created_at timestamptz not null)`,
+    'create index mailkeep_test_delivery_client on mailkeep_test_delivery (client_id, created_at)',
+
+    `create table mailkeep_job (${id}, client_id bigint not null, kind text not null, target_id bigint not null,
+      state json not null, created_at timestamptz not null)`,
+    'create index mailkeep_job_client on mailkeep_job (client_id)',
+    'create table mailkeep_setting (name text primary key, value text not null)',
+  ],
+}
+
+export const postgresMigrations: readonly Migration[] = [start]

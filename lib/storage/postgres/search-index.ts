@@ -1,0 +1,58 @@
+import { isMailkeepError } from '../../errors.ts'
+import type { Logger } from '../../logger.ts'
+import { type Connection, plainQuery } from '../connection.ts'
+import type { Writes } from './writes.ts'
+
+/** Building the index holds up writes; beyond this size that is left to somebody who chooses the hour. */
+const largestMegabytes = 64
+
+const askState = plainQuery(`select
+  exists (select from pg_index where indexrelid = to_regclass('mailkeep_contact_search') and indisvalid) as indexed,
+  (select extnamespace::regnamespace::text from pg_extension where extname = 'pg_trgm') as schema,
+  exists (select from pg_available_extensions where name = 'pg_trgm') as available,
+  coalesce(has_schema_privilege(to_regnamespace('public'), 'create'), false) as public,
+  pg_relation_size('mailkeep_contact') / 1048576 as megabytes`)
+
+interface State {
+  indexed: boolean
+  /** The extension's, if it is there. */
+  schema: string | null
+  available: boolean
+  public: boolean
+  megabytes: number
+}
+
+/**
+ * Sees to the index of searches, by pg_trgm. Without it a search reads all of the client's contacts: then the log says
+ * once what is missing.
+ */
+export async function ensureSearchIndex(reader: Connection, writes: Writes, logger: Logger): Promise<void> {
+  let state = await stateOf(reader)
+  if (state.indexed) return
+  const missing = (what: string) => logger.warn({ missing: what }, 'searches have no index, and read every contact')
+  if (!state.available) return missing("PostgreSQL's extension pg_trgm (package postgresql-contrib)")
+  if (state.schema === null) {
+    await tryTo(writes, `create extension if not exists pg_trgm ${state.public ? 'schema public' : ''}`)
+    state = await stateOf(reader)
+  }
+  if (state.schema === null) return missing('create extension pg_trgm (as an owner of the database)')
+  const index = `mailkeep_contact_search on mailkeep_contact using gin (search ${state.schema}.gin_trgm_ops)`
+  if (state.megabytes > largestMegabytes) return missing(`create index concurrently ${index}`)
+  const reason = await tryTo(writes, `create index if not exists ${index}`)
+  if (reason !== undefined) missing(`create index concurrently ${index} (${reason})`)
+}
+
+async function stateOf(reader: Connection): Promise<State> {
+  return (await reader.executeQuery<State>(askState)).rows[0]!
+}
+
+/** @returns why it could not be done. */
+async function tryTo(writes: Writes, sql: string): Promise<string | undefined> {
+  try {
+    await writes.writeAlone((transaction) => transaction.executeQuery(plainQuery(sql)))
+    return undefined
+  } catch (error) {
+    if (!isMailkeepError(error, 'internal')) throw error
+    return error.cause instanceof Error ? error.cause.message : error.message
+  }
+}

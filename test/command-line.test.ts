@@ -1,0 +1,449 @@
+import assert from 'node:assert/strict'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { connect, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, type TestContext, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { readArguments } from '../daemon/arguments.ts'
+import { commands } from '../daemon/commands/index.ts'
+import { serve } from '../daemon/commands/serve.ts'
+import { type Flags, readConfig } from '../daemon/config.ts'
+import { version } from '../lib/index.ts'
+
+const program = fileURLToPath(new URL('../daemon/main.ts', import.meta.url))
+const loader = import.meta.resolve('tsx')
+
+async function directory(t: TestContext): Promise<string> {
+  const path = await mkdtemp(join(tmpdir(), 'mailkeep-cli-'))
+  t.after(() => rm(path, { recursive: true, force: true }))
+  return path
+}
+
+type Environment = Record<string, string>
+
+function start(cwd: string, args: readonly string[], env: Environment = {}): ChildProcess {
+  const inherited = Object.entries(process.env).filter(([name]) => !/^MAILKEEP_|^NODE_/.test(name))
+  return spawn(process.execPath, ['--import', loader, program, ...args], {
+    cwd,
+    env: { ...Object.fromEntries(inherited), ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+}
+
+function collect(child: ChildProcess) {
+  const said = { out: '', err: '' }
+  child.stdout?.setEncoding('utf8').on('data', (text) => {
+    said.out += text
+  })
+  child.stderr?.setEncoding('utf8').on('data', (text) => {
+    said.err += text
+  })
+  return said
+}
+
+/** Runs a command to its end. */
+async function run(cwd: string, args: readonly string[], env: Environment = {}) {
+  const child = start(cwd, args, env)
+  const said = collect(child)
+  const [code] = (await once(child, 'close')) as [number | null]
+  return { ...said, code }
+}
+
+/** Runs a command that must succeed, and reads its one JSON value. */
+async function runJson<T>(cwd: string, args: readonly string[], env: Environment = {}): Promise<T> {
+  const { out, err, code } = await run(cwd, [...args, '--json'], env)
+  assert.equal(code, 0, err)
+  return JSON.parse(out)
+}
+
+/** Starts a daemon that goes with the test, and waits until it listens. */
+async function daemon(t: TestContext, cwd: string, args: readonly string[] = [], env: Environment = {}) {
+  const child = start(cwd, ['--port', '0', ...args], env)
+  const said = collect(child)
+  const closed = once(child, 'close')
+  t.after(() => child.kill('SIGKILL'))
+  const ready = /listens on (http:\S+)|"url":"([^"]+)".*\n/
+  while (!ready.test(said.out)) {
+    const ended = await Promise.race([once(child.stdout!, 'data').then(() => false), closed.then(() => true)])
+    assert.ok(!ended, `the daemon ended: ${said.err}`)
+  }
+  const [, text, json] = ready.exec(said.out) ?? []
+  const stop = async (signal: NodeJS.Signals = 'SIGTERM') => {
+    child.kill(signal)
+    return (await closed) as [number | null, string | null]
+  }
+  return { child, said, url: (text ?? json)!, stop, closed }
+}
+
+async function ask(url: string, token: string, path = '/api/v1/tags', init: RequestInit = {}): Promise<Response> {
+  return await fetch(url + path, { ...init, headers: { authorization: `Bearer ${token}`, ...init.headers } })
+}
+
+/** Serves in this process, as a start with these flags and variables would. */
+async function inProcess(t: TestContext, terminal: boolean, flags: Flags, env: Environment = {}) {
+  const { config } = readConfig(env, { port: '0', 'log-level': 'silent', ...flags })
+  let stop = () => {}
+  const stopped = new Promise<void>((resolve) => {
+    stop = resolve
+  })
+  const logger = { debug() {}, info() {}, warn() {}, error() {} }
+  let ended: Promise<void> = Promise.resolve()
+  const said = await new Promise<{ text: string; json: unknown }>((print, reject) => {
+    ended = serve.run({ args: [], flags: {}, config, logger, print, terminal, stopped })
+    ended.catch(reject)
+  })
+  t.after(stop)
+  const [, url = ''] = /^mailkeep listens on (\S+)/.exec(said.text) ?? []
+  return {
+    ...said,
+    url,
+    stop: () => {
+      stop()
+      return ended
+    },
+  }
+}
+
+async function modeOf(path: string): Promise<number> {
+  return (await stat(path)).mode & 0o777
+}
+
+describe('the daemon', { concurrency: 4 }, () => {
+  test('first start puts an admin token into a file and says how to use it; the second says nothing of it', async (t) => {
+    const cwd = await directory(t)
+    const first = await daemon(t, cwd)
+    const path = join(cwd, 'mailkeep.db.admin-token')
+    assert.equal(
+      first.said.out.split('\n')[2],
+      `Try it: curl -H "Authorization: Bearer $(cat ${path})" ${first.url}/api/v1/tags`,
+    )
+    for (const file of ['mailkeep.db', 'mailkeep.db.admin-token', 'mailkeep.db.key']) {
+      assert.equal(await modeOf(join(cwd, file)), 0o600, file)
+    }
+    const token = (await readFile(path, 'utf8')).trim()
+    assert.match(token, /^mk_.{40}/)
+    assert.ok(!`${first.said.out}${first.said.err}`.includes(token))
+    assert.equal((await ask(first.url, token)).status, 200)
+    assert.equal((await ask(first.url, 'mk_other')).status, 401)
+    assert.deepEqual(await first.stop(), [0, null])
+
+    const second = await daemon(t, cwd)
+    assert.equal(second.said.out, `mailkeep listens on ${second.url}\n`)
+    assert.equal((await ask(second.url, token)).status, 200)
+    assert.deepEqual(await second.stop('SIGINT'), [0, null])
+    assert.deepEqual(await readdir(cwd), ['mailkeep.db', 'mailkeep.db.admin-token', 'mailkeep.db.key'])
+  })
+
+  test('a token file of an earlier database of the same name is replaced', async (t) => {
+    const database = join(await directory(t), 'a.db')
+    const path = `${database}.admin-token`
+    await writeFile(path, 'stale', { mode: 0o644 })
+    const { url, stop } = await inProcess(t, false, { database })
+    assert.equal(await modeOf(path), 0o600)
+    assert.equal((await ask(url, (await readFile(path, 'utf8')).trim())).status, 200)
+    await stop()
+  })
+
+  test('a configured admin token is used and shown nowhere', async (t) => {
+    const cwd = await directory(t)
+    const file = join(cwd, 'my token')
+    await writeFile(file, 'my-own-token\n')
+    const configured: [Environment, string][] = [
+      [{ MAILKEEP_ADMIN_TOKEN: 'my-own-token' }, '$MAILKEEP_ADMIN_TOKEN'],
+      [{ MAILKEEP_ADMIN_TOKEN_FILE: file }, `$(cat '${file}')`],
+    ]
+    for (const [env, inShell] of configured) {
+      const database = join(cwd, `${Object.keys(env)}.db`)
+      const { url, text, json, stop } = await inProcess(t, true, { database }, env)
+      assert.equal(text.split('\n')[1], `Try it: curl -H "Authorization: Bearer ${inShell}" ${url}/api/v1/tags`)
+      assert.deepEqual(Object.keys(json as object), ['url', 'host', 'port'])
+      assert.equal((await ask(url, 'my-own-token')).status, 200)
+      await stop()
+    }
+    assert.ok(!(await readdir(cwd)).some((name) => name.endsWith('.admin-token')))
+  })
+
+  test('a database in memory has nowhere to keep its token: it is shown', async (t) => {
+    const { url, json, stop } = await inProcess(t, false, { database: ':memory:' })
+    const { admin_token: token, ...rest } = json as Record<string, string>
+    assert.deepEqual(rest, { url, host: '127.0.0.1', port: Number(new URL(url).port) })
+    assert.equal((await ask(url, token!)).status, 200)
+    await stop()
+  })
+
+  test('two first starts at once make one client, one key and one token', async (t) => {
+    const cwd = await directory(t)
+    const both = await Promise.all([daemon(t, cwd), daemon(t, cwd)])
+    assert.equal(both.filter(({ said }) => said.out.includes('admin-token')).length, 1)
+    const token = (await readFile(join(cwd, 'mailkeep.db.admin-token'), 'utf8')).trim()
+    for (const { url } of both) assert.equal((await ask(url, token)).status, 200)
+    assert.deepEqual(
+      (await runJson<{ id: number }[]>(cwd, ['client', 'list'])).map(({ id }) => id),
+      [1],
+    )
+    for (const { stop } of both) assert.deepEqual(await stop(), [0, null])
+  })
+
+  test('on a terminal the first token is shown, once', async (t) => {
+    const cwd = await directory(t)
+    const flags = { database: join(cwd, 'a.db') }
+    const first = await inProcess(t, true, flags)
+    const [, token = ''] = /The first admin token, not shown again: (mk_.{43})\n/.exec(first.text) ?? []
+    assert.equal((await ask(first.url, token)).status, 200)
+    await first.stop()
+    const second = await inProcess(t, true, flags)
+    assert.equal(second.text, `mailkeep listens on ${second.url}`)
+    await second.stop()
+    assert.deepEqual(await readdir(cwd), ['a.db', 'a.db.key'])
+  })
+
+  test('a start that makes no token, as its port is in use, leaves that to the next', async (t) => {
+    const flags = { database: join(await directory(t), 'a.db') }
+    const other = createServer().listen(0, '127.0.0.1')
+    await once(other, 'listening')
+    t.after(() => other.close())
+    const { port } = other.address() as { port: number }
+    await assert.rejects(inProcess(t, true, { ...flags, port: String(port) }), { code: 'EADDRINUSE' })
+    const { text, stop } = await inProcess(t, true, flags)
+    assert.match(text, /The first admin token/)
+    await stop()
+  })
+
+  test('with --json a start is one value; requests leave lines on standard error, without secrets', async (t) => {
+    const args = ['--json', '--public-url', 'https://mail.example.com/base/']
+    const { url, said, stop } = await daemon(t, await directory(t), args, { MAILKEEP_ADMIN_TOKEN: 'top-secret' })
+    assert.deepEqual(JSON.parse(said.out), { url, host: '127.0.0.1', port: Number(new URL(url).port) })
+    const listing = await ask(url, 'top-secret', '/api/v1/contacts?search=ann@example.com')
+    const { meta } = (await listing.json()) as { meta: { path: string } }
+    assert.equal(meta.path, 'https://mail.example.com/base/api/v1/contacts')
+    await ask(url, 'top-secret', '/api/v1/ann@example.com')
+    await stop()
+    const lines = said.err
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+    const requests = lines.filter(({ msg }) => msg === 'request')
+    assert.deepEqual(
+      requests.map(({ method, path, status }) => [method, path, status]),
+      [
+        ['GET', '/api/v1/contacts', 200],
+        ['GET', 'unknown', 404],
+      ],
+    )
+    assert.doesNotMatch(`${said.out}${said.err}`, /top-secret|ann/)
+  })
+
+  test('stopping finishes the request under way; a second signal does not wait for it', async (t) => {
+    for (const insists of [false, true]) {
+      const args = ['--database', ':memory:']
+      const { child, url, closed } = await daemon(t, await directory(t), args, { MAILKEEP_ADMIN_TOKEN: 'a' })
+      const socket = connect(Number(new URL(url).port), '127.0.0.1')
+      let received = ''
+      socket.setEncoding('utf8').on('data', (text) => {
+        received += text
+      })
+      socket.on('error', () => {})
+      socket.write('POST /api/v1/tags HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer a\r\nExpect: 100-continue\r\n')
+      socket.write('Content-Type: application/json\r\nContent-Length: 12\r\n\r\n')
+      // Told to go on, the request is under way for certain.
+      await once(socket, 'data')
+      child.kill('SIGTERM')
+      while (
+        await fetch(url).then(
+          () => true,
+          () => false,
+        )
+      );
+      if (insists) {
+        const again = setInterval(() => child.kill('SIGTERM'), 50)
+        assert.deepEqual(await closed, [143, null])
+        clearInterval(again)
+      } else {
+        socket.write('{"name":"x"}')
+        assert.deepEqual(await closed, [0, null])
+        assert.match(received, /HTTP\/1.1 201 .*Connection: close.*"name":"x"/s)
+      }
+    }
+  })
+})
+
+describe('commands', { concurrency: 4 }, () => {
+  test('work beside a running daemon', async (t) => {
+    const cwd = await directory(t)
+    const { url } = await daemon(t, cwd)
+    const client = await runJson<{ id: number; name: string }>(cwd, ['client', 'create', '007'])
+    assert.deepEqual([client.id, client.name], [2, '007'])
+    const forClient = ['--client', '2']
+    const made = await runJson<{ id: number; token: string; expires_at: string }>(cwd, [
+      'token',
+      'create',
+      ...forClient,
+      '--role',
+      'member',
+      '--expires-in',
+      '90d',
+    ])
+    assert.ok(Math.abs(Date.parse(made.expires_at) - Date.now() - 90 * 86_400_000) < 60_000)
+    assert.equal((await ask(url, made.token)).status, 200)
+
+    const list = await runJson<{ id: number }>(cwd, ['list', 'create', ...forClient, 'News'])
+    assert.equal((await ask(url, made.token, `/api/v1/lists/${list.id}`)).status, 200)
+    const identity = await runJson(cwd, [
+      'identity',
+      'add',
+      ...forClient,
+      '--email',
+      'a@example.com',
+      '--name',
+      'Ann',
+      '--status',
+      'verified',
+    ])
+    assert.deepEqual(await runJson(cwd, ['identity', 'list', ...forClient]), [identity])
+
+    const tokens = await runJson<{ id: number }[]>(cwd, ['token', 'list', ...forClient])
+    assert.deepEqual(
+      tokens.map(({ id }) => id),
+      [made.id],
+    )
+    assert.deepEqual(await runJson(cwd, ['token', 'revoke', String(made.id)]), { id: made.id, revoked: true })
+    assert.equal((await ask(url, made.token)).status, 401)
+    assert.equal((await runJson<unknown[]>(cwd, ['client', 'list'])).length, 2)
+  })
+
+  test('make the database they need', async (t) => {
+    const cwd = await directory(t)
+    assert.deepEqual(await runJson(cwd, ['migrate', '--database', 'new.db']), { database: 'new.db', migrated: true })
+    assert.deepEqual(await readdir(cwd), ['new.db', 'new.db.key'])
+    assert.equal((await run(cwd, ['client', 'list', '--database', 'new.db'])).out, 'no clients\n')
+  })
+
+  test('print text for people, in which no name can steer the terminal', async (t) => {
+    const cwd = await directory(t)
+    const { out } = await run(cwd, ['client', 'create', 'a\u001b[31mb'])
+    assert.equal(out, '1  a?[31mb\n')
+    const { out: token } = await run(cwd, ['token', 'create', '--client', '1', '--role', 'admin'])
+    assert.match(token, /^token 1 of client 1, admin; it is not shown again:\nmk_.{43}\n$/)
+  })
+
+  test('that fail say so in one line, and nothing on standard output', async (t) => {
+    const cwd = await directory(t)
+    await run(cwd, ['migrate'])
+    const failing = [
+      ['token', 'revoke', '99'],
+      ['token', 'create', '--client', '99', '--role', 'admin'],
+      ['list', 'create', 'x', '--client', '99'],
+      ['identity', 'list', '--client', '99'],
+      ['client', 'create', ''],
+    ]
+    for (const { out, err, code } of await Promise.all(failing.map((args) => run(cwd, [...args, '--json'])))) {
+      assert.equal(out, '')
+      assert.match(err, /^mailkeep: .+\n$/)
+      assert.equal(code, 1)
+    }
+  })
+
+  test('that are used wrongly say so in one line and leave with 2', async (t) => {
+    const cwd = await directory(t)
+    const wrong = [
+      ['frobnicate'],
+      ['token', 'create', '--client', 'one', '--role', 'admin'],
+      ['--admin-token', 'geheim'],
+    ]
+    for (const { out, err, code } of await Promise.all(wrong.map((args) => run(cwd, args)))) {
+      assert.equal(out, '')
+      assert.match(err, /^mailkeep: .+\n$/)
+      assert.doesNotMatch(err, /geheim/)
+      assert.equal(code, 2, err)
+    }
+    assert.deepEqual(await readdir(cwd), [])
+  })
+
+  test('are refused when they are not understood', () => {
+    const wrong = [
+      ['client'],
+      ['constructor'],
+      ['client', 'create'],
+      ['client', 'create', '--database', 'x.db'],
+      ['client', 'create', 'a', 'b'],
+      ['client', 'list', '--port', '1'],
+      ['token', 'create', '--client', '1'],
+      ['token', 'create', '--client', '1', '--client', '2', '--role', 'admin'],
+      ['token', 'create', '--client', '--role', 'admin'],
+      ['token', 'revoke', '1', '2'],
+      ['--port', '0', 'token', 'list'],
+      ['--frobnicate'],
+      ['--__proto__', 'x'],
+      ['--encryption-key=geheim'],
+      ['--metrics-token', 'geheim'],
+    ]
+    for (const args of wrong) {
+      assert.throws(() => readArguments(args, version), { name: 'Complaint', exitCode: 2 }, args.join(' '))
+    }
+  })
+
+  test('take flags before and after their arguments, and the default command none but flags', () => {
+    const read = (line: string) => {
+      const { command, args, own, flags } = readArguments(line.split(' ').filter(Boolean), version)!
+      return [command.usage, args, own, flags.database]
+    }
+    assert.deepEqual(read(''), ['serve', [], {}, undefined])
+    assert.deepEqual(read('--database x'), ['serve', [], {}, 'x'])
+    assert.deepEqual(read('list create 007 --client 1'), ['list create <name>', ['007'], { client: '1' }, undefined])
+    assert.deepEqual(read('list create --client=1 --database 2 a'), ['list create <name>', ['a'], { client: '1' }, '2'])
+    assert.deepEqual(read('client create -- --name'), ['client create <name>', ['--name'], {}, undefined])
+  })
+
+  test('explain themselves', async (t) => {
+    const log = t.mock.method(console, 'log', () => {})
+    const asked = [['--help'], ...commands.map(({ usage }) => [...usage.replace(/ <.*/, '').split(' '), '--help'])]
+    for (const [at, args] of asked.entries()) {
+      assert.equal(readArguments(args, version), undefined)
+      const text = String(log.mock.calls.at(-1)?.arguments[0])
+      assert.match(text, new RegExp(`Usage\\n    \\$ mailkeep ${commands[at - 1]?.usage ?? '<command>'}`))
+    }
+    assert.equal(readArguments(['--version'], version), undefined)
+    assert.equal(log.mock.calls.at(-1)?.arguments[0], `mailkeep, ${version}`)
+  })
+
+  test('do not mind when nobody reads what they print', async (t) => {
+    const cwd = await directory(t)
+    const child = start(cwd, ['client', 'create', 'x'.repeat(200)])
+    const said = collect(child)
+    child.stdout?.destroy()
+    assert.deepEqual(await once(child, 'close'), [0, null])
+    assert.equal(said.err, '')
+  })
+})
+
+describe('a start that cannot succeed is one clear line', { concurrency: 4 }, () => {
+  const wrong: readonly [what: string, args: readonly string[], env: Environment, line: RegExp][] = [
+    ['a wrong setting', [], { MAILKEEP_PORT: '70000' }, /MAILKEEP_PORT/],
+    ['a database that is none', ['--database', 'text.db'], {}, /text\.db is not a SQLite database/],
+    ['a directory as database', ['--database', 'some'], {}, /some is a directory/],
+    ['a database in no directory', ['--database', 'none/x.db'], {}, /none\/x\.db/],
+    ['an address not ours', ['--host', '192.0.2.1', '--database', ':memory:'], {}, /EADDRNOTAVAIL/],
+  ]
+  for (const [what, args, env, line] of wrong) {
+    test(`for ${what}`, async (t) => {
+      const cwd = await directory(t)
+      await writeFile(join(cwd, 'text.db'), 'this is no database')
+      await mkdir(join(cwd, 'some'))
+      const { out, err, code } = await run(cwd, ['serve', ...args], env)
+      assert.equal(out, '')
+      assert.match(err, /^mailkeep: .+\n$/)
+      assert.match(err, line)
+      assert.equal(code, 1)
+      assert.deepEqual(await readdir(cwd), ['some', 'text.db'])
+    })
+  }
+
+  test('but a variable that means nothing is only warned of', async (t) => {
+    const { err, code } = await run(await directory(t), ['client', 'list'], { MAILKEEP_PROT: '80' })
+    assert.equal(err, 'mailkeep: MAILKEEP_PROT is not a setting of mailkeep: it is ignored.\n')
+    assert.equal(code, 0)
+  })
+})

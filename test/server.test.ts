@@ -1,0 +1,473 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { type TestContext, test } from 'node:test'
+import type { ApiRequest, ApiResponse } from '../daemon/api/index.ts'
+import { listen, type RunningServer, type ServerLimits } from '../daemon/server.ts'
+
+type Answer = (request: ApiRequest) => Promise<ApiResponse>
+type Line = { level: string; message: string } & Record<string, unknown>
+
+/** A server over `answer` that goes with the test, and what it logs. */
+async function open(t: TestContext, answer: Answer = async () => json({}), limits: Partial<ServerLimits> = {}) {
+  const lines: Line[] = []
+  const at = (level: string) => (fields: object, message: string) => void lines.push({ ...fields, level, message })
+  const logger = { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
+  const server = await listen({ answer, logger, host: '127.0.0.1', port: 0, limits })
+  t.after(() => server.close(0))
+  return { server, lines, requests: () => lines.filter((line) => line.message === 'request') }
+}
+
+function json(value: unknown, status = 200): ApiResponse {
+  const body = JSON.stringify(value)
+  return {
+    status,
+    headers: { 'Content-Type': 'application/json', 'Content-Length': String(Buffer.byteLength(body)) },
+    body,
+  }
+}
+
+/** Answers with the size of the body, as an operation that reads it would. */
+const sizes: Answer = async (request) => {
+  try {
+    return json({ bytes: (await request.body()).length })
+  } catch (error) {
+    const { code } = error as { code: string }
+    return json({ code }, code === 'body_too_large' ? 413 : 400)
+  }
+}
+
+/** A bare connection; `received` grows with what comes back. */
+function dial(t: TestContext, { port }: RunningServer) {
+  const socket = connect(port, '127.0.0.1')
+  const wire = {
+    socket,
+    received: '',
+    connected: once(socket, 'connect'),
+    closed: new Promise((resolve) => socket.once('close', resolve)),
+  }
+  socket.setEncoding('utf8').on('data', (text) => {
+    wire.received += text
+  })
+  // A reset is one of the ways a server may end a connection.
+  socket.on('error', () => {})
+  t.after(() => socket.destroy())
+  return wire
+}
+
+async function until(wire: { socket: Socket; received: string }, pattern: RegExp): Promise<void> {
+  while (!pattern.test(wire.received)) await once(wire.socket, 'data')
+}
+
+function deferred() {
+  let resolve = () => {}
+  const promise = new Promise<void>((settle) => {
+    resolve = settle
+  })
+  return { promise, resolve }
+}
+
+const get = (path = '/') => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`
+const post = (length: number, more = '') => `POST / HTTP/1.1\r\nHost: x\r\nContent-Length: ${length}\r\n${more}\r\n`
+const chunked = 'POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n'
+
+test('port 0 takes a free port, and says which', async (t) => {
+  const { server } = await open(t)
+  assert.ok(server.port > 0)
+  assert.equal(server.url, `http://127.0.0.1:${server.port}`)
+  assert.equal((await fetch(server.url)).status, 200)
+})
+
+test('a port in use is an error', async (t) => {
+  const { server } = await open(t)
+  const { logger } = { logger: { debug() {}, info() {}, warn() {}, error() {} } }
+  const second = listen({ answer: async () => json({}), logger, host: '127.0.0.1', port: server.port })
+  await assert.rejects(second, { code: 'EADDRINUSE' })
+})
+
+test('the request reaches the API as plain data', async (t) => {
+  let seen: ApiRequest | undefined
+  const { server } = await open(t, async (request) => {
+    seen = request
+    return json({ body: (await request.body()).toString() })
+  })
+  const response = await fetch(`${server.url}/a%20b?c=d`, { method: 'PATCH', body: 'é', headers: { 'X-Some': 'y' } })
+  assert.deepEqual(await response.json(), { body: 'é' })
+  assert.equal(seen?.method, 'PATCH')
+  assert.equal(seen?.target, '/a%20b?c=d')
+  assert.equal(seen?.headers['x-some'], 'y')
+})
+
+test('a header sent twice is seen twice', async (t) => {
+  const { server } = await open(t, async ({ headers }) => json({ authorization: headers.authorization }))
+  const wire = dial(t, server)
+  wire.socket.write('GET / HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer a\r\nAuthorization: Bearer b\r\n\r\n')
+  await until(wire, /\{.*\}/)
+  assert.match(wire.received, /"Bearer a, Bearer b"/)
+})
+
+test('HEAD gets the headers alone, and the connection goes on', async (t) => {
+  const { server } = await open(t, async ({ method }) => {
+    const whole = json({ some: 'thing' })
+    return method === 'HEAD' ? { status: whole.status, headers: whole.headers } : whole
+  })
+  const wire = dial(t, server)
+  wire.socket.write('HEAD / HTTP/1.1\r\nHost: x\r\n\r\n')
+  await until(wire, /\r\n\r\n/)
+  assert.match(wire.received, /Content-Length: 16\r\n/)
+  wire.socket.write(get())
+  await until(wire, /\r\n\r\n\{"some":"thing"\}$/)
+  assert.equal(wire.received.match(/some/g)?.length, 1)
+})
+
+test('pipelined requests are answered in their order', async (t) => {
+  const first = deferred()
+  const { server } = await open(t, async ({ target }) => {
+    if (target === '/1') await first.promise
+    else first.resolve()
+    return json({ target })
+  })
+  const wire = dial(t, server)
+  wire.socket.write(get('/1') + get('/2'))
+  await until(wire, /"\/2"/)
+  assert.match(wire.received, /"\/1".*"\/2"/s)
+})
+
+test('a chunked body arrives whole', async (t) => {
+  const { server } = await open(t, sizes)
+  const wire = dial(t, server)
+  wire.socket.write(`${chunked}5\r\nabcde\r\n`)
+  wire.socket.write('3\r\nfgh\r\n0\r\n\r\n')
+  await until(wire, /\{"bytes":8\}/)
+})
+
+test('a body of exactly the limit is taken, one byte more is not', async (t) => {
+  const { server } = await open(t, sizes)
+  const exactly = await fetch(server.url, { method: 'POST', body: Buffer.alloc(1024 * 1024) })
+  assert.deepEqual(await exactly.json(), { bytes: 1024 * 1024 })
+  const more = await fetch(server.url, { method: 'POST', body: Buffer.alloc(1024 * 1024 + 1) })
+  assert.equal(more.status, 413)
+})
+
+for (const framing of ['with a length', 'in chunks']) {
+  test(`413 is readable while the client still sends 10 MB ${framing}`, async (t) => {
+    const { server, lines } = await open(t, sizes)
+    const wire = dial(t, server)
+    const piece = Buffer.alloc(64 * 1024)
+    const [head, frame, end] =
+      framing === 'in chunks'
+        ? [chunked, Buffer.concat([Buffer.from('10000\r\n'), piece, Buffer.from('\r\n')]), '0\r\n\r\n']
+        : [post(160 * piece.length), piece, '']
+    wire.socket.write(head)
+    for (let sent = 0; sent < 160; sent++) if (!wire.socket.write(frame)) await once(wire.socket, 'drain')
+    wire.socket.write(end)
+    await wire.closed
+    assert.match(wire.received, /^HTTP\/1.1 413 .*Connection: close.*\{"code":"body_too_large"\}$/s)
+    assert.deepEqual(
+      lines.filter(({ level }) => level === 'error'),
+      [],
+    )
+  })
+}
+
+test('a body that never ends is cut off after some bytes', async (t) => {
+  const { server } = await open(t, sizes, { drainBytes: 1024 * 1024 })
+  const wire = dial(t, server)
+  wire.socket.write(chunked)
+  const frame = Buffer.concat([Buffer.from('10000\r\n'), Buffer.alloc(64 * 1024), Buffer.from('\r\n')])
+  const endless = () => {
+    while (wire.socket.writable && wire.socket.write(frame));
+  }
+  wire.socket.on('drain', endless)
+  endless()
+  await wire.closed
+  assert.match(wire.received, /^HTTP\/1.1 413 /)
+})
+
+test('a refused body that stops coming is cut off after some time', async (t) => {
+  const { server } = await open(t, async () => json({}, 401), { drainMs: 50 })
+  const wire = dial(t, server)
+  wire.socket.write(`${post(2 ** 40)}some`)
+  await wire.closed
+  assert.match(wire.received, /^HTTP\/1.1 401 .*Connection: close/s)
+})
+
+test('after an answer that wanted no body the connection goes on when the body is small', async (t) => {
+  const { server } = await open(t, async () => json({}, 401))
+  const wire = dial(t, server)
+  wire.socket.write(post(10))
+  await until(wire, /401/)
+  wire.socket.write(`0123456789${get()}`)
+  await until(wire, /401.*401/s)
+  assert.doesNotMatch(wire.received, /Connection: close/)
+})
+
+test('a small body nobody wanted that stops coming ends with its connection', async (t) => {
+  const { server } = await open(t, async () => json({}, 401), { headersMs: 100, requestMs: 200 })
+  const wire = dial(t, server)
+  wire.socket.write(post(10))
+  await wire.closed
+  assert.equal(wire.received.match(/HTTP\/1.1/g)?.length, 1)
+})
+
+test('100 Continue is said when the body is wanted', async (t) => {
+  const { server } = await open(t, sizes)
+  const wire = dial(t, server)
+  wire.socket.write(post(4, 'Expect: 100-continue\r\n'))
+  await until(wire, /^HTTP\/1.1 100 Continue\r\n\r\n/)
+  wire.socket.write('abcd')
+  await until(wire, /HTTP\/1.1 200 .*\{"bytes":4\}/s)
+})
+
+test('100 Continue is not said when the answer is no', async (t) => {
+  const refusing = await open(t, async () => json({}, 401))
+  const tooLarge = await open(t, sizes)
+  for (const [{ server }, length, status] of [
+    [refusing, 4, /^HTTP\/1.1 401 .*Connection: close/s],
+    [tooLarge, 2 ** 30, /^HTTP\/1.1 413 .*Connection: close/s],
+  ] as const) {
+    const wire = dial(t, server)
+    wire.socket.write(post(length, 'Expect: 100-continue\r\n'))
+    await until(wire, /\{.*\}$/)
+    assert.match(wire.received, status)
+  }
+})
+
+test('other expectations are ignored', async (t) => {
+  const { server } = await open(t, sizes)
+  const wire = dial(t, server)
+  wire.socket.write(`${post(2, 'Expect: miracles\r\n')}ab`)
+  await until(wire, /HTTP\/1.1 200 .*\{"bytes":2\}/s)
+})
+
+test('a client that goes away in the middle of its body is no error', async (t) => {
+  const reading = deferred()
+  const done = deferred()
+  const { server, lines, requests } = await open(t, async (request) => {
+    const answer = sizes(request)
+    reading.resolve()
+    return await answer.finally(() => setImmediate(done.resolve))
+  })
+  const wire = dial(t, server)
+  wire.socket.write(`${post(100)}some`)
+  await reading.promise
+  wire.socket.destroy()
+  await done.promise
+  assert.deepEqual(
+    requests().map(({ status, aborted }) => ({ status, aborted })),
+    [{ status: 400, aborted: true }],
+  )
+  assert.deepEqual(
+    lines.filter(({ level }) => level === 'error'),
+    [],
+  )
+  assert.equal((await fetch(server.url, { method: 'POST', body: 'x' })).status, 200)
+})
+
+test('a client that goes away before its body is asked for is no error', async (t) => {
+  const arrived = deferred()
+  const gone = deferred()
+  const { server, lines, requests } = await open(t, async (request) => {
+    arrived.resolve()
+    await gone.promise
+    return await sizes(request)
+  })
+  const wire = dial(t, server)
+  wire.socket.write(`${post(100)}some`)
+  await arrived.promise
+  wire.socket.resetAndDestroy()
+  while (!lines.some(({ message }) => message === 'broken request')) await new Promise(setImmediate)
+  gone.resolve()
+  while (requests().length === 0) await new Promise(setImmediate)
+  assert.equal(requests()[0]?.status, 400)
+})
+
+test('a body that ends before its length is refused', async (t) => {
+  const { server } = await open(t, sizes)
+  const wire = dial(t, server)
+  wire.socket.end(`${post(100)}some`)
+  await wire.closed
+  assert.doesNotMatch(wire.received, /HTTP\/1.1 200/)
+})
+
+const broken: readonly [what: string, sent: string, status: number, code: string][] = [
+  ['what is no HTTP', 'some garbage\r\n\r\n', 400, 'invalid_json'],
+  ['a request without a Host', 'GET / HTTP/1.1\r\n\r\n', 400, 'invalid_json'],
+  ['a request with two Hosts', 'GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n', 400, 'invalid_json'],
+  ['a length that is no number', 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: ten\r\n\r\n', 400, 'invalid_json'],
+  ['a length beside chunks', `${chunked.replace('Host', 'Content-Length: 3\r\nHost')}`, 400, 'invalid_json'],
+  ['chunks that are none', `${chunked}xyz\r\n`, 400, 'invalid_json'],
+  ['CONNECT', 'CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n', 400, 'invalid_json'],
+  [
+    'a flood of headers',
+    `GET / HTTP/1.1\r\nHost: x\r\n${`A: ${'b'.repeat(100)}\r\n`.repeat(200)}\r\n`,
+    431,
+    'body_too_large',
+  ],
+]
+for (const [what, sent, status, code] of broken) {
+  test(`${what} is answered in the one shape`, async (t) => {
+    const { server, lines } = await open(t, sizes)
+    const wire = dial(t, server)
+    wire.socket.write(sent)
+    await wire.closed
+    const [head = '', body = ''] = wire.received.split('\r\n\r\n')
+    assert.match(head, new RegExp(`^HTTP/1.1 ${status} `))
+    assert.match(head, /^Connection: close$/m)
+    assert.match(head, /^X-Request-Id: .+$/m)
+    assert.deepEqual(Object.keys(JSON.parse(body)), ['message', 'code'])
+    assert.equal(JSON.parse(body).code, code)
+    assert.deepEqual(
+      lines.filter(({ level }) => level === 'error'),
+      [],
+    )
+  })
+}
+
+const slow = [
+  ['nothing at all', ''],
+  ['half a header', 'GET / HTTP/1.1\r\nHo'],
+  ['half a body', `${post(10)}ab`],
+] as const
+for (const [what, sent] of slow) {
+  test(`a client that sends ${what} and no more gets 408`, async (t) => {
+    const { server } = await open(t, sizes, { headersMs: 100, requestMs: 200 })
+    const wire = dial(t, server)
+    wire.socket.write(sent)
+    await wire.closed
+    assert.match(wire.received, /^HTTP\/1.1 408 .*"code":"unavailable"/s)
+  })
+}
+
+test('garbage after a request does not take the place of its answer', async (t) => {
+  const first = deferred()
+  const { server, lines } = await open(t, async () => {
+    await first.promise
+    return json({ first: true })
+  })
+  const wire = dial(t, server)
+  wire.socket.write(`${get()}garbage\r\n\r\n`)
+  while (!lines.some(({ message }) => message === 'broken request')) await new Promise(setImmediate)
+  first.resolve()
+  await wire.closed
+  assert.match(wire.received, /^HTTP\/1.1 200 .*\{"first":true\}$/s)
+})
+
+test('a request to upgrade is an ordinary one', async (t) => {
+  const { server } = await open(t)
+  const wire = dial(t, server)
+  wire.socket.write('GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n')
+  await until(wire, /^HTTP\/1.1 200 /)
+})
+
+test('an API that throws, against its promise, costs its caller the connection and nobody else', async (t) => {
+  const { server, lines } = await open(t, async ({ target }) => {
+    if (target === '/bad') throw new Error('broken promise')
+    return json({})
+  })
+  await assert.rejects(fetch(`${server.url}/bad`))
+  assert.equal(lines.filter(({ level }) => level === 'error').length, 1)
+  assert.equal((await fetch(server.url)).status, 200)
+})
+
+test('a client that takes nothing of its answer is let go', async (t) => {
+  const started = deferred()
+  const large = json('x'.repeat(64 * 1024 * 1024))
+  const answer = async () => {
+    setImmediate(started.resolve)
+    return large
+  }
+  const { server } = await open(t, answer, { silenceMs: 100 })
+  const wire = dial(t, server)
+  wire.socket.pause()
+  wire.socket.write(get())
+  await started.promise
+  // Closing waits for the answer to be taken, or for the connection to be cut.
+  const startedMs = performance.now()
+  await server.close(30_000)
+  assert.ok(performance.now() - startedMs < 15_000)
+})
+
+test('every request leaves one line, without what the caller said', async (t) => {
+  const { server, requests } = await open(t, async (request) => {
+    const known = request.target.startsWith('/known')
+    const answer = json({}, known ? 200 : 404)
+    return {
+      ...answer,
+      headers: { ...answer.headers, 'X-Request-Id': 'abc' },
+      ...(known ? { route: '/known/:id' } : {}),
+    }
+  })
+  const headers = { authorization: 'Bearer secret' }
+  await (await fetch(`${server.url}/known/7?search=ann@example.com`, { headers })).text()
+  await (await fetch(`${server.url}/ann@example.com`, { headers })).text()
+  const [known, unknown] = requests()
+  assert.deepEqual(
+    { ...known, ms: typeof known?.ms },
+    {
+      level: 'info',
+      message: 'request',
+      method: 'GET',
+      path: '/known/:id',
+      status: 200,
+      ms: 'number',
+      requestId: 'abc',
+    },
+  )
+  assert.equal(unknown?.path, 'unknown')
+  assert.doesNotMatch(JSON.stringify(requests()), /secret|ann/)
+})
+
+test('closing lets go of connections without a request at once', async (t) => {
+  const { server } = await open(t)
+  const [idle, silent] = [dial(t, server), dial(t, server)]
+  idle.socket.write(get())
+  await until(idle, /\{\}$/)
+  await silent.connected
+  await server.close()
+  await Promise.all([idle.closed, silent.closed])
+  await assert.rejects(fetch(server.url))
+})
+
+test('closing finishes a request under way, and says that the connection ends', async (t) => {
+  const arrived = deferred()
+  const finish = deferred()
+  const { server } = await open(t, async () => {
+    arrived.resolve()
+    await finish.promise
+    return json({ late: true })
+  })
+  const wire = dial(t, server)
+  wire.socket.write(get())
+  await arrived.promise
+  const closed = server.close()
+  finish.resolve()
+  await Promise.all([closed, wire.closed])
+  assert.match(wire.received, /^HTTP\/1.1 200 .*Connection: close.*\{"late":true\}$/s)
+})
+
+test('a request that arrives while closing gets 503', async (t) => {
+  const { server } = await open(t)
+  const wire = dial(t, server)
+  wire.socket.write(`${get()}GET / HTTP/1.1\r\n`)
+  await until(wire, /\{\}$/)
+  await fetch(server.url)
+  const closed = server.close()
+  wire.socket.write('Host: x\r\n\r\n')
+  await Promise.all([closed, wire.closed])
+  assert.match(wire.received, /HTTP\/1.1 503 .*Retry-After: \d+.*Connection: close.*"code":"unavailable"/s)
+})
+
+test('closing cuts what does not end in time', async (t) => {
+  const arrived = deferred()
+  const { server } = await open(t, () => {
+    arrived.resolve()
+    return new Promise(() => {})
+  })
+  const wire = dial(t, server)
+  wire.socket.write(get())
+  await arrived.promise
+  await server.close(50)
+  await wire.closed
+  assert.equal(wire.received, '')
+})
