@@ -9,6 +9,7 @@ import { openEncryptionKey } from '../daemon/encryption-key.ts'
 import { flagOf, secretSettings, settingNames } from '../daemon/settings.ts'
 
 const key = Buffer.alloc(32, 7).toString('base64')
+const previousKey = Buffer.alloc(32, 7).toString('base64')
 
 async function directory(t: TestContext): Promise<string> {
   const path = await mkdtemp(join(tmpdir(), 'mailkeep-config-'))
@@ -40,7 +41,7 @@ test('without any setting the defaults hold', () => {
       adminToken: undefined,
       adminTokenFile: undefined,
       encryptionKey: undefined,
-      previousEncryptionKey: undefined,
+      previousEncryptionKey: previousKey,
       logLevel: undefined,
       metricsToken: undefined,
       dispatch: true,
@@ -59,6 +60,7 @@ const everything = {
   ENCRYPTION_KEY: key,
   LOG_LEVEL: 'debug',
   METRICS_TOKEN: 'metrics-token',
+  PREVIOUS_ENCRYPTION_KEY: previousKey,
   DISPATCH: 'false',
   WEBHOOK_ALLOW_PRIVATE: '1',
   WEBHOOK_PORTS: '443, 9443',
@@ -79,7 +81,7 @@ const understood: Config = {
   adminToken: 'admin-token',
   adminTokenFile: undefined,
   encryptionKey: key,
-  previousEncryptionKey: undefined,
+  previousEncryptionKey: previousKey,
   logLevel: 'debug',
   metricsToken: 'metrics-token',
   dispatch: false,
