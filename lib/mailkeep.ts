@@ -38,7 +38,7 @@ export interface MailkeepOptions {
   readonly webhooks?: Partial<WebhookSettings>
   /** Asked by `refreshIdentities()`. */
   readonly identityProvider?: IdentityProvider
-  /** For tests: milliseconds since 1970; default `Date.now`. */
+  /** For tests: milliseconds since 1970; default: the database's clock where machines share it, else this one's. */
   readonly clock?: Clock
   /** For tests: how host names of webhooks are looked up. */
   readonly lookup?: LookupSettings
@@ -55,11 +55,13 @@ const keptDoors = 10_000
  *   database; `validation_failed` on `encryptionKey`.
  */
 export async function createMailkeep(options: MailkeepOptions): Promise<Mailkeep> {
-  const { database, encryptionKey, previousEncryptionKeys, logger = silent, clock = Date.now } = options
+  const { database, encryptionKey, previousEncryptionKeys, logger = silent } = options
   const sealer = createSealer(encryptionKey, previousEncryptionKeys)
   const storage = await database.open(logger)
+  const clock = options.clock ?? storage.shared?.clock ?? Date.now
   try {
     await migrate(storage, database.migrations, clock)
+    await storage.migrated?.()
     const mailkeep = new Mailkeep(storage, { ...options, logger, clock }, sealer)
     await mailkeep.check()
     return mailkeep
@@ -100,7 +102,10 @@ export class Mailkeep {
       sealer,
       tokens: new TokenCache(),
       webhooks: settings,
-      wakeDispatcher: () => this.#dispatcher.wake(),
+      wakeDispatcher: () => {
+        this.#dispatcher.wake()
+        storage.shared?.announce()
+      },
       abortDeliveries: (endpointId) => this.#dispatcher.abort(endpointId),
       wakeHousekeeping: () => this.#housekeeping.wake(),
     }
@@ -186,8 +191,9 @@ export class Mailkeep {
     await this.#storage.close()
   }
 
-  /** Nothing in memory tells of a commit by the command line or by a host's own handle. */
+  /** Nothing in memory tells of a commit by another process, the command line or a host's own handle. */
   #watch(): void {
+    this.#storage.shared?.onChange(() => this.#dispatcher.wake())
     let seen = Number.NaN
     this.#poll = setInterval(async () => {
       const version = await this.#storage.version().catch(() => seen)

@@ -1,7 +1,7 @@
 /** A moment in UTC as the contract renders it: `2026-01-02T03:04:05.678901Z`. Sorts as text. */
 export type Timestamp = string
 
-/** Milliseconds since 1970; injected, so that tests can move it. */
+/** Milliseconds since 1970, with a fraction where the clock is that fine; injected, so that tests can move it. */
 export type Clock = () => number
 
 let lastMs = Number.NaN
@@ -11,10 +11,16 @@ let lastText = ''
 export function timestamp(ms: number): Timestamp {
   // Writes of one group share their millisecond: rendering it once is enough.
   if (ms !== lastMs) {
-    lastText = `${new Date(ms).toISOString().slice(0, 23)}000Z`
+    lastText = `${new Date(ms).toISOString().slice(0, 23)}${microsOf(ms)}Z`
     lastMs = ms
   }
   return lastText
+}
+
+/** The microseconds behind the milliseconds. */
+function microsOf(ms: number): string {
+  if (Number.isInteger(ms)) return '000'
+  return String(Math.floor((ms - Math.floor(ms)) * 1000)).padStart(3, '0')
 }
 
 /** @returns Milliseconds since 1970. */

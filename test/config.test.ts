@@ -9,7 +9,7 @@ import { openEncryptionKey } from '../daemon/encryption-key.ts'
 import { flagOf, secretSettings, settingNames } from '../daemon/settings.ts'
 
 const key = Buffer.alloc(32, 7).toString('base64')
-const previousKey = Buffer.alloc(32, 7).toString('base64')
+const previousKey = Buffer.alloc(32, 9).toString('base64')
 
 async function directory(t: TestContext): Promise<string> {
   const path = await mkdtemp(join(tmpdir(), 'mailkeep-config-'))
@@ -41,7 +41,7 @@ test('without any setting the defaults hold', () => {
       adminToken: undefined,
       adminTokenFile: undefined,
       encryptionKey: undefined,
-      previousEncryptionKey: previousKey,
+      previousEncryptionKey: undefined,
       logLevel: undefined,
       metricsToken: undefined,
       dispatch: true,
@@ -110,7 +110,12 @@ test('every setting that is no secret is a flag too, and the flag wins', () => {
   const flags = Object.fromEntries(named.map(([name, value]) => [flagOf(name), value]))
   assert.equal(flags['webhook-allow-private'], '1')
   const env = { MAILKEEP_PORT: '1', MAILKEEP_HOST: 'elsewhere', MAILKEEP_DATABASE_FILE: '/nowhere' }
-  const secrets = { adminToken: undefined, encryptionKey: undefined, metricsToken: undefined }
+  const secrets = {
+    adminToken: undefined,
+    encryptionKey: undefined,
+    previousEncryptionKey: undefined,
+    metricsToken: undefined,
+  }
   assert.deepEqual(config(env, flags), { ...understood, ...secrets })
 })
 

@@ -1,5 +1,6 @@
 import type { CompiledQuery, DatabaseConnection, Kysely } from 'kysely'
 import type { Logger } from '../logger.ts'
+import type { Clock } from '../time.ts'
 import type { Dialect } from './dialect.ts'
 import type { Migration } from './migrate.ts'
 import type { Tables } from './tables.ts'
@@ -26,6 +27,16 @@ export interface Transaction extends Connection {
 /** Runs more than once when the database asks for it: it must do nothing but statements. */
 export type Work<T> = (transaction: Transaction) => Promise<T>
 
+/** What the processes of a database have in common, where it serves several machines. */
+export interface Shared {
+  /** The database's clock: leases and due times mean the same to all. */
+  readonly clock: Clock
+  /** Calls `listener` as soon as another process tells of a commit. */
+  onChange(listener: () => void): void
+  /** Tells the other processes of a commit that gave them something to do; several are told together. */
+  announce(): void
+}
+
 /** A database as the rest of the library sees it. */
 export interface Storage {
   readonly dialect: Dialect
@@ -35,7 +46,12 @@ export interface Storage {
   readonly reader: Connection
   /** Does all of `work` or nothing; answers once it is durable. */
   write<T>(work: Work<T>): Promise<T>
-  /** A number that changes when another process or handle has committed. */
+  /** As `write`, while no other process does the same, and without time limits: for migrations. */
+  writeAlone<T>(work: Work<T>): Promise<T>
+  /** Called once the schema is up to date: for what depends on the server and not on the schema alone. */
+  migrated?(): Promise<void>
+  readonly shared?: Shared
+  /** A number that changes when another process or handle has committed, or may have. */
   version(): Promise<number>
   /** Waits for writes under way, then closes what was opened here. */
   close(): Promise<void>

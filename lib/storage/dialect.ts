@@ -4,6 +4,10 @@ import type { ParameterType, SlotMark } from './statement.ts'
 /** The phrases that differ between databases, so that each query stands once. */
 export interface Dialect {
   readonly name: 'sqlite' | 'postgres'
+  /** The type of a column of moments. */
+  readonly timeType: string
+  /** One row if there is a table of that name. */
+  findTable(name: Expression<unknown>): RawBuilder<unknown>
   /** The placeholder of a parameter, cast where the database needs it. */
   slot(mark: SlotMark): RawBuilder<unknown>
   /** A value as the driver binds it. */
@@ -30,8 +34,10 @@ export interface Dialect {
   bool(column: Expression<unknown>): RawBuilder<unknown>
   /** A stored JSON document inside a JSON object. */
   json(column: Expression<unknown>): RawBuilder<unknown>
-  /** Ends a select of rows that another process may claim at the same time. */
+  /** Ends a select of rows that another process may claim at the same time: those it has are left out. */
   readonly lockForClaim: RawBuilder<unknown>
+  /** Ends a select of rows that are read to be changed: until the transaction ends, nobody else changes them. */
+  readonly lockForChange: RawBuilder<unknown>
   /** JSON as text, for a column of a result. */
   jsonText(json: Expression<unknown>): RawBuilder<string>
 }

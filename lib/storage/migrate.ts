@@ -9,6 +9,8 @@ export interface Migration {
   readonly statements: readonly string[]
 }
 
+const findTable = statement({ name: text }, (_, p, dialect) => dialect.findTable(p.name))
+
 const listMigrations = statement.all({}, (db) => db.selectFrom('mailkeep_migration').select('name'))
 
 const insertMigration = statement({ name: text, applied_at: time }, (db, row) =>
@@ -22,16 +24,19 @@ const insertMigration = statement({ name: text, applied_at: time }, (db, row) =>
  * @throws MailkeepError `conflict` when a newer version has been here.
  */
 export async function migrate(storage: Storage, migrations: readonly Migration[], now: Clock): Promise<void> {
-  await storage.write(async (transaction) => {
-    await transaction.executeQuery(
-      plainQuery('create table if not exists mailkeep_migration (name text primary key, applied_at text not null)'),
-    )
-  })
+  if (!(await findTable({ storage }, { name: 'mailkeep_migration' }))) await createTable(storage)
   const applied = new Set((await listMigrations({ storage }, {})).map(({ name }) => name))
   refuseNewer(applied, migrations)
   for (const migration of migrations) {
     if (!applied.has(migration.name)) await apply(storage, migration, now)
   }
+}
+
+function createTable(storage: Storage): Promise<void> {
+  const columns = `name text primary key, applied_at ${storage.dialect.timeType} not null`
+  return storage.writeAlone(async (transaction) => {
+    await transaction.executeQuery(plainQuery(`create table if not exists mailkeep_migration (${columns})`))
+  })
 }
 
 function refuseNewer(applied: ReadonlySet<string>, migrations: readonly Migration[]) {
@@ -45,7 +50,7 @@ function refuseNewer(applied: ReadonlySet<string>, migrations: readonly Migratio
 }
 
 function apply(storage: Storage, { name, statements }: Migration, now: Clock): Promise<void> {
-  return storage.write(async (transaction) => {
+  return storage.writeAlone(async (transaction) => {
     const scope = { storage, transaction }
     const applied = await listMigrations(scope, {})
     if (applied.some((row) => row.name === name)) return

@@ -90,6 +90,7 @@ async function storageOn(writer: Handle, reader: Handle, ours: readonly Handle[]
     builder,
     reader: new Reader(reader === writer ? write : new KeptConnection(reader), reader),
     write: (work) => group.write(work),
+    writeAlone: (work) => group.write(work),
     version: async () => version.get() as number,
     close: async () => {
       await group.close()
@@ -226,6 +227,8 @@ const phrase = (search: Expression<unknown>) => sql`'"' || replace(${search}, '"
 /** SQLite's phrases. */
 const dialect: Dialect = {
   name: 'sqlite',
+  timeType: 'text',
+  findTable: (name) => sql`select 1 from sqlite_master where type = 'table' and name = ${name}`,
   slot: (mark) => sql`${mark}`,
   bind(type, value) {
     // Every JS number is bound as REAL: searches ignore such bounds, and JSON shows 7.0.
@@ -260,5 +263,6 @@ const dialect: Dialect = {
   bool: (column) => sql`json(iif(${column}, 'true', 'false'))`,
   json: (column) => sql`json(${column})`,
   lockForClaim: sql``, // there is one writer at a time
+  lockForChange: sql``,
   jsonText: (value) => sql<string>`${value}`,
 }

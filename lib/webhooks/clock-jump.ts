@@ -22,10 +22,13 @@ const listLater = statement.all(
     order by due_at, id limit ${p.limit}`,
 )
 
-interface Later {
+interface Position {
   id: number
-  claim: string | null
   due_at: Timestamp
+}
+
+interface Later extends Position {
+  claim: string | null
   response_status: number | null
   attempt: number
   attempted_at: Timestamp | null
@@ -61,15 +64,29 @@ export async function makeImpossibleWaitsDue(ctx: Context, inFlight: ReadonlyMap
   }
 }
 
-async function makeDueAt(ctx: Context, endpoint_id: number, retry: boolean, inFlight: ReadonlyMap<number, unknown>) {
-  for (let after: Later | undefined = { id: 0, due_at: now(ctx) } as Later; after; ) {
-    const position = { after_due_at: after.due_at, after_id: after.id }
-    const rows: Later[] = await listLater(ctx, { retry, endpoint_id, ...position, limit: chunkRows })
-    const ids = rows.filter((row) => !inFlight.has(row.id) && waitsTooLong(ctx, row)).map(({ id }) => id)
-    if (ids.length > 0) await transact(ctx, (tx) => makeDue(tx, { ids, now: now(tx) }))
-    after = rows.length < chunkRows ? undefined : rows.at(-1)
+async function makeDueAt(ctx: Context, endpointId: number, retry: boolean, inFlight: ReadonlyMap<number, unknown>) {
+  for (let after: Position | undefined = { id: 0, due_at: now(ctx) }; after; ) {
+    after = await makeSomeDue(
+      ctx,
+      { endpoint_id: endpointId, retry, after_due_at: after.due_at, after_id: after.id },
+      inFlight,
+    )
     await new Promise((resolve) => setImmediate(resolve))
   }
+}
+
+/** @returns where there may be more. */
+function makeSomeDue(
+  ctx: Context,
+  place: { endpoint_id: number; retry: boolean; after_due_at: Timestamp; after_id: number },
+  inFlight: ReadonlyMap<number, unknown>,
+): Promise<Position | undefined> {
+  return transact(ctx, async (tx) => {
+    const rows = await listLater(tx, { ...place, limit: chunkRows })
+    const ids = rows.filter((row) => !inFlight.has(row.id) && waitsTooLong(tx, row)).map(({ id }) => id)
+    if (ids.length > 0) await makeDue(tx, { ids, now: now(tx) })
+    return rows.length < chunkRows ? undefined : rows.at(-1)
+  })
 }
 
 function waitsTooLong(ctx: Context, { claim, due_at, response_status, attempt, attempted_at }: Later): boolean {

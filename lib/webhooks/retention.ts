@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { Context } from '../context.ts'
+import type { Context, Tx } from '../context.ts'
 import { chunkRows } from '../jobs/operations.ts'
 import { deleteOldJobs } from '../jobs/queries.ts'
 import { int, ints, statement, time } from '../storage/statement.ts'
@@ -19,7 +19,12 @@ function listOldest(table: 'mailkeep_delivery' | 'mailkeep_event') {
   )
 }
 
-const deliveries = {
+interface Kind {
+  readonly listOldest: ReturnType<typeof listOldest>
+  delete(tx: Tx, rows: { ids: readonly number[] }): Promise<unknown>
+}
+
+const deliveries: Kind = {
   listOldest: listOldest('mailkeep_delivery'),
   /** Their attempts go with them; what is still to be sent stays. */
   delete: statement({ ids: ints }, (db, p, dialect) =>
@@ -30,7 +35,7 @@ const deliveries = {
   ),
 }
 
-const events = {
+const events: Kind = {
   listOldest: listOldest('mailkeep_event'),
   delete: statement(
     { ids: ints },
@@ -52,12 +57,7 @@ export async function deleteExpired(ctx: Context): Promise<void> {
 }
 
 /** @returns the id after which there may be more; what stays does not hide what is behind it. */
-function deleteSome(
-  ctx: Context,
-  kind: typeof deliveries,
-  before: string,
-  after: number,
-): Promise<number | undefined> {
+function deleteSome(ctx: Context, kind: Kind, before: string, after: number): Promise<number | undefined> {
   return transact(ctx, async (tx) => {
     const rows = await kind.listOldest(tx, { after, before, limit: chunkRows })
     const ids = rows.filter(({ expired }) => expired).map(({ id }) => id)

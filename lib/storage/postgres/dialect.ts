@@ -21,6 +21,8 @@ function matching({ client_id, search }: Pick<MatchWalk, 'client_id' | 'search'>
 /** PostgreSQL's phrases. */
 export const dialect: Dialect = {
   name: 'postgres',
+  timeType: 'timestamptz',
+  findTable: (name) => sql`select 1 where to_regclass(${name}) is not null`,
   slot: (mark) => sql`cast(${mark} as ${sql.raw(castOf[mark.type])})`,
   bind: bindValue,
   each: (list) => sql`unnest(${list}) as item (value)`,
@@ -41,6 +43,6 @@ export const dialect: Dialect = {
   bool: (column) => sql`${column}`,
   json: (column) => sql`${column}`,
   lockForClaim: sql`for update skip locked`,
-  lockRow: sql`for no key update`,
+  lockForChange: sql`for no key update`, // rows may still come to point to them
   jsonText: (json) => sql<string>`cast(${json} as text)`,
 }
