@@ -39,7 +39,7 @@ function related(
   })
   const membership = sql.table(`mailkeep_contact_${kind}`)
   const from = sql`from ${membership} as membership
-    join ${sql.table(`mailkeep_${kind}`)} as ${sql.table(kind)} on ${sql.ref(`${kind}.id`)} = ${sql.ref(`membership.${kind}_id`)}
-    where membership.contact_id = ${contactId}`
+    cross join ${sql.table(`mailkeep_${kind}`)} as ${sql.table(kind)}
+    where ${sql.ref(`${kind}.id`)} = ${sql.ref(`membership.${kind}_id`)} and membership.contact_id = ${contactId}`
   return dialect.list(item, sql.ref(`membership.${kind}_id`), from)
 }

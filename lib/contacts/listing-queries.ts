@@ -132,8 +132,8 @@ function countMembersOf(kind: Kind) {
   return statement(
     { ids: ints, limit: int },
     (_, p, dialect) => sql<{ members: number }>`select count(*) as members from (
-      select 1 from ${dialect.each(p.ids)} join ${sql.table(`mailkeep_contact_${kind}`)} as m
-        on ${sql.ref(`m.${kind}_id`)} = item.value limit ${p.limit}) as some`,
+      select 1 from ${dialect.each(p.ids)} cross join ${sql.table(`mailkeep_contact_${kind}`)} as m
+      where ${sql.ref(`m.${kind}_id`)} = item.value limit ${p.limit}) as counted`,
   )
 }
 
@@ -146,11 +146,10 @@ export const countMatches = statement({ client_id: int, search: text, limit: int
   dialect.countMatches(p),
 )
 
-/** The contacts of these ids, in order. */
-export const listDocuments = statement.all({ ids: ints }, (db, p, dialect) =>
-  db
-    .selectFrom('mailkeep_contact as c')
-    .select(contactDocument(dialect, 'c').as('document'))
-    .where(dialect.anyOf(sql.ref('c.id'), p.ids))
-    .orderBy('c.id'),
+/** The contacts of these ids, in any order. */
+export const listDocuments = statement.all(
+  { ids: ints },
+  (_, p, dialect) => sql<{ id: number; document: string }>`
+    select c.id, ${contactDocument(dialect, 'c')} as document
+    from ${dialect.each(p.ids)} cross join mailkeep_contact as c where c.id = item.value`,
 )

@@ -121,5 +121,8 @@ async function countOf(ctx: Context, filter: Filter, search: string, limit: numb
 
 async function documentsOf(ctx: Context, rows: readonly { id: number }[]): Promise<Contact[]> {
   if (rows.length === 0) return []
-  return (await queries.listDocuments(ctx, { ids: rows.map(({ id }) => id) })).map(contactFrom)
+  const documents = await queries.listDocuments(ctx, { ids: rows.map(({ id }) => id) })
+  const contacts = new Map(documents.map((row) => [row.id, contactFrom(row)]))
+  // One that was erased since the walk is gone.
+  return rows.map(({ id }) => contacts.get(id)).filter((contact) => contact !== undefined)
 }

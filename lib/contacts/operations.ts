@@ -62,7 +62,7 @@ export async function addContactToList(
 export async function updateContact(ctx: Context, id: number, input: unknown): Promise<Contact> {
   const { name, tags, attributes } = parse(ContactChange, input)
   return transact(ctx, async (tx) => {
-    const stored = isId(id) ? await queries.findContact(tx, { client_id: tx.clientId, id }) : undefined
+    const stored = isId(id) ? await queries.lockContact(tx, { client_id: tx.clientId, id }) : undefined
     if (!stored) throw notFound('contact')
     await saveChanges(tx, stored, name, attributes)
     if (tags) await replaceTags(tx, id, tags)
@@ -158,18 +158,19 @@ export async function deleteContact(ctx: Context, id: number): Promise<void> {
   })
 }
 
+/** From here on its memberships are this transaction's alone: what is read of them stays true. */
 async function requireContact(tx: Tx, id: number): Promise<void> {
-  if (!isId(id) || !(await queries.findContact(tx, { client_id: tx.clientId, id }))) throw notFound('contact')
+  if (!isId(id) || !(await queries.lockContact(tx, { client_id: tx.clientId, id }))) throw notFound('contact')
 }
 
 /** Finds the contact by its e-mail or inserts it, with name and attributes as given. */
 async function saveContact(tx: Tx, fields: NewContact): Promise<{ id: number; created: boolean }> {
   const key = { client_id: tx.clientId, email_key: fold(fields.email) }
-  let stored = await queries.findContactByEmail(tx, key)
+  const stored = await queries.lockContactByEmail(tx, key)
   if (!stored) {
     const inserted = await insertContact(tx, fields)
-    if (inserted) return { id: inserted.id, created: true }
-    stored = (await queries.findContactByEmail(tx, key))! // another process was faster
+    // Another process was faster; it may even have erased the contact again.
+    return inserted ? { id: inserted.id, created: true } : await saveContact(tx, fields)
   }
   await saveChanges(tx, stored, fields.name, fields.attributes)
   return { id: stored.id, created: false }

@@ -13,20 +13,23 @@ export const findDocument = statement(contactKey, (db, p, dialect) =>
     .where('c.id', '=', p.id),
 )
 
-export const findContact = statement(contactKey, (db, p) =>
+/** The contact, to be changed in this transaction: its name, attributes and memberships are read and written together. */
+export const lockContact = statement(contactKey, (db, p, dialect) =>
   db
     .selectFrom('mailkeep_contact')
     .select(['id', 'email', 'name', 'attributes', 'search'])
     .where('client_id', '=', p.client_id)
-    .where('id', '=', p.id),
+    .where('id', '=', p.id)
+    .modifyEnd(dialect.lockForChange),
 )
 
-export const findContactByEmail = statement({ client_id: int, email_key: text }, (db, p) =>
+export const lockContactByEmail = statement({ client_id: int, email_key: text }, (db, p, dialect) =>
   db
     .selectFrom('mailkeep_contact')
     .select(['id', 'email', 'name', 'attributes', 'search'])
     .where('client_id', '=', p.client_id)
-    .where('email_key', '=', p.email_key),
+    .where('email_key', '=', p.email_key)
+    .modifyEnd(dialect.lockForChange),
 )
 
 /** Inserts the contact unless the client has its e-mail already; then undefined. */

@@ -1,0 +1,108 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { describe, test } from 'node:test'
+import Database from 'better-sqlite3'
+import { createMailkeep } from '../lib/index.ts'
+import { sqlite } from '../lib/storage/sqlite.ts'
+
+/** A client with contacts on lists, with tags and topics; `plansOf` gives the plans of all that a listing runs. */
+async function open() {
+  const handle = new Database(':memory:')
+  const texts = new Set<string>()
+  const prepare = handle.prepare.bind(handle)
+  handle.prepare = ((sql: string) => {
+    texts.add(sql)
+    return prepare(sql)
+  }) as typeof handle.prepare
+  const mailkeep = await createMailkeep({ database: sqlite(handle), encryptionKey: randomBytes(32) })
+  const { client } = (await mailkeep.clients.bootstrap())!
+  const acme = mailkeep.forClient(client.id)
+  for (let i = 1; i <= 3; i++) {
+    const list = await acme.lists.create({ name: `List ${i}` })
+    await acme.topics.create(list.id, { name: `Topic ${i}` })
+  }
+  for (let i = 0; i < 60; i++) {
+    const { contact } = await acme.contacts.addToList((i % 3) + 1, {
+      email: `user${i}@example.org`,
+      tags: [`t${i % 4}`],
+    })
+    await acme.contacts.subscribeToTopic(contact.id, (i % 3) + 1)
+    if (i % 10 === 0) await acme.contacts.unsubscribe(contact.id)
+  }
+  handle.exec('analyze')
+  const explain = (sql: string) => {
+    const parameters = Array.from({ length: sql.split('?').length - 1 }, () => 1n)
+    return (prepare(`explain query plan ${sql}`).all(...parameters) as { detail: string }[]).map(({ detail }) => detail)
+  }
+  const plansOf = async (query: object) => {
+    texts.clear()
+    const page = await acme.contacts.list(query)
+    return {
+      page,
+      plans: [...texts].filter((sql) => sql.includes('select')).map((sql) => ({ sql, plan: explain(sql) })),
+    }
+  }
+  return { acme, plansOf, close: () => mailkeep.close() }
+}
+
+const choices = {
+  lists: [undefined, [1], [1, 2, 3]],
+  tags: [undefined, [1], [1, 2, 3]],
+  topics: [undefined, [1], [1, 2]],
+  search: [undefined, 'er', 'user'],
+  include_unsubscribed: [false, true],
+}
+
+function* combinations(names = Object.keys(choices) as (keyof typeof choices)[]): Generator<Record<string, unknown>> {
+  const [name, ...rest] = names
+  if (!name) return yield {}
+  for (const value of choices[name]) {
+    for (const others of combinations(rest)) yield value === undefined ? others : { [name]: value, ...others }
+  }
+}
+
+/** Tables and indexes that are walked as a whole: never the contacts, nor what hangs on them. */
+const fullScan = /^SCAN (?:c|m|other|membership|mailkeep_\w+)(?: USING (?:COVERING )?INDEX \S+)?$/
+
+describe('the contact listing', () => {
+  test('uses an index whatever the mix of filters: no scan, no sort', async (t) => {
+    const { plansOf, close } = await open()
+    t.after(close)
+    let texts = 0
+    for (const query of combinations()) {
+      for (const { sql, plan } of (await plansOf({ ...query, per_page: 2 })).plans) {
+        texts += 1
+        for (const step of plan) {
+          assert.doesNotMatch(step, fullScan, `${JSON.stringify(query)}\n${plan.join('\n')}\n${sql}`)
+          assert.doesNotMatch(step, /TEMP B-TREE/, `${JSON.stringify(query)}\n${plan.join('\n')}\n${sql}`)
+        }
+      }
+    }
+    assert.ok(texts > 100, `${texts} texts were seen`)
+  })
+
+  test('finds the same as a plain look at every contact, for every mix of filters', async (t) => {
+    const { acme, plansOf, close } = await open()
+    t.after(close)
+    const all = (await acme.contacts.list({ include_unsubscribed: true, per_page: 100 })).data
+    for (const query of combinations()) {
+      const { lists, tags, topics, search, include_unsubscribed } = query as Record<string, never>
+      const any = (wanted: number[] | undefined, has: { id: number }[]) =>
+        !wanted || has.some(({ id }) => wanted.includes(id))
+      const expected = all.filter(
+        (contact) =>
+          any(lists, contact.lists) &&
+          any(tags, contact.tags) &&
+          any(topics, contact.topics) &&
+          (!search || contact.email.includes(search)) &&
+          (include_unsubscribed || contact.unsubscribed_at === null),
+      )
+      const { page } = await plansOf({ ...query, per_page: 100 })
+      assert.deepEqual(
+        page.data.map(({ id }) => id),
+        expected.map(({ id }) => id),
+        JSON.stringify(query),
+      )
+    }
+  })
+})
