@@ -37,6 +37,8 @@ async function open() {
   const plansOf = async (query: object) => {
     texts.clear()
     const page = await acme.contacts.list(query)
+    // The next page also looks back.
+    if (page.meta.next_cursor) await acme.contacts.list({ ...query, cursor: page.meta.next_cursor })
     return {
       page,
       plans: [...texts].filter((sql) => sql.includes('select')).map((sql) => ({ sql, plan: explain(sql) })),
