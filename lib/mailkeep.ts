@@ -11,6 +11,7 @@ import * as lists from './lists/operations.ts'
 import { type Logger, silent } from './logger.ts'
 import { isId } from './parse.ts'
 import type { DatabaseSource, Storage } from './storage/connection.ts'
+import { withinHostTransaction } from './storage/host-transaction.ts'
 import { migrate } from './storage/migrate.ts'
 import * as tags from './tags/operations.ts'
 import type { Clock } from './time.ts'
@@ -129,13 +130,30 @@ export class Mailkeep {
    * @throws MailkeepError `validation_failed`: no id. An unknown client's operations give `not_found`, or nothing.
    */
   forClient(clientId: number): ClientMailkeep {
-    if (!isId(clientId)) throw invalid('clientId', 'This must be a positive whole number.')
     const known = this.#doors.get(clientId)
     if (known) return known
-    const door = clientDoor({ ...this.#ctx, clientId })
+    const door = clientDoor({ ...this.#ctx, clientId: requireId(clientId) })
     this.#doors.set(clientId, door)
     if (this.#doors.size > keptDoors) this.#doors.delete(this.#doors.keys().next().value!)
     return door
+  }
+
+  /**
+   * The same inside a transaction of the host's own: its rows, the contact and its webhook event commit or vanish
+   * together. Await every call before the transaction ends. Deliveries start within 250 ms of the commit.
+   *
+   * @param transaction Kysely's transaction, or the driver's handle with a transaction open: better-sqlite3's
+   *   `Database` after BEGIN IMMEDIATE, a `pg` client after BEGIN.
+   * @throws MailkeepError `validation_failed`: it is neither, or has no transaction open.
+   */
+  using(transaction: unknown): Pick<Mailkeep, 'clients' | 'tokens' | 'forClient'> {
+    const storage = withinHostTransaction(this.#storage, this.#storage.adopt(transaction))
+    const ctx = { ...this.#ctx, storage }
+    return {
+      clients: clientsDoor(ctx),
+      tokens: tokensDoor(ctx),
+      forClient: (clientId) => clientDoor({ ...ctx, clientId: requireId(clientId) }),
+    }
   }
 
   /**
@@ -201,6 +219,11 @@ export class Mailkeep {
       seen = version
     }, pollMs)
   }
+}
+
+function requireId(clientId: number): number {
+  if (isId(clientId)) return clientId
+  throw invalid('clientId', 'This must be a positive whole number.')
 }
 
 function clientsDoor(ctx: Context) {

@@ -62,6 +62,8 @@ export async function bootstrap(
   const { token = newToken() } = parse(Bootstrap, input)
   return transact(ctx, async (tx) => {
     if (await queries.findAnyClient(tx, {})) return undefined
+    await queries.lockFirstClient(tx, {})
+    if (await queries.findAnyClient(tx, {})) return undefined // two daemons may start on one empty database
     const client = await addClient(tx, 'default')
     return { client, token: await addToken(tx, client.id, 'admin', null, token) }
   })
@@ -132,6 +134,11 @@ function noteUse(ctx: Context, id: number): void {
   transact(ctx, (tx) => queries.markTokenUsed(tx, { id, last_used_at: now(tx) })).catch((error) => {
     ctx.logger.debug({ err: error, token_id: id }, 'the use of a token was not noted')
   })
+}
+
+/** One transaction of the client at a time from here on, of those that ask for it: for what only a count can decide. */
+export async function takeTurn(tx: Tx): Promise<void> {
+  await queries.lockClient(tx, { id: tx.clientId })
 }
 
 async function addClient(tx: Tx, name: string): Promise<Client> {

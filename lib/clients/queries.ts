@@ -13,6 +13,19 @@ export const findClient = statement({ id: int }, (db, p) =>
   db.selectFrom('mailkeep_client').selectAll().where('id', '=', p.id).where('deleted_at', 'is', null),
 )
 
+/** Nobody else changes the client's row, or has it so, until the transaction ends. */
+export const lockClient = statement({ id: int }, (db, p, dialect) =>
+  db.selectFrom('mailkeep_client').select('id').where('id', '=', p.id).modifyEnd(dialect.lockForChange),
+)
+
+/** Whoever makes the first client waits here for whoever is making it. */
+export const lockFirstClient = statement({}, (db) =>
+  db
+    .insertInto('mailkeep_setting')
+    .values({ name: 'first_client', value: '' })
+    .onConflict((c) => c.column('name').doUpdateSet({ value: '' })),
+)
+
 export const findAnyClient = statement({}, (db) => db.selectFrom('mailkeep_client').select('id').limit(1))
 
 /** Hides the client at once; its rows are cleared in chunks. */

@@ -67,7 +67,7 @@ export async function storeJob(tx: Tx, kind: string, targetId: number, state: ob
 /** Does one chunk of the oldest stored job. @returns whether there was one. */
 export async function continueJob(ctx: Context, steps: JobSteps): Promise<boolean> {
   return transact(ctx, async (tx) => {
-    const job = await queries.findOldestJob(tx, { kinds: Object.keys(steps) })
+    const job = await queries.claimOldestJob(tx, { kinds: Object.keys(steps) })
     if (!job) return false
     const left = await steps[job.kind]!({ ...tx, clientId: job.client_id }, job, chunkRows)
     if (left !== 'kept' && left > 0) await queries.deleteJob(tx, { id: job.id })

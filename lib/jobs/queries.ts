@@ -6,14 +6,15 @@ export const insertJob = statement(
   (db, row) => db.insertInto('mailkeep_job').values(row).returningAll(),
 )
 
-/** The oldest job of these kinds. */
-export const findOldestJob = statement({ kinds: texts }, (db, p, dialect) =>
+/** The oldest job of these kinds that no other process is at. */
+export const claimOldestJob = statement({ kinds: texts }, (db, p, dialect) =>
   db
     .selectFrom('mailkeep_job')
     .selectAll()
     .where(dialect.anyOf(sql.ref('kind'), p.kinds))
     .orderBy('id')
-    .limit(1),
+    .limit(1)
+    .modifyEnd(dialect.lockForClaim),
 )
 
 /** Another kind is how a job that is done stays to be looked at. */

@@ -51,6 +51,17 @@ export interface Storage {
   /** Called once the schema is up to date: for what depends on the server and not on the schema alone. */
   migrated?(): Promise<void>
   readonly shared?: Shared
+  /** Brings the index of searches in step; absent where the database does so itself. */
+  indexSearch?(connection: Connection, changes: readonly SearchChange[]): Promise<void>
+  /** What callers are told of a driver's error; others stay what they are. */
+  failure(error: unknown): unknown
+  /**
+   * The connection of a transaction that the host has open.
+   *
+   * @param handle Kysely's transaction, or the driver's own handle.
+   * @throws MailkeepError `validation_failed`: it is neither, or has no transaction open.
+   */
+  adopt(handle: unknown): Connection
   /** A number that changes when another process or handle has committed, or may have. */
   version(): Promise<number>
   /** Waits for writes under way, then closes what was opened here. */

@@ -1,10 +1,4 @@
-import {
-  DummyDriver,
-  Kysely,
-  PostgresAdapter,
-  PostgresIntrospector,
-  PostgresQueryCompiler,
-} from 'kysely'
+import { DummyDriver, Kysely, PostgresAdapter, PostgresIntrospector, PostgresQueryCompiler } from 'kysely'
 import pg from 'pg'
 import { invalid, MailkeepError } from '../errors.ts'
 import type { Logger } from '../logger.ts'
@@ -13,6 +7,8 @@ import { postgresMigrations } from './migrations/postgres.ts'
 import { Connections, connectionLimits, Reader } from './postgres/connections.ts'
 import { dialect } from './postgres/dialect.ts'
 import type { SignalClient } from './postgres/driver.ts'
+import { failure } from './postgres/faults.ts'
+import { adopt } from './postgres/host.ts'
 import { ensureSearchIndex } from './postgres/search-index.ts'
 import { Signals } from './postgres/signals.ts'
 import { rowTypes } from './postgres/values.ts'
@@ -89,6 +85,8 @@ function storageOn(connections: Connections, signals: Signals, own: boolean, log
     writeAlone: (work) => writes.writeAlone(work),
     migrated: () => ensureSearchIndex(reader, writes, logger),
     version: async () => signals.version(),
+    failure,
+    adopt,
     shared: {
       clock: signals.clock.now,
       onChange: (listener) => signals.onChange(listener),

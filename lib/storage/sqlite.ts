@@ -1,30 +1,15 @@
 import { closeSync, openSync } from 'node:fs'
 import Database from 'better-sqlite3'
-import {
-  type CompiledQuery,
-  DummyDriver,
-  type Expression,
-  Kysely,
-  type QueryResult,
-  SqliteAdapter,
-  SqliteIntrospector,
-  SqliteQueryCompiler,
-  sql,
-} from 'kysely'
-import { MailkeepError, notFound } from '../errors.ts'
+import type { CompiledQuery, QueryResult } from 'kysely'
+import { invalid, MailkeepError } from '../errors.ts'
 import type { Logger } from '../logger.ts'
-import {
-  type Connection,
-  type DatabaseSource,
-  plainQuery,
-  type SearchChange,
-  type Storage,
-  withParameters,
-} from './connection.ts'
-import type { Dialect } from './dialect.ts'
+import type { Connection, DatabaseSource, Storage } from './connection.ts'
 import { GroupCommit, type GroupTarget, groupLimits } from './group.ts'
+import { connectionOfKysely, noTransaction } from './host-transaction.ts'
 import { sqliteMigrations } from './migrations/sqlite.ts'
-import type { Tables } from './tables.ts'
+import { builder, dialect } from './sqlite/dialect.ts'
+import { failure, isLocked } from './sqlite/faults.ts'
+import { indexSearch } from './sqlite/search-index.ts'
 
 type Handle = Database.Database
 
@@ -76,15 +61,9 @@ async function storageOn(writer: Handle, reader: Handle, ours: readonly Handle[]
   for (const handle of new Set([writer, reader])) await unlocked(() => configure(handle), 'The database is locked.')
   const write = new KeptConnection(writer)
   const group = new GroupCommit(target(writer, write), groupLimits)
-  const version = writer.prepare('pragma data_version').pluck()
-  const builder = new Kysely<Tables>({
-    dialect: {
-      createAdapter: () => new SqliteAdapter(),
-      createDriver: () => new DummyDriver(),
-      createIntrospector: (db) => new SqliteIntrospector(db),
-      createQueryCompiler: () => new SqliteQueryCompiler(),
-    },
-  })
+  // A handle shared with the host tells of its own commits by the rows it has changed.
+  const changes = reader === writer ? ' + total_changes()' : ''
+  const version = writer.prepare(`select data_version${changes} from pragma_data_version`).pluck()
   return {
     dialect,
     builder,
@@ -92,11 +71,32 @@ async function storageOn(writer: Handle, reader: Handle, ours: readonly Handle[]
     write: (work) => group.write(work),
     writeAlone: (work) => group.write(work),
     version: async () => version.get() as number,
+    indexSearch,
+    failure,
+    adopt,
     close: async () => {
       await group.close()
       for (const handle of ours) handle.close()
     },
   }
+}
+
+const adopted = new WeakMap<Handle, KeptConnection>()
+
+/** Only that the host has begun is asked: to wait for a lock, it should be BEGIN IMMEDIATE. */
+function adopt(handle: unknown): Connection {
+  const connection = connectionOfKysely(handle)
+  if (connection) return connection
+  if (!isHandle(handle)) throw invalid('transaction', "This must be Kysely's transaction or a better-sqlite3 handle.")
+  if (!handle.inTransaction) throw noTransaction()
+  const kept = adopted.get(handle) ?? new KeptConnection(handle)
+  adopted.set(handle, kept)
+  return kept
+}
+
+/** By its shape: the host's better-sqlite3 may be another copy. */
+function isHandle(handle: unknown): handle is Handle {
+  return typeof handle === 'object' && handle !== null && 'inTransaction' in handle && 'prepare' in handle
 }
 
 function configure(handle: Handle): void {
@@ -126,20 +126,6 @@ function target(handle: Handle, connection: Connection): GroupTarget {
         throw error
       }
     },
-  }
-}
-
-/** The index has no copy of the texts: what leaves it must be told as it was. */
-const leaveIndex = plainQuery(
-  `insert into mailkeep_search (mailkeep_search, rowid, search) values ('delete', ? * ${2 ** 40} + ?, ?)`,
-)
-const enterIndex = plainQuery(`insert into mailkeep_search (rowid, search) values (? * ${2 ** 40} + ?, ?)`)
-
-async function indexSearch(connection: Connection, changes: readonly SearchChange[]): Promise<void> {
-  for (const { clientId, contactId, before, after } of changes) {
-    const key = [BigInt(clientId), BigInt(contactId)]
-    if (before !== null) await connection.executeQuery(withParameters(leaveIndex, [...key, before]))
-    if (after !== null) await connection.executeQuery(withParameters(enterIndex, [...key, after]))
   }
 }
 
@@ -203,67 +189,4 @@ async function unlocked(attempt: () => unknown, message: string): Promise<void> 
     await new Promise((resolve) => (pauseMs === 0 ? setImmediate(resolve) : setTimeout(resolve, pauseMs)))
   }
   throw new MailkeepError('unavailable', message)
-}
-
-function isLocked(error: unknown): boolean {
-  return error instanceof Error && /^SQLITE_(BUSY|LOCKED)/.test((error as { code?: string }).code ?? '')
-}
-
-/** What is the machine's fault and may pass becomes `unavailable`; the rest stays what it is. */
-function failure(error: unknown): unknown {
-  const code = error instanceof Error ? ((error as { code?: string }).code ?? '') : ''
-  // Every foreign key that a caller can miss is the client's.
-  if (code === 'SQLITE_CONSTRAINT_FOREIGNKEY') return notFound('client')
-  if (!/^SQLITE_(FULL|IOERR|BUSY|LOCKED|READONLY|CANTOPEN|NOMEM)/.test(code)) return error
-  return new MailkeepError('unavailable', `The database cannot be written now (${code}).`, { cause: error })
-}
-
-/** One index of searches serves all clients: a contact's row there is client × 2^40 + contact, so a client is a range. */
-const clientSpan = sql.lit(2 ** 40)
-
-/** A term taken literally: FTS5 reads it as a phrase. */
-const phrase = (search: Expression<unknown>) => sql`'"' || replace(${search}, '"', '""') || '"'`
-
-/** SQLite's phrases. */
-const dialect: Dialect = {
-  name: 'sqlite',
-  timeType: 'text',
-  findTable: (name) => sql`select 1 from sqlite_master where type = 'table' and name = ${name}`,
-  slot: (mark) => sql`${mark}`,
-  bind(type, value) {
-    // Every JS number is bound as REAL: searches ignore such bounds, and JSON shows 7.0.
-    if (type === 'int') return BigInt(value as number)
-    if (type === 'bool') return value ? 1n : 0n
-    if (type === 'ints' || type === 'texts' || type === 'jsons') return JSON.stringify(value)
-    return value
-  },
-  each: (list) => sql`json_each(${list}) as item`,
-  anyOf: (column, list) => sql`${column} in (select value from json_each(${list}))`,
-  contains: (text, part) => sql`instr(${text}, ${part}) > 0`,
-  shortestMatch: 3, // the index holds trigrams
-  walkMatches: ({ client_id, search, after, limit, desc, conditions }) => {
-    const base = sql`${client_id} * ${clientSpan}`
-    const range = desc
-      ? sql`match.rowid > ${base} and match.rowid < ${base} + min(${after}, ${clientSpan})`
-      : sql`match.rowid > ${base} + min(${after}, ${clientSpan}) and match.rowid < ${base} + ${clientSpan}`
-    return sql`select c.id from mailkeep_search as match cross join mailkeep_contact as c
-      where c.id = match.rowid - ${base} and match.search match ${phrase(search)} and ${range} ${conditions}
-      order by match.rowid ${desc ? sql`desc` : sql`asc`} limit ${limit}`
-  },
-  countMatches: ({ client_id, search, limit }) => {
-    const base = sql`${client_id} * ${clientSpan}`
-    return sql`select count(*) as matches from (select 1 from mailkeep_search as match
-      where match.search match ${phrase(search)} and match.rowid > ${base} and match.rowid < ${base} + ${clientSpan}
-      limit ${limit}) as counted`
-  },
-  object: (fields) =>
-    sql`json_object(${sql.join(Object.entries(fields).flatMap(([name, value]) => [sql.lit(name), value]))})`,
-  // Rows come in the order of the index they are walked over, which is the one asked for: sorting them would cost more.
-  list: (item, _order, from) => sql`(select json_group_array(${item}) ${from})`,
-  time: (column) => sql`${column}`,
-  bool: (column) => sql`json(iif(${column}, 'true', 'false'))`,
-  json: (column) => sql`json(${column})`,
-  lockForClaim: sql``, // there is one writer at a time
-  lockForChange: sql``,
-  jsonText: (value) => sql<string>`${value}`,
 }

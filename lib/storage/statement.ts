@@ -76,8 +76,8 @@ interface Compiled<R> {
 }
 
 /**
- * A statement written with Kysely's builder over typed, named parameters; compiled at its first use on a database
- * and run afterwards by filling its slots. Gives the first row, or undefined.
+ * A statement written with Kysely's builder over typed, named parameters; compiled at its first use on a kind of
+ * database and run afterwards by filling its slots. Gives the first row, or undefined.
  *
  * @param parameters The parameters; their names are the columns' names where they are values of a row.
  * @param build Must not look at values: there are only slots.
@@ -113,10 +113,10 @@ statement.affected = <P extends Parameters, R, F extends string = never>(
 }
 
 function prepare<P extends Parameters, R, F extends string>(parameters: P, build: Build<P, R, F>, flags: readonly F[]) {
-  const texts = new WeakMap<Storage, Compiled<R>[]>()
+  const texts = new WeakMap<Dialect, Compiled<R>[]>()
   return ({ storage, transaction }: Scope, [values, on]: [values: Values<P>, on?: Flags<F>]) => {
-    const compiled = texts.get(storage) ?? []
-    if (compiled.length === 0) texts.set(storage, compiled)
+    const compiled = texts.get(storage.dialect) ?? []
+    if (compiled.length === 0) texts.set(storage.dialect, compiled)
     const variant = numberOf(flags, on)
     compiled[variant] ??= compile(storage, parameters, (db, slots, dialect) => build(db, slots, dialect, on!))
     const { query, fill } = compiled[variant]

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { clear } from '../clearing/operations.ts'
+import { takeTurn } from '../clients/operations.ts'
 import { type Context, now, type Tx } from '../context.ts'
 import { invalid, notFound } from '../errors.ts'
 import { listPage, mapPage, type Page } from '../page.ts'
@@ -72,6 +73,8 @@ export async function ensureTags(tx: Tx, names: readonly string[]): Promise<numb
   const found = await queries.findTagsByKeys(tx, { client_id: tx.clientId, name_keys: [...wanted.keys()] })
   for (const { name_key } of found) wanted.delete(name_key)
   const ids = found.map(({ id }) => id)
+  // Two transactions that make the same two tags, in another order, would wait for each other.
+  if (wanted.size > 0) await takeTurn(tx)
   for (const name of wanted.values()) ids.push(await ensureTag(tx, name))
   return ids
 }
@@ -79,7 +82,7 @@ export async function ensureTags(tx: Tx, names: readonly string[]): Promise<numb
 async function ensureTag(tx: Tx, name: string): Promise<number> {
   const row =
     (await insertTag(tx, name)) ?? (await queries.findTagByKey(tx, { client_id: tx.clientId, name_key: fold(name) }))
-  return row!.id
+  return row ? row.id : await ensureTag(tx, name) // it was deleted in between
 }
 
 function insertTag(tx: Tx, name: string) {

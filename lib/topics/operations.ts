@@ -57,6 +57,7 @@ export async function createTopic(ctx: Context, listId: number, input: unknown):
 export async function updateTopic(ctx: Context, id: number, input: unknown): Promise<Topic> {
   const change = parse(TopicChange, input)
   return transact(ctx, async (tx) => {
+    if (isId(id)) await queries.lockTopic(tx, { client_id: tx.clientId, id })
     const topic = await getTopic(tx, id)
     const { name = topic.name, description = topic.description } = change
     return topicFrom((await queries.updateTopic(tx, { client_id: tx.clientId, id, name, description }))!)

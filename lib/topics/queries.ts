@@ -18,6 +18,16 @@ export const findTopic = statement({ client_id: int, id: int }, (db, p) =>
   db.selectFrom('mailkeep_topic').selectAll().where('client_id', '=', p.client_id).where('id', '=', p.id),
 )
 
+/** Nobody else changes the topic until the transaction ends. */
+export const lockTopic = statement({ client_id: int, id: int }, (db, p, dialect) =>
+  db
+    .selectFrom('mailkeep_topic')
+    .select('id')
+    .where('client_id', '=', p.client_id)
+    .where('id', '=', p.id)
+    .modifyEnd(dialect.lockForChange),
+)
+
 export const insertTopic = statement(
   { client_id: int, uuid: text, list_id: int, name: text, description: nullable(text), created_at: time },
   (db, row) => db.insertInto('mailkeep_topic').values(row).returningAll(),

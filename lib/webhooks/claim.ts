@@ -77,7 +77,7 @@ export const listWaiting = statement.all(
         where status = 'pending' and retry = ${p.retry} and endpoint_id = endpoint.id) as next_due_at,
       (select count(*) from (select 1 from mailkeep_delivery
         where status = 'pending' and retry = ${p.retry} and endpoint_id = endpoint.id and due_at <= ${p.now}
-        limit ${p.most}) as some) as due
+        limit ${p.most}) as counted) as due
     from waiting join mailkeep_endpoint as endpoint on endpoint.id = waiting.endpoint_id`,
 )
 

@@ -10,16 +10,16 @@ import { leaseMs, listWaiting } from './claim.ts'
 const toleratedMs = 2000
 const longestWishMs = 86_400_000 // a receiver's Retry-After
 
-/** An endpoint's deliveries that are not due yet, in the order of the index. */
-const listLater = statement.all(
+/** An endpoint's deliveries that are not due yet, in the order of the index; to be changed. */
+const lockLater = statement.all(
   { retry: bool, endpoint_id: int, after_due_at: time, after_id: int, limit: int },
-  (_, p) => sql<Later>`
+  (_, p, dialect) => sql<Later>`
     select id, claim, due_at, response_status, attempts - attempts_before as attempt,
       (select started_at from mailkeep_attempt where delivery_id = d.id and number = d.attempts) as attempted_at
     from mailkeep_delivery as d
     where status = 'pending' and retry = ${p.retry} and endpoint_id = ${p.endpoint_id}
       and (due_at, id) > (${p.after_due_at}, ${p.after_id})
-    order by due_at, id limit ${p.limit}`,
+    order by due_at, id limit ${p.limit} ${dialect.lockForChange}`,
 )
 
 interface Position {
@@ -82,7 +82,7 @@ function makeSomeDue(
   inFlight: ReadonlyMap<number, unknown>,
 ): Promise<Position | undefined> {
   return transact(ctx, async (tx) => {
-    const rows = await listLater(tx, { ...place, limit: chunkRows })
+    const rows = await lockLater(tx, { ...place, limit: chunkRows })
     const ids = rows.filter((row) => !inFlight.has(row.id) && waitsTooLong(tx, row)).map(({ id }) => id)
     if (ids.length > 0) await makeDue(tx, { ids, now: now(tx) })
     return rows.length < chunkRows ? undefined : rows.at(-1)

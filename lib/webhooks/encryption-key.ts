@@ -7,6 +7,14 @@ const findSetting = statement({ name: text }, (db, p) =>
   db.selectFrom('mailkeep_setting').select('value').where('name', '=', p.name),
 )
 
+/** The first of several processes that start at once decides. */
+const insertSetting = statement({ name: text, value: text }, (db, row) =>
+  db
+    .insertInto('mailkeep_setting')
+    .values(row)
+    .onConflict((c) => c.doNothing()),
+)
+
 const saveSetting = statement({ name: text, value: text }, (db, row) =>
   db
     .insertInto('mailkeep_setting')
@@ -23,9 +31,12 @@ const name = 'encryption_key_id'
  */
 export async function checkEncryptionKey(ctx: Context): Promise<void> {
   return transact(ctx, async (tx) => {
-    const stored = await findSetting(tx, { name })
-    if (!stored) await rememberEncryptionKey(tx)
-    else if (!ctx.sealer.keyIds.includes(stored.value)) {
+    let stored = await findSetting(tx, { name })
+    if (!stored) {
+      await insertSetting(tx, { name, value: ctx.sealer.keyId })
+      stored = await findSetting(tx, { name })
+    }
+    if (!ctx.sealer.keyIds.includes(stored!.value)) {
       throw new MailkeepError(
         'conflict',
         "The encryption key is not this database's: give the one it was made with, or that one as a previous key.",

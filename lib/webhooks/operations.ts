@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { clear } from '../clearing/operations.ts'
+import { takeTurn } from '../clients/operations.ts'
 import { type Context, now, type Tx } from '../context.ts'
 import { invalid, MailkeepError, notFound } from '../errors.ts'
 import { chunkRows } from '../jobs/operations.ts'
@@ -141,6 +142,7 @@ export async function testEndpoint(ctx: Context, id: number): Promise<Delivery> 
 
 /** Counted in the database, so that all processes share the limit. */
 async function countTest(tx: Tx): Promise<void> {
+  await takeTurn(tx)
   const limit = tx.webhooks.testDeliveriesPerMinute
   const nowMs = tx.clock()
   const window = { client_id: tx.clientId, from: timestamp(nowMs - 60_000), to: timestamp(nowMs + 60_000) }

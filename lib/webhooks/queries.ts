@@ -87,13 +87,18 @@ export const deleteEndpoint = statement(endpointKey, (db, p) =>
   db.deleteFrom('mailkeep_endpoint').where('client_id', '=', p.client_id).where('id', '=', p.id).returning('id'),
 )
 
-/** Some of an inactive endpoint's pending deliveries are held; those in flight keep their claim, for their outcome. */
+/**
+ * Some of an inactive endpoint's pending deliveries are held; those in flight keep their claim, for their outcome. One
+ * that is being claimed or recorded at this moment is not waited for: if it stays pending, whoever looks for what is
+ * due comes by.
+ */
 export const holdPending = statement.affected(
   { endpoint_id: int, limit: int, now: time, first: bool, again: bool },
-  (_, p) => sql`update mailkeep_delivery set status = 'held', due_at = ${p.now} where id in (
-      select id from mailkeep_delivery
-      where status = 'pending' and retry in (${p.first}, ${p.again}) and endpoint_id = ${p.endpoint_id} limit ${p.limit})
-    and exists (select 1 from mailkeep_endpoint where id = ${p.endpoint_id} and disabled_reason is not null)`,
+  (_, p, dialect) => sql`with chosen as materialized (select id from mailkeep_delivery
+      where status = 'pending' and retry in (${p.first}, ${p.again}) and endpoint_id = ${p.endpoint_id}
+      limit ${p.limit} ${dialect.lockForClaim})
+    update mailkeep_delivery set status = 'held', due_at = ${p.now} where id in (select id from chosen)
+      and exists (select 1 from mailkeep_endpoint where id = ${p.endpoint_id} and disabled_reason is not null)`,
 )
 
 export const listDeliveries = statement.all(
@@ -145,7 +150,8 @@ export const queueAllAgain = statement({ ids: ints, now: time, lease_until: time
   db
     .updateTable('mailkeep_delivery')
     .set({ ...again(p), retry: p.retry })
-    .where(dialect.anyOf(sql.ref('id'), p.ids)),
+    .where(dialect.anyOf(sql.ref('id'), p.ids))
+    .where('status', 'in', ['failed', 'held']),
 )
 
 const recoverable = { endpoint_id: int, since: time, after_id: int, until: time }

@@ -4,13 +4,15 @@ import { int, statement, text } from '../storage/statement.ts'
 import { transact } from '../storage/transaction.ts'
 import { rememberEncryptionKey } from './encryption-key.ts'
 
-const listSealed = statement.all({ after: int, limit: int }, (db, p) =>
+/** To be sealed anew: a secret that is rotated meanwhile must not be overwritten. */
+const lockSealed = statement.all({ after: int, limit: int }, (db, p, dialect) =>
   db
     .selectFrom('mailkeep_endpoint')
     .select(['id', 'uuid', 'secret'])
     .where('id', '>', p.after)
     .orderBy('id')
-    .limit(p.limit),
+    .limit(p.limit)
+    .modifyEnd(dialect.lockForChange),
 )
 
 const saveSealed = statement({ id: int, secret: text }, (db, p) =>
@@ -36,7 +38,7 @@ export async function resealSecrets(ctx: Context): Promise<number> {
 
 function resealSome(ctx: Context, after: number): Promise<{ resealed: number; next: number | undefined }> {
   return transact(ctx, async (tx) => {
-    const rows = await listSealed(tx, { after, limit: chunkRows })
+    const rows = await lockSealed(tx, { after, limit: chunkRows })
     const old = rows.filter(({ secret }) => secret.split('.')[1] !== tx.sealer.keyId)
     for (const { id, uuid, secret } of old) {
       await saveSealed(tx, { id, secret: tx.sealer.seal(tx.sealer.open(secret, uuid), uuid) })

@@ -1,4 +1,5 @@
-import { type Dispatcher as Connections, Pool } from 'undici'
+import type { Socket } from 'node:net'
+import { type buildConnector, Client, type Dispatcher as Connections, Pool } from 'undici'
 import type { Clock } from '../time.ts'
 import { version } from '../version.ts'
 import { retryAfterMs } from './backoff.ts'
@@ -75,7 +76,33 @@ function newPool(origin: string, connect: object, connections: number): Pool {
     keepAliveMaxTimeout: 60_000,
     autoSelectFamilyAttemptTimeout: 2000,
     connect,
+    factory: (url, options) => newClient(url, options as PooledOptions),
   })
+}
+
+/** Undici wraps handlers, and passes requests on as they are. */
+type OwnRequest = Connections.DispatchOptions & { answer: Answer }
+
+type PooledOptions = Client.Options & { connect: buildConnector.connector }
+
+/** One connection. It tells its answers how to hang up: undici's abort would connect anew, for nothing. */
+function newClient(url: URL, options: PooledOptions): Client {
+  let socket: Socket | null = null
+  const client = new Client(url, {
+    ...options,
+    connect: (target, done) =>
+      options.connect(target, (...made: [null, Socket] | [Error, null]) => {
+        socket = made[1]
+        done(...made)
+      }),
+  })
+  const dispatch = client.dispatch.bind(client)
+  client.dispatch = (request, handler) => {
+    const { answer } = request as OwnRequest
+    answer.hangUp = () => socket?.destroy(new Error('The attempt is over.'))
+    return dispatch(request, handler)
+  }
+  return client
 }
 
 function evictOldest(pools: Map<string, Pool>): void {
@@ -94,10 +121,8 @@ function send(request: Request, settings: WebhookSettings, clock: Clock, poolOf:
   }
   const answer = new Answer(clock, settings.timeoutSeconds * 1000)
   const path = target.pathname + target.search
-  poolOf(target.origin).dispatch(
-    { method: 'POST', path, headers: headersOf(request, clock()), body: request.body },
-    answer,
-  )
+  const own: OwnRequest = { method: 'POST', path, headers: headersOf(request, clock()), body: request.body, answer }
+  poolOf(target.origin).dispatch(own, answer)
   return { outcome: answer.outcome, abort: () => answer.end({ kind: 'interrupted' }) }
 }
 
@@ -122,11 +147,12 @@ type Controller = Connections.DispatchController
 /** Gathers one answer; whatever happens first is the outcome, and ends the request. */
 class Answer implements Connections.DispatchHandler {
   readonly outcome: Promise<Outcome>
+  hangUp = () => {}
   readonly #resolve: (outcome: Outcome) => void
   readonly #clock: Clock
   readonly #timer: NodeJS.Timeout
   readonly #chunks: Buffer[] = []
-  #controller: Controller | undefined
+  #started = false
   #ended = false
   #status: number | undefined
   #retryAfterMs: number | undefined
@@ -141,7 +167,7 @@ class Answer implements Connections.DispatchHandler {
   }
 
   onRequestStart(controller: Controller): void {
-    this.#controller = controller
+    this.#started = true
     if (this.#ended) controller.abort(new Error('The attempt is over.'))
   }
 
@@ -177,13 +203,9 @@ class Answer implements Connections.DispatchHandler {
     this.#ended = true
     clearTimeout(this.#timer)
     this.#resolve(outcome)
-    if (outcome.kind !== 'refused' && this.#controller && !this.#controller.aborted) this.#stop(outcome)
-  }
-
-  #stop(outcome: Outcome): void {
     // An answer that was read to its end leaves the connection to the next.
-    if (outcome.kind !== 'answered' || this.#read >= readBytes)
-      this.#controller!.abort(new Error('The attempt is over.'))
+    const complete = outcome.kind === 'answered' && this.#read < readBytes
+    if (this.#started && !complete) this.hangUp()
   }
 
   #answered(): void {

@@ -77,7 +77,8 @@ export function settle(ctx: Context, batch: readonly Ended[]): Promise<void> {
       if (!(await recordOutcome(tx, ended, verdict))) continue
       if (ended.outcome.kind !== 'refused') tallyOf(tallies, ended.claimed).add(ended, verdict)
     }
-    for (const [endpointId, tally] of tallies) await countOn(tx, endpointId, tally)
+    // In one order everywhere: two processes must not wait for each other's endpoints.
+    for (const [endpointId, tally] of [...tallies].sort(([a], [b]) => a - b)) await countOn(tx, endpointId, tally)
   })
 }
 

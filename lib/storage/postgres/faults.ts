@@ -1,4 +1,5 @@
 import { MailkeepError, notFound } from '../../errors.ts'
+import { noTransaction } from '../host-transaction.ts'
 
 /**
  * What a failed statement means for the work it belongs to:
@@ -66,6 +67,7 @@ function isOurs(error: Error): boolean {
 export function failure(error: unknown): unknown {
   if (!(error instanceof Fault)) return error
   const { cause, kind, sqlState } = error
+  if (sqlState === '25P01') return noTransaction() // a savepoint of ours, outside a transaction of the host's
   if (sqlState === '23503') return notFound(recordOf(cause))
   if (sqlState === '23505') {
     return new MailkeepError('conflict', 'Another request changes the same record: try again.', { cause })

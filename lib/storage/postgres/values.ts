@@ -48,7 +48,8 @@ function utf8(bytes: Buffer): string {
   return bytes.toString('utf8')
 }
 
-function momentFromText(text: string): string {
+/** @param text As PostgreSQL writes a moment. @returns it as the contract does. */
+export function momentFromText(text: string): string {
   const match = isoMoment.exec(text)
   if (!match) throw new TypeError(`A time came as ${text}: mailkeep's connections need DateStyle ISO.`)
   const [, date, time, fraction = '', sign, hours, minutes = '0', seconds = '0'] = match

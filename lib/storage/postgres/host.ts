@@ -1,0 +1,54 @@
+import { CompiledQuery, type QueryResult } from 'kysely'
+import { invalid } from '../../errors.ts'
+import type { Connection } from '../connection.ts'
+import { connectionOfKysely } from '../host-transaction.ts'
+import { connectionLimits, Session } from './connections.ts'
+import type { PooledClient } from './driver.ts'
+import { Fault } from './faults.ts'
+import { momentFromText } from './values.ts'
+
+/** The connection of a transaction that the host has open: Kysely's, or a `pg` client after BEGIN. */
+export function adopt(handle: unknown): Connection {
+  const connection = connectionOfKysely(handle)
+  if (connection) return withOwnRows(connection)
+  if (typeof handle === 'object' && handle !== null && 'query' in handle && !('totalCount' in handle)) {
+    return new Session(handle as PooledClient, () => undefined, connectionLimits.answerMs)
+  }
+  throw invalid('transaction', "This must be Kysely's transaction or a connected pg client, not a pool.")
+}
+
+/** JSON documents are text to us. */
+const jsonColumns: ReadonlySet<string> = new Set(['attributes', 'state'])
+
+/**
+ * Through the host's Kysely values arrive as the host's type parsers make them, if not as the driver's: so each row
+ * is asked for as JSON text, which they leave alone.
+ */
+function withOwnRows(connection: Connection): Connection {
+  return {
+    async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
+      const { sql, parameters } = query
+      try {
+        if (!givesRows(sql)) return await connection.executeQuery(CompiledQuery.raw(sql, [...parameters]))
+        const asText = `with given as (${sql}) select row_to_json(given)::text as given from given`
+        const { rows } = await connection.executeQuery<{ given: string }>(CompiledQuery.raw(asText, [...parameters]))
+        return { rows: rows.map(({ given }) => ownRow(given) as R) }
+      } catch (error) {
+        throw new Fault(error)
+      }
+    },
+  }
+}
+
+function givesRows(sql: string): boolean {
+  return /^\s*(?:\/\*.*?\*\/\s*)?select\b/i.test(sql) || /\breturning\b/i.test(sql)
+}
+
+function ownRow(text: string): Record<string, unknown> {
+  const row = JSON.parse(text) as Record<string, unknown>
+  for (const [name, value] of Object.entries(row)) {
+    if (name.endsWith('_at') && typeof value === 'string') row[name] = momentFromText(value.replace('T', ' '))
+    else if (jsonColumns.has(name)) row[name] = JSON.stringify(value)
+  }
+  return row
+}

@@ -1,0 +1,72 @@
+import {
+  DummyDriver,
+  type Expression,
+  Kysely,
+  SqliteAdapter,
+  SqliteIntrospector,
+  SqliteQueryCompiler,
+  sql,
+} from 'kysely'
+import type { Dialect } from '../dialect.ts'
+import type { Tables } from '../tables.ts'
+import { searchClientSpan } from './search-index.ts'
+
+/** Compiles statements for SQLite. */
+export const builder = new Kysely<Tables>({
+  dialect: {
+    createAdapter: () => new SqliteAdapter(),
+    createDriver: () => new DummyDriver(),
+    createIntrospector: (db) => new SqliteIntrospector(db),
+    createQueryCompiler: () => new SqliteQueryCompiler(),
+  },
+})
+
+/** One index of searches serves all clients: a contact's row there is client × 2^40 + contact, so a client is a range. */
+const clientSpan = sql.lit(searchClientSpan)
+
+/** A term taken literally: FTS5 reads it as a phrase. */
+const phrase = (search: Expression<unknown>) => sql`'"' || replace(${search}, '"', '""') || '"'`
+
+/** SQLite's phrases. */
+export const dialect: Dialect = {
+  name: 'sqlite',
+  timeType: 'text',
+  findTable: (name) => sql`select 1 from sqlite_master where type = 'table' and name = ${name}`,
+  slot: (mark) => sql`${mark}`,
+  bind(type, value) {
+    // Every JS number is bound as REAL: searches ignore such bounds, and JSON shows 7.0.
+    if (type === 'int') return BigInt(value as number)
+    if (type === 'bool') return value ? 1n : 0n
+    if (type === 'ints' || type === 'texts' || type === 'jsons') return JSON.stringify(value)
+    return value
+  },
+  each: (list) => sql`json_each(${list}) as item`,
+  anyOf: (column, list) => sql`${column} in (select value from json_each(${list}))`,
+  contains: (text, part) => sql`instr(${text}, ${part}) > 0`,
+  shortestMatch: 3, // the index holds trigrams
+  walkMatches: ({ client_id, search, after, limit, desc, conditions }) => {
+    const base = sql`${client_id} * ${clientSpan}`
+    const range = desc
+      ? sql`match.rowid > ${base} and match.rowid < ${base} + min(${after}, ${clientSpan})`
+      : sql`match.rowid > ${base} + min(${after}, ${clientSpan}) and match.rowid < ${base} + ${clientSpan}`
+    return sql`select c.id from mailkeep_search as match cross join mailkeep_contact as c
+      where c.id = match.rowid - ${base} and match.search match ${phrase(search)} and ${range} ${conditions}
+      order by match.rowid ${desc ? sql`desc` : sql`asc`} limit ${limit}`
+  },
+  countMatches: ({ client_id, search, limit }) => {
+    const base = sql`${client_id} * ${clientSpan}`
+    return sql`select count(*) as matches from (select 1 from mailkeep_search as match
+      where match.search match ${phrase(search)} and match.rowid > ${base} and match.rowid < ${base} + ${clientSpan}
+      limit ${limit}) as counted`
+  },
+  object: (fields) =>
+    sql`json_object(${sql.join(Object.entries(fields).flatMap(([name, value]) => [sql.lit(name), value]))})`,
+  // Rows come in the order of the index they are walked over, which is the one asked for: sorting them would cost more.
+  list: (item, _order, from) => sql`(select json_group_array(${item}) ${from})`,
+  time: (column) => sql`${column}`,
+  bool: (column) => sql`json(iif(${column}, 'true', 'false'))`,
+  json: (column) => sql`json(${column})`,
+  lockForClaim: sql``, // there is one writer at a time
+  lockForChange: sql``,
+  jsonText: (value) => sql<string>`${value}`,
+}

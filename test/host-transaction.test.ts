@@ -1,0 +1,245 @@
+import assert from 'node:assert/strict'
+import { randomBytes, randomUUID } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, type TestContext, test } from 'node:test'
+import Database from 'better-sqlite3'
+import { CamelCasePlugin, Kysely, PostgresDialect, SqliteDialect, sql } from 'kysely'
+import pg from 'pg'
+import { createMailkeep, isMailkeepError, type Mailkeep } from '../lib/index.ts'
+import type { DatabaseSource } from '../lib/storage/connection.ts'
+import { postgres } from '../lib/storage/postgres.ts'
+import { sqlite } from '../lib/storage/sqlite.ts'
+import { databaseUrl, hasPostgres } from './databases.ts'
+
+/** A host's way to have a transaction: `run` commits unless its work throws. */
+interface Host {
+  readonly database: DatabaseSource
+  run(work: (transaction: unknown, insertOrder: (id: string) => Promise<void>) => Promise<void>): Promise<void>
+  orders(): Promise<string[]>
+}
+
+function file(t: TestContext): string {
+  const folder = mkdtempSync(join(tmpdir(), 'mailkeep-'))
+  t.after(() => rmSync(folder, { recursive: true }))
+  return join(folder, 'mail.db')
+}
+
+function bareSqlite(source: DatabaseSource, handle: Database.Database): Host {
+  handle.exec('create table if not exists shop_order (id text)')
+  return {
+    database: source,
+    run: async (work) => {
+      handle.exec('begin immediate')
+      try {
+        await work(handle, async (id) => void handle.prepare('insert into shop_order values (?)').run(id))
+        handle.exec('commit')
+      } catch (error) {
+        handle.exec('rollback')
+        throw error
+      }
+    },
+    orders: async () => handle.prepare('select id from shop_order').pluck().all() as string[],
+  }
+}
+
+/** With a plugin that renames columns: ours must stay as they are. */
+function throughKysely(source: DatabaseSource, kysely: Kysely<{ shopOrder: { id: string } }>): Host {
+  return {
+    database: source,
+    run: (work) =>
+      kysely
+        .transaction()
+        .execute((trx) => work(trx, async (id) => void (await trx.insertInto('shopOrder').values({ id }).execute()))),
+    orders: async () => (await kysely.selectFrom('shopOrder').select('id').execute()).map(({ id }) => id),
+  }
+}
+
+const hosts: Record<string, (t: TestContext) => Promise<Host>> = {
+  'a bare better-sqlite3 handle of a file': async (t) => {
+    const path = file(t)
+    const handle = new Database(path)
+    t.after(() => handle.close())
+    return bareSqlite(sqlite(path), handle)
+  },
+  'a bare better-sqlite3 handle in memory, shared': async () => {
+    const handle = new Database(':memory:')
+    return bareSqlite(sqlite(handle), handle)
+  },
+  'Kysely on SQLite': async (t) => {
+    const path = file(t)
+    const dialect = new SqliteDialect({ database: new Database(path) })
+    const kysely = new Kysely<{ shopOrder: { id: string } }>({ dialect, plugins: [new CamelCasePlugin()] })
+    t.after(() => kysely.destroy())
+    await sql`pragma journal_mode = wal`.execute(kysely)
+    await sql`create table shop_order (id text)`.execute(kysely)
+    return throughKysely(sqlite(path), kysely)
+  },
+}
+
+const url = hasPostgres ? await databaseUrl() : undefined
+if (url) {
+  const pool = async (t: TestContext) => {
+    const connections = new pg.Pool({ connectionString: url, max: 4 })
+    t.after(() => connections.end())
+    const table = `shop_${randomUUID().replaceAll('-', '')}`
+    return { connections, table }
+  }
+  hosts['a bare pg client'] = async (t) => {
+    const { connections, table } = await pool(t)
+    await connections.query(`create table ${table} (id text)`)
+    return {
+      database: postgres(url),
+      run: async (work) => {
+        const client = await connections.connect()
+        try {
+          await client.query('begin')
+          await work(client, async (id) => void (await client.query(`insert into ${table} values ($1)`, [id])))
+          await client.query('commit')
+        } catch (error) {
+          await client.query('rollback')
+          throw error
+        } finally {
+          client.release()
+        }
+      },
+      orders: async () => (await connections.query(`select id from ${table}`)).rows.map(({ id }) => id),
+    }
+  }
+  hosts['Kysely on PostgreSQL'] = async (t) => {
+    const { connections } = await pool(t)
+    const dialect = new PostgresDialect({ pool: connections })
+    const kysely = new Kysely<{ shopOrder: { id: string } }>({ dialect, plugins: [new CamelCasePlugin()] })
+    await sql`create table if not exists shop_order (id text)`.execute(kysely)
+    await sql`delete from shop_order`.execute(kysely)
+    return throughKysely(postgres(url), kysely)
+  }
+}
+
+async function open(t: TestContext, makeHost: (t: TestContext) => Promise<Host>) {
+  const host = await makeHost(t)
+  const webhooks = { allowPrivate: true }
+  const mailkeep = await createMailkeep({ database: host.database, encryptionKey: key, webhooks })
+  t.after(() => mailkeep.close())
+  const client = await mailkeep.clients.create({ name: 'Acme' })
+  const acme = mailkeep.forClient(client.id)
+  const list = await acme.lists.create({ name: 'News' })
+  const endpoint = await acme.webhooks.createEndpoint({ url: 'http://127.0.0.1:9/', events: ['contact.subscribed'] })
+  const stored = async () => ({
+    orders: await host.orders(),
+    contacts: (await acme.contacts.list({})).data.map(({ email }) => email),
+    found: (await acme.contacts.list({ search: 'example' })).data.map(({ email }) => email),
+    deliveries: (await acme.webhooks.listDeliveries(endpoint.id)).data.length,
+  })
+  const inside = (transaction: unknown) => mailkeep.using(transaction).forClient(client.id)
+  return { host, mailkeep, acme, list, stored, inside }
+}
+
+const key = randomBytes(32)
+
+for (const [name, makeHost] of Object.entries(hosts)) {
+  describe(`the host's own transaction: ${name}`, () => {
+    test('its row, the contact and the webhook event commit together', async (t) => {
+      const { host, list, stored, inside } = await open(t, makeHost)
+      await host.run(async (transaction, insertOrder) => {
+        await insertOrder('o1')
+        const { contact } = await inside(transaction).contacts.addToList(list.id, {
+          email: 'ada@example.org',
+          tags: ['vip'],
+          company: 'Engines',
+        })
+        assert.deepEqual(contact.extra_attributes, { company: 'Engines' })
+        assert.equal((await inside(transaction).contacts.get(contact.id)).email, 'ada@example.org')
+        assert.match(contact.created_at, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/)
+        assert.match((await inside(transaction).lists.get(list.id)).created_at, /\.\d{6}Z$/)
+      })
+      assert.deepEqual(await stored(), {
+        orders: ['o1'],
+        contacts: ['ada@example.org'],
+        found: ['ada@example.org'],
+        deliveries: 1,
+      })
+    })
+
+    test('they vanish together', async (t) => {
+      const { host, list, stored, inside } = await open(t, makeHost)
+      const work = host.run(async (transaction, insertOrder) => {
+        await insertOrder('o1')
+        await inside(transaction).contacts.addToList(list.id, { email: 'ada@example.org' })
+        throw new Error('no order')
+      })
+      await assert.rejects(work, /no order/)
+      assert.deepEqual(await stored(), { orders: [], contacts: [], found: [], deliveries: 0 })
+    })
+
+    test('an operation that fails inside leaves nothing behind, and the rest stands', async (t) => {
+      const { host, acme, list, stored, inside } = await open(t, makeHost)
+      await host.run(async (transaction, insertOrder) => {
+        await insertOrder('o1')
+        const within = inside(transaction)
+        const tooMany = Object.fromEntries(Array.from({ length: 101 }, (_, i) => [`a${i}`, 'x']))
+        const results = await Promise.allSettled([
+          within.contacts.addToList(list.id, { email: 'ada@example.org', tags: ['one'] }),
+          within.contacts.addToList(list.id, { email: 'bob@example.org', tags: ['two'], ...tooMany }),
+          within.contacts.addToList(999_999, { email: 'eve@example.org' }),
+          within.contacts.addToList(list.id, { email: 'cid@example.org' }),
+        ])
+        assert.deepEqual(
+          results.map((one) => one.status === 'fulfilled' || isMailkeepError(one.reason)),
+          [true, true, true, true],
+        )
+      })
+      const { contacts, deliveries, orders } = await stored()
+      assert.deepEqual([contacts, deliveries, orders], [['ada@example.org', 'cid@example.org'], 2, ['o1']])
+      assert.deepEqual(
+        (await acme.tags.list()).data.map((tag) => tag.name),
+        ['one'],
+      )
+    })
+
+    test('the dispatcher notices the commit by itself', async (t) => {
+      const { host, mailkeep, acme, list, inside } = await open(t, makeHost)
+      mailkeep.start()
+      await host.run(async (transaction) => {
+        await inside(transaction).contacts.addToList(list.id, { email: 'ada@example.org' })
+      })
+      await attempted(mailkeep, acme)
+    })
+  })
+}
+
+/** Waits for the first attempt; the endpoint refuses connections. */
+async function attempted(mailkeep: Mailkeep, acme: ReturnType<Mailkeep['forClient']>): Promise<void> {
+  for (const ends = performance.now() + 5000; performance.now() < ends; ) {
+    const [endpoint] = (await acme.webhooks.listEndpoints()).data
+    if (endpoint!.last_triggered_at !== null) return
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  assert.fail(`nothing was attempted: ${mailkeep}`)
+}
+
+test('what has no transaction open is refused with a line that says what to do', async (t) => {
+  const path = file(t)
+  const mailkeep = await createMailkeep({ database: sqlite(path), encryptionKey: key })
+  t.after(() => mailkeep.close())
+  const handle = new Database(path)
+  t.after(() => handle.close())
+  for (const wrong of [handle, {}, null, 'x', undefined]) {
+    assert.throws(
+      () => mailkeep.using(wrong),
+      (error) => isMailkeepError(error, 'validation_failed'),
+    )
+  }
+  assert.throws(() => mailkeep.using(handle), /begin one first/)
+})
+
+test('a call outside `using` while the host holds the database says what to do', { timeout: 20_000 }, async () => {
+  const handle = new Database(':memory:')
+  const mailkeep = await createMailkeep({ database: sqlite(handle), encryptionKey: key })
+  handle.exec('begin immediate')
+  const outside = mailkeep.clients.create({ name: 'Acme' })
+  await assert.rejects(outside, (error) => isMailkeepError(error, 'unavailable') && /using\(trx\)/.test(error.message))
+  handle.exec('rollback')
+  await mailkeep.close()
+})
