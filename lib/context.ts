@@ -3,6 +3,7 @@ import type { Logger } from './logger.ts'
 import type { Scope } from './storage/statement.ts'
 import type { Within } from './storage/transaction.ts'
 import { type Clock, type Timestamp, timestamp } from './time.ts'
+import type { EventType } from './webhooks/schema.ts'
 import type { Sealer } from './webhooks/seal.ts'
 import type { WebhookSettings } from './webhooks/settings.ts'
 
@@ -19,8 +20,18 @@ export interface Context extends Scope {
   readonly wakeDispatcher: () => void
   /** Aborts what is in flight to an endpoint that is gone. */
   readonly abortDeliveries: (endpointId: number) => void
+  /** For tests: hears of every event once it is committed, also of those that nobody takes. */
+  readonly onEvent?: ((event: RaisedEvent) => void) | undefined
   /** Tells the house-keeping that there is a stored job. */
   readonly wakeHousekeeping: () => void
+}
+
+/** An event as it was raised. */
+export interface RaisedEvent {
+  readonly clientId: number
+  readonly type: EventType
+  readonly created_at: Timestamp
+  readonly data: object
 }
 
 /** A context inside a transaction. */

@@ -20,6 +20,13 @@ export type ErrorCode = (typeof errorCodes)[number]
 /** Messages by field; positions are written with dots: `tags.0`. */
 export type FieldErrors = Record<string, string[]>
 
+/** What is wrong with one field. */
+export interface Issue {
+  /** As in `errors`: `name`, `tags.0`; `body` where the input as a whole is wrong. */
+  readonly path: string
+  readonly message: string
+}
+
 /** How much of a limit is used; `resetSeconds` from now. */
 export interface RateLimit {
   readonly limit: number
@@ -48,10 +55,20 @@ export class MailkeepError extends Error {
     this.errors = details.errors
     this.rateLimit = details.rateLimit
   }
+
+  /** `errors` as a list; empty unless fields are at fault. */
+  get issues(): Issue[] {
+    return Object.entries(this.errors ?? {}).flatMap(([path, messages]) =>
+      messages.map((message) => ({ path, message })),
+    )
+  }
 }
 
 /** @returns whether `error` is a MailkeepError, of the given code if one is given; across package copies too. */
-export function isMailkeepError(error: unknown, code?: ErrorCode): error is MailkeepError {
+export function isMailkeepError<Code extends ErrorCode = ErrorCode>(
+  error: unknown,
+  code?: Code,
+): error is MailkeepError & { readonly code: Code } {
   return error instanceof Error && error.name === 'MailkeepError' && (!code || (error as MailkeepError).code === code)
 }
 

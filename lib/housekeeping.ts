@@ -37,6 +37,11 @@ export class Housekeeping {
     this.#working ??= this.#work()
   }
 
+  /** Resolves when no stored job is left. */
+  async idle(): Promise<void> {
+    while (this.#working) await this.#working
+  }
+
   async stop(): Promise<void> {
     this.#stopped = true
     clearInterval(this.#timer)

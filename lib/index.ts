@@ -3,23 +3,41 @@ export type { Client, NewToken, Principal, Role, Token } from './clients/schema.
 export { roles } from './clients/schema.ts'
 export type { Contact } from './contacts/schema.ts'
 export {
+  type ClientMailkeep,
+  type ClientsDoor,
+  type ContactsDoor,
+  type IdentitiesDoor,
+  type ListsDoor,
+  type TagsDoor,
+  type TokensDoor,
+  type TopicsDoor,
+  type Unchecked,
+  unchecked,
+} from './doors.ts'
+export {
   type ErrorCode,
   errorCodes,
   type FieldErrors,
+  type Issue,
   isMailkeepError,
   MailkeepError,
   type RateLimit,
 } from './errors.ts'
 export type { IdentityProvider } from './identities/provider.ts'
 export { type Identity, type IdentityStatus, identityStatuses } from './identities/schema.ts'
+export type * from './inputs.ts'
 export type { List } from './lists/schema.ts'
 export type { Logger } from './logger.ts'
-export { type ClientMailkeep, createMailkeep, type Mailkeep, type MailkeepOptions } from './mailkeep.ts'
+export { createMailkeep, type Mailkeep, type MailkeepOptions } from './mailkeep.ts'
 export type { Page } from './page.ts'
 export type { DatabaseSource } from './storage/connection.ts'
 export type { Tag } from './tags/schema.ts'
 export type { Topic } from './topics/schema.ts'
 export { version } from './version.ts'
-export type { Delivery, DeliveryStatus, Endpoint, EventType } from './webhooks/schema.ts'
+export type { EventsDoor, WebhooksDoor } from './webhooks/doors.ts'
+export type { Readiness, Stats } from './webhooks/health.ts'
+export type { Recovery } from './webhooks/recovery.ts'
+export type { Attempt, Delivery, DeliveryDetail, DeliveryStatus, Endpoint, EventType } from './webhooks/schema.ts'
 export { eventTypes } from './webhooks/schema.ts'
+export { encryptionKeyId } from './webhooks/seal.ts'
 export { defaultWebhookSettings, type WebhookSettings } from './webhooks/settings.ts'

@@ -44,7 +44,7 @@ export interface ContactQueryInput extends PageInput {
 }
 
 /** The known fields of a contact; every other field is an attribute. */
-export interface ContactChangeInput {
+export interface ContactFieldsInput {
   /** At most 255 characters. */
   readonly name?: string | undefined
   /** Names of tags; those that do not exist are made. */
@@ -53,9 +53,15 @@ export interface ContactChangeInput {
   readonly [attribute: string]: string | null | undefined | readonly string[]
 }
 
-export interface ContactInput extends ContactChangeInput {
+export interface ContactInput extends ContactFieldsInput {
   /** At most 254 characters; it finds the contact, without regard to case. */
   readonly email: string
+}
+
+/** What is absent stays; `tags` replaces the set. */
+export interface ContactChangeInput extends ContactFieldsInput {
+  /** The e-mail address of a contact cannot be changed. */
+  readonly email?: undefined
 }
 
 export interface UnsubscribeInput {

@@ -1,35 +1,30 @@
-import * as clients from './clients/operations.ts'
+import { clientDoor, clientsDoor, tokensDoor } from './bind.ts'
 import { TokenCache } from './clients/token-cache.ts'
-import * as listing from './contacts/listing.ts'
-import * as contacts from './contacts/operations.ts'
-import type { Context } from './context.ts'
+import type { Context, RaisedEvent } from './context.ts'
+import type { ClientMailkeep, ClientsDoor, TokensDoor } from './doors.ts'
 import { invalid } from './errors.ts'
 import { Housekeeping } from './housekeeping.ts'
 import * as identities from './identities/operations.ts'
 import type { IdentityProvider } from './identities/provider.ts'
-import * as lists from './lists/operations.ts'
 import { type Logger, silent } from './logger.ts'
 import { isId } from './parse.ts'
 import type { DatabaseSource, Storage } from './storage/connection.ts'
-import { withinHostTransaction } from './storage/host-transaction.ts'
+import { type HostDatabase, sourceOf } from './storage/host/database.ts'
+import { withinHostTransaction } from './storage/host/transaction.ts'
 import { migrate } from './storage/migrate.ts'
-import * as tags from './tags/operations.ts'
 import type { Clock } from './time.ts'
-import * as topics from './topics/operations.ts'
-import * as deliveries from './webhooks/deliveries.ts'
 import { Dispatcher } from './webhooks/dispatcher.ts'
 import { checkEncryptionKey } from './webhooks/encryption-key.ts'
-import * as webhooks from './webhooks/operations.ts'
-import * as recovery from './webhooks/recovery.ts'
+import { Health, type Readiness, type Stats } from './webhooks/health.ts'
 import { resealSecrets } from './webhooks/reseal.ts'
 import type { LookupSettings } from './webhooks/resolve.ts'
 import { createSealer, type Key } from './webhooks/seal.ts'
-import { createSender } from './webhooks/send.ts'
+import { createSender, type Sender } from './webhooks/send.ts'
 import { defaultWebhookSettings, type WebhookSettings } from './webhooks/settings.ts'
 
 export interface MailkeepOptions {
   /** `sqlite(file)`; its schema is brought up to date. */
-  readonly database: DatabaseSource
+  readonly database: HostDatabase
   /** Seals secrets at rest: 32 bytes, or base64 of them. Keep it: without it they cannot be read again. */
   readonly encryptionKey: Key
   /** Keys used before: they open what they sealed, until `resealSecrets()` is done. */
@@ -41,6 +36,10 @@ export interface MailkeepOptions {
   readonly identityProvider?: IdentityProvider
   /** For tests: milliseconds since 1970; default: the database's clock where machines share it, else this one's. */
   readonly clock?: Clock
+  /** For tests: what sends the deliveries, instead of guarded connections. */
+  readonly sender?: Sender
+  /** For tests: hears of every event once it is committed. */
+  readonly onEvent?: (event: RaisedEvent) => void
   /** For tests: how host names of webhooks are looked up. */
   readonly lookup?: LookupSettings
 }
@@ -58,12 +57,13 @@ const keptDoors = 10_000
 export async function createMailkeep(options: MailkeepOptions): Promise<Mailkeep> {
   const { database, encryptionKey, previousEncryptionKeys, logger = silent } = options
   const sealer = createSealer(encryptionKey, previousEncryptionKeys)
-  const storage = await database.open(logger)
+  const source = sourceOf(database)
+  const storage = await source.open(logger)
   const clock = options.clock ?? storage.shared?.clock ?? Date.now
   try {
-    await migrate(storage, database.migrations, clock)
+    await migrate(storage, source.migrations, clock)
     await storage.migrated?.()
-    const mailkeep = new Mailkeep(storage, { ...options, logger, clock }, sealer)
+    const mailkeep = new Mailkeep(storage, { ...options, logger, clock }, sealer, source.migrations)
     await mailkeep.check()
     return mailkeep
   } catch (error) {
@@ -76,12 +76,13 @@ type Wired = MailkeepOptions & { logger: Logger; clock: Clock }
 
 /** A running mailkeep: `createMailkeep` makes one. */
 export class Mailkeep {
-  readonly clients
-  readonly tokens
+  readonly clients: ClientsDoor
+  readonly tokens: TokensDoor
   readonly #ctx: Context
   readonly #storage: Storage
   readonly #dispatcher: Dispatcher
   readonly #housekeeping: Housekeeping
+  readonly #health: Health
   readonly #identityProvider: IdentityProvider | undefined
   /** Made once: servers ask for one at every request. */
   readonly #doors = new Map<number, ClientMailkeep>()
@@ -91,8 +92,9 @@ export class Mailkeep {
   /** Use `createMailkeep`. */
   constructor(
     storage: Storage,
-    { logger, clock, lookup, webhooks, identityProvider }: Wired,
+    { logger, clock, lookup, webhooks, identityProvider, sender, onEvent }: Wired,
     sealer: Context['sealer'],
+    migrations: DatabaseSource['migrations'],
   ) {
     const settings = { ...defaultWebhookSettings, ...webhooks }
     const ctx: Context = {
@@ -103,6 +105,7 @@ export class Mailkeep {
       sealer,
       tokens: new TokenCache(),
       webhooks: settings,
+      onEvent,
       wakeDispatcher: () => {
         this.#dispatcher.wake()
         storage.shared?.announce()
@@ -113,8 +116,9 @@ export class Mailkeep {
     this.#ctx = ctx
     this.#storage = storage
     this.#identityProvider = identityProvider
-    this.#dispatcher = new Dispatcher(ctx, createSender(settings, clock, lookup))
+    this.#dispatcher = new Dispatcher(ctx, sender ?? createSender(settings, clock, lookup))
     this.#housekeeping = new Housekeeping(ctx)
+    this.#health = new Health(ctx, this.#dispatcher, migrations)
     this.clients = clientsDoor(ctx)
     this.tokens = tokensDoor(ctx)
   }
@@ -167,6 +171,28 @@ export class Mailkeep {
     if (!dispatch) return
     this.#dispatcher.start()
     this.#watch()
+  }
+
+  /** Whether it can do its work now: the database takes writes, its schema is ours, and deliveries are looked for. */
+  ready(): Promise<Readiness> {
+    return this.#health.ready()
+  }
+
+  /** Plain numbers about the work done by this process, and about what waits. */
+  stats(): Promise<Stats> {
+    return this.#health.stats()
+  }
+
+  /**
+   * Delivers what is due now, and resolves when every attempt is recorded: for scheduled functions and tests, where
+   * nothing was started.
+   *
+   * @returns when more will be due, in milliseconds since 1970; undefined: nothing waits.
+   * @throws MailkeepError `unavailable`
+   */
+  async deliverDue(): Promise<number | undefined> {
+    await this.#housekeeping.idle()
+    return await this.#dispatcher.deliverDue()
   }
 
   /**
@@ -224,86 +250,4 @@ export class Mailkeep {
 function requireId(clientId: number): number {
   if (isId(clientId)) return clientId
   throw invalid('clientId', 'This must be a positive whole number.')
-}
-
-function clientsDoor(ctx: Context) {
-  return {
-    create: (input: unknown) => clients.createClient(ctx, input),
-    list: () => clients.listClients(ctx),
-    get: (id: number) => clients.getClient(ctx, id),
-    delete: (id: number) => clients.deleteClient(ctx, id),
-    bootstrap: (input?: unknown) => clients.bootstrap(ctx, input),
-  }
-}
-
-function tokensDoor(ctx: Context) {
-  return {
-    create: (input: unknown) => clients.createToken(ctx, input),
-    list: (filter?: { clientId?: number }) => clients.listTokens(ctx, filter),
-    revoke: (id: number) => clients.revokeToken(ctx, id),
-    authenticate: (token: string) => clients.authenticate(ctx, token),
-  }
-}
-
-/** All that belongs to one client. */
-export type ClientMailkeep = ReturnType<typeof clientDoor>
-
-function clientDoor(ctx: Context) {
-  return {
-    tags: {
-      list: (query?: unknown) => tags.listTags(ctx, query),
-      create: (input: unknown) => tags.createTag(ctx, input),
-      update: (id: number, input: unknown) => tags.updateTag(ctx, id, input),
-      delete: (id: number) => tags.deleteTag(ctx, id),
-    },
-    contacts: {
-      list: (query?: unknown) => listing.listPageOfContacts(ctx, query),
-      get: (id: number) => contacts.getContact(ctx, id),
-      addToList: (listId: number, input: unknown) => contacts.addContactToList(ctx, listId, input),
-      update: (id: number, input: unknown) => contacts.updateContact(ctx, id, input),
-      unsubscribe: (id: number, options?: unknown) => contacts.unsubscribeContact(ctx, id, options),
-      resubscribe: (id: number) => contacts.resubscribeContact(ctx, id),
-      removeFromList: (listId: number, contactId: number) => contacts.removeContactFromList(ctx, listId, contactId),
-      subscribeToTopic: (contactId: number, topicId: number) => contacts.subscribeToTopic(ctx, contactId, topicId),
-      unsubscribeFromTopic: (contactId: number, topicId: number) =>
-        contacts.unsubscribeFromTopic(ctx, contactId, topicId),
-      delete: (id: number) => contacts.deleteContact(ctx, id),
-    },
-    lists: {
-      list: (query?: unknown) => lists.listLists(ctx, query),
-      create: (input: unknown) => lists.createList(ctx, input),
-      get: (id: number) => lists.getList(ctx, id),
-      update: (id: number, input: unknown) => lists.updateList(ctx, id, input),
-      delete: (id: number) => lists.deleteList(ctx, id),
-    },
-    topics: {
-      list: (listId: number, query?: unknown) => topics.listTopics(ctx, listId, query),
-      create: (listId: number, input: unknown) => topics.createTopic(ctx, listId, input),
-      update: (id: number, input: unknown) => topics.updateTopic(ctx, id, input),
-      delete: (id: number) => topics.deleteTopic(ctx, id),
-    },
-    identities: {
-      list: (query?: unknown) => identities.listIdentities(ctx, query),
-      get: (id: number) => identities.getIdentity(ctx, id),
-      add: (input: unknown) => identities.addIdentity(ctx, input),
-      remove: (id: number) => identities.removeIdentity(ctx, id),
-    },
-    webhooks: {
-      listEndpoints: (query?: unknown) => webhooks.listEndpoints(ctx, query),
-      getEndpoint: (id: number) => webhooks.getEndpoint(ctx, id),
-      createEndpoint: (input: unknown) => webhooks.createEndpoint(ctx, input),
-      updateEndpoint: (id: number, input: unknown) => webhooks.updateEndpoint(ctx, id, input),
-      deleteEndpoint: (id: number) => webhooks.deleteEndpoint(ctx, id),
-      rotateSecret: (id: number) => webhooks.rotateSecret(ctx, id),
-      testEndpoint: (id: number) => webhooks.testEndpoint(ctx, id),
-      listDeliveries: (endpointId: number, query?: unknown) => deliveries.listDeliveries(ctx, endpointId, query),
-      getDelivery: (endpointId: number, id: number) => deliveries.getDelivery(ctx, endpointId, id),
-      redeliver: (endpointId: number, id: number) => deliveries.redeliver(ctx, endpointId, id),
-      recover: (endpointId: number, input: unknown) => recovery.recoverEndpoint(ctx, endpointId, input),
-      getRecovery: (endpointId: number, id: number) => recovery.getRecovery(ctx, endpointId, id),
-    },
-    events: {
-      raise: (input: unknown) => webhooks.raiseEvent(ctx, input),
-    },
-  }
 }

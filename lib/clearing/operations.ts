@@ -1,5 +1,5 @@
 import type { Tx } from '../context.ts'
-import { doOrStore, type JobSteps, onTarget, type Step } from '../jobs/operations.ts'
+import { againKind, doOrStore, type JobSteps, onTarget, type Step, storeAgain } from '../jobs/operations.ts'
 import * as queries from './queries.ts'
 
 export { erasedError } from './queries.ts'
@@ -16,9 +16,18 @@ const rows = {
 
 export type Cleared = keyof typeof rows
 
+/** Whoever attaches rows to these holds their row meanwhile, by a foreign key at least. */
+const locked: ReadonlySet<Cleared> = new Set(['contact', 'client'])
+
 /** The stored jobs of clearing. */
 export const clearingSteps: JobSteps = Object.fromEntries(
-  Object.keys(rows).map((kind) => [`clear ${kind}`, onTarget(stepOf(kind as Cleared))]),
+  Object.keys(rows).flatMap((kind) => {
+    const step = onTarget(stepOf(kind as Cleared))
+    return [
+      [`clear ${kind}`, step],
+      [againKind(`clear ${kind}`), step],
+    ]
+  }),
 )
 
 /**
@@ -28,8 +37,9 @@ export const clearingSteps: JobSteps = Object.fromEntries(
  * @param limit How many rows this transaction may still clear.
  * @returns how many are left of that.
  */
-export function clear(tx: Tx, kind: Cleared, targetId: number, limit?: number): Promise<number> {
-  return doOrStore(tx, `clear ${kind}`, stepOf(kind), targetId, limit)
+export async function clear(tx: Tx, kind: Cleared, targetId: number, limit?: number): Promise<number> {
+  if (!locked.has(kind)) await storeAgain(tx, `clear ${kind}`, targetId)
+  return await doOrStore(tx, `clear ${kind}`, stepOf(kind), targetId, limit)
 }
 
 function stepOf(kind: Cleared): Step {

@@ -78,7 +78,7 @@ function withAttributes<S extends v.GenericSchema<unknown, object>>(known: S) {
         return NEVER
       }
       for (const [key, value] of Object.entries(input)) {
-        if (reserved.has(key)) continue
+        if (reserved.has(key) || value === undefined) continue // JSON knows no undefined; a host's own field may be
         const message = attributeProblem(key, value)
         if (message) addIssue({ message, path: [{ type: 'object', origin: 'value', input, key, value }] })
         else attributes.set(key, value as string | null)

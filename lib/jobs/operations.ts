@@ -1,9 +1,13 @@
 import { type Context, now, type Tx } from '../context.ts'
 import { transact } from '../storage/transaction.ts'
+import { timestamp } from '../time.ts'
 import * as queries from './queries.ts'
 
 /** Rows one transaction may touch: more would hold up every other write. */
 export const chunkRows = 500
+
+/** Longer than any transaction lasts: one that began before a record was deleted has ended by then. */
+const againAfterMs = 120_000
 
 /**
  * Does a chunk of a kind of work on a record.
@@ -51,6 +55,18 @@ export async function doOrStore(
   return 0
 }
 
+/**
+ * Stores a job that is done again later: where several transactions write at once, one may still attach rows to a record
+ * that is being deleted. Locking the record would keep whoever deletes it waiting as long as others use it.
+ */
+export async function storeAgain(tx: Tx, kind: string, targetId: number): Promise<void> {
+  if (tx.storage.dialect.manyWriters) await storeJob(tx, againKind(kind), targetId, {})
+}
+
+export function againKind(kind: string): string {
+  return `${kind} again`
+}
+
 /** Stores a job, to be begun after the commit. @returns its id. */
 export async function storeJob(tx: Tx, kind: string, targetId: number, state: object): Promise<number> {
   const row = await queries.insertJob(tx, {
@@ -67,7 +83,8 @@ export async function storeJob(tx: Tx, kind: string, targetId: number, state: ob
 /** Does one chunk of the oldest stored job. @returns whether there was one. */
 export async function continueJob(ctx: Context, steps: JobSteps): Promise<boolean> {
   return transact(ctx, async (tx) => {
-    const job = await queries.claimOldestJob(tx, { kinds: Object.keys(steps) })
+    const again_before = timestamp(tx.clock() - againAfterMs)
+    const job = await queries.claimOldestJob(tx, { kinds: Object.keys(steps), again_before })
     if (!job) return false
     const left = await steps[job.kind]!({ ...tx, clientId: job.client_id }, job, chunkRows)
     if (left !== 'kept' && left > 0) await queries.deleteJob(tx, { id: job.id })

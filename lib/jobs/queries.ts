@@ -6,12 +6,13 @@ export const insertJob = statement(
   (db, row) => db.insertInto('mailkeep_job').values(row).returningAll(),
 )
 
-/** The oldest job of these kinds that no other process is at. */
-export const claimOldestJob = statement({ kinds: texts }, (db, p, dialect) =>
+/** The oldest job of these kinds that no other process is at; those to be done again, once they are old enough. */
+export const claimOldestJob = statement({ kinds: texts, again_before: time }, (db, p, dialect) =>
   db
     .selectFrom('mailkeep_job')
     .selectAll()
     .where(dialect.anyOf(sql.ref('kind'), p.kinds))
+    .where((eb) => eb.or([eb('kind', 'not like', '% again'), eb('created_at', '<', p.again_before)]))
     .orderBy('id')
     .limit(1)
     .modifyEnd(dialect.lockForClaim),

@@ -37,6 +37,15 @@ export interface Shared {
   announce(): void
 }
 
+/** What a database tells of its work: each where it has such a thing. */
+export interface StorageFigures {
+  /** Writes that wait for their turn. */
+  readonly writesWaiting?: number
+  /** Transactions committed, by how many writes they had: the position is the number. */
+  readonly groupSizes?: readonly number[]
+  readonly pool?: { readonly total: number; readonly idle: number; readonly waiting: number }
+}
+
 /** A database as the rest of the library sees it. */
 export interface Storage {
   readonly dialect: Dialect
@@ -62,6 +71,8 @@ export interface Storage {
    * @throws MailkeepError `validation_failed`: it is neither, or has no transaction open.
    */
   adopt(handle: unknown): Connection
+  /** What it can tell of its work. */
+  figures?(): StorageFigures
   /** A number that changes when another process or handle has committed, or may have. */
   version(): Promise<number>
   /** Waits for writes under way, then closes what was opened here. */

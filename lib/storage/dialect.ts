@@ -4,6 +4,8 @@ import type { ParameterType, SlotMark } from './statement.ts'
 /** The phrases that differ between databases, so that each query stands once. */
 export interface Dialect {
   readonly name: 'sqlite' | 'postgres'
+  /** Whether several transactions write at the same time. */
+  readonly manyWriters: boolean
   /** The type of a column of moments. */
   readonly timeType: string
   /** One row if there is a table of that name. */

@@ -1,5 +1,5 @@
 import { MailkeepError } from '../errors.ts'
-import { type Connection, plainQuery, type SearchChange, type Work } from './connection.ts'
+import { type Connection, plainQuery, type SearchChange, type StorageFigures, type Work } from './connection.ts'
 import { Operation } from './operation.ts'
 
 /** Where a group is written: one connection, one transaction at a time. */
@@ -57,10 +57,16 @@ export class GroupCommit {
   #queue: Waiting[] = []
   #draining: Promise<void> | undefined
   #closed = false
+  readonly #sizes: number[]
 
   constructor(target: GroupTarget, limits: GroupLimits = groupLimits) {
     this.#target = target
     this.#limits = limits
+    this.#sizes = new Array(limits.size + 1).fill(0)
+  }
+
+  figures(): StorageFigures {
+    return { writesWaiting: this.#queue.length, groupSizes: [...this.#sizes] }
   }
 
   /** @throws MailkeepError `unavailable`: closing, too many writes waiting, or locked for too long. */
@@ -169,6 +175,7 @@ export class GroupCommit {
     try {
       await this.#index(ended)
       await this.#target.connection.executeQuery(commit)
+      this.#sizes[ended.length]! += 1
       return true
     } catch {
       return false
@@ -191,6 +198,7 @@ export class GroupCommit {
       if (this.#intact([ended])) {
         await this.#index([ended])
         await this.#target.connection.executeQuery(commit)
+        this.#sizes[1]! += 1
       }
       tell(ended)
     } catch (error) {

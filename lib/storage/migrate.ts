@@ -32,6 +32,12 @@ export async function migrate(storage: Storage, migrations: readonly Migration[]
   }
 }
 
+/** @returns the names of the steps that the database has not seen. */
+export async function unappliedMigrations(storage: Storage, migrations: readonly Migration[]): Promise<string[]> {
+  const applied = new Set((await listMigrations({ storage }, {})).map(({ name }) => name))
+  return migrations.filter(({ name }) => !applied.has(name)).map(({ name }) => name)
+}
+
 function createTable(storage: Storage): Promise<void> {
   const columns = `name text primary key, applied_at ${storage.dialect.timeType} not null`
   return storage.writeAlone(async (transaction) => {

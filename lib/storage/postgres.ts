@@ -1,19 +1,17 @@
-import { DummyDriver, Kysely, PostgresAdapter, PostgresIntrospector, PostgresQueryCompiler } from 'kysely'
 import pg from 'pg'
-import { invalid, MailkeepError } from '../errors.ts'
+import { invalid } from '../errors.ts'
 import type { Logger } from '../logger.ts'
 import type { DatabaseSource, Storage } from './connection.ts'
 import { postgresMigrations } from './migrations/postgres.ts'
 import { Connections, connectionLimits, Reader } from './postgres/connections.ts'
-import { dialect } from './postgres/dialect.ts'
+import { builder, dialect } from './postgres/dialect.ts'
 import type { SignalClient } from './postgres/driver.ts'
 import { failure } from './postgres/faults.ts'
 import { adopt } from './postgres/host.ts'
 import { ensureSearchIndex } from './postgres/search-index.ts'
+import { cannotOpen, prepareServer } from './postgres/server.ts'
 import { Signals } from './postgres/signals.ts'
-import { rowTypes } from './postgres/values.ts'
 import { Writes } from './postgres/writes.ts'
-import type { Tables } from './tables.ts'
 
 export interface PostgresOptions {
   /** The tables stand in this schema; it is made if it is missing. Default: the first of the search path. */
@@ -54,36 +52,31 @@ function checkOptions({ schema, pooler }: PostgresOptions): void {
 
 async function open(source: string | pg.Pool, options: PostgresOptions, logger: Logger): Promise<Storage> {
   const settings = settingsFor(source, options)
-  const connect = () => new pg.Client(settings) as unknown as SignalClient
+  const Client = (settings.Client ?? pg.Client) as typeof pg.Client // a host's pool may have one of its own
+  const connect = () => new Client(settings) as unknown as SignalClient
   const signals = new Signals(connect, logger, !options.pooler)
   try {
-    await signals.open((client) => prepare(client, options.schema))
+    await signals.open((client) => prepareServer(client, options.schema))
   } catch (error) {
     throw cannotOpen(error)
   }
+  logger.debug({ schema: options.schema }, 'database opened')
   const own = typeof source === 'string' || options.schema !== undefined
-  const pool = own ? new pg.Pool({ ...settings, max: options.connections ?? 10, allowExitOnIdle: true }) : source
-  logger.debug({ database: settings.database, schema: options.schema }, 'database opened')
-  return storageOn(new Connections(pool, logger, !options.pooler), signals, own, logger)
+  return storageOn(own ? new pg.Pool(settings) : source, own, signals, logger, !options.pooler)
 }
 
-function storageOn(connections: Connections, signals: Signals, own: boolean, logger: Logger): Storage {
+function storageOn(pool: pg.Pool, own: boolean, signals: Signals, logger: Logger, prepare: boolean): Storage {
+  const connections = new Connections(pool, logger, prepare)
   const reader = new Reader(connections)
   const writes = new Writes(connections)
   return {
     dialect,
-    builder: new Kysely<Tables>({
-      dialect: {
-        createAdapter: () => new PostgresAdapter(),
-        createDriver: () => new DummyDriver(),
-        createIntrospector: (db) => new PostgresIntrospector(db),
-        createQueryCompiler: () => new PostgresQueryCompiler(),
-      },
-    }),
+    builder,
     reader,
     write: (work) => writes.write(work),
     writeAlone: (work) => writes.writeAlone(work),
     migrated: () => ensureSearchIndex(reader, writes, logger),
+    figures: () => ({ pool: { total: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount } }),
     version: async () => signals.version(),
     failure,
     adopt,
@@ -100,57 +93,29 @@ function storageOn(connections: Connections, signals: Signals, own: boolean, log
 }
 
 /** What is set on a connection of ours, whatever the role's defaults are. */
-function settingsFor(source: string | pg.Pool, { schema, pooler }: PostgresOptions): pg.ClientConfig {
-  const common: pg.ClientConfig = {
+function settingsFor(source: string | pg.Pool, { schema, pooler, connections }: PostgresOptions): pg.PoolConfig {
+  const common: pg.PoolConfig = {
     keepAlive: true,
     connectionTimeoutMillis: connectionLimits.waitMs,
     fallback_application_name: 'mailkeep',
+    allowExitOnIdle: true,
   }
-  const host: pg.ClientConfig & { password?: unknown } =
-    typeof source === 'string' ? { connectionString: source } : { ...source.options, password: source.options.password }
-  if (pooler || (typeof source !== 'string' && schema === undefined)) return { ...common, ...host }
+  const max = connections === undefined ? {} : { max: connections }
+  const isUrl = typeof source === 'string'
+  const given = isUrl ? { connectionString: source } : { ...source.options, password: source.options.password }
+  const theirs: pg.PoolConfig = { ...common, ...given, ...max } as pg.PoolConfig
+  if (pooler || (!isUrl && schema === undefined)) return theirs
   const session = `-c DateStyle=ISO -c TimeZone=UTC${schema === undefined ? '' : ` -c search_path="${schema}"`}`
-  const limits = { statement_timeout: 30_000, lock_timeout: 10_000, idle_in_transaction_session_timeout: 30_000 }
-  if (typeof source !== 'string') return { ...common, ...limits, ...host, options: `${host.options ?? ''} ${session}` }
-  // The driver lets a URL's own options win over ours; the last of the same name wins among the URL's.
-  const theirs = new URL(source).searchParams.get('options') ?? ''
-  const query = `options=${encodeURIComponent(`${theirs} ${session}`.trim())}`
-  return { ...common, ...limits, connectionString: `${source}${source.includes('?') ? '&' : '?'}${query}` }
+  if (isUrl) return { ...limits, ...theirs, connectionString: withOptions(source, session) }
+  return { ...limits, ...theirs, options: `${theirs.options ?? ''} ${session}`.trim() }
 }
 
-/** @returns the schema the tables stand in. */
-async function prepare(client: SignalClient, schema: string | undefined): Promise<string> {
-  const ask = async (text: string, values: unknown[] = []) =>
-    (await client.query({ text, values, types: rowTypes })).rows[0] as Record<string, string | number | boolean | null>
-  const server = await ask(
-    `select current_setting('server_version_num')::int as version, current_setting('server_encoding') as encoding,
-      current_setting('server_version') as name`,
-  )
-  if (Number(server.version) < 130_000) {
-    throw new MailkeepError('conflict', `mailkeep needs PostgreSQL 13 or later; this is ${server.name}.`)
-  }
-  if (server.encoding !== 'UTF8') {
-    throw new MailkeepError('conflict', `mailkeep needs a database in UTF8; this one is in ${server.encoding}.`)
-  }
-  if (schema !== undefined && !(await ask('select to_regnamespace($1) is not null as there', [`"${schema}"`])).there) {
-    await createSchema(client, schema)
-  }
-  const { current } = await ask('select current_schema() as current')
-  if (current === null) throw new MailkeepError('conflict', 'The search path names no schema that exists.')
-  return String(current)
-}
+/** The server's own bounds, in milliseconds. */
+const limits = { statement_timeout: 30_000, lock_timeout: 10_000, idle_in_transaction_session_timeout: 30_000 }
 
-async function createSchema(client: SignalClient, schema: string): Promise<void> {
-  try {
-    await client.query({ text: `create schema if not exists "${schema}"` })
-  } catch (error) {
-    // Another process was faster: "if not exists" does not wait for it.
-    if ((error as { code?: string }).code !== '23505') throw error
-  }
-}
-
-function cannotOpen(error: unknown): unknown {
-  if (error instanceof MailkeepError) return error
-  const reason = error instanceof Error ? error.message || String((error as { code?: string }).code) : String(error)
-  return new MailkeepError('unavailable', `The database cannot be opened: ${reason}`, { cause: error })
+/** The driver lets a URL's own options win over any others; of two in the URL the last counts. */
+function withOptions(url: string, options: string): string {
+  const theirs = /[?&]options=([^&#]*)/.exec(url)?.[1] ?? ''
+  const both = `${decodeURIComponent(theirs.replaceAll('+', ' '))} ${options}`.trim()
+  return `${url}${url.includes('?') ? '&' : '?'}options=${encodeURIComponent(both)}`
 }

@@ -5,11 +5,14 @@ import { invalid, MailkeepError } from '../errors.ts'
 import type { Logger } from '../logger.ts'
 import type { Connection, DatabaseSource, Storage } from './connection.ts'
 import { GroupCommit, type GroupTarget, groupLimits } from './group.ts'
-import { connectionOfKysely, noTransaction } from './host-transaction.ts'
+import { connectionOfKysely, noTransaction } from './host/transaction.ts'
 import { sqliteMigrations } from './migrations/sqlite.ts'
+import { copyInto, type FileReport, report } from './sqlite/copy.ts'
 import { builder, dialect } from './sqlite/dialect.ts'
 import { failure, isLocked } from './sqlite/faults.ts'
 import { indexSearch } from './sqlite/search-index.ts'
+
+export type { FileReport } from './sqlite/copy.ts'
 
 type Handle = Database.Database
 
@@ -70,6 +73,7 @@ async function storageOn(writer: Handle, reader: Handle, ours: readonly Handle[]
     reader: new Reader(reader === writer ? write : new KeptConnection(reader), reader),
     write: (work) => group.write(work),
     writeAlone: (work) => group.write(work),
+    figures: () => group.figures(),
     version: async () => version.get() as number,
     indexSearch,
     failure,
@@ -189,4 +193,53 @@ async function unlocked(attempt: () => unknown, message: string): Promise<void> 
     await new Promise((resolve) => (pauseMs === 0 ? setImmediate(resolve) : setTimeout(resolve, pauseMs)))
   }
   throw new MailkeepError('unavailable', message)
+}
+
+/** Looks into a database file, which others may be using. @throws MailkeepError `unavailable` */
+export function inspectFile(file: string, { thorough, ...options }: SqliteOptions & { thorough: boolean }): FileReport {
+  return onFile(file, options, (handle) => report(handle, sqliteMigrations, thorough))
+}
+
+/**
+ * Copies a database file, which others may be using, as it is at this moment.
+ *
+ * @param target Empty, or not there.
+ * @returns whether nobody else wrote meanwhile.
+ * @throws MailkeepError `unavailable`
+ */
+export function copyFile(file: string, target: string, options: SqliteOptions = {}): boolean {
+  return onFile(file, options, (handle) => copyInto(handle, target))
+}
+
+/**
+ * Makes of a database that nobody uses one plain file, without a log beside it, and holds it until `use` is done.
+ *
+ * @throws MailkeepError `conflict` when somebody has it open.
+ */
+export function closeOff<T>(file: string, options: SqliteOptions, use: () => T): T {
+  return onFile(file, options, (handle) => {
+    try {
+      handle.pragma('locking_mode = exclusive')
+      handle.pragma('journal_mode = delete')
+      handle.exec('begin exclusive')
+    } catch (error) {
+      if (!isLocked(error)) throw error
+      throw new MailkeepError('conflict', `The database ${file} is in use: stop mailkeep first.`)
+    }
+    return use()
+  })
+}
+
+function onFile<T>(file: string, { nativeBinding }: SqliteOptions, use: (handle: Handle) => T): T {
+  const options = {
+    fileMustExist: true,
+    timeout: 2000,
+    ...(nativeBinding ? { nativeBinding: nativeBinding as string } : {}),
+  }
+  try {
+    using opened = { handle: new Database(file, options), [Symbol.dispose]: () => opened.handle.close() }
+    return use(opened.handle)
+  } catch (error) {
+    throw error instanceof MailkeepError ? error : cannotOpen(file, error)
+  }
 }

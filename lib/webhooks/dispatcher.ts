@@ -2,6 +2,7 @@ import PQueue from 'p-queue'
 import type { Context } from '../context.ts'
 import { type Claimed, claimDue, lookForDue } from './claim.ts'
 import { makeImpossibleWaitsDue, watchClock } from './clock-jump.ts'
+import { DeliveryCounter, type DeliveryFigures } from './figures.ts'
 import { type Ending, Shares } from './plan.ts'
 import type { Outcome, Sender, Sending } from './send.ts'
 import { type Ended, settle } from './settle.ts'
@@ -26,9 +27,12 @@ export class Dispatcher {
   readonly #queue: PQueue
   readonly #clockWasSet: () => boolean
   readonly #inFlight = new Map<number, InFlight>()
+  readonly #counter = new DeliveryCounter()
+  #lastRoundMs = 0
   #ended: Ended[] = []
   #settling: Promise<void> | undefined
   #running: Promise<void> | undefined
+  #looking: Promise<unknown> = Promise.resolve()
   #stopping = false
   #woken = false
   #wakeUp: (() => void) | undefined
@@ -43,13 +47,38 @@ export class Dispatcher {
   }
 
   start(): void {
+    this.#lastRoundMs = performance.now()
     this.#running ??= this.#run()
+  }
+
+  /**
+   * Sends all that is due now, and resolves when it is recorded; also where nothing was started.
+   *
+   * @returns when more will be due, in milliseconds since 1970.
+   * @throws the database's fault, when it cannot be looked for.
+   */
+  async deliverDue(): Promise<number | undefined> {
+    for (;;) {
+      const { claimed, nextMs } = await this.#startDue()
+      if (claimed === 0 && this.#inFlight.size === 0) return nextMs
+      await this.#queue.onIdle()
+      await this.#settling
+    }
   }
 
   /** There may be something due. */
   wake(): void {
     this.#woken = true
     this.#wakeUp?.()
+  }
+
+  /** How long ago it last looked around in vain or not; undefined when it is not to. */
+  silentMs(): number | undefined {
+    return this.#running && !this.#stopping ? performance.now() - this.#lastRoundMs : undefined
+  }
+
+  figures(): DeliveryFigures & { readonly inFlight: number } {
+    return { ...this.#counter.figures(), inFlight: this.#inFlight.size }
   }
 
   /** Aborts what is in flight to an endpoint. */
@@ -76,25 +105,39 @@ export class Dispatcher {
   async #run(): Promise<void> {
     while (!this.#stopping) {
       this.#woken = false
-      await this.#sleep(await this.#round())
+      const restMs = await this.#round()
+      if (restMs !== undefined) this.#lastRoundMs = performance.now()
+      await this.#sleep(restMs ?? afterFaultMs)
     }
   }
 
-  /** Starts what may start now. @returns how long nothing more will be due, in milliseconds. */
-  async #round(): Promise<number> {
+  /** Starts what may start now. @returns how long nothing more will be due, in ms; undefined when it did not work. */
+  async #round(): Promise<number | undefined> {
     if (this.#shares.free <= 0) return longestSleepMs
     try {
-      if (this.#clockWasSet()) await makeImpossibleWaitsDue(this.#ctx, this.#inFlight)
-      const { endpoints, nextMs } = await lookForDue(this.#ctx)
-      const grants = this.#shares.plan(endpoints)
-      const claimed = grants.length > 0 ? await claimDue(this.#ctx, grants, this.#inFlight) : []
-      for (const one of claimed) this.#start(one)
-      if (claimed.length > 0) return 0
+      const { claimed, nextMs } = await this.#startDue()
+      if (claimed > 0) return 0
       return nextMs === undefined ? longestSleepMs : nextMs - this.#ctx.clock()
     } catch (error) {
       this.#ctx.logger.error({ err: error }, 'deliveries could not be claimed')
-      return afterFaultMs
+      return undefined
     }
+  }
+
+  /** One look at a time: what two find would be granted twice. */
+  #startDue(): Promise<{ claimed: number; nextMs: number | undefined }> {
+    const look = this.#looking.then(() => this.#startSome())
+    this.#looking = look.catch(() => {})
+    return look
+  }
+
+  async #startSome() {
+    if (this.#clockWasSet()) await makeImpossibleWaitsDue(this.#ctx, this.#inFlight)
+    const { endpoints, nextMs } = await lookForDue(this.#ctx)
+    const grants = this.#shares.plan(endpoints)
+    const claimed = grants.length > 0 ? await claimDue(this.#ctx, grants, this.#inFlight) : []
+    for (const one of claimed) this.#start(one)
+    return { claimed: claimed.length, nextMs }
   }
 
   async #sleep(ms: number): Promise<void> {
@@ -154,7 +197,8 @@ export class Dispatcher {
   async #settle(batch: readonly Ended[]): Promise<void> {
     for (;;) {
       try {
-        return await settle(this.#ctx, batch)
+        await settle(this.#ctx, batch)
+        return this.#counter.count(batch, this.#ctx.webhooks)
       } catch (error) {
         this.#ctx.logger.error({ err: error, deliveries: batch.length }, 'outcomes could not be recorded yet')
         // Unrecorded when the process stops: the leases run out, and the deliveries are sent again.

@@ -52,6 +52,9 @@ interface Recipient {
  * @throws MailkeepError `validation_failed` on `data`: too large, or nested too deeply.
  */
 export async function raise(tx: Tx, type: EventType, data: object, contactId: number | null = null): Promise<void> {
+  const { clientId, onEvent } = tx
+  const created_at = now(tx)
+  if (onEvent) tx.transaction.afterCommit(() => onEvent({ clientId, type, created_at, data }))
   const subscribers = await listSubscribers(tx, { client_id: tx.clientId, quoted_type: JSON.stringify(type) })
   if (subscribers.length > 0) await record(tx, type, data, contactId, subscribers)
 }

@@ -46,6 +46,15 @@ function bytesOf(key: Key): Buffer {
   throw invalid('encryptionKey', 'The encryption key must be 32 bytes, or base64 of 32 bytes.')
 }
 
+/**
+ * What a database remembers of its encryption key.
+ *
+ * @throws MailkeepError `validation_failed` on `encryptionKey`: it is not 32 bytes, or base64 of them.
+ */
+export function encryptionKeyId(key: Key): string {
+  return idOf(bytesOf(key))
+}
+
 /** Tells keys apart, and nothing of the key. */
 function idOf(key: Buffer): string {
   return createHash('sha256').update('mailkeep key id').update(key).digest('base64url').slice(0, 12)

@@ -1,6 +1,26 @@
-import { type Expression, type RawBuilder, sql } from 'kysely'
+import {
+  DummyDriver,
+  type Expression,
+  Kysely,
+  PostgresAdapter,
+  PostgresIntrospector,
+  PostgresQueryCompiler,
+  type RawBuilder,
+  sql,
+} from 'kysely'
 import type { Dialect, MatchWalk } from '../dialect.ts'
+import type { Tables } from '../tables.ts'
 import { bindValue, castOf } from './values.ts'
+
+/** Compiles statements for PostgreSQL. */
+export const builder = new Kysely<Tables>({
+  dialect: {
+    createAdapter: () => new PostgresAdapter(),
+    createDriver: () => new DummyDriver(),
+    createIntrospector: (db) => new PostgresIntrospector(db),
+    createQueryCompiler: () => new PostgresQueryCompiler(),
+  },
+})
 
 /**
  * Marks a statement that must be planned with its values: how common a search is decides between the index of searches
@@ -21,6 +41,7 @@ function matching({ client_id, search }: Pick<MatchWalk, 'client_id' | 'search'>
 /** PostgreSQL's phrases. */
 export const dialect: Dialect = {
   name: 'postgres',
+  manyWriters: true,
   timeType: 'timestamptz',
   findTable: (name) => sql`select 1 where to_regclass(${name}) is not null`,
   slot: (mark) => sql`cast(${mark} as ${sql.raw(castOf[mark.type])})`,

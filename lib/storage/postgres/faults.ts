@@ -1,5 +1,5 @@
 import { MailkeepError, notFound } from '../../errors.ts'
-import { noTransaction } from '../host-transaction.ts'
+import { noTransaction } from '../host/transaction.ts'
 
 /**
  * What a failed statement means for the work it belongs to:

@@ -1,7 +1,7 @@
 import { CompiledQuery, type QueryResult } from 'kysely'
 import { invalid } from '../../errors.ts'
 import type { Connection } from '../connection.ts'
-import { connectionOfKysely } from '../host-transaction.ts'
+import { connectionOfKysely } from '../host/transaction.ts'
 import { connectionLimits, Session } from './connections.ts'
 import type { PooledClient } from './driver.ts'
 import { Fault } from './faults.ts'
@@ -20,24 +20,28 @@ export function adopt(handle: unknown): Connection {
 /** JSON documents are text to us. */
 const jsonColumns: ReadonlySet<string> = new Set(['attributes', 'state'])
 
-/**
- * Through the host's Kysely values arrive as the host's type parsers make them, if not as the driver's: so each row
- * is asked for as JSON text, which they leave alone.
- */
 function withOwnRows(connection: Connection): Connection {
   return {
     async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
-      const { sql, parameters } = query
       try {
-        if (!givesRows(sql)) return await connection.executeQuery(CompiledQuery.raw(sql, [...parameters]))
-        const asText = `with given as (${sql}) select row_to_json(given)::text as given from given`
-        const { rows } = await connection.executeQuery<{ given: string }>(CompiledQuery.raw(asText, [...parameters]))
-        return { rows: rows.map(({ given }) => ownRow(given) as R) }
+        return await askForOwnRows(connection, query)
       } catch (error) {
         throw new Fault(error)
       }
     },
   }
+}
+
+/**
+ * Through the host's Kysely values arrive as the host's type parsers make them, if not as the driver's: so each row
+ * is asked for as JSON text, which they leave alone.
+ */
+export async function askForOwnRows<R>(connection: Connection, query: CompiledQuery): Promise<QueryResult<R>> {
+  const { sql, parameters } = query
+  if (!givesRows(sql)) return await connection.executeQuery(CompiledQuery.raw(sql, [...parameters]))
+  const asText = `with given as (${sql}) select row_to_json(given)::text as given from given`
+  const { rows } = await connection.executeQuery<{ given: string }>(CompiledQuery.raw(asText, [...parameters]))
+  return { rows: rows.map(({ given }) => ownRow(given) as R) }
 }
 
 function givesRows(sql: string): boolean {

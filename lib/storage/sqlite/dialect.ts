@@ -30,6 +30,7 @@ const phrase = (search: Expression<unknown>) => sql`'"' || replace(${search}, '"
 /** SQLite's phrases. */
 export const dialect: Dialect = {
   name: 'sqlite',
+  manyWriters: false,
   timeType: 'text',
   findTable: (name) => sql`select 1 from sqlite_master where type = 'table' and name = ${name}`,
   slot: (mark) => sql`${mark}`,

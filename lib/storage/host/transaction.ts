@@ -1,4 +1,4 @@
-import { invalid } from '../errors.ts'
+import { invalid } from '../../errors.ts'
 import {
   type Connection,
   plainQuery,
@@ -6,7 +6,7 @@ import {
   type Storage,
   type Transaction,
   type Work,
-} from './connection.ts'
+} from '../connection.ts'
 
 const savepoint = plainQuery('savepoint mailkeep_host')
 const release = plainQuery('release savepoint mailkeep_host')

@@ -1,0 +1,37 @@
+import { type Dialect, Kysely } from 'kysely'
+import { invalid } from '../../errors.ts'
+import type { DatabaseSource } from '../connection.ts'
+import { openPostgresThrough } from './postgres.ts'
+import { openSqliteThrough } from './sqlite.ts'
+
+/** What `createMailkeep` takes for a database. */
+// biome-ignore lint/suspicious/noExplicitAny: the host's tables are its own.
+export type HostDatabase = DatabaseSource | Kysely<any> | Dialect
+
+/**
+ * A database of the host's: what `sqlite()` or `postgres()` gives, its Kysely instance, or a Kysely dialect.
+ *
+ * @throws MailkeepError `validation_failed` when it speaks neither SQLite nor PostgreSQL.
+ */
+export function sourceOf(database: HostDatabase): DatabaseSource {
+  if (typeof database !== 'object' || database === null) throw notADatabase()
+  if ('migrations' in database && 'open' in database) return database
+  if ('getExecutor' in database) return through(database, false)
+  if ('createDriver' in database) return through(new Kysely({ dialect: database }), true)
+  throw notADatabase()
+}
+
+/** @param own Whether the instance was made here, and is closed with mailkeep. */
+// biome-ignore lint/suspicious/noExplicitAny: as above.
+function through(host: Kysely<any>, own: boolean): DatabaseSource {
+  // The host's plugins rename columns and change values: ours are to stay as they are.
+  const kysely = host.withoutPlugins()
+  const speaks = host.getExecutor().adapter.constructor.name
+  if (/sqlite/i.test(speaks)) return openSqliteThrough(kysely, own)
+  if (/postgres|pglite/i.test(speaks)) return openPostgresThrough(kysely, own)
+  throw invalid('database', `This Kysely instance speaks neither SQLite nor PostgreSQL (${speaks}).`)
+}
+
+function notADatabase(): Error {
+  return invalid('database', 'This must be sqlite(…), postgres(…), a Kysely instance or a Kysely dialect.')
+}

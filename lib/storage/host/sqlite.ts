@@ -1,0 +1,159 @@
+import type { CompiledQuery, Kysely, QueryResult } from 'kysely'
+import { MailkeepError } from '../../errors.ts'
+import { type Connection, type DatabaseSource, plainQuery, type Storage } from '../connection.ts'
+import { GroupCommit, type GroupTarget, groupLimits } from '../group.ts'
+import { sqliteMigrations } from '../migrations/sqlite.ts'
+import { builder, dialect } from '../sqlite/dialect.ts'
+import { failure, isLocked } from '../sqlite/faults.ts'
+import { indexSearch } from '../sqlite/search-index.ts'
+import { connectionOf, type HeldConnection, hold } from './held-connection.ts'
+import { connectionOfKysely } from './transaction.ts'
+
+const begin = plainQuery('begin immediate')
+const foreignKeys = plainQuery('pragma foreign_keys')
+/** The host may have the same connection: its commits show as rows changed. */
+const version = plainQuery('select data_version + total_changes() as version from pragma_data_version')
+
+const heldUp =
+  'The database was held by another transaction for 5 s. Inside a transaction of your own? Use mailkeep.using(trx).'
+
+/** SQLite through a Kysely instance: most have one connection for everything, so a group of writes holds it as a whole. */
+export function openSqliteThrough(kysely: Kysely<unknown>, own: boolean): DatabaseSource {
+  return {
+    migrations: sqliteMigrations,
+    async open() {
+      const reader = new PatientReader(kysely)
+      await requireForeignKeys(reader)
+      const group = new GroupCommit(new HostTarget(kysely))
+      const storage: Storage = {
+        dialect,
+        builder,
+        reader,
+        write: (work) => group.write(work),
+        writeAlone: (work) => group.write(work),
+        version: async () => (await reader.executeQuery<{ version: number }>(version)).rows[0]!.version,
+        indexSearch,
+        failure,
+        adopt: (handle) => {
+          const connection = connectionOfKysely(handle)
+          if (connection) return connection
+          throw new MailkeepError('validation_failed', 'This must be a transaction of the Kysely instance.')
+        },
+        close: async () => {
+          await group.close()
+          if (own) await kysely.destroy()
+        },
+      }
+      return storage
+    },
+  }
+}
+
+async function requireForeignKeys(reader: Connection): Promise<void> {
+  const [row] = (await reader.executeQuery<{ foreign_keys: number }>(foreignKeys)).rows
+  if (row && Number(row.foreign_keys) === 1) return
+  throw new MailkeepError('conflict', "mailkeep needs foreign keys: run 'pragma foreign_keys = on' on each connection.")
+}
+
+/** Waits for its turn at the connection, but not for ever. */
+class PatientReader implements Connection {
+  readonly #kysely: Kysely<unknown>
+
+  constructor(kysely: Kysely<unknown>) {
+    this.#kysely = kysely
+  }
+
+  async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => reject(new MailkeepError('unavailable', heldUp)), groupLimits.lockMs)
+    })
+    try {
+      return await Promise.race([connectionOf(this.#kysely).executeQuery<R>(query), late])
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+}
+
+/** Where groups are written: the connection is taken when one begins, and given back with its end. */
+class HostTarget implements GroupTarget {
+  readonly #kysely: Kysely<unknown>
+  #taking: Promise<HeldConnection> | undefined
+  #unwanted: NodeJS.Timeout | undefined
+  #held: HeldConnection | undefined
+  #open = false
+
+  constructor(kysely: Kysely<unknown>) {
+    this.#kysely = kysely
+  }
+
+  readonly connection: Connection = {
+    executeQuery: async <R>({ sql, parameters, query, queryId }: CompiledQuery): Promise<QueryResult<R>> => {
+      try {
+        const result = await this.#held!.connection.executeQuery<R>({ sql, parameters, query, queryId })
+        if (sql === 'commit' || sql === 'rollback') this.#release()
+        return result
+      } catch (error) {
+        // Without its savepoint there is no transaction any more: the error has ended it.
+        if (sql.startsWith('rollback')) this.#release()
+        throw error
+      }
+    },
+  }
+
+  readonly failure = failure
+
+  indexSearch(changes: Parameters<typeof indexSearch>[1]): Promise<void> {
+    return indexSearch(this.connection, changes)
+  }
+
+  inTransaction(): boolean {
+    return this.#open
+  }
+
+  async begin(): Promise<boolean> {
+    const held = await this.#take()
+    if (!held) return false
+    this.#held = held
+    try {
+      await held.connection.executeQuery(begin)
+      this.#open = true
+      return true
+    } catch (error) {
+      this.#release()
+      if (isLocked(error)) return false
+      throw error
+    }
+  }
+
+  /** Asks again later for what is not free now, so that whoever waits can be told in time. */
+  async #take(): Promise<HeldConnection | undefined> {
+    this.#taking ??= this.#startTaking()
+    const late = new Promise<undefined>((resolve) => setTimeout(() => resolve(undefined), 20))
+    const held = await Promise.race([this.#taking, late])
+    if (!held) return undefined
+    this.#taking = undefined
+    clearTimeout(this.#unwanted)
+    return held
+  }
+
+  /** One that comes when nobody waits for it any more goes back. */
+  async #startTaking(): Promise<HeldConnection> {
+    const held = await hold(this.#kysely).catch((error) => {
+      this.#taking = undefined
+      throw error
+    })
+    this.#unwanted = setTimeout(() => {
+      this.#taking = undefined
+      held.release()
+    }, 100)
+    return held
+  }
+
+  #release(): void {
+    this.#open = false
+    this.#held?.release()
+    this.#held = undefined
+  }
+}

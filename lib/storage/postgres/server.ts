@@ -1,0 +1,56 @@
+import { MailkeepError } from '../../errors.ts'
+import type { SignalClient } from './driver.ts'
+import { rowTypes } from './values.ts'
+
+type Row = Record<string, string | number | boolean | null>
+
+/**
+ * Makes sure that the server will do, and that the schema is there.
+ *
+ * @returns the schema the tables stand in.
+ * @throws MailkeepError `conflict`
+ */
+export async function prepareServer(client: SignalClient, schema: string | undefined): Promise<string> {
+  await checkServer(client)
+  if (schema !== undefined) await ensureSchema(client, schema)
+  const { current } = await ask(client, 'select current_schema() as current')
+  if (current === null) throw new MailkeepError('conflict', 'The search path names no schema that exists.')
+  return String(current)
+}
+
+async function checkServer(client: SignalClient): Promise<void> {
+  const server = await ask(
+    client,
+    `select cast(current_setting('server_version_num') as integer) as number,
+      current_setting('server_version') as version, current_setting('server_encoding') as encoding`,
+  )
+  if (Number(server.number) < 130_000) {
+    throw new MailkeepError('conflict', `mailkeep needs PostgreSQL 13 or later; this is ${server.version}.`)
+  }
+  if (server.encoding !== 'UTF8') {
+    throw new MailkeepError('conflict', `mailkeep needs a database in UTF8; this one is in ${server.encoding}.`)
+  }
+}
+
+async function ensureSchema(client: SignalClient, schema: string): Promise<void> {
+  // Looked for first: whoever may not make a schema may use one.
+  const { there } = await ask(client, 'select to_regnamespace($1) is not null as there', [`"${schema}"`])
+  if (there) return
+  try {
+    await client.query({ text: `create schema if not exists "${schema}"` })
+  } catch (error) {
+    // Another process was faster: "if not exists" does not wait for it.
+    if ((error as { code?: string }).code !== '23505') throw error
+  }
+}
+
+async function ask(client: SignalClient, text: string, values: unknown[] = []): Promise<Row> {
+  return (await client.query({ text, values, types: rowTypes })).rows[0] as Row
+}
+
+/** Why it cannot be opened, for whoever starts it: the reason is the driver's or the server's own. */
+export function cannotOpen(error: unknown): unknown {
+  if (error instanceof MailkeepError) return error
+  const { message, code } = error as { message?: string; code?: string }
+  return new MailkeepError('unavailable', `The database cannot be opened: ${message || code}`, { cause: error })
+}

@@ -1,0 +1,124 @@
+import { sql } from 'kysely'
+import { type Context, now } from '../context.ts'
+import { isMailkeepError } from '../errors.ts'
+import type { StorageFigures } from '../storage/connection.ts'
+import { type Migration, unappliedMigrations } from '../storage/migrate.ts'
+import { statement, text } from '../storage/statement.ts'
+import { transact } from '../storage/transaction.ts'
+import { msOf } from '../time.ts'
+import { listWaiting } from './claim.ts'
+import type { Dispatcher } from './dispatcher.ts'
+import type { DeliveryFigures } from './figures.ts'
+
+/** Whether the service can do its work: each part is fine, or there is a sentence about it. */
+export interface Readiness {
+  readonly ready: boolean
+  readonly database: string | null
+  readonly dispatcher: string | null
+  readonly migrations: string | null
+}
+
+/** Plain numbers about the work done here; counts are since the start, and only go up. */
+export interface Stats extends DeliveryFigures {
+  readonly database: StorageFigures
+  /** Requests to receivers under way. */
+  readonly inFlight: number
+  /** How long the delivery that waits longest has been due; 0 when none is. */
+  readonly oldestDueSeconds: number
+  /** Endpoints that have something due, and endpoints by what they are. */
+  readonly endpointsDue: number
+  readonly endpoints: Readonly<Record<'active' | 'manual' | 'auto_failures', number>>
+}
+
+const countEndpoints = statement.all({}, (db) =>
+  db
+    .selectFrom('mailkeep_endpoint')
+    .select((eb) => ['disabled_reason', sql<number>`cast(${eb.fn.countAll()} as integer)`.as('count')])
+    .groupBy('disabled_reason'),
+)
+
+const saveProbe = statement({ name: text, value: text }, (db, row) =>
+  db
+    .insertInto('mailkeep_setting')
+    .values(row)
+    .onConflict((c) => c.column('name').doUpdateSet({ value: row.value })),
+)
+
+/** Whoever asks more often gets the answer of this long ago: asking costs a write. */
+const keptMs = 1000
+/** The dispatcher looks around every second; a locked database keeps it for five. */
+const aliveMs = 15_000
+
+/** Looks whether all is well, and gathers the figures. */
+export class Health {
+  readonly #ctx: Context
+  readonly #dispatcher: Dispatcher
+  readonly #migrations: readonly Migration[]
+  #probe: { readonly startedMs: number; readonly result: Promise<Readiness> } | undefined
+
+  constructor(ctx: Context, dispatcher: Dispatcher, migrations: readonly Migration[]) {
+    this.#ctx = ctx
+    this.#dispatcher = dispatcher
+    this.#migrations = migrations
+  }
+
+  ready(): Promise<Readiness> {
+    const nowMs = performance.now()
+    if (!this.#probe || nowMs - this.#probe.startedMs > keptMs) {
+      this.#probe = { startedMs: nowMs, result: this.#look() }
+    }
+    return this.#probe.result
+  }
+
+  async #look(): Promise<Readiness> {
+    const [database, migrations] = await Promise.all([
+      this.#complaintOf(() => transact(this.#ctx, (tx) => saveProbe(tx, { name: 'last_probe', value: now(tx) }))),
+      this.#complaintOf(async () => {
+        const unapplied = await unappliedMigrations(this.#ctx.storage, this.#migrations)
+        return unapplied.length > 0 ? `The database lacks ${unapplied.join(', ')}.` : null
+      }),
+    ])
+    const idleMs = this.#dispatcher.silentMs()
+    const stuck = idleMs !== undefined && idleMs > aliveMs
+    const dispatcher = stuck ? `Nothing could be claimed for ${Math.round(idleMs / 1000)} s: see the log.` : null
+    return { ready: !database && !migrations && !dispatcher, database, dispatcher, migrations }
+  }
+
+  /** @returns what is wrong; what nobody foresaw goes to the log. */
+  async #complaintOf(attempt: () => Promise<unknown>): Promise<string | null> {
+    try {
+      const complaint = await attempt()
+      return typeof complaint === 'string' ? complaint : null
+    } catch (error) {
+      if (isMailkeepError(error)) return error.message
+      this.#ctx.logger.error({ err: error }, 'the database could not be probed')
+      return 'The database cannot be used: see the log.'
+    }
+  }
+
+  async stats(): Promise<Stats> {
+    const endpoints = { active: 0, manual: 0, auto_failures: 0 }
+    for (const { disabled_reason, count } of await countEndpoints(this.#ctx, {})) {
+      endpoints[disabled_reason ?? 'active'] = Number(count)
+    }
+    return {
+      ...this.#dispatcher.figures(),
+      ...(await this.#backlog()),
+      database: this.#ctx.storage.figures?.() ?? {},
+      endpoints,
+    }
+  }
+
+  /** As the dispatcher looks: from endpoint to endpoint, whatever their backlogs. */
+  async #backlog(): Promise<Pick<Stats, 'oldestDueSeconds' | 'endpointsDue'>> {
+    const at = now(this.#ctx)
+    const due = new Map<number, number>()
+    for (const retry of [false, true]) {
+      for (const { id, due: count, next_due_at } of await listWaiting(this.#ctx, { retry, now: at, most: 1 })) {
+        if (count > 0) due.set(id, Math.min(due.get(id) ?? Number.POSITIVE_INFINITY, msOf(next_due_at)))
+      }
+    }
+    const oldestMs = Math.min(msOf(at), ...due.values())
+    return { oldestDueSeconds: (msOf(at) - oldestMs) / 1000, endpointsDue: due.size }
+  }
+}
