@@ -1,0 +1,164 @@
+/** Opens a whole service for a test: a database, the library, and the HTTP API on a free port. */
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { Agent } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, type TestContext } from 'node:test'
+import Database from 'better-sqlite3'
+import { createApi } from '../daemon/api/index.ts'
+import { listen } from '../daemon/server.ts'
+import { createMailkeep, type DatabaseSource, type Mailkeep, type MailkeepOptions } from '../lib/index.ts'
+import { sqlite } from '../lib/storage/sqlite.ts'
+import { type Answer, type Call, callerOf } from './http-call.ts'
+import { openReceiver, type Receiver } from './http-receiver.ts'
+
+/** A kind of database; each `open` gives a new, empty one. */
+export interface TestDatabase {
+  readonly name: string
+  open(): Promise<{ readonly source: DatabaseSource; close(): Promise<void> }>
+}
+
+/** Every suite runs on each of these. */
+export const databases: readonly TestDatabase[] = [
+  { name: 'a SQLite file', open: () => inDirectory((file) => ({ source: sqlite(file), close: () => {} })) },
+  { name: ':memory:', open: async () => ({ source: sqlite(':memory:'), close: async () => {} }) },
+  { name: "a host's handle in memory", open: async () => onHandle(new Database(':memory:')) },
+  { name: "a host's handle of a file", open: () => inDirectory((file) => onHandle(new Database(file))) },
+]
+
+/** For what is decided before any database is asked. */
+export const anyDatabase = databases[1]!
+
+function onHandle(handle: Database.Database) {
+  return { source: sqlite(handle), close: async () => void handle.close() }
+}
+
+async function inDirectory(open: (file: string) => { source: DatabaseSource; close: () => unknown }) {
+  const directory = await mkdtemp(join(tmpdir(), 'mailkeep-test-'))
+  const { source, close } = open(join(directory, 'mailkeep.db'))
+  return {
+    source,
+    close: async () => {
+      await close()
+      await rm(directory, { recursive: true })
+    },
+  }
+}
+
+export interface ServiceOptions extends Pick<MailkeepOptions, 'webhooks' | 'lookup'> {
+  readonly publicUrl?: string
+  /** Whether webhooks are delivered; default true. */
+  readonly dispatch?: boolean
+}
+
+/** A client of the service, with a token of each role. */
+export interface Tenant {
+  readonly id: number
+  /** The library's door to its records, for what HTTP cannot do. */
+  readonly client: ReturnType<Mailkeep['forClient']>
+  readonly admin: string
+  readonly member: string
+  /** Calls with the admin token unless told otherwise. */
+  readonly call: Call
+  /** Calls, and gives `data` when the status is as expected. */
+  readonly data: (status: number, ...request: Parameters<Call>) => Promise<Answer['body']>
+}
+
+export interface Service extends Tenant {
+  readonly mailkeep: Mailkeep
+  readonly url: string
+  addTenant(name?: string): Promise<Tenant>
+  /** A webhook receiver on a loopback port. */
+  receiver(): Promise<Receiver>
+  /** Moves the service's clock. */
+  advance(ms: number): void
+}
+
+export type Open = (t: TestContext, options?: ServiceOptions) => Promise<Service>
+
+/** Runs a suite once on every kind of database. */
+export function onEveryDatabase(name: string, suite: (open: Open) => void): void {
+  for (const database of databases) {
+    describe(`${name}, on ${database.name}`, () => suite((t, options) => openService(t, options, database)))
+  }
+}
+
+/** Everything opened here goes with the test, which fails when the service met an error that nobody foresaw. */
+export async function openService(
+  t: TestContext,
+  { publicUrl, lookup, webhooks, dispatch = true }: ServiceOptions = {},
+  database: TestDatabase = anyDatabase,
+): Promise<Service> {
+  const closing: (() => unknown)[] = []
+  t.after(async () => {
+    for (const close of closing.reverse()) await close()
+  })
+  const errors: object[] = []
+  closing.push(() => assert.deepEqual(errors, [], 'the service logged errors'))
+  const logger = { debug() {}, info() {}, warn() {}, error: (fields: object) => void errors.push(fields) }
+  const { source, close } = await database.open()
+  closing.push(close)
+  let aheadMs = 0
+  const mailkeep = await createMailkeep({
+    database: source,
+    encryptionKey: randomBytes(32),
+    logger,
+    clock: () => Date.now() + aheadMs,
+    webhooks: { allowPrivate: true, ...webhooks },
+    ...(lookup ? { lookup } : {}),
+  })
+  closing.push(() => mailkeep.close({ timeoutMs: 0 }))
+  if (dispatch) mailkeep.start()
+  const { answer } = createApi({ mailkeep, logger, ...(publicUrl === undefined ? {} : { publicUrl }) })
+  const server = await listen({ answer, logger, host: '127.0.0.1', port: 0 })
+  closing.push(() => server.close(0))
+  const agent = new Agent({ keepAlive: true })
+  closing.push(() => agent.destroy())
+  const addTenant = (name = 'other') => tenantOf(mailkeep, name, (token) => callerOf(agent, server.port, token))
+  return {
+    ...(await addTenant('default')),
+    mailkeep,
+    url: server.url,
+    addTenant,
+    async receiver() {
+      const receiver = await openReceiver()
+      closing.push(() => receiver.close())
+      return receiver
+    },
+    advance(ms) {
+      aheadMs += ms
+    },
+  }
+}
+
+async function tenantOf(mailkeep: Mailkeep, name: string, caller: (token: string) => Call): Promise<Tenant> {
+  const { id } = await mailkeep.clients.create({ name })
+  const { token: admin } = await mailkeep.tokens.create({ clientId: id, role: 'admin' })
+  const { token: member } = await mailkeep.tokens.create({ clientId: id, role: 'member' })
+  const call = caller(admin)
+  const data: Tenant['data'] = async (status, ...request) => {
+    const answer = await call(...request)
+    assert.equal(answer.status, status, answer.what)
+    return answer.body?.data
+  }
+  return { id, client: mailkeep.forClient(id), admin, member, call, data }
+}
+
+const patienceMs = 10_000
+
+/**
+ * Asks again until the answer is as wanted: what happens after a delivery is recorded a moment later.
+ *
+ * @throws after 10 s, with the last answer.
+ */
+export async function until<T>(ask: () => Promise<T>, wanted: (value: T) => boolean): Promise<T> {
+  const ends = performance.now() + patienceMs
+  for (;;) {
+    const value = await ask()
+    if (wanted(value)) return value
+    if (performance.now() > ends) assert.fail(`waited ${patienceMs} ms in vain; last: ${JSON.stringify(value)}`)
+    await new Promise(setImmediate)
+  }
+}

@@ -1,0 +1,242 @@
+/** GET /contacts: filters, their forms in a query, and the search. Contract 4.2, decisions.md 1 and 2. */
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { type Open, onEveryDatabase } from './harness.ts'
+import { assertInvalid } from './http-call.ts'
+
+/**
+ * Contacts a to e: a on list L1, with tag X and topic T1; b on L2, with Y and T2; c with all of these; d with none;
+ * e as a, but unsubscribed.
+ */
+async function openContacts(open: Open, t: TestContext) {
+  const service = await open(t)
+  const { data } = service
+  const ids: Record<string, number> = {}
+  for (const number of [1, 2]) {
+    const list = await data(201, 'POST', '/lists', { body: { name: `L${number}` } })
+    const topic = await data(201, 'POST', `/lists/${list.id}/topics`, { body: { name: `T${number}` } })
+    const tag = await data(201, 'POST', '/tags', { body: { name: number === 1 ? 'X' : 'Y' } })
+    Object.assign(ids, { [`L${number}`]: list.id, [`T${number}`]: topic.id, [tag.name]: tag.id })
+  }
+  const add = async (letter: string, on: { lists: number[]; tags: string[] }) => {
+    for (const number of on.lists) {
+      const body = { email: `${letter}@example.org`, tags: on.tags }
+      const [path, status] = [`/lists/${ids[`L${number}`]}/contacts`, number === on.lists[0] ? 201 : 200]
+      const { id } = await data(status, 'POST', path, { body })
+      ids[letter] = id
+      await data(200, 'PUT', `/contacts/${id}/topics/${ids[`T${number}`]}`)
+    }
+  }
+  await add('a', { lists: [1], tags: ['X'] })
+  await add('b', { lists: [2], tags: ['Y'] })
+  await add('c', { lists: [1, 2], tags: ['X', 'Y'] })
+  await add('d', { lists: [1], tags: [] })
+  await data(200, 'DELETE', `/lists/${ids.L1}/contacts/${ids.d}`)
+  await add('e', { lists: [1], tags: ['X'] })
+  await data(200, 'POST', `/contacts/${ids.e}/unsubscribe`)
+  /** Names of records in braces stand for their ids. */
+  const idsIn = (query: string) => query.replace(/\{(\w+)\}/g, (_, name) => String(ids[name]))
+  const find = async (query: string): Promise<string> => {
+    const contacts: { email: string }[] = await data(200, 'GET', '/contacts', { query: idsIn(query) })
+    return contacts.map(({ email }) => email[0]).join('')
+  }
+  return { ...service, ids, idsIn, find }
+}
+
+const times = (count: number, parameter: (i: number) => string) =>
+  Array.from({ length: count }, (_, i) => parameter(i)).join('&')
+
+/** Queries, and the contacts they find. */
+const found: readonly [query: string, contacts: string][] = [
+  ['', 'abcd'],
+  ['lists[]={L1}', 'ac'],
+  ['lists[]={L1}&lists[]={L2}', 'abc'],
+  ['lists[]={L2}&lists[]={L1}', 'abc'],
+  ['lists[]={L1}&lists[]={L1}', 'ac'],
+  ['lists[0]={L1}', 'ac'],
+  ['lists[0]={L1}&lists[1]={L2}', 'abc'],
+  ['lists[1]={L1}&lists[0]={L2}', 'abc'],
+  ['lists[7]={L1}&lists[99]={L2}', 'abc'],
+  ['lists={L1}', 'ac'],
+  ['lists={L1}&lists={L2}', 'abc'],
+  ['lists%5B%5D={L1}&lists%5B%5D={L2}', 'abc'],
+  ['lists%5b%5d={L2}', 'bc'],
+  ['lists%5B0%5D={L1}&lists%5B1%5D={L2}', 'abc'],
+  ['%6Cists[]={L1}', 'ac'],
+  ['tags[]={X}', 'ac'],
+  ['tags={Y}', 'bc'],
+  ['tags[0]={X}&tags[1]={Y}', 'abc'],
+  ['topics[]={T1}', 'ac'],
+  ['topics%5B%5D={T1}&topics%5B%5D={T2}', 'abc'],
+  ['lists[]={L1}&tags[]={Y}', 'c'],
+  ['lists[]={L1}&lists[]={L2}&tags[]={X}&tags[]={Y}&topics[]={T2}', 'bc'],
+  ['topics={T1}&tags={X}&lists={L1}&search=a%40', 'a'],
+  ['topics={T1}&tags={X}&lists={L1}&search=b%40', ''],
+  ['lists[]=999999', ''],
+  ['lists[]=9007199254740991', ''],
+  ['lists[]=999999&lists[]={L1}', 'ac'],
+  ['lists[]=999999&tags[]={X}', ''],
+  [`${times(99, (i) => `lists[]=${90_000 + i}`)}&lists[]={L1}`, 'ac'],
+  [`${times(99, (i) => `lists[${i}]=${90_000 + i}`)}&lists[99]={L1}`, 'ac'],
+  [['lists={L1}', 'tags={X}', 'topics={T1}'].map((one) => times(100, () => one)).join('&'), 'ac'],
+  ['include_unsubscribed=1', 'abcde'],
+  ['include_unsubscribed=true', 'abcde'],
+  ['include_unsubscribed=0', 'abcd'],
+  ['include_unsubscribed=false', 'abcd'],
+  ['include_unsubscribed=1&lists={L1}', 'ace'],
+  ['include_unsubscribed=1&topics[]={T1}&tags[]={X}&search=E', 'ace'],
+  ['per_page=1', 'a'],
+  ['per_page=2&lists[]={L2}', 'bc'],
+  ['search=', 'abcd'],
+  ['&&search=a%40&', 'a'],
+  ['unknown=1&list=1&lists_=1&list[]={L1}&sort=-id&page=2', 'abcd'],
+  ['__proto__=1&constructor=1&toString=1&hasOwnProperty=1&prototype[]=1', 'abcd'],
+  ['__proto__[lists]={L1}&constructor[prototype][lists]={L1}&__proto__[per_page]=1', 'abcd'],
+  ['%5F%5Fproto%5F%5F%5Bsearch%5D=zzz', 'abcd'],
+]
+
+/** Queries that break a rule, and on which fields. */
+const refused: readonly [query: string, ...fields: string[]][] = [
+  ['lists[]=abc', 'lists.0'],
+  ['lists=abc', 'lists.0'],
+  ['lists[]={L1}&lists[]=abc', 'lists.1'],
+  ['tags[]=1&tags[]=1.5&tags[]=1e3', 'tags.1', 'tags.2'],
+  ['topics[]=', 'topics.0'],
+  [times(101, (i) => `lists[]=${i + 1}`), 'lists'],
+  [times(101, (i) => `tags[${i}]=${i + 1}`), 'tags'],
+  [times(101, (i) => `topics=${i + 1}`), 'topics'],
+  ['include_unsubscribed=yes', 'include_unsubscribed'],
+  ['include_unsubscribed=TRUE', 'include_unsubscribed'],
+  ['include_unsubscribed=2', 'include_unsubscribed'],
+  ['include_unsubscribed=', 'include_unsubscribed'],
+  ['include_unsubscribed=1&include_unsubscribed=0', 'include_unsubscribed'],
+  ['search[]=a', 'search'],
+  ['search=a&search=b', 'search'],
+  ['search[a]=b', 'search'],
+  ['search=a%00b', 'search'],
+  ['per_page=0&include_unsubscribed=x&lists=x&cursor=x', 'per_page', 'include_unsubscribed', 'lists.0', 'cursor'],
+]
+
+const people: readonly [name: string, email: string][] = [
+  ['Ann Äpfel', 'ann@example.org'],
+  ['100% sure', 'percent@example.org'],
+  ['under_score', 'u@example.org'],
+  ['back\\slash', 'b@example.org'],
+  [`quo'te "double"`, 'q@example.org'],
+  ['ΟΔΟΣ', 's@example.org'],
+  ['İzmir', 't@example.org'],
+  ['Straße', 'd@example.org'],
+  ['', 'a+b@example.org'],
+  ['Mu\u0308ller', 'm@example.org'],
+  ['😀 smile', 'e@example.org'],
+  ['Ünal', 'ÜNAL@beispiel.example'],
+  ['[a-z]*?^', 'r@example.org'],
+  ['tab\there', 'tab@example.org'],
+]
+
+/** Terms, and the e-mails they find. */
+const searches: readonly [term: string, ...emails: string[]][] = [
+  ['ä', 'ann'],
+  ['ÄPF', 'ann'],
+  ['a\u0308pfel', 'ann'],
+  ['n Ä', 'ann'],
+  ['ANN@', 'ann'],
+  ['%', 'percent'],
+  ['%%'],
+  ['0% s', 'percent'],
+  ['_', 'u'],
+  ['___'],
+  ['\\', 'b'],
+  ['\\\\'],
+  ["'", 'q'],
+  ['"', 'q'],
+  ['" or 1=1 --'],
+  ["'; drop table mailkeep_contact; --"],
+  ['οδοσ', 's'],
+  ['οδος'],
+  ['δ', 's'],
+  ['izm', 't'],
+  ['ızm'],
+  ['STRAẞ', 'd'],
+  ['strass'],
+  ['+', 'a+b'],
+  ['a+b@EXAMPLE', 'a+b'],
+  ['a b'],
+  ['MÜLLER', 'm'],
+  ['muller'],
+  ['😀', 'e'],
+  ['ünal', 'ÜNAL'],
+  ['ÜNAL@BEISPIEL', 'ÜNAL'],
+  ['*', 'r'],
+  ['[a-z]', 'r'],
+  ['^', 'r'],
+  ['\t', 'tab'],
+  ['herE', 'tab'],
+  // Not across the border of name and e-mail.
+  ['äpfelann'],
+  ['äpfel ann'],
+  ['äpfel\nann'],
+  ['äpfel\u001fann'],
+  ['beispiel.example', 'ÜNAL'],
+  ['.org', ...people.map(([, email]) => email.split('@')[0]!).filter((name) => name !== 'ÜNAL')],
+  ['zzz'],
+  ['AND'],
+  ['x'.repeat(3000)],
+]
+
+onEveryDatabase('finding contacts', (open) => {
+  test('filters in every form: any value of one, all of several', async (t) => {
+    const { find } = await openContacts(open, t)
+    for (const [query, contacts] of found) assert.equal(await find(query), contacts, query)
+  })
+
+  test('queries that break a rule', async (t) => {
+    const { call, idsIn } = await openContacts(open, t)
+    for (const [query, ...fields] of refused) {
+      assertInvalid(await call('GET', '/contacts', { query: idsIn(query) }), ...fields)
+    }
+  })
+
+  test('filters follow what happens to contacts', async (t) => {
+    const { data, find, ids } = await openContacts(open, t)
+    await data(200, 'DELETE', `/contacts/${ids.a}/topics/${ids.T1}`)
+    assert.equal(await find('topics={T1}'), 'c')
+    await data(200, 'DELETE', `/lists/${ids.L1}/contacts/${ids.c}`)
+    assert.deepEqual([await find('lists={L1}'), await find('topics={T1}'), await find('topics={T2}')], ['a', '', 'bc'])
+    await data(200, 'PUT', `/contacts/${ids.a}`, { body: { tags: ['Y'] } })
+    assert.deepEqual([await find('tags={X}'), await find('tags={Y}')], ['c', 'abc'])
+    await data(200, 'POST', `/contacts/${ids.e}/resubscribe`)
+    assert.equal(await find('lists={L1}'), 'ae')
+    await data(204, 'DELETE', `/contacts/${ids.e}`)
+    assert.equal(await find('lists={L1}&include_unsubscribed=1'), 'a')
+    for (const path of [`/tags/${ids.Y}`, `/topics/${ids.T2}`, `/lists/${ids.L1}`]) await data(204, 'DELETE', path)
+    for (const query of ['tags={Y}', 'topics={T2}', 'lists={L1}']) assert.equal(await find(query), '', query)
+    assert.equal(await find(''), 'abcd')
+  })
+
+  test('the search takes text literally, whatever its case', async (t) => {
+    const { data } = await open(t)
+    const list = await data(201, 'POST', '/lists', { body: { name: 'list' } })
+    for (const [name, email] of people) {
+      await data(201, 'POST', `/lists/${list.id}/contacts`, { body: { name, email, tags: ['zzz'], zzz: 'zzz' } })
+    }
+    for (const [search, ...emails] of searches) {
+      const contacts: { email: string }[] = await data(200, 'GET', '/contacts', { query: { search } })
+      assert.deepEqual(contacts.map(({ email }) => email.split('@')[0]!).sort(), emails.sort(), search)
+    }
+  })
+
+  test('the search knows the name of now, and the e-mail as first spelled', async (t) => {
+    const { data } = await open(t)
+    const list = await data(201, 'POST', '/lists', { body: { name: 'list' } })
+    const add = (body: object, status = 200) => data(status, 'POST', `/lists/${list.id}/contacts`, { body })
+    const count = async (search: string) => (await data(200, 'GET', '/contacts', { query: { search } })).length
+    const { id } = await add({ email: 'Lee@example.org', name: 'First' }, 201)
+    await add({ email: 'lee@example.org', name: 'Second' })
+    assert.deepEqual([await count('first'), await count('second'), await count('lee')], [0, 1, 1])
+    await data(200, 'PUT', `/contacts/${id}`, { body: { name: 'Third' } })
+    assert.deepEqual([await count('second'), await count('third')], [0, 1])
+    await data(204, 'DELETE', `/contacts/${id}`)
+    assert.equal(await count('third'), 0)
+  })
+})

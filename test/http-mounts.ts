@@ -1,0 +1,117 @@
+/** The hosts that mailkeep/http is mounted in: each on a free loopback port, with a page of its own at /hello. */
+import { once } from 'node:events'
+import { createServer, type RequestListener, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { TestContext } from 'node:test'
+import { serve } from '@hono/node-server'
+import express, { type RequestHandler } from 'express'
+import fastify from 'fastify'
+import { Hono } from 'hono'
+import Koa from 'koa'
+import { createFetchHandler, createHandler, type Handler, type MountOptions } from 'mailkeep/http'
+
+type Options = MountOptions<never>
+
+/** Opens a host with the API mounted below `prefix`; gives its origin. */
+export type OpenHost = (t: TestContext, options: Options, prefix: string) => Promise<string>
+
+export async function listen(t: TestContext, listener: RequestListener): Promise<string> {
+  return await listening(t, createServer(listener).listen(0, '127.0.0.1'))
+}
+
+async function listening(t: TestContext, server: Server): Promise<string> {
+  if (!server.listening) await once(server, 'listening')
+  t.after(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+function expressWith(...parsers: RequestHandler[]): OpenHost {
+  return (t, options, prefix) => {
+    const app = express()
+    app.use(...([...parsers, (_req, _res, next) => next()] as RequestHandler[]))
+    app.use(prefix === '' ? '/' : prefix, createHandler(options))
+    app.get('/hello', (_req, res) => void res.send('hello'))
+    app.use((_req, res) => void res.status(404).send('the host knows no such page'))
+    return listen(t, app)
+  }
+}
+
+const onFastify: OpenHost = async (t, options, prefix) => {
+  const app = fastify()
+  app.get('/hello', async () => 'hello')
+  app.setNotFoundHandler((_request, reply) => void reply.code(404).send('the host knows no such page'))
+  app.all(`${prefix}/api/v1/*`, createHandler({ ...options, prefix }))
+  await app.listen({ port: 0, host: '127.0.0.1' })
+  t.after(() => app.close())
+  return `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`
+}
+
+function koaWith(parse: boolean): OpenHost {
+  return (t, options, prefix) => {
+    const app = new Koa()
+    if (parse) app.use(parseForKoa)
+    app.use(createHandler({ ...options, prefix }))
+    app.use((ctx) => {
+      if (ctx.path === '/hello') ctx.body = 'hello'
+      else ctx.throw(404, 'the host knows no such page', { expose: true })
+    })
+    app.silent = true
+    return listen(t, app.callback())
+  }
+}
+
+/** As koa-bodyparser does. */
+const parseForKoa: Koa.Middleware = async (ctx, next) => {
+  const chunks: Buffer[] = []
+  for await (const chunk of ctx.req) chunks.push(chunk)
+  const text = Buffer.concat(chunks).toString()
+  Object.assign(ctx.request, { body: text === '' ? {} : JSON.parse(text), rawBody: text })
+  await next()
+}
+
+/** As a page of the host's own and Next.js' API routes call it: everything else is answered before. */
+const onNodeHttp: OpenHost = (t, options, prefix) => {
+  const handler = createHandler({ ...options, prefix })
+  return listen(t, (req, res) => {
+    if (req.url === '/hello') res.end('hello')
+    else handler(req, res, () => res.writeHead(404).end('the host knows no such page'))
+  })
+}
+
+const onNextApiRoute: OpenHost = (t, options, prefix) => {
+  const handler: Handler = createHandler({ ...options, prefix })
+  return listen(t, async (req, res) => {
+    if (req.url === '/hello') return void res.end('hello')
+    const chunks: Buffer[] = []
+    for await (const chunk of req) chunks.push(chunk)
+    const text = Buffer.concat(chunks).toString()
+    await handler(Object.assign(req, { body: text === '' ? '' : JSON.parse(text) }), res, () =>
+      res.writeHead(404).end('the host knows no such page'),
+    )
+  })
+}
+
+const onHono: OpenHost = (t, options, prefix) => {
+  const handler = createFetchHandler({ ...options, prefix } as MountOptions<Request>)
+  const app = new Hono()
+    .get('/hello', (c) => c.text('hello'))
+    .all(`${prefix}/api/v1/*`, (c) => handler(c.req.raw))
+    .notFound((c) => c.text('the host knows no such page', 404))
+  return listening(t, serve({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' }) as Server)
+}
+
+export const hosts: Readonly<Record<string, OpenHost>> = {
+  'Express 5': expressWith(),
+  'Express 5 after express.json()': expressWith(express.json()),
+  'Express 5 after express.raw()': expressWith(express.raw({ type: '*/*' })),
+  'Express 5 after express.text()': expressWith(express.text({ type: '*/*' })),
+  Fastify: onFastify,
+  Koa: koaWith(false),
+  'Koa after a body parser': koaWith(true),
+  'node:http': onNodeHttp,
+  'an API route of Next.js': onNextApiRoute,
+  Hono: onHono,
+}

@@ -1,0 +1,351 @@
+import assert from 'node:assert/strict'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { describe, type TestContext, test } from 'node:test'
+import {
+  addEndpoint,
+  attempted,
+  hourMs,
+  newest,
+  type Opened,
+  onBoth,
+  open,
+  openReceiver,
+  type Reply,
+  raise,
+  secondMs,
+  until,
+  withStatus,
+} from './webhook-harness.ts'
+
+const leaseMs = 30_000 // the time-out and 15 s
+
+/** Another instance over the same file, with the same clock. */
+function openBeside(t: TestContext, { file, encryptionKey, clock }: Opened, options: Parameters<typeof open>[1] = {}) {
+  return open(t, { file, encryptionKey, clock: clock.read, ...options })
+}
+
+/** A receiver that answers each request when the test says so. */
+async function openPatient(t: TestContext) {
+  const answers: ((reply: Reply) => void)[] = []
+  const receiver = await openReceiver(t, () => new Promise<Reply>((resolve) => answers.push(resolve)))
+  return { receiver, answers }
+}
+
+describe('two instances over one file', () => {
+  test('never send one delivery twice while both live', async (t) => {
+    const webhooks = { concurrency: 16 }
+    const first = await open(t, { where: 'file', webhooks })
+    const second = await openBeside(t, first, { webhooks })
+    const receiver = await openReceiver(t)
+    const ids = []
+    for (let i = 0; i < 4; i++) ids.push((await addEndpoint(first, receiver.url(`/${i}`))).id)
+    await Promise.all(Array.from({ length: 60 }, (_, n) => raise(n % 2 ? first : second, { n })))
+    await receiver.count(240)
+    for (const mk of [first, second]) await mk.wake()
+    const open_ = first.db.prepare(`select count(*) from mailkeep_delivery where status = 'pending'`).pluck()
+    await until('all are recorded', () => open_.get() === 0 || undefined)
+    const uuids = receiver.received.map(({ headers }) => headers['webhook-id'])
+    assert.equal(uuids.length, 240)
+    assert.equal(new Set(uuids).size, 240)
+    const attempts = first.db.prepare('select attempts, count(*) as count from mailkeep_delivery group by 1').all()
+    assert.deepEqual(
+      attempts.filter((row) => (row as { attempts: number }).attempts > 0),
+      [{ attempts: 1, count: 240 }],
+    )
+    const sent = await Promise.all(
+      [first, second].map(async ({ mailkeep }) => (await mailkeep.stats()).attempts.success),
+    )
+    assert.ok(sent[0]! > 0 && sent[1]! > 0 && sent[0]! + sent[1]! === 240, `${sent} were sent by each`)
+    for (const id of ids) assert.equal((await second.acme.webhooks.getEndpoint(id)).consecutive_failures, 0)
+  })
+
+  test('notice each other’s commits at once, and those of any other handle', async (t) => {
+    const first = await open(t, { where: 'file' })
+    const writer = await openBeside(t, first, { start: false })
+    const receiver = await openReceiver(t)
+    const { id } = await addEndpoint(first, receiver.url())
+    const started = performance.now()
+    for (let n = 1; n <= 6; n++) {
+      await raise(writer)
+      await receiver.count(n)
+      await withStatus(first, id, 'success')
+    }
+    writer.db.exec(`update mailkeep_delivery set status = 'pending'
+      where id = (select max(id) from mailkeep_delivery where endpoint_id = ${id})`)
+    await receiver.count(7)
+    const tookMs = performance.now() - started
+    assert.ok(tookMs < 3500, `${tookMs} ms for 7 commits: by the poll of a second it would be 7 s`)
+  })
+
+  test('a claim of the other is left alone until its lease has run out, and then taken over', async (t) => {
+    const { receiver, answers } = await openPatient(t)
+    const first = await open(t, { where: 'file' })
+    const { id } = await addEndpoint(first, receiver.url())
+    const claimedMs = first.clock.ms
+    await raise(first)
+    await receiver.count(1)
+    const second = await openBeside(t, first)
+    const marker = await openReceiver(t)
+    const other = await addEndpoint(second, marker.url(), 'sequence.completed')
+    first.clock.advance(leaseMs - 1)
+    await raise(second, {}, 'sequence.completed')
+    await withStatus(second, other.id, 'success')
+    assert.equal((await newest(first, id)).attempts, 1)
+    first.clock.advance(1)
+    await second.wake()
+    await receiver.count(2)
+    answers[1]!(201)
+    const taken = await withStatus(second, id, 'success')
+    assert.deepEqual([taken.attempts, taken.response_status], [2, 201])
+    // The outcome of the first comes late: it is nobody's any more.
+    answers[0]!(500)
+    await receiver.received[0]!.gone
+    await raise(first, {}, 'sequence.completed')
+    await marker.count(2)
+    await until('it was settled', async () => (await newest(first, other.id)).status === 'success' || undefined)
+    const { status, attempts, attempt_log } = await newest(first, id)
+    assert.deepEqual([status, attempts], ['success', 2])
+    assert.equal(attempt_log.length, 2)
+    const [interrupted, success] = attempt_log
+    assert.deepEqual([interrupted!.number, interrupted!.duration_ms, interrupted!.response_status], [1, null, null])
+    assert.match(interrupted!.error!, /interrupted/)
+    assert.equal(Date.parse(interrupted!.started_at), Math.floor(claimedMs / 1000) * 1000)
+    assert.deepEqual([success!.number, success!.response_status, success!.error], [2, 201, null])
+    assert.equal((await first.acme.webhooks.getEndpoint(id)).consecutive_failures, 0)
+  })
+})
+
+test('what a process had in flight when it was killed is sent again once its lease has run out', async (t) => {
+  const { receiver, answers } = await openPatient(t)
+  const prepared = await open(t, { where: 'file', start: false, clock: Date.now })
+  const { id } = await addEndpoint(prepared, receiver.url())
+  await raise(prepared)
+  const script = `
+    import { createMailkeep } from './lib/index.ts'
+    import { sqlite } from './lib/storage/sqlite.ts'
+    const key = Buffer.from(process.env.KEY, 'base64')
+    const options = { database: sqlite(process.env.FILE), encryptionKey: key, webhooks: { allowPrivate: true } }
+    createMailkeep(options).then((mailkeep) => mailkeep.start())`
+  const child: ChildProcess = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', script], {
+    cwd: new URL('..', import.meta.url),
+    env: { ...process.env, KEY: Buffer.from(prepared.encryptionKey).toString('base64'), FILE: prepared.file },
+    stdio: ['ignore', 'ignore', 'inherit'],
+  })
+  t.after(() => child.kill('SIGKILL'))
+  await receiver.count(1)
+  child.kill('SIGKILL')
+  await once(child, 'exit')
+  const survivor = await open(t, {
+    file: prepared.file,
+    encryptionKey: prepared.encryptionKey,
+    clock: () => Date.now() + leaseMs,
+  })
+  await receiver.count(2)
+  answers[1]!(200)
+  const { attempts, attempt_log } = await withStatus(survivor, id, 'success')
+  assert.equal(attempts, 2)
+  assert.match(attempt_log[0]!.error!, /interrupted/)
+  assert.equal(receiver.received[0]!.headers['webhook-id'], receiver.received[1]!.headers['webhook-id'])
+})
+
+describe('interrupted attempts', () => {
+  /** A claim whose holder is dead, as its row shows it. */
+  function claimFor(mk: Opened, id: number, untilMs: number): void {
+    const at = new Date(untilMs).toISOString().replace('Z', '000Z')
+    mk.db
+      .prepare(`update mailkeep_delivery set claim = 'dead', attempts = attempts + 1, due_at = ? where endpoint_id = ?`)
+      .run(at, BigInt(id))
+  }
+
+  test('count as attempts: when they were all it had, the delivery has failed, visibly', async (t) => {
+    const mk = await open(t, { start: false, webhooks: { retryScheduleSeconds: [5] } })
+    const receiver = await openReceiver(t)
+    const { id } = await addEndpoint(mk, receiver.url())
+    await raise(mk)
+    claimFor(mk, id, mk.clock.ms)
+    claimFor(mk, id, mk.clock.ms)
+    mk.mailkeep.start()
+    const { attempts, error, attempt_log, next_attempt_at } = await withStatus(mk, id, 'failed')
+    assert.deepEqual([attempts, attempt_log.length, next_attempt_at], [2, 1, null])
+    assert.match(error!, /interrupted/)
+    assert.equal(receiver.received.length, 0)
+  })
+
+  test('a lease further ahead than its own length is void: the clock was set back', async (t) => {
+    const mk = await open(t, { start: false })
+    const receiver = await openReceiver(t)
+    const void_ = await addEndpoint(mk, receiver.url('/void'))
+    const held = await addEndpoint(mk, receiver.url('/held'))
+    await raise(mk)
+    claimFor(mk, void_.id, mk.clock.ms + leaseMs + 1000)
+    claimFor(mk, held.id, mk.clock.ms + leaseMs)
+    mk.mailkeep.start()
+    await withStatus(mk, void_.id, 'success')
+    assert.deepEqual(
+      receiver.received.map(({ path }) => path),
+      ['/void'],
+    )
+    assert.equal((await newest(mk, held.id)).status, 'pending')
+  })
+})
+
+onBoth('while a request is under way', (where) => {
+  test('deleting its endpoint aborts it, and nothing is sent again', async (t) => {
+    const mk = await open(t, { where })
+    const { receiver } = await openPatient(t)
+    const { id } = await addEndpoint(mk, receiver.url())
+    await raise(mk)
+    const { gone } = await receiver.count(1)
+    await mk.acme.webhooks.deleteEndpoint(id)
+    await gone
+    assert.equal(mk.db.prepare('select count(*) from mailkeep_delivery where endpoint_id = ?').pluck().get(id), 0)
+    const other = await addEndpoint(mk, (await openReceiver(t)).url())
+    await mk.pass(hourMs)
+    await raise(mk)
+    await withStatus(mk, other.id, 'success')
+    assert.equal(receiver.received.length, 1)
+  })
+
+  test('a new secret leaves it as it was signed', async (t) => {
+    const mk = await open(t, { where })
+    const { receiver, answers } = await openPatient(t)
+    const { id } = await addEndpoint(mk, receiver.url())
+    await raise(mk)
+    await receiver.count(1)
+    await mk.acme.webhooks.rotateSecret(id)
+    answers[0]!(200)
+    assert.equal((await withStatus(mk, id, 'success')).attempts, 1)
+  })
+
+  test('closing waits for it and records its outcome', async (t) => {
+    const mk = await open(t, { where })
+    const { receiver, answers } = await openPatient(t)
+    const { id } = await addEndpoint(mk, receiver.url())
+    await raise(mk)
+    await receiver.count(1)
+    const closed = mk.mailkeep.close()
+    setImmediate(() => answers[0]!(200))
+    await closed
+    const row = mk.db.prepare('select status, attempts, claim from mailkeep_delivery where endpoint_id = ?').get(id)
+    assert.deepEqual(row, { status: 'success', attempts: 1, claim: null })
+  })
+})
+
+test('closing aborts what takes longer than it may; it is sent again after opening', async (t) => {
+  const first = await open(t, { where: 'file' })
+  const { receiver, answers } = await openPatient(t)
+  const { id } = await addEndpoint(first, receiver.url())
+  await raise(first)
+  const { gone } = await receiver.count(1)
+  await first.mailkeep.close({ timeoutMs: 50 })
+  await gone
+  const second = await openBeside(t, first)
+  await receiver.count(2)
+  answers[1]!(200)
+  const { attempts, attempt_log } = await withStatus(second, id, 'success')
+  assert.equal(attempts, 2, 'an interrupted one counts')
+  assert.deepEqual([attempt_log[0]!.duration_ms, attempt_log[1]!.response_status], [null, 200])
+  assert.equal((await second.acme.webhooks.getEndpoint(id)).consecutive_failures, 0, 'it is no failure of theirs')
+})
+
+describe('an endpoint switched off', () => {
+  test('by another instance while events are raised: nothing stays pending', async (t) => {
+    const first = await open(t, { where: 'file' })
+    const second = await openBeside(t, first)
+    const receiver = await openReceiver(t)
+    const { id } = await addEndpoint(first, receiver.url())
+    const raised = Promise.all(Array.from({ length: 200 }, (_, n) => raise(n % 2 ? first : second)))
+    await receiver.count(5)
+    await second.acme.webhooks.updateEndpoint(id, { active: false })
+    await raised
+    const counted = first.db
+      .prepare('select count(*) from mailkeep_delivery where endpoint_id = ? and status = ?')
+      .pluck()
+    await until('nothing is pending', () => counted.get(id, 'pending') === 0 || undefined)
+    const claimed = first.db.prepare('select count(*) from mailkeep_delivery where claim is not null').pluck()
+    await until('all that was under way is recorded', () => claimed.get() === 0 || undefined)
+    const [success, held] = [counted.get(id, 'success'), counted.get(id, 'held')] as [number, number]
+    assert.equal(success + held, 200)
+    assert.equal(receiver.received.length, success)
+  })
+
+  test('is seen by the claim itself: what is pending there all the same becomes held', async (t) => {
+    const mk = await open(t, { start: false })
+    const receiver = await openReceiver(t)
+    const { id } = await addEndpoint(mk, receiver.url())
+    await raise(mk)
+    mk.db.exec(`update mailkeep_endpoint set active = 0, disabled_reason = 'manual' where id = ${id}`)
+    assert.equal((await newest(mk, id)).status, 'held', 'even before its row says so')
+    mk.mailkeep.start()
+    const status = mk.db.prepare('select status from mailkeep_delivery where endpoint_id = ?').pluck()
+    await until('it is held', () => status.get(id) === 'held' || undefined)
+    assert.equal(receiver.received.length, 0)
+  })
+})
+
+describe('a clock that is set', () => {
+  for (const [what, jumpMs] of [
+    ['an hour ahead', hourMs],
+    ['an hour back', -hourMs],
+    ['two days ahead', 48 * hourMs],
+    ['two days back', -48 * hourMs],
+  ] as const) {
+    test(`${what} neither repeats what is under way nor freezes what waits`, async (t) => {
+      const mk = await open(t)
+      const { receiver, answers } = await openPatient(t)
+      const underWay = await addEndpoint(mk, receiver.url())
+      const replies: Record<string, Reply> = { '/500': 500, '/503': 503, '/new': 200 }
+      const others = await openReceiver(t, ({ path }) => replies[path]!)
+      const waiting = [await addEndpoint(mk, others.url('/500')), await addEndpoint(mk, others.url('/503'))]
+      await raise(mk)
+      await receiver.count(1)
+      for (const { id } of waiting) await attempted(mk, id, 1)
+      for (const path in replies) replies[path] = 200
+      mk.clock.advance(jumpMs)
+      await mk.wake()
+      mk.clock.advance(6 * secondMs)
+      await mk.wake()
+      for (const { id } of waiting) {
+        const { attempts } = await withStatus(mk, id, 'success')
+        assert.equal(attempts, 2)
+      }
+      const fresh = await addEndpoint(mk, others.url('/new'), 'sequence.completed')
+      await raise(mk, {}, 'sequence.completed')
+      await withStatus(mk, fresh.id, 'success')
+      assert.equal(receiver.received.length, 1)
+      answers[0]!(200)
+      const { attempts, attempt_log } = await withStatus(mk, underWay.id, 'success')
+      assert.deepEqual([attempts, attempt_log.length], [1, 1])
+      assert.ok(attempt_log[0]!.duration_ms! >= 0)
+    })
+  }
+
+  test('back does not shorten a wish that was just made', async (t) => {
+    const mk = await open(t, { where: 'file' })
+    const receiver = await openReceiver(t, { status: 503, headers: { 'retry-after': '3600' } })
+    const { id } = await addEndpoint(mk, receiver.url())
+    await raise(mk)
+    await attempted(mk, id, 1)
+    const second = await openBeside(t, mk) // a look at all that waits
+    const marker = await addEndpoint(second, (await openReceiver(t)).url(), 'sequence.completed')
+    await raise(second, {}, 'sequence.completed')
+    await withStatus(second, marker.id, 'success')
+    assert.equal(receiver.received.length, 1)
+  })
+})
+
+test('an idle dispatcher costs next to nothing', async (t) => {
+  const mk = await open(t, { where: 'file', clock: Date.now })
+  const receiver = await openReceiver(t, 500)
+  for (let i = 0; i < 20; i++) {
+    const { id } = await addEndpoint(mk, receiver.url(`/${i}`), 'sequence.completed')
+    await raise(mk, {}, 'sequence.completed')
+    await attempted(mk, id, 1)
+  }
+  mk.db.exec(`update mailkeep_delivery set due_at = '2999-01-01T00:00:00.000000Z' where status = 'pending'`)
+  const before = process.cpuUsage()
+  await new Promise((resolve) => setTimeout(resolve, 2000))
+  const { user, system } = process.cpuUsage(before)
+  assert.ok((user + system) / 2_000_000 < 0.03, `${(user + system) / 20_000} % of a processor`)
+})

@@ -1,0 +1,245 @@
+/** Opens mailkeeps with a clock that tests move, and receivers that answer as told. */
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { EventEmitter, once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
+import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, type TestContext } from 'node:test'
+import Database from 'better-sqlite3'
+import { createMailkeep, type EventInput, type EventType, type Mailkeep, type MailkeepOptions } from '../lib/index.ts'
+import { sqlite } from '../lib/storage/sqlite.ts'
+
+export const secondMs = 1000
+export const hourMs = 3_600_000
+export const dayMs = 86_400_000
+
+const patienceMs = 10_000
+
+/** Stands still unless moved; begins now, since `standardwebhooks` reads the real clock. */
+export class TestClock {
+  ms = Date.now()
+  readonly read = () => this.ms
+
+  advance(ms: number): void {
+    this.ms += ms
+  }
+}
+
+export type Where = 'file' | 'memory'
+export type Acme = ReturnType<Mailkeep['forClient']>
+
+export interface OpenOptions extends Partial<Omit<MailkeepOptions, 'database'>> {
+  readonly where?: Where
+  /** A file that is there already: what another instance opened. */
+  readonly file?: string
+  readonly start?: boolean
+}
+
+/** The suite on a SQLite file and in memory. */
+export function onBoth(name: string, suite: (where: Where) => void): void {
+  describe(`${name}, on a SQLite file`, () => suite('file'))
+  describe(`${name}, in memory`, () => suite('memory'))
+}
+
+export function temporaryFile(t: TestContext): string {
+  const folder = mkdtempSync(join(tmpdir(), 'mailkeep-webhooks-'))
+  t.after(() => rmSync(folder, { recursive: true }))
+  return join(folder, 'mail.db')
+}
+
+/** A mailkeep that delivers to loopback, with a client `acme`; closed after the test. */
+export async function open(t: TestContext, options: OpenOptions = {}) {
+  const { where = 'memory', start = true, clock, encryptionKey = randomBytes(32), webhooks, ...rest } = options
+  const testClock = new TestClock()
+  const file = options.file ?? (where === 'file' ? temporaryFile(t) : undefined)
+  /** A handle of our own: of the file a second one, in memory the only one. */
+  const db = new Database(file ?? ':memory:', { timeout: 5000 })
+  const mailkeep = await createMailkeep({
+    database: sqlite(file ?? db),
+    encryptionKey,
+    clock: clock ?? testClock.read,
+    webhooks: { allowPrivate: true, ...webhooks },
+    ...rest,
+  })
+  t.after(async () => {
+    await mailkeep.close({ timeoutMs: 0 })
+    db.close()
+  })
+  const clients = await mailkeep.clients.list()
+  const idOf = async (name: string) =>
+    (clients.find((one) => one.name === name) ?? (await mailkeep.clients.create({ name }))).id
+  const acmeId = await idOf('Acme')
+  const acme = mailkeep.forClient(acmeId)
+  const waker = mailkeep.forClient(await idOf('Waker'))
+  const silent = { url: 'https://waker.example/', events: ['newsletter.sent' as const] }
+  await waker.webhooks.updateEndpoint((await waker.webhooks.createEndpoint(silent)).id, { active: false })
+  if (start) mailkeep.start()
+  return {
+    mailkeep,
+    acme,
+    acmeId,
+    clock: testClock,
+    db,
+    file: file ?? '',
+    encryptionKey,
+    /** Makes the dispatcher look: it sleeps by the real clock. An event that is held does, and sends nothing. */
+    wake: () => waker.events.raise({ type: 'newsletter.sent', data: {} }),
+    /** Moves the clock and has the dispatcher look. */
+    async pass(ms: number) {
+      testClock.advance(ms)
+      await waker.events.raise({ type: 'newsletter.sent', data: {} })
+    },
+  }
+}
+export type Opened = Awaited<ReturnType<typeof open>>
+
+/** An endpoint of acme's for `newsletter.sent`, with its secret. */
+export function addEndpoint({ acme }: Pick<Opened, 'acme'>, url: string, ...events: EventType[]) {
+  return acme.webhooks.createEndpoint({ url, events: events.length > 0 ? events : ['newsletter.sent'] })
+}
+
+export async function raise(
+  { acme }: Pick<Opened, 'acme'>,
+  data: object = {},
+  type: EventInput['type'] = 'newsletter.sent',
+): Promise<void> {
+  await acme.events.raise({ type, data })
+}
+
+/** Adds so many deliveries like the last one: quicker than raising each. */
+export function copies({ db }: Pick<Opened, 'db'>, count: number): void {
+  const columns =
+    'client_id, created_at, endpoint_id, event_id, event_type, status, attempts, attempts_before, retry, due_at'
+  db.prepare(
+    `with recursive n (i) as (select 1 union all select i + 1 from n where i < ?)
+     insert into mailkeep_delivery (uuid, ${columns}) select lower(hex(randomblob(16))), ${columns}
+     from n, (select * from mailkeep_delivery order by id desc limit 1)`,
+  ).run(BigInt(count))
+}
+
+/** The newest delivery of an endpoint, in detail. */
+export async function newest({ acme }: Pick<Opened, 'acme'>, endpointId: number) {
+  const { data } = await acme.webhooks.listDeliveries(endpointId, { per_page: 1 })
+  assert.ok(data[0], 'there is a delivery')
+  return await acme.webhooks.getDelivery(endpointId, data[0].id)
+}
+
+/** Waits until so many attempts of the endpoint's newest delivery are recorded; gives it in detail. */
+export function attempted(opened: Pick<Opened, 'acme'>, endpointId: number, count: number) {
+  return until(`${count} attempts are recorded`, async () => {
+    const delivery = await newest(opened, endpointId)
+    return delivery.attempt_log.length >= count ? delivery : undefined
+  })
+}
+
+/** Waits until the endpoint's newest delivery has this status; gives it in detail. */
+export function withStatus(opened: Pick<Opened, 'acme'>, endpointId: number, status: string) {
+  return until(`the delivery is ${status}`, async () => {
+    const delivery = await newest(opened, endpointId)
+    return delivery.status === status ? delivery : undefined
+  })
+}
+
+/** As deliveries and endpoints show a moment. */
+export function moment(ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, 19)}+00:00`
+}
+
+/** Looks every millisecond until it sees something: for what no event tells of. */
+export async function until<T>(what: string, look: () => Promise<T | undefined> | T | undefined): Promise<T> {
+  for (const ends = performance.now() + patienceMs; performance.now() < ends; ) {
+    const seen = await look()
+    if (seen !== undefined && seen !== false) return seen
+    await new Promise((resolve) => setTimeout(resolve, 1))
+  }
+  throw new Error(`Waited in vain until ${what}.`)
+}
+
+/** A status, or a whole answer; `hang` never answers. */
+export type Reply =
+  | number
+  | 'hang'
+  | { readonly status: number; readonly headers?: Record<string, string>; readonly body?: string | Buffer }
+
+export interface Received {
+  readonly path: string
+  readonly headers: IncomingHttpHeaders
+  readonly body: string
+  /** Resolves when the connection of this request is over, or its answer sent. */
+  readonly gone: Promise<unknown>
+}
+
+/** A receiver on a loopback port, closed after the test. */
+export async function openReceiver(
+  t: TestContext,
+  reply: Reply | ((received: Received) => Reply | Promise<Reply>) = 200,
+) {
+  const arrivals = new EventEmitter()
+  const receiver = {
+    received: [] as Received[],
+    reply: typeof reply === 'function' ? reply : () => reply,
+    url: (path = '/hook') => `http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`,
+    /** Waits until so many have come in all. */
+    async count(count: number) {
+      const signal = AbortSignal.timeout(patienceMs)
+      while (receiver.received.length < count) {
+        await once(arrivals, 'delivery', { signal }).catch(() => {
+          throw new Error(`${receiver.received.length} of ${count} deliveries came in ${patienceMs} ms`)
+        })
+      }
+      return receiver.received[count - 1]!
+    },
+  }
+  const server = createServer(async (request, response) => {
+    const gone = once(response, 'close')
+    const chunks: Buffer[] = []
+    for await (const chunk of request) chunks.push(chunk)
+    const { url: path = '', headers } = request
+    const received = { path, headers, body: Buffer.concat(chunks).toString(), gone }
+    receiver.received.push(received)
+    arrivals.emit('delivery')
+    answer(response, await receiver.reply(received))
+  })
+  await listen(t, server)
+  t.after(() => server.closeAllConnections())
+  return receiver
+}
+export type Receiver = Awaited<ReturnType<typeof openReceiver>>
+
+function answer(response: ServerResponse, reply: Reply): void {
+  if (reply === 'hang') return
+  const { status, headers = {}, body = '' } = typeof reply === 'number' ? { status: reply } : reply
+  response.writeHead(status, headers).end(body)
+}
+
+/** A receiver that does with each connection what it likes, once the request has come. */
+export async function openSocket(t: TestContext, onRequest: (socket: Socket, request: string) => void) {
+  const sockets = new Set<Socket>()
+  const receiver = { url: '', sockets, connections: 0 }
+  const server = createTcpServer((socket) => {
+    receiver.connections += 1
+    sockets.add(socket)
+    socket.on('error', () => {}).on('close', () => sockets.delete(socket))
+    let request = ''
+    socket.on('data', (chunk) => {
+      const begun = request !== ''
+      request += chunk
+      if (!begun) setImmediate(() => onRequest(socket, request))
+    })
+  })
+  await listen(t, server)
+  t.after(() => {
+    for (const socket of sockets) socket.destroy()
+  })
+  receiver.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`
+  return receiver
+}
+
+async function listen(t: TestContext, server: Server): Promise<void> {
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => server.close())
+}

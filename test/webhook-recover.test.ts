@@ -1,0 +1,329 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { isMailkeepError, unchecked } from '../lib/index.ts'
+import {
+  addEndpoint,
+  attempted,
+  copies,
+  hourMs,
+  newest,
+  type Opened,
+  onBoth,
+  open,
+  openReceiver,
+  type Reply,
+  raise,
+  secondMs,
+  until,
+  withStatus,
+} from './webhook-harness.ts'
+
+const isInvalid = (field: string) => (error: unknown) =>
+  isMailkeepError(error, 'validation_failed') && error.errors?.[field] !== undefined
+
+/** How many deliveries of an endpoint have which status. */
+async function statuses({ acme }: Opened, id: number): Promise<Record<string, number>> {
+  const counts: Record<string, number> = {}
+  let cursor: string | null | undefined
+  do {
+    const page = await acme.webhooks.listDeliveries(id, { per_page: 100, ...(cursor ? { cursor } : {}) })
+    for (const { status } of page.data) counts[status] = (counts[status] ?? 0) + 1
+    cursor = page.meta.next_cursor
+  } while (cursor)
+  return counts
+}
+
+/** Waits until so many deliveries have the status. */
+async function countOf({ db }: Opened, status: string, count: number): Promise<void> {
+  const counted = db.prepare('select count(*) from mailkeep_delivery where status = ?').pluck()
+  await until(`${count} are ${status}`, () => counted.get(status) === count || undefined)
+}
+
+const since = (mk: Opened, agoMs = 0) => ({ since: new Date(mk.clock.ms - agoMs).toISOString() })
+
+async function recovered(mk: Opened, endpointId: number, id: number) {
+  return await until('the recovery is over', async () => {
+    const recovery = await mk.acme.webhooks.getRecovery(endpointId, id)
+    return recovery.status === 'done' || recovery.status === 'stopped' ? recovery : undefined
+  })
+}
+
+onBoth('an inactive endpoint', (where) => {
+  test('has its pending deliveries held with the change, and later ones recorded as held', async (t) => {
+    const mk = await open(t, { where, start: false })
+    const receiver = await openReceiver(t)
+    const { id } = await addEndpoint(mk, receiver.url())
+    await raise(mk)
+    const off = await mk.acme.webhooks.updateEndpoint(id, { active: false })
+    assert.deepEqual([off.active, off.disabled_reason], [false, 'manual'])
+    assert.deepEqual(await statuses(mk, id), { held: 1 })
+    await raise(mk)
+    await raise(mk, {}, 'sequence.completed')
+    assert.deepEqual(await statuses(mk, id), { held: 2 })
+    const events = mk.db.prepare(`select count(*) from mailkeep_event where type = 'sequence.completed'`).pluck().get()
+    assert.equal(events, 0, 'an event that nobody takes leaves no row')
+    const { attempts, next_attempt_at } = await newest(mk, id)
+    assert.deepEqual([attempts, next_attempt_at], [0, null])
+    await assert.rejects(mk.acme.webhooks.testEndpoint(id), isInvalid('active'))
+  })
+
+  test('sends nothing by being active again, however much was pending, until it is recovered', async (t) => {
+    const mk = await open(t, { where, start: false })
+    const receiver = await openReceiver(t)
+    const { id } = await addEndpoint(mk, receiver.url())
+    await raise(mk)
+    copies(mk, 1099)
+    const off = mk.acme.webhooks.updateEndpoint(id, { active: false })
+    const on = mk.acme.webhooks.updateEndpoint(id, { active: true })
+    assert.deepEqual([(await off).active, (await on).active], [false, true])
+    assert.deepEqual(await statuses(mk, id), { held: 1100 })
+    mk.mailkeep.start()
+    const last = await addEndpoint(mk, receiver.url('/last'), 'sequence.completed')
+    await raise(mk, {}, 'sequence.completed')
+    await withStatus(mk, last.id, 'success')
+    assert.deepEqual(
+      receiver.received.map(({ path }) => path),
+      ['/last'],
+    )
+    const recovery = await mk.acme.webhooks.recover(id, since(mk))
+    assert.deepEqual({ ...recovery, id: 0 }, { id: 0, status: 'pending', total: 1100, done: 0 })
+    await until('all are sent', () => (receiver.received.length === 1101 ? true : undefined))
+    assert.deepEqual(await recovered(mk, id, recovery.id), { ...recovery, status: 'done', done: 1100 })
+  })
+})
+
+onBoth('recover', (where) => {
+  test('queues again all that failed or was held since then, and nothing else', async (t) => {
+    const mk = await open(t, { where, webhooks: { retryScheduleSeconds: [] } })
+    const replies: Reply[] = [500, 200, 500]
+    const receiver = await openReceiver(t, () => replies.shift() ?? 200)
+    const { id } = await addEndpoint(mk, receiver.url())
+    await raise(mk, { what: 'failed before' })
+    await withStatus(mk, id, 'failed')
+    mk.clock.advance(hourMs)
+    await raise(mk, { what: 'sent' })
+    await withStatus(mk, id, 'success')
+    await raise(mk, { what: 'failed' })
+    await withStatus(mk, id, 'failed')
+    await mk.acme.webhooks.updateEndpoint(id, { active: false })
+    await raise(mk, { what: 'held' })
+    await assert.rejects(mk.acme.webhooks.recover(id, since(mk)), isInvalid('active'))
+    await mk.acme.webhooks.updateEndpoint(id, { active: true })
+    const { id: recovery, total } = await mk.acme.webhooks.recover(id, since(mk, hourMs - 1))
+    assert.equal(total, 2)
+    await receiver.count(5)
+    const again = receiver.received.slice(3).map(({ body }) => JSON.parse(body).data.what)
+    assert.deepEqual(again.sort(), ['failed', 'held'])
+    assert.equal((await recovered(mk, id, recovery)).done, 2)
+    await countOf(mk, 'success', 3)
+    assert.deepEqual(await statuses(mk, id), { failed: 1, success: 3 })
+  })
+
+  test('queues nothing twice, also what fails again at once while it goes on', async (t) => {
+    const resolver = { resolve4: async () => ['10.0.0.1'], resolve6: async () => [] }
+    const mk = await open(t, { where, webhooks: { allowPrivate: false }, lookup: { resolver } })
+    const { id } = await addEndpoint(mk, 'https://hook.example/')
+    await mk.acme.webhooks.updateEndpoint(id, { active: false })
+    await raise(mk)
+    copies(mk, 1049)
+    await mk.acme.webhooks.updateEndpoint(id, { active: true })
+    mk.db.exec(`create table queued (id); create trigger note after update of status on mailkeep_delivery
+      when old.status <> 'pending' and new.status = 'pending' begin insert into queued values (new.id); end`)
+    const { id: recovery } = await mk.acme.webhooks.recover(id, since(mk))
+    assert.equal((await recovered(mk, id, recovery)).done, 1050)
+    await countOf(mk, 'failed', 1050)
+    const queued = mk.db.prepare('select count(*) as all_, count(distinct id) as different from queued').get()
+    assert.deepEqual(queued, { all_: 1050, different: 1050 })
+  })
+
+  test('refuses what is no time, and finds only its own', async (t) => {
+    const mk = await open(t, { where })
+    const receiver = await openReceiver(t)
+    const { id } = await addEndpoint(mk, receiver.url())
+    for (const bad of ['yesterday', '2026-01-02', '2026-13-02T00:00:00Z', '2026-01-02T03:04:05', 7, null, undefined]) {
+      await assert.rejects(unchecked(mk.acme).webhooks.recover(id, { since: bad }), isInvalid('since'), String(bad))
+    }
+    const { id: recovery, ...rest } = await mk.acme.webhooks.recover(id, since(mk))
+    assert.deepEqual(rest, { status: 'done', total: 0, done: 0 }, 'nothing to do')
+    const other = await addEndpoint(mk, receiver.url())
+    await assert.rejects(mk.acme.webhooks.getRecovery(other.id, recovery), (e) => isMailkeepError(e, 'not_found'))
+    await assert.rejects(mk.acme.webhooks.recover(99, since(mk)), (e) => isMailkeepError(e, 'not_found'))
+  })
+
+  test('stops when the endpoint is switched off meanwhile', async (t) => {
+    const mk = await open(t, { where, start: false })
+    const { id } = await addEndpoint(mk, 'http://127.0.0.1:9/')
+    await mk.acme.webhooks.updateEndpoint(id, { active: false })
+    await raise(mk)
+    copies(mk, 2999)
+    await mk.acme.webhooks.updateEndpoint(id, { active: true })
+    const { id: recovery } = await mk.acme.webhooks.recover(id, since(mk))
+    await mk.acme.webhooks.updateEndpoint(id, { active: false })
+    const { status, done } = await recovered(mk, id, recovery)
+    assert.equal(status, 'stopped')
+    assert.ok(done < 3000)
+    await countOf(mk, 'held', 3000)
+  })
+})
+
+test('a recovery goes on where it was when the process ends in the middle', async (t) => {
+  const first = await open(t, { where: 'file', start: false })
+  const receiver = await openReceiver(t)
+  const { id } = await addEndpoint(first, receiver.url())
+  await first.acme.webhooks.updateEndpoint(id, { active: false })
+  await raise(first)
+  copies(first, 4999)
+  await first.acme.webhooks.updateEndpoint(id, { active: true })
+  const recovery = await first.acme.webhooks.recover(id, since(first))
+  await until(
+    'it has begun',
+    async () => (await first.acme.webhooks.getRecovery(id, recovery.id)).done > 0 || undefined,
+  )
+  await first.mailkeep.close()
+  const pending = first.db.prepare(`select count(*) from mailkeep_delivery where status = 'pending'`).pluck()
+  const queued = pending.get() as number
+  assert.ok(queued > 0 && queued < 5000, `${queued} were queued`)
+  const { file, encryptionKey, clock } = first
+  const second = await open(t, { file, encryptionKey, clock: clock.read, start: false })
+  assert.deepEqual(await second.acme.webhooks.getRecovery(id, recovery.id), {
+    id: recovery.id,
+    status: 'running',
+    total: 5000,
+    done: queued,
+  })
+  second.mailkeep.start()
+  assert.deepEqual(await recovered(second, id, recovery.id), { ...recovery, status: 'done', done: 5000 })
+})
+
+onBoth('redeliver', (where) => {
+  test('sends a successful delivery again under its uuid', async (t) => {
+    const mk = await open(t, { where })
+    const receiver = await openReceiver(t)
+    const { id } = await addEndpoint(mk, receiver.url())
+    await raise(mk, { n: 1 })
+    const { id: delivery, uuid } = await withStatus(mk, id, 'success')
+    mk.clock.advance(hourMs)
+    const queued = await mk.acme.webhooks.redeliver(id, delivery)
+    assert.deepEqual([queued.id, queued.uuid, queued.status, queued.delivered_at], [delivery, uuid, 'pending', null])
+    const again = await attempted(mk, id, 2)
+    assert.deepEqual([again.status, again.attempts], ['success', 2])
+    assert.equal(receiver.received[0]!.body, receiver.received[1]!.body)
+    assert.deepEqual(
+      receiver.received.map(({ headers }) => headers['x-service-delivery']),
+      [uuid, uuid],
+    )
+  })
+
+  test('begins the schedule of a failed one from its start', async (t) => {
+    const mk = await open(t, { where, webhooks: { retryScheduleSeconds: [5, 300] } })
+    const { id } = await addEndpoint(mk, (await openReceiver(t, 500)).url())
+    await raise(mk)
+    for (const attempts of [1, 2, 3]) {
+      await attempted(mk, id, attempts)
+      await mk.pass(hourMs)
+    }
+    const failed = await newest(mk, id)
+    assert.deepEqual([failed.status, failed.attempts], ['failed', 3])
+    await mk.acme.webhooks.redeliver(id, failed.id)
+    const { status, next_attempt_at } = await attempted(mk, id, 4)
+    assert.equal(status, 'pending')
+    assert.ok(Date.parse(next_attempt_at!) - mk.clock.ms <= 6 * secondMs)
+    for (const attempts of [5, 6]) {
+      await mk.pass(hourMs)
+      await attempted(mk, id, attempts)
+    }
+    assert.deepEqual([(await newest(mk, id)).status, (await newest(mk, id)).attempts], ['failed', 6])
+  })
+
+  test('makes a pending one due now, where it is in the schedule', async (t) => {
+    const mk = await open(t, { where, webhooks: { retryScheduleSeconds: [5, 300] } })
+    const receiver = await openReceiver(t, 500)
+    const { id } = await addEndpoint(mk, receiver.url())
+    await raise(mk)
+    const { id: delivery } = await attempted(mk, id, 1)
+    await mk.acme.webhooks.redeliver(id, delivery)
+    await attempted(mk, id, 2)
+    await mk.acme.webhooks.redeliver(id, delivery)
+    assert.equal((await attempted(mk, id, 3)).status, 'failed', 'these were all it had')
+  })
+
+  test('leaves one under way to its attempt', async (t) => {
+    const mk = await open(t, { where })
+    let answer = (_: Reply) => {}
+    const receiver = await openReceiver(t, () => new Promise<Reply>((resolve) => (answer = resolve)))
+    const { id } = await addEndpoint(mk, receiver.url())
+    await raise(mk)
+    await receiver.count(1)
+    const { status } = await mk.acme.webhooks.redeliver(id, (await newest(mk, id)).id)
+    assert.equal(status, 'pending')
+    answer(200)
+    assert.equal((await attempted(mk, id, 1)).status, 'success')
+    assert.equal(receiver.received.length, 1)
+  })
+
+  test('is refused for an inactive endpoint and an erased payload', async (t) => {
+    const mk = await open(t, { where, start: false })
+    const { id } = await addEndpoint(mk, 'http://127.0.0.1:9/', 'contact.subscribed')
+    const list = await mk.acme.lists.create({ name: 'News' })
+    const { contact } = await mk.acme.contacts.addToList(list.id, { email: 'ada@example.org' })
+    const delivery = await newest(mk, id)
+    await mk.acme.webhooks.updateEndpoint(id, { active: false })
+    await assert.rejects(mk.acme.webhooks.redeliver(id, delivery.id), isInvalid('active'))
+    await mk.acme.webhooks.updateEndpoint(id, { active: true })
+    await mk.acme.contacts.delete(contact.id)
+    await assert.rejects(mk.acme.webhooks.redeliver(id, delivery.id), isInvalid('payload'))
+    await assert.rejects(mk.acme.webhooks.redeliver(id, 99), (e) => isMailkeepError(e, 'not_found'))
+  })
+})
+
+describe('an endpoint switched off while a request is under way', () => {
+  /** Switched off and on again before the answer comes. */
+  async function underWay(t: Parameters<typeof open>[0], back: boolean) {
+    const mk = await open(t)
+    let answer = (_: Reply) => {}
+    const receiver = await openReceiver(t, () => new Promise<Reply>((resolve) => (answer = resolve)))
+    const { id } = await addEndpoint(mk, receiver.url())
+    await raise(mk)
+    await receiver.count(1)
+    await mk.acme.webhooks.updateEndpoint(id, { active: false })
+    assert.equal((await newest(mk, id)).status, 'held')
+    if (back) await mk.acme.webhooks.updateEndpoint(id, { active: true })
+    return { mk, receiver, id, answer: (reply: Reply) => answer(reply) }
+  }
+
+  test('still records a success', async (t) => {
+    const { mk, id, answer } = await underWay(t, false)
+    answer(200)
+    assert.deepEqual([(await attempted(mk, id, 1)).status, (await newest(mk, id)).attempts], ['success', 1])
+  })
+
+  test('holds a failure, and recovers it', async (t) => {
+    const { mk, id, answer, receiver } = await underWay(t, false)
+    answer(500)
+    const { status, next_attempt_at } = await attempted(mk, id, 1)
+    assert.deepEqual([status, next_attempt_at], ['held', null])
+    await mk.acme.webhooks.updateEndpoint(id, { active: true })
+    const { total } = await mk.acme.webhooks.recover(id, since(mk))
+    assert.equal(total, 1, 'held since its attempt ended, not since the next would have come')
+    await receiver.count(2)
+  })
+
+  for (const [how, again] of [
+    ['recover', (mk: Opened, id: number) => mk.acme.webhooks.recover(id, since(mk))],
+    ['redeliver', async (mk: Opened, id: number) => mk.acme.webhooks.redeliver(id, (await newest(mk, id)).id)],
+  ] as const) {
+    test(`${how} does not send it a second time beside the first`, async (t) => {
+      const { mk, id, answer, receiver } = await underWay(t, true)
+      await again(mk, id)
+      await until('it is pending', async () => (await newest(mk, id)).status === 'pending' || undefined)
+      answer(200)
+      assert.equal((await attempted(mk, id, 1)).status, 'success')
+      await mk.pass(hourMs)
+      const last = await addEndpoint(mk, (await openReceiver(t)).url())
+      await raise(mk, {}, 'newsletter.sent')
+      await withStatus(mk, last.id, 'success')
+      const uuids = receiver.received.map(({ headers }) => headers['webhook-id'])
+      assert.equal(uuids.length, new Set(uuids).size)
+    })
+  }
+})

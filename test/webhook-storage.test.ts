@@ -1,0 +1,226 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { existsSync, readFileSync } from 'node:fs'
+import { describe, test } from 'node:test'
+import { isDeepStrictEqual } from 'node:util'
+import { createMailkeep, isMailkeepError } from '../lib/index.ts'
+import { sqlite } from '../lib/storage/sqlite.ts'
+import { verifyDelivery } from '../lib/webhooks/receiver.ts'
+import {
+  addEndpoint,
+  attempted,
+  copies,
+  dayMs,
+  newest,
+  type Opened,
+  onBoth,
+  open,
+  openReceiver,
+  type Reply,
+  raise,
+  until,
+  withStatus,
+} from './webhook-harness.ts'
+
+/** All bytes of the database: its file, log and index, once the log is written back. */
+async function bytesOf({ db, file }: Opened): Promise<Buffer> {
+  await until('the log is written back', () => {
+    const [{ busy }] = db.pragma('wal_checkpoint(truncate)') as [{ busy: number }]
+    return busy === 0 || undefined
+  })
+  const files = [file, `${file}-wal`, `${file}-shm`].filter((name) => existsSync(name))
+  return Buffer.concat(files.map((name) => readFileSync(name)))
+}
+
+const ada = { email: 'Ada.Lovelace@example.org', name: 'Augusta Ada King', engine: 'Analytical No. 1843' }
+const traces = [...Object.values(ada), 'ada.lovelace@example.org', 'augusta ada king']
+
+/** A client with endpoint, list and Ada, and a receiver that says back what it got. */
+async function openWithAda(t: Parameters<typeof open>[0], options: Parameters<typeof open>[1]) {
+  const mk = await open(t, options)
+  const receiver = await openReceiver(t, ({ body }) => ({ status: receiver.received.length % 2 ? 500 : 200, body }))
+  const types = ['contact.subscribed', 'contact.unsubscribed', 'contact.resubscribed'] as const
+  const { id } = await addEndpoint(mk, receiver.url(), ...types)
+  const list = await mk.acme.lists.create({ name: 'News' })
+  const { contact } = await mk.acme.contacts.addToList(list.id, ada)
+  return { mk, receiver, id, list, contact }
+}
+
+const countOf = ({ db }: Opened, where: string) =>
+  db
+    .prepare(`select count(*) from mailkeep_delivery join mailkeep_event as e on e.id = event_id where ${where}`)
+    .pluck()
+
+onBoth('erasing a contact', (where) => {
+  test('hides its payloads at once and gives up what was still to be sent, visibly', async (t) => {
+    const { mk, id, list, contact, receiver } = await openWithAda(t, { where, start: false })
+    const bob = await mk.acme.contacts.addToList(list.id, { email: 'bob@example.org' })
+    for (let i = 0; i < 400; i++) {
+      await mk.acme.contacts.unsubscribe(contact.id)
+      await mk.acme.contacts.resubscribe(contact.id)
+    }
+    const { payload } = await newest(mk, id)
+    assert.match(JSON.stringify(payload), /Ada\.Lovelace/)
+    await mk.acme.contacts.delete(contact.id)
+    const { data } = await mk.acme.webhooks.listDeliveries(id, { per_page: 100 })
+    for (const delivery of [data[0]!, data.at(-1)!]) {
+      assert.equal((await mk.acme.webhooks.getDelivery(id, delivery.id)).payload, null)
+    }
+    const left = countOf(mk, `e.body like '%Lovelace%'`)
+    await until('all are cleared', () => left.get() === 0 || undefined)
+    assert.equal(countOf(mk, `status = 'failed' and attempts = 0 and body = ''`).get(), 801)
+    const { status, error, next_attempt_at } = await newest(mk, id)
+    assert.deepEqual([status, next_attempt_at], ['failed', null])
+    assert.match(error!, /erased/)
+    mk.mailkeep.start()
+    assert.match((await receiver.count(1)).body, /bob@example\.org/)
+    await until(
+      'it is recorded',
+      () => countOf(mk, `attempts = 1 and contact_id = ${bob.contact.id}`).get() === 1 || undefined,
+    )
+    const recovery = await mk.acme.webhooks.recover(id, { since: '2000-01-01T00:00:00Z' })
+    assert.equal(recovery.total, 0, 'what was erased is not recovered')
+  })
+
+  test('while its delivery is under way: no more of it is kept or sent', async (t) => {
+    const mk = await open(t, { where })
+    let answer = (_: Reply) => {}
+    const receiver = await openReceiver(t, () => new Promise<Reply>((resolve) => (answer = resolve)))
+    const { id } = await addEndpoint(mk, receiver.url(), 'contact.subscribed')
+    const list = await mk.acme.lists.create({ name: 'News' })
+    const { contact } = await mk.acme.contacts.addToList(list.id, ada)
+    await receiver.count(1)
+    await mk.acme.contacts.delete(contact.id)
+    assert.equal((await newest(mk, id)).status, 'failed')
+    answer({ status: 500, body: receiver.received[0]!.body })
+    await receiver.received[0]!.gone
+    const other = await addEndpoint(mk, (await openReceiver(t)).url())
+    await raise(mk)
+    await withStatus(mk, other.id, 'success')
+    const { status, attempts, attempt_log } = await newest(mk, id)
+    assert.deepEqual([status, attempts, attempt_log], ['failed', 1, []])
+  })
+
+  test('before its clearing is done: what is not cleared yet is not claimed either', async (t) => {
+    const { mk, receiver, id, contact } = await openWithAda(t, { where, start: false })
+    mk.db.exec(`delete from mailkeep_contact where id = ${contact.id}`) // as if the rest were still to come
+    mk.mailkeep.start()
+    const { attempts, error, payload } = await withStatus(mk, id, 'failed')
+    assert.deepEqual([attempts, payload], [0, null])
+    assert.match(error!, /erased/)
+    assert.equal(receiver.received.length, 0)
+  })
+})
+
+describe('the database file', () => {
+  test('has no byte of an erased contact, not in events, answers or searches', async (t) => {
+    const { mk, id, contact, receiver } = await openWithAda(t, { where: 'file' })
+    await attempted(mk, id, 1) // its answer is kept with the attempt
+    for (let i = 0; i < 350; i++) {
+      await mk.acme.contacts.unsubscribe(contact.id)
+      await mk.acme.contacts.resubscribe(contact.id)
+    }
+    await receiver.count(20)
+    const before = await bytesOf(mk)
+    for (const trace of [...Object.values(ada), 'ada.lovelace@example.org']) assert.ok(before.includes(trace), trace)
+    await mk.acme.contacts.delete(contact.id)
+    await until('all are cleared', () => countOf(mk, `body like '%Lovelace%'`).get() === 0 || undefined)
+    await until('nothing is under way', () => countOf(mk, 'claim is not null').get() === 0 || undefined)
+    const answers = mk.db.prepare('select count(*) from mailkeep_attempt where response_body is not null').pluck()
+    assert.equal(answers.get(), 0)
+    const after = await bytesOf(mk)
+    for (const trace of traces) assert.ok(!after.includes(trace), `${trace} is still there`)
+  })
+
+  test('has no secret in it, in no form', async (t) => {
+    const mk = await open(t, { where: 'file', start: false })
+    const { id, secret } = await addEndpoint(mk, 'https://hook.example/')
+    const rotated = await mk.acme.webhooks.rotateSecret(id)
+    const bytes = await bytesOf(mk)
+    assert.ok(bytes.includes('https://hook.example/'))
+    for (const one of [secret, rotated.secret]) {
+      const base64 = one.slice('whsec_'.length)
+      const raw = Buffer.from(base64, 'base64')
+      for (const form of [one, base64, raw, raw.toString('hex'), raw.toString('base64url')]) {
+        assert.ok(!bytes.includes(form), String(form))
+      }
+    }
+  })
+
+  test('opens with its own encryption key only', async (t) => {
+    const mk = await open(t, { where: 'file', start: false })
+    await addEndpoint(mk, 'https://hook.example/')
+    const other = createMailkeep({ database: sqlite(mk.file), encryptionKey: randomBytes(32) })
+    await assert.rejects(other, (error) => isMailkeepError(error, 'conflict'))
+  })
+
+  test('can be sealed with a new key: the old one is needed until then, and secrets stay what they are', async (t) => {
+    const mk = await open(t, { where: 'file', start: false })
+    const receiver = await openReceiver(t)
+    const endpoints = []
+    for (let i = 0; i < 3; i++) endpoints.push(await addEndpoint(mk, receiver.url(`/${i}`)))
+    await mk.mailkeep.close()
+    const [file, encryptionKey] = [mk.file, randomBytes(32)]
+    const next = await open(t, { file, encryptionKey, previousEncryptionKeys: [mk.encryptionKey], start: false })
+    endpoints.push(await addEndpoint(next, receiver.url('/3')))
+    assert.equal(await next.mailkeep.resealSecrets(), 4, 'three, and the waker’s of the first')
+    assert.equal(await next.mailkeep.resealSecrets(), 0)
+    await next.mailkeep.close()
+    const old = createMailkeep({ database: sqlite(file), encryptionKey: mk.encryptionKey })
+    await assert.rejects(old, (error) => isMailkeepError(error, 'conflict'))
+    const last = await open(t, { file, encryptionKey })
+    await raise(last)
+    await receiver.count(4)
+    for (const { headers, body, path } of receiver.received) {
+      const { secret } = endpoints[Number(path.slice(1))]!
+      verifyDelivery(headers, body, secret, { now: last.clock.read })
+    }
+  })
+})
+
+describe('deliveries', () => {
+  test('keep 30 days, then go with events and attempts, also those behind many that are still to be sent', async (t) => {
+    const mk = await open(t, { where: 'file', webhooks: { retryScheduleSeconds: [] }, start: false })
+    const receiver = await openReceiver(t, ({ path }) => (path === '/hang' ? 'hang' : Number(path.slice(1))))
+    const hanging = await addEndpoint(mk, receiver.url('/hang'), 'sequence.completed')
+    await mk.acme.webhooks.updateEndpoint(hanging.id, { active: false })
+    await raise(mk, {}, 'sequence.completed')
+    copies(mk, 599)
+    for (const path of ['/200', '/500']) await addEndpoint(mk, receiver.url(path))
+    await raise(mk)
+    await mk.mailkeep.deliverDue()
+    const off = await addEndpoint(mk, receiver.url('/200'), 'sequence_step.sent')
+    await mk.acme.webhooks.updateEndpoint(off.id, { active: false })
+    await raise(mk, {}, 'sequence_step.sent')
+    const soon = await addEndpoint(mk, receiver.url('/200'))
+    await mk.acme.webhooks.recover(soon.id, { since: new Date(mk.clock.ms).toISOString() })
+    await mk.acme.webhooks.updateEndpoint(hanging.id, { active: true })
+    mk.db.exec(`update mailkeep_delivery set status = 'pending' where endpoint_id = ${hanging.id}`)
+
+    const counts = () => {
+      const select = (what: string) => mk.db.prepare(`select count(*) from ${what}`).pluck().get()
+      const delivery = `mailkeep_delivery where client_id = ${mk.acmeId} and endpoint_id`
+      return {
+        pending: select(`${delivery} = ${hanging.id}`),
+        others: select(`${delivery} <> ${hanging.id}`),
+        events: select(`mailkeep_event where client_id = ${mk.acmeId}`),
+        attempts: select(
+          'mailkeep_attempt join mailkeep_delivery on id = delivery_id where attempts = 1 and claim is null',
+        ),
+        recoveries: select('mailkeep_job'),
+      }
+    }
+    const kept = counts()
+    assert.deepEqual(kept, { pending: 600, others: 3, events: 3, attempts: 2, recoveries: 1 })
+    const { file, encryptionKey, clock } = mk
+    clock.advance(30 * dayMs)
+    const early = await open(t, { file, encryptionKey, clock: clock.read })
+    await receiver.count(3)
+    assert.deepEqual(counts(), kept, '30 days are not over')
+    clock.advance(1)
+    await open(t, { file, encryptionKey, clock: clock.read })
+    const rest = { pending: 600, others: 0, events: 1, attempts: 0, recoveries: 0 }
+    await until('the others are gone', () => isDeepStrictEqual(counts(), rest) || undefined)
+    await early.mailkeep.close({ timeoutMs: 0 })
+  })
+})
