@@ -150,9 +150,9 @@ export class GroupCommit {
     const { connection } = this.#target
     const operation = new Operation(connection)
     try {
-      await connection.executeQuery(savepoint)
+      if (!connection.executeNow?.(savepoint)) await connection.executeQuery(savepoint)
       const value = await operation.run(waiting.work)
-      await connection.executeQuery(release)
+      if (!connection.executeNow?.(release)) await connection.executeQuery(release)
       const { effects, searchChanges } = operation
       return { waiting, effects, searchChanges, ok: true, value }
     } catch (error) {

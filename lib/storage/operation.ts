@@ -21,6 +21,11 @@ export class Operation implements Transaction {
     this.searchChanges.push(change)
   }
 
+  executeNow<R>(query: CompiledQuery): QueryResult<R> | undefined {
+    if (this.#ended) throw this.#ended
+    return this.#connection.executeNow?.(query)
+  }
+
   async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
     if (this.#ended) throw this.#ended
     this.#statements += 1

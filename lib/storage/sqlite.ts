@@ -65,8 +65,8 @@ async function storageOn(writer: Handle, reader: Handle, ours: readonly Handle[]
   const write = new KeptConnection(writer)
   const group = new GroupCommit(target(writer, write), groupLimits)
   // A handle shared with the host tells of its own commits by the rows it has changed.
-  const changes = reader === writer ? ' + total_changes()' : ''
-  const version = writer.prepare(`select data_version${changes} from pragma_data_version`).pluck()
+  const shared = 'select data_version + total_changes() from pragma_data_version'
+  const version = writer.prepare(reader === writer ? shared : 'pragma data_version').pluck()
   return {
     dialect,
     builder,
@@ -142,7 +142,11 @@ class KeptConnection implements Connection {
     this.#handle = handle
   }
 
-  async executeQuery<R>({ sql, parameters }: CompiledQuery): Promise<QueryResult<R>> {
+  async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
+    return this.executeNow(query)
+  }
+
+  executeNow<R>({ sql, parameters }: CompiledQuery): QueryResult<R> {
     const statement = this.#kept.get(sql) ?? this.#prepare(sql)
     if (statement.reader) return { rows: statement.all(...parameters) as R[] }
     const { changes } = statement.run(...parameters)
@@ -159,12 +163,16 @@ class KeptConnection implements Connection {
 
 /** Reads what is committed: on a connection shared with the writer it waits until no transaction is open. */
 class Reader implements Connection {
-  readonly #connection: Connection
+  readonly #connection: KeptConnection
   readonly #handle: Handle
 
-  constructor(connection: Connection, handle: Handle) {
+  constructor(connection: KeptConnection, handle: Handle) {
     this.#connection = connection
     this.#handle = handle
+  }
+
+  executeNow<R>(query: CompiledQuery): QueryResult<R> | undefined {
+    return this.#handle.inTransaction ? undefined : this.#connection.executeNow(query)
   }
 
   executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
@@ -204,11 +212,11 @@ export function inspectFile(file: string, { thorough, ...options }: SqliteOption
  * Copies a database file, which others may be using, as it is at this moment.
  *
  * @param target Empty, or not there.
- * @returns whether nobody else wrote meanwhile.
+ * @returns what it held just before, and whether nobody wrote meanwhile, so that the copy must be equal.
  * @throws MailkeepError `unavailable`
  */
-export function copyFile(file: string, target: string, options: SqliteOptions = {}): boolean {
-  return onFile(file, options, (handle) => copyInto(handle, target))
+export function copyFile(file: string, target: string, options: SqliteOptions = {}): ReturnType<typeof copyInto> {
+  return onFile(file, options, (handle) => copyInto(handle, target, sqliteMigrations))
 }
 
 /**
@@ -216,17 +224,18 @@ export function copyFile(file: string, target: string, options: SqliteOptions = 
  *
  * @throws MailkeepError `conflict` when somebody has it open.
  */
-export function closeOff<T>(file: string, options: SqliteOptions, use: () => T): T {
-  return onFile(file, options, (handle) => {
+export function closeOff(file: string, options: SqliteOptions, use: () => void): void {
+  onFile(file, options, (handle) => {
     try {
       handle.pragma('locking_mode = exclusive')
       handle.pragma('journal_mode = delete')
       handle.exec('begin exclusive')
     } catch (error) {
-      if (!isLocked(error)) throw error
-      throw new MailkeepError('conflict', `The database ${file} is in use: stop mailkeep first.`)
+      if (isLocked(error)) throw new MailkeepError('conflict', `The database ${file} is in use: stop mailkeep first.`)
+      // What is broken can still be put aside.
+      if (!/^SQLITE_(?:CORRUPT|NOTADB|IOERR)/.test((error as { code?: string }).code ?? '')) throw error
     }
-    return use()
+    use()
   })
 }
 

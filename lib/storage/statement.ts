@@ -1,4 +1,4 @@
-import type { CompiledQuery, Kysely, RawBuilder, Simplify } from 'kysely'
+import type { CompiledQuery, Kysely, QueryResult, RawBuilder, Simplify } from 'kysely'
 import { type Storage, type Transaction, withParameters } from './connection.ts'
 import type { Dialect } from './dialect.ts'
 import type { Tables } from './tables.ts'
@@ -88,8 +88,7 @@ export function statement<P extends Parameters, R, F extends string = never>(
   build: Build<P, R, F>,
   flags: readonly F[] = [],
 ): Run<P, F, Simplify<R> | undefined> {
-  const execute = prepare(parameters, build, flags)
-  return async (scope, ...rest) => (await execute(scope, rest)).rows[0] as Simplify<R> | undefined
+  return prepare(parameters, build, flags, ({ rows }) => rows[0] as Simplify<R> | undefined)
 }
 
 /** As `statement`; gives all rows. */
@@ -98,8 +97,7 @@ statement.all = <P extends Parameters, R, F extends string = never>(
   build: Build<P, R, F>,
   flags: readonly F[] = [],
 ): Run<P, F, Simplify<R>[]> => {
-  const execute = prepare(parameters, build, flags)
-  return async (scope, ...rest) => (await execute(scope, rest)).rows as Simplify<R>[]
+  return prepare(parameters, build, flags, ({ rows }) => rows as Simplify<R>[])
 }
 
 /** As `statement`; gives the number of rows written. */
@@ -108,19 +106,33 @@ statement.affected = <P extends Parameters, R, F extends string = never>(
   build: Build<P, R, F>,
   flags: readonly F[] = [],
 ): Run<P, F, number> => {
-  const execute = prepare(parameters, build, flags)
-  return async (scope, ...rest) => Number((await execute(scope, rest)).numAffectedRows ?? 0)
+  return prepare(parameters, build, flags, ({ numAffectedRows }) => Number(numAffectedRows ?? 0))
 }
 
-function prepare<P extends Parameters, R, F extends string>(parameters: P, build: Build<P, R, F>, flags: readonly F[]) {
+function prepare<P extends Parameters, R, F extends string, Result>(
+  parameters: P,
+  build: Build<P, R, F>,
+  flags: readonly F[],
+  take: (result: QueryResult<R>) => Result,
+): Run<P, F, Result> {
   const texts = new WeakMap<Dialect, Compiled<R>[]>()
-  return ({ storage, transaction }: Scope, [values, on]: [values: Values<P>, on?: Flags<F>]) => {
+  const fillIn = (storage: Storage, values: Values<P>, on: Flags<F> | undefined) => {
     const compiled = texts.get(storage.dialect) ?? []
     if (compiled.length === 0) texts.set(storage.dialect, compiled)
     const variant = numberOf(flags, on)
     compiled[variant] ??= compile(storage, parameters, (db, slots, dialect) => build(db, slots, dialect, on!))
     const { query, fill } = compiled[variant]
-    return (transaction ?? storage.reader).executeQuery(withParameters(query, fill(values)))
+    return withParameters(query, fill(values))
+  }
+  return ({ storage, transaction }, ...[values, on]: [values: Values<P>, on?: Flags<F>]) => {
+    const connection = transaction ?? storage.reader
+    try {
+      const query = fillIn(storage, values, on)
+      const result = connection.executeNow?.<R>(query)
+      return result ? Promise.resolve(take(result)) : connection.executeQuery<R>(query).then(take)
+    } catch (error) {
+      return Promise.reject(error)
+    }
   }
 }
 

@@ -137,10 +137,14 @@ const giveUp = statement({ id: int, error: nullable(text), now: time }, (db, p) 
     .where('id', '=', p.id),
 )
 
-/** Looks where deliveries are due; what is due at endpoints switched off meanwhile is held on the way. */
-export async function lookForDue(ctx: Context): Promise<Due> {
+/**
+ * Looks where deliveries are due; what is due at endpoints switched off meanwhile is held on the way.
+ *
+ * @param room How many could start at all: no more are counted.
+ */
+export async function lookForDue(ctx: Context, room: number): Promise<Due> {
   const at = now(ctx)
-  const most = ctx.webhooks.endpointConcurrency
+  const most = Math.max(1, Math.min(ctx.webhooks.endpointConcurrency, room))
   const endpoints: DueEndpoint[] = []
   let next: Timestamp | undefined
   for (const retry of [false, true]) {

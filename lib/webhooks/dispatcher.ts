@@ -133,7 +133,7 @@ export class Dispatcher {
 
   async #startSome() {
     if (this.#clockWasSet()) await makeImpossibleWaitsDue(this.#ctx, this.#inFlight)
-    const { endpoints, nextMs } = await lookForDue(this.#ctx)
+    const { endpoints, nextMs } = await lookForDue(this.#ctx, this.#shares.free)
     const grants = this.#shares.plan(endpoints)
     const claimed = grants.length > 0 ? await claimDue(this.#ctx, grants, this.#inFlight) : []
     for (const one of claimed) this.#start(one)
@@ -187,6 +187,8 @@ export class Dispatcher {
     while (this.#ended.length > 0) {
       const batch = this.#ended
       this.#ended = []
+      // What has room now is claimed in the same commit as these outcomes.
+      this.wake()
       await this.#settle(batch)
       for (const { claimed } of batch) this.#inFlight.delete(claimed.id)
       this.wake()

@@ -18,7 +18,8 @@ export interface Readiness {
   readonly migrations: string | null
 }
 
-/** Plain numbers about the work done here; counts are since the start, and only go up. */
+/** Plain numbers about the work done here; counts are since the start, and only go up. What is read from the database
+ * may be a second old. */
 export interface Stats extends DeliveryFigures {
   readonly database: StorageFigures
   /** Requests to receivers under way. */
@@ -44,17 +45,26 @@ const saveProbe = statement({ name: text, value: text }, (db, row) =>
     .onConflict((c) => c.column('name').doUpdateSet({ value: row.value })),
 )
 
-/** Whoever asks more often gets the answer of this long ago: asking costs a write. */
+/** Whoever asks more often gets the answer of this long ago: asking costs a write, or a walk over all endpoints. */
 const keptMs = 1000
 /** The dispatcher looks around every second; a locked database keeps it for five. */
 const aliveMs = 15_000
+
+interface Kept<T> {
+  readonly startedMs: number
+  readonly result: Promise<T>
+}
+
+/** What only the database knows. */
+type Stored = Pick<Stats, 'oldestDueSeconds' | 'endpointsDue' | 'endpoints'>
 
 /** Looks whether all is well, and gathers the figures. */
 export class Health {
   readonly #ctx: Context
   readonly #dispatcher: Dispatcher
   readonly #migrations: readonly Migration[]
-  #probe: { readonly startedMs: number; readonly result: Promise<Readiness> } | undefined
+  #probe: Kept<Readiness> | undefined
+  #count: Kept<Stored> | undefined
 
   constructor(ctx: Context, dispatcher: Dispatcher, migrations: readonly Migration[]) {
     this.#ctx = ctx
@@ -97,16 +107,20 @@ export class Health {
   }
 
   async stats(): Promise<Stats> {
+    const nowMs = performance.now()
+    if (!this.#count || nowMs - this.#count.startedMs > keptMs) {
+      this.#count = { startedMs: nowMs, result: this.#countStored() }
+    }
+    const stored = await this.#count.result
+    return { ...this.#dispatcher.figures(), ...stored, database: this.#ctx.storage.figures?.() ?? {} }
+  }
+
+  async #countStored(): Promise<Stored> {
     const endpoints = { active: 0, manual: 0, auto_failures: 0 }
     for (const { disabled_reason, count } of await countEndpoints(this.#ctx, {})) {
       endpoints[disabled_reason ?? 'active'] = Number(count)
     }
-    return {
-      ...this.#dispatcher.figures(),
-      ...(await this.#backlog()),
-      database: this.#ctx.storage.figures?.() ?? {},
-      endpoints,
-    }
+    return { ...(await this.#backlog()), endpoints }
   }
 
   /** As the dispatcher looks: from endpoint to endpoint, whatever their backlogs. */

@@ -135,8 +135,8 @@ export async function testEndpoint(ctx: Context, id: number): Promise<Delivery> 
     if (!endpoint.active) throw invalid('active', 'The endpoint is inactive: switch it on before testing it.')
     await countTest(tx)
     const data = { message: 'This is a test delivery from mailkeep.' }
-    const [delivery] = await record(tx, 'webhook.test', data, null, [{ id, active: true }])
-    return deliveryFrom(delivery!, true)
+    const [deliveryId] = await record(tx, 'webhook.test', data, null, [{ id, active: true }])
+    return deliveryFrom((await queries.findDelivery(tx, { endpoint_id: id, id: deliveryId! }))!, true)
   })
 }
 

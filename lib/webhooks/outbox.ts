@@ -4,7 +4,7 @@ import { now, type Tx } from '../context.ts'
 import { invalid } from '../errors.ts'
 import { bool, int, nullable, statement, text, time, word } from '../storage/statement.ts'
 import { timestamp } from '../time.ts'
-import type { Delivery, DeliveryStatus, EventType } from './schema.ts'
+import type { DeliveryStatus, EventType } from './schema.ts'
 
 /** An event's body may have so many bytes. */
 export const maxBodyBytes = 64 * 1024
@@ -36,7 +36,7 @@ const insertDelivery = statement(
     due_at: time,
     created_at: time,
   },
-  (db, row) => db.insertInto('mailkeep_delivery').values(row).returningAll(),
+  (db, row) => db.insertInto('mailkeep_delivery').values(row).returning('id'),
 )
 
 interface Recipient {
@@ -59,20 +59,20 @@ export async function raise(tx: Tx, type: EventType, data: object, contactId: nu
   if (subscribers.length > 0) await record(tx, type, data, contactId, subscribers)
 }
 
-/** Records an event for these endpoints, whatever they subscribed to. */
+/** Records an event for these endpoints, whatever they subscribed to. @returns the ids of its deliveries. */
 export async function record(
   tx: Tx,
   type: EventType,
   data: object,
   contactId: number | null,
   recipients: readonly Recipient[],
-) {
+): Promise<number[]> {
   const { clientId: client_id } = tx
   const uuid = randomUUID()
   const created_at = now(tx)
   const body = bodyOf(uuid, type, created_at, data)
   const event = await insertEvent(tx, { client_id, uuid, type, contact_id: contactId, body, created_at })
-  const deliveries = []
+  const ids: number[] = []
   for (const { id, active } of recipients) {
     const delivery = await insertDelivery(tx, {
       client_id,
@@ -86,10 +86,10 @@ export async function record(
       due_at: created_at,
       created_at,
     })
-    deliveries.push(delivery!)
+    ids.push(delivery!.id)
   }
   tx.transaction.afterCommit(tx.wakeDispatcher)
-  return deliveries satisfies Omit<Delivery, 'event_type'>[]
+  return ids
 }
 
 /** @throws MailkeepError `validation_failed` on `data` when an event of it could not be sent. */

@@ -148,7 +148,10 @@ export class Shares {
     const firsts = this.#all.inFlight - this.#retries
     if (one.retry && this.#retries >= atLeastOne(total / 2)) return false
     if (!one.retry && anyRetries && firsts >= atLeastOne(total - atLeastOne(total / 4))) return false
-    return this.#all.admits(share) && this.#roomOf(one.clientId).admits(share)
+    const client = this.#roomOf(one.clientId)
+    return (
+      this.#all.admits(share.standing, client.inFlight === 0) && client.admits(share.standing, share.inFlight === 0)
+    )
   }
 
   #roomOf(clientId: number): Room {
@@ -184,8 +187,8 @@ export class Shares {
 }
 
 /**
- * So many requests in flight, of all or of one client. The last quarter is kept for endpoints that answer and for a
- * first request to one not known yet, the last eighth for those that answer; those that hang have a quarter together.
+ * So many requests in flight, of all or of one client. The last quarter is kept for endpoints that answer and for first
+ * requests to those not known yet, the last eighth for those that answer; those that hang have a quarter together.
  */
 class Room {
   readonly #limit: number
@@ -200,10 +203,11 @@ class Room {
     return this.#limit - this.inFlight
   }
 
-  admits({ standing, inFlight }: Share): boolean {
+  /** @param first Whether nothing is in flight yet: of all, by the client; of a client, at the endpoint. */
+  admits(standing: Standing, first: boolean): boolean {
     if (standing === 'answering') return this.free > 0
     if (standing === 'hanging' && this.hanging >= atLeastOne(this.#limit / 4)) return false
-    return this.free > Math.floor(this.#limit / (standing === 'unknown' && inFlight === 0 ? 8 : 4))
+    return this.free > Math.floor(this.#limit / (standing === 'unknown' && first ? 8 : 4))
   }
 }
 

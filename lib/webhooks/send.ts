@@ -127,7 +127,7 @@ function send(request: Request, settings: WebhookSettings, clock: Clock, poolOf:
 }
 
 /** Made afresh for each attempt: the timestamp is the attempt's, the secret the one of this moment. */
-function headersOf({ secret, deliveryId, eventType, body }: Request, nowMs: number): Record<string, string> {
+export function headersOf({ secret, deliveryId, eventType, body }: Request, nowMs: number): Record<string, string> {
   const seconds = Math.floor(nowMs / 1000)
   return {
     'content-type': 'application/json',

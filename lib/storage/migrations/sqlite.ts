@@ -37,7 +37,7 @@ const start: Migration = {
     // One index of searches for all clients: see clientSpan in storage/sqlite. The texts are folded already.
     `create view mailkeep_contact_search as select client_id * ${2 ** 40} + id as id, search from mailkeep_contact`,
     `create virtual table mailkeep_search using fts5 (search, content = 'mailkeep_contact_search', content_rowid = 'id',
-      tokenize = 'trigram case_sensitive 1', detail = full)`,
+      tokenize = 'trigram case_sensitive 1', detail = full, columnsize = 0)`,
     `insert into mailkeep_search (mailkeep_search, rank) values ('secure-delete', 1)`, // erased texts leave the file
     ...['tag', 'list', 'topic'].flatMap((other) => [
       `create table mailkeep_contact_${other} (client_id integer not null,

@@ -105,6 +105,7 @@ export class Connections {
    * @param end Whether the pool is ours to end.
    */
   async close(end: boolean): Promise<void> {
+    if (this.#closed) return
     this.#closed = true
     if (this.#held > 0) await new Promise<void>((resolve) => (this.#whenIdle = resolve))
     if (end) await this.#pool.end()

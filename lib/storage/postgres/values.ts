@@ -1,32 +1,19 @@
 import type { ParameterType } from '../statement.ts'
 
-type Parser = (value: string | Buffer) => unknown
+type Parser = (text: string) => unknown
 
 /** `2026-01-02 03:04:05.678901+00`, in whatever time zone the session is. */
 const isoMoment = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)(?:\.(\d{1,6}))?([+-])(\d\d)(?::?(\d\d))?(?::?(\d\d))?$/
 
-/** PostgreSQL's binary moments count microseconds from here. */
-const epochMs = Date.UTC(2000, 0, 1)
-
 /** PostgreSQL's numbers for the types our tables and statements have. */
-const oids = { bool: 16, int8: 20, int2: 21, int4: 23, timestamptz: 1184, jsonb: 3802 }
+const oids = { bool: 16, int8: 20, int2: 21, int4: 23, timestamptz: 1184 }
 
-const fromText: Readonly<Record<number, (text: string) => unknown>> = {
+const fromText: Readonly<Record<number, Parser>> = {
   [oids.bool]: (text) => text === 't',
   [oids.int8]: Number,
   [oids.int2]: Number,
   [oids.int4]: Number,
   [oids.timestamptz]: momentFromText,
-}
-
-/** For hosts that set `pg.defaults.binary`. */
-const fromBytes: Readonly<Record<number, (bytes: Buffer) => unknown>> = {
-  [oids.bool]: (bytes) => bytes[0] === 1,
-  [oids.int8]: (bytes) => Number(bytes.readBigInt64BE()),
-  [oids.int2]: (bytes) => bytes.readInt16BE(),
-  [oids.int4]: (bytes) => bytes.readInt32BE(),
-  [oids.timestamptz]: momentFromBytes,
-  [oids.jsonb]: (bytes) => bytes.toString('utf8', 1), // after the format's version
 }
 
 /**
@@ -35,20 +22,19 @@ const fromBytes: Readonly<Record<number, (bytes: Buffer) => unknown>> = {
  */
 export const rowTypes = {
   getTypeParser(oid: number, format?: string): Parser {
-    const parse = format === 'binary' ? (fromBytes[oid] ?? utf8) : (fromText[oid] ?? asItIs)
-    return parse as Parser
+    return format === 'binary' ? refuseBinary : (fromText[oid] ?? asItIs)
   },
+}
+
+/** The driver reads bytes as UTF-8 before anybody sees them: what arrives is not what was sent. */
+function refuseBinary(): never {
+  throw new TypeError("mailkeep cannot read PostgreSQL's binary format: set pg.defaults.binary to false.")
 }
 
 function asItIs(text: string): string {
   return text
 }
 
-function utf8(bytes: Buffer): string {
-  return bytes.toString('utf8')
-}
-
-/** @param text As PostgreSQL writes a moment. @returns it as the contract does. */
 export function momentFromText(text: string): string {
   const match = isoMoment.exec(text)
   if (!match) throw new TypeError(`A time came as ${text}: mailkeep's connections need DateStyle ISO.`)
@@ -58,13 +44,6 @@ export function momentFromText(text: string): string {
   if (aheadSeconds === 0) return `${date}T${time}.${micros}Z`
   const ms = Date.parse(`${date}T${time}Z`) + (sign === '+' ? -1000 : 1000) * aheadSeconds
   return `${new Date(ms).toISOString().slice(0, 19)}.${micros}Z`
-}
-
-function momentFromBytes(bytes: Buffer): string {
-  const micros = bytes.readBigInt64BE() + BigInt(epochMs) * 1000n
-  const fraction = ((micros % 1_000_000n) + 1_000_000n) % 1_000_000n
-  const seconds = (micros - fraction) / 1_000_000n
-  return `${new Date(Number(seconds) * 1000).toISOString().slice(0, 19)}.${String(fraction).padStart(6, '0')}Z`
 }
 
 /** What a parameter is cast to: PostgreSQL cannot tell a parameter's type outside a plain comparison. */

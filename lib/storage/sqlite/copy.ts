@@ -55,12 +55,18 @@ export function report(handle: Handle, migrations: readonly Migration[], thoroug
  * the online backup would begin anew at every write of another process.
  *
  * @param target Must not exist, or be empty: then it keeps its mode.
- * @returns whether nobody wrote meanwhile, so that the copy must be equal.
+ * @returns what the database held just before, and whether nobody wrote meanwhile, so that the copy must be equal.
  */
-export function copyInto(handle: Handle, target: string): boolean {
-  const before = JSON.stringify(handle.pragma('data_version'))
+export function copyInto(
+  handle: Handle,
+  target: string,
+  migrations: readonly Migration[],
+): { before: FileReport; undisturbed: boolean } {
+  const version = () => JSON.stringify(handle.pragma('data_version'))
+  const versionBefore = version()
+  const before = report(handle, migrations, false)
   handle.prepare('vacuum into ?').run(target)
-  return JSON.stringify(handle.pragma('data_version')) === before
+  return { before, undisturbed: version() === versionBefore }
 }
 
 function findFaults(handle: Handle): string[] {

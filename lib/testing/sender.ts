@@ -1,0 +1,72 @@
+import type { WebhookEvent } from '../webhooks/receiver.ts'
+import { headersOf, type Outcome, type Request, type Sender, type Sending } from '../webhooks/send.ts'
+import type { TestClock } from './clock.ts'
+
+/** One attempt of a delivery, as its receiver would have got it. */
+export interface CapturedDelivery {
+  readonly url: string
+  /** The delivery's uuid: the same over retries. */
+  readonly id: string
+  /** From 1. */
+  readonly attempt: number
+  /** Milliseconds since 1970, by the kit's clock. */
+  readonly sentMs: number
+  /** Signed: `verifyDelivery(headers, body, secret, { now: kit.clock.now })` of mailkeep/receiver accepts them. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+  /** The body, parsed. */
+  readonly event: WebhookEvent
+}
+
+/** How a receiver answers: a status, a whole answer, or none. */
+export type ReplyTo =
+  | number
+  | { readonly status: number; readonly body?: string; readonly retryAfterSeconds?: number }
+  | 'timeout'
+  | 'unreachable'
+
+/** The same for all, or chosen for each attempt: `({ attempt }) => (attempt < 3 ? 503 : 200)`. */
+export type Reply = ReplyTo | ((delivery: CapturedDelivery) => ReplyTo | Promise<ReplyTo>)
+
+/** Keeps what would be sent, and plays the receivers. */
+export class CapturingSender implements Sender {
+  readonly captured: CapturedDelivery[] = []
+  reply: Reply = 200
+  readonly #clock: TestClock
+  readonly #attempts = new Map<string, number>()
+
+  constructor(clock: TestClock) {
+    this.#clock = clock
+  }
+
+  send(request: Request): Sending {
+    const { url, deliveryId: id, body } = request
+    const attempt = (this.#attempts.get(id) ?? 0) + 1
+    this.#attempts.set(id, attempt)
+    const sentMs = this.#clock.now()
+    const headers = headersOf(request, sentMs)
+    const delivery = { url, id, attempt, sentMs, headers, body, event: JSON.parse(body) }
+    this.captured.push(delivery)
+    let abort = () => {}
+    const aborted = new Promise<Outcome>((resolve) => {
+      abort = () => resolve({ kind: 'interrupted' })
+    })
+    return { outcome: Promise.race([this.#outcome(delivery), aborted]), abort }
+  }
+
+  async close(): Promise<void> {}
+
+  async #outcome(delivery: CapturedDelivery): Promise<Outcome> {
+    return outcomeOf(await (typeof this.reply === 'function' ? this.reply(delivery) : this.reply))
+  }
+}
+
+function outcomeOf(reply: ReplyTo): Outcome {
+  if (reply === 'timeout') return { kind: 'failed', error: 'No complete answer in time.', timedOut: true }
+  if (reply === 'unreachable') return { kind: 'failed', error: 'The request failed: ECONNREFUSED.', timedOut: false }
+  if (typeof reply === 'number') return { kind: 'answered', status: reply, body: '' }
+  const { status, body = '', retryAfterSeconds } = reply
+  const honoured = status === 429 || status === 503
+  const wish = retryAfterSeconds === undefined || !honoured ? {} : { retryAfterMs: retryAfterSeconds * 1000 }
+  return { kind: 'answered', status, body, ...wish }
+}
