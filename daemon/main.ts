@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { constants } from 'node:os'
 import { isMailkeepError, version } from '../lib/index.ts'
+import { commit } from './addon.ts'
 import { type CommandLine, readArguments } from './arguments.ts'
 import { Complaint } from './complaint.ts'
 import { readConfig } from './config.ts'
@@ -13,7 +14,7 @@ async function main(): Promise<void> {
   const argv = process.argv.slice(2)
   const request = readArguments(
     argv.filter((word) => word !== '--json'),
-    version,
+    commit === undefined ? version : `${version} (${commit})`,
   )
   if (request) await run(request, argv.includes('--json'))
 }
@@ -28,8 +29,18 @@ async function run({ command, args, own, flags }: CommandLine, json: boolean): P
     logger: openLog(config, command.lasting ? 'info' : 'warn'),
     print: (result) => process.stdout.write(`${json ? JSON.stringify(result.json) : result.text}\n`),
     terminal: process.stdout.isTTY === true,
+    listenFd: handedSocket(),
     stopped: command.lasting ? untilAskedToStop() : new Promise(() => {}),
   })
+}
+
+/** systemd's socket activation: sd_listen_fds(3). What is left in the environment is not for our children. */
+function handedSocket(): number | undefined {
+  const { LISTEN_PID, LISTEN_FDS } = process.env
+  for (const name of ['LISTEN_PID', 'LISTEN_FDS', 'LISTEN_FDNAMES']) delete process.env[name]
+  if (LISTEN_PID !== String(process.pid) || !(Number(LISTEN_FDS) > 0)) return undefined
+  if (LISTEN_FDS !== '1') throw new Complaint('systemd hands over several sockets: mailkeep takes one.')
+  return 3
 }
 
 /** A terminal signals the whole process group, and npm passes on what it gets: for so long two signals are one. */

@@ -43,6 +43,6 @@ export function isSmall({ req, awaitsContinue }: Turn, limit: number): boolean {
   return !awaitsContinue && Number(req.headers['content-length'] ?? Number.POSITIVE_INFINITY) <= limit
 }
 
-function tooLarge(limit: number): MailkeepError {
+export function tooLarge(limit: number): MailkeepError {
   return new MailkeepError('body_too_large', `A body has at most ${limit} bytes.`)
 }

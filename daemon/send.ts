@@ -9,6 +9,12 @@ export interface SendLimits {
   readonly drainMs: number
 }
 
+export const defaultSendLimits: SendLimits = {
+  bodyBytes: 1024 * 1024,
+  drainBytes: 32 * 1024 * 1024,
+  drainMs: 5_000,
+}
+
 /**
  * Sends an answer, whatever the client is still sending. Cutting the connection under a client that writes would
  * reset it, and the answer be lost: so it gets the whole answer first and some time to notice.
@@ -16,9 +22,10 @@ export interface SendLimits {
  * @param last Whether the connection ends with this answer.
  */
 export function send(turn: Turn, { status, headers, body }: ApiResponse, last: boolean, limits: SendLimits): void {
-  const { res } = turn
+  const { req, res } = turn
   if (res.destroyed || res.headersSent) return
-  const lingers = isUnread(turn) && (last || !isSmall(turn, limits.bodyBytes))
+  // From HTTP/2 on there is no connection to keep for the next request.
+  const lingers = req.httpVersionMajor < 2 && isUnread(turn) && (last || !isSmall(turn, limits.bodyBytes))
   res.writeHead(status, last || lingers ? { ...headers, Connection: 'close' } : headers)
   if (!lingers) {
     res.end(body)

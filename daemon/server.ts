@@ -7,7 +7,7 @@ import { encodeError, requestIdOf } from './api/encode.ts'
 import type { Api, ApiRequest, ApiResponse } from './api/index.ts'
 import { answerBroken, brokenAnswer, type Owed, sendRaw } from './broken-request.ts'
 import { readBody, type Turn } from './request-body.ts'
-import { type SendLimits, send } from './send.ts'
+import { defaultSendLimits, type SendLimits, send } from './send.ts'
 
 export interface ServerLimits extends SendLimits {
   /** For all headers of a request, in bytes. */
@@ -22,9 +22,7 @@ export interface ServerLimits extends SendLimits {
 }
 
 export const defaultLimits: ServerLimits = {
-  bodyBytes: 1024 * 1024,
-  drainBytes: 32 * 1024 * 1024,
-  drainMs: 5_000,
+  ...defaultSendLimits,
   headerBytes: 16 * 1024,
   headersMs: 15_000,
   requestMs: 60_000,
@@ -39,6 +37,10 @@ export interface ServerOptions {
   /** 0 takes a free one. */
   readonly port: number
   readonly limits?: Partial<ServerLimits>
+  /** A listening socket that was handed to us, instead of host and port. */
+  readonly fd?: number | undefined
+  /** Hears of every request that was answered. */
+  readonly observe?: (answered: { method: string; route: string; status: number; ms: number }) => void
 }
 
 export interface RunningServer {
@@ -55,6 +57,7 @@ export interface RunningServer {
 
 interface State {
   readonly answer: Api['answer']
+  readonly observe: ServerOptions['observe']
   readonly logger: Logger
   readonly limits: ServerLimits
   readonly server: Server
@@ -68,19 +71,31 @@ interface State {
  *
  * @throws the error of node:net when the address cannot be listened on.
  */
-export async function listen({ host, port, answer, logger, ...options }: ServerOptions): Promise<RunningServer> {
+export async function listen({ answer, logger, observe, fd, ...options }: ServerOptions): Promise<RunningServer> {
   const limits = { ...defaultLimits, ...options.limits }
   const server = createServer(serverSettings(limits))
   server.setTimeout(limits.silenceMs)
-  const state: State = { answer, logger, limits, server, sockets: new Set(), owed: new WeakMap(), closing: undefined }
+  const connections = { sockets: new Set<Socket>(), owed: new WeakMap<Socket, Owed>() }
+  const state: State = { answer, observe, logger, limits, server, ...connections, closing: undefined }
   attend(state)
   // polka neither awaits nor catches what it calls, and answers HEAD with 404: it hands everything to `serve`.
-  polka({ server, onNoMatch: (req, res) => serve(state, req, res) }).listen(port, host)
+  polka({ server, onNoMatch: (req, res) => serve(state, req, res) }).listen(
+    fd === undefined ? { host: options.host, port: options.port } : { fd },
+  )
   await once(server, 'listening')
   server.on('error', (error) => logger.error({ err: error }, 'server failed'))
-  const bound = (server.address() as AddressInfo).port
-  const url = `http://${host.includes(':') ? `[${host}]` : host}:${bound}`
-  return { url, host, port: bound, close: (timeoutMs = 10_000) => (state.closing ??= close(state, timeoutMs)) }
+  return {
+    ...placeOf(server, fd, options.host),
+    close: (timeoutMs = 10_000) => (state.closing ??= close(state, timeoutMs)),
+  }
+}
+
+/** What was asked for, with the port that was found; of a socket that was handed to us, what it says itself. */
+function placeOf(server: Server, fd: number | undefined, asked: string): Omit<RunningServer, 'close'> {
+  const bound = server.address() as AddressInfo | string
+  if (typeof bound === 'string') return { url: `unix:${bound}`, host: bound, port: 0 }
+  const host = fd === undefined ? asked : bound.address
+  return { url: `http://${host.includes(':') ? `[${host}]` : host}:${bound.port}`, host, port: bound.port }
 }
 
 function serverSettings(limits: ServerLimits) {
@@ -127,6 +142,9 @@ function serve(state: State, req: IncomingMessage, res: ServerResponse, awaitsCo
   })
 }
 
+/** Asked every few seconds by machines that remember the answers themselves. */
+const quiet: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/metrics'])
+
 async function reply(state: State, turn: Turn): Promise<void> {
   const startedMs = performance.now()
   const { req } = turn
@@ -140,13 +158,16 @@ async function reply(state: State, turn: Turn): Promise<void> {
   const response = early ?? (await state.answer(request))
   const aborted = req.socket.destroyed
   send(turn, response, state.closing !== undefined || early !== undefined, state.limits)
-  state.logger.info(
+  const ms = performance.now() - startedMs
+  // The pattern: a path as sent may hold anything, and ids are somebody's.
+  const { status, route = 'unknown' } = response
+  state.observe?.({ method: request.method, route, status, ms })
+  state.logger[quiet.has(route) && status < 400 ? 'debug' : 'info'](
     {
       method: request.method,
-      // The pattern: a path as sent may hold anything, and ids are somebody's.
-      path: response.route ?? 'unknown',
-      status: response.status,
-      ms: Math.round((performance.now() - startedMs) * 10) / 10,
+      path: route,
+      status,
+      ms: Math.round(ms * 10) / 10,
       requestId: response.headers['X-Request-Id'],
       ...(aborted ? { aborted } : {}),
     },

@@ -12,12 +12,13 @@ function numeric(min: number, max: number, kind: 'integer' | 'decimal' = 'intege
   )
 }
 
-function commaSeparated(min: number, max: number, kind: 'integer' | 'decimal') {
+/** @param empty Whether `none` stands for no number at all. */
+function commaSeparated(min: number, max: number, kind: 'integer' | 'decimal', empty = false) {
   const one = numeric(min, max, kind)
-  const message = `must be numbers from ${min} to ${max} with commas between`
+  const message = `must be numbers from ${min} to ${max} with commas between${empty ? ', or none' : ''}`
   return v.pipe(
     v.string(),
-    v.transform((text) => text.split(',').map((part) => part.trim())),
+    v.transform((text) => (text === 'none' && empty ? [] : text.split(',').map((part) => part.trim()))),
     v.check((parts) => parts.every((part) => v.is(one, part)), message),
     v.transform((parts) => parts.map(Number)),
   )
@@ -74,7 +75,7 @@ export const Settings = v.object({
   DISPATCH: v.optional(yesOrNo, 'true'),
   WEBHOOK_ALLOW_PRIVATE: v.optional(yesOrNo),
   WEBHOOK_PORTS: v.optional(commaSeparated(1, 65_535, 'integer')),
-  WEBHOOK_RETRY_SCHEDULE: v.optional(commaSeparated(0, 31_536_000, 'decimal')),
+  WEBHOOK_RETRY_SCHEDULE: v.optional(commaSeparated(0, 31_536_000, 'decimal', true)),
   WEBHOOK_TIMEOUT_SECONDS: v.optional(numeric(0.1, 3600, 'decimal')),
   WEBHOOK_CONCURRENCY: v.optional(numeric(1, 10_000)),
   WEBHOOK_ENDPOINT_CONCURRENCY: v.optional(numeric(1, 10_000)),

@@ -37,8 +37,9 @@ export class Housekeeping {
     this.#working ??= this.#work()
   }
 
-  /** Resolves when no stored job is left. */
-  async idle(): Promise<void> {
+  /** Does the stored jobs, a dead process's too, and resolves when none is left. */
+  async finish(): Promise<void> {
+    this.wake()
     while (this.#working) await this.#working
   }
 

@@ -6,6 +6,7 @@ import { invalid } from './errors.ts'
 import { Housekeeping } from './housekeeping.ts'
 import * as identities from './identities/operations.ts'
 import type { IdentityProvider } from './identities/provider.ts'
+import type { Identity } from './identities/schema.ts'
 import { type Logger, silent } from './logger.ts'
 import { isId } from './parse.ts'
 import type { DatabaseSource, Storage } from './storage/connection.ts'
@@ -184,14 +185,14 @@ export class Mailkeep {
   }
 
   /**
-   * Delivers what is due now, and resolves when every attempt is recorded: for scheduled functions and tests, where
-   * nothing was started.
+   * Does the stored jobs, delivers what is due now, and resolves when every attempt is recorded: for scheduled
+   * functions and tests, where nothing was started.
    *
    * @returns when more will be due, in milliseconds since 1970; undefined: nothing waits.
    * @throws MailkeepError `unavailable`
    */
   async deliverDue(): Promise<number | undefined> {
-    await this.#housekeeping.idle()
+    await this.#housekeeping.finish()
     return await this.#dispatcher.deliverDue()
   }
 
@@ -210,7 +211,7 @@ export class Mailkeep {
    * @returns those whose status changed.
    * @throws MailkeepError `validation_failed`: there is no provider.
    */
-  async refreshIdentities(): Promise<Awaited<ReturnType<typeof identities.refreshIdentities>>> {
+  async refreshIdentities(): Promise<Identity[]> {
     if (!this.#identityProvider) throw invalid('identityProvider', 'No identity provider is configured.')
     return await identities.refreshIdentities(this.#ctx, this.#identityProvider)
   }

@@ -95,14 +95,17 @@ export async function asking(url: string, text: string, values: unknown[] = []):
 async function findServer(): Promise<string | undefined> {
   const url = named ?? usual
   try {
-    const [role] = await asking(url, 'select rolcreatedb or rolsuper as creates from pg_roles where rolname = current_user')
+    const [role] = await asking(
+      url,
+      'select rolcreatedb or rolsuper as creates from pg_roles where rolname = current_user',
+    )
     if (role?.creates) return url
     throw new Error('the role may not create databases')
   } catch (error) {
     const reason = error instanceof Error ? error.message || (error as { code?: string }).code : error
     // Whoever named a server wants it tested; elsewhere the run goes on without, and says so.
     if (named !== undefined) throw new Error(`MAILKEEP_TEST_POSTGRES cannot be used: ${reason}`)
-    console.error(`\n*** No PostgreSQL at 127.0.0.1:5432 (${reason}): everything that needs one is SKIPPED. ***\n`)
+    process.stderr.write(`\n*** No PostgreSQL at 127.0.0.1:5432 (${reason}): all that needs one is SKIPPED. ***\n\n`)
     return undefined
   }
 }
@@ -127,6 +130,7 @@ async function dropStale(server: string): Promise<void> {
   const rows = await asking(server, 'select datname as name from pg_database where datname like $1', [`${prefix}\\_%`])
   for (const { name } of rows as { name: string }[]) {
     const madeMs = Number(name.split('_')[2])
-    if (Date.now() - madeMs > staleMs) await asking(server, `drop database if exists ${name} with (force)`).catch(() => {})
+    if (Date.now() - madeMs > staleMs)
+      await asking(server, `drop database if exists ${name} with (force)`).catch(() => {})
   }
 }

@@ -11,6 +11,7 @@ import { createApi } from '../daemon/api/index.ts'
 import { listen } from '../daemon/server.ts'
 import { createMailkeep, type DatabaseSource, type Mailkeep, type MailkeepOptions } from '../lib/index.ts'
 import { sqlite } from '../lib/storage/sqlite.ts'
+import { serveBinary, testedBinary } from './binary-service.ts'
 import { type Answer, type Call, callerOf } from './http-call.ts'
 import { openReceiver, type Receiver } from './http-receiver.ts'
 
@@ -80,6 +81,10 @@ export type Open = (t: TestContext, options?: ServiceOptions) => Promise<Service
 
 /** Runs a suite once on every kind of database. */
 export function onEveryDatabase(name: string, suite: (open: Open) => void): void {
+  if (testedBinary !== undefined) {
+    describe(`${name}, on the binary`, () => suite(openService))
+    return
+  }
   for (const database of databases) {
     describe(`${name}, on ${database.name}`, () => suite((t, options) => openService(t, options, database)))
   }
@@ -88,13 +93,42 @@ export function onEveryDatabase(name: string, suite: (open: Open) => void): void
 /** Everything opened here goes with the test, which fails when the service met an error that nobody foresaw. */
 export async function openService(
   t: TestContext,
-  { publicUrl, lookup, webhooks, dispatch = true }: ServiceOptions = {},
-  database: TestDatabase = anyDatabase,
+  options: ServiceOptions = {},
+  database?: TestDatabase,
 ): Promise<Service> {
   const closing: (() => unknown)[] = []
   t.after(async () => {
     for (const close of closing.reverse()) await close()
   })
+  // The binary takes neither a handle of the test's nor its resolver.
+  const served =
+    testedBinary === undefined || database || options.lookup
+      ? await serveHere(options, database ?? anyDatabase, closing)
+      : await serveBinary(testedBinary, options, closing)
+  const { mailkeep, url, port, advance } = served
+  const agent = new Agent({ keepAlive: true })
+  closing.push(() => agent.destroy())
+  const addTenant = (name = 'other') => tenantOf(mailkeep, name, (token) => callerOf(agent, port, token))
+  return {
+    ...(await addTenant('default')),
+    mailkeep,
+    url,
+    addTenant,
+    async receiver() {
+      const receiver = await openReceiver()
+      closing.push(() => receiver.close())
+      return receiver
+    },
+    advance,
+  }
+}
+
+/** The service in this process. */
+async function serveHere(
+  { publicUrl, lookup, webhooks, dispatch = true }: ServiceOptions,
+  database: TestDatabase,
+  closing: (() => unknown)[],
+) {
   const errors: object[] = []
   closing.push(() => assert.deepEqual(errors, [], 'the service logged errors'))
   const logger = { debug() {}, info() {}, warn() {}, error: (fields: object) => void errors.push(fields) }
@@ -114,20 +148,11 @@ export async function openService(
   const { answer } = createApi({ mailkeep, logger, ...(publicUrl === undefined ? {} : { publicUrl }) })
   const server = await listen({ answer, logger, host: '127.0.0.1', port: 0 })
   closing.push(() => server.close(0))
-  const agent = new Agent({ keepAlive: true })
-  closing.push(() => agent.destroy())
-  const addTenant = (name = 'other') => tenantOf(mailkeep, name, (token) => callerOf(agent, server.port, token))
   return {
-    ...(await addTenant('default')),
     mailkeep,
     url: server.url,
-    addTenant,
-    async receiver() {
-      const receiver = await openReceiver()
-      closing.push(() => receiver.close())
-      return receiver
-    },
-    advance(ms) {
+    port: server.port,
+    advance(ms: number) {
       aheadMs += ms
     },
   }
@@ -145,6 +170,9 @@ async function tenantOf(mailkeep: Mailkeep, name: string, caller: (token: string
   }
   return { id, client: mailkeep.forClient(id), admin, member, call, data }
 }
+
+/** For tests that compare moments across a moved clock: as `test`'s options. */
+export const needsClock = testedBinary === undefined ? {} : { skip: "the binary's clock cannot be moved" }
 
 const patienceMs = 10_000
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Webhook } from 'standardwebhooks'
-import { onEveryDatabase, until } from './harness.ts'
+import { needsClock, onEveryDatabase, until } from './harness.ts'
 import { assertSigned, type Delivery, openHook } from './http-hook.ts'
 import type { Reply } from './http-receiver.ts'
 import { assertShape, deliveriesMeta, delivery, offset } from './http-shapes.ts'
@@ -151,7 +151,7 @@ onEveryDatabase('deliveries', (open) => {
     })
   }
 
-  test('are signed with the secret of the moment they are sent', async (t) => {
+  test('are signed with the secret of the moment they are sent', needsClock, async (t) => {
     const { advance, data, failed, hook, path, poke, raise, secret } = await openHook(open, t, {
       retryScheduleSeconds: [60],
     })

@@ -1,7 +1,7 @@
 /** Endpoints switched off and on, by hand and by failures, and deleted: contract 3, decisions.md 4. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { onEveryDatabase, until } from './harness.ts'
+import { needsClock, onEveryDatabase, until } from './harness.ts'
 import { type Delivery, openHook } from './http-hook.ts'
 
 const statuses = (deliveries: Delivery[]) => deliveries.map(({ status }) => status).reverse()
@@ -148,7 +148,7 @@ onEveryDatabase('endpoints', (open) => {
     assert.deepEqual([hook.received.length, statuses(await deliveries())], [2, ['held', 'failed', 'held']])
   })
 
-  test('show when they were last tried', async (t) => {
+  test('show when they were last tried', needsClock, async (t) => {
     const { advance, endpoint, failed, hook, raise, settled } = await openHook(open, t, never)
     assert.equal((await endpoint()).last_triggered_at, null)
     await raise()

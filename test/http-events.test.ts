@@ -225,7 +225,7 @@ onEveryDatabase('events', (open) => {
   })
 
   test('have bodies of at most 64 KiB', async (t) => {
-    const { call, data, receiver, recorded } = await openEvents(open, t)
+    const { addTenant, call, data, receiver, recorded } = await openEvents(open, t)
     const hook = await receiver()
     await data(201, 'POST', '/webhook-endpoints', { body: { url: hook.url(), events: eventTypes } })
     const raise = (text: string) => call('POST', '/events', { body: { type: 'newsletter.sent', data: { text } } })
@@ -237,6 +237,9 @@ onEveryDatabase('events', (open) => {
       assertInvalid(await raise(`${fitting}x`), 'data')
     }
     assert.equal((await recorded()).length, 3)
+    const lonely = await addTenant()
+    const body = { type: 'newsletter.sent', data: { text: 'x'.repeat(64 * 1024) } }
+    assertInvalid(await lonely.call('POST', '/events', { body }), 'data')
   })
 
   test('never stand in the way of a contact’s change, however large the contact', async (t) => {

@@ -3,6 +3,7 @@ import { get, type IncomingMessage } from 'node:http'
 import { describe, type TestContext, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import express from 'express'
+import fastify from 'fastify'
 import { MailkeepError } from 'mailkeep'
 import { createFetchHandler, createHandler } from 'mailkeep/http'
 import { testMailkeep } from 'mailkeep/testing'
@@ -208,5 +209,29 @@ describe('a mounted API', () => {
     })
     const { meta } = JSON.parse((await answer.setEncoding('utf8').toArray()).join(''))
     assert.equal(meta.path, path)
+  })
+})
+
+describe('mounted in Fastify', () => {
+  test('answers requests that Fastify injects without a socket', async () => {
+    await using kit = await testMailkeep()
+    const app = fastify()
+    app.all(
+      '/api/v1/*',
+      createHandler({ mailkeep: kit.mailkeep, authenticate: () => ({ clientId: kit.clientId, role: 'admin' }) }),
+    )
+    const { statusCode, body } = await app.inject({ method: 'POST', url: '/api/v1/lists', payload: { name: 'News' } })
+    assert.equal(statusCode, 201)
+    assert.equal(JSON.parse(body).data.name, 'News')
+    await app.close()
+  })
+
+  test('hands to Fastify what is not the API’s', async () => {
+    await using kit = await testMailkeep()
+    const app = fastify()
+    app.setNotFoundHandler((_request, reply) => void reply.code(404).send('not here'))
+    app.all('/api/v1/*', createHandler({ mailkeep: kit.mailkeep }))
+    assert.equal((await app.inject('/api/v1/orders')).body, 'not here')
+    await app.close()
   })
 })

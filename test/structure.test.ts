@@ -45,11 +45,12 @@ const rooms = [
   'identities',
   'topics',
   'contacts',
+  'testing',
   'wiring',
 ]
 
 /** The files beside the rooms: plain ones below everything, those that wire above everything. */
-const wiring = new Set(['index.ts', 'mailkeep.ts', 'housekeeping.ts'])
+const wiring = new Set(['index.ts', 'mailkeep.ts', 'bind.ts', 'housekeeping.ts', 'testing.ts'])
 
 function roomOf(path: string): string {
   const [, first, second] = path.split('/')

@@ -1,36 +1,23 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { describe, type TestContext, test } from 'node:test'
+import { describe, test } from 'node:test'
 import {
   addEndpoint,
-  attempted,
   hourMs,
   newest,
   type Opened,
   onBoth,
   open,
+  openBeside,
+  openPatient,
   openReceiver,
-  type Reply,
   raise,
-  secondMs,
   until,
   withStatus,
 } from './webhook-harness.ts'
 
 const leaseMs = 30_000 // the time-out and 15 s
-
-/** Another instance over the same file, with the same clock. */
-function openBeside(t: TestContext, { file, encryptionKey, clock }: Opened, options: Parameters<typeof open>[1] = {}) {
-  return open(t, { file, encryptionKey, clock: clock.read, ...options })
-}
-
-/** A receiver that answers each request when the test says so. */
-async function openPatient(t: TestContext) {
-  const answers: ((reply: Reply) => void)[] = []
-  const receiver = await openReceiver(t, () => new Promise<Reply>((resolve) => answers.push(resolve)))
-  return { receiver, answers }
-}
 
 describe('two instances over one file', () => {
   test('never send one delivery twice while both live', async (t) => {
@@ -232,6 +219,25 @@ onBoth('while a request is under way', (where) => {
   })
 })
 
+test('an outcome that meets a full disk is recorded once there is room, and nothing is sent again', async (t) => {
+  let failed = () => {}
+  const isFull = new Promise<void>((resolve) => (failed = resolve))
+  const quiet = () => {}
+  const logger = { debug: quiet, info: quiet, warn: quiet, error: () => failed() }
+  const mk = await open(t, { logger })
+  const { receiver, answers } = await openPatient(t)
+  const { id } = await addEndpoint(mk, receiver.url())
+  await raise(mk)
+  await receiver.count(1)
+  mk.db.pragma(`max_page_count = ${mk.db.pragma('page_count', { simple: true })}`)
+  answers[0]!({ status: 200, body: 'x'.repeat(4096) })
+  await isFull
+  assert.equal((await newest(mk, id)).status, 'pending')
+  mk.db.pragma('max_page_count = 1000000')
+  const { attempts, attempt_log } = await withStatus(mk, id, 'success')
+  assert.deepEqual([attempts, attempt_log.length, receiver.received.length], [1, 1, 1])
+})
+
 test('closing aborts what takes longer than it may; it is sent again after opening', async (t) => {
   const first = await open(t, { where: 'file' })
   const { receiver, answers } = await openPatient(t)
@@ -282,70 +288,4 @@ describe('an endpoint switched off', () => {
     await until('it is held', () => status.get(id) === 'held' || undefined)
     assert.equal(receiver.received.length, 0)
   })
-})
-
-describe('a clock that is set', () => {
-  for (const [what, jumpMs] of [
-    ['an hour ahead', hourMs],
-    ['an hour back', -hourMs],
-    ['two days ahead', 48 * hourMs],
-    ['two days back', -48 * hourMs],
-  ] as const) {
-    test(`${what} neither repeats what is under way nor freezes what waits`, async (t) => {
-      const mk = await open(t)
-      const { receiver, answers } = await openPatient(t)
-      const underWay = await addEndpoint(mk, receiver.url())
-      const replies: Record<string, Reply> = { '/500': 500, '/503': 503, '/new': 200 }
-      const others = await openReceiver(t, ({ path }) => replies[path]!)
-      const waiting = [await addEndpoint(mk, others.url('/500')), await addEndpoint(mk, others.url('/503'))]
-      await raise(mk)
-      await receiver.count(1)
-      for (const { id } of waiting) await attempted(mk, id, 1)
-      for (const path in replies) replies[path] = 200
-      mk.clock.advance(jumpMs)
-      await mk.wake()
-      mk.clock.advance(6 * secondMs)
-      await mk.wake()
-      for (const { id } of waiting) {
-        const { attempts } = await withStatus(mk, id, 'success')
-        assert.equal(attempts, 2)
-      }
-      const fresh = await addEndpoint(mk, others.url('/new'), 'sequence.completed')
-      await raise(mk, {}, 'sequence.completed')
-      await withStatus(mk, fresh.id, 'success')
-      assert.equal(receiver.received.length, 1)
-      answers[0]!(200)
-      const { attempts, attempt_log } = await withStatus(mk, underWay.id, 'success')
-      assert.deepEqual([attempts, attempt_log.length], [1, 1])
-      assert.ok(attempt_log[0]!.duration_ms! >= 0)
-    })
-  }
-
-  test('back does not shorten a wish that was just made', async (t) => {
-    const mk = await open(t, { where: 'file' })
-    const receiver = await openReceiver(t, { status: 503, headers: { 'retry-after': '3600' } })
-    const { id } = await addEndpoint(mk, receiver.url())
-    await raise(mk)
-    await attempted(mk, id, 1)
-    const second = await openBeside(t, mk) // a look at all that waits
-    const marker = await addEndpoint(second, (await openReceiver(t)).url(), 'sequence.completed')
-    await raise(second, {}, 'sequence.completed')
-    await withStatus(second, marker.id, 'success')
-    assert.equal(receiver.received.length, 1)
-  })
-})
-
-test('an idle dispatcher costs next to nothing', async (t) => {
-  const mk = await open(t, { where: 'file', clock: Date.now })
-  const receiver = await openReceiver(t, 500)
-  for (let i = 0; i < 20; i++) {
-    const { id } = await addEndpoint(mk, receiver.url(`/${i}`), 'sequence.completed')
-    await raise(mk, {}, 'sequence.completed')
-    await attempted(mk, id, 1)
-  }
-  mk.db.exec(`update mailkeep_delivery set due_at = '2999-01-01T00:00:00.000000Z' where status = 'pending'`)
-  const before = process.cpuUsage()
-  await new Promise((resolve) => setTimeout(resolve, 2000))
-  const { user, system } = process.cpuUsage(before)
-  assert.ok((user + system) / 2_000_000 < 0.03, `${(user + system) / 20_000} % of a processor`)
 })

@@ -96,6 +96,15 @@ export async function open(t: TestContext, options: OpenOptions = {}) {
 }
 export type Opened = Awaited<ReturnType<typeof open>>
 
+/** Another instance over the same file, with the same clock. */
+export function openBeside(
+  t: TestContext,
+  { file, encryptionKey, clock }: Opened,
+  options: Parameters<typeof open>[1] = {},
+) {
+  return open(t, { file, encryptionKey, clock: clock.read, ...options })
+}
+
 /** An endpoint of acme's for `newsletter.sent`, with its secret. */
 export function addEndpoint({ acme }: Pick<Opened, 'acme'>, url: string, ...events: EventType[]) {
   return acme.webhooks.createEndpoint({ url, events: events.length > 0 ? events : ['newsletter.sent'] })
@@ -208,6 +217,13 @@ export async function openReceiver(
   return receiver
 }
 export type Receiver = Awaited<ReturnType<typeof openReceiver>>
+
+/** A receiver that answers each request when the test says so. */
+export async function openPatient(t: TestContext) {
+  const answers: ((reply: Reply) => void)[] = []
+  const receiver = await openReceiver(t, () => new Promise<Reply>((resolve) => answers.push(resolve)))
+  return { receiver, answers }
+}
 
 function answer(response: ServerResponse, reply: Reply): void {
   if (reply === 'hang') return

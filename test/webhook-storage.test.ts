@@ -46,6 +46,12 @@ async function openWithAda(t: Parameters<typeof open>[0], options: Parameters<ty
   return { mk, receiver, id, list, contact }
 }
 
+/** So many events about a contact. */
+async function raiseMany({ acme }: Opened, id: number, count: number): Promise<void> {
+  const change = (n: number) => (n % 2 ? acme.contacts.resubscribe(id) : acme.contacts.unsubscribe(id))
+  await Promise.all(Array.from({ length: count }, (_, n) => change(n)))
+}
+
 const countOf = ({ db }: Opened, where: string) =>
   db
     .prepare(`select count(*) from mailkeep_delivery join mailkeep_event as e on e.id = event_id where ${where}`)
@@ -55,10 +61,7 @@ onBoth('erasing a contact', (where) => {
   test('hides its payloads at once and gives up what was still to be sent, visibly', async (t) => {
     const { mk, id, list, contact, receiver } = await openWithAda(t, { where, start: false })
     const bob = await mk.acme.contacts.addToList(list.id, { email: 'bob@example.org' })
-    for (let i = 0; i < 400; i++) {
-      await mk.acme.contacts.unsubscribe(contact.id)
-      await mk.acme.contacts.resubscribe(contact.id)
-    }
+    await raiseMany(mk, contact.id, 800)
     const { payload } = await newest(mk, id)
     assert.match(JSON.stringify(payload), /Ada\.Lovelace/)
     await mk.acme.contacts.delete(contact.id)
@@ -116,10 +119,7 @@ describe('the database file', () => {
   test('has no byte of an erased contact, not in events, answers or searches', async (t) => {
     const { mk, id, contact, receiver } = await openWithAda(t, { where: 'file' })
     await attempted(mk, id, 1) // its answer is kept with the attempt
-    for (let i = 0; i < 350; i++) {
-      await mk.acme.contacts.unsubscribe(contact.id)
-      await mk.acme.contacts.resubscribe(contact.id)
-    }
+    await raiseMany(mk, contact.id, 700)
     await receiver.count(20)
     const before = await bytesOf(mk)
     for (const trace of [...Object.values(ada), 'ada.lovelace@example.org']) assert.ok(before.includes(trace), trace)

@@ -11,6 +11,12 @@ export interface ApiRequest {
    * @throws MailkeepError `body_too_large`, `invalid_json` when it ends early.
    */
   body(): Promise<Uint8Array>
+  /** The path the API is mounted at, such as `/mail`: links have it, the target does not. */
+  readonly prefix?: string
+  /** Whether the client came by https; links of a host that knows say so. */
+  readonly secure?: boolean
+  /** The host's own request, for its `authenticate`. */
+  readonly source?: unknown
 }
 
 /** An answer as plain data; without `body` there is nothing to send after the headers. */

@@ -1,11 +1,12 @@
 /** The HTTP API without a server: a request as plain data in, an answer as plain data out. */
 
-import { type Logger, type Mailkeep, MailkeepError } from '../../lib/index.ts'
-import { authenticate } from './authenticate.ts'
+import { type Logger, type Mailkeep, MailkeepError, unchecked } from '../../lib/index.ts'
+import { type Authenticate, askHost, authenticate } from './authenticate.ts'
 import { readFields, refuseFields } from './body.ts'
 import { encode, encodeError, requestIdOf } from './encode.ts'
 import type { ApiRequest, ApiResponse } from './exchange.ts'
 import { foreseen } from './failure.ts'
+import { answerOperation, type MetricsPage } from './operations.ts'
 import { readQuery } from './query.ts'
 import { compileRoutes, type Match } from './router.ts'
 import { routes } from './routes/index.ts'
@@ -13,6 +14,7 @@ import type { Outcome, Route } from './routes/route.ts'
 import { absoluteUrl, readTarget, type Target } from './target.ts'
 
 export type { ApiRequest, ApiResponse } from './exchange.ts'
+export type { MetricsPage } from './operations.ts'
 
 export interface ApiOptions {
   readonly mailkeep: Mailkeep
@@ -20,11 +22,17 @@ export interface ApiOptions {
   readonly logger?: Pick<Logger, 'error'>
   /** The URL clients see, for `meta.path`; else `http://` and the request's `Host`. */
   readonly publicUrl?: string
+  /** Shown under `/metrics`, if there is one. */
+  readonly metrics?: MetricsPage
+  /** The host's own authentication instead of bearer tokens; it is asked with the request's `source`. */
+  readonly authenticate?: Authenticate<never>
 }
 
 export interface Api {
   /** Answers one request. Never throws: what goes wrong is an answer too. */
   answer(request: ApiRequest): Promise<ApiResponse>
+  /** @returns whether a request target's path is one of the API's, whatever the method. */
+  knows(target: string): boolean
 }
 
 /** What is known of a request so far; an error's answer wants it as well. */
@@ -43,16 +51,23 @@ interface Exchange {
  * const { status, headers, body } = await answer({ method: 'GET', target: '/api/v1/tags', headers, body: readBody })
  */
 export function createApi(options: ApiOptions): Api {
-  return { answer: (request) => answer(options, request) }
+  return { answer: (request) => answer(options, request), knows }
 }
 
 const prefix = '/api/v1'
 const findPath = compileRoutes(routes)
 
+function knows(target: string): boolean {
+  const [api, version, ...path] = readTarget(target).segments
+  return api === 'api' && version === 'v1' && findPath(path) !== undefined
+}
+
 async function answer(options: ApiOptions, request: ApiRequest): Promise<ApiResponse> {
   const to = { requestId: requestIdOf(request), method: request.method }
   const exchange: Exchange = { request, target: readTarget(request.target) }
   try {
+    const operation = await answerOperation(options, request, exchange.target.segments, to)
+    if (operation) return operation
     const outcome = await perform(options, exchange)
     return named(exchange, encode(to, outcome.status, payload(options, exchange, outcome)))
   } catch (error) {
@@ -63,12 +78,11 @@ async function answer(options: ApiOptions, request: ApiRequest): Promise<ApiResp
 }
 
 /** The order of the answers is the contract's: each step stands before all that it must hide. */
-async function perform({ mailkeep }: ApiOptions, exchange: Exchange): Promise<Outcome> {
+async function perform({ mailkeep, authenticate: host }: ApiOptions, exchange: Exchange): Promise<Outcome> {
   const { request, target } = exchange
   const [api, version, ...path] = target.segments
-  // Routes that need no token (health, metrics, the API's description) are looked up here.
   if (api !== 'api' || version !== 'v1') throw noSuchRoute()
-  const caller = await authenticate(mailkeep, request)
+  const caller = host ? await askHost(host, request) : await authenticate(mailkeep, request)
   const match = findPath(path)
   if (!match) throw noSuchRoute()
   exchange.match = match
@@ -81,7 +95,7 @@ async function perform({ mailkeep }: ApiOptions, exchange: Exchange): Promise<Ou
   const body = takesBody(route) ? await readFields(request) : {}
   if (route.fields === 'none') refuseFields(body)
   return await route.call({
-    client: mailkeep.forClient(caller.clientId),
+    client: unchecked(mailkeep.forClient(caller.clientId)),
     params: match.params,
     query: route.method === 'GET' ? readQuery(target.query) : {},
     body,

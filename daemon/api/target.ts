@@ -53,5 +53,6 @@ export function absoluteUrl(request: ApiRequest, target: Target, publicUrl: stri
   const path = target.segments.map(encodeURIComponent).join('/')
   if (publicUrl !== undefined) return `${publicUrl.replace(/\/+$/, '')}/${path}`
   const host = target.host ?? header(request, 'host') ?? ''
-  return `http://${authority.test(host) ? host : 'localhost'}/${path}`
+  const origin = `${request.secure ? 'https' : 'http'}://${authority.test(host) ? host : 'localhost'}`
+  return `${origin}${request.prefix ?? ''}/${path}`
 }

@@ -16,6 +16,8 @@ export interface Invocation {
   readonly print: Print
   /** Whether a person is looking at the output. */
   readonly terminal: boolean
+  /** A listening socket that whoever started us holds for us. */
+  readonly listenFd?: number | undefined
   /** Settles when the process is asked to stop. */
   readonly stopped: Promise<void>
 }
@@ -34,6 +36,8 @@ export interface Command {
   readonly flags?: readonly Flag[]
   /** Whether it runs until it is stopped; then it takes every setting as a flag. */
   readonly lasting?: boolean
+  /** Whether it takes every setting as a flag all the same. */
+  readonly settings?: boolean
   readonly run: (invocation: Invocation) => Promise<void>
 }
 

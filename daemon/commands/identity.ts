@@ -1,4 +1,4 @@
-import type { ClientMailkeep, Identity } from '../../lib/index.ts'
+import { type ClientMailkeep, type Identity, unchecked } from '../../lib/index.ts'
 import { type Command, clientFlag, table, withClient, withMailkeep } from './command.ts'
 
 const addIdentity: Command = {
@@ -13,7 +13,7 @@ const addIdentity: Command = {
   run: async (invocation) => {
     const { email, name, status } = invocation.flags
     const input = { email, name, ...(status === undefined ? {} : { status }) }
-    const identity = await withClient(invocation, (client) => client.identities.add(input))
+    const identity = await withClient(invocation, (client) => unchecked(client).identities.add(input))
     invocation.print({ json: identity, text: table([rowOf(identity)], '') })
   },
 }

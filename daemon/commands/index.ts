@@ -1,8 +1,11 @@
+import { backup } from './backup.ts'
 import { clientCommands } from './client.ts'
 import type { Command } from './command.ts'
+import { doctor } from './doctor.ts'
 import { identityCommands } from './identity.ts'
 import { listCommands } from './list.ts'
 import { migrate } from './migrate.ts'
+import { restore } from './restore.ts'
 import { secretsCommands } from './secrets.ts'
 import { serve } from './serve.ts'
 import { tokenCommands } from './token.ts'
@@ -15,4 +18,7 @@ export const commands: readonly Command[] = [
   ...listCommands,
   ...identityCommands,
   ...secretsCommands,
+  backup,
+  restore,
+  doctor,
 ]

@@ -1,5 +1,6 @@
 import { createApi } from '../api/index.ts'
 import { curlLine, type FirstToken, makeFirstToken } from '../first-token.ts'
+import { createMetrics } from '../metrics.ts'
 import { openMailkeep } from '../open.ts'
 import { listen, type RunningServer } from '../server.ts'
 import type { Command, Invocation } from './command.ts'
@@ -13,17 +14,20 @@ export const serve: Command = {
   about: 'Answer the HTTP API and deliver webhooks, until stopped',
   lasting: true,
   run: async (invocation) => {
-    const { config, logger, stopped } = invocation
+    const { config, logger, stopped, listenFd } = invocation
     const mailkeep = await openMailkeep(config, logger)
     let deadlineMs = 0
     try {
+      const metrics = createMetrics(mailkeep, config.metricsToken)
       const { answer } = createApi({
         mailkeep,
         logger,
+        metrics,
         ...(config.publicUrl === undefined ? {} : { publicUrl: config.publicUrl }),
       })
       // A port first, a token then: one that is shown by a start that fails would be lost.
-      const server = await listen({ answer, logger, host: config.host, port: config.port })
+      const { observe } = metrics
+      const server = await listen({ answer, observe, logger, host: config.host, port: config.port, fd: listenFd })
       try {
         const first = await makeFirstToken(mailkeep, config, invocation.terminal)
         mailkeep.start({ dispatch: config.dispatch })

@@ -54,6 +54,7 @@ export async function deleteClient(ctx: Context, id: number): Promise<void> {
  * Makes a first client, "default", with an admin token; nothing where there is a client already.
  *
  * @param input `{ token? }`: a token of the caller's own instead of a random one.
+ * @throws MailkeepError `validation_failed`
  */
 export async function bootstrap(
   ctx: Context,

@@ -23,8 +23,8 @@ export const walkContacts = statement.all(
       where c.client_id = ${p.client_id} and c.id ${beyond(on)} ${p.after} and c.unsubscribed_at ${state}
         ${conditions(sql.ref('c.id'), p, dialect, { ...on, unsubscribed: true })}`
     // Those subscribed and those not have an index each: all together are the two, merged.
-    const all = on.unsubscribed ? sql`${walk(sql`is null`)} union all ${walk(sql`is not null`)}` : walk(sql`is null`)
-    return sql<{ id: number }>`${all} order by id ${direction(on)} limit ${p.limit}`
+    const all = on.unsubscribed ? [walk(sql`is null`), walk(sql`is not null`)] : [walk(sql`is null`)]
+    return dialect.merge(all, { distinct: false, desc: on.desc, limit: p.limit })
   },
   flags,
 )
@@ -75,16 +75,14 @@ function newMemberWalk(kind: Kind, ranges: number) {
     (_, p, dialect, on) => {
       const conditionsOfAll = conditions(sql.ref('m.contact_id'), p, dialect, { ...on, [`${kind}s`]: false })
       const membership = sql.table(`mailkeep_contact_${kind}`)
+      // The bound stands twice for PostgreSQL, which does not carry it over to the other side of the join.
       const range = (value: RawBuilder<unknown>) => sql`
         select m.contact_id as id from ${membership} as m cross join mailkeep_contact as c
         where c.id = m.contact_id and ${sql.ref(`m.${kind}_id`)} = ${value}
-          and m.contact_id ${beyond(on)} ${p.after} ${conditionsOfAll}`
+          and m.contact_id ${beyond(on)} ${p.after} and c.id ${beyond(on)} ${p.after} ${conditionsOfAll}`
       const slots = p as unknown as Record<string, RawBuilder<unknown>>
-      const union = sql.join(
-        names.map((name) => range(slots[name]!)),
-        sql` union `,
-      )
-      return sql<{ id: number }>`${union} order by id ${direction(on)} limit ${p.limit}`
+      const all = names.map((name) => range(slots[name]!))
+      return dialect.merge(all, { distinct: true, desc: on.desc, limit: p.limit })
     },
     flags,
   )
@@ -92,10 +90,6 @@ function newMemberWalk(kind: Kind, ranges: number) {
 
 function beyond(on: Pick<Flags, 'desc'>): RawBuilder<unknown> {
   return on.desc ? sql`<` : sql`>`
-}
-
-function direction(on: Pick<Flags, 'desc'>): RawBuilder<unknown> {
-  return on.desc ? sql`desc` : sql`asc`
 }
 
 /** What is asked of each contact on the way: one seek each. */

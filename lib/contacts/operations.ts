@@ -74,7 +74,7 @@ export async function updateContact(ctx: Context, id: number, input: unknown): P
  * Unsubscribes a contact from everything; a second time keeps the first and raises nothing.
  *
  * @param options `{ byContact? }`: whether the contact did it, as opposed to the client.
- * @throws MailkeepError `not_found`
+ * @throws MailkeepError `not_found`, `validation_failed`
  */
 export async function unsubscribeContact(ctx: Context, id: number, options: unknown = {}): Promise<Contact> {
   const { byContact } = parse(UnsubscribeOptions, options)

@@ -20,6 +20,8 @@ export interface Dialect {
   anyOf(column: Expression<unknown>, list: Expression<unknown>): RawBuilder<boolean>
   /** `text` contains `part`, taken literally. */
   contains(text: Expression<unknown>, part: Expression<unknown>): RawBuilder<boolean>
+  /** The first rows, by `id`, of several selects that an index gives in that order each; at the end, as a whole select. */
+  merge(ranges: readonly RawBuilder<unknown>[], merge: Merge): RawBuilder<{ id: number }>
   /** Searches of so many characters and more have an index. */
   readonly shortestMatch: number
   /** The ids of a client's contacts that match a search, beyond a position, in order. */
@@ -42,6 +44,14 @@ export interface Dialect {
   readonly lockForChange: RawBuilder<unknown>
   /** JSON as text, for a column of a result. */
   jsonText(json: Expression<unknown>): RawBuilder<string>
+}
+
+/** How ranges are merged. */
+export interface Merge {
+  /** Whether a row may be in several ranges: it comes once. */
+  readonly distinct: boolean
+  readonly desc: boolean
+  readonly limit: Expression<unknown>
 }
 
 /** What a walk over the matches of a search is made of; the contact is `c` in its conditions. */

@@ -105,10 +105,13 @@ function settingsFor(source: string | pg.Pool, { schema, pooler, connections }: 
   const given = isUrl ? { connectionString: source } : { ...source.options, password: source.options.password }
   const theirs: pg.PoolConfig = { ...common, ...given, ...max } as pg.PoolConfig
   if (pooler || (!isUrl && schema === undefined)) return theirs
-  const session = `-c DateStyle=ISO -c TimeZone=UTC${schema === undefined ? '' : ` -c search_path="${schema}"`}`
+  const session = `${sessionOptions}${schema === undefined ? '' : ` -c search_path="${schema}"`}`
   if (isUrl) return { ...limits, ...theirs, connectionString: withOptions(source, session) }
   return { ...limits, ...theirs, options: `${theirs.options ?? ''} ${session}`.trim() }
 }
+
+/** Statements here are short and many: workers and compilers of their own would cost more than they save. */
+const sessionOptions = '-c DateStyle=ISO -c TimeZone=UTC -c max_parallel_workers_per_gather=0 -c jit=off'
 
 /** The server's own bounds, in milliseconds. */
 const limits = { statement_timeout: 30_000, lock_timeout: 10_000, idle_in_transaction_session_timeout: 30_000 }

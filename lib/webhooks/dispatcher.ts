@@ -54,16 +54,17 @@ export class Dispatcher {
   /**
    * Sends all that is due now, and resolves when it is recorded; also where nothing was started.
    *
-   * @returns when more will be due, in milliseconds since 1970.
+   * @returns when more will be due, in milliseconds since 1970; undefined: nothing waits, or it is being stopped.
    * @throws the database's fault, when it cannot be looked for.
    */
   async deliverDue(): Promise<number | undefined> {
-    for (;;) {
+    while (!this.#stopping) {
       const { claimed, nextMs } = await this.#startDue()
       if (claimed === 0 && this.#inFlight.size === 0) return nextMs
       await this.#queue.onIdle()
       await this.#settling
     }
+    return undefined
   }
 
   /** There may be something due. */
@@ -93,6 +94,7 @@ export class Dispatcher {
     this.#stopping = true
     this.wake()
     await this.#running
+    await this.#looking
     const timer = setTimeout(() => {
       for (const { sending } of this.#inFlight.values()) sending?.abort()
     }, timeoutMs)

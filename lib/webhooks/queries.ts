@@ -62,7 +62,7 @@ export const activateEndpoint = statement({ ...endpointKey, active: bool, consec
     .where('id', '=', p.id),
 )
 
-/** Only an active one: the first reason stays. */
+/** By hand any; else only an active one, so that a reason given by hand stays. */
 export const deactivateEndpoint = statement(
   { ...endpointKey, active: bool, reason: word<'manual' | 'auto_failures'>() },
   (db, p) =>
@@ -71,7 +71,7 @@ export const deactivateEndpoint = statement(
       .set({ active: p.active, disabled_reason: p.reason })
       .where('client_id', '=', p.client_id)
       .where('id', '=', p.id)
-      .where('disabled_reason', 'is', null)
+      .where((eb) => eb.or([eb('disabled_reason', 'is', null), eb(p.reason, '=', 'manual')]))
       .returning('id'),
 )
 

@@ -1,4 +1,4 @@
-import type { ClientMailkeep, Page } from '../../../lib/index.ts'
+import type { ClientMailkeep, Page, Unchecked } from '../../../lib/index.ts'
 import type { Fields } from '../body.ts'
 
 /** The ids that paths name. */
@@ -11,7 +11,7 @@ export type Params = Readonly<
 
 /** A decoded request of an authenticated client. */
 export interface Call {
-  readonly client: ClientMailkeep
+  readonly client: Unchecked<ClientMailkeep>
   readonly params: Params
   /** Decoded, not validated. */
   readonly query: Readonly<Record<string, unknown>>

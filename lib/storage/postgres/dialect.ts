@@ -49,6 +49,13 @@ export const dialect: Dialect = {
   each: (list) => sql`unnest(${list}) as item (value)`,
   anyOf: (column, list) => sql`${column} = any (${list})`,
   contains: (text, part) => sql`${text} like ${patternOf(part)}`,
+  merge: (ranges, { distinct, desc, limit }) => {
+    const end = sql`order by id ${sql.raw(desc ? 'desc' : 'asc')} limit ${limit}`
+    if (ranges.length === 1) return sql`${ranges[0]} ${end}`
+    // Without a limit of its own each range would be read to its end before they are merged.
+    const ended = ranges.map((range) => sql`(${range} ${end})`)
+    return sql`${sql.join(ended, sql.raw(distinct ? ' union ' : ' union all '))} ${end}`
+  },
   shortestMatch: 3, // the index holds trigrams
   walkMatches: ({ client_id, search, after, limit, desc, conditions }) => sql`${sql.raw(plannedAnew)}
     select c.id from mailkeep_contact as c

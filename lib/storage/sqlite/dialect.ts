@@ -44,6 +44,9 @@ export const dialect: Dialect = {
   each: (list) => sql`json_each(${list}) as item`,
   anyOf: (column, list) => sql`${column} in (select value from json_each(${list}))`,
   contains: (text, part) => sql`instr(${text}, ${part}) > 0`,
+  merge: (ranges, { distinct, desc, limit }) =>
+    sql`${sql.join([...ranges], distinct ? sql` union ` : sql` union all `)}
+      order by id ${desc ? sql`desc` : sql`asc`} limit ${limit}`,
   shortestMatch: 3, // the index holds trigrams
   walkMatches: ({ client_id, search, after, limit, desc, conditions }) => {
     const base = sql`${client_id} * ${clientSpan}`

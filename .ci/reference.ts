@@ -1,0 +1,197 @@
+/** Writes lib/REFERENCE.md from the docstrings. Run: npm run reference */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+const root = join(import.meta.dirname, '..')
+
+/** What stands under one docstring: a function, a method or a whole interface. */
+interface Item {
+  readonly name: string
+  readonly doc: string
+  readonly code: string
+}
+
+type Show = (file: string, names: readonly string[]) => string[]
+
+/** The reference as it should be. */
+export function reference(): string {
+  return `${[
+    '# API reference',
+    '',
+    'Written by `npm run reference` from the docstrings: change them, not this file.',
+    '',
+    'Every operation validates its input and throws one class, `MailkeepError`; the codes it may throw are named. Besides these, any that reads or writes may throw `unavailable`, when the database cannot be reached or written now.',
+    ...section('Opening: `mailkeep`', [
+      ...declared('lib/mailkeep.ts', ['createMailkeep', 'MailkeepOptions']),
+      ...declared('lib/webhooks/settings.ts', ['WebhookSettings']),
+      ...declared('lib/storage/sqlite.ts', ['sqlite', 'SqliteOptions']),
+      ...declared('lib/storage/postgres.ts', ['postgres', 'PostgresOptions']),
+    ]),
+    ...section('`Mailkeep`', members('lib/mailkeep.ts', 'class Mailkeep', 'mailkeep')),
+    ...section('`mailkeep.clients`', members('lib/doors.ts', 'interface ClientsDoor', 'clients')),
+    ...section('`mailkeep.tokens`', members('lib/doors.ts', 'interface TokensDoor', 'tokens')),
+    ...['Contacts', 'Lists', 'Tags', 'Topics', 'Identities'].flatMap((slice) => door('lib/doors.ts', slice)),
+    ...['Webhooks', 'Events'].flatMap((slice) => door('lib/webhooks/doors.ts', slice)),
+    ...section('Inputs', declared('lib/inputs.ts', exported('lib/inputs.ts'))),
+    ...section('Records', [
+      ...['clients', 'contacts', 'lists', 'tags', 'topics', 'identities', 'webhooks'].flatMap(records),
+      ...declared('lib/webhooks/recovery.ts', ['Recovery']),
+      ...declared('lib/page.ts', ['Page']),
+    ]),
+    ...section('Errors', [
+      ...declared('lib/errors.ts', [
+        'errorCodes',
+        'ErrorCode',
+        'MailkeepError',
+        'isMailkeepError',
+        'Issue',
+        'RateLimit',
+      ]),
+    ]),
+    ...section('Mounting: `mailkeep/http`', [
+      ...declared('daemon/api/node.ts', ['createHandler', 'Handler']),
+      ...declared('daemon/api/web.ts', ['createFetchHandler']),
+      ...declared('daemon/api/mount.ts', ['MountOptions']),
+    ]),
+    ...section('Testing: `mailkeep/testing`', [
+      ...declared('lib/testing.ts', ['testMailkeep', 'TestOptions', 'TestKit', 'KitEvent']),
+      ...declared('lib/testing/clock.ts', ['Duration']),
+      ...members('lib/testing/clock.ts', 'class TestClock', 'clock'),
+      ...declared('lib/testing/sender.ts', ['CapturedDelivery', 'ReplyTo', 'Reply']),
+    ]),
+    ...section('Receiving: `mailkeep/receiver`', [
+      ...declared('lib/webhooks/receiver.ts', ['verifyDelivery', 'VerifyOptions', 'DeliveryErrorCode', 'WebhookEvent']),
+    ]),
+  ].join('\n')}\n`
+}
+
+function section(title: string, lines: readonly string[]): string[] {
+  return ['', `## ${title}`, ...lines]
+}
+
+function door(file: string, slice: string): string[] {
+  const name = slice.toLowerCase()
+  return section(`\`mailkeep.forClient(id).${name}\``, members(file, `interface ${slice}Door`, name))
+}
+
+const records = (slice: string) => {
+  const file = `lib/${slice}/schema.ts`
+  return declared(
+    file,
+    exported(file).filter((name) => /^export interface/.test(itemOf(file, name)?.code ?? '')),
+  )
+}
+
+const read = (file: string) => readFileSync(join(root, file), 'utf8')
+
+/** The names a file exports, as they stand. */
+function exported(file: string): string[] {
+  return [...read(file).matchAll(/^export (?:interface|type|const) (\w+)/gm)].map((match) => match[1]!)
+}
+
+/** Declarations as they stand in the source; of functions and classes only what callers see. */
+const declared: Show = (file, names) =>
+  names.flatMap((name) => {
+    const item = itemOf(file, name)
+    if (!item) throw new Error(`${file} exports no ${name}`)
+    return ['', `### \`${name}\``, ...text(item.doc), '', '```ts', item.code, '```']
+  })
+
+function itemOf(file: string, name: string): Item | undefined {
+  const source = read(file)
+  const start = new RegExp(
+    `(?:/\\*\\*((?:(?!\\*/)[\\s\\S])*)\\*/\\n)?(^export (?:async )?(function|interface|type|class|const) ${name}\\b)`,
+    'm',
+  ).exec(source)
+  if (!start) return undefined
+  const [whole, doc = '', head, kind] = start
+  const rest = source.slice(start.index + whole.length - head!.length)
+  const end =
+    kind === 'function'
+      ? signatureEnd(rest)
+      : kind === 'type' || kind === 'const'
+        ? rest.search(/\n(?=\n|\/\*\*|export )/)
+        : rest.indexOf('\n}') + 2
+  const code = rest.slice(0, end < 0 ? undefined : end).replace('export async', 'export')
+  return { name, doc, code: kind === 'class' ? seen(code) : code }
+}
+
+/** A class without what is private and without bodies. */
+function seen(code: string): string {
+  const [head] = code.split('\n')
+  const fields =
+    code.match(/^ {2}(?:\/\*\*.*\*\/|(?:override )?readonly [a-z].*|get .*(?= \{$))$|^ {2}get .*(?= \{$)/gm) ?? []
+  return [head, ...fields, '}'].join('\n')
+}
+
+/** Where parameters and result end, and the body begins. */
+function signatureEnd(text: string): number {
+  let depth = 0
+  for (let at = text.indexOf('('); at < text.length; at++) {
+    if ('([{<'.includes(text[at]!)) {
+      if (text[at] === '{' && depth === 0)
+        return /[:&|] $/.test(text.slice(0, at)) ? at + balanced(text.slice(at)) : at - 1
+      depth++
+    } else if (')]}'.includes(text[at]!) || (text[at] === '>' && text[at - 1] !== '=')) depth--
+    else if (text[at] === '\n' && depth === 0) return at
+  }
+  return text.length
+}
+
+function balanced(text: string): number {
+  let depth = 0
+  for (let at = 0; at < text.length; at++) {
+    if (text[at] === '{') depth++
+    else if (text[at] === '}' && --depth === 0) return at + 1
+  }
+  return text.length
+}
+
+/** The documented methods of a class or an interface. */
+function members(file: string, head: string, prefix: string): string[] {
+  const source = read(file)
+  const from = source.indexOf(`export ${head}`)
+  if (from < 0) throw new Error(`${file} exports no ${head}`)
+  const body = source.slice(from, source.indexOf('\n}', from))
+  const methods = [...body.matchAll(/^ {2}\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\n {2}(?:async )?(?=([a-z]\w*)[(<])/gm)]
+  return methods
+    .filter(({ 1: doc, 2: name }) => !doc!.includes('@internal') && name !== 'constructor')
+    .flatMap((match) => {
+      const rest = body.slice(match.index + match[0].length)
+      const code = rest
+        .slice(0, signatureEnd(rest))
+        .replace(/\n {2}/g, '\n')
+        .replaceAll('inputs.', '')
+      return ['', `### \`${prefix}.${match[2]}\``, ...text(match[1]!), '', '```ts', code, '```']
+    })
+}
+
+/** A docstring as Markdown. */
+function text(doc: string): string[] {
+  const plain = doc.replace(/^\s*\* ?/gm, '').trim()
+  if (plain === '') return []
+  const [about = '', ...tags] = plain.split(/^@/m)
+  const lines = about.trim() === '' ? [] : ['', paragraphs(about)]
+  const items = tags.filter((tag) => !tag.startsWith('example')).map(tagLine)
+  if (items.length > 0) lines.push('', ...items)
+  for (const tag of tags) if (tag.startsWith('example')) lines.push('', '```ts', tag.slice(8).trim(), '```')
+  return lines
+}
+
+function tagLine(tag: string): string {
+  const said = tag.replace(/\s+/g, ' ').trim()
+  const [, kind, rest = ''] = /^(\w+) ?(.*)$/.exec(said) ?? []
+  if (kind === 'param') return `- ${rest.replace(/^(\S+)/, '`$1`:')}`
+  if (kind === 'throws') return `- Throws ${rest.replace(/^MailkeepError /, '')}`
+  return `- ${kind === 'returns' ? 'Returns' : kind} ${rest}`
+}
+
+function paragraphs(about: string): string {
+  return about
+    .trim()
+    .split(/\n{2,}/)
+    .map((one) => one.replace(/\n/g, ' '))
+    .join('\n\n')
+}
+
+if (process.argv[1] === import.meta.filename) writeFileSync(join(root, 'lib/REFERENCE.md'), reference())

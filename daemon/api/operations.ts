@@ -1,0 +1,87 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import { type Mailkeep, MailkeepError } from '../../lib/index.ts'
+import { bearerToken } from './authenticate.ts'
+import { encode, encodeError } from './encode.ts'
+import type { ApiRequest, ApiResponse } from './exchange.ts'
+
+/** What `/metrics` shows, and to whom. */
+export interface MetricsPage {
+  readonly contentType: string
+  /** Without it, anybody. */
+  readonly token?: string
+  render(): Promise<string>
+}
+
+interface Operations {
+  readonly mailkeep: Mailkeep
+  readonly metrics?: MetricsPage
+}
+
+/** Whom an answer goes to. */
+interface Recipient {
+  readonly requestId: string
+  readonly method: string
+}
+
+type Answer = (operations: Operations, request: ApiRequest, to: Recipient) => Promise<ApiResponse>
+
+/** For those who run the service: none of these needs a client's token, and none tells of a client's data. */
+const pages: ReadonlyMap<string, Answer> = new Map([
+  ['healthz', health],
+  ['readyz', readiness],
+  ['metrics', metricsPage],
+])
+
+/**
+ * Answers what is asked by load balancers and monitors.
+ *
+ * @returns undefined when this is no such request.
+ * @throws MailkeepError as an operation of the API does.
+ */
+export async function answerOperation(
+  operations: Operations,
+  request: ApiRequest,
+  segments: readonly string[],
+  to: Recipient,
+): Promise<ApiResponse | undefined> {
+  const [name = ''] = segments
+  const page = segments.length === 1 ? pages.get(name) : undefined
+  if (!page) return undefined
+  if (request.method !== 'GET' && request.method !== 'HEAD') {
+    const error = new MailkeepError('method_not_allowed', 'This path does not know this method.')
+    return { ...encodeError(to, error, { Allow: 'GET, HEAD' }), route: `/${name}` }
+  }
+  return { ...(await page(operations, request, to)), route: `/${name}` }
+}
+
+/** The process is there and answers; it says nothing of the database, as a restart would not help that. */
+async function health(_: Operations, __: ApiRequest, to: Recipient): Promise<ApiResponse> {
+  return encode(to, 200, { status: 'ok' })
+}
+
+/** Whether requests should come here. */
+async function readiness({ mailkeep }: Operations, _: ApiRequest, to: Recipient): Promise<ApiResponse> {
+  const { ready, ...parts } = await mailkeep.ready()
+  if (ready) return encode(to, 200, { status: 'ready' })
+  const errors = Object.entries(parts).flatMap(([part, complaint]) => (complaint ? [[part, [complaint]]] : []))
+  throw new MailkeepError('unavailable', 'The service cannot do its work now.', { errors: Object.fromEntries(errors) })
+}
+
+async function metricsPage({ metrics }: Operations, request: ApiRequest, to: Recipient): Promise<ApiResponse> {
+  if (!metrics) throw new MailkeepError('not_found', 'There is nothing here.')
+  if (metrics.token !== undefined && !isSame(bearerToken(request), metrics.token)) {
+    throw new MailkeepError('unauthenticated', 'The metrics token is needed: Authorization: Bearer <token>.')
+  }
+  const body = await metrics.render()
+  const { headers } = encode(to, 200, undefined, {
+    'Content-Type': metrics.contentType,
+    'Content-Length': String(Buffer.byteLength(body)),
+  })
+  return to.method === 'HEAD' ? { status: 200, headers } : { status: 200, headers, body }
+}
+
+/** Takes the same time whatever is given. */
+function isSame(given: string | undefined, token: string): boolean {
+  const [a, b] = [given ?? '', token].map((text) => createHash('sha256').update(text).digest()) as [Buffer, Buffer]
+  return timingSafeEqual(a, b)
+}

@@ -1,0 +1,60 @@
+import { MailkeepError } from '../../lib/index.ts'
+import { tooLarge } from '../request-body.ts'
+import { defaultSendLimits } from '../send.ts'
+import type { ApiRequest } from './exchange.ts'
+import { apiOf, type MountOptions, type Place, placeOf } from './mount.ts'
+
+/** A handler of Web-standard requests; it never rejects. */
+export type FetchHandler = (request: Request) => Promise<Response>
+
+/**
+ * The API as a Web-standard handler: for Hono and the like, and for Next.js' route files.
+ *
+ * @example
+ * app.all('/api/v1/*', (c) => handler(c.req.raw)) // Hono
+ * export { handler as GET, handler as POST } // app/api/v1/[...path]/route.ts of Next.js
+ */
+export function createFetchHandler(options: MountOptions<Request>): FetchHandler {
+  const api = apiOf(options)
+  const { bodyBytes = defaultSendLimits.bodyBytes } = options
+  return async (request) => {
+    const url = new URL(request.url)
+    const path = request.url.slice(request.url.indexOf('/', url.protocol.length + 2)).replace(/#.*$/s, '')
+    const place = placeOf(path, path, options.prefix)
+    const { status, headers, body } = await api.answer(requestOf(request, url, place, bodyBytes))
+    return new Response(body ?? null, { status, headers })
+  }
+}
+
+function requestOf(request: Request, url: URL, place: Place | undefined, bodyBytes: number): ApiRequest {
+  const headers: Record<string, string> = { ...Object.fromEntries(request.headers), host: url.host }
+  // A request made in memory tells of its body by having one.
+  if (request.body !== null && headers['content-length'] === undefined) headers['transfer-encoding'] = 'chunked'
+  return {
+    method: request.method,
+    target: place?.target ?? '',
+    headers,
+    prefix: place?.prefix ?? '',
+    secure: url.protocol === 'https:',
+    source: request,
+    body: () => readWebBody(request, bodyBytes),
+  }
+}
+
+async function readWebBody(request: Request, limit: number): Promise<Uint8Array> {
+  if (request.bodyUsed) throw new Error('The host has read the request’s body: hand in request.clone().')
+  if (Number(request.headers.get('content-length')) > limit) throw tooLarge(limit)
+  const chunks: Uint8Array[] = []
+  let bytes = 0
+  try {
+    for await (const chunk of request.body ?? []) {
+      bytes += chunk.length
+      if (bytes > limit) break
+      chunks.push(chunk)
+    }
+  } catch (error) {
+    throw new MailkeepError('invalid_json', 'The body ended early.', { cause: error })
+  }
+  if (bytes > limit) throw tooLarge(limit)
+  return Buffer.concat(chunks)
+}

@@ -1,0 +1,90 @@
+import { once } from 'node:events'
+import { stat, statfs } from 'node:fs/promises'
+import { request } from 'node:http'
+import { createServer } from 'node:net'
+import { dirname, resolve } from 'node:path'
+import type { Config } from '../config.ts'
+import { inMemory, isServer } from '../database-file.ts'
+import { type Finding, fault, ok, warning } from './finding.ts'
+
+/** Looks at what the daemon finds around it. */
+export async function checkMachine(config: Config): Promise<Finding[]> {
+  return [await checkDisk(config), await checkPort(config), ...checkExposure(config)].filter(
+    (found) => found !== undefined,
+  )
+}
+
+const leastBytes = 100e6
+
+async function checkDisk({ database }: Config): Promise<Finding | undefined> {
+  if (database === inMemory || isServer(database)) return undefined
+  const directory = dirname(resolve(database))
+  try {
+    const { bavail, bsize, ffree, files } = await statfs(directory)
+    const free = bavail * bsize
+    const { size } = await stat(database).catch(() => ({ size: 0 }))
+    const left = `${inMegabytes(free)} free in ${directory}, the database has ${inMegabytes(size)}`
+    if (free < leastBytes) return fault('disk', left, 'make room: on a full disk every write is refused')
+    if (files > 0 && ffree < 100) return fault('disk', `no more files can be made in ${directory}`, 'make room')
+    if (free < 2 * size)
+      return warning('disk', left, 'a backup beside it and the log of large deletions need as much again')
+    return ok('disk', left)
+  } catch (error) {
+    return fault('disk', (error as Error).message, 'make the directory of the database')
+  }
+}
+
+async function checkPort({ host, port }: Config): Promise<Finding> {
+  const place = `${host}:${port}`
+  const probe = createServer()
+  try {
+    probe.listen({ host, port })
+    await once(probe, 'listening')
+    return ok('port', `${place} is free`)
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'EADDRINUSE') {
+      if (await answersHealth(host, port)) return ok('port', `a mailkeep answers on ${place}`)
+      return fault('port', `${place} is taken by another program`, 'stop that, or set MAILKEEP_PORT')
+    }
+    if (code === 'EACCES') return fault('port', `${place} needs privileges`, 'set MAILKEEP_PORT to 1024 or more')
+    return fault('port', `${place} cannot be listened on (${code})`, 'set MAILKEEP_HOST to an address of this machine')
+  } finally {
+    probe.close()
+  }
+}
+
+const patienceMs = 2000
+
+/** @returns whether what listens there says of itself what a mailkeep does. */
+async function answersHealth(host: string, port: number): Promise<boolean> {
+  const asked = /^(?:0\.0\.0\.0|::)$/.test(host) ? 'localhost' : host
+  try {
+    const req = request({ host: asked, port, path: '/healthz', signal: AbortSignal.timeout(patienceMs) })
+    req.end()
+    const [response] = await once(req, 'response')
+    let body = ''
+    for await (const chunk of response) if (body.length < 1000) body += chunk
+    return response.statusCode === 200 && body === '{"status":"ok"}'
+  } catch {
+    return false
+  }
+}
+
+function checkExposure({ host, metricsToken, webhooks }: Config): Finding[] {
+  const findings: Finding[] = []
+  const outside = !/^(?:127\.|::1$|localhost$)/.test(host)
+  if (outside && webhooks.allowPrivate) {
+    const message = 'webhooks may reach private addresses, while others can reach this service'
+    findings.push(warning('exposure', message, 'unset MAILKEEP_WEBHOOK_ALLOW_PRIVATE: it is for development'))
+  }
+  if (outside && metricsToken === undefined) {
+    const message = `everybody who reaches ${host} can read /metrics`
+    findings.push(warning('exposure', message, 'set MAILKEEP_METRICS_TOKEN, or keep the path to yourself in the proxy'))
+  }
+  return findings
+}
+
+function inMegabytes(bytes: number): string {
+  return `${Math.round(bytes / 1e6)} MB`
+}

@@ -1,0 +1,94 @@
+import { stat, writeFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { copyFile, type FileReport, inspectFile } from '../../lib/storage/sqlite.ts'
+import { Complaint } from '../complaint.ts'
+import type { Config } from '../config.ts'
+import { holdsDatabase, inMemory, isServer } from '../database-file.ts'
+import { findKey } from '../database-key.ts'
+import { sqliteOptions } from '../open.ts'
+import { writeWhole } from '../whole-file.ts'
+import type { Command, Invocation } from './command.ts'
+
+/**
+ * A copy that can be started from holds the key as well: a database without it opens for nobody. So the key file
+ * goes with the copy, beside it as it is beside the database; a key from the settings stays where it is.
+ */
+export const backup: Command = {
+  usage: 'backup <file>',
+  about: 'Copy the database to a file, verified, while the daemon may be writing; its key file is copied beside it',
+  run: async (invocation) => {
+    const [target = ''] = invocation.args
+    const { config } = invocation
+    const source = await sourceOf(config)
+    await refuseTarget(target, source)
+    let copy: FileReport | undefined
+    await writeWhole(target, (partial) => {
+      copy = copyVerified(source, partial)
+    })
+    const key = await keepKey(copy!, source, target, config)
+    say(invocation, target, copy!, key)
+  },
+}
+
+async function sourceOf({ database }: Config): Promise<string> {
+  if (isServer(database)) throw new Complaint('A PostgreSQL database is backed up by its own tools: see pg_dump.')
+  if (database === inMemory) throw new Complaint('A database in memory is gone with its daemon: it has no backups.')
+  if (!(await holdsDatabase(database))) throw new Complaint(`There is no database ${database}.`)
+  return database
+}
+
+async function refuseTarget(target: string, source: string): Promise<void> {
+  const there = await stat(target).catch(() => undefined)
+  if (!there) return
+  const { dev, ino } = await stat(source)
+  if (there.dev === dev && there.ino === ino) throw new Complaint(`${target} is the database itself.`, 2)
+  const log = await stat(`${target}-wal`).catch(() => undefined)
+  if (log) throw new Complaint(`${target} is a database in use: the backup needs another name.`)
+  // An earlier backup may be replaced, and nothing else.
+  if (!(await holdsDatabase(target))) throw new Complaint(`${target} is there already.`)
+}
+
+/** @throws Complaint when the copy is not what the database was. */
+export function copyVerified(source: string, target: string): FileReport {
+  const options = sqliteOptions()
+  const { before, undisturbed } = copyFile(source, target, options)
+  if (!before.mailkeep) throw new Complaint(`${source} is no database of mailkeep.`)
+  const copy = inspectFile(target, { ...options, thorough: true })
+  const faults = [...copy.faults]
+  if (copy.keyId !== before.keyId) faults.push('the setting of the encryption key is missing')
+  for (const [name, count] of Object.entries(before.rows)) {
+    if (undisturbed && copy.rows[name] !== count) faults.push(`${copy.rows[name]} ${name} rows instead of ${count}`)
+  }
+  if (faults.length > 0)
+    throw new Complaint(`${source} cannot be copied whole: ${faults.join('; ')}. See mailkeep doctor.`)
+  return copy
+}
+
+/** Where the key of a backup is, for whoever will restore it. */
+type KeyNote = { readonly copied: string } | { readonly kept: 'setting' } | { readonly missing: true }
+
+async function keepKey({ keyId }: FileReport, source: string, target: string, config: Config): Promise<KeyNote> {
+  const found = keyId === null ? undefined : await findKey(keyId, config, [`${source}.key`])
+  if (!found) return { missing: true }
+  if (found.in === 'setting') return { kept: 'setting' }
+  const copied = `${target}.key`
+  await writeWhole(copied, (partial) => writeFile(partial, `${found.key.trim()}\n`))
+  return { copied }
+}
+
+function say({ print }: Invocation, target: string, { rows }: FileReport, key: KeyNote): void {
+  const file = resolve(target)
+  const text = [`${file} holds ${rows.contact} contacts of ${rows.client} clients, verified`, keyLine(key)]
+  const json = 'copied' in key ? { key_file: resolve(key.copied) } : { key_file: null }
+  print({ json: { file, ...json, key_known: !('missing' in key), rows }, text: text.join('\n') })
+}
+
+function keyLine(key: KeyNote): string {
+  if ('copied' in key) {
+    return `THE KEY IS BESIDE IT, in ${resolve(key.copied)}: without it the backup cannot be started; whoever has both can read the webhook secrets`
+  }
+  if ('kept' in key) {
+    return 'THE KEY IS NOT IN IT: it is in your setting MAILKEEP_ENCRYPTION_KEY; keep it elsewhere too, without it the backup cannot be started'
+  }
+  return 'THE KEY IS NOT IN IT, AND WAS NOT FOUND: without the right MAILKEEP_ENCRYPTION_KEY the backup cannot be started'
+}

@@ -1,0 +1,30 @@
+import { version } from '../../lib/index.ts'
+import { commit } from '../addon.ts'
+import { checkDatabase } from '../checks/database.ts'
+import type { Finding } from '../checks/finding.ts'
+import { checkMachine } from '../checks/machine.ts'
+import { Complaint } from '../complaint.ts'
+import { type Command, table } from './command.ts'
+
+const marks = { ok: 'ok', warning: 'WARNING', fault: 'FAULT' } as const
+
+export const doctor: Command = {
+  usage: 'doctor',
+  about: 'Look whether all is well with database, key, clock, ports, disk and permissions, and say what to do',
+  settings: true,
+  run: async ({ config, print }) => {
+    const built = `mailkeep ${version}${commit === undefined ? ' from its sources' : ` (${commit})`}`
+    const findings: Finding[] = [
+      { check: 'program', state: 'ok', message: `${built}, node ${process.versions.node}` },
+      ...(await checkDatabase(config)),
+      ...(await checkMachine(config)),
+    ]
+    const faults = findings.filter(({ state }) => state === 'fault')
+    const rows = findings.flatMap(({ check, state, message, remedy }) => [
+      [marks[state], check, message],
+      ...(remedy === undefined ? [] : [['', '', `→ ${remedy}`]]),
+    ])
+    print({ json: { healthy: faults.length === 0, findings }, text: table(rows, '') })
+    if (faults.length > 0) throw new Complaint(`${faults.map(({ check }) => check).join(', ')}: not well.`)
+  },
+}

@@ -1,0 +1,81 @@
+import { renameSync } from 'node:fs'
+import { rename, rm, writeFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { closeOff, type FileReport, inspectFile } from '../../lib/storage/sqlite.ts'
+import { Complaint } from '../complaint.ts'
+import type { Config } from '../config.ts'
+import { holdsDatabase, inMemory, isServer } from '../database-file.ts'
+import { findKey, type KeyPlace } from '../database-key.ts'
+import { sqliteOptions } from '../open.ts'
+import { writeWhole } from '../whole-file.ts'
+import { copyVerified } from './backup.ts'
+import type { Command } from './command.ts'
+
+export const restore: Command = {
+  usage: 'restore <file>',
+  about: 'Put a backup, verified, in the place of the database; what is there goes aside, if nobody uses it',
+  run: async ({ args: [backup = ''], config, print }) => {
+    const { database } = config
+    if (isServer(database)) throw new Complaint('A PostgreSQL database is restored by its own tools: see pg_restore.')
+    if (database === inMemory) throw new Complaint('--database must be the file to restore to.', 2)
+    if (resolve(backup) === resolve(database)) throw new Complaint(`${backup} is the database itself.`, 2)
+    if (!(await holdsDatabase(backup))) throw new Complaint(`There is no backup ${backup}.`)
+    refuseNewer(backup, inspectFile(backup, { ...sqliteOptions(), thorough: false }))
+    const key = await keyOf(backup, config)
+    let aside: string | undefined
+    let rows: FileReport['rows'] = {}
+    await writeWhole(database, async (partial) => {
+      rows = copyVerified(backup, partial).rows
+      // The last step before the rename: until here, all is as it was.
+      aside = await moveAside(database)
+      if (key?.in === 'file') await placeKey(`${database}.key`, key, aside)
+    })
+    const lines = [`${resolve(database)} holds ${rows.contact} contacts of ${rows.client} clients, verified`]
+    if (aside !== undefined) lines.push(`What was there is in ${resolve(aside)}`)
+    lines.push(keyLine(key, config))
+    const json = { database: resolve(database), rows, aside: aside === undefined ? null : resolve(aside) }
+    print({ json: { ...json, key_known: key !== undefined }, text: lines.join('\n') })
+  },
+}
+
+function refuseNewer(backup: string, { unknown }: FileReport): void {
+  if (unknown.length === 0) return
+  throw new Complaint(
+    `${backup} was made by a newer mailkeep (it has ${unknown.join(', ')}): restore it with that one.`,
+  )
+}
+
+async function keyOf(backup: string, config: Config): Promise<KeyPlace | undefined> {
+  const { keyId } = inspectFile(backup, { ...sqliteOptions(), thorough: false })
+  return keyId === null ? undefined : await findKey(keyId, config, [`${backup}.key`, `${config.database}.key`])
+}
+
+/** @returns the database's new name; undefined when there was none. */
+async function moveAside(database: string): Promise<string | undefined> {
+  const aside = `${database}.before-restore-${new Date().toISOString().replace(/\D/g, '').slice(0, 14)}`
+  const log = async () => {
+    // Left behind by a crash, it would be played into the database that comes.
+    await rename(`${database}-wal`, `${aside}-wal`).catch(() => {})
+    await rm(`${database}-shm`, { force: true })
+  }
+  if (!(await holdsDatabase(database))) {
+    await log()
+    return undefined
+  }
+  closeOff(database, sqliteOptions(), () => renameSync(database, aside))
+  await log()
+  return aside
+}
+
+/** A key that belongs to what was there goes with it. */
+async function placeKey(path: string, { path: found, key }: KeyPlace & { in: 'file' }, aside: string | undefined) {
+  if (resolve(found) === resolve(path)) return
+  if (aside !== undefined) await rename(path, `${aside}.key`).catch(() => {})
+  await writeWhole(path, (partial) => writeFile(partial, `${key.trim()}\n`))
+}
+
+function keyLine(key: KeyPlace | undefined, { database }: Config): string {
+  if (key?.in === 'setting') return 'Its key is the one in MAILKEEP_ENCRYPTION_KEY'
+  if (key) return `Its key is in ${resolve(database)}.key`
+  return `ITS KEY IS MISSING: it will not start before MAILKEEP_ENCRYPTION_KEY is set to it, or it is in ${resolve(database)}.key`
+}

@@ -1,0 +1,141 @@
+import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client'
+import type { Mailkeep, Stats } from '../lib/index.ts'
+import type { MetricsPage } from './api/index.ts'
+
+/** A request that has been answered. */
+export interface Answered {
+  readonly method: string
+  /** The route's pattern, never a path as sent: label values must be few. */
+  readonly route: string
+  readonly status: number
+  readonly ms: number
+}
+
+export interface Metrics extends MetricsPage {
+  observe(answered: Answered): void
+}
+
+const secondsBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+
+/** The daemon's figures, in Prometheus's text format. */
+export function createMetrics(mailkeep: Mailkeep, token: string | undefined): Metrics {
+  const registry = new Registry()
+  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 100 })
+  const observe = requestMetrics(registry)
+  return {
+    ...(token === undefined ? {} : { token }),
+    contentType: registry.contentType,
+    observe,
+    render: async () => `${await registry.metrics()}\n${render(await mailkeep.stats())}`,
+  }
+}
+
+/** Looking labels up costs more than counting: each set of labels does so once. */
+function requestMetrics(registry: Registry): (answered: Answered) => void {
+  const registers = [registry]
+  const requests = new Counter({
+    name: 'mailkeep_http_requests_total',
+    help: 'Requests answered, by route and status',
+    labelNames: ['method', 'route', 'status'] as const,
+    registers,
+  })
+  const durations = new Histogram({
+    name: 'mailkeep_http_request_duration_seconds',
+    help: 'From the headers of a request to its answer',
+    labelNames: ['method', 'route'] as const,
+    buckets: secondsBuckets,
+    registers,
+  })
+  const known = new Map<string, (ms: number) => void>()
+  return ({ method, route, status, ms }) => {
+    const key = `${method} ${status} ${route}`
+    let count = known.get(key)
+    if (!count) {
+      const counter = requests.labels({ method, route, status: String(status) })
+      const histogram = durations.labels({ method, route })
+      count = (taken) => {
+        counter.inc()
+        histogram.observe(taken / 1000)
+      }
+      known.set(key, count)
+    }
+    count(ms)
+  }
+}
+
+type Sample = readonly [value: number, labels?: Readonly<Record<string, string>>]
+
+/** What the library counted already: prom-client's own metrics cannot be set to it. */
+function render(stats: Stats): string {
+  const { database, deliveries, attempts, endpoints } = stats
+  const { pool, writesWaiting, groupSizes } = database
+  return [
+    group(
+      'deliveries_total',
+      'counter',
+      'Deliveries that came to their end, by outcome',
+      labelled('outcome', deliveries),
+    ),
+    group('delivery_attempts_total', 'counter', 'Attempts to deliver, by outcome', labelled('outcome', attempts)),
+    histogram('delivery_attempt_duration_seconds', 'How long requests to receivers took', {
+      buckets: stats.attemptMs.map(({ upTo, count }) => [upTo / 1000, count]),
+      sum: stats.attemptMsSum / 1000,
+    }),
+    group('deliveries_in_flight', 'gauge', 'Requests to receivers under way', [[stats.inFlight]]),
+    group('oldest_due_delivery_seconds', 'gauge', 'How long the delivery that waits longest has been due', [
+      [stats.oldestDueSeconds],
+    ]),
+    group('endpoints_due', 'gauge', 'Endpoints with a delivery that is due', [[stats.endpointsDue]]),
+    group('endpoints', 'gauge', 'Webhook endpoints, active or by why they are not', labelled('state', endpoints)),
+    group(
+      'writes_waiting',
+      'gauge',
+      'Writes that wait for their turn',
+      writesWaiting === undefined ? [] : [[writesWaiting]],
+    ),
+    groupSizes ? histogram('write_group_size', 'Writes that shared one transaction', groupBuckets(groupSizes)) : '',
+    group('database_connections', 'gauge', 'Connections of the pool', pool ? labelled('state', pool) : []),
+  ].join('')
+}
+
+function group(name: string, type: 'counter' | 'gauge', help: string, samples: readonly Sample[]): string {
+  if (samples.length === 0) return ''
+  const lines = samples.map(([value, labels = {}]) => `mailkeep_${name}${braced(labels)} ${value}\n`)
+  return `# HELP mailkeep_${name} ${help}\n# TYPE mailkeep_${name} ${type}\n${lines.join('')}`
+}
+
+function braced(labels: Readonly<Record<string, string>>): string {
+  const pairs = Object.entries(labels).map(([name, value]) => `${name}="${value}"`)
+  return pairs.length === 0 ? '' : `{${pairs.join(',')}}`
+}
+
+function labelled(label: string, values: Readonly<Record<string, number>>): Sample[] {
+  return Object.entries(values).map(([value, count]) => [count, { [label]: value }])
+}
+
+interface Buckets {
+  /** Upper bounds with how many were counted up to each, and beyond the one before. */
+  readonly buckets: readonly (readonly [bound: number, count: number])[]
+  readonly sum: number
+}
+
+function histogram(name: string, help: string, { buckets, sum }: Buckets): string {
+  let total = 0
+  const lines = buckets.map(([bound, count]) => {
+    total += count
+    return `mailkeep_${name}_bucket{le="${bound === Number.POSITIVE_INFINITY ? '+Inf' : bound}"} ${total}\n`
+  })
+  const totals = `mailkeep_${name}_sum ${sum}\nmailkeep_${name}_count ${total}\n`
+  return `# HELP mailkeep_${name} ${help}\n# TYPE mailkeep_${name} histogram\n${lines.join('')}${totals}`
+}
+
+const sizeBounds = [1, 2, 4, 8, 16, 32, 64, Number.POSITIVE_INFINITY]
+
+function groupBuckets(sizes: readonly number[]): Buckets {
+  const counts = sizeBounds.map(() => 0)
+  for (const [size, count] of sizes.entries()) counts[sizeBounds.findIndex((bound) => size <= bound)]! += count
+  return {
+    buckets: sizeBounds.map((bound, at) => [bound, counts[at]!]),
+    sum: sizes.reduce((sum, count, size) => sum + size * count, 0),
+  }
+}

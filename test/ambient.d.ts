@@ -1,0 +1,30 @@
+/** @hono/node-server names it; @types/node does not have it. */
+type RequestInfo = string | URL | Request
+
+/** What the tests use of Koa: @types/koa does not compile beside Express 5's content-disposition. */
+declare module 'koa' {
+  import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+
+  namespace Koa {
+    interface Context {
+      readonly req: IncomingMessage
+      readonly res: ServerResponse
+      readonly request: object
+      readonly url: string
+      readonly originalUrl: string
+      readonly protocol: string
+      readonly path: string
+      respond?: boolean
+      body: unknown
+      throw(status: number, message: string, properties: object): never
+    }
+    type Middleware = (ctx: Context, next: () => Promise<void>) => unknown
+  }
+
+  class Koa {
+    silent: boolean
+    use(middleware: Koa.Middleware): this
+    callback(): RequestListener
+  }
+  export default Koa
+}

@@ -1,0 +1,120 @@
+/** A mailkeep in a process of its own. The parent steers it over IPC, and kills it. */
+import { createMailkeep, type Mailkeep, type WebhookSettings } from '../../lib/index.ts'
+import { sqlite } from '../../lib/storage/sqlite.ts'
+import { type Answer, type Load, Loader } from './load.ts'
+import { loggedStatements, logStatements, setTrap, watchStatements, writingHandle } from './statements.ts'
+
+export interface OpenOptions {
+  readonly file: string
+  /** base64 */
+  readonly key: string
+  readonly previousKeys?: readonly string[]
+  readonly clientId: number
+  /** How far its clock is ahead. */
+  readonly aheadMs: number
+  readonly webhooks: Partial<WebhookSettings>
+}
+
+/** What the parent may call. */
+export type Control = typeof control
+
+/** What the child tells unasked. */
+export type Told =
+  | Answer
+  | { readonly logged: string }
+  /** The trap has, and it did not kill. */
+  | { readonly sprung: true }
+
+/** A call's answer. */
+export type Answered =
+  | { readonly id: number; readonly value: unknown }
+  | { readonly id: number; readonly error: { name: string; message: string; code: string | undefined } }
+
+export interface Call {
+  readonly id: number
+  /** `control.open`, `client.contacts.addToList`, … */
+  readonly path: string
+  readonly args: readonly unknown[]
+}
+
+let mailkeep: Mailkeep | undefined
+let clientId = 0
+let aheadMs = 0
+const loader = new Loader(tell)
+
+const control = {
+  async open(options: OpenOptions): Promise<void> {
+    const { file, key, previousKeys = [], webhooks } = options
+    clientId = options.clientId
+    aheadMs = options.aheadMs
+    const error = (fields: object, message: string) => tell({ logged: `${message}: ${errorIn(fields)}` })
+    mailkeep = await createMailkeep({
+      database: sqlite(file),
+      encryptionKey: key,
+      previousEncryptionKeys: previousKeys,
+      clock: () => Date.now() + aheadMs,
+      webhooks,
+      logger: { debug() {}, info() {}, warn() {}, error },
+    })
+  },
+  async start(): Promise<void> {
+    mailkeep!.start()
+  },
+  async close(timeoutMs: number): Promise<void> {
+    await mailkeep!.close({ timeoutMs })
+  },
+  /** Sets the clock forward, or back. */
+  async advance(ms: number): Promise<void> {
+    aheadMs += ms
+  },
+  async resealSecrets(): Promise<number> {
+    return await mailkeep!.resealSecrets()
+  },
+  async load(load: Load): Promise<void> {
+    await loader.run(mailkeep!.forClient(clientId), load)
+  },
+  async stopLoad(): Promise<void> {
+    loader.stop()
+  },
+  async setTrap(...args: Parameters<typeof setTrap>): Promise<void> {
+    setTrap(...args)
+  },
+  async logStatements(): Promise<void> {
+    logStatements()
+  },
+  async loggedStatements(): Promise<readonly string[]> {
+    return loggedStatements()
+  },
+  /** Of the connection that writes: at its page count, the next page it needs is SQLITE_FULL. */
+  async setMaxPages(pages: 'as many as now' | 'unlimited'): Promise<void> {
+    const handle = writingHandle()
+    const count = pages === 'unlimited' ? 4_294_967_294 : handle.pragma('page_count', { simple: true })
+    handle.pragma(`max_page_count = ${count}`)
+  },
+}
+
+function errorIn(fields: object): string {
+  const error = (fields as { err?: unknown }).err
+  return error instanceof Error ? (error.stack ?? error.message) : JSON.stringify(fields)
+}
+
+function tell(told: Told | Answered): void {
+  process.send!(told)
+}
+
+async function answer({ id, path, args }: Call): Promise<void> {
+  try {
+    const root = { control, client: mailkeep?.forClient(clientId) }
+    const owner = path.split('.').reduce((object: unknown, name) => (object as Record<string, unknown>)[name], root)
+    tell({ id, value: await (owner as (...args: readonly unknown[]) => unknown)(...args) })
+  } catch (thrown) {
+    const error = thrown instanceof Error ? thrown : new Error(String(thrown))
+    const { code } = error as { code?: string }
+    tell({ id, error: { name: error.name, message: error.message, code } })
+  }
+}
+
+watchStatements()
+process.on('message', (call: Call) => void answer(call))
+// The parent may itself be killed.
+process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'))

@@ -1,0 +1,184 @@
+/** The parent's side of a mailkeep in a child process. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { build } from 'esbuild'
+import type { ClientMailkeep } from '../../lib/index.ts'
+import type { Answered, Call, Control, OpenOptions, Told } from './child.ts'
+
+/** A mailkeep that runs, in this process or in another. */
+export interface Running {
+  readonly acked: Set<string>
+  readonly refused: Set<string>
+  readonly broken: string[]
+  readonly client: ClientMailkeep
+  /** Sets its clock forward, or back. */
+  advance(ms: number): Promise<void>
+}
+
+const patienceMs = 60_000
+const { resolve } = createRequire(import.meta.url)
+let bundled: Promise<string> | undefined
+
+/** The child and the library as one file: it starts in a fifth of the time that loading the sources through tsx takes. */
+function bundle(): Promise<string> {
+  bundled ??= (async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'mailkeep-faults-child-'))
+    process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
+    const outfile = join(folder, 'child.mjs')
+    await build({
+      entryPoints: [fileURLToPath(new URL('child.ts', import.meta.url))],
+      outfile,
+      bundle: true,
+      platform: 'node',
+      format: 'esm',
+      target: 'node20',
+      sourcemap: 'inline',
+      plugins: [
+        {
+          name: 'what is no ECMAScript module stays where it is',
+          setup: ({ onResolve }) =>
+            onResolve({ filter: /^(better-sqlite3|undici)$/ }, ({ path }) => ({ path: resolve(path), external: true })),
+        },
+      ],
+    })
+    return outfile
+  })()
+  return bundled
+}
+
+export class Keeper implements Running {
+  readonly client: ClientMailkeep = door((path, args) => this.#call(`client.${path}`, args))
+  readonly control: Control = door((path, args) => this.#call(`control.${path}`, args))
+  /** Keys of the events that the library has answered for. */
+  readonly acked = new Set<string>()
+  readonly refused = new Set<string>()
+  readonly broken: string[] = []
+  readonly logged: string[] = []
+  /** Traps that did not kill. */
+  sprung = 0
+  /** Resolves once it has ended and all that it told has been heard; gives the signal that ended it. */
+  readonly gone: Promise<NodeJS.Signals | null>
+  readonly #child: ChildProcess
+  readonly #calls = new Map<number, { resolve: (value: unknown) => void; reject: (error: Error) => void }>()
+  readonly #listeners = new Set<() => void>()
+  #lastId = 0
+  #stderr = ''
+
+  private constructor(file: string) {
+    this.#child = spawn(process.execPath, [file], { stdio: ['ignore', 'ignore', 'pipe', 'ipc'] })
+    this.#child.stderr!.setEncoding('utf8').on('data', (text: string) => {
+      this.#stderr += text
+    })
+    this.#child.on('message', (message: Told | Answered) => this.#hear(message))
+    this.gone = this.#end()
+  }
+
+  static async spawn(options: OpenOptions): Promise<Keeper> {
+    const keeper = await Keeper.begin()
+    await keeper.control.open(options)
+    return keeper
+  }
+
+  /** A process that has not opened its database yet. */
+  static async begin(): Promise<Keeper> {
+    return new Keeper(await bundle())
+  }
+
+  advance(ms: number): Promise<void> {
+    return this.control.advance(ms)
+  }
+
+  /** SIGKILL; resolves when it is gone. */
+  async kill(): Promise<void> {
+    this.#child.kill('SIGKILL')
+    await this.gone
+  }
+
+  /** Resolves once the trap has killed it. */
+  async trapped(): Promise<void> {
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => reject(new Error(`the trap was not sprung${this.#stderr}`)), patienceMs)
+    })
+    const signal = await Promise.race([this.gone, late]).finally(() => clearTimeout(timer))
+    if (signal !== 'SIGKILL') throw this.#isGone()
+  }
+
+  /** SIGSTOP: it does not run any more, and is not gone. */
+  freeze(): void {
+    this.#child.kill('SIGSTOP')
+  }
+
+  thaw(): void {
+    this.#child.kill('SIGCONT')
+  }
+
+  /** Resolves once `wanted` holds; looks whenever the child tells something. */
+  async heard(wanted: () => boolean): Promise<void> {
+    while (!wanted()) {
+      await new Promise<void>((resolve, reject) => {
+        const listener = () => {
+          this.#listeners.delete(listener)
+          resolve()
+        }
+        this.#listeners.add(listener)
+        void this.gone.then(() => (wanted() ? resolve() : reject(this.#isGone())))
+      })
+    }
+  }
+
+  #call(path: string, args: readonly unknown[]): Promise<unknown> {
+    const id = ++this.#lastId
+    const called = new Promise<unknown>((resolve, reject) => {
+      this.#calls.set(id, { resolve, reject })
+      if (this.#child.connected) this.#child.send({ id, path, args } satisfies Call, () => {})
+      else reject(this.#isGone())
+    })
+    called.catch(() => {}) // killed in the middle of it: nobody may be waiting
+    return called
+  }
+
+  #hear(message: Told | Answered): void {
+    if ('acked' in message) this.acked.add(message.acked)
+    else if ('refused' in message) this.refused.add(message.refused)
+    else if ('broken' in message) this.broken.push(message.broken)
+    else if ('logged' in message) this.logged.push(message.logged)
+    else if ('sprung' in message) this.sprung += 1
+    else this.#settle(message)
+    for (const listener of this.#listeners) listener()
+  }
+
+  #settle(answered: Answered): void {
+    const call = this.#calls.get(answered.id)
+    this.#calls.delete(answered.id)
+    if ('value' in answered) call?.resolve(answered.value)
+    else if ('error' in answered) call?.reject(Object.assign(new Error(answered.error.message), answered.error))
+    else call?.resolve(undefined) // JSON drops undefined
+  }
+
+  async #end(): Promise<NodeJS.Signals | null> {
+    const exit = once(this.#child, 'exit')
+    await Promise.all([exit, once(this.#child, 'disconnect'), once(this.#child, 'close')])
+    for (const { reject } of this.#calls.values()) reject(this.#isGone())
+    this.#calls.clear()
+    const [, signal] = await exit
+    return signal
+  }
+
+  #isGone(): Error {
+    return new Error(`the process is gone${this.#stderr && `: ${this.#stderr}`}`)
+  }
+}
+
+/** An object whose functions are called elsewhere: `door.contacts.get(1)` is `remote('contacts.get', [1])`. */
+function door<T>(remote: (path: string, args: readonly unknown[]) => Promise<unknown>, path = ''): T {
+  return new Proxy(() => {}, {
+    get: (_, name) => (name === 'then' ? undefined : door(remote, path ? `${path}.${String(name)}` : String(name))),
+    apply: (_, __, args) => remote(path, args),
+  }) as T
+}

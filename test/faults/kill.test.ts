@@ -1,0 +1,186 @@
+import assert from 'node:assert/strict'
+import { describe, type TestContext, test } from 'node:test'
+import Database from 'better-sqlite3'
+import { holding } from './receiver.ts'
+import { picker } from './rounds.ts'
+import { leaseMs, type Scene, setScene, tellCounts } from './scene.ts'
+import type { Trap } from './statements.ts'
+
+const claims = 'update "mailkeep_delivery" set "claim"'
+const settles = 'update "mailkeep_delivery" set "status"'
+const timeout = 300_000
+
+/** The scene after a kill: restarted past the lease, drained, audited, told. */
+async function recovered(t: TestContext, scene: Scene, acked: Iterable<string>) {
+  scene.passLease()
+  await scene.drain(await scene.restart())
+  const counts = scene.audit({ acked })
+  tellCounts(t, counts)
+  return counts
+}
+
+describe('a process killed at a known moment', { timeout, concurrency: 2 }, () => {
+  test('after the commit and before anything dispatches: the next process delivers', async (t) => {
+    const scene = await setScene(t)
+    const keeper = await scene.spawn()
+    await keeper.control.load({ prefix: 'a', listId: scene.listId, writers: 8, most: 20 })
+    await keeper.kill()
+    scene.auditContacts(keeper.acked)
+    const counts = await recovered(t, scene, keeper.acked)
+    assert.equal(counts.acked, 23)
+    assert.equal(counts.requests, counts.deliveries, 'once each')
+  })
+
+  test('after the commit and before the claim: the next process delivers, once', async (t) => {
+    const scene = await setScene(t)
+    const keeper = await scene.spawn()
+    await keeper.control.start()
+    await keeper.control.setTrap({ matching: claims, nth: 1, when: 'before', does: 'kill' })
+    void keeper.client.events.raise({ type: 'newsletter.sent', data: { key: 'a' } }).then(() => keeper.acked.add('a'))
+    await keeper.trapped()
+    assert.deepEqual([...keeper.acked], ['a'], 'it was answered before it was claimed')
+    const counts = await recovered(t, scene, keeper.acked)
+    assert.deepEqual([counts.requests, counts.attempts, counts.interrupted], [1, 1, 0])
+  })
+
+  test('after the claim and before the request: the claim returns, and its attempt is interrupted', async (t) => {
+    const scene = await setScene(t)
+    const keeper = await scene.spawn()
+    await keeper.control.start()
+    await keeper.control.setTrap({ matching: claims, nth: 1, when: 'committed', does: 'kill' })
+    void keeper.client.events.raise({ type: 'newsletter.sent', data: { key: 'a' } })
+    await keeper.trapped()
+    assert.equal(scene.count('mailkeep_delivery where claim is not null and attempts = 1'), 1)
+    const counts = await recovered(t, scene, ['a'])
+    assert.deepEqual([counts.requests, counts.attempts, counts.interrupted, counts.repeats], [1, 2, 1, 0])
+  })
+
+  test('while a request is under way: it is sent again, and never before its lease runs out', async (t) => {
+    const scene = await setScene(t)
+    scene.receiver.behave('/hook', holding)
+    const keeper = await scene.spawn()
+    await keeper.control.start()
+    await keeper.client.events.raise({ type: 'newsletter.sent', data: { key: 'a' } })
+    await scene.receiver.nth('/hook', 1)
+    await keeper.kill()
+
+    const early = await scene.restart()
+    await early.client.events.raise({ type: 'newsletter.sent', data: { key: 'b' } })
+    const second = await scene.receiver.nth('/hook', 2)
+    assert.equal(second.key, 'b', 'what the dead process had claimed waits')
+    scene.receiver.behave('/hook', (arrival) => arrival.answer(200))
+    await second.answer(200)
+    await early.advance(leaseMs + 1000)
+    await scene.drain(early)
+    const counts = scene.audit({ acked: ['a', 'b'] })
+    assert.deepEqual([counts.interrupted, counts.repeats], [1, 0])
+    const [first, again] = scene.receiver.to('/hook').filter(({ key }) => key === 'a')
+    assert.equal(first!.deliveryId, again!.deliveryId, 'receivers can tell repeats')
+  })
+
+  test("after the receiver's 200 and before the outcome is stored: one repeat, under the same delivery id", async (t) => {
+    const scene = await setScene(t)
+    scene.receiver.behave('/hook', holding)
+    const keeper = await scene.spawn()
+    await keeper.control.start()
+    await keeper.client.events.raise({ type: 'newsletter.sent', data: { key: 'a' } })
+    const arrival = await scene.receiver.nth('/hook', 1)
+    await keeper.control.setTrap({ matching: settles, nth: 1, when: 'before', does: 'kill' })
+    await arrival.answer(200)
+    await keeper.trapped()
+    scene.receiver.behave('/hook', (again) => again.answer(200))
+    const counts = await recovered(t, scene, ['a'])
+    assert.deepEqual([counts.requests, counts.interrupted, counts.repeats], [2, 1, 1])
+  })
+
+  test("after the receiver's 200, while another process keeps the outcome from being stored", async (t) => {
+    const scene = await setScene(t)
+    scene.receiver.behave('/hook', holding)
+    const keeper = await scene.spawn()
+    await keeper.control.start()
+    await keeper.control.load({ prefix: 'a', listId: scene.listId, writers: 8, most: 8 })
+    await scene.receiver.nth('/hook', 8)
+    const arrivals = scene.receiver.to('/hook').slice(0, 8)
+    const other = new Database(scene.file)
+    t.after(() => other.close())
+    other.exec('begin immediate')
+    await Promise.all(arrivals.map((one) => one.answer(200)))
+    await keeper.client.lists.list() // it reads, and so it has heard the answers
+    await keeper.kill()
+    other.exec('rollback')
+    scene.receiver.behave('/hook', (again) => again.answer(200))
+    const counts = await recovered(t, scene, keeper.acked)
+    assert.deepEqual([counts.interrupted, counts.repeats], [8, 8])
+  })
+
+  test('on its last attempt: the delivery is visibly failed, not sent an eleventh time', async (t) => {
+    const scene = await setScene(t, { webhooks: { retryScheduleSeconds: [0, 0] } })
+    scene.receiver.behave('/hook', (arrival) => scene.receiver.arrivals.length < 3 && arrival.answer(500))
+    const keeper = await scene.spawn()
+    await keeper.control.start()
+    await keeper.client.events.raise({ type: 'newsletter.sent', data: { key: 'a' } })
+    await scene.receiver.nth('/hook', 3)
+    await keeper.kill()
+    const counts = await recovered(t, scene, ['a'])
+    assert.deepEqual([counts.requests, counts.attempts, counts.interrupted, counts.failed], [3, 3, 1, 1])
+  })
+
+  test('again and again in the middle of a request: every attempt is counted, and the schedule ends', async (t) => {
+    const scene = await setScene(t, { webhooks: { retryScheduleSeconds: [0, 0] } })
+    scene.receiver.behave('/hook', holding)
+    for (let kills = 1; kills <= 3; kills += 1) {
+      const keeper = await scene.spawn()
+      await keeper.control.start()
+      if (kills === 1) await keeper.client.events.raise({ type: 'newsletter.sent', data: { key: 'a' } })
+      await scene.receiver.nth('/hook', kills)
+      await keeper.kill()
+      scene.passLease()
+    }
+    const counts = await recovered(t, scene, ['a'])
+    assert.deepEqual([counts.requests, counts.interrupted, counts.failed], [3, 3, 1])
+  })
+})
+
+test('a process killed at any one statement of its transactions keeps every promise', {
+  timeout: 600_000,
+}, async (t) => {
+  const { statements } = await play(t, undefined)
+  assert.ok(statements.filter((one) => one === 'commit').length >= 3, 'write, claim and settle')
+  const places = statements.flatMap((_, index) => [
+    { nth: index + 1, when: 'before' as const },
+    { nth: index + 1, when: 'after' as const },
+  ])
+  let kills = 0
+  let repeats = 0
+  for (const place of picker(t).some(places)) {
+    const { killed, counts } = await play(t, { matching: '', does: 'kill', ...place })
+    if (killed) kills += 1
+    repeats += counts.repeats
+  }
+  t.diagnostic(`${kills} kills at ${places.length} places, ${repeats} repeats`)
+})
+
+/** Three writes and their four deliveries, under a trap. */
+async function play(t: TestContext, trap: Trap | undefined) {
+  const scene = await setScene(t)
+  const keeper = await scene.spawn()
+  await keeper.control.logStatements()
+  if (trap) await keeper.control.setTrap(trap)
+  await keeper.control.start()
+  void keeper.control.load({ prefix: 'a', listId: scene.listId, writers: 3, most: 3 })
+  let killed = false
+  void keeper.gone.then(() => {
+    killed = true
+  })
+  const delivered = () => scene.count("mailkeep_delivery where status = 'success'") === 4
+  await scene.until(() => killed || delivered(), 'four deliveries')
+  const statements = killed ? [] : await keeper.control.loggedStatements()
+  await keeper.kill()
+  assert.deepEqual(keeper.broken, [])
+  scene.auditContacts(keeper.acked)
+  scene.passLease()
+  await scene.drain(await scene.restart())
+  const counts = scene.audit({ acked: keeper.acked })
+  await scene.clear()
+  return { killed, statements, counts }
+}

@@ -1,0 +1,85 @@
+/** Stands between the library and better-sqlite3 in the child: counts the statements, kills at one, or breaks it. */
+import Database from 'better-sqlite3'
+import type { Told } from './child.ts'
+
+/** Springs at the `nth` statement of a transaction, from 1, that matches; counted from when it is set. */
+export interface Trap {
+  /** A regular expression's source, without regard to case. */
+  readonly matching: string
+  readonly nth: number
+  /** `committed`: after the COMMIT that follows it. */
+  readonly when: 'before' | 'after' | 'committed'
+  /**
+   * `full`: as on a full disk, the transaction goes and the statement fails; with `freeze` the process stops (SIGSTOP)
+   * in between.
+   */
+  readonly does: 'kill' | 'full' | 'full, freeze'
+}
+
+type Method = (this: Database.Statement, ...parameters: unknown[]) => unknown
+
+let trap: (Trap & { matched: number; armed: boolean }) | undefined
+let log: string[] | undefined
+let writer: Database.Database | undefined
+
+/** Sets a trap; undefined takes it away. */
+export function setTrap(next: Trap | undefined): void {
+  trap = next && { ...next, matched: 0, armed: false }
+}
+
+/** From now on keeps the text of every statement in a transaction. */
+export function logStatements(): void {
+  log = []
+}
+
+export function loggedStatements(): readonly string[] {
+  return log ?? []
+}
+
+/** The connection that writes, once it has written. */
+export function writingHandle(): Database.Database {
+  if (!writer) throw new Error('nothing was written yet')
+  return writer
+}
+
+/** Patches the prototype that all statements of all connections share. */
+export function watchStatements(): void {
+  const probe = new Database(':memory:')
+  const shared = Object.getPrototypeOf(probe.prepare('select 1'))
+  probe.close()
+  for (const name of ['run', 'all', 'get']) {
+    const original: Method = shared[name]
+    shared[name] = function (this: Database.Statement, ...parameters: unknown[]) {
+      if (!isOfTransaction(this)) return original.apply(this, parameters)
+      log?.push(this.source)
+      const matches = isTrapped(this.source)
+      if (matches && trap!.when === 'before') spring(this.database)
+      const result = original.apply(this, parameters)
+      if (matches && trap!.when === 'after') spring(this.database)
+      if (matches && trap!.when === 'committed') trap!.armed = true
+      if (trap?.armed && this.source === 'commit') spring(this.database)
+      return result
+    }
+  }
+}
+
+function isOfTransaction({ source, database }: Database.Statement): boolean {
+  if (source === 'begin immediate') writer = database
+  return source === 'begin immediate' || database.inTransaction
+}
+
+function isTrapped(source: string): boolean {
+  if (!trap || !new RegExp(trap.matching, 'i').test(source)) return false
+  trap.matched += 1
+  return trap.matched === trap.nth
+}
+
+function spring(handle: Database.Database): void {
+  const { does } = trap!
+  if (does === 'kill') process.kill(process.pid, 'SIGKILL')
+  trap = undefined
+  if (handle.inTransaction) handle.exec('rollback')
+  process.send!({ sprung: true } satisfies Told)
+  if (does === 'full, freeze') process.kill(process.pid, 'SIGSTOP')
+  throw new Database.SqliteError('database or disk is full', 'SQLITE_FULL')
+}

@@ -1,0 +1,294 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmod, readFile, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { describe, type TestContext, test } from 'node:test'
+import Database from 'better-sqlite3'
+import { createApi } from '../daemon/api/index.ts'
+import { createMetrics } from '../daemon/metrics.ts'
+import { createMailkeep, type Mailkeep } from '../lib/index.ts'
+import { sqlite } from '../lib/storage/sqlite.ts'
+import { openReceiver } from './http-receiver.ts'
+import { collect, commandLine, complaintOf, daemon, directory, listening, run, runJson } from './program.ts'
+
+interface Finding {
+  check: string
+  state: string
+  remedy?: string
+}
+
+async function openMailkeep(t: TestContext, database = ':memory:'): Promise<Mailkeep> {
+  const mailkeep = await createMailkeep({
+    database: sqlite(database),
+    encryptionKey: Buffer.alloc(32),
+    webhooks: { allowPrivate: true, retryScheduleSeconds: [] },
+  })
+  t.after(() => mailkeep.close({ timeoutMs: 0 }))
+  return mailkeep
+}
+
+/** The API without a server, as the daemon has it. */
+function apiOf(mailkeep: Mailkeep, token?: string) {
+  const { answer } = createApi({ mailkeep, metrics: createMetrics(mailkeep, token) })
+  const body = async () => new Uint8Array()
+  return (target: string, headers: Record<string, string> = {}, method = 'GET') =>
+    answer({ method, target, headers, body })
+}
+
+/** The value of a figure on the page. */
+function figure(page: string | undefined, name: string): number {
+  const line = page?.split('\n').find((each) => each.startsWith(`${name} `))
+  assert.ok(line, `${name} is not shown`)
+  return Number(line.slice(name.length + 1))
+}
+
+async function until<T>(ask: () => Promise<T>, wanted: (value: T) => boolean): Promise<T> {
+  const ends = performance.now() + 10_000
+  for (;;) {
+    const value = await ask()
+    if (wanted(value)) return value
+    assert.ok(performance.now() < ends, `waited in vain; last: ${JSON.stringify(value)}`)
+    await new Promise(setImmediate)
+  }
+}
+
+describe('health', () => {
+  test('is told without a token, by GET and HEAD only', async (t) => {
+    const ask = apiOf(await openMailkeep(t))
+    for (const [path, body] of [
+      ['/healthz', '{"status":"ok"}'],
+      ['/readyz', '{"status":"ready"}'],
+    ] as const) {
+      const answer = await ask(path)
+      assert.deepEqual([answer.status, answer.body, answer.route], [200, body, path])
+      assert.equal((await ask(path, {}, 'HEAD')).body, undefined)
+      const { status, headers } = await ask(path, {}, 'POST')
+      assert.deepEqual([status, headers.Allow], [405, 'GET, HEAD'])
+      assert.equal((await ask(`${path}/x`)).status, 404)
+    }
+  })
+
+  test('is bad, and says why, while the database takes no writes; and good again after that', async (t) => {
+    const file = join(await directory(t), 'a.db')
+    const mailkeep = await openMailkeep(t, file)
+    const ask = apiOf(mailkeep)
+    const other = new Database(file)
+    t.after(() => other.close())
+    other.exec('begin immediate')
+    const { status, body, headers } = await ask('/readyz')
+    assert.equal(status, 503)
+    assert.match(JSON.parse(body!).errors.database[0], /^The database was locked/)
+    assert.ok(headers['Retry-After'])
+    assert.equal((await ask('/healthz')).status, 200)
+    other.exec('rollback')
+    await until(
+      () => ask('/readyz'),
+      (answer) => answer.status === 200,
+    )
+  })
+
+  test('costs one write a second, however often it is asked', async (t) => {
+    const mailkeep = await openMailkeep(t)
+    const ask = apiOf(mailkeep)
+    const writes = async () => (await mailkeep.stats()).database.groupSizes!.reduce((sum, n, size) => sum + n * size, 0)
+    const before = await writes()
+    const startedMs = performance.now()
+    for (let at = 0; at < 200; at++) await ask('/readyz')
+    const seconds = Math.ceil((performance.now() - startedMs) / 1000)
+    const made = (await writes()) - before
+    assert.ok(made >= 1 && made <= seconds, `${made} writes in ${seconds} s`)
+  })
+})
+
+describe('metrics', () => {
+  test('are for everybody, or for the metrics token alone', async (t) => {
+    const mailkeep = await openMailkeep(t)
+    assert.equal((await apiOf(mailkeep)('/metrics')).status, 200)
+    const ask = apiOf(mailkeep, 'metrics-token')
+    const { token } = await mailkeep.tokens.create({
+      clientId: (await mailkeep.clients.create({ name: 'a' })).id,
+      role: 'admin',
+    })
+    for (const headers of [{}, { authorization: 'Bearer other' }, { authorization: `Bearer ${token}` }]) {
+      const { status, body } = await ask('/metrics', headers as Record<string, string>)
+      assert.equal(status, 401)
+      assert.equal(JSON.parse(body!).code, 'unauthenticated')
+    }
+    assert.equal((await ask('/metrics', { authorization: 'Bearer metrics-token' })).status, 200)
+  })
+
+  test('are not there where nobody renders them', async (t) => {
+    const { answer } = createApi({ mailkeep: await openMailkeep(t) })
+    const body = async () => new Uint8Array()
+    assert.equal((await answer({ method: 'GET', target: '/metrics', headers: {}, body })).status, 404)
+  })
+
+  test('count deliveries by their outcome, attempts, and endpoints by their state', async (t) => {
+    const mailkeep = await openMailkeep(t)
+    const receiver = await openReceiver()
+    t.after(() => receiver.close())
+    receiver.replies(200, 500)
+    const client = mailkeep.forClient((await mailkeep.clients.create({ name: 'a' })).id)
+    const { id } = await client.webhooks.createEndpoint({ url: receiver.url(), events: ['newsletter.sent'] })
+    const other = await client.webhooks.createEndpoint({ url: receiver.url(), events: ['webhook.test'] })
+    await client.webhooks.updateEndpoint(other.id, { active: false })
+    for (let at = 0; at < 2; at++) await client.events.raise({ type: 'newsletter.sent', data: {} })
+    const waiting = await mailkeep.stats()
+    assert.deepEqual([waiting.endpointsDue, waiting.endpoints], [1, { active: 1, manual: 1, auto_failures: 0 }])
+    assert.ok(waiting.oldestDueSeconds >= 0 && waiting.oldestDueSeconds < 60)
+    mailkeep.start()
+    await receiver.next(2)
+    const stats = await until(
+      () => mailkeep.stats(),
+      ({ deliveries }) => deliveries.success + deliveries.failed === 2,
+    )
+    assert.deepEqual(stats.deliveries, { success: 1, failed: 1 })
+    assert.deepEqual(stats.attempts, { success: 1, failure: 1, timeout: 0, refused: 0, interrupted: 0 })
+    const { body } = await apiOf(mailkeep)('/metrics')
+    assert.equal(figure(body, 'mailkeep_deliveries_total{outcome="failed"}'), 1)
+    assert.equal(figure(body, 'mailkeep_delivery_attempts_total{outcome="success"}'), 1)
+    assert.equal(figure(body, 'mailkeep_delivery_attempt_duration_seconds_count'), 2)
+    assert.equal(figure(body, 'mailkeep_endpoints{state="manual"}'), 1)
+    assert.equal(figure(body, 'mailkeep_writes_waiting'), 0)
+    assert.ok(id && figure(body, 'mailkeep_write_group_size_count') > 0)
+  })
+
+  test('count requests by route, never by what the caller sent', async (t) => {
+    const cwd = await directory(t)
+    const { url, data } = await daemon(t, { cwd, env: { MAILKEEP_METRICS_TOKEN: 'm' } })
+    await data('POST', '/lists', { name: 'News' })
+    await data('GET', '/lists/1')
+    await fetch(`${url}/nothing/ann@example.com`)
+    const page = await (await fetch(`${url}/metrics`, { headers: { authorization: 'Bearer m' } })).text()
+    const name = 'mailkeep_http_requests_total'
+    assert.equal(figure(page, `${name}{method="POST",route="/api/v1/lists",status="201"}`), 1)
+    assert.equal(figure(page, `${name}{method="GET",route="/api/v1/lists/:listId",status="200"}`), 1)
+    assert.equal(figure(page, `${name}{method="GET",route="unknown",status="404"}`), 1)
+    assert.doesNotMatch(page, /ann|lists\/1/)
+    assert.match(page, /^process_resident_memory_bytes /m)
+  })
+})
+
+describe('mailkeep doctor', { concurrency: 4 }, () => {
+  const examine = async (cwd: string, env: Record<string, string> = {}) => {
+    const { out, code } = await run(['doctor', '--port', '0', '--json'], { cwd, env })
+    const { healthy, findings } = JSON.parse(out) as { healthy: boolean; findings: Finding[] }
+    assert.equal(code, healthy ? 0 : 1)
+    return { healthy, bad: findings.filter(({ state }) => state !== 'ok') }
+  }
+
+  test('finds nothing on a healthy installation, running or not, and changes nothing', async (t) => {
+    const cwd = await directory(t)
+    assert.deepEqual(await examine(cwd), { healthy: true, bad: [] })
+    const { stop, url } = await daemon(t, { cwd })
+    assert.deepEqual(await examine(cwd), { healthy: true, bad: [] })
+    const { out } = await run(['doctor', '--port', new URL(url).port], { cwd })
+    assert.match(out, /^ok +port +a mailkeep answers on 127\.0\.0\.1/m)
+    await stop()
+    assert.deepEqual(await examine(cwd), { healthy: true, bad: [] })
+  })
+
+  test('names each fault, and says what to do about it', async (t) => {
+    const cwd = await directory(t)
+    const path = join(cwd, 'mailkeep.db')
+    await run(['migrate'], { cwd })
+    const examined = async (env: Record<string, string> = {}) =>
+      (await examine(cwd, env)).bad.map(({ check, state, remedy }) => [check, state, typeof remedy])
+
+    assert.deepEqual(await examined({ MAILKEEP_ENCRYPTION_KEY: 'k'.repeat(43) }), [['key', 'fault', 'string']])
+    await chmod(path, 0o644)
+    assert.deepEqual(await examined(), [['permissions', 'warning', 'string']])
+    await chmod(path, 0o600)
+
+    const db = new Database(path)
+    db.exec(`insert into mailkeep_migration values ('999-future', '2030-01-01T00:00:00.000Z')`)
+    db.exec(`insert into mailkeep_client (uuid, name, created_at) values ('u', 'n', '2999-01-01T00:00:00.000Z')`)
+    db.close()
+    assert.deepEqual(await examined(), [
+      ['schema', 'fault', 'string'],
+      ['clock', 'fault', 'string'],
+    ])
+
+    const key = await readFile(`${path}.key`)
+    await rm(`${path}.key`)
+    assert.ok((await examined()).some(([check, state]) => check === 'key' && state === 'fault'))
+    await writeFile(`${path}.key`, key, { mode: 0o600 })
+    const bytes = await readFile(path)
+    await writeFile(path, bytes.fill(0xff, 8192, 40_000))
+    const broken = await examined()
+    assert.ok(
+      broken.some(([check, state]) => /integrity|database/.test(check!) && state === 'fault'),
+      String(broken),
+    )
+  })
+
+  test('tells a port that another program has', async (t) => {
+    const other = createServer((socket) => socket.destroy()).listen(0, '127.0.0.1')
+    await once(other, 'listening')
+    t.after(() => other.close())
+    const { port } = other.address() as { port: number }
+    const { out, code } = await run(['doctor', '--port', String(port)], { cwd: await directory(t) })
+    assert.match(out, /^FAULT +port +127\.0\.0\.1:\d+ is taken by another program\n +→ stop that/m)
+    assert.equal(code, 1)
+  })
+})
+
+describe('start and stop', { concurrency: 4 }, () => {
+  test('a newer version’s database is refused in one line, by every command, and left as it is', async (t) => {
+    const cwd = await directory(t)
+    await run(['migrate'], { cwd })
+    const db = new Database(join(cwd, 'mailkeep.db'))
+    db.exec(`insert into mailkeep_migration values ('999-future', '2030-01-01T00:00:00.000Z')`)
+    db.close()
+    const before = await readFile(join(cwd, 'mailkeep.db'))
+    for (const args of [['serve', '--port', '0'], ['migrate'], ['client', 'list']]) {
+      assert.match(await complaintOf(args, { cwd }), /made by a newer mailkeep \(it has 999-future\): run that version/)
+    }
+    assert.deepEqual(await readFile(join(cwd, 'mailkeep.db')), before)
+  })
+
+  test('systemd’s socket is taken over', async (t) => {
+    const cwd = await directory(t)
+    const socket = createServer().listen(0, '127.0.0.1')
+    await once(socket, 'listening')
+    const { port } = socket.address() as { port: number }
+    const { fd } = (socket as unknown as { _handle: { fd: number } })._handle
+    const words = commandLine(['--json', '--port', '1']).map((word) => `'${word}'`)
+    const child = spawn('/bin/sh', ['-c', `LISTEN_FDS=1 LISTEN_PID=$$ exec ${words.join(' ')}`], {
+      cwd,
+      stdio: ['ignore', 'pipe', 'pipe', fd],
+    })
+    t.after(() => child.kill('SIGKILL'))
+    const closed = once(child, 'close') as Promise<[number | null, string | null]>
+    const running = await listening(child, collect(child), closed, cwd)
+    await new Promise((resolve) => socket.close(resolve)) // from now on only the daemon has it
+    assert.equal(running.url, `http://127.0.0.1:${port}`)
+    assert.equal((await fetch(`${running.url}/healthz`)).status, 200)
+    assert.deepEqual(await running.stop(), [0, null])
+  })
+
+  test('secrets are in no process list and in no log', async (t) => {
+    const cwd = await directory(t)
+    const secrets = { MAILKEEP_ADMIN_TOKEN: 'secret-admin', MAILKEEP_METRICS_TOKEN: 'secret-metrics' }
+    const env = { ...secrets, MAILKEEP_ENCRYPTION_KEY: `secretKey${'k'.repeat(34)}`, MAILKEEP_LOG_LEVEL: 'trace' }
+    const { child, said, url, stop } = await daemon(t, { cwd, env })
+    for (const token of ['secret-admin', 'secret-wrong']) {
+      const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+      await fetch(`${url}/metrics`, { headers })
+      const body = '{"url":"https://example.com/","events":["webhook.test"]}'
+      const made = await fetch(`${url}/api/v1/webhook-endpoints`, { method: 'POST', headers, body })
+      assert.equal(made.status, token === 'secret-admin' ? 201 : 401)
+    }
+    if (process.platform === 'linux') {
+      assert.doesNotMatch(await readFile(`/proc/${child.pid}/cmdline`, 'utf8'), /secret/)
+    }
+    await stop()
+    assert.doesNotMatch(said.out + said.err, /secret|whsec_/)
+    await assert.rejects(runJson(['client', 'list', '--encryption-key', 'secretKey'], { cwd }), (error: Error) => {
+      assert.doesNotMatch(error.message, /secretKey/)
+      return true
+    })
+  })
+})

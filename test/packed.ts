@@ -1,0 +1,74 @@
+/** Builds and packs mailkeep as `npm publish` would, beside the checkout, and installs it into empty projects. */
+import { execFile } from 'node:child_process'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { promisify } from 'node:util'
+
+const run = promisify(execFile)
+export const root = join(import.meta.dirname, '..')
+const own = join(root, 'node_modules')
+export const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+
+/** A program of ours; a failure shows what it printed. */
+export async function tool(name: string, args: readonly string[], cwd = root): Promise<string> {
+  try {
+    const { stdout } = await run(join(own, '.bin', name), args, { cwd, maxBuffer: 64 * 1024 * 1024 })
+    return stdout
+  } catch (error) {
+    const { stdout, stderr, message } = error as Error & { stdout: string; stderr: string }
+    throw new Error(`${message}\n${stdout}\n${stderr}`)
+  }
+}
+
+export interface Packed {
+  readonly tarball: string
+  /** Paths in the tarball. */
+  readonly files: readonly string[]
+  /** An empty project with the tarball installed, and these packages of ours beside it. */
+  project(name: string, beside: readonly string[], files?: Readonly<Record<string, string>>): Project
+  remove(): void
+}
+
+export interface Project {
+  readonly folder: string
+  /** Runs a file with node; gives what it prints. */
+  node(file: string): Promise<string>
+}
+
+export async function pack(): Promise<Packed> {
+  const folder = mkdtempSync(join(tmpdir(), 'mailkeep-package-'))
+  const stage = join(folder, 'stage')
+  mkdirSync(stage)
+  for (const name of ['package.json', 'README.md', 'LICENSE']) cpSync(join(root, name), join(stage, name))
+  await tool('tsc', ['-p', '.ci/tsconfig.build.json', '--outDir', join(stage, 'dist')])
+  const args = ['pack', '--ignore-scripts', '--json', '--offline', '--pack-destination', folder]
+  const { stdout } = await run('npm', args, { cwd: stage })
+  const [packed] = JSON.parse(stdout) as [{ filename: string; files: { path: string }[] }]
+  const tarball = join(folder, packed.filename)
+  await run('tar', ['-xzf', tarball, '-C', folder]) // a folder called package, as npm unpacks it
+  return {
+    tarball,
+    files: packed.files.map(({ path }) => path),
+    project: (name, beside, files) => project(folder, name, beside, files),
+    remove: () => rmSync(folder, { recursive: true }),
+  }
+}
+
+function project(folder: string, name: string, beside: readonly string[], files = {}): Project {
+  const place = join(folder, name)
+  const modules = join(place, 'node_modules')
+  mkdirSync(modules, { recursive: true })
+  cpSync(join(folder, 'package'), join(modules, 'mailkeep'), { recursive: true })
+  // As npm installs it: its dependencies, and the peers the project has chosen; nothing else can be found.
+  for (const dependency of [...Object.keys(manifest.dependencies), ...beside]) {
+    const target = join(modules, dependency)
+    mkdirSync(dirname(target), { recursive: true })
+    if (!existsSync(target)) symlinkSync(join(own, dependency), target)
+  }
+  for (const [path, text] of Object.entries(files)) writeFileSync(join(place, path), text as string)
+  return {
+    folder: place,
+    node: async (file) => (await run(process.execPath, [file], { cwd: place })).stdout,
+  }
+}

@@ -1,0 +1,205 @@
+import assert from 'node:assert/strict'
+import { before, describe, test } from 'node:test'
+import pg from 'pg'
+import { createMailkeep, type Logger, type Mailkeep } from '../lib/index.ts'
+import { postgres } from '../lib/storage/postgres.ts'
+import { asking, databaseUrl, needsPostgres, openPostgres } from './databases.ts'
+
+/** Clients of whom the first has most contacts; each on lists and topics, with tags. */
+const seed = `
+  insert into mailkeep_client (uuid, name, created_at) select gen_random_uuid(), 'c' || i, now() from generate_series(1, 3) i;
+  insert into mailkeep_list (client_id, uuid, created_at, name)
+    select c.id, gen_random_uuid(), now(), 'l' || i from mailkeep_client c, generate_series(1, 3) i order by c.id, i;
+  insert into mailkeep_topic (client_id, list_id, uuid, created_at, name)
+    select client_id, id, gen_random_uuid(), now(), 't' from mailkeep_list order by id;
+  insert into mailkeep_tag (client_id, uuid, created_at, name, name_key)
+    select c.id, gen_random_uuid(), now(), 't' || i, 't' || i from mailkeep_client c, generate_series(1, 3) i order by c.id, i;
+  insert into mailkeep_contact (client_id, uuid, created_at, email, email_key, name, attributes, search,
+      unsubscribed_at, unsubscribed_by_contact)
+    select case when i % 10 > 0 then 1 else 2 end, gen_random_uuid(), now(), e, e, '', '{}', chr(31) || e,
+      case when i % 10 = 5 then now() end, false
+    from (select i, 'user' || i || '@example' || i % 7 || '.org' as e from generate_series(1, 20000) i) as x;
+  insert into mailkeep_contact_list select client_id, id, 3 * (client_id - 1) + 1 + id % 3 from mailkeep_contact;
+  insert into mailkeep_contact_topic select client_id, id, 3 * (client_id - 1) + 1 + id % 3 from mailkeep_contact;
+  insert into mailkeep_contact_tag
+    select client_id, id, 3 * (client_id - 1) + case when id % 1000 = 1 then 1 when id % 2 = 0 then 2 else 3 end from mailkeep_contact;
+  insert into mailkeep_endpoint (client_id, uuid, created_at, url, description, events, active, consecutive_failures, secret)
+    select 1, gen_random_uuid(), now(), 'http://127.0.0.1:1', '', '["newsletter.sent"]', i % 4 > 0, 0, 'x' from generate_series(1, 20) i;
+  insert into mailkeep_event (client_id, uuid, created_at, type, contact_id, body)
+    select 1, gen_random_uuid(), now(), 'newsletter.sent', i, '{}' from generate_series(1, 10000) i;
+  insert into mailkeep_delivery (client_id, uuid, created_at, endpoint_id, event_id, event_type, status, attempts, retry, due_at)
+    select 1, gen_random_uuid(), now(), 1 + e % 20, e, 'newsletter.sent', (array['pending', 'success', 'failed', 'held'])[1 + e % 4], 1,
+      e % 8 = 0, now() + (e % 100 - 50) * interval '1 minute' from generate_series(1, 10000) e;
+  insert into mailkeep_attempt (delivery_id, number, client_id, started_at) select id, 1, 1, now() from mailkeep_delivery;
+  analyze;`
+
+interface Ran {
+  readonly text: string
+  readonly values: unknown[]
+}
+
+const ran: Ran[] = []
+
+/** A client that notes what the library runs. */
+class NotingClient extends pg.Client {
+  override query(...args: never[]): never {
+    const [query] = args as unknown as [Ran | undefined]
+    if (query?.values?.length) ran.push({ text: query.text, values: query.values })
+    return (super.query as (...args: never[]) => never)(...args)
+  }
+}
+
+interface Node {
+  readonly 'Node Type': string
+  readonly 'Relation Name'?: string
+  readonly 'Shared Hit Blocks': number
+  readonly 'Shared Read Blocks': number
+  readonly Plans?: readonly Node[]
+}
+
+/** Pages a statement may touch: so many for each row of a page of 25, and some to get there. */
+const fewPages = 1500
+
+describe('statements on PostgreSQL', needsPostgres, () => {
+  let mailkeep: Mailkeep
+  let pool: pg.Pool
+
+  before(async () => {
+    const { url, schema, ask } = await openPostgres({ schema: `plans_${process.pid}` })
+    const options = `-c search_path=${schema} -c max_parallel_workers_per_gather=0 -c enable_seqscan=off`
+    pool = new pg.Pool({ connectionString: url, options, Client: NotingClient as never })
+    await ask(`create schema ${schema}`)
+    mailkeep = await createMailkeep({ database: postgres(pool), encryptionKey: Buffer.alloc(32) })
+    await ask(seed)
+    return async () => {
+      await mailkeep.close()
+      await pool.end()
+    }
+  })
+
+  /** The plans of what `work` runs, each with its values and, as a kept statement may be run, for any values. */
+  async function plansOf(work: () => Promise<unknown>): Promise<{ text: string; mode: string; plan: Node }[]> {
+    ran.length = 0
+    await work()
+    const plans = []
+    const client = await pool.connect()
+    for (const { text, values } of ran.splice(0)) {
+      if (!/^\W*(?:planned anew \*\/\s*)?(?:select|with)/i.test(text)) continue
+      const anew = text.startsWith('/* planned anew */')
+      for (const mode of anew ? ['custom'] : ['custom', 'generic']) {
+        await client.query(`set plan_cache_mode = force_${mode}_plan`)
+        await client.query(`prepare looked_at as ${text}`)
+        const list = values.map(literal).join(', ')
+        await client.query('begin')
+        const { rows } = await client.query(`explain (analyze, buffers, format json) execute looked_at (${list})`)
+        await client.query('rollback')
+        await client.query('deallocate looked_at')
+        plans.push({ text, mode, plan: rows[0]['QUERY PLAN'][0].Plan as Node })
+      }
+    }
+    client.release()
+    return plans
+  }
+
+  function literal(value: unknown): string {
+    if (Array.isArray(value))
+      return `array[${value.map(literal).join(', ')}]::${typeof value[0] === 'number' ? 'bigint' : 'text'}[]`
+    return typeof value === 'string' ? pg.escapeLiteral(value) : String(value)
+  }
+
+  async function assertCheap(what: string, work: () => Promise<unknown>): Promise<number> {
+    const plans = await plansOf(work)
+    for (const { text, mode, plan } of plans) {
+      const why = `${what}, ${mode}\n${text}\n${JSON.stringify(plan, ['Node Type', 'Relation Name', 'Index Name', 'Plans', 'Actual Rows'], 1)}`
+      assert.deepEqual(scanned(plan), [], why)
+      const pages = plan['Shared Hit Blocks'] + plan['Shared Read Blocks']
+      assert.ok(pages < fewPages, `${pages} pages for ${why}`)
+    }
+    return plans.length
+  }
+
+  test('of the contact listing touch few pages, whatever the mix of filters', async () => {
+    const client = mailkeep.forClient(1)
+    const middle = Buffer.from('next:10000').toString('base64url')
+    let seen = 0
+    for (const query of combinations()) {
+      for (const cursor of [{}, { cursor: middle }]) {
+        seen += await assertCheap(JSON.stringify(query), () => client.contacts.list({ ...query, ...cursor }))
+      }
+    }
+    assert.ok(seen > 300, `${seen} were seen`)
+  })
+
+  test('of a small client are not those of a large one', async () => {
+    for (const search of ['user19990', 'example', 'nobody']) {
+      await assertCheap(search, () => mailkeep.forClient(2).contacts.list({ search }))
+      await assertCheap(search, () => mailkeep.forClient(3).contacts.list({ search }))
+    }
+  })
+
+  test('of single records and small listings touch few pages', async () => {
+    const client = mailkeep.forClient(1)
+    await assertCheap('one contact', () => client.contacts.get(1000 + 1))
+    await assertCheap('lists', () => client.lists.list())
+    await assertCheap('tags', () => client.tags.list())
+    await assertCheap('topics', () => client.topics.list(1))
+    await assertCheap('identities', () => client.identities.list({ identity_status: 'verified' }))
+    await assertCheap('a token', () => mailkeep.tokens.authenticate('mk_none'))
+    await assertCheap('deliveries', () => client.webhooks.listDeliveries(2))
+    const [delivery] = (await client.webhooks.listDeliveries(2)).data
+    await assertCheap('a delivery', () => client.webhooks.getDelivery(2, delivery!.id))
+  })
+
+  test('of writing and erasing touch few pages', async () => {
+    const client = mailkeep.forClient(1)
+    await assertCheap('a contact', () => client.contacts.addToList(1, { email: 'new@x.org', tags: ['t1', 'new'] }))
+    await assertCheap('a contact', () => client.contacts.addToList(2, { email: 'user1@example1.org', tags: ['t2'] }))
+    await assertCheap('an event', () => client.events.raise({ type: 'newsletter.sent', data: {} }))
+    await assertCheap('a test', () => client.webhooks.testEndpoint(1))
+    await assertCheap('a contact', () => client.contacts.delete(1011))
+    await assertCheap('an endpoint', () => client.webhooks.updateEndpoint(3, { active: false }))
+  })
+
+  test('of the dispatcher touch few pages', async () => {
+    const faults: object[] = []
+    const logger: Logger = { debug() {}, info() {}, warn() {}, error: (fields) => void faults.push(fields) }
+    const { url, schema } = { url: await databaseUrl(), schema: `plans_${process.pid}` }
+    const noting = new pg.Pool({ connectionString: url, options: pool.options.options!, Client: NotingClient as never })
+    const dispatching = await createMailkeep({ database: postgres(noting), encryptionKey: Buffer.alloc(32), logger })
+    await assertCheap('a round', async () => {
+      dispatching.start()
+      await new Promise((resolve) => setTimeout(resolve, 300))
+      await dispatching.close({ timeoutMs: 0 })
+    })
+    await noting.end()
+    assert.ok(
+      faults.every((fault) => /secret|sealed/i.test(JSON.stringify(fault) + String((fault as { err?: Error }).err))),
+    )
+    await asking(url, `drop schema ${schema} cascade`)
+  })
+})
+
+/** Tables read from end to end. */
+function scanned(node: Node): string[] {
+  const own =
+    node['Node Type'] === 'Seq Scan' && large.test(node['Relation Name'] ?? '') ? [node['Relation Name']!] : []
+  return [...own, ...(node.Plans ?? []).flatMap(scanned)]
+}
+
+const large = /^mailkeep_(contact|delivery|event|attempt)/
+
+const choices = {
+  lists: [undefined, [1], [1, 2, 3]],
+  tags: [undefined, [1], [2], [1, 2, 3]],
+  topics: [undefined, [1, 2]],
+  search: [undefined, 'us', 'example', 'user1999', 'nobody at all'],
+  include_unsubscribed: [false, true],
+}
+
+function* combinations(names = Object.keys(choices) as (keyof typeof choices)[]): Generator<Record<string, unknown>> {
+  const [name, ...rest] = names
+  if (!name) return yield {}
+  for (const value of choices[name]) {
+    for (const others of combinations(rest)) yield value === undefined ? others : { [name]: value, ...others }
+  }
+}

@@ -1,0 +1,287 @@
+import assert from 'node:assert/strict'
+import { describe, type TestContext, test } from 'node:test'
+import { createMailkeep, type EventType, isMailkeepError, type Mailkeep } from '../lib/index.ts'
+import { needsPostgres, openPostgres } from './databases.ts'
+
+const key = Buffer.alloc(32, 7)
+
+/** Several mailkeeps over one database, as daemons on several machines have it. */
+async function openSeveral(t: TestContext, count = 2) {
+  const database = await openPostgres()
+  const open = () => createMailkeep({ database: database.source, encryptionKey: key, webhooks: { allowPrivate: true } })
+  const all: Mailkeep[] = await Promise.all(Array.from({ length: count }, open))
+  t.after(async () => {
+    for (const mailkeep of all) await mailkeep.close({ timeoutMs: 0 })
+    await database.close()
+  })
+  const { id } = await all[0]!.clients.create({ name: 'Acme' })
+  return { ...database, all, id, doors: all.map((mailkeep) => mailkeep.forClient(id)) }
+}
+
+/** Calls it many times at once, going round the doors. */
+function hammer<D, T>(doors: readonly D[], times: number, call: (door: D, i: number) => Promise<T>) {
+  return Promise.all(Array.from({ length: times }, (_, i) => call(doors[i % doors.length]!, i)))
+}
+
+const codeOf = (error: unknown) => (isMailkeepError(error) ? error.code : String(error))
+
+/** As `hammer`: what each gave, or its error's code. */
+function hammerAnyway<D, T>(doors: readonly D[], times: number, call: (door: D, i: number) => Promise<T>) {
+  return hammer(doors, times, (door, i) => call(door, i).then(() => 'done', codeOf))
+}
+
+const count = (results: readonly string[], wanted: string) => results.filter((one) => one === wanted).length
+
+describe('two daemons at once', needsPostgres, () => {
+  test('that start on an empty database make one client, one schema and one token', async (t) => {
+    const database = await openPostgres({ schema: `race_${process.pid}` })
+    const open = () => createMailkeep({ database: database.source, encryptionKey: key })
+    const all = await Promise.all(Array.from({ length: 6 }, open))
+    t.after(() => database.ask(`drop schema race_${process.pid} cascade`))
+    t.after(() => Promise.all(all.map((mailkeep) => mailkeep.close())))
+    const made = await Promise.all(all.map((mailkeep) => mailkeep.clients.bootstrap()))
+    assert.equal(made.filter(Boolean).length, 1)
+    assert.equal((await all[0]!.clients.list()).length, 1)
+    assert.equal((await all[0]!.tokens.list()).length, 1)
+  })
+
+  test('with two encryption keys: the first decides, the other does not start', async (t) => {
+    const database = await openPostgres()
+    t.after(database.close)
+    const keys = [1, 2, 3, 4].map((n) => Buffer.alloc(32, n))
+    const open = (encryptionKey: Buffer) => createMailkeep({ database: database.source, encryptionKey })
+    const results = await Promise.allSettled(keys.map(open))
+    const opened = results.filter((one) => one.status === 'fulfilled')
+    for (const { value } of opened) await value.close()
+    assert.equal(opened.length, 1)
+    for (const one of results) if (one.status === 'rejected') assert.equal(codeOf(one.reason), 'conflict')
+  })
+
+  test('the same e-mail, tags and list make one of each, with what all of them said', async (t) => {
+    const { doors, ask } = await openSeveral(t)
+    const list = await doors[0]!.lists.create({ name: 'News' })
+    const answers = await hammer(doors, 60, (door, i) =>
+      door.contacts.addToList(list.id, {
+        email: i % 2 ? 'A@x.org' : 'a@X.ORG',
+        tags: [`t${i % 5}`, `u${i % 3}`],
+        [`k${i}`]: `${i}`,
+      }),
+    )
+    assert.equal(answers.filter(({ created }) => created).length, 1)
+    const { data } = await doors[0]!.contacts.list()
+    assert.equal(data.length, 1)
+    assert.equal(data[0]!.tags.length, 8)
+    assert.equal(Object.keys(data[0]!.extra_attributes).length, 60, 'no attribute overwrote another')
+    assert.equal(data[0]!.lists.length, 1)
+    assert.equal((await ask('select count(*)::int as n from mailkeep_tag'))[0]!.n, 8)
+  })
+
+  test('new tags in opposite orders make each tag once, and nobody waits for a deadlock', async (t) => {
+    const { doors, ask } = await openSeveral(t)
+    const list = await doors[0]!.lists.create({ name: 'News' })
+    const names = Array.from({ length: 20 }, (_, i) => `tag ${i}`)
+    await hammer(doors, 40, (door, i) =>
+      door.contacts.addToList(list.id, { email: `${i}@x.org`, tags: i % 2 ? names : [...names].reverse() }),
+    )
+    assert.equal((await ask('select count(*)::int as n from mailkeep_tag'))[0]!.n, 20)
+    assert.equal((await ask('select count(*)::int as n from mailkeep_contact_tag'))[0]!.n, 800)
+    assert.deepEqual(await ask('select deadlocks::int from pg_stat_database where datname = current_database()'), [
+      { deadlocks: 0 },
+    ])
+  })
+
+  test('a tag of one name is made once; the others are told', async (t) => {
+    const { doors } = await openSeveral(t)
+    const results = await hammerAnyway(doors, 20, (door, i) => door.tags.create({ name: i % 2 ? 'VIP' : 'vip' }))
+    assert.equal(count(results, 'done'), 1)
+    assert.equal(count(results, 'validation_failed'), 19)
+  })
+
+  test('two tags renamed to one name: one gets it, the other is told', async (t) => {
+    const { doors } = await openSeveral(t)
+    for (let round = 0; round < 10; round++) {
+      const tags = await hammer(doors, 2, (door, i) => door.tags.create({ name: `${round} ${i}` }))
+      const results = await hammerAnyway(doors, 2, (door, i) => door.tags.update(tags[i]!.id, { name: `one ${round}` }))
+      assert.deepEqual(results.sort(), ['done', 'validation_failed'])
+    }
+  })
+
+  test('an identity is registered once; the others are told', async (t) => {
+    const { doors } = await openSeveral(t)
+    const results = await hammerAnyway(doors, 20, (door) => door.identities.add({ email: 'me@x.org' }))
+    assert.equal(count(results, 'done'), 1)
+    assert.equal(count(results, 'validation_failed'), 19)
+  })
+
+  test('a contact that joins a list many times raises one event; unsubscribed at once, one more', async (t) => {
+    const { doors, ask } = await openSeveral(t)
+    const events: EventType[] = ['contact.resubscribed', 'contact.subscribed', 'contact.unsubscribed']
+    await doors[0]!.webhooks.createEndpoint({ url: 'https://example.com/', events })
+    const list = await doors[0]!.lists.create({ name: 'News' })
+    const answers = await hammer(doors, 30, (door) => door.contacts.addToList(list.id, { email: 'a@x.org' }))
+    const { contact } = answers[0]!
+    await hammer(doors, 30, (door) => door.contacts.unsubscribe(contact.id))
+    await hammer(doors, 30, (door) => door.contacts.resubscribe(contact.id))
+    const raised = await ask('select type, count(*)::int as n from mailkeep_event group by type order by type')
+    assert.deepEqual(
+      raised,
+      events.map((type) => ({ type, n: 1 })),
+    )
+  })
+
+  test('a contact is on a topic only while it is on its list', async (t) => {
+    const { doors, ask } = await openSeveral(t)
+    const list = await doors[0]!.lists.create({ name: 'News' })
+    const topic = await doors[0]!.topics.create(list.id, { name: 'Weekly' })
+    const { contact } = await doors[0]!.contacts.addToList(list.id, { email: 'a@x.org' })
+    for (let round = 0; round < 20; round++) {
+      await doors[0]!.contacts.addToList(list.id, { email: 'a@x.org' })
+      await Promise.all([
+        doors[0]!.contacts.subscribeToTopic(contact.id, topic.id).catch(() => {}),
+        doors[1]!.contacts.removeFromList(list.id, contact.id),
+      ])
+      assert.deepEqual(await ask('select 1 from mailkeep_contact_topic'), [])
+    }
+  })
+
+  test('two changes of one topic, of name and of description, both count', async (t) => {
+    const { doors } = await openSeveral(t)
+    const list = await doors[0]!.lists.create({ name: 'News' })
+    const { id } = await doors[0]!.topics.create(list.id, { name: 'a', description: 'a' })
+    for (let round = 0; round < 20; round++) {
+      const text = String(round)
+      await Promise.all([
+        doors[0]!.topics.update(id, { name: text }),
+        doors[1]!.topics.update(id, { description: text }),
+      ])
+      const [topic] = (await doors[0]!.topics.list(list.id)).data
+      assert.deepEqual([topic!.name, topic!.description], [text, text])
+    }
+  })
+
+  test('test deliveries are limited together', async (t) => {
+    const { doors } = await openSeveral(t, 3)
+    const { id } = await doors[0]!.webhooks.createEndpoint({ url: 'http://127.0.0.1:1/', events: ['webhook.test'] })
+    const results = await hammerAnyway(doors, 40, (door) => door.webhooks.testEndpoint(id))
+    assert.equal(count(results, 'done'), 10)
+    assert.equal(count(results, 'rate_limited'), 30)
+  })
+})
+
+describe('what is deleted while others use it', needsPostgres, () => {
+  /** Clears what those that were faster than a deletion left behind, as the house-keeping does some minutes later. */
+  async function clearAgain(ask: (text: string) => Promise<unknown>, mailkeep: Mailkeep) {
+    await ask(`update mailkeep_job set created_at = created_at - interval '1 hour'`)
+    mailkeep.start()
+    for (let left = 1; left > 0; ) {
+      const [row] = (await ask('select count(*)::int as n from mailkeep_job')) as { n: number }[]
+      left = row!.n
+      await new Promise((resolve) => setTimeout(resolve, 10))
+    }
+  }
+
+  test('a list: whoever joins is told, nobody waits long, nothing is left', async (t) => {
+    const { doors, ask, all } = await openSeveral(t)
+    const list = await doors[0]!.lists.create({ name: 'News' })
+    const topic = await doors[0]!.topics.create(list.id, { name: 'Weekly' })
+    const joining = hammerAnyway(doors, 200, async (door, i) => {
+      const { contact } = await door.contacts.addToList(list.id, { email: `${i}@x.org`, tags: ['t'] })
+      await door.contacts.subscribeToTopic(contact.id, topic.id)
+    })
+    await new Promise((resolve) => setTimeout(resolve, 30))
+    const began = performance.now()
+    await doors[1]!.lists.delete(list.id)
+    const tookMs = performance.now() - began
+    const results = await joining
+    assert.ok(tookMs < 5000, `${tookMs} ms`)
+    assert.equal(count(results, 'done') + count(results, 'not_found') + count(results, 'validation_failed'), 200)
+    await clearAgain(ask, all[0]!)
+    assert.deepEqual(
+      await ask('select 1 from mailkeep_contact_list union all select 1 from mailkeep_contact_topic'),
+      [],
+    )
+  })
+
+  test('a tag: it is gone from everybody, or was made anew', async (t) => {
+    const { doors, ask, all } = await openSeveral(t)
+    const list = await doors[0]!.lists.create({ name: 'News' })
+    const tag = await doors[0]!.tags.create({ name: 't' })
+    const tagging = hammer(doors, 100, (door, i) =>
+      door.contacts.addToList(list.id, { email: `${i}@x.org`, tags: ['t'] }),
+    )
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    await doors[1]!.tags.delete(tag.id)
+    await tagging
+    await clearAgain(ask, all[0]!)
+    assert.deepEqual(await ask(`select 1 from mailkeep_contact_tag where tag_id = ${tag.id}`), [])
+  })
+
+  test('a contact: it is erased with all its events, or joins as a new one', async (t) => {
+    const { doors, ask } = await openSeveral(t)
+    await doors[0]!.webhooks.createEndpoint({
+      url: 'https://example.com/',
+      events: ['contact.subscribed', 'contact.unsubscribed'],
+    })
+    const lists = await hammer(doors, 10, (door, i) => door.lists.create({ name: String(i) }))
+    const { contact } = await doors[0]!.contacts.addToList(lists[0]!.id, { email: 'a@x.org' })
+    const joining = hammer(doors, 40, (door, i) =>
+      door.contacts.addToList(lists[i % 10]!.id, { email: 'a@x.org', [`k${i}`]: 'x' }),
+    )
+    const leaving = hammerAnyway(doors, 4, (door) => door.contacts.unsubscribe(contact.id))
+    await doors[1]!.contacts.delete(contact.id)
+    await Promise.all([joining, leaving])
+    const [now] = (await doors[0]!.contacts.list({ include_unsubscribed: true })).data
+    assert.notEqual(now?.id, contact.id)
+    const left = await ask(
+      `select 1 from mailkeep_event where contact_id = ${contact.id} or body like '%${contact.uuid}%'`,
+    )
+    assert.deepEqual(left, [])
+    assert.deepEqual(await ask(`select 1 from mailkeep_contact_list where contact_id = ${contact.id}`), [])
+  })
+
+  test('an endpoint switched off while events are raised has no delivery left pending', async (t) => {
+    const { doors, ask, all } = await openSeveral(t)
+    const { id } = await doors[0]!.webhooks.createEndpoint({ url: 'http://127.0.0.1:1/', events: ['newsletter.sent'] })
+    const raising = hammer(doors, 100, (door) => door.events.raise({ type: 'newsletter.sent', data: {} }))
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    await doors[1]!.webhooks.updateEndpoint(id, { active: false })
+    await raising
+    for (const mailkeep of all) mailkeep.start()
+    for (let pending = 1; pending > 0; ) {
+      const [row] = await ask(`select count(*)::int as n from mailkeep_delivery where status = 'pending'`)
+      pending = row!.n as number
+      await new Promise((resolve) => setTimeout(resolve, 10))
+    }
+    const [row] = await ask(
+      `select count(*)::int as n, max(attempts) as attempts from mailkeep_delivery where status = 'held'`,
+    )
+    assert.deepEqual(row, { n: 100, attempts: 0 })
+  })
+
+  test('an endpoint deleted while events are raised leaves no delivery and no event', async (t) => {
+    const { doors, ask, all } = await openSeveral(t)
+    const { id } = await doors[0]!.webhooks.createEndpoint({ url: 'http://127.0.0.1:1/', events: ['newsletter.sent'] })
+    const raising = hammer(doors, 100, (door) => door.events.raise({ type: 'newsletter.sent', data: {} }))
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    await doors[1]!.webhooks.deleteEndpoint(id)
+    await raising
+    await clearAgain(ask, all[0]!)
+    assert.deepEqual(await ask('select 1 from mailkeep_delivery union all select 1 from mailkeep_event'), [])
+  })
+
+  test('a client is gone whole', async (t) => {
+    const { doors, ask, all, id } = await openSeveral(t)
+    const list = await doors[0]!.lists.create({ name: 'News' })
+    await doors[0]!.webhooks.createEndpoint({ url: 'http://127.0.0.1:1/', events: ['contact.subscribed'] })
+    const joining = hammerAnyway(doors, 100, (door, i) =>
+      door.contacts.addToList(list.id, { email: `${i}@x.org`, tags: [`${i}`] }),
+    )
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    await all[1]!.clients.delete(id)
+    for (const result of await joining) assert.match(result, /^(done|not_found)$/)
+    await clearAgain(ask, all[0]!)
+    for (const table of ['client', 'contact', 'tag', 'list', 'endpoint', 'delivery', 'contact_tag', 'contact_list']) {
+      assert.deepEqual(await ask(`select 1 from mailkeep_${table}`), [], table)
+    }
+  })
+})

@@ -1,0 +1,390 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { describe, type TestContext, test } from 'node:test'
+import { promisify } from 'node:util'
+import pg from 'pg'
+import { createMailkeep, type DatabaseSource, isMailkeepError } from '../lib/index.ts'
+import { silent } from '../lib/logger.ts'
+import { plainQuery, type Storage, type Work } from '../lib/storage/connection.ts'
+import { postgres } from '../lib/storage/postgres.ts'
+import { asking, databaseUrl, needsPostgres, openPostgres } from './databases.ts'
+
+const run = promisify(execFile)
+
+/** The storage alone, over a table `t` of its own. */
+async function openStorage(t: TestContext, options: Parameters<typeof openPostgres>[0] = {}) {
+  const database = await openPostgres({ schema: `s_${randomBytes(6).toString('hex')}`, ...options })
+  const storage = await database.source.open(silent)
+  t.after(async () => {
+    await storage.close()
+    await database.ask(`drop schema if exists "${database.schema}" cascade`)
+  })
+  await storage.writeAlone(async (tx) => {
+    await tx.executeQuery(plainQuery('create table t (v text unique, n bigint)'))
+  })
+  return {
+    ...database,
+    storage,
+    values: async () => (await database.ask('select v from t order by v')).map(({ v }) => v),
+  }
+}
+
+async function openMailkeep(t: TestContext, source?: DatabaseSource) {
+  const database = await openPostgres()
+  const mailkeep = await createMailkeep({ database: source ?? database.source, encryptionKey: Buffer.alloc(32) })
+  t.after(async () => {
+    await mailkeep.close({ timeoutMs: 0 })
+    await database.close()
+  })
+  return { ...database, mailkeep }
+}
+
+const insert =
+  (value: string): Work<string> =>
+  async (tx) => {
+    await tx.executeQuery(plainQuery(`insert into t values ('${value}')`))
+    return value
+  }
+
+/** Ends connections of the library's, as a server does that goes away. */
+function terminate(ask: (text: string) => Promise<unknown>, which = '') {
+  return ask(`select pg_terminate_backend(pid) from pg_stat_activity
+    where application_name = 'mailkeep' and datname = current_database() and pid <> pg_backend_pid() ${which}`)
+}
+
+const unavailable = (error: unknown) => isMailkeepError(error, 'unavailable')
+
+describe('a transaction on PostgreSQL', needsPostgres, () => {
+  test('commits as a whole, and its effects come after', async (t) => {
+    const { storage, values } = await openStorage(t)
+    const seen: unknown[] = []
+    await storage.write(async (tx) => {
+      tx.afterCommit(() => seen.push('after'))
+      await insert('a')(tx)
+      await insert('b')(tx)
+      seen.push('inside')
+    })
+    assert.deepEqual(seen, ['inside', 'after'])
+    assert.deepEqual(await values(), ['a', 'b'])
+  })
+
+  test('that fails leaves nothing, and has no effects', async (t) => {
+    const { storage, values } = await openStorage(t)
+    const failing: Work<void> = async (tx) => {
+      tx.afterCommit(() => assert.fail('it was undone'))
+      await insert('half')(tx)
+      throw new Error('no')
+    }
+    await assert.rejects(storage.write(failing), /^Error: no$/)
+    assert.deepEqual(await values(), [])
+  })
+
+  test('awaits statements and nothing else: else it is aborted with a clear error', async (t) => {
+    const { storage, values } = await openStorage(t)
+    const waits: Work<void> = async (tx) => {
+      await insert('half')(tx)
+      await new Promise((resolve) => setTimeout(resolve, 1))
+      await insert('never')(tx)
+    }
+    await assert.rejects(storage.write(waits), /only statements may be awaited/)
+    assert.deepEqual(await values(), [])
+  })
+
+  test('may take as long as its statements do', async (t) => {
+    const { storage } = await openStorage(t)
+    await storage.write(async (tx) => void (await tx.executeQuery(plainQuery('select pg_sleep(0.1)'))))
+  })
+
+  test('kept for later cannot be used', async (t) => {
+    const { storage } = await openStorage(t)
+    const kept = await storage.write(async (tx) => tx)
+    await assert.rejects(insert('late')(kept), /has ended/)
+  })
+
+  test('whose work swallowed an error is not taken for committed', async (t) => {
+    const { storage, values } = await openStorage(t)
+    const swallowing: Work<void> = async (tx) => {
+      await insert('a')(tx)
+      await tx.executeQuery(plainQuery('select nonsense')).catch(() => {})
+    }
+    await assert.rejects(storage.write(swallowing), /was rolled back/)
+    assert.deepEqual(await values(), [])
+  })
+
+  test('that deadlocks with another is run again, and both are done', async (t) => {
+    const { storage, ask } = await openStorage(t)
+    await ask(`insert into t values ('a', 0), ('b', 0)`)
+    let runs = 0
+    const both = (first: string, second: string): Work<void> => {
+      return async (tx) => {
+        runs += 1
+        await tx.executeQuery(plainQuery(`update t set n = n + 1 where v = '${first}'`))
+        await tx.executeQuery(plainQuery('select pg_sleep(0.05)'))
+        await tx.executeQuery(plainQuery(`update t set n = n + 1 where v = '${second}'`))
+      }
+    }
+    await Promise.all([storage.write(both('a', 'b')), storage.write(both('b', 'a'))])
+    assert.ok(runs > 2, 'one was undone')
+    assert.deepEqual(await ask('select n::int from t'), [{ n: 2 }, { n: 2 }])
+  })
+
+  test('that cannot be serialised is run again, a bounded number of times', async (t) => {
+    const { storage } = await openStorage(t)
+    let runs = 0
+    const hopeless: Work<void> = async (tx) => {
+      runs += 1
+      await tx.executeQuery(plainQuery(`do $$ begin raise exception 'no' using errcode = '40001'; end $$`))
+    }
+    await assert.rejects(storage.write(hopeless), unavailable)
+    assert.equal(runs, 8)
+  })
+
+  test('that finds a row there that was not is run again, and sees it', async (t) => {
+    const { storage } = await openStorage(t)
+    const ensure: Work<string> = async (tx) => {
+      const { rows } = await tx.executeQuery(plainQuery(`select 1 from t where v = 'a'`))
+      await tx.executeQuery(plainQuery('select pg_sleep(0.05)'))
+      if (rows.length > 0) return 'found'
+      await insert('a')(tx)
+      return 'made'
+    }
+    assert.deepEqual((await Promise.all([storage.write(ensure), storage.write(ensure)])).sort(), ['found', 'made'])
+    await assert.rejects(storage.write(insert('a')), (error) => isMailkeepError(error, 'conflict'))
+  })
+
+  test('tells nobody of a code of the server', async (t) => {
+    const { storage } = await openStorage(t)
+    for (const ask of [
+      storage.write((tx) => tx.executeQuery(plainQuery('select nonsense'))),
+      storage.reader.executeQuery(plainQuery('select nonsense')),
+    ]) {
+      await assert.rejects(ask, (error) => isMailkeepError(error, 'internal') && !('severity' in error))
+    }
+  })
+
+  test('alone has no company of its kind', async (t) => {
+    const { storage } = await openStorage(t)
+    let inside = 0
+    const alone = () =>
+      storage.writeAlone(async (tx) => {
+        inside += 1
+        assert.equal(inside, 1)
+        await tx.executeQuery(plainQuery('select pg_sleep(0.02)'))
+        inside -= 1
+      })
+    await Promise.all([alone(), alone(), alone()])
+  })
+})
+
+describe('connections to PostgreSQL', needsPostgres, () => {
+  test('that end while idle are replaced', async (t) => {
+    const { storage, ask } = await openStorage(t)
+    await Promise.all([1, 2, 3].map((n) => storage.write(insert(String(n)))))
+    await terminate(ask)
+    await Promise.all([4, 5, 6].map((n) => storage.write(insert(String(n)))))
+    assert.equal((await storage.reader.executeQuery(plainQuery('select v from t'))).rows.length, 6)
+  })
+
+  test('that end in a transaction have it run again, once each time', async (t) => {
+    const { storage, ask, values } = await openStorage(t)
+    let runs = 0
+    const work: Work<void> = async (tx) => {
+      runs += 1
+      await insert('a')(tx)
+      if (runs === 1) await tx.executeQuery(plainQuery('select pg_terminate_backend(pg_backend_pid())'))
+    }
+    await storage.write(work)
+    assert.equal(runs, 2)
+    assert.deepEqual(await values(), ['a'])
+    await assert.rejects(
+      storage.write((tx) => tx.executeQuery(plainQuery('select pg_terminate_backend(pg_backend_pid())'))),
+      unavailable,
+    )
+    await ask('select 1')
+  })
+
+  test('that end with the commit leave it open whether it was made: it is not made twice', async (t) => {
+    const { storage, ask } = await openStorage(t)
+    await ask(`create function end_me() returns trigger language plpgsql as
+      'begin perform pg_terminate_backend(pg_backend_pid()); return null; end'`)
+    await ask(
+      'create constraint trigger last after insert on t deferrable initially deferred for each row execute function end_me()',
+    )
+    let runs = 0
+    const work: Work<void> = async (tx) => {
+      runs += 1
+      await insert('a')(tx)
+    }
+    await assert.rejects(storage.write(work), unavailable)
+    assert.equal(runs, 1)
+  })
+
+  test('that are all taken are waited for, not for ever', async (t) => {
+    const { storage } = await openStorage(t, { connections: 1 })
+    const long = storage.write((tx) => tx.executeQuery(plainQuery('select pg_sleep(6)')))
+    const began = performance.now()
+    await assert.rejects(storage.reader.executeQuery(plainQuery('select 1')), unavailable)
+    assert.ok(performance.now() - began < 5900)
+    await long
+    await storage.reader.executeQuery(plainQuery('select 1'))
+  })
+
+  test('are waited for when closing, and refused afterwards', async (t) => {
+    const { storage, values } = await openStorage(t)
+    const under = storage.write(async (tx) => {
+      await tx.executeQuery(plainQuery('select pg_sleep(0.1)'))
+      return await insert('a')(tx)
+    })
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    await storage.close()
+    assert.equal(await under, 'a')
+    await assert.rejects(storage.write(insert('b')), unavailable)
+    await assert.rejects(storage.reader.executeQuery(plainQuery('select 1')), unavailable)
+    assert.deepEqual(await values(), ['a'])
+  })
+
+  test('do not depend on what the role or the URL has set', async (t) => {
+    const { url, schema } = await openStorage(t)
+    const options = '-c DateStyle=German -c TimeZone=Asia/Kolkata -c default_transaction_isolation=serializable'
+    const storage = await postgres(`${url}?options=${encodeURIComponent(options)}`, { schema }).open(silent)
+    t.after(() => storage.close())
+    const settings = plainQuery(`select current_setting('transaction_isolation') as isolation,
+      current_setting('DateStyle') as dates, current_schema() as schema`)
+    const { rows } = await storage.write((tx) => tx.executeQuery(settings))
+    assert.deepEqual({ ...(rows[0] as object) }, { isolation: 'read committed', dates: 'ISO, DMY', schema })
+  })
+
+  test('keep statements under names, but none behind a pooler', async (t) => {
+    const { mailkeep, url } = await openMailkeep(t)
+    const kept = async (source: DatabaseSource) => {
+      const storage = await source.open(silent)
+      t.after(() => storage.close())
+      const text = {
+        ...plainQuery('select name from pg_prepared_statements where length($1::text) > 0'),
+        parameters: ['x'],
+      }
+      await storage.reader.executeQuery(text)
+      return (await storage.reader.executeQuery(text)).rows.length
+    }
+    assert.ok(mailkeep)
+    assert.equal(await kept(postgres(url, { connections: 1 })), 1)
+    assert.equal(await kept(postgres(url, { connections: 1, pooler: true })), 0)
+  })
+
+  test('whose statements a migration has made stale are replaced', async (t) => {
+    const { storage, ask } = await openStorage(t)
+    const all = { ...plainQuery('select * from t where v <> $1'), parameters: ['x'] }
+    await storage.write(insert('a'))
+    const columns = async (storage: Pick<Storage['reader'], 'executeQuery'>) =>
+      Object.keys((await storage.executeQuery<object>(all)).rows[0]!)
+    assert.deepEqual(await columns(storage.reader), ['v', 'n'])
+    await ask('alter table t add column more text')
+    assert.deepEqual(await columns(storage.reader), ['v', 'n', 'more'])
+    await ask('alter table t add column still text')
+    assert.deepEqual(await storage.write(columns), ['v', 'n', 'more', 'still'])
+  })
+
+  test('that a host or pooler has cleared of statements are replaced', async (t) => {
+    const { storage } = await openStorage(t, { connections: 1 })
+    const one = { ...plainQuery('select cast($1 as text) as one'), parameters: ['1'] }
+    await storage.reader.executeQuery(one)
+    await storage.reader.executeQuery(plainQuery('deallocate all'))
+    assert.deepEqual((await storage.reader.executeQuery(one)).rows.length, 1)
+  })
+})
+
+describe('where the tables stand', needsPostgres, () => {
+  test('in a schema of their own, made if missing', async (t) => {
+    const database = await openPostgres()
+    const { mailkeep } = await openMailkeep(t, database.source)
+    await mailkeep.clients.create({ name: 'Acme' })
+    assert.deepEqual(await database.ask('select name from mailkeep_client'), [{ name: 'Acme' }])
+    const [row] = await database.ask(`select count(*)::int as n from information_schema.tables
+      where table_schema = 'public' and table_name like 'mailkeep%'`)
+    assert.equal(row!.n, 0)
+  })
+
+  test('names that could mean anything else are refused', async () => {
+    for (const schema of ['a b', 'x"; drop table t', '', 'ä', '1a', 'a'.repeat(64)]) {
+      assert.throws(
+        () => postgres('postgres://x', { schema }),
+        (error) => isMailkeepError(error, 'validation_failed'),
+      )
+    }
+    assert.throws(
+      () => postgres('postgres://x', { schema: 'a', pooler: true }),
+      (e) => isMailkeepError(e, 'validation_failed'),
+    )
+  })
+
+  test("a host's pool is used and left open; its settings and its clients' listeners stay as they are", async (t) => {
+    const { url, schema, ask } = await openPostgres()
+    const pool = new pg.Pool({ connectionString: `${url}?options=-c%20search_path%3D${schema}`, max: 3 })
+    t.after(() => pool.end())
+    await ask(`create schema if not exists "${schema}"`)
+    const mailkeep = await createMailkeep({ database: postgres(pool), encryptionKey: Buffer.alloc(32) })
+    await Promise.all(Array.from({ length: 20 }, (_, i) => mailkeep.clients.create({ name: String(i) })))
+    assert.ok(pool.totalCount > 0 && pool.totalCount <= 3)
+    await mailkeep.close()
+    const client = await pool.connect()
+    assert.equal(client.listenerCount('error'), 0)
+    assert.equal(pool.listenerCount('error'), 0)
+    assert.equal((await client.query('select count(*)::int as n from mailkeep_client')).rows[0].n, 20)
+    client.release()
+  })
+
+  test("with a schema a host's pool lends its settings only", async (t) => {
+    const { url, schema } = await openPostgres()
+    const pool = new pg.Pool({ connectionString: url })
+    t.after(() => pool.end())
+    const mailkeep = await createMailkeep({ database: postgres(pool, { schema }), encryptionKey: Buffer.alloc(32) })
+    await mailkeep.clients.create({ name: 'Acme' })
+    await mailkeep.close()
+    assert.equal(pool.totalCount, 0)
+    assert.equal((await pool.query('select current_schema() as name')).rows[0].name, 'public')
+  })
+
+  test('a database that is not there, or cannot be used, is said so', async () => {
+    const open = (url: string) => createMailkeep({ database: postgres(url), encryptionKey: Buffer.alloc(32) })
+    const url = new URL(await databaseUrl())
+    url.pathname = '/nowhere'
+    await assert.rejects(open(url.href), (error) => unavailable(error) && /nowhere/.test((error as Error).message))
+    await assert.rejects(open('postgres://postgres@127.0.0.1:1/x'), unavailable)
+    const name = `mailkeep_test_${Date.now()}_latin`
+    await asking(await databaseUrl(), `create database ${name} encoding 'LATIN1' locale 'C' template template0`)
+    url.pathname = `/${name}`
+    await assert.rejects(open(url.href), (error) => isMailkeepError(error, 'conflict') && /UTF8/.test(error.message))
+    await asking(await databaseUrl(), `drop database ${name} with (force)`)
+  })
+})
+
+describe('values', needsPostgres, () => {
+  test('are as on SQLite whatever the host has set on pg', async (t) => {
+    const { url, schema, close } = await openPostgres()
+    t.after(close)
+    const child = new URL('faults/postgres-hostile.ts', import.meta.url).pathname
+    const { stdout } = await run(process.execPath, ['--import', 'tsx', child, url, schema])
+    const { plain, hostile, binary } = JSON.parse(stdout)
+    assert.deepEqual(hostile, plain)
+    assert.match(binary, /set pg.defaults.binary to false/)
+    assert.match(plain.contact.created_at, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/)
+    assert.deepEqual(Object.keys(plain.contact.extra_attributes), ['zeta', 'alpha', '__proto__'])
+  })
+
+  test('that PostgreSQL cannot hold are bent to what it can', async (t) => {
+    const { mailkeep } = await openMailkeep(t)
+    const client = mailkeep.forClient((await mailkeep.clients.create({ name: 'Acme' })).id)
+    const { id } = await client.webhooks.createEndpoint({ url: 'https://example.com/', events: ['newsletter.sent'] })
+    for (const since of ['0000-01-01T00:00:00Z', '0000-01-01T00:00:00+14:00', '9999-12-31T23:59:59-14:00']) {
+      assert.equal((await client.webhooks.recover(id, { since })).status, 'done')
+    }
+  })
+
+  test('of an unknown client are not found', async (t) => {
+    const { mailkeep } = await openMailkeep(t)
+    await assert.rejects(mailkeep.forClient(999).tags.create({ name: 'x' }), (error) =>
+      isMailkeepError(error, 'not_found'),
+    )
+  })
+})

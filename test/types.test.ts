@@ -1,0 +1,223 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { describe, test } from 'node:test'
+import type * as v from 'valibot'
+import type * as clients from '../lib/clients/schema.ts'
+import type * as contacts from '../lib/contacts/schema.ts'
+import type * as identities from '../lib/identities/schema.ts'
+import type * as lib from '../lib/index.ts'
+import { errorCodes, isMailkeepError, type Mailkeep, MailkeepError, unchecked } from '../lib/index.ts'
+import type * as lists from '../lib/lists/schema.ts'
+import type { PageQuery } from '../lib/page.ts'
+import type * as tags from '../lib/tags/schema.ts'
+import type * as topics from '../lib/topics/schema.ts'
+import type * as webhooks from '../lib/webhooks/schema.ts'
+
+/** Never run: that it compiles is the test. */
+export async function goodCallsCompile(mailkeep: Mailkeep) {
+  const acme = mailkeep.forClient(1)
+  const row: { email: string; company: string | null; age?: string } = { email: 'ada@example.org', company: null }
+  await acme.contacts.addToList(1, row)
+  await acme.contacts.addToList(1, { email: 'ada@example.org', name: 'Ada', tags: ['vip'], company: undefined })
+  await acme.contacts.update(1, { tags: ['vip'] as const, company: 'Engines' })
+  await acme.contacts.list({
+    lists: [1, 2],
+    tags: 3,
+    topics: '4',
+    search: 'ada',
+    per_page: 5,
+    include_unsubscribed: true,
+  })
+  await acme.contacts.unsubscribe(1, { byContact: true })
+  const { secret } = await acme.webhooks.createEndpoint({ url: 'https://example.org/', events: ['contact.subscribed'] })
+  const text: string = secret
+  await acme.topics.create(1, { name: 'Daily', description: null })
+  await acme.identities.list({ identity_status: 'verified' })
+  await mailkeep.tokens.create({ clientId: 1, role: 'member' })
+  await unchecked(acme).contacts.addToList(1, JSON.parse(text))
+}
+
+/** Never run: that each of these is an error is the test. */
+export async function badCallsDoNot(mailkeep: Mailkeep) {
+  const acme = mailkeep.forClient(1)
+  // @ts-expect-error no id
+  mailkeep.forClient('1')
+  // @ts-expect-error no e-mail address
+  await acme.contacts.addToList(1, { name: 'Ada' })
+  // @ts-expect-error attributes are strings
+  await acme.contacts.addToList(1, { email: 'ada@example.org', age: 36 })
+  // @ts-expect-error tags are names
+  await acme.contacts.addToList(1, { email: 'ada@example.org', tags: [1] })
+  // @ts-expect-error the address stays
+  await acme.contacts.update(1, { email: 'ada@example.org' })
+  // @ts-expect-error an unknown filter
+  await acme.contacts.list({ list: 1 })
+  // @ts-expect-error an unknown event
+  await acme.webhooks.createEndpoint({ url: 'https://example.org/', events: ['contact.deleted'] })
+  // @ts-expect-error the URL stays
+  await acme.webhooks.updateEndpoint(1, { url: 'https://example.org/' })
+  // @ts-expect-error the library raises it itself
+  await acme.events.raise({ type: 'contact.subscribed', data: {} })
+  // @ts-expect-error an unknown status
+  await acme.identities.list({ identity_status: 'ok' })
+  // @ts-expect-error an unknown role
+  await mailkeep.tokens.create({ clientId: 1, role: 'owner' })
+  // @ts-expect-error a misspelt field
+  await acme.lists.create({ nome: 'News' })
+  // @ts-expect-error a Date is no text
+  await acme.webhooks.recover(1, { since: new Date() })
+  // @ts-expect-error ids stay ids, also unchecked
+  await unchecked(acme).contacts.get('1')
+  // @ts-expect-error no such code
+  isMailkeepError(undefined, 'gone')
+  // @ts-expect-error a contact has no phone
+  ;(await acme.contacts.get(1)).phone
+}
+
+/** Never run: the guard narrows to its code. */
+export function guardNarrows(error: unknown): 'conflict' | undefined {
+  return isMailkeepError(error, 'conflict') ? error.code : undefined
+}
+
+type Frozen<T> = T extends readonly (infer Item)[]
+  ? readonly Frozen<Item>[]
+  : T extends object
+    ? { readonly [K in keyof T]: Frozen<T[K]> }
+    : T
+/** What a schema takes is what its input shows: the same fields, of types that the schema accepts. */
+type Agrees<Schema extends v.GenericSchema, Input extends object> =
+  Input extends Frozen<v.InferInput<Schema>>
+    ? keyof v.InferInput<Schema> extends keyof Input
+      ? true
+      : 'a field is missing'
+    : 'a type differs'
+
+/** Each compiles only while schema and input agree. Contacts' other fields are attributes, which only the input knows. */
+export const inputsAgree: {
+  client: Agrees<typeof clients.NewClient, lib.ClientInput>
+  token: Agrees<typeof clients.NewTokenInput, lib.TokenInput>
+  page: Agrees<typeof PageQuery, lib.PageInput>
+  contacts: Agrees<typeof contacts.ContactQuery, lib.ContactQueryInput>
+  contact: Agrees<typeof contacts.NewContact, lib.ContactInput>
+  contactChange: Agrees<typeof contacts.ContactChange, lib.ContactChangeInput>
+  unsubscribe: Agrees<typeof contacts.UnsubscribeOptions, lib.UnsubscribeInput>
+  list: Agrees<typeof lists.NewList, lib.ListInput>
+  tag: Agrees<typeof tags.NewTag, lib.TagInput>
+  topic: Agrees<typeof topics.NewTopic, lib.TopicInput>
+  topicChange: Agrees<typeof topics.TopicChange, lib.TopicChangeInput>
+  identity: Agrees<typeof identities.NewIdentity, lib.IdentityInput>
+  identities: Agrees<typeof identities.IdentityQuery, lib.IdentityQueryInput>
+  endpoint: Agrees<typeof webhooks.NewEndpoint, lib.EndpointInput>
+  endpointChange: Agrees<Omitting<typeof webhooks.EndpointChange>, lib.EndpointChangeInput>
+} = {
+  client: true,
+  token: true,
+  page: true,
+  contacts: true,
+  contact: true,
+  contactChange: true,
+  unsubscribe: true,
+  list: true,
+  tag: true,
+  topic: true,
+  topicChange: true,
+  identity: true,
+  identities: true,
+  endpoint: true,
+  endpointChange: true,
+}
+
+/** The schema names url and events only to say that they stay. */
+type Omitting<Schema extends v.GenericSchema> = v.GenericSchema<Omit<v.InferInput<Schema>, 'url' | 'events'>>
+
+const root = join(import.meta.dirname, '..')
+const read = (path: string) => readFileSync(join(root, path), 'utf8')
+
+/** The codes that a docstring says are thrown. */
+function thrown(doc: string): string[] {
+  const said = /@throws MailkeepError([\s\S]*?)(?:@|$)/.exec(doc)?.[1] ?? ''
+  return [...new Set([...said.matchAll(/`(\w+)`/g)].map((match) => match[1]!))]
+    .filter((code) => (errorCodes as readonly string[]).includes(code))
+    .sort()
+}
+
+interface Operation {
+  readonly name: string
+  readonly door: string
+  readonly behind: string
+}
+
+/** Every operation of the doors, with its docstring there and the one of the function behind it. */
+function operations(): Operation[] {
+  const bound = read('lib/bind.ts')
+  const modules = new Map(
+    [...bound.matchAll(/import \* as (\w+) from '\.\/(.+)'/g)].map((match) => [match[1], match[2]]),
+  )
+  const docs = read('lib/doors.ts') + read('lib/webhooks/doors.ts')
+  const before = (text: string, pattern: string) =>
+    new RegExp(`/\\*\\*((?:(?!\\*/)[\\s\\S])*)\\*/\\n\\s*${pattern}`).exec(text)?.[1] ?? ''
+  let slice = ''
+  return bound.split('\n\n').flatMap((part) =>
+    [
+      ...part.matchAll(/^function|^export function (\w+)|^ {4}(\w+): \{$|^ +(\w+): \([^)]*\) =>\s*(\w+)\.(\w+)\(/gm),
+    ].flatMap((match) => {
+      if (match[1]) slice = match[1] === 'clientsDoor' ? 'Clients' : match[1] === 'tokensDoor' ? 'Tokens' : ''
+      if (match[2]) slice = match[2][0]!.toUpperCase() + match[2].slice(1)
+      const [, , , method, module, name] = match
+      if (!method) return []
+      const at = docs.indexOf(`export interface ${slice}Door `)
+      const door = docs.slice(at, docs.indexOf('\n}', at))
+      const source = read(join('lib', modules.get(module)!))
+      return [
+        {
+          name: `${slice}.${method}`,
+          door: before(door, `${method}\\(`),
+          behind: before(source, `export (?:async )?function ${name}\\b`),
+        },
+      ]
+    }),
+  )
+}
+
+describe('the front door', () => {
+  test('has a docstring for every operation, which the editor shows', () => {
+    const found = operations()
+    assert.ok(found.length >= 45, `${found.length} operations`)
+    assert.deepEqual(
+      found.filter(({ door }) => door.trim() === '').map(({ name }) => name),
+      [],
+    )
+  })
+
+  test('names the errors that the operation behind it names', () => {
+    for (const { name, door, behind } of operations()) assert.deepEqual(thrown(door), thrown(behind), name)
+  })
+
+  test('is fully typed: no operation takes unknown', () => {
+    for (const path of ['lib/doors.ts', 'lib/webhooks/doors.ts']) {
+      const text = read(path).replace(/\/\*\* A door that takes whatever[\s\S]*/, '')
+      assert.doesNotMatch(text, /: (unknown|any)\b/, dirname(path))
+    }
+  })
+})
+
+describe('an error', () => {
+  test('lists its issues with their paths', () => {
+    const errors = { name: ['This is wrong.'], 'tags.0': ['Too long.', 'Too odd.'] }
+    assert.deepEqual(new MailkeepError('validation_failed', 'No.', { errors }).issues, [
+      { path: 'name', message: 'This is wrong.' },
+      { path: 'tags.0', message: 'Too long.' },
+      { path: 'tags.0', message: 'Too odd.' },
+    ])
+    assert.deepEqual(new MailkeepError('conflict', 'No.').issues, [])
+  })
+
+  test('is told from others by its guard, by code where one is given', () => {
+    const error = new MailkeepError('conflict', 'No.')
+    assert.equal(isMailkeepError(error), true)
+    assert.equal(guardNarrows(error), 'conflict')
+    assert.equal(isMailkeepError(error, 'not_found'), false)
+    assert.equal(isMailkeepError(new Error('conflict')), false)
+  })
+})

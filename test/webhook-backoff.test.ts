@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { decide, retryAfterMs } from '../lib/webhooks/backoff.ts'
+import type { Outcome } from '../lib/webhooks/send.ts'
+import { defaultWebhookSettings } from '../lib/webhooks/settings.ts'
+import { dayMs } from './webhook-harness.ts'
+
+process.env.TZ = 'Asia/Kolkata' // whatever reads a local time shows it
+
+const schedule = [5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400]
+
+describe('decide', () => {
+  const settings = { retryScheduleSeconds: schedule }
+  const answered = (status: number, wish?: number): Outcome =>
+    wish === undefined
+      ? { kind: 'answered', status, body: '' }
+      : { kind: 'answered', status, body: '', retryAfterMs: wish }
+  const failed: Outcome = { kind: 'failed', error: 'x', timedOut: true }
+
+  test('the default schedule is the example of Standard Webhooks', () => {
+    assert.deepEqual(defaultWebhookSettings.retryScheduleSeconds, schedule)
+  })
+
+  test('adds up to a fifth to the delay, and never takes from it', () => {
+    for (const [index, seconds] of schedule.entries()) {
+      for (const random of [0, 0.5, 1]) {
+        const verdict = decide(failed, index + 1, settings, random)
+        assert.deepEqual(verdict, { status: 'pending', delayMs: Math.ceil(seconds * 1000 * (1 + random / 5)) })
+      }
+    }
+    assert.deepEqual(decide(failed, 10, settings, 0), { status: 'failed', disable: false })
+    assert.deepEqual(decide(failed, 1, { retryScheduleSeconds: [] }, 0), { status: 'failed', disable: false })
+  })
+
+  test('a wish counts up to a day, and never against the schedule', () => {
+    assert.deepEqual(decide(answered(503, 60_000), 1, settings, 1), { status: 'pending', delayMs: 60_000 })
+    assert.deepEqual(decide(answered(503, 1), 1, settings, 0), { status: 'pending', delayMs: 5000 })
+    assert.deepEqual(decide(answered(429, 30 * dayMs), 1, settings, 0), { status: 'pending', delayMs: dayMs })
+    assert.deepEqual(decide(answered(429, 30 * dayMs), 9, settings, 1), { status: 'pending', delayMs: dayMs * 1.2 })
+    assert.deepEqual(decide(answered(503, 60_000), 10, settings, 0), { status: 'failed', disable: false })
+  })
+
+  test('success, gone, refused and interrupted', () => {
+    assert.deepEqual(decide(answered(200), 1, settings, 0), { status: 'success' })
+    assert.deepEqual(decide(answered(410), 1, settings, 0), { status: 'failed', disable: true })
+    assert.deepEqual(decide({ kind: 'refused', error: '' }, 1, settings, 0), { status: 'failed', disable: false })
+    assert.deepEqual(decide({ kind: 'interrupted' }, 1, settings, 0), { status: 'pending', delayMs: 0 })
+  })
+})
+
+describe('retryAfterMs', () => {
+  const nowMs = Date.UTC(1994, 10, 6, 8, 48, 37)
+  const cases: [string | undefined, number | undefined][] = [
+    [undefined, undefined],
+    ['0', 0],
+    ['120', 120_000],
+    ['Sun, 06 Nov 1994 08:49:37 GMT', 60_000],
+    ['Sunday, 06-Nov-94 08:49:37 GMT', 60_000],
+    ['Sun Nov  6 08:49:37 1994', 60_000],
+    ['Sun, 06 Nov 1994 08:47:37 GMT', 0],
+    ['', undefined],
+    ['soon', undefined],
+    ['Soon, 5', undefined],
+    ['1e3', undefined],
+    ['0x10', undefined],
+    ['-1', undefined],
+    ['1.5', undefined],
+    ['1994-11-06T08:49:37Z', undefined],
+    ['99999999999999999999', undefined],
+  ]
+  for (const [value, expected] of cases) {
+    test(`${JSON.stringify(value)} is ${expected}`, () => {
+      assert.equal(retryAfterMs(503, value, nowMs), expected)
+      assert.equal(retryAfterMs(429, value, nowMs), expected)
+      assert.equal(retryAfterMs(500, value, nowMs), undefined)
+      assert.equal(retryAfterMs(200, value, nowMs), undefined)
+    })
+  }
+})
