@@ -1,0 +1,145 @@
+/** What all figures share: rounds, ratios, and how a finding reads. */
+import { Loader, type Server } from './children.ts'
+import type { Job, Measured } from './load.ts'
+import type { Plan } from './requests.ts'
+import { median } from './summary.ts'
+
+export interface Bench {
+  readonly rounds: number
+  readonly seconds: number
+  /** Contacts in the databases, ascending; all but `growth` measure on the largest. */
+  readonly sizes: readonly number[]
+  /** Bundles and databases to write to; goes at the end. */
+  readonly folder: string
+  /** Takes what is kept: JSON, plot, profiles. */
+  readonly output: string
+  /** Whether servers write CPU profiles there. */
+  readonly profile: boolean
+  readonly quick: boolean
+}
+
+/** A line of the table. */
+export interface Finding {
+  readonly name: string
+  readonly figure: string
+  readonly ceiling?: string
+  readonly ratio?: number
+  /**
+   * The same ratio of processor time alone: it stands when the machine has other work too, but knows no waiting for
+   * the disk.
+   */
+  readonly byCpu?: number
+  readonly target?: Target
+  /** For the JSON. */
+  readonly details?: unknown
+}
+
+export interface Target {
+  readonly text: string
+  readonly met: boolean
+}
+
+export type Figure = (bench: Bench) => Promise<Finding[]>
+
+export const largest = ({ sizes }: Bench) => sizes.at(-1)!
+export const smallest = ({ sizes }: Bench) => sizes[0]!
+
+/** Runs the cases by turns, so that what disturbs the machine disturbs them all. */
+export async function interleave<K extends string, T>(
+  rounds: number,
+  cases: Record<K, () => Promise<T>>,
+): Promise<Record<K, T[]>> {
+  const names = Object.keys(cases) as K[]
+  const results = Object.fromEntries(names.map((name) => [name, [] as T[]])) as Record<K, T[]>
+  for (let round = 0; round < rounds; round++) {
+    for (const name of names) results[name].push(await cases[name]())
+  }
+  return results
+}
+
+/** 64 connections ask the server for as long as the bench has seconds, unless `job` says otherwise. */
+export async function load(bench: Bench, server: Server, plan: Plan, job: Partial<Job> = {}): Promise<Measured> {
+  await using loader = new Loader(bench.folder)
+  return await loader.run({ ...jobFor(bench, server, plan), ...job })
+}
+
+export function jobFor({ seconds }: Bench, { port, pid }: Server, plan: Plan): Job {
+  // The server is warm by then, see `warmUp`: this is for the process that makes the load.
+  return { port, pid, plan, connections: 64, warmupSeconds: 0.3, seconds }
+}
+
+/** Until the server's code is compiled, and its pages are read. */
+export async function warmUp(bench: Bench, server: Server, plan: Plan, most?: number): Promise<void> {
+  await load(bench, server, plan, { seconds: bench.quick ? 1 : 3, ...(most === undefined ? {} : { most }) })
+}
+
+/** A round's ratio is of what was measured in that round. */
+export function ratioOf(of: readonly number[], to: readonly number[]): number {
+  return median(of.map((value, i) => value / to[i]!))
+}
+
+/** How many a second, beside how many a second at best. */
+export function rateFinding(
+  name: string,
+  runs: readonly Measured[],
+  ceilings: readonly Measured[],
+  least: number,
+  aim: number,
+): Finding {
+  const rate = ({ perSecond }: Measured) => perSecond
+  const ratio = ratioOf(runs.map(rate), ceilings.map(rate))
+  return {
+    name,
+    figure: `${thousands(median(runs.map(rate)))}/s`,
+    ceiling: `${thousands(median(ceilings.map(rate)))}/s`,
+    ratio,
+    byCpu: ratioOf(runs.map(ratePerCpu), ceilings.map(ratePerCpu)),
+    target: atLeast(ratio, least, aim),
+    details: { runs, ceilings },
+  }
+}
+
+/** Answers for a second of the server's processor time. */
+export function ratePerCpu({ perSecond, serverBusy }: Measured): number {
+  return perSecond / serverBusy
+}
+
+export function atLeast(value: number, least: number, aim?: number): Target {
+  return { text: aim === undefined ? `≥ ${least}` : `≥ ${least}, aim ${aim}`, met: value >= least }
+}
+
+export function atMost(value: number, most: number, unit = ''): Target {
+  return { text: `≤ ${most}${unit}`, met: value <= most }
+}
+
+export function thousands(value: number): string {
+  return Math.round(value).toLocaleString('en')
+}
+
+/** To three figures. */
+export function short(value: number): string {
+  return Number.isFinite(value) ? String(Number(value.toPrecision(3))) : '–'
+}
+
+/** The findings as columns. */
+export function tableOf(findings: readonly Finding[]): string {
+  const rows = findings.map(({ name, figure, ceiling = '', ratio, byCpu, target }) => [
+    name,
+    figure,
+    ceiling,
+    ratio === undefined ? '' : short(ratio),
+    byCpu === undefined ? '' : short(byCpu),
+    target?.text ?? '',
+    target ? (target.met ? 'yes' : 'NO') : '',
+  ])
+  const all = [['what', 'figure', 'ceiling', 'ratio', 'by CPU', 'target', 'met'], ...rows]
+  const widths = all[0]!.map((_, column) => Math.max(...all.map((row) => row[column]!.length)))
+  return all
+    .map((row) =>
+      row
+        .map((cell, column) => cell.padEnd(widths[column]!))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n')
+}

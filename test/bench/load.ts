@@ -1,0 +1,140 @@
+/** A process that makes load. Ready-made generators need more of a core than the servers they are to fill. */
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { Frames } from './frames.ts'
+import { cpuSeconds } from './processor.ts'
+import { type Plan, requestsOf } from './requests.ts'
+import { type Summary, summaryOf } from './summary.ts'
+
+export interface Job {
+  readonly port: number
+  /** Of the server: its processor time is measured along. */
+  readonly pid: number
+  readonly plan: Plan
+  readonly connections: number
+  readonly warmupSeconds: number
+  readonly seconds: number
+  /** Requests a second, at random moments, whatever the answers (open loop); else each answer brings the next request. */
+  readonly perSecond?: number
+  /** The measurement ends after so many answers, if not before. */
+  readonly most?: number
+}
+
+/** In an open loop times count from the moment a request was due, not from when a connection was free. */
+export interface Measured extends Summary {
+  /** How much of a core the server used. */
+  readonly serverBusy: number
+  /** How much of one this process used: near 1 it, not the server, was the limit. */
+  readonly busy: number
+}
+
+interface Line {
+  readonly socket: Socket
+  sentMs: number
+}
+
+class Load {
+  readonly #job: Job
+  readonly #next: () => string
+  readonly #times: number[] = []
+  readonly #free: Line[] = []
+  readonly #due: number[] = []
+  #lines: Line[] = []
+  #fromMs = 0
+  #untilMs = 0
+  #wrong: string | undefined
+
+  constructor(job: Job) {
+    this.#job = job
+    this.#next = requestsOf(job.plan)
+  }
+
+  async run(): Promise<Measured> {
+    const { pid, connections, warmupSeconds, seconds, perSecond } = this.#job
+    this.#lines = await Promise.all(Array.from({ length: connections }, () => this.#open()))
+    this.#fromMs = performance.now() + warmupSeconds * 1000
+    this.#untilMs = this.#fromMs + seconds * 1000
+    this.#free.push(...this.#lines)
+    if (perSecond !== undefined) this.#offer(perSecond, performance.now())
+    else for (const line of this.#free.splice(0)) this.#send(line, performance.now())
+    await this.#until(this.#fromMs)
+    const [serverBefore, before] = [cpuSeconds(pid), cpuSeconds(process.pid)]
+    await this.#until(this.#untilMs)
+    const [serverAfter, after] = [cpuSeconds(pid), cpuSeconds(process.pid)]
+    while (this.#free.length < connections && !this.#wrong) await pause(5)
+    for (const { socket } of this.#lines) socket.destroy()
+    if (this.#wrong) throw new Error(this.#wrong)
+    const elapsed = (this.#untilMs - this.#fromMs) / 1000
+    const [serverBusy, busy] = [(serverAfter - serverBefore) / elapsed, (after - before) / elapsed]
+    return { ...summaryOf(this.#times, elapsed * 1000), serverBusy, busy }
+  }
+
+  /** Ends the measurement early. */
+  stop(): void {
+    this.#untilMs = Math.min(this.#untilMs, performance.now())
+  }
+
+  async #open(): Promise<Line> {
+    const socket = connect(this.#job.port, '127.0.0.1').setNoDelay(true)
+    const line: Line = { socket, sentMs: 0 }
+    const frames = new Frames((head) => this.#answered(line, head))
+    socket.on('data', (chunk) => frames.push(chunk))
+    socket.on('close', () => {
+      if (!this.#free.includes(line)) this.#wrong ??= 'a connection was closed'
+    })
+    await once(socket, 'connect')
+    return line
+  }
+
+  #send(line: Line, sinceMs: number): void {
+    line.sentMs = sinceMs
+    line.socket.write(this.#next(), 'latin1')
+  }
+
+  #answered(line: Line, head: string): void {
+    const nowMs = performance.now()
+    if (head[9] !== '2') this.#wrong ??= head
+    if (line.sentMs >= this.#fromMs && nowMs < this.#untilMs) this.#times.push(nowMs - line.sentMs)
+    if (this.#times.length === this.#job.most) this.stop()
+    const due = this.#due.shift()
+    if (due !== undefined) this.#send(line, due)
+    else if (this.#job.perSecond !== undefined || nowMs >= this.#untilMs) this.#free.push(line)
+    else this.#send(line, nowMs)
+  }
+
+  /** Arrivals of a Poisson process. */
+  #offer(perSecond: number, nextMs: number): void {
+    let at = nextMs
+    for (const nowMs = performance.now(); at <= nowMs; at += exponential(1000 / perSecond)) {
+      const line = this.#free.pop()
+      if (line) this.#send(line, at)
+      else this.#due.push(at)
+    }
+    if (at < this.#untilMs) setImmediate(() => this.#offer(perSecond, at))
+  }
+
+  async #until(ms: number): Promise<void> {
+    while (performance.now() < Math.min(ms, this.#untilMs) && !this.#wrong) await pause(1)
+  }
+}
+
+/** The time between two arrivals that know nothing of each other. */
+function exponential(meanMs: number): number {
+  return -Math.log(1 - Math.random()) * meanMs
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
+}
+
+let load: Load | undefined
+
+process.on('message', async (message: Job | 'stop') => {
+  if (message === 'stop') {
+    load?.stop()
+    return
+  }
+  load = new Load(message)
+  process.send!(await load.run())
+})
+process.on('disconnect', () => process.exit())

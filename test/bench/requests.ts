@@ -1,0 +1,72 @@
+/** What the load asks for. */
+import { emailOf, lightTagCount, listCount, tagCount, tagName } from './population.ts'
+
+export type Plan =
+  /** GET one of these, drawn each time. */
+  | { readonly kind: 'get'; readonly paths: readonly string[]; readonly token: string }
+  /** POST the body of a light save to a server that echoes it. */
+  | { readonly kind: 'echo' }
+  /** A new contact each time, with two of 50 tags and two attributes. */
+  | { readonly kind: 'save-light'; readonly token: string; readonly run: string }
+  /** Half new contacts, half existing ones of so many; random tags and lists. */
+  | { readonly kind: 'save-heavy'; readonly token: string; readonly run: string; readonly existing: number }
+  /** An event of 1 KiB from each client in turn. */
+  | { readonly kind: 'events'; readonly tokens: readonly string[] }
+
+/** @returns what gives the next request as the bytes of latin1. */
+export function requestsOf(plan: Plan): () => string {
+  let n = 0
+  switch (plan.kind) {
+    case 'get':
+      return () => get(anyOf(plan.paths), plan.token)
+    case 'echo':
+      return () => post('/', '', contact(newEmail('echo', n++), lightTag(), lightTag()))
+    case 'save-light':
+      return () => save(1, plan.token, newEmail(plan.run, n++), lightTag(), lightTag())
+    case 'save-heavy':
+      return () => {
+        const existing = n++ % 2 === 0
+        const email = existing ? emailOf(below(plan.existing)) : newEmail(plan.run, n)
+        return save(1 + below(listCount), plan.token, email, 1 + below(tagCount), 1 + below(tagCount))
+      }
+    case 'events':
+      return () => post('/api/v1/events', plan.tokens[n++ % plan.tokens.length]!, event)
+  }
+}
+
+const event = JSON.stringify({ type: 'newsletter.sent', data: { text: 'x'.repeat(880) } })
+
+function save(listId: number, token: string, email: string, ...tags: number[]): string {
+  return post(`/api/v1/lists/${listId}/contacts`, token, contact(email, ...tags))
+}
+
+/** About 150 bytes. */
+function contact(email: string, ...tags: number[]): string {
+  const [city, plan] = [anyOf(['Rotterdam', 'Lisbon', 'Accra']), anyOf(['basic', 'premium'])]
+  return JSON.stringify({ email, name: `Someone New ${below(1000)}`, tags: tags.map(tagName), city, plan })
+}
+
+function newEmail(run: string, n: number): string {
+  return `new.${n}.${run}@subscribers.example.org`
+}
+
+function lightTag(): number {
+  return 1 + below(lightTagCount)
+}
+
+function get(path: string, token: string): string {
+  return `GET ${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${token}\r\n\r\n`
+}
+
+function post(path: string, token: string, body: string): string {
+  const head = `POST ${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${token}`
+  return `${head}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+}
+
+function below(limit: number): number {
+  return Math.floor(Math.random() * limit)
+}
+
+function anyOf<T>(values: readonly T[]): T {
+  return values[below(values.length)]!
+}

@@ -1,0 +1,107 @@
+/** `npm run bench`: all figures; `npm run bench -- NAME…`: these. Nothing here fails for being slow. */
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { cpus, loadavg, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { bundle } from './children.ts'
+import { memory, start } from './daemon.ts'
+import { growth } from './growth.ts'
+import { type Bench, type Figure, type Finding, tableOf } from './harness.ts'
+import { massDelete } from './mass-delete.ts'
+import { summariseProfiles } from './profile.ts'
+import { get, page, search } from './reads.ts'
+import { webhooks, webhooksLatency, webhooksMemory } from './webhooks.ts'
+import { bulk, latency, saveHeavy, saveLight } from './writes.ts'
+
+const figures: Readonly<Record<string, Figure>> = {
+  'save-light': saveLight,
+  'save-heavy': saveHeavy,
+  latency,
+  get,
+  page,
+  search,
+  bulk,
+  growth,
+  'mass-delete': massDelete,
+  start,
+  memory,
+  webhooks,
+  'webhooks-latency': webhooksLatency,
+  'webhooks-memory': webhooksMemory,
+}
+
+const usage = `npm run bench -- [options] [NAME…]
+
+names: ${Object.keys(figures).join(', ')}
+  --rounds N      how often each case is measured; default 7
+  --seconds N     for how long each time; default 2
+  --sizes N,N,…   contacts in the databases; default 10000,100000,1000000
+  --quick         1 round of 1 s on 10,000 and 100,000 contacts: to see that it works
+  --profile       servers write CPU profiles to .bench/, and where their time went is told
+`
+
+const output = join(import.meta.dirname, '../../.bench')
+
+async function main(): Promise<void> {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: {
+      rounds: { type: 'string' },
+      seconds: { type: 'string' },
+      sizes: { type: 'string' },
+      quick: { type: 'boolean', default: false },
+      profile: { type: 'boolean', default: false },
+      help: { type: 'boolean', short: 'h' },
+    },
+  })
+  const unknown = positionals.filter((name) => !Object.hasOwn(figures, name))
+  if (values.help || unknown.length > 0) {
+    process.stdout.write(unknown.length > 0 ? `There is no figure ${unknown.join(', ')}.\n${usage}` : usage)
+    return
+  }
+  const { quick, profile } = values
+  const folder = await mkdtemp(join(tmpdir(), 'mailkeep-bench-'))
+  const bench: Bench = {
+    rounds: Number(values.rounds ?? (quick ? 1 : 7)),
+    seconds: Number(values.seconds ?? (quick ? 1 : 2)),
+    sizes: numbersIn(values.sizes ?? (quick ? '10000,100000' : '10000,100000,1000000')),
+    folder,
+    output,
+    profile,
+    quick,
+  }
+  try {
+    await mkdir(output, { recursive: true })
+    await bundle(folder)
+    await measure(bench, positionals.length > 0 ? positionals : Object.keys(figures))
+  } finally {
+    await rm(folder, { recursive: true })
+  }
+}
+
+async function measure(bench: Bench, names: readonly string[]): Promise<void> {
+  const [others] = loadavg() as [number, number, number]
+  if (others > 1) process.stdout.write(`The machine has other work (load ${others.toFixed(1)}): see "by CPU".\n\n`)
+  const findings: Finding[] = []
+  for (const name of names) {
+    process.stdout.write(`${name} …\n`)
+    const found = await figures[name]!(bench)
+    findings.push(...found)
+    process.stdout.write(`${tableOf(found)}\n\n`)
+    if (bench.profile) process.stdout.write(`${await summariseProfiles(output, bench.folder, name)}\n\n`)
+  }
+  const { rounds, seconds, sizes } = bench
+  const machine = { node: process.version, cpu: cpus()[0]?.model, cores: cpus().length }
+  const kept = { at: new Date().toISOString(), machine, others, rounds, seconds, sizes, findings }
+  await writeFile(join(output, 'figures.json'), JSON.stringify(kept, undefined, 2))
+  process.stdout.write(`${tableOf(findings)}\n\nin full: .bench/figures.json\n`)
+}
+
+function numbersIn(list: string): number[] {
+  return list
+    .split(',')
+    .map(Number)
+    .sort((a, b) => a - b)
+}
+
+await main()

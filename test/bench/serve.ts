@@ -1,0 +1,48 @@
+/** The ceilings, each in a process of its own: bare polka that greets and echoes, and undici's bare loop. */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import polka from 'polka'
+import { Pool } from 'undici'
+
+function serve(): void {
+  const app = polka()
+  app.get('/', (_, res) => res.end('hello'))
+  app.post('/', echo)
+  app.listen(0, '127.0.0.1', () => {
+    process.send!({ port: (app.server!.address() as AddressInfo).port })
+  })
+}
+
+function echo(req: IncomingMessage, res: ServerResponse): void {
+  const chunks: Buffer[] = []
+  req.on('data', (chunk: Buffer) => chunks.push(chunk))
+  req.on('end', () => {
+    const body = JSON.stringify(JSON.parse(Buffer.concat(chunks).toString()))
+    res.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(body) })
+    res.end(body)
+  })
+}
+
+/** 64 requests of 1 KiB in flight, for ever. */
+function dispatch(origin: string): void {
+  const connections = 64
+  const pool = new Pool(origin, { connections, pipelining: 1 })
+  const body = 'x'.repeat(1024)
+  const headers = { 'content-type': 'application/json' }
+  const handler = {
+    onRequestStart() {},
+    onResponseStart() {},
+    onResponseData() {},
+    onResponseEnd: send,
+    onResponseError() {},
+  }
+  function send() {
+    pool.dispatch({ method: 'POST', path: '/', headers, body }, handler)
+  }
+  for (let i = 0; i < connections; i++) send()
+}
+
+const origin = process.argv[2]
+if (origin) dispatch(origin)
+else serve()
+process.on('disconnect', () => process.exit())

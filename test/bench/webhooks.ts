@@ -1,0 +1,162 @@
+/** Deliveries: how many a second, how soon, and in how much memory. */
+import { randomUUID } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
+import Database from 'better-sqlite3'
+import { Receiver, Server } from './children.ts'
+import {
+  atLeast,
+  atMost,
+  type Bench,
+  type Figure,
+  interleave,
+  load,
+  ratioOf,
+  short,
+  smallest,
+  thousands,
+} from './harness.ts'
+import type { Receipts } from './receive.ts'
+import { discard, scratch, withFastHandle, withMailkeep } from './seed.ts'
+import { median } from './summary.ts'
+
+const endpointCount = 8
+/** All in flight together, as the bare loop has them; a client may have a quarter, so each endpoint has its own. */
+const inFlight = 64
+const settings = { MAILKEEP_DISPATCH: 'true', MAILKEEP_WEBHOOK_CONCURRENCY: String(inFlight) }
+
+/** Claims, signatures, guard, attempts and outcomes on disk, against undici sending the same bytes. */
+export const webhooks: Figure = async (bench) => {
+  await using receiver = await Receiver.open(bench.folder)
+  const count = bench.seconds * 20_000
+  const { mailkeep, bare } = await interleave(bench.rounds, {
+    mailkeep: async () => (await deliver(bench, receiver, count)).receipts,
+    bare: async () => {
+      receiver.restart()
+      await using sender = Server.dispatching(bench.folder, receiver.port)
+      return await receiver.expect(2 * count, sender)
+    },
+  })
+  const rates = (all: readonly Receipts[]) => all.map(({ steadyPerSecond }) => steadyPerSecond)
+  const cpuRates = (all: readonly Receipts[]) => all.map(({ steadyPerCpuSecond }) => steadyPerCpuSecond)
+  const ratio = ratioOf(rates(mailkeep), rates(bare))
+  return [
+    {
+      name: 'webhooks',
+      figure: `${thousands(median(rates(mailkeep)))}/s`,
+      ceiling: `${thousands(median(rates(bare)))}/s`,
+      ratio,
+      byCpu: ratioOf(cpuRates(mailkeep), cpuRates(bare)),
+      target: atLeast(ratio, 0.4, 0.5),
+      details: { mailkeep, bare },
+    },
+  ]
+}
+
+/** Whether what it holds grows with what it has delivered. */
+export const webhooksMemory: Figure = async (bench) => {
+  await using receiver = await Receiver.open(bench.folder)
+  const { samples } = await deliver(bench, receiver, bench.quick ? 20_000 : 100_000)
+  const half = Math.floor(samples.length / 2)
+  const [early, late] = [median(samples.slice(Math.floor(half / 2), half)), median(samples.slice(half))]
+  const figure = `${short(early)} → ${short(late)} MB, at most ${short(Math.max(...samples))}`
+  const ratio = late / early
+  return [{ name: 'webhooks-memory', figure, ratio, target: atMost(ratio, 1.1), details: samples }]
+}
+
+interface Delivered {
+  readonly receipts: Receipts
+  /** MB, four times a second. */
+  readonly samples: readonly number[]
+}
+
+/** Delivers a backlog, and sees that every outcome was recorded. */
+async function deliver(bench: Bench, receiver: Receiver, count: number): Promise<Delivered> {
+  const file = await scratch(bench.folder, smallest(bench))
+  try {
+    await makeEndpoints(file, receiver.port)
+    withFastHandle(file, (db) => queue(db, count))
+    receiver.restart()
+    await using server = await Server.mailkeep(bench, file, settings)
+    const receipts = receiver.expect(count, server)
+    const samples: number[] = []
+    const sampling = setInterval(() => samples.push(server.residentMb()), 250)
+    await receipts
+    clearInterval(sampling)
+    await allSettled(file, count)
+    return { receipts: await receipts, samples }
+  } finally {
+    await discard(file)
+  }
+}
+
+/** One for each of eight clients. @returns a token of each client. */
+function makeEndpoints(file: string, port: number): Promise<string[]> {
+  return withMailkeep(file, async (mailkeep) => {
+    const tokens = []
+    for (let n = 0; n < endpointCount; n++) {
+      const { id } = await mailkeep.clients.create({ name: `client ${n}` })
+      const url = `http://127.0.0.1:${port}/${n}`
+      await mailkeep.forClient(id).webhooks.createEndpoint({ url, events: ['newsletter.sent'] })
+      tokens.push((await mailkeep.tokens.create({ clientId: id, role: 'admin' })).token)
+    }
+    return tokens
+  })
+}
+
+/** Deliveries due now, of 1 KiB each, to all endpoints by turns. */
+function queue(db: Database.Database, count: number): void {
+  const endpoints = db
+    .prepare(`select id, client_id from mailkeep_endpoint where url not like '%:9/'`)
+    .safeIntegers()
+    .all() as { id: bigint; client_id: bigint }[]
+  const event = db.prepare(`insert into mailkeep_event (client_id, uuid, created_at, type, body)
+    values (?, ?, ?, 'newsletter.sent', ?)`)
+  const delivery = db.prepare(`insert into mailkeep_delivery (client_id, uuid, created_at, endpoint_id, event_id,
+    event_type, status, attempts, retry, due_at) values (?, ?, ?, ?, ?, 'newsletter.sent', 'pending', 0, 0, ?)`)
+  const at = `${new Date().toISOString().slice(0, 23)}000Z`
+  const body = JSON.stringify({ text: 'x'.repeat(1024 - 11) })
+  for (let n = 0; n < count; n++) {
+    const { id, client_id } = endpoints[n % endpoints.length]!
+    const { lastInsertRowid } = event.run(client_id, randomUUID(), at, body)
+    delivery.run(client_id, randomUUID(), at, id, BigInt(lastInsertRowid), at)
+  }
+}
+
+/** @throws unless so many deliveries succeed at their first attempt, and nothing is left behind. */
+async function allSettled(file: string, count: number): Promise<void> {
+  const db = new Database(file, { readonly: true })
+  try {
+    const succeeded = db.prepare(`select count(*) from mailkeep_delivery
+      where status = 'success' and attempts = 1 and exists (select 1 from mailkeep_attempt where delivery_id = id)`)
+    const ends = performance.now() + 10_000
+    while (succeeded.pluck().get() !== count) {
+      if (performance.now() > ends) throw new Error(`of ${count} deliveries ${succeeded.pluck().get()} are settled`)
+      await delay(50)
+    }
+  } finally {
+    db.close()
+  }
+}
+
+/** From the event's moment, before its commit, to its receipt, while events come at random moments. */
+export const webhooksLatency: Figure = async (bench) => {
+  const file = await scratch(bench.folder, smallest(bench))
+  try {
+    await using receiver = await Receiver.open(bench.folder)
+    const tokens = await makeEndpoints(file, receiver.port)
+    await using server = await Server.mailkeep(bench, file, { MAILKEEP_DISPATCH: 'true' })
+    receiver.restart()
+    const seconds = bench.quick ? 5 : 30
+    const offered = { perSecond: 1000, warmupSeconds: 0, seconds }
+    const { perSecond } = await load(bench, server, { kind: 'events', tokens }, offered)
+    await delay(1000)
+    const { p50, p95, p99, max, count } = await receiver.receipts()
+    await allSettled(file, count)
+    const figure = `p95 ${short(p95)} ms at ${thousands(perSecond)}/s for ${seconds} s, none left behind`
+    const details = { p50, p95, p99, max, count, perSecond }
+    const target = { text: '≤ 25 ms at 1,000/s', met: p95 <= 25 && perSecond >= 950 }
+    return [{ name: 'webhooks-latency', figure, target, details }]
+  } finally {
+    await discard(file)
+  }
+}
