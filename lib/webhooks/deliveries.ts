@@ -7,7 +7,7 @@ import { transact } from '../storage/transaction.ts'
 import { leaseUntil } from './claim.ts'
 import { requireEndpoint } from './operations.ts'
 import * as queries from './queries.ts'
-import { attemptFrom, type Delivery, type DeliveryDetail, deliveryFrom, detailFrom } from './schema.ts'
+import { type Attempt, attemptFrom, type Delivery, type DeliveryDetail, deliveryFrom, detailFrom } from './schema.ts'
 
 /**
  * One page of an endpoint's deliveries, newest first.
@@ -32,8 +32,9 @@ export async function listDeliveries(ctx: Context, endpointId: number, query?: u
  */
 export async function getDelivery(ctx: Context, endpointId: number, id: number): Promise<DeliveryDetail> {
   const endpoint = await requireEndpoint(ctx, endpointId)
-  const row = await requireDelivery(ctx, endpointId, id)
-  const attempts = await queries.listAttempts(ctx, { delivery_id: row.id })
+  const row = isId(id) ? await queries.findDeliveryDetail(ctx, { endpoint_id: endpointId, id }) : undefined
+  if (!row) throw notFound('delivery')
+  const attempts: Attempt[] = JSON.parse(row.attempt_log)
   return detailFrom(row, endpoint.disabled_reason === null, attempts.map(attemptFrom))
 }
 

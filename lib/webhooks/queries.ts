@@ -124,9 +124,22 @@ export const findDelivery = statement({ endpoint_id: int, id: int }, (db, p) =>
     .where('d.id', '=', p.id),
 )
 
-export const listAttempts = statement.all({ delivery_id: int }, (db, p) =>
-  db.selectFrom('mailkeep_attempt').selectAll().where('delivery_id', '=', p.delivery_id).orderBy('number'),
-)
+/** With the log of its attempts, as JSON: read apart, the two could contradict each other. */
+export const findDeliveryDetail = statement({ endpoint_id: int, id: int }, (db, p, dialect) => {
+  const columns = ['number', 'duration_ms', 'response_status', 'error', 'response_body']
+  const attempt = dialect.object({
+    ...Object.fromEntries(columns.map((name) => [name, sql.ref(`a.${name}`)])),
+    started_at: dialect.time(sql.ref('a.started_at')),
+  })
+  const log = dialect.list(attempt, sql.ref('a.number'), sql`from mailkeep_attempt as a where a.delivery_id = d.id`)
+  return db
+    .selectFrom('mailkeep_delivery as d')
+    .innerJoin('mailkeep_event as e', 'e.id', 'd.event_id')
+    .selectAll('d')
+    .select([bodyUnlessErased.as('body'), dialect.jsonText(log).as('attempt_log')])
+    .where('d.endpoint_id', '=', p.endpoint_id)
+    .where('d.id', '=', p.id)
+})
 
 /**
  * Due now: a pending one where it is in the schedule, another from the start. One under way is left to its attempt; held
