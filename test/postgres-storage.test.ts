@@ -156,8 +156,8 @@ describe('a transaction on PostgreSQL', needsPostgres, () => {
   test('tells nobody of a code of the server', async (t) => {
     const { storage } = await openStorage(t)
     for (const ask of [
-      storage.write((tx) => tx.executeQuery(plainQuery('select nonsense'))),
-      storage.reader.executeQuery(plainQuery('select nonsense')),
+      () => storage.write((tx) => tx.executeQuery(plainQuery('select nonsense'))),
+      () => storage.reader.executeQuery(plainQuery('select nonsense')),
     ]) {
       await assert.rejects(ask, (error) => isMailkeepError(error, 'internal') && !('severity' in error))
     }
