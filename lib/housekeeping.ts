@@ -7,7 +7,8 @@ import { recoverKind, recoverSome } from './webhooks/recovery.ts'
 import { deleteExpired } from './webhooks/retention.ts'
 
 const steps: JobSteps = { ...clearingSteps, [holdKind]: onTarget(holdDeliveries), [recoverKind]: recoverSome }
-const hourMs = 3_600_000
+const minuteMs = 60_000
+const minutesBetweenSweeps = 60
 const afterFaultMs = 1000
 
 /** Does what nobody waits for: stored jobs, in chunks between other writes, and what is past its time. */
@@ -16,18 +17,19 @@ export class Housekeeping {
   #working: Promise<void> | undefined
   #again = false
   #timer: NodeJS.Timeout | undefined
+  #minutes = 0
   #stopped = false
 
   constructor(ctx: Context) {
     this.#ctx = ctx
   }
 
-  /** From now on also what is past its time, every hour. */
+  /** From now on also what is past its time, every hour, and what another process has left. */
   start(): void {
     if (this.#timer || this.#stopped) return
-    this.#timer = setInterval(() => this.#sweep(), hourMs)
+    this.#timer = setInterval(() => this.#look(), minuteMs)
     this.#timer.unref()
-    this.#sweep()
+    this.#look()
   }
 
   /** There may be a stored job. */
@@ -61,8 +63,9 @@ export class Housekeeping {
     this.#working = undefined
   }
 
-  #sweep(): void {
+  #look(): void {
     this.wake() // a process that stored a job may have died
+    if (this.#minutes++ % minutesBetweenSweeps > 0) return
     void this.#tolerating(() => deleteExpired(this.#ctx))
   }
 

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { describe, type TestContext, test } from 'node:test'
 import { promisify } from 'node:util'
 import pg from 'pg'
-import { createMailkeep, type DatabaseSource, isMailkeepError } from '../lib/index.ts'
+import { createMailkeep, type DatabaseSource, isMailkeepError, type Mailkeep } from '../lib/index.ts'
 import { silent } from '../lib/logger.ts'
 import { plainQuery, type Storage, type Work } from '../lib/storage/connection.ts'
 import { postgres } from '../lib/storage/postgres.ts'
@@ -356,6 +356,77 @@ describe('where the tables stand', needsPostgres, () => {
     url.pathname = `/${name}`
     await assert.rejects(open(url.href), (error) => isMailkeepError(error, 'conflict') && /UTF8/.test(error.message))
     await asking(await databaseUrl(), `drop database ${name} with (force)`)
+  })
+})
+
+describe('a role with few rights', needsPostgres, () => {
+  /** A database of its own, and a role that may connect to it. */
+  async function openAsRole(t: TestContext) {
+    const server = await databaseUrl()
+    const [current] = await asking(server, 'select rolsuper from pg_roles where rolname = current_user')
+    if (!current!.rolsuper) return t.skip('only a superuser may make roles')
+    const name = `mailkeep_test_${Date.now()}_${randomBytes(4).toString('hex')}`
+    await asking(server, `create database ${name}`)
+    await asking(server, `create role ${name} login password 'x'`)
+    t.after(async () => {
+      await asking(server, `drop database ${name} with (force)`)
+      await asking(server, `drop role ${name}`)
+    })
+    const url = new URL(server)
+    url.pathname = `/${name}`
+    const owner = url.href
+    url.username = name
+    url.password = 'x'
+    return { role: name, owner, url: url.href }
+  }
+
+  const open = (url: string, logger = silent) =>
+    createMailkeep({ database: postgres(url, { schema: 'own' }), encryptionKey: Buffer.alloc(32), logger })
+
+  test('runs on a schema that another has migrated', async (t) => {
+    const world = await openAsRole(t)
+    if (!world) return
+    const { role, owner, url } = world
+    await (await open(owner)).close()
+    await asking(owner, `grant usage on schema own to ${role}`)
+    await asking(owner, `grant select, insert, update, delete on all tables in schema own to ${role}`)
+    await using mailkeep = await open(url)
+    const { client } = (await mailkeep.clients.bootstrap())!
+    assert.equal((await mailkeep.forClient(client.id).lists.create({ name: 'News' })).name, 'News')
+  })
+
+  test('searches without the index where it may not make the extension; the log says once what is missing', async (t) => {
+    const world = await openAsRole(t)
+    if (!world) return
+    const { role, owner, url } = world
+    await asking(owner, `create schema own authorization ${role}`)
+    const missing: unknown[] = []
+    const logger = { ...silent, warn: (fields: object) => void missing.push((fields as { missing?: string }).missing) }
+    const mailkeep = await open(url, logger)
+    const { client } = (await mailkeep.clients.bootstrap())!
+    const acme = mailkeep.forClient(client.id)
+    const list = await acme.lists.create({ name: 'News' })
+    for (const [i, name] of ['Änne 100%', 'Bob_\\', 'Carla'].entries()) {
+      await acme.contacts.addToList(list.id, { email: `${i}@x.org`, name })
+    }
+    const searches = async (mailkeep: Mailkeep) => {
+      const found = []
+      for (const search of ['ÄNN', '0%', 'b_\\', '%', 'x.org']) {
+        const { data } = await mailkeep.forClient(client.id).contacts.list({ search })
+        found.push(data.map(({ name }) => name).join())
+      }
+      return found
+    }
+    const expected = ['Änne 100%', 'Änne 100%', 'Bob_\\', 'Änne 100%', 'Änne 100%,Bob_\\,Carla']
+    assert.deepEqual(await searches(mailkeep), expected)
+    await mailkeep.close()
+    assert.deepEqual(missing, ['create extension pg_trgm (as an owner of the database)'])
+    await asking(owner, 'create extension pg_trgm schema public')
+    await using indexed = await open(url, logger)
+    assert.equal(missing.length, 1, 'the index is made as soon as the extension is there')
+    const index = `select indisvalid from pg_index where indexrelid = 'own.mailkeep_contact_search'::regclass`
+    assert.deepEqual(await asking(owner, index), [{ indisvalid: true }])
+    assert.deepEqual(await searches(indexed), expected)
   })
 })
 

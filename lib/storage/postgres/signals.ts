@@ -31,8 +31,12 @@ export class Signals {
   #client: SignalClient | undefined
   #schema = ''
   #notifications = 0
-  #gathering: NodeJS.Timeout | undefined
+  /** Until the last notification has been taken, and some time has passed. */
+  #gathering: Promise<void> | undefined
   #owed = false
+  /** Whatever is asked on the connection, one after another. */
+  #asked: Promise<unknown> = Promise.resolve()
+  #comparing = false
   #closed = false
 
   /** @param listens Not behind a pooler that hands its connections to others: then there is only the poll. */
@@ -67,29 +71,19 @@ export class Signals {
 
   /** Tells the other processes of a commit: the first at once, those that follow together. */
   announce(): void {
-    if (this.#gathering) {
-      this.#owed = true
-      return
-    }
-    this.#notify()
-    this.#gathering = setTimeout(() => {
-      this.#gathering = undefined
-      if (!this.#owed) return
-      this.#owed = false
-      this.announce()
-    }, gatherMs)
-    this.#gathering.unref()
+    this.#owed = true
+    this.#gathering ??= this.#notifyAndGather()
   }
 
   async close(): Promise<void> {
     this.#closed = true
     clearInterval(this.#check)
-    clearTimeout(this.#gathering)
     const client = this.#client
     this.#client = undefined
     if (!client) return
     client.ref() // or nothing might keep the process until it has ended
-    if (this.#owed) await this.#ask(client, notification, [channel, this.#schema]).catch(nothing)
+    if (this.#owed) await this.#notify(client)
+    await this.#asked
     await client.end().catch(nothing)
   }
 
@@ -116,8 +110,13 @@ export class Signals {
     if (heard === channel && payload === this.#schema && processId !== client.processID) this.#changed()
   }
 
-  async #ask(client: SignalClient, text: string, values: unknown[] = []): Promise<unknown[]> {
-    return (await client.query({ text, values, types: rowTypes, query_timeout: answerMs })).rows
+  #ask(client: SignalClient, text: string, values: unknown[] = []): Promise<unknown[]> {
+    const answer = this.#asked.then(async () => {
+      return (await client.query({ text, values, types: rowTypes, query_timeout: answerMs })).rows
+    })
+    // No answer in time: then there is no connection to speak of.
+    this.#asked = answer.catch(() => void client.end().catch(nothing))
+    return answer
   }
 
   #changed(): void {
@@ -125,19 +124,30 @@ export class Signals {
     for (const listener of this.#listeners) listener()
   }
 
-  #notify(): void {
-    // Whom this does not reach has the poll.
-    if (this.#client) this.#ask(this.#client, notification, [channel, this.#schema]).catch(nothing)
+  async #notifyAndGather(): Promise<void> {
+    while (this.#owed && this.#client && !this.#closed) {
+      await this.#notify(this.#client)
+      await pause(gatherMs, undefined, { ref: false })
+    }
+    this.#gathering = undefined
+  }
+
+  /** Whom it does not reach has the poll. */
+  async #notify(client: SignalClient): Promise<void> {
+    this.#owed = false
+    await this.#ask(client, notification, [channel, this.#schema]).catch(nothing)
   }
 
   async #compareClock(): Promise<void> {
     const client = this.#client
-    if (!client) return
+    if (!client || this.#comparing) return
+    this.#comparing = true
     try {
       await this.clock.compare((text) => this.#ask(client, text))
     } catch {
-      // No answer in time: then there is no connection to speak of.
-      await client.end().catch(nothing)
+      // It is being replaced.
+    } finally {
+      this.#comparing = false
     }
   }
 
