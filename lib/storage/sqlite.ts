@@ -133,6 +133,9 @@ function target(handle: Handle, connection: Connection): GroupTarget {
   }
 }
 
+/** SQLite looks at the value of a bare one while it plans, and so compiles the text again whenever it is bound. */
+const bareLimit = /\blimit \?/g
+
 /** Prepared statements kept: preparing anew costs twice as much as running. Bounded, oldest out first. */
 class KeptConnection implements Connection {
   readonly #handle: Handle
@@ -154,7 +157,7 @@ class KeptConnection implements Connection {
   }
 
   #prepare(sql: string): Database.Statement {
-    const statement = this.#handle.prepare(sql)
+    const statement = this.#handle.prepare(sql.replaceAll(bareLimit, 'limit cast(? as integer)'))
     if (this.#kept.size >= 500) this.#kept.delete(this.#kept.keys().next().value!)
     this.#kept.set(sql, statement)
     return statement
