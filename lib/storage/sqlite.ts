@@ -2,6 +2,7 @@ import { closeSync, openSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import type { CompiledQuery, QueryResult } from 'kysely'
 import { invalid, MailkeepError } from '../errors.ts'
+import { Kept } from '../kept.ts'
 import type { Logger } from '../logger.ts'
 import type { Connection, DatabaseSource, Storage } from './connection.ts'
 import { GroupCommit, type GroupTarget, groupLimits } from './group.ts'
@@ -136,13 +137,13 @@ function target(handle: Handle, connection: Connection): GroupTarget {
 /** SQLite looks at the value of a bare one while it plans, and so compiles the text again whenever it is bound. */
 const bareLimit = /\blimit \?/g
 
-/** Prepared statements kept: preparing anew costs twice as much as running. Bounded, oldest out first. */
+/** Prepared statements kept: preparing anew costs twice as much as running. */
 class KeptConnection implements Connection {
-  readonly #handle: Handle
-  readonly #kept = new Map<string, Database.Statement>()
+  readonly #kept = new Kept<Database.Statement>(500)
+  readonly #prepare: (sql: string) => Database.Statement
 
   constructor(handle: Handle) {
-    this.#handle = handle
+    this.#prepare = (sql) => handle.prepare(sql.replaceAll(bareLimit, 'limit cast(? as integer)'))
   }
 
   async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
@@ -150,17 +151,10 @@ class KeptConnection implements Connection {
   }
 
   executeNow<R>({ sql, parameters }: CompiledQuery): QueryResult<R> {
-    const statement = this.#kept.get(sql) ?? this.#prepare(sql)
+    const statement = this.#kept.get(sql, this.#prepare)
     if (statement.reader) return { rows: statement.all(...parameters) as R[] }
     const { changes } = statement.run(...parameters)
     return { rows: [], numAffectedRows: BigInt(changes) }
-  }
-
-  #prepare(sql: string): Database.Statement {
-    const statement = this.#handle.prepare(sql.replaceAll(bareLimit, 'limit cast(? as integer)'))
-    if (this.#kept.size >= 500) this.#kept.delete(this.#kept.keys().next().value!)
-    this.#kept.set(sql, statement)
-    return statement
   }
 }
 

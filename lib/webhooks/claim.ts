@@ -140,11 +140,10 @@ const giveUp = statement({ id: int, error: nullable(text), now: time }, (db, p) 
 /**
  * Looks where deliveries are due; what is due at endpoints switched off meanwhile is held on the way.
  *
- * @param room How many could start at all: no more are counted.
+ * @param most So many are counted of an endpoint.
  */
-export async function lookForDue(ctx: Context, room: number): Promise<Due> {
+export async function lookForDue(ctx: Context, most: number): Promise<Due> {
   const at = now(ctx)
-  const most = Math.max(1, Math.min(ctx.webhooks.endpointConcurrency, room))
   const endpoints: DueEndpoint[] = []
   let next: Timestamp | undefined
   for (const retry of [false, true]) {
@@ -159,17 +158,18 @@ export async function lookForDue(ctx: Context, room: number): Promise<Due> {
 }
 
 /**
- * Claims what was granted, with a lease.
+ * Claims what is granted, with a lease.
  *
+ * @param grant Says what may start now, when the transaction's turn has come.
  * @param inFlight The deliveries that this process has in flight: it never claims them again, whatever the clock says.
  */
 export function claimDue(
   ctx: Context,
-  grants: readonly Grant[],
+  grant: () => readonly Grant[],
   inFlight: ReadonlyMap<number, unknown>,
 ): Promise<Claimed[]> {
   return transact(ctx, async (tx) => {
-    const rows = await loadDeliveries(tx, { ids: await findClaimable(tx, grants, inFlight) })
+    const rows = await loadDeliveries(tx, { ids: await findClaimable(tx, grant(), inFlight) })
     const ready = rows.filter(({ body }) => body !== '')
     for (const { id, body } of rows) if (body === '') await giveUp(tx, { id, error: erasedError, now: now(tx) })
     if (ready.length === 0) return []

@@ -3,7 +3,7 @@ import type { Context } from '../context.ts'
 import { type Claimed, claimDue, lookForDue } from './claim.ts'
 import { makeImpossibleWaitsDue, watchClock } from './clock-jump.ts'
 import { DeliveryCounter, type DeliveryFigures } from './figures.ts'
-import { type Ending, Shares } from './plan.ts'
+import { atLeastOne, type Ending, Shares } from './plan.ts'
 import type { Outcome, Sender, Sending } from './send.ts'
 import { type Ended, settle } from './settle.ts'
 
@@ -28,6 +28,7 @@ export class Dispatcher {
   readonly #clockWasSet: () => boolean
   readonly #inFlight = new Map<number, InFlight>()
   readonly #counter = new DeliveryCounter()
+  #counted = 1
   #lastRoundMs = 0
   #ended: Ended[] = []
   #settling: Promise<void> | undefined
@@ -134,11 +135,16 @@ export class Dispatcher {
   }
 
   async #startSome() {
+    const { concurrency, endpointConcurrency } = this.#ctx.webhooks
     if (this.#clockWasSet()) await makeImpossibleWaitsDue(this.#ctx, this.#inFlight)
-    const { endpoints, nextMs } = await lookForDue(this.#ctx, this.#shares.free)
-    const grants = this.#shares.plan(endpoints)
-    const claimed = grants.length > 0 ? await claimDue(this.#ctx, grants, this.#inFlight) : []
-    for (const one of claimed) this.#start(one)
+    const { endpoints, nextMs } = await lookForDue(this.#ctx, this.#counted)
+    // Enough to fill all, twice, when each has as many.
+    this.#counted = atLeastOne(Math.min(endpointConcurrency, (2 * concurrency) / atLeastOne(endpoints.length)))
+    // What may start is asked again in the transaction: outcomes have come in while it waited for its turn.
+    const claimed = this.#shares.any(endpoints)
+      ? await claimDue(this.#ctx, () => this.#shares.plan(endpoints), this.#inFlight)
+      : []
+    if (claimed.length > 0) void this.#queue.add(() => Promise.all(claimed.map((one) => this.#deliver(one))))
     return { claimed: claimed.length, nextMs }
   }
 
@@ -154,15 +160,10 @@ export class Dispatcher {
     this.#wakeUp = undefined
   }
 
-  #start(claimed: Claimed): void {
+  async #deliver(claimed: Claimed): Promise<void> {
     const entry: InFlight = { claimed, sending: undefined }
     this.#inFlight.set(claimed.id, entry)
     this.#shares.started(claimed.endpointId, claimed.clientId, claimed.retry)
-    void this.#queue.add(() => this.#deliver(entry))
-  }
-
-  async #deliver(entry: InFlight): Promise<void> {
-    const { claimed } = entry
     const { clock } = this.#ctx
     const startedMs = clock()
     const outcome = await this.#send(entry)
@@ -183,30 +184,35 @@ export class Dispatcher {
     }
   }
 
-  /** Outcomes that come while others are recorded make the next batch. */
   async #settleAll(): Promise<void> {
     await new Promise((resolve) => setImmediate(resolve))
     while (this.#ended.length > 0) {
-      const batch = this.#ended
-      this.#ended = []
       // What has room now is claimed in the same commit as these outcomes.
       this.wake()
-      await this.#settle(batch)
-      for (const { claimed } of batch) this.#inFlight.delete(claimed.id)
+      const settled = await this.#settleSome()
+      for (const { claimed } of settled) this.#inFlight.delete(claimed.id)
       this.wake()
     }
     this.#settling = undefined
   }
 
-  async #settle(batch: readonly Ended[]): Promise<void> {
+  /** Records what has ended until its turn to be written comes. */
+  async #settleSome(): Promise<readonly Ended[]> {
+    let batch: Ended[] = []
+    const take = () => {
+      batch = batch.concat(this.#ended)
+      this.#ended = []
+      return batch
+    }
     for (;;) {
       try {
-        await settle(this.#ctx, batch)
-        return this.#counter.count(batch, this.#ctx.webhooks)
+        await settle(this.#ctx, take)
+        this.#counter.count(batch, this.#ctx.webhooks)
+        return batch
       } catch (error) {
         this.#ctx.logger.error({ err: error, deliveries: batch.length }, 'outcomes could not be recorded yet')
         // Unrecorded when the process stops: the leases run out, and the deliveries are sent again.
-        if (this.#stopping) return
+        if (this.#stopping) return take()
         await new Promise((resolve) => setTimeout(resolve, afterFaultMs))
       }
     }

@@ -75,6 +75,12 @@ export class Shares {
     return this.#all.free
   }
 
+  /** Whether anything may be claimed now. */
+  any(due: readonly DueEndpoint[]): boolean {
+    const anyRetries = due.some(({ retry }) => retry)
+    return due.some((one) => this.#mayStart({ one, share: this.#shareOf(one.id, one.proven), granted: 0 }, anyRetries))
+  }
+
   /** Says what may be claimed now: never more than can start at once. */
   plan(due: readonly DueEndpoint[]): Grant[] {
     const anyRetries = due.some(({ retry }) => retry)
@@ -226,6 +232,7 @@ function ofKind({ one, share }: Place): number {
   return one.retry ? share.retries : share.inFlight - share.retries
 }
 
-function atLeastOne(count: number): number {
+/** Whole, and one where it would be none. */
+export function atLeastOne(count: number): number {
   return Math.max(1, Math.floor(count))
 }

@@ -1,5 +1,6 @@
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
 import { invalid, MailkeepError } from '../errors.ts'
+import { Kept } from '../kept.ts'
 
 /** Keeps secrets unreadable at rest. */
 export interface Sealer {
@@ -23,18 +24,20 @@ export function createSealer(key: Key, previousKeys: readonly Key[] = []): Seale
   const bytes = bytesOf(key)
   const keyId = idOf(bytes)
   const keys = new Map([...previousKeys.map(bytesOf), bytes].map((each) => [idOf(each), each]))
+  const opened = new Kept<string>(1000)
+  const open = (sealed: string, owner: string) => {
+    const [version, id, data] = sealed.split('.')
+    const opening = keys.get(id ?? '')
+    if (version !== 'v1' || !opening || !data) {
+      throw new MailkeepError('internal', 'A stored secret was sealed with another encryption key.')
+    }
+    return decrypt(opening, Buffer.from(data, 'base64url'), owner)
+  }
   return {
     keyId,
     keyIds: [...keys.keys()],
     seal: (text, owner) => `v1.${keyId}.${encrypt(bytes, text, owner).toString('base64url')}`,
-    open(sealed, owner) {
-      const [version, id, data] = sealed.split('.')
-      const opening = keys.get(id ?? '')
-      if (version !== 'v1' || !opening || !data) {
-        throw new MailkeepError('internal', 'A stored secret was sealed with another encryption key.')
-      }
-      return decrypt(opening, Buffer.from(data, 'base64url'), owner)
-    },
+    open: (sealed, owner) => opened.get(`${sealed} ${owner}`, () => open(sealed, owner)),
   }
 }
 

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
 import { type buildConnector, Client, type Dispatcher as Connections, Pool } from 'undici'
+import { Kept } from '../kept.ts'
 import type { Clock } from '../time.ts'
 import { version } from '../version.ts'
 import { retryAfterMs } from './backoff.ts'
@@ -47,6 +48,7 @@ const keptBytes = 4096
 /** Sends over guarded connections that are kept alive: one pool an origin, a bounded number of pools. */
 export function createSender(settings: WebhookSettings, clock: Clock, lookup: LookupSettings = {}): Sender {
   const pools = new Map<string, Pool>()
+  const targets = new Kept<URL>(1000)
   const connect = { lookup: guardedLookup(settings, lookup), timeout: connectTimeoutMs }
   const poolOf = (origin: string): Pool => {
     const pool = pools.get(origin) ?? newPool(origin, connect, settings.concurrency)
@@ -56,7 +58,10 @@ export function createSender(settings: WebhookSettings, clock: Clock, lookup: Lo
     return pool
   }
   return {
-    send: (request) => send(request, settings, clock, poolOf),
+    send: (request) => {
+      const target = () => targets.get(request.url, (url) => checkTarget(url, settings))
+      return send(request, target, settings.timeoutSeconds * 1000, clock, poolOf)
+    },
     close: async () => {
       await Promise.all([...pools.values()].map((pool) => pool.destroy()))
       pools.clear()
@@ -111,15 +116,21 @@ function evictOldest(pools: Map<string, Pool>): void {
   pool.close().catch(() => {}) // what is under way there ends first
 }
 
-function send(request: Request, settings: WebhookSettings, clock: Clock, poolOf: (origin: string) => Pool): Sending {
+function send(
+  request: Request,
+  targetOf: () => URL,
+  timeoutMs: number,
+  clock: Clock,
+  poolOf: (origin: string) => Pool,
+): Sending {
   let target: URL
   try {
-    target = checkTarget(request.url, settings)
+    target = targetOf()
   } catch (error) {
     const outcome: Outcome = { kind: 'refused', error: (error as Error).message }
     return { outcome: Promise.resolve(outcome), abort: () => {} }
   }
-  const answer = new Answer(clock, settings.timeoutSeconds * 1000)
+  const answer = new Answer(clock, timeoutMs)
   const path = target.pathname + target.search
   const own: OwnRequest = { method: 'POST', path, headers: headersOf(request, clock()), body: request.body, answer }
   poolOf(target.origin).dispatch(own, answer)

@@ -22,7 +22,7 @@ export interface Ended {
 }
 
 /** Only while the claim holds. What was held meanwhile stays held, unless this attempt settled it. */
-const settleDelivery = statement(
+const settleDelivery = statement.affected(
   {
     id: int,
     claim: text,
@@ -49,8 +49,7 @@ const settleDelivery = statement(
         delivered_at: p.delivered_at,
       }))
       .where('id', '=', p.id)
-      .where('claim', '=', p.claim)
-      .returning('id'),
+      .where('claim', '=', p.claim),
 )
 
 const countOutcomes = statement(
@@ -68,11 +67,15 @@ const countOutcomes = statement(
   ['afterSuccess'],
 )
 
-/** Records a batch of outcomes, in the order in which they came; each counts only while its claim holds. */
-export function settle(ctx: Context, batch: readonly Ended[]): Promise<void> {
+/**
+ * Records a batch of outcomes, in the order in which they came; each counts only while its claim holds.
+ *
+ * @param take Gives the batch when it is its turn to be written; when it has to be written again, all of it again.
+ */
+export function settle(ctx: Context, take: () => readonly Ended[]): Promise<void> {
   return transact(ctx, async (tx) => {
     const tallies = new Map<number, Tally>()
-    for (const ended of batch) {
+    for (const ended of take()) {
       const verdict = decide(ended.outcome, ended.claimed.attemptOfRound, tx.webhooks, ended.random)
       if (!(await recordOutcome(tx, ended, verdict))) continue
       if (ended.outcome.kind !== 'refused') tallyOf(tallies, ended.claimed).add(ended, verdict)
@@ -102,7 +105,7 @@ async function recordOutcome(
     error,
     delivered_at: verdict.status === 'success' ? timestamp(endedMs) : null,
   })
-  if (!settled) return false
+  if (settled === 0) return false
   if (outcome.kind === 'refused') return true
   await insertAttempt(tx, {
     delivery_id: claimed.id,

@@ -1,6 +1,10 @@
-import { createHmac, randomBytes } from 'node:crypto'
+import { createHmac, createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
+import { Kept } from '../kept.ts'
 
 const prefix = 'whsec_'
+
+const contractKeys = new Kept<KeyObject>(1000)
+const standardKeys = new Kept<KeyObject>(1000)
 
 /**
  * Signs as the contract's section 6 says: HMAC-SHA256 over "timestamp.body", keyed with the whole secret's UTF-8 bytes.
@@ -9,7 +13,8 @@ const prefix = 'whsec_'
  * @returns `sha256=` and 64 lower-case hexadecimal digits.
  */
 export function signContract(secret: string, timestampSeconds: number, body: string | Uint8Array): string {
-  return `sha256=${createHmac('sha256', secret).update(`${timestampSeconds}.`).update(body).digest('hex')}`
+  const key = contractKeys.get(secret, () => createSecretKey(secret, 'utf8'))
+  return `sha256=${hmac(key, `${timestampSeconds}.`, body).digest('hex')}`
 }
 
 /**
@@ -21,8 +26,13 @@ export function signContract(secret: string, timestampSeconds: number, body: str
  * @returns `v1,` and the signature in base64.
  */
 export function signStandard(secret: string, id: string, timestampSeconds: number, body: string | Uint8Array): string {
-  const key = Buffer.from(secret.slice(prefix.length), 'base64')
-  return `v1,${createHmac('sha256', key).update(`${id}.${timestampSeconds}.`).update(body).digest('base64')}`
+  const key = standardKeys.get(secret, () => createSecretKey(secret.slice(prefix.length), 'base64'))
+  return `v1,${hmac(key, `${id}.${timestampSeconds}.`, body).digest('base64')}`
+}
+
+function hmac(key: KeyObject, before: string, body: string | Uint8Array) {
+  const hash = createHmac('sha256', key)
+  return typeof body === 'string' ? hash.update(before + body) : hash.update(before).update(body)
 }
 
 /** @returns A new signing secret: `whsec_` and base64 of 32 random bytes, 50 characters. */
