@@ -198,7 +198,7 @@ describe('group commit', () => {
   })
 
   test('a group ends at its size', async () => {
-    const { group, log } = open({ limits: { size: 10 } })
+    const { group, log } = open({ limits: { size: 10, groupMs: 60_000 } })
     await Promise.all(Array.from({ length: 25 }, (_, i) => group.write(insert(String(i)))))
     assert.equal(count(log, 'commit'), 3)
   })

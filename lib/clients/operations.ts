@@ -1,4 +1,4 @@
-import { createHash, randomBytes, randomUUID } from 'node:crypto'
+import { hash, randomBytes, randomUUID } from 'node:crypto'
 import { clear } from '../clearing/operations.ts'
 import { type Context, now, type Tx } from '../context.ts'
 import { MailkeepError, notFound } from '../errors.ts'
@@ -102,10 +102,10 @@ export async function revokeToken(ctx: Context, id: number): Promise<void> {
 
 /** @returns whom the token stands for; undefined when it is unknown, revoked or expired, or its client is gone. */
 export async function authenticate(ctx: Context, token: string): Promise<Principal | undefined> {
-  const hash = hashOf(token)
+  const tokenHash = hashOf(token)
   const version = await ctx.storage.version()
   const nowMs = ctx.clock()
-  const known = ctx.tokens.find(hash, version, nowMs) ?? (await lookUp(ctx, hash, version))
+  const known = ctx.tokens.find(tokenHash, version, nowMs) ?? (await lookUp(ctx, tokenHash, version))
   if (!known) return undefined
   if (nowMs - known.usedMs >= 60_000) {
     known.usedMs = nowMs
@@ -114,9 +114,9 @@ export async function authenticate(ctx: Context, token: string): Promise<Princip
   return known.principal
 }
 
-async function lookUp(ctx: Context, hash: string, version: number): Promise<KnownToken | undefined> {
+async function lookUp(ctx: Context, tokenHash: string, version: number): Promise<KnownToken | undefined> {
   const { epoch } = ctx.tokens
-  const row = await queries.findGoodToken(ctx, { hash, now: now(ctx) })
+  const row = await queries.findGoodToken(ctx, { hash: tokenHash, now: now(ctx) })
   if (!row) return undefined
   const known: KnownToken = {
     id: row.id,
@@ -126,7 +126,7 @@ async function lookUp(ctx: Context, hash: string, version: number): Promise<Know
     version,
     knownMs: ctx.clock(),
   }
-  ctx.tokens.keep(hash, known, epoch)
+  ctx.tokens.keep(tokenHash, known, epoch)
   return known
 }
 
@@ -179,5 +179,5 @@ function newToken(): string {
 }
 
 function hashOf(token: string): string {
-  return createHash('sha256').update(token).digest('hex')
+  return hash('sha256', token, 'hex')
 }

@@ -168,9 +168,9 @@ async function saveContact(tx: Tx, fields: NewContact): Promise<{ id: number; cr
   const key = { client_id: tx.clientId, email_key: fold(fields.email) }
   const stored = await queries.lockContactByEmail(tx, key)
   if (!stored) {
-    const inserted = await insertContact(tx, fields)
+    const id = await insertContact(tx, fields)
     // Another process was faster; it may even have erased the contact again.
-    return inserted ? { id: inserted.id, created: true } : await saveContact(tx, fields)
+    return id ? { id, created: true } : await saveContact(tx, fields)
   }
   await saveChanges(tx, stored, fields.name, fields.attributes)
   return { id: stored.id, created: false }
@@ -178,7 +178,7 @@ async function saveContact(tx: Tx, fields: NewContact): Promise<{ id: number; cr
 
 async function insertContact(tx: Tx, { email, name = '', attributes }: NewContact) {
   const search = searchText(name, email)
-  const inserted = await queries.insertContact(tx, {
+  const id = await queries.insertContact(tx, {
     client_id: tx.clientId,
     uuid: randomUUID(),
     email,
@@ -189,9 +189,9 @@ async function insertContact(tx: Tx, { email, name = '', attributes }: NewContac
     unsubscribed_by_contact: false,
     created_at: now(tx),
   })
-  if (!inserted) return undefined
-  tx.transaction.indexSearch({ clientId: tx.clientId, contactId: inserted.id, before: null, after: search })
-  return inserted
+  if (!id) return undefined
+  tx.transaction.indexSearch({ clientId: tx.clientId, contactId: id, before: null, after: search })
+  return id
 }
 
 async function saveChanges(

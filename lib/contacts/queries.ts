@@ -33,7 +33,7 @@ export const lockContactByEmail = statement({ client_id: int, email_key: text },
 )
 
 /** Inserts the contact unless the client has its e-mail already; then undefined. */
-export const insertContact = statement(
+export const insertContact = statement.inserted(
   {
     client_id: int,
     uuid: text,
@@ -49,8 +49,7 @@ export const insertContact = statement(
     db
       .insertInto('mailkeep_contact')
       .values(row)
-      .onConflict((c) => c.columns(['client_id', 'email_key']).doNothing())
-      .returning('id'),
+      .onConflict((c) => c.columns(['client_id', 'email_key']).doNothing()),
 )
 
 export const updateContact = statement(
@@ -106,13 +105,12 @@ export const deleteOtherContactTags = statement(
     where contact_id = ${p.contact_id} and not (${dialect.anyOf(sql.ref('tag_id'), p.tag_ids)})`,
 )
 
-/** Adds the membership; undefined when the contact is on the list already. */
-export const insertMembership = statement({ client_id: int, contact_id: int, list_id: int }, (db, row) =>
+/** Adds the membership: one row, or none when the contact is on the list already. */
+export const insertMembership = statement.affected({ client_id: int, contact_id: int, list_id: int }, (db, row) =>
   db
     .insertInto('mailkeep_contact_list')
     .values(row)
-    .onConflict((c) => c.doNothing())
-    .returning('list_id'),
+    .onConflict((c) => c.doNothing()),
 )
 
 export const findMembership = statement({ contact_id: int, list_id: int }, (db, p) =>

@@ -6,6 +6,8 @@ export interface Dialect {
   readonly name: 'sqlite' | 'postgres'
   /** Whether several transactions write at the same time. */
   readonly manyWriters: boolean
+  /** Whether the driver tells the id of what was inserted: asking the statement for it costs a table of its own. */
+  readonly tellsInsertId: boolean
   /** The type of a column of moments. */
   readonly timeType: string
   /** One row if there is a table of that name. */

@@ -75,7 +75,7 @@ async function storageOn(writer: Handle, reader: Handle, ours: readonly Handle[]
     write: (work) => group.write(work),
     writeAlone: (work) => group.write(work),
     figures: () => group.figures(),
-    version: async () => version.get() as number,
+    version: onceATurn(async () => version.get() as number),
     indexSearch,
     failure,
     adopt,
@@ -83,6 +83,20 @@ async function storageOn(writer: Handle, reader: Handle, ours: readonly Handle[]
       await group.close()
       for (const handle of ours) handle.close()
     },
+  }
+}
+
+/** Those who ask in the same turn of the event loop get the same answer. */
+function onceATurn<T>(ask: () => Promise<T>): () => Promise<T> {
+  let answer: Promise<T> | undefined
+  return () => {
+    if (!answer) {
+      answer = ask()
+      setImmediate(() => {
+        answer = undefined
+      })
+    }
+    return answer
   }
 }
 
@@ -153,8 +167,8 @@ class KeptConnection implements Connection {
   executeNow<R>({ sql, parameters }: CompiledQuery): QueryResult<R> {
     const statement = this.#kept.get(sql, this.#prepare)
     if (statement.reader) return { rows: statement.all(...parameters) as R[] }
-    const { changes } = statement.run(...parameters)
-    return { rows: [], numAffectedRows: BigInt(changes) }
+    const { changes, lastInsertRowid } = statement.run(...parameters)
+    return { rows: [], numAffectedRows: BigInt(changes), insertId: BigInt(lastInsertRowid) }
   }
 }
 

@@ -100,6 +100,24 @@ statement.all = <P extends Parameters, R, F extends string = never>(
   return prepare(parameters, build, flags, ({ rows }) => rows as Simplify<R>[])
 }
 
+/** As `statement`, of an insert of one row; gives its id, or undefined when it was not inserted. */
+statement.inserted = <P extends Parameters>(
+  parameters: P,
+  build: (db: Kysely<Tables>, slots: Slots<P>, dialect: Dialect) => Insertion,
+): Run<P, never, number | undefined> => {
+  const withId = (db: Kysely<Tables>, slots: Slots<P>, dialect: Dialect) => {
+    const insertion = build(db, slots, dialect)
+    return dialect.tellsInsertId ? insertion : insertion.returning('id')
+  }
+  return prepare(parameters, withId, [], ({ rows, insertId, numAffectedRows }) => {
+    return rows[0]?.id ?? (numAffectedRows ? Number(insertId) : undefined)
+  })
+}
+
+interface Insertion extends Compilable<{ id: number }> {
+  returning(column: 'id'): Compilable<{ id: number }>
+}
+
 /** As `statement`; gives the number of rows written. */
 statement.affected = <P extends Parameters, R, F extends string = never>(
   parameters: P,

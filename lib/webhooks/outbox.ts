@@ -18,12 +18,12 @@ const listSubscribers = statement.all({ client_id: int, quoted_type: text }, (db
     .where(dialect.contains(sql.ref('events'), p.quoted_type)),
 )
 
-const insertEvent = statement(
+const insertEvent = statement.inserted(
   { client_id: int, uuid: text, type: text, contact_id: nullable(int), body: text, created_at: time },
-  (db, row) => db.insertInto('mailkeep_event').values(row).returning('id'),
+  (db, row) => db.insertInto('mailkeep_event').values(row),
 )
 
-const insertDelivery = statement(
+const insertDelivery = statement.inserted(
   {
     client_id: int,
     uuid: text,
@@ -36,7 +36,7 @@ const insertDelivery = statement(
     due_at: time,
     created_at: time,
   },
-  (db, row) => db.insertInto('mailkeep_delivery').values(row).returning('id'),
+  (db, row) => db.insertInto('mailkeep_delivery').values(row),
 )
 
 interface Recipient {
@@ -78,7 +78,7 @@ export async function record(
       client_id,
       uuid: randomUUID(),
       endpoint_id: id,
-      event_id: event!.id,
+      event_id: event!,
       event_type: type,
       status: active ? 'pending' : 'held',
       attempts: 0,
@@ -86,7 +86,7 @@ export async function record(
       due_at: created_at,
       created_at,
     })
-    ids.push(delivery!.id)
+    ids.push(delivery!)
   }
   tx.transaction.afterCommit(tx.wakeDispatcher)
   return ids

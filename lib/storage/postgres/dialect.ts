@@ -42,6 +42,7 @@ function matching({ client_id, search }: Pick<MatchWalk, 'client_id' | 'search'>
 export const dialect: Dialect = {
   name: 'postgres',
   manyWriters: true,
+  tellsInsertId: false,
   timeType: 'timestamptz',
   findTable: (name) => sql`select 1 where to_regclass(${name}) is not null`,
   slot: (mark) => sql`cast(${mark} as ${sql.raw(castOf[mark.type])})`,

@@ -31,6 +31,7 @@ const phrase = (search: Expression<unknown>) => sql`'"' || replace(${search}, '"
 export const dialect: Dialect = {
   name: 'sqlite',
   manyWriters: false,
+  tellsInsertId: true,
   timeType: 'text',
   findTable: (name) => sql`select 1 from sqlite_master where type = 'table' and name = ${name}`,
   slot: (mark) => sql`${mark}`,
