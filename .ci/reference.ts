@@ -28,6 +28,10 @@ export function reference(): string {
       ...declared('lib/storage/postgres.ts', ['postgres', 'PostgresOptions']),
     ]),
     ...section('`Mailkeep`', members('lib/mailkeep.ts', 'class Mailkeep', 'mailkeep')),
+    ...section('`mailkeep.on`', [
+      ...declared('lib/webhooks/handlers.ts', ['EventHandler', 'HandledEvent', 'Handling']),
+      ...declared('lib/webhooks/subscribers.ts', ['Subscriber']),
+    ]),
     ...section('`mailkeep.clients`', members('lib/doors.ts', 'interface ClientsDoor', 'clients')),
     ...section('`mailkeep.tokens`', members('lib/doors.ts', 'interface TokensDoor', 'tokens')),
     ...['Contacts', 'Lists', 'Tags', 'Topics', 'Identities'].flatMap((slice) => door('lib/doors.ts', slice)),

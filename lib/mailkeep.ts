@@ -16,12 +16,15 @@ import { migrate } from './storage/migrate.ts'
 import type { Clock } from './time.ts'
 import { Dispatcher } from './webhooks/dispatcher.ts'
 import { checkEncryptionKey } from './webhooks/encryption-key.ts'
+import type { EventHandler } from './webhooks/handlers.ts'
 import { Health, type Readiness, type Stats } from './webhooks/health.ts'
 import { resealSecrets } from './webhooks/reseal.ts'
 import type { LookupSettings } from './webhooks/resolve.ts'
+import type { EventType } from './webhooks/schema.ts'
 import { createSealer, type Key } from './webhooks/seal.ts'
 import { createSender, type Sender } from './webhooks/send.ts'
 import { defaultWebhookSettings, type WebhookSettings } from './webhooks/settings.ts'
+import { type Subscriber, subscribe } from './webhooks/subscribers.ts'
 
 export interface MailkeepOptions {
   /** `sqlite(file)`; its schema is brought up to date. */
@@ -159,6 +162,28 @@ export class Mailkeep {
       tokens: tokensDoor(ctx),
       forClient: (clientId) => clientDoor({ ...ctx, clientId: requireId(clientId) }),
     }
+  }
+
+  /**
+   * Handles events in this process, of all clients: as durably as an endpoint over HTTP does, with the same log and
+   * retries. Each event comes at least once; a handler that throws is called again on the schedule. While it runs, its
+   * claim is renewed. Events are handled by processes that registered the name and were started; they wait meanwhile.
+   *
+   * @param types One event type, or several.
+   * @param handler Called with the event and `{ deliveryId, attempt, signal }`.
+   * @param options.name The subscriber's own, 1–255 characters: it keeps its place over restarts. Registered again with
+   *   other types, it gets those from now on.
+   * @throws MailkeepError `validation_failed`: also when this process handles that name already.
+   * @example
+   * await mailkeep.on('contact.subscribed', ({ data }) => greet(data.contact.email), { name: 'greeter' })
+   */
+  on<Type extends EventType>(
+    types: Type | readonly Type[],
+    handler: EventHandler<Type>,
+    options: { readonly name: string },
+  ): Promise<Subscriber> {
+    const events = typeof types === 'string' ? [types] : types
+    return subscribe(this.#ctx, this.#dispatcher.handlers, { name: options?.name, events }, handler as EventHandler)
   }
 
   /**

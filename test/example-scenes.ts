@@ -96,6 +96,12 @@ export const scenes: Readonly<Record<string, (t: TestContext, place: Place) => P
     assert.equal(await running.ended, 0)
   },
 
+  async 'in-process-subscriber'(t, place) {
+    const running = start(t, place, [example('in-process-subscriber')])
+    await running.line(/^welcome, Ada, at attempt 2$/)
+    assert.equal(await running.ended, 0)
+  },
+
   async quickstart(t, place) {
     const running = start(t, place, [example('quickstart')])
     await running.line(/"type": "contact.subscribed"/)

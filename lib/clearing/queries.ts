@@ -25,6 +25,9 @@ const deleteDeliveriesOfClient = deleteDeliveries(
   (p) => sql`endpoint_id in (select id from mailkeep_endpoint where client_id = ${p.target})`,
 )
 
+/** Those to the host's subscribers. */
+const deleteHandledOfClient = deleteDeliveries((p) => sql`client_id = ${p.target} and endpoint_id < 0`)
+
 function deleteDeliveries(where: (p: { target: unknown }) => RawBuilder<unknown>) {
   return statement.all(
     chunk,
@@ -69,6 +72,7 @@ async function deleteClientContacts(tx: Tx, { target, limit }: { target: number;
 /** A client's rows, what hangs on other rows first; the client itself last. */
 export const deleteClientRows: readonly ClearRows[] = [
   deleteWithEvents(deleteDeliveriesOfClient),
+  deleteWithEvents(deleteHandledOfClient),
   deleteRows('mailkeep_endpoint', 'client_id'),
   deleteClientContacts,
   deleteRows('mailkeep_tag', 'client_id'),

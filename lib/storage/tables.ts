@@ -51,7 +51,11 @@ export interface Tables {
     verified_at: string | null
     updated_at: string
   }
-  mailkeep_endpoint: Owned & {
+  /** Subscribers in the host's process are endpoints with ids below zero, of no client, called by their name. */
+  mailkeep_endpoint: Omit<Owned, 'client_id'> & {
+    client_id: number | null
+    /** Its name, where it is a subscriber. */
+    subscriber: string | null
     url: string
     description: string
     /** JSON array of event types */

@@ -21,6 +21,7 @@ export function decide(
   { retryScheduleSeconds }: Pick<WebhookSettings, 'retryScheduleSeconds'>,
   random: number,
 ): Verdict {
+  if (outcome.kind === 'handled') return { status: 'success' }
   if (outcome.kind === 'answered' && outcome.status >= 200 && outcome.status < 300) return { status: 'success' }
   if (outcome.kind === 'refused') return { status: 'failed', disable: false }
   if (outcome.kind === 'answered' && outcome.status === 410) return { status: 'failed', disable: true }

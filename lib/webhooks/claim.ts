@@ -16,6 +16,8 @@ export interface Claimed {
   readonly uuid: string
   readonly clientId: number
   readonly endpointId: number
+  /** Whose share of the requests in flight it takes: its client's, or that of all subscribers, which is 0's. */
+  readonly account: number
   readonly eventType: string
   readonly retry: boolean
   /** This attempt's number, over all rounds and in this one. */
@@ -60,25 +62,26 @@ interface WaitingRow {
 
 /**
  * Endpoint first: jumping from endpoint to endpoint over the index costs a few microseconds each, whatever their
- * backlogs, and no endpoint's backlog hides another's.
+ * backlogs, and no endpoint's backlog hides another's. Of the host's subscribers only those that this process handles.
  */
 export const listWaiting = statement.all(
-  { retry: bool, now: time, most: int },
-  (_, p) => sql<WaitingRow>`
+  { retry: bool, now: time, most: int, handled: ints },
+  (_, p, dialect) => sql<WaitingRow>`
     with recursive waiting (endpoint_id) as (
       select min(endpoint_id) from mailkeep_delivery where status = 'pending' and retry = ${p.retry}
       union all
       select (select min(endpoint_id) from mailkeep_delivery
         where status = 'pending' and retry = ${p.retry} and endpoint_id > waiting.endpoint_id)
       from waiting where waiting.endpoint_id is not null)
-    select endpoint.id, endpoint.client_id, endpoint.active,
+    select endpoint.id, coalesce(endpoint.client_id, 0) as client_id, endpoint.active,
       (endpoint.last_triggered_at is not null and endpoint.consecutive_failures = 0) as proven,
       (select min(due_at) from mailkeep_delivery
         where status = 'pending' and retry = ${p.retry} and endpoint_id = endpoint.id) as next_due_at,
       (select count(*) from (select 1 from mailkeep_delivery
         where status = 'pending' and retry = ${p.retry} and endpoint_id = endpoint.id and due_at <= ${p.now}
         limit ${p.most}) as counted) as due
-    from waiting join mailkeep_endpoint as endpoint on endpoint.id = waiting.endpoint_id`,
+    from waiting join mailkeep_endpoint as endpoint on endpoint.id = waiting.endpoint_id
+    where endpoint.id > 0 or ${dialect.anyOf(sql.ref('endpoint.id'), p.handled)}`,
 )
 
 interface DueRow {
@@ -106,6 +109,15 @@ const claimDeliveries = statement({ ids: ints, claim: text, lease_until: time },
     .updateTable('mailkeep_delivery')
     .set((eb) => ({ claim: p.claim, due_at: p.lease_until, attempts: eb('attempts', '+', 1) }))
     .where(dialect.anyOf(sql.ref('id'), p.ids)),
+)
+
+const renewLease = statement.affected({ id: int, claim: text, lease_until: time }, (db, p) =>
+  db
+    .updateTable('mailkeep_delivery')
+    .set({ due_at: p.lease_until })
+    .where('id', '=', p.id)
+    .where('claim', '=', p.claim)
+    .where('status', '=', 'pending'),
 )
 
 const loadDeliveries = statement.all({ ids: ints }, (db, p, dialect) =>
@@ -141,13 +153,14 @@ const giveUp = statement({ id: int, error: nullable(text), now: time }, (db, p) 
  * Looks where deliveries are due; what is due at endpoints switched off meanwhile is held on the way.
  *
  * @param most So many are counted of an endpoint.
+ * @param handled The subscribers that have a handler in this process.
  */
-export async function lookForDue(ctx: Context, most: number): Promise<Due> {
+export async function lookForDue(ctx: Context, most: number, handled: readonly number[]): Promise<Due> {
   const at = now(ctx)
   const endpoints: DueEndpoint[] = []
   let next: Timestamp | undefined
   for (const retry of [false, true]) {
-    for (const row of await listWaiting(ctx, { retry, now: at, most })) {
+    for (const row of await listWaiting(ctx, { retry, now: at, most, handled })) {
       const { id, client_id: clientId, due } = row
       if (row.active && due > 0) endpoints.push({ id, clientId, retry, due, proven: Boolean(row.proven) })
       else if (!row.active) await transact(ctx, (tx) => holdDeliveries(tx, id, chunkRows))
@@ -178,6 +191,11 @@ export function claimDue(
     await claimDeliveries(tx, { ids, claim, lease_until: leaseUntil(tx) })
     return ready.map((row) => claimedFrom(row, claim))
   })
+}
+
+/** @returns whether the claim still holds: then it lasts a whole lease from now. */
+export async function renewClaim(ctx: Context, { id, claim }: Claimed): Promise<boolean> {
+  return transact(ctx, async (tx) => (await renewLease(tx, { id, claim, lease_until: leaseUntil(tx) })) > 0)
 }
 
 /** What is due and has attempts left; what has none is given up. */
@@ -224,6 +242,7 @@ function claimedFrom(row: Awaited<ReturnType<typeof loadDeliveries>>[number], cl
     uuid: row.uuid,
     clientId: row.client_id,
     endpointId: row.endpoint_id,
+    account: row.endpoint_id < 0 ? 0 : row.client_id,
     eventType: row.event_type,
     retry: Boolean(row.retry),
     attempt: row.attempts + 1,

@@ -1,5 +1,5 @@
 import { erasedError } from '../clearing/operations.ts'
-import { type Context, now } from '../context.ts'
+import { type Context, now, type Tx } from '../context.ts'
 import { invalid, notFound } from '../errors.ts'
 import { listPage, mapPage, type Page } from '../page.ts'
 import { isId } from '../parse.ts'
@@ -16,13 +16,23 @@ import { type Attempt, attemptFrom, type Delivery, type DeliveryDetail, delivery
  * @throws MailkeepError `not_found`: no such endpoint; `validation_failed`.
  */
 export async function listDeliveries(ctx: Context, endpointId: number, query?: unknown): Promise<Page<Delivery>> {
-  const { id: endpoint_id, disabled_reason } = await requireEndpoint(ctx, endpointId)
+  const { disabled_reason } = await requireEndpoint(ctx, endpointId)
+  return await listOf(ctx, endpointId, query, disabled_reason === null)
+}
+
+/** @param active Whether the endpoint is. */
+export async function listOf(
+  ctx: Context,
+  endpoint_id: number,
+  query: unknown,
+  active: boolean,
+): Promise<Page<Delivery>> {
   const page = await listPage(
     query,
     (stretch) => queries.listDeliveries(ctx, { endpoint_id, ...stretch }, stretch),
     true,
   )
-  return mapPage(page, (row) => deliveryFrom(row, disabled_reason === null))
+  return mapPage(page, (row) => deliveryFrom(row, active))
 }
 
 /**
@@ -32,10 +42,15 @@ export async function listDeliveries(ctx: Context, endpointId: number, query?: u
  */
 export async function getDelivery(ctx: Context, endpointId: number, id: number): Promise<DeliveryDetail> {
   const endpoint = await requireEndpoint(ctx, endpointId)
+  return await detailOf(ctx, endpointId, id, endpoint.disabled_reason === null)
+}
+
+/** @param active Whether the endpoint is. */
+export async function detailOf(ctx: Context, endpointId: number, id: number, active: boolean): Promise<DeliveryDetail> {
   const row = isId(id) ? await queries.findDeliveryDetail(ctx, { endpoint_id: endpointId, id }) : undefined
   if (!row) throw notFound('delivery')
   const attempts: Attempt[] = JSON.parse(row.attempt_log)
-  return detailFrom(row, endpoint.disabled_reason === null, attempts.map(attemptFrom))
+  return detailFrom(row, active, attempts.map(attemptFrom))
 }
 
 /**
@@ -46,15 +61,21 @@ export async function getDelivery(ctx: Context, endpointId: number, id: number):
 export async function redeliver(ctx: Context, endpointId: number, id: number): Promise<Delivery> {
   return transact(ctx, async (tx) => {
     const endpoint = await requireEndpoint(tx, endpointId)
-    const delivery = await requireDelivery(tx, endpointId, id)
+    await requireDelivery(tx, endpointId, id)
     if (endpoint.disabled_reason !== null) {
       throw invalid('active', 'The endpoint is inactive: switch it on before redelivering.')
     }
-    if (delivery.body === '') throw invalid('payload', erasedError)
-    await queries.queueAgain(tx, { id, now: now(tx), lease_until: leaseUntil(tx), retry: false })
-    tx.transaction.afterCommit(tx.wakeDispatcher)
-    return deliveryFrom(await requireDelivery(tx, endpointId, id), true)
+    return await queueOne(tx, endpointId, id)
   })
+}
+
+/** Makes one delivery of an active endpoint due now. */
+export async function queueOne(tx: Tx, endpointId: number, id: number): Promise<Delivery> {
+  const delivery = await requireDelivery(tx, endpointId, id)
+  if (delivery.body === '') throw invalid('payload', erasedError)
+  await queries.queueAgain(tx, { id, now: now(tx), lease_until: leaseUntil(tx), retry: false })
+  tx.transaction.afterCommit(tx.wakeDispatcher)
+  return deliveryFrom(await requireDelivery(tx, endpointId, id), true)
 }
 
 async function requireDelivery(ctx: Context, endpoint_id: number, id: number) {

@@ -3,6 +3,7 @@ import type { Context } from '../context.ts'
 import { type Claimed, claimDue, lookForDue } from './claim.ts'
 import { makeImpossibleWaitsDue, watchClock } from './clock-jump.ts'
 import { DeliveryCounter, type DeliveryFigures } from './figures.ts'
+import { Handlers } from './handlers.ts'
 import { atLeastOne, type Ending, Shares } from './plan.ts'
 import type { Outcome, Sender, Sending } from './send.ts'
 import { type Ended, settle } from './settle.ts'
@@ -26,6 +27,8 @@ export class Dispatcher {
   readonly #shares: Shares
   readonly #queue: PQueue
   readonly #clockWasSet: () => boolean
+  /** What handles events in this process. */
+  readonly handlers: Handlers
   readonly #inFlight = new Map<number, InFlight>()
   readonly #counter = new DeliveryCounter()
   #counted = 1
@@ -44,6 +47,7 @@ export class Dispatcher {
     this.#sender = sender
     this.#shares = new Shares({ total: concurrency, endpoint: endpointConcurrency })
     this.#queue = new PQueue({ concurrency })
+    this.handlers = new Handlers(ctx)
     this.#clockWasSet = watchClock(ctx.clock)
   }
 
@@ -136,8 +140,8 @@ export class Dispatcher {
 
   async #startSome() {
     const { concurrency, endpointConcurrency } = this.#ctx.webhooks
-    if (this.#clockWasSet()) await makeImpossibleWaitsDue(this.#ctx, this.#inFlight)
-    const { endpoints, nextMs } = await lookForDue(this.#ctx, this.#counted)
+    if (this.#clockWasSet()) await makeImpossibleWaitsDue(this.#ctx, this.#inFlight, this.handlers.ids)
+    const { endpoints, nextMs } = await lookForDue(this.#ctx, this.#counted, this.handlers.ids)
     // Enough to fill all, twice, when each has as many.
     this.#counted = atLeastOne(Math.min(endpointConcurrency, (2 * concurrency) / atLeastOne(endpoints.length)))
     // What may start is asked again in the transaction: outcomes have come in while it waited for its turn.
@@ -163,27 +167,33 @@ export class Dispatcher {
   async #deliver(claimed: Claimed): Promise<void> {
     const entry: InFlight = { claimed, sending: undefined }
     this.#inFlight.set(claimed.id, entry)
-    this.#shares.started(claimed.endpointId, claimed.clientId, claimed.retry)
+    this.#shares.started(claimed.endpointId, claimed.account, claimed.retry)
     const { clock } = this.#ctx
     const startedMs = clock()
     const outcome = await this.#send(entry)
-    this.#shares.ended(claimed.endpointId, claimed.clientId, claimed.retry, endingOf(outcome))
+    this.#shares.ended(claimed.endpointId, claimed.account, claimed.retry, endingOf(outcome))
     this.#ended.push({ claimed, outcome, startedMs, endedMs: clock(), random: Math.random() })
     this.#settling ??= this.#settleAll()
   }
 
   async #send(entry: InFlight): Promise<Outcome> {
-    const { uuid, url, eventType, body, sealedSecret, endpointUuid } = entry.claimed
     try {
-      const secret = this.#ctx.sealer.open(sealedSecret, endpointUuid)
-      entry.sending = this.#sender.send({ url, secret, deliveryId: uuid, eventType, body })
-      return await entry.sending.outcome
+      const { claimed } = entry
+      const sending = claimed.endpointId < 0 ? this.handlers.handle(claimed) : this.#request(claimed)
+      entry.sending = sending
+      return await sending.outcome
     } catch (error) {
-      this.#ctx.logger.error({ err: error, delivery: uuid }, 'a delivery could not be sent')
+      this.#ctx.logger.error({ err: error, delivery: entry.claimed.uuid }, 'a delivery could not be sent')
       return { kind: 'failed', error: 'The request could not be made: see the log.', timedOut: false }
     }
   }
 
+  #request({ uuid, url, eventType, body, sealedSecret, endpointUuid }: Claimed): Sending {
+    const secret = this.#ctx.sealer.open(sealedSecret, endpointUuid)
+    return this.#sender.send({ url, secret, deliveryId: uuid, eventType, body })
+  }
+
+  /** Outcomes that come while others are recorded make the next batch. */
   async #settleAll(): Promise<void> {
     await new Promise((resolve) => setImmediate(resolve))
     while (this.#ended.length > 0) {
@@ -222,5 +232,6 @@ export class Dispatcher {
 function endingOf(outcome: Outcome): Ending | undefined {
   if (outcome.kind === 'answered') return outcome.status >= 200 && outcome.status < 300 ? 'success' : 'failure'
   if (outcome.kind === 'failed') return outcome.timedOut ? 'timeout' : 'failure'
-  return undefined
+  if (outcome.kind === 'handled') return 'success'
+  return outcome.kind === 'threw' ? 'failure' : undefined
 }

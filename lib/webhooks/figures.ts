@@ -52,5 +52,6 @@ export class DeliveryCounter {
 function endingOf(outcome: Outcome): AttemptEnding {
   if (outcome.kind === 'answered') return outcome.status >= 200 && outcome.status < 300 ? 'success' : 'failure'
   if (outcome.kind === 'failed') return outcome.timedOut ? 'timeout' : 'failure'
-  return outcome.kind
+  if (outcome.kind === 'handled') return 'success'
+  return outcome.kind === 'threw' ? 'failure' : outcome.kind
 }

@@ -34,6 +34,7 @@ export interface Stats extends DeliveryFigures {
 const countEndpoints = statement.all({}, (db) =>
   db
     .selectFrom('mailkeep_endpoint')
+    .where('id', '>', 0)
     .select((eb) => ['disabled_reason', sql<number>`cast(${eb.fn.countAll()} as integer)`.as('count')])
     .groupBy('disabled_reason'),
 )
@@ -127,8 +128,14 @@ export class Health {
   async #backlog(): Promise<Pick<Stats, 'oldestDueSeconds' | 'endpointsDue'>> {
     const at = now(this.#ctx)
     const due = new Map<number, number>()
+    const handled = this.#dispatcher.handlers.ids
     for (const retry of [false, true]) {
-      for (const { id, due: count, next_due_at } of await listWaiting(this.#ctx, { retry, now: at, most: 1 })) {
+      for (const { id, due: count, next_due_at } of await listWaiting(this.#ctx, {
+        retry,
+        now: at,
+        most: 1,
+        handled,
+      })) {
         if (count > 0) due.set(id, Math.min(due.get(id) ?? Number.POSITIVE_INFINITY, msOf(next_due_at)))
       }
     }

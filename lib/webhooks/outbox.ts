@@ -15,7 +15,14 @@ const listSubscribers = statement.all({ client_id: int, quoted_type: text }, (db
     .select(['id', 'active'])
     .where('client_id', '=', p.client_id)
     // The list is JSON text: a type in its quotes cannot be part of another's name.
-    .where(dialect.contains(sql.ref('events'), p.quoted_type)),
+    .where(dialect.contains(sql.ref('events'), p.quoted_type))
+    .unionAll((eb) =>
+      eb
+        .selectFrom('mailkeep_endpoint')
+        .select(['id', 'active'])
+        .where('id', '<', 0)
+        .where(dialect.contains(sql.ref('events'), p.quoted_type)),
+    ),
 )
 
 const insertEvent = statement.inserted(
@@ -45,8 +52,8 @@ interface Recipient {
 }
 
 /**
- * Raises an event in the transaction of the change it tells of: one event row, and a delivery for each endpoint that
- * subscribed to its type. An event that nobody takes leaves no row.
+ * Raises an event in the transaction of the change it tells of: one event row, and a delivery for each endpoint, and
+ * each of the host's subscribers, that asked for its type. An event that nobody takes leaves no row.
  *
  * @param contactId Whose personal data is in it.
  * @throws MailkeepError `validation_failed` on `data`: too large, or nested too deeply.

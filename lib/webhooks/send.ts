@@ -24,6 +24,9 @@ export type Outcome =
   | { readonly kind: 'answered'; readonly status: number; readonly body: string; readonly retryAfterMs?: number }
   /** No answer, or none to its end; `status` when it had begun. */
   | { readonly kind: 'failed'; readonly error: string; readonly timedOut: boolean; readonly status?: number }
+  /** A subscriber's handler has returned, or thrown: `body` tells what. */
+  | { readonly kind: 'handled' }
+  | { readonly kind: 'threw'; readonly error: string; readonly body: string }
   /** No request was made: the address is refused. */
   | { readonly kind: 'refused'; readonly error: string }
   /** Aborted from our side. */

@@ -115,14 +115,16 @@ async function recordOutcome(
     duration_ms: outcome.kind === 'interrupted' ? null : Math.max(0, Math.round(endedMs - startedMs)),
     response_status: status,
     error,
-    response_body: outcome.kind === 'answered' ? outcome.body : null,
+    response_body: 'body' in outcome ? outcome.body : null,
   })
   return true
 }
 
 function errorOf(outcome: Outcome): string {
   if (outcome.kind === 'answered') return `The receiver answered ${outcome.status}.`
-  return outcome.kind === 'interrupted' ? 'The attempt was interrupted: its outcome is not known.' : outcome.error
+  if (outcome.kind === 'interrupted' || outcome.kind === 'handled')
+    return 'The attempt was interrupted: its outcome is not known.'
+  return outcome.error
 }
 
 /** What a batch says of one endpoint. */

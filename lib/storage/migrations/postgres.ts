@@ -59,7 +59,8 @@ const start: Migration = {
     'create index mailkeep_identity_client on mailkeep_identity (client_id, id)',
     'create index mailkeep_identity_status on mailkeep_identity (client_id, identity_status, id)',
 
-    `create table mailkeep_endpoint (${record}, url text not null, description text not null, events text not null,
+    `create table mailkeep_endpoint (${id}, client_id bigint references mailkeep_client (id), ${stamps},
+      subscriber text collate "C" unique, url text not null, description text not null, events text not null,
       active boolean not null, disabled_reason text, consecutive_failures integer not null,
       first_failure_at timestamptz, last_triggered_at timestamptz, secret text not null) ${roomy}`,
     'create index mailkeep_endpoint_client on mailkeep_endpoint (client_id, id)',
@@ -70,6 +71,7 @@ const start: Migration = {
       attempts integer not null, attempts_before integer not null default 0, retry boolean not null,
       due_at timestamptz not null, claim text, response_status integer, error text, delivered_at timestamptz) ${queue}`,
     'create index mailkeep_delivery_endpoint on mailkeep_delivery (endpoint_id, id)',
+    `create index mailkeep_delivery_subscriber on mailkeep_delivery (client_id) where endpoint_id < 0`,
     'create index mailkeep_delivery_event on mailkeep_delivery (event_id)',
     `create index mailkeep_delivery_due on mailkeep_delivery (retry, endpoint_id, due_at) where status = 'pending'`,
     `create index mailkeep_delivery_recoverable on mailkeep_delivery (endpoint_id, due_at)

@@ -52,7 +52,8 @@ const start: Migration = {
     'create index mailkeep_identity_client on mailkeep_identity (client_id)',
     'create index mailkeep_identity_status on mailkeep_identity (client_id, identity_status)',
 
-    `create table mailkeep_endpoint (${record}, url text not null, description text not null, events text not null,
+    `create table mailkeep_endpoint (${id}, client_id integer references mailkeep_client (id), uuid text not null,
+      created_at text not null, subscriber text unique, url text not null, description text not null, events text not null,
       active integer not null, disabled_reason text, consecutive_failures integer not null, first_failure_at text,
       last_triggered_at text, secret text not null) strict`,
     'create index mailkeep_endpoint_client on mailkeep_endpoint (client_id)',
@@ -63,6 +64,7 @@ const start: Migration = {
       attempts integer not null, attempts_before integer not null default 0, retry integer not null,
       due_at text not null, claim text, response_status integer, error text, delivered_at text) strict`,
     'create index mailkeep_delivery_endpoint on mailkeep_delivery (endpoint_id)',
+    `create index mailkeep_delivery_subscriber on mailkeep_delivery (client_id) where endpoint_id < 0`,
     'create index mailkeep_delivery_event on mailkeep_delivery (event_id)',
     `create index mailkeep_delivery_due on mailkeep_delivery (retry, endpoint_id, due_at) where status = 'pending'`,
     `create index mailkeep_delivery_recoverable on mailkeep_delivery (endpoint_id, due_at)

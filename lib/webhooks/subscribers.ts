@@ -1,0 +1,127 @@
+import { randomUUID } from 'node:crypto'
+import { sql } from 'kysely'
+import * as v from 'valibot'
+import { clear } from '../clearing/operations.ts'
+import { type Context, now, type Tx } from '../context.ts'
+import { invalid } from '../errors.ts'
+import type * as inputs from '../inputs.ts'
+import type { Page } from '../page.ts'
+import { atMost, parse, Text } from '../parse.ts'
+import { bool, int, statement, text, time } from '../storage/statement.ts'
+import { transact } from '../storage/transaction.ts'
+import { detailOf, listOf, queueOne } from './deliveries.ts'
+import type { EventHandler, Handlers } from './handlers.ts'
+import { type Delivery, type DeliveryDetail, type EventType, eventTypes } from './schema.ts'
+
+/** A handler of events in the host's process: `mailkeep.on` makes it. */
+export interface Subscriber {
+  readonly name: string
+  /** One page of its deliveries, newest first. @throws MailkeepError `validation_failed` */
+  listDeliveries(query?: inputs.PageInput): Promise<Page<Delivery>>
+  /** One delivery with its payload and the log of its attempts. @throws MailkeepError `not_found` */
+  getDelivery(id: number): Promise<DeliveryDetail>
+  /**
+   * Handles a delivery again: one attempt now, then the schedule from its start.
+   *
+   * @throws MailkeepError `not_found`; `validation_failed`: the payload was erased.
+   */
+  redeliver(id: number): Promise<Delivery>
+  /** This process handles no more of its events; they wait for one that does. */
+  stop(): void
+  /** Deletes it, in all processes, with its deliveries; what is being handled is aborted. */
+  remove(): Promise<void>
+}
+
+/** What `mailkeep.on` asks for: a name of the subscriber's own, and event types. */
+const Subscription = v.strictObject({
+  name: v.pipe(Text, v.trim(), v.minLength(1, 'A subscriber needs a name.'), atMost(255)),
+  events: v.pipe(
+    v.array(v.picklist(eventTypes, `This must be one of ${eventTypes.join(', ')}.`)),
+    v.minLength(1, 'At least one event type is needed.'),
+    v.transform((events) => [...new Set(events)]),
+  ),
+})
+
+const findSubscriber = statement({ subscriber: text }, (db, p) =>
+  db.selectFrom('mailkeep_endpoint').select(['id', 'events']).where('subscriber', '=', p.subscriber),
+)
+
+/** Ids below zero go downwards. Nothing where another process was faster. */
+const insertSubscriber = statement(
+  { uuid: text, created_at: time, subscriber: text, events: text, active: bool, none: text, zero: int },
+  (_, p, dialect) => sql`insert into mailkeep_endpoint
+    (id, uuid, created_at, subscriber, events, active, url, description, secret, consecutive_failures)
+    ${dialect.withOwnId}
+    select coalesce(min(id), 0) - 1, ${p.uuid}, ${p.created_at}, ${p.subscriber}, ${p.events}, ${p.active},
+      ${p.none}, ${p.none}, ${p.none}, ${p.zero} from mailkeep_endpoint where id < 0
+    on conflict do nothing`,
+)
+
+const changeEvents = statement({ id: int, events: text }, (db, p) =>
+  db.updateTable('mailkeep_endpoint').set({ events: p.events }).where('id', '=', p.id),
+)
+
+const deleteSubscriber = statement.affected({ id: int }, (db, p) =>
+  db.deleteFrom('mailkeep_endpoint').where('id', '=', p.id),
+)
+
+/**
+ * Makes a subscriber, or finds the one of this name, and handles its events from now on.
+ *
+ * @throws MailkeepError `validation_failed`: also when this process handles that name already.
+ */
+export async function subscribe(
+  ctx: Context,
+  handlers: Handlers,
+  input: { name: unknown; events: readonly EventType[] },
+  handler: EventHandler,
+): Promise<Subscriber> {
+  const { name, events } = parse(Subscription, input)
+  if (typeof handler !== 'function') throw invalid('handler', 'This must be a function.')
+  const id = await ensureSubscriber(ctx, name, JSON.stringify(events))
+  if (handlers.has(id)) throw invalid('name', 'This process has a handler of that name already.')
+  handlers.set(id, handler)
+  ctx.wakeDispatcher()
+  return {
+    name,
+    listDeliveries: (query) => listOf(ctx, id, query, true),
+    getDelivery: (deliveryId) => detailOf(ctx, id, deliveryId, true),
+    redeliver: (deliveryId) => transact(ctx, (tx) => queueOne(tx, id, deliveryId)),
+    stop: () => handlers.delete(id),
+    async remove() {
+      handlers.delete(id)
+      await removeSubscriber(ctx, id)
+    },
+  }
+}
+
+/** @returns its id, below zero. */
+async function ensureSubscriber(ctx: Context, name: string, events: string): Promise<number> {
+  for (;;) {
+    const found = await transact(
+      ctx,
+      async (tx) => (await findIt(tx, name, events)) ?? (await makeIt(tx, name, events)),
+    )
+    if (found) return found
+  }
+}
+
+async function findIt(tx: Tx, subscriber: string, events: string): Promise<number | undefined> {
+  const found = await findSubscriber(tx, { subscriber })
+  if (found && found.events !== events) await changeEvents(tx, { id: found.id, events })
+  return found?.id
+}
+
+async function makeIt(tx: Tx, subscriber: string, events: string): Promise<number | undefined> {
+  const row = { uuid: randomUUID(), created_at: now(tx), subscriber, events, active: true, none: '', zero: 0 }
+  await insertSubscriber(tx, row)
+  return (await findSubscriber(tx, { subscriber }))?.id // nothing: another took the id
+}
+
+async function removeSubscriber(ctx: Context, id: number): Promise<void> {
+  return transact(ctx, async (tx) => {
+    if ((await deleteSubscriber(tx, { id })) === 0) return
+    tx.transaction.afterCommit(() => tx.abortDeliveries(id))
+    await clear(tx, 'endpoint', id)
+  })
+}
