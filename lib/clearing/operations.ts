@@ -1,4 +1,4 @@
-import type { Tx } from '../context.ts'
+import { now, type Tx } from '../context.ts'
 import { againKind, doOrStore, type JobSteps, onTarget, type Step, storeAgain } from '../jobs/operations.ts'
 import * as queries from './queries.ts'
 
@@ -54,8 +54,9 @@ function stepOf(kind: Cleared): Step {
 }
 
 /** An erased contact's events lose their bodies; what was still to be sent is given up, visibly. */
-async function eraseContactEvents(...chunk: Parameters<queries.ClearRows>): Promise<number> {
-  await queries.failErasedDeliveries(...chunk)
-  await queries.eraseAnswers(...chunk)
-  return await queries.eraseEvents(...chunk)
+async function eraseContactEvents(tx: Tx, chunk: { target: number; limit: number }): Promise<number> {
+  await queries.eraseAnswers(tx, chunk)
+  await queries.noteCutAttempts(tx, { ...chunk, now: now(tx), error: 'The attempt was interrupted by an erasure.' })
+  await queries.failErasedDeliveries(tx, chunk)
+  return await queries.eraseEvents(tx, chunk)
 }

@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { Tx } from '../context.ts'
-import { int, ints, statement } from '../storage/statement.ts'
+import { int, ints, statement, text, time } from '../storage/statement.ts'
 
 const chunk = { target: int, limit: int }
 
@@ -96,6 +96,15 @@ export const erasedError = "The payload was erased with its contact's data."
 /** Of an erased contact's events, the oldest: each statement of one chunk sees the same ones. */
 const someEvents = (p: { target: unknown; limit: unknown }) =>
   sql`select id from mailkeep_event where contact_id = ${p.target} order by id limit ${p.limit}`
+
+/** What is under way loses its claim, and so its outcome: the attempt was counted, and stays in the log. */
+export const noteCutAttempts = statement(
+  { ...chunk, now: time, error: text },
+  (_, p) => sql`insert into mailkeep_attempt (delivery_id, number, client_id, started_at, error)
+    select id, attempts, client_id, ${p.now}, ${p.error} from mailkeep_delivery
+    where event_id in (${someEvents(p)}) and status in ('pending', 'held') and claim is not null
+    on conflict do nothing`,
+)
 
 export const failErasedDeliveries = statement.affected(
   chunk,

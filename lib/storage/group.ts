@@ -96,27 +96,40 @@ export class GroupCommit {
     this.#draining = undefined
   }
 
-  /** Waits for other processes without blocking the thread: the holder may be a handle of this very process. */
   async #begin(): Promise<boolean> {
-    for (let pauseMs = 1; this.#queue.length > 0; pauseMs = Math.min(pauseMs * 2, 20)) {
-      try {
-        if (await this.#target.begin()) return true
-      } catch (error) {
-        this.#rejectAll(this.#target.failure(error))
-        return false
-      }
-      this.#rejectLate()
+    try {
+      return await this.#beginUnless(() => {
+        this.#rejectLate()
+        return this.#queue.length === 0
+      })
+    } catch (error) {
+      this.#rejectAll(this.#target.failure(error))
+      return false
+    }
+  }
+
+  /** Waits for other processes without blocking the thread: the holder may be a handle of this very process. */
+  async #beginUnless(givesUp: () => boolean): Promise<boolean> {
+    for (let pauseMs = 1; ; pauseMs = Math.min(pauseMs * 2, 20)) {
+      if (await this.#target.begin()) return true
+      if (givesUp()) return false
       await new Promise((resolve) => setTimeout(resolve, pauseMs))
     }
-    return false
   }
 
   #rejectLate(): void {
     const before = performance.now() - this.#limits.lockMs
     while (this.#queue.length > 0 && this.#queue[0]!.since <= before) {
-      const message = `The database was locked for ${this.#limits.lockMs / 1000} s by another transaction. Inside a transaction of your own? Use mailkeep.using(trx).`
-      this.#queue.shift()!.reject(new MailkeepError('unavailable', message))
+      this.#queue.shift()!.reject(this.#lockedTooLong())
     }
+  }
+
+  #lockedTooLong(): MailkeepError {
+    const seconds = this.#limits.lockMs / 1000
+    return new MailkeepError(
+      'unavailable',
+      `The database was locked for ${seconds} s by another transaction. Inside a transaction of your own? Use mailkeep.using(trx).`,
+    )
   }
 
   #rejectAll(error: unknown): void {
@@ -192,8 +205,9 @@ export class GroupCommit {
   }
 
   async #alone(waiting: Waiting): Promise<void> {
+    const ends = performance.now() + this.#limits.lockMs
     try {
-      while (!(await this.#target.begin())) await nextTurn()
+      if (!(await this.#beginUnless(() => performance.now() >= ends))) throw this.#lockedTooLong()
       const ended = await this.#run(waiting)
       if (this.#intact([ended])) {
         await this.#index([ended])
