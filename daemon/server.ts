@@ -10,8 +10,9 @@ import { readBody, type Turn } from './request-body.ts'
 import { defaultSendLimits, type SendLimits, send } from './send.ts'
 
 export interface ServerLimits extends SendLimits {
-  /** For all headers of a request, in bytes. */
+  /** For all headers of a request, in bytes and in fields. */
   readonly headerBytes: number
+  readonly headerFields: number
   /** For the headers to arrive, and for the whole request. */
   readonly headersMs: number
   readonly requestMs: number
@@ -24,6 +25,7 @@ export interface ServerLimits extends SendLimits {
 export const defaultLimits: ServerLimits = {
   ...defaultSendLimits,
   headerBytes: 16 * 1024,
+  headerFields: 1000,
   headersMs: 15_000,
   requestMs: 60_000,
   keepAliveMs: 65_000,
@@ -75,6 +77,8 @@ export async function listen({ answer, logger, observe, fd, ...options }: Server
   const limits = { ...defaultLimits, ...options.limits }
   const server = createServer(serverSettings(limits))
   server.setTimeout(limits.silenceMs)
+  // Else node leaves out the fields beyond a thousand without a word: all must be seen to be refused.
+  server.maxHeadersCount = 0
   const connections = { sockets: new Set<Socket>(), owed: new WeakMap<Socket, Owed>() }
   const state: State = { answer, observe, logger, limits, server, ...connections, closing: undefined }
   attend(state)
@@ -181,6 +185,8 @@ function refusal(state: State, req: IncomingMessage, request: ApiRequest): ApiRe
     const error = new MailkeepError('unavailable', 'The service is going down.')
     return encodeError({ requestId: requestIdOf(request), method: request.method }, error)
   }
+  // Names and values take turns there.
+  if (req.rawHeaders.length > 2 * state.limits.headerFields) return brokenAnswer('HPE_HEADER_OVERFLOW')
   // RFC 9112, 3.2: a request of HTTP/1.1 has exactly one Host.
   const { host } = req.headers
   const malformed = host === undefined ? req.httpVersion === '1.1' : host.includes(',')

@@ -106,6 +106,21 @@ test('a header sent twice is seen twice', async (t) => {
   assert.match(wire.received, /"Bearer a, Bearer b"/)
 })
 
+test('a header behind a thousand others is not overlooked', async (t) => {
+  const { server } = await open(t, async ({ headers }) => json({ authorization: headers.authorization }))
+  for (const [count, status] of [
+    [400, 200],
+    [2000, 431],
+  ] as const) {
+    const wire = dial(t, server)
+    wire.socket.write(`GET / HTTP/1.1\r\nHost: x\r\n${'A: b\r\n'.repeat(count)}Authorization: Bearer a\r\n\r\n`)
+    await until(wire, /\{.*\}/)
+    assert.match(wire.received, new RegExp(`^HTTP/1.1 ${status} `))
+    if (status === 200) assert.match(wire.received, /"Bearer a"/)
+    else assert.match(wire.received, /Connection: close.*"code":"body_too_large"/s)
+  }
+})
+
 test('HEAD gets the headers alone, and the connection goes on', async (t) => {
   const { server } = await open(t, async ({ method }) => {
     const whole = json({ some: 'thing' })
