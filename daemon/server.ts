@@ -6,7 +6,8 @@ import { type Logger, MailkeepError } from '../lib/index.ts'
 import { encodeError, requestIdOf } from './api/encode.ts'
 import type { Api, ApiRequest, ApiResponse } from './api/index.ts'
 import { answerBroken, brokenAnswer, type Owed, sendRaw } from './broken-request.ts'
-import { readBody, type Turn } from './request-body.ts'
+import { Pipeline, type Waiting } from './pipeline.ts'
+import { type BodyRoom, readBody, type Turn } from './request-body.ts'
 import { defaultSendLimits, type SendLimits, send } from './send.ts'
 
 export interface ServerLimits extends SendLimits {
@@ -18,6 +19,10 @@ export interface ServerLimits extends SendLimits {
   readonly requestMs: number
   /** How long a connection may idle between requests: longer than load balancers keep theirs. */
   readonly keepAliveMs: number
+  /** For all bodies that are on their way, in bytes; small ones do not count. */
+  readonly bodiesBytes: number
+  /** Requests sent ahead of their answers that wait, on all connections. */
+  readonly waitingRequests: number
   /** How long a client may neither send nor take anything. */
   readonly silenceMs: number
 }
@@ -26,6 +31,8 @@ export const defaultLimits: ServerLimits = {
   ...defaultSendLimits,
   headerBytes: 16 * 1024,
   headerFields: 1000,
+  bodiesBytes: 128 * 1024 * 1024,
+  waitingRequests: 10_000,
   headersMs: 15_000,
   requestMs: 60_000,
   keepAliveMs: 65_000,
@@ -64,7 +71,9 @@ interface State {
   readonly limits: ServerLimits
   readonly server: Server
   readonly sockets: Set<Socket>
-  readonly owed: WeakMap<Socket, Owed>
+  readonly owed: WeakMap<Socket, Owed & { readonly pipeline: Pipeline }>
+  readonly waiting: Waiting
+  readonly room: BodyRoom
   closing: Promise<void> | undefined
 }
 
@@ -79,8 +88,18 @@ export async function listen({ answer, logger, observe, fd, ...options }: Server
   server.setTimeout(limits.silenceMs)
   // Else node leaves out the fields beyond a thousand without a word: all must be seen to be refused.
   server.maxHeadersCount = 0
-  const connections = { sockets: new Set<Socket>(), owed: new WeakMap<Socket, Owed>() }
-  const state: State = { answer, observe, logger, limits, server, ...connections, closing: undefined }
+  const state: State = {
+    answer,
+    observe,
+    logger,
+    limits,
+    server,
+    sockets: new Set(),
+    owed: new WeakMap(),
+    waiting: { count: 0, most: limits.waitingRequests },
+    room: { leftBytes: limits.bodiesBytes },
+    closing: undefined,
+  }
   attend(state)
   // polka neither awaits nor catches what it calls, and answers HEAD with 404: it hands everything to `serve`.
   polka({ server, onNoMatch: (req, res) => serve(state, req, res) }).listen(
@@ -134,15 +153,23 @@ function attend(state: State): void {
 }
 
 function serve(state: State, req: IncomingMessage, res: ServerResponse, awaitsContinue = false): void {
-  const turn: Turn = { req, res, awaitsContinue }
-  const owed = state.owed.get(req.socket) ?? { count: 0, last: turn }
-  state.owed.set(req.socket, owed)
-  owed.last = turn
-  owed.count++
-  res.once('close', () => owed.count--)
+  const turn: Turn = { req, res, awaitsContinue, room: state.room }
+  let owed = state.owed.get(req.socket)
+  if (!owed) {
+    owed = { count: 0, last: turn, pipeline: new Pipeline(req.socket, state.waiting, (next) => begin(state, next)) }
+    state.owed.set(req.socket, owed)
+  }
+  const mine = owed
+  mine.last = turn
+  mine.count++
+  res.once('close', () => mine.count--)
+  mine.pipeline.add(turn)
+}
+
+function begin(state: State, turn: Turn): void {
   reply(state, turn).catch((error: unknown) => {
     state.logger.error({ err: error }, 'request could not be answered')
-    res.destroy()
+    turn.res.destroy()
   })
 }
 
