@@ -134,7 +134,9 @@ function hasRequired({ method, path, fields }: Route): boolean {
 }
 
 function isJsonType({ contentType = '', lines }: Sent): boolean {
-  if (lines.some((line) => line === 'Content-Encoding: gzip')) return false
+  // Several are one list, which is none that is known.
+  const encodings = lines.filter((line) => line.startsWith('Content-Encoding: '))
+  if (encodings.length > 1 || encodings.includes('Content-Encoding: gzip')) return false
   return /^application\/json(; ?(charset="?utf-8"?|boundary=x))?$/i.test(contentType)
 }
 
