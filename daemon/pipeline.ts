@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import type { Owed } from './broken-request.ts'
 import type { Turn } from './request-body.ts'
 
 /** Requests of one connection that are worked on at a time: answers that nobody takes stay in memory. */
@@ -14,7 +15,8 @@ export interface Waiting {
  * What one client sends ahead of its answers. While anything of it waits, no more is read; what was read already
  * waits here. When too much does, on all connections together, the connection is cut.
  */
-export class Pipeline {
+export class Pipeline implements Owed {
+  last: Turn | undefined
   readonly #socket: Socket
   readonly #start: (turn: Turn) => void
   readonly #waiting: Waiting
@@ -28,7 +30,13 @@ export class Pipeline {
     socket.once('close', () => this.#forget())
   }
 
+  /** Requests without a complete answer. */
+  get count(): number {
+    return this.#underWay + this.#queue.length
+  }
+
   add(turn: Turn): void {
+    this.last = turn
     if (this.#underWay < mostUnderWay && this.#queue.length === 0) {
       this.#begin(turn)
       return

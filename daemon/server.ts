@@ -5,7 +5,7 @@ import polka from 'polka'
 import { type Logger, MailkeepError } from '../lib/index.ts'
 import { encodeError, requestIdOf } from './api/encode.ts'
 import type { Api, ApiRequest, ApiResponse } from './api/index.ts'
-import { answerBroken, brokenAnswer, type Owed, sendRaw } from './broken-request.ts'
+import { answerBroken, brokenAnswer, sendRaw } from './broken-request.ts'
 import { Pipeline, type Waiting } from './pipeline.ts'
 import { type BodyRoom, readBody, type Turn } from './request-body.ts'
 import { defaultSendLimits, type SendLimits, send } from './send.ts'
@@ -71,7 +71,7 @@ interface State {
   readonly limits: ServerLimits
   readonly server: Server
   readonly sockets: Set<Socket>
-  readonly owed: WeakMap<Socket, Owed & { readonly pipeline: Pipeline }>
+  readonly pipelines: WeakMap<Socket, Pipeline>
   readonly waiting: Waiting
   readonly room: BodyRoom
   closing: Promise<void> | undefined
@@ -95,7 +95,7 @@ export async function listen({ answer, logger, observe, fd, ...options }: Server
     limits,
     server,
     sockets: new Set(),
-    owed: new WeakMap(),
+    pipelines: new WeakMap(),
     waiting: { count: 0, most: limits.waitingRequests },
     room: { leftBytes: limits.bodiesBytes },
     closing: undefined,
@@ -137,7 +137,7 @@ function serverSettings(limits: ServerLimits) {
 
 /** Everything on a socket that is not an ordinary request. */
 function attend(state: State): void {
-  const { server, sockets, owed } = state
+  const { server, sockets, pipelines } = state
   server.on('connection', (socket) => {
     sockets.add(socket)
     socket.once('close', () => sockets.delete(socket))
@@ -148,22 +148,18 @@ function attend(state: State): void {
   server.on('connect', (_, socket) => sendRaw(socket as Socket, brokenAnswer(undefined)))
   server.on('clientError', (error, socket) => {
     state.logger.debug({ reason: (error as NodeJS.ErrnoException).code }, 'broken request')
-    answerBroken(error, socket as Socket, owed.get(socket as Socket))
+    answerBroken(error, socket as Socket, pipelines.get(socket as Socket))
   })
 }
 
 function serve(state: State, req: IncomingMessage, res: ServerResponse, awaitsContinue = false): void {
   const turn: Turn = { req, res, awaitsContinue, room: state.room }
-  let owed = state.owed.get(req.socket)
-  if (!owed) {
-    owed = { count: 0, last: turn, pipeline: new Pipeline(req.socket, state.waiting, (next) => begin(state, next)) }
-    state.owed.set(req.socket, owed)
+  let pipeline = state.pipelines.get(req.socket)
+  if (!pipeline) {
+    pipeline = new Pipeline(req.socket, state.waiting, (next) => begin(state, next))
+    state.pipelines.set(req.socket, pipeline)
   }
-  const mine = owed
-  mine.last = turn
-  mine.count++
-  res.once('close', () => mine.count--)
-  mine.pipeline.add(turn)
+  pipeline.add(turn)
 }
 
 function begin(state: State, turn: Turn): void {
