@@ -1,6 +1,5 @@
 /** Random requests: none is answered with 5xx, outside its documented shape, or not at all. */
 import assert from 'node:assert/strict'
-import fc from 'fast-check'
 import { checking, type Subject } from './checking.ts'
 import { judge } from './judgement.ts'
 import { Records } from './records.ts'
@@ -29,11 +28,11 @@ export async function requestsOn(kind: Kind): Promise<Subject> {
     stranger = await makeStranger(service)
     clients = 0
   }
-  const property = fc.asyncProperty(session, async (requests) => {
+  const check = checking(session, async (requests) => {
     if (++clients > clientsEach) await renew()
     await run(service, wire, stranger, requests, () => steps++)
   })
-  return { check: checking(property), steps: () => steps, close }
+  return { check, steps: () => steps, close }
 }
 
 /** Whoever has the first ids sends nothing: they are among those that are asked for outright. */

@@ -1,7 +1,6 @@
 /** Random operations on the library, held against a plain model of it. */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import fc from 'fast-check'
 import { createMailkeep, eventTypes, type Mailkeep } from '../../lib/index.ts'
 import { checking, type Subject } from './checking.ts'
 import { type Foreign, Life } from './life.ts'
@@ -53,7 +52,7 @@ export async function livesOn(kind: Kind): Promise<Subject> {
   let opened = await open(kind)
   let clients = 0
   let steps = 0
-  const property = fc.asyncProperty(life, async (lived) => {
+  const check = checking(life, async (lived) => {
     if (++clients > clientsEach) {
       await opened.close()
       opened = await open(kind)
@@ -61,7 +60,7 @@ export async function livesOn(kind: Kind): Promise<Subject> {
     }
     await run(opened, [...beginning, ...lived], () => steps++)
   })
-  return { check: checking(property), steps: () => steps, close: () => opened.close() }
+  return { check, steps: () => steps, close: () => opened.close() }
 }
 
 async function run({ mailkeep, foreign, raised }: Opened, steps: readonly Step[], count: () => void): Promise<void> {
