@@ -9,9 +9,9 @@ import type { Turn } from './request-body.ts'
 /** What a connection owes its client. */
 export interface Owed {
   /** Requests without a complete answer. */
-  count: number
+  readonly count: number
   /** The latest request. */
-  last: Turn
+  readonly last: Turn | undefined
 }
 
 /**
@@ -25,14 +25,15 @@ export function answerBroken(error: NodeJS.ErrnoException, socket: Socket, owed:
     socket.destroy()
     return
   }
-  if (owed && owed.count > 0 && owed.last.req.complete) {
+  const last = owed?.last
+  if (owed && last && owed.count > 0 && last.req.complete) {
     // Requests before this one are still being answered: what we wrote now would be taken for their answer.
     // Whatever else comes is broken as well, and stays where it is.
     socket.pause()
-    owed.last.res.once('close', () => socket.destroy())
+    last.res.once('close', () => socket.destroy())
     return
   }
-  const answered = owed && !owed.last.req.complete && (owed.count !== 1 || owed.last.res.headersSent)
+  const answered = owed && last && !last.req.complete && (owed.count !== 1 || last.res.headersSent)
   if (answered) socket.destroy()
   else sendRaw(socket, brokenAnswer(error.code))
 }

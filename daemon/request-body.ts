@@ -8,24 +8,47 @@ export interface Turn {
   readonly res: ServerResponse
   /** Whether the client holds its body back until it is told `100 Continue`. */
   awaitsContinue: boolean
+  /** Where large bodies are kept while they arrive; without it there is no end to it. */
+  readonly room?: BodyRoom
 }
+
+/** What all bodies that are on their way may take together. */
+export interface BodyRoom {
+  leftBytes: number
+}
+
+/** So many bytes are always taken: what is usual goes on while somebody fills the room. */
+const smallBytes = 16 * 1024
 
 /**
  * Reads a request's body.
  *
  * @param limit In bytes; a declared length beyond it is refused before a byte is read.
- * @throws MailkeepError `body_too_large`; `invalid_json`: the client went away in the middle.
+ * @throws MailkeepError `body_too_large`; `invalid_json`: the client went away in the middle; `unavailable`: too many
+ *   large bodies are on their way.
  */
 export async function readBody(turn: Turn, limit: number): Promise<Buffer> {
-  const { req, res } = turn
+  const { req, room } = turn
   const length = req.headers['content-length'] ?? null
   if (Number(length) > limit) throw tooLarge(limit)
+  const bytes = length === null ? limit : Number(length)
+  if (!room || bytes <= smallBytes) return await receive(turn, length, limit)
+  if (room.leftBytes < bytes) throw new MailkeepError('unavailable', 'Too many large bodies are on their way.')
+  room.leftBytes -= bytes
+  try {
+    return await receive(turn, length, limit)
+  } finally {
+    room.leftBytes += bytes
+  }
+}
+
+async function receive(turn: Turn, length: string | null, limit: number): Promise<Buffer> {
   if (turn.awaitsContinue) {
     turn.awaitsContinue = false
-    res.writeContinue()
+    turn.res.writeContinue()
   }
   try {
-    return await getRawBody(req, { length, limit })
+    return await getRawBody(turn.req, { length, limit })
   } catch (error) {
     if ((error as getRawBody.RawBodyError).type === 'entity.too.large') throw tooLarge(limit)
     throw new MailkeepError('invalid_json', 'The body ended early.', { cause: error })

@@ -5,18 +5,24 @@ import polka from 'polka'
 import { type Logger, MailkeepError } from '../lib/index.ts'
 import { encodeError, requestIdOf } from './api/encode.ts'
 import type { Api, ApiRequest, ApiResponse } from './api/index.ts'
-import { answerBroken, brokenAnswer, type Owed, sendRaw } from './broken-request.ts'
-import { readBody, type Turn } from './request-body.ts'
+import { answerBroken, brokenAnswer, sendRaw } from './broken-request.ts'
+import { Pipeline, type Waiting } from './pipeline.ts'
+import { type BodyRoom, readBody, type Turn } from './request-body.ts'
 import { defaultSendLimits, type SendLimits, send } from './send.ts'
 
 export interface ServerLimits extends SendLimits {
-  /** For all headers of a request, in bytes. */
+  /** For all headers of a request, in bytes and in fields. */
   readonly headerBytes: number
+  readonly headerFields: number
   /** For the headers to arrive, and for the whole request. */
   readonly headersMs: number
   readonly requestMs: number
   /** How long a connection may idle between requests: longer than load balancers keep theirs. */
   readonly keepAliveMs: number
+  /** For all bodies that are on their way, in bytes; small ones do not count. */
+  readonly bodiesBytes: number
+  /** Requests sent ahead of their answers that wait, on all connections. */
+  readonly waitingRequests: number
   /** How long a client may neither send nor take anything. */
   readonly silenceMs: number
 }
@@ -24,6 +30,9 @@ export interface ServerLimits extends SendLimits {
 export const defaultLimits: ServerLimits = {
   ...defaultSendLimits,
   headerBytes: 16 * 1024,
+  headerFields: 1000,
+  bodiesBytes: 128 * 1024 * 1024,
+  waitingRequests: 10_000,
   headersMs: 15_000,
   requestMs: 60_000,
   keepAliveMs: 65_000,
@@ -62,7 +71,9 @@ interface State {
   readonly limits: ServerLimits
   readonly server: Server
   readonly sockets: Set<Socket>
-  readonly owed: WeakMap<Socket, Owed>
+  readonly pipelines: WeakMap<Socket, Pipeline>
+  readonly waiting: Waiting
+  readonly room: BodyRoom
   closing: Promise<void> | undefined
 }
 
@@ -75,8 +86,20 @@ export async function listen({ answer, logger, observe, fd, ...options }: Server
   const limits = { ...defaultLimits, ...options.limits }
   const server = createServer(serverSettings(limits))
   server.setTimeout(limits.silenceMs)
-  const connections = { sockets: new Set<Socket>(), owed: new WeakMap<Socket, Owed>() }
-  const state: State = { answer, observe, logger, limits, server, ...connections, closing: undefined }
+  // Else node leaves out the fields beyond a thousand without a word: all must be seen to be refused.
+  server.maxHeadersCount = 0
+  const state: State = {
+    answer,
+    observe,
+    logger,
+    limits,
+    server,
+    sockets: new Set(),
+    pipelines: new WeakMap(),
+    waiting: { count: 0, most: limits.waitingRequests },
+    room: { leftBytes: limits.bodiesBytes },
+    closing: undefined,
+  }
   attend(state)
   // polka neither awaits nor catches what it calls, and answers HEAD with 404: it hands everything to `serve`.
   polka({ server, onNoMatch: (req, res) => serve(state, req, res) }).listen(
@@ -114,7 +137,7 @@ function serverSettings(limits: ServerLimits) {
 
 /** Everything on a socket that is not an ordinary request. */
 function attend(state: State): void {
-  const { server, sockets, owed } = state
+  const { server, sockets, pipelines } = state
   server.on('connection', (socket) => {
     sockets.add(socket)
     socket.once('close', () => sockets.delete(socket))
@@ -125,20 +148,24 @@ function attend(state: State): void {
   server.on('connect', (_, socket) => sendRaw(socket as Socket, brokenAnswer(undefined)))
   server.on('clientError', (error, socket) => {
     state.logger.debug({ reason: (error as NodeJS.ErrnoException).code }, 'broken request')
-    answerBroken(error, socket as Socket, owed.get(socket as Socket))
+    answerBroken(error, socket as Socket, pipelines.get(socket as Socket))
   })
 }
 
 function serve(state: State, req: IncomingMessage, res: ServerResponse, awaitsContinue = false): void {
-  const turn: Turn = { req, res, awaitsContinue }
-  const owed = state.owed.get(req.socket) ?? { count: 0, last: turn }
-  state.owed.set(req.socket, owed)
-  owed.last = turn
-  owed.count++
-  res.once('close', () => owed.count--)
+  const turn: Turn = { req, res, awaitsContinue, room: state.room }
+  let pipeline = state.pipelines.get(req.socket)
+  if (!pipeline) {
+    pipeline = new Pipeline(req.socket, state.waiting, (next) => begin(state, next))
+    state.pipelines.set(req.socket, pipeline)
+  }
+  pipeline.add(turn)
+}
+
+function begin(state: State, turn: Turn): void {
   reply(state, turn).catch((error: unknown) => {
     state.logger.error({ err: error }, 'request could not be answered')
-    res.destroy()
+    turn.res.destroy()
   })
 }
 
@@ -181,6 +208,8 @@ function refusal(state: State, req: IncomingMessage, request: ApiRequest): ApiRe
     const error = new MailkeepError('unavailable', 'The service is going down.')
     return encodeError({ requestId: requestIdOf(request), method: request.method }, error)
   }
+  // Names and values take turns there.
+  if (req.rawHeaders.length > 2 * state.limits.headerFields) return brokenAnswer('HPE_HEADER_OVERFLOW')
   // RFC 9112, 3.2: a request of HTTP/1.1 has exactly one Host.
   const { host } = req.headers
   const malformed = host === undefined ? req.httpVersion === '1.1' : host.includes(',')

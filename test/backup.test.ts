@@ -3,7 +3,9 @@ import { copyFile, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import Database from 'better-sqlite3'
-import { complaintOf, daemon, directory, run, runJson } from './program.ts'
+import { verifyDelivery } from '../lib/webhooks/receiver.ts'
+import { openReceiver } from './http-receiver.ts'
+import { complaintOf, daemon, directory, type Environment, run, runJson } from './program.ts'
 
 interface Backup {
   file: string
@@ -13,9 +15,9 @@ interface Backup {
 }
 
 /** A daemon with a list and a webhook endpoint, in a directory of its own. */
-async function open(t: TestContext) {
+async function open(t: TestContext, env: Environment = {}) {
   const cwd = await directory(t)
-  const running = await daemon(t, { cwd })
+  const running = await daemon(t, { cwd, env })
   const { id: listId } = await running.data<{ id: number }>('POST', '/lists', { name: 'News' })
   const endpoint = { url: 'https://example.com/hook', events: ['contact.unsubscribed'] }
   await running.data('POST', '/webhook-endpoints', endpoint)
@@ -123,25 +125,38 @@ describe('mailkeep backup', { concurrency: 4 }, () => {
 })
 
 describe('mailkeep restore', { concurrency: 4 }, () => {
-  test('a drill: backup, loss of the machine, restore elsewhere, start; all is as it was', async (t) => {
-    const { cwd, add, stop } = await open(t)
-    await add('ada@example.com')
+  test('a drill: backup under writes, loss of the machine, restore elsewhere, start; all is as it was', async (t) => {
+    const env = { MAILKEEP_WEBHOOK_ALLOW_PRIVATE: 'true' }
+    const { cwd, add, data, ask, stop } = await open(t, env)
+    const receiver = await openReceiver()
+    t.after(() => receiver.close())
+    const endpoint = { url: receiver.url(), events: ['webhook.test'] }
+    const { id, secret } = await data<{ id: number; secret: string }>('POST', '/webhook-endpoints', endpoint)
+    const ada = await add('ada@example.com')
+    const before = await (await ask('GET', `/api/v1/contacts/${ada.id}`)).text()
+    let writing = true
+    const writer = (async () => {
+      for (let at = 0; writing; at++) await add(`during-${at}@example.com`)
+    })()
     await run(['backup', 'copy.db'], { cwd })
+    writing = false
+    await writer
     await add('after@example.com')
     await stop('SIGKILL')
     const elsewhere = await directory(t)
     for (const name of ['copy.db', 'copy.db.key']) await copyFile(join(cwd, name), join(elsewhere, name))
     const { out } = await run(['restore', 'copy.db'], { cwd: elsewhere })
-    assert.match(out, /holds 1 contacts of 1 clients, verified\nIts key is in .*mailkeep.db.key\n$/)
+    assert.match(out, /holds \d+ contacts of 1 clients, verified\nIts key is in .*mailkeep.db.key\n$/)
     for (const name of ['mailkeep.db', 'mailkeep.db.key']) assert.equal(await modeOf(join(elsewhere, name)), 0o600)
     await copyFile(join(cwd, 'mailkeep.db.admin-token'), join(elsewhere, 'mailkeep.db.admin-token'))
-    const again = await daemon(t, { cwd: elsewhere })
-    assert.deepEqual(
-      (await again.data<{ email: string }[]>('GET', '/contacts?search=example')).map(({ email }) => email),
-      ['ada@example.com'],
-    )
-    // The secret can be opened: a test delivery is signed with it.
-    assert.equal((await again.ask('POST', '/api/v1/webhook-endpoints/1/test')).status, 202)
+    const again = await daemon(t, { cwd: elsewhere, env })
+    // The same data, to a token of before; nothing of what came after the backup.
+    assert.equal(await (await again.ask('GET', `/api/v1/contacts/${ada.id}`)).text(), before)
+    assert.deepEqual(await again.data('GET', '/contacts?search=after@'), [])
+    // The secret is opened: a delivery is signed with the one that its receiver has.
+    await again.data('POST', `/webhook-endpoints/${id}/test`)
+    const { headers, raw } = await receiver.next()
+    assert.equal(verifyDelivery(headers, raw, secret).type, 'webhook.test')
     assert.deepEqual(await again.stop(), [0, null])
   })
 

@@ -6,9 +6,10 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { chmod, chown, copyFile, mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { after } from 'node:test'
 import Database from 'better-sqlite3'
 import { createMailkeep, type Mailkeep, type WebhookSettings } from '../lib/index.ts'
 import { sqlite } from '../lib/storage/sqlite.ts'
@@ -23,26 +24,63 @@ export interface BinaryService {
   advance(ms: number): void
 }
 
+/** Root's tests let another user run it. */
+const isRoot = process.getuid?.() === 0
+const nobody = 65_534
+
+let placed: Promise<string> | undefined
+after(async () => {
+  if (placed) await rm(join(await placed, '..'), { recursive: true, force: true })
+})
+
+/** The binary alone, where any user may run it. */
+async function place(binary: string): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), 'mailkeep-alone-'))
+  const copy = join(directory, 'mailkeep')
+  await copyFile(binary, copy)
+  for (const path of [directory, copy]) await chmod(path, 0o755)
+  return copy
+}
+
+/** An empty directory to run in, where nothing may be written, and one for the database. */
+async function surroundings(closing: (() => unknown)[]) {
+  const directory = await mkdtemp(join(tmpdir(), 'mailkeep-binary-'))
+  closing.push(() => rm(directory, { recursive: true, force: true }))
+  await chmod(directory, 0o755)
+  const [cwd, data] = [join(directory, 'empty'), join(directory, 'data')]
+  for (const path of [cwd, data]) await mkdir(path, { mode: 0o700 })
+  if (isRoot) for (const path of [cwd, data]) await chown(path, nobody, nobody)
+  await chmod(cwd, 0o500)
+  closing.push(async () => assert.deepEqual(await readdir(cwd), [], 'it wrote beside its data'))
+  return { cwd, data }
+}
+
 interface Options {
   readonly webhooks?: Partial<WebhookSettings> | undefined
   readonly publicUrl?: string | undefined
   readonly dispatch?: boolean
 }
 
-/** @param closing What is to be done afterwards, the last first. */
+/**
+ * As another user where we may choose, in an empty directory, without a PATH.
+ *
+ * @param closing What is to be done afterwards, the last first.
+ */
 export async function serveBinary(
   binary: string,
   { webhooks = {}, publicUrl, dispatch = true }: Options,
   closing: (() => unknown)[],
 ): Promise<BinaryService> {
-  const directory = await mkdtemp(join(tmpdir(), 'mailkeep-binary-'))
-  closing.push(() => rm(directory, { recursive: true, force: true }))
-  const file = join(directory, 'mailkeep.db')
+  placed ??= place(binary)
+  const { cwd, data } = await surroundings(closing)
+  const file = join(data, 'mailkeep.db')
   const encryptionKey = randomBytes(32).toString('base64')
-  const child = spawn(binary, ['--port', '0', '--json', '--database', file], {
-    cwd: directory,
+  const child = spawn(await placed, ['--port', '0', '--json', '--database', file], {
+    cwd,
+    ...(isRoot ? { uid: nobody, gid: nobody } : {}),
     env: {
       PATH: '',
+      TMPDIR: data,
       MAILKEEP_ADMIN_TOKEN: 'first',
       MAILKEEP_ENCRYPTION_KEY: encryptionKey,
       MAILKEEP_LOG_LEVEL: 'error',

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { chmod, readFile, rm, writeFile } from 'node:fs/promises'
+import { chmod, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
@@ -267,6 +268,66 @@ describe('start and stop', { concurrency: 4 }, () => {
     assert.equal(running.url, `http://127.0.0.1:${port}`)
     assert.equal((await fetch(`${running.url}/healthz`)).status, 200)
     assert.deepEqual(await running.stop(), [0, null])
+  })
+
+  test('all files are for their owner alone, whatever the umask', { skip: process.platform === 'win32' }, async (t) => {
+    const cwd = await directory(t)
+    const usual = process.umask(0)
+    t.after(() => process.umask(usual))
+    const { data, stop } = await daemon(t, { cwd })
+    process.umask(0)
+    await data('POST', '/lists', { name: 'News' })
+    await runJson(['backup', 'copy.db'], { cwd })
+    const modes = async () => {
+      const files = await readdir(cwd)
+      return Promise.all(files.sort().map(async (name) => [name, (await stat(join(cwd, name))).mode & 0o777]))
+    }
+    const names = ['copy.db', 'copy.db.key', 'mailkeep.db', 'mailkeep.db-shm', 'mailkeep.db-wal']
+    const all = [...names, 'mailkeep.db.admin-token', 'mailkeep.db.key']
+    assert.deepEqual(
+      await modes(),
+      all.map((name) => [name, 0o600]),
+    )
+    await stop()
+  })
+
+  test('secrets are in no output of a command, and in no complaint', async (t) => {
+    const cwd = await directory(t)
+    const key = randomBytes(32).toString('base64')
+    const env = {
+      MAILKEEP_ADMIN_TOKEN: 'secret-admin',
+      MAILKEEP_METRICS_TOKEN: 'secret-metrics',
+      MAILKEEP_ENCRYPTION_KEY: key,
+    }
+    const { url, stop } = await daemon(t, { cwd, env: { ...env, MAILKEEP_LOG_LEVEL: 'trace' } })
+    const made = await fetch(`${url}/api/v1/webhook-endpoints`, {
+      method: 'POST',
+      headers: { authorization: 'Bearer secret-admin', 'content-type': 'application/json' },
+      body: '{"url":"https://example.com/","events":["webhook.test"]}',
+    })
+    const { secret } = ((await made.json()) as { data: { secret: string } }).data
+    assert.match(secret, /^whsec_/)
+    // Where the daemon listens already: another one's start must complain.
+    const taken = { ...env, MAILKEEP_PORT: new URL(url).port }
+    const commands = [
+      'doctor',
+      'client list',
+      'token list',
+      'migrate',
+      'backup copy.db',
+      'secrets reseal',
+      'nonsense',
+      'serve',
+    ]
+    for (const command of commands) {
+      for (const words of [[], ['--json']]) {
+        const { out, err } = await run([...command.split(' '), ...words], { cwd, env: taken })
+        for (const hidden of ['secret-admin', 'secret-metrics', key, secret]) {
+          assert.ok(!`${out}${err}`.includes(hidden), `${command} tells a secret`)
+        }
+      }
+    }
+    await stop()
   })
 
   test('secrets are in no process list and in no log', async (t) => {

@@ -106,6 +106,21 @@ test('a header sent twice is seen twice', async (t) => {
   assert.match(wire.received, /"Bearer a, Bearer b"/)
 })
 
+test('a header behind a thousand others is not overlooked', async (t) => {
+  const { server } = await open(t, async ({ headers }) => json({ authorization: headers.authorization }))
+  for (const [count, status] of [
+    [400, 200],
+    [2000, 431],
+  ] as const) {
+    const wire = dial(t, server)
+    wire.socket.write(`GET / HTTP/1.1\r\nHost: x\r\n${'A: b\r\n'.repeat(count)}Authorization: Bearer a\r\n\r\n`)
+    await until(wire, /\{.*\}/)
+    assert.match(wire.received, new RegExp(`^HTTP/1.1 ${status} `))
+    if (status === 200) assert.match(wire.received, /"Bearer a"/)
+    else assert.match(wire.received, /Connection: close.*"code":"body_too_large"/s)
+  }
+})
+
 test('HEAD gets the headers alone, and the connection goes on', async (t) => {
   const { server } = await open(t, async ({ method }) => {
     const whole = json({ some: 'thing' })
@@ -131,6 +146,80 @@ test('pipelined requests are answered in their order', async (t) => {
   wire.socket.write(get('/1') + get('/2'))
   await until(wire, /"\/2"/)
   assert.match(wire.received, /"\/1".*"\/2"/s)
+})
+
+test('of requests pipelined by the hundred few are under way at a time, and all are answered in their order', async (t) => {
+  let [underWay, most] = [0, 0]
+  const { server } = await open(t, async ({ target }) => {
+    most = Math.max(most, ++underWay)
+    await new Promise(setImmediate)
+    underWay--
+    return json({ target })
+  })
+  const wire = dial(t, server)
+  const paths = Array.from({ length: 500 }, (_, at) => `/${at}`)
+  wire.socket.write(paths.map(get).join(''))
+  await until(wire, /"\/499"/)
+  assert.deepEqual(
+    [...wire.received.matchAll(/"target":"(.+?)"/g)].map(([, path]) => path),
+    paths,
+  )
+  assert.ok(most > 1 && most <= 8, `${most} at a time`)
+})
+
+test('a body among pipelined requests arrives whole', async (t) => {
+  const { server } = await open(t, sizes)
+  const wire = dial(t, server)
+  wire.socket.write(get().repeat(20) + post(200_000))
+  for (let sent = 0; sent < 10; sent++) wire.socket.write('x'.repeat(20_000))
+  wire.socket.write(get('/last'))
+  await until(wire, /\{"bytes":200000\}.*\{"bytes":0\}/s)
+  assert.equal(wire.received.match(/HTTP\/1.1 200/g)?.length, 22)
+})
+
+test('when too many requests wait, the connection that sends more is cut, and no other', async (t) => {
+  const first = deferred()
+  const { server } = await open(
+    t,
+    async ({ target }) => {
+      if (target !== '/other') await first.promise
+      return json({ target })
+    },
+    { waitingRequests: 20 },
+  )
+  const wire = dial(t, server)
+  wire.socket.write(get().repeat(100))
+  await wire.closed
+  assert.equal((await fetch(`${server.url}/other`)).status, 200)
+  first.resolve()
+  // Those that waited are forgotten: there is room for as many again.
+  const again = dial(t, server)
+  again.socket.write(get().repeat(28))
+  while ((again.received.match(/HTTP\/1.1 200/g)?.length ?? 0) < 28) await once(again.socket, 'data')
+})
+
+test('large bodies have room for so many bytes together; beyond that they get 503, and small ones are taken', async (t) => {
+  const { server } = await open(
+    t,
+    async (request) => {
+      try {
+        return json({ bytes: (await request.body()).length })
+      } catch (error) {
+        return json({ code: (error as { code: string }).code }, 503)
+      }
+    },
+    { bodiesBytes: 300_000 },
+  )
+  const slow = dial(t, server)
+  slow.socket.write(`${post(200_000)}some`)
+  await fetch(server.url) // the slow one has begun
+  const large = () => fetch(server.url, { method: 'POST', body: 'x'.repeat(150_000) })
+  assert.deepEqual(await (await large()).json(), { code: 'unavailable' })
+  const small = await fetch(server.url, { method: 'POST', body: 'small' })
+  assert.deepEqual(await small.json(), { bytes: 5 })
+  slow.socket.write('x'.repeat(200_000 - 4))
+  await until(slow, /\{"bytes":200000\}/)
+  assert.deepEqual(await (await large()).json(), { bytes: 150_000 })
 })
 
 test('a chunked body arrives whole', async (t) => {
@@ -335,6 +424,23 @@ for (const [what, sent] of slow) {
     const wire = dial(t, server)
     wire.socket.write(sent)
     await wire.closed
+    assert.match(wire.received, /^HTTP\/1.1 408 .*"code":"unavailable"/s)
+  })
+}
+
+const drips = [
+  ['headers', 'GET / HTTP/1.1\r\nHost: x\r\n', 'A: b\r\n'],
+  ['body', post(1_000_000), 'x'],
+  ['body in chunks', chunked, '1\r\nx\r\n'],
+] as const
+for (const [what, head, drop] of drips) {
+  test(`a client whose ${what} comes drop by drop is cut off in time`, async (t) => {
+    const { server } = await open(t, sizes, { headersMs: 200, requestMs: 400, silenceMs: 10_000 })
+    const wire = dial(t, server)
+    wire.socket.write(head)
+    const dripping = setInterval(() => wire.socket.write(drop), 10)
+    await wire.closed
+    clearInterval(dripping)
     assert.match(wire.received, /^HTTP\/1.1 408 .*"code":"unavailable"/s)
   })
 }

@@ -1,0 +1,27 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+
+const read = (name: string) => readFileSync(join(import.meta.dirname, '..', name), 'utf8')
+
+interface Locked {
+  readonly dev?: true
+  readonly devOptional?: true
+  readonly optional?: true
+  readonly license?: string
+}
+
+test('the README names every dependency with its reason, and counts what they bring along', () => {
+  const { dependencies, peerDependencies } = JSON.parse(read('package.json'))
+  const section = read('README.md').split('### Dependencies\n')[1]!.split('\n## ')[0]!
+  const named = [...section.matchAll(/^\| `(.+?)` \| .{10,} \|$/gm)].map(([, name]) => name)
+  assert.deepEqual(named.sort(), Object.keys(dependencies).sort())
+  for (const peer of Object.keys(peerDependencies)) assert.ok(section.includes(`\`${peer}\``), peer)
+  const locked: Record<string, Locked> = JSON.parse(read('package-lock.json')).packages
+  const used = Object.entries(locked).filter(([path, { dev, devOptional, optional }]) => {
+    return path !== '' && !dev && !devOptional && !optional
+  })
+  assert.match(section, new RegExp(`with what they bring along ${used.length},`))
+  for (const [path, { license }] of used) assert.match(license ?? '', /^(MIT|ISC|BSD-\d-Clause|Apache-2\.0)$/, path)
+})

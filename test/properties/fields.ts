@@ -1,0 +1,148 @@
+/** Bodies that a route takes, and bodies that are nearly so. */
+import fc from 'fast-check'
+import type { Route } from '../../daemon/api/routes/route.ts'
+import { eventTypes } from '../http-shapes.ts'
+import { titleOf } from '../http-world.ts'
+
+type Fields = Readonly<Record<string, fc.Arbitrary<unknown>>>
+
+/** Text that anything may be called. */
+const name = fc.oneof(
+  fc.constantFrom(
+    'a',
+    'A',
+    'News',
+    'É',
+    '😀',
+    "'; --",
+    '%',
+    '__proto__',
+    'x'.repeat(255),
+    '\u202e',
+    '-',
+    '\u00ad',
+    '0',
+  ),
+  fc
+    .string({ unit: 'grapheme', minLength: 1, maxLength: 12 })
+    .map((text) => `${text}.`)
+    .filter(isHarmless),
+)
+const text = fc.oneof(
+  name,
+  fc.constant(''),
+  fc.string({ unit: 'grapheme', maxLength: 40 }).filter(isHarmless),
+  fc.constant('y'.repeat(1000)),
+)
+
+function isHarmless(value: string): boolean {
+  return value.isWellFormed() && !value.includes('\0')
+}
+
+const email = fc
+  .tuple(
+    fc.constantFrom('ada', 'ADA', 'b', 'c.d', 'e+f', 'ünal'),
+    fc.constantFrom('example.org', 'EXAMPLE.org', 'x.co'),
+  )
+  .map(([local, domain]) => `${local}@${domain}`)
+
+/** An attribute's name; those with rules of their own are no attributes. */
+const attribute = fc
+  .oneof(fc.constantFrom('company', '__proto__', 'constructor', 'toString', 'a b', '0', 'é', 'id'), name)
+  .filter((key) => !['email', 'name', 'tags'].includes(key))
+const attributes = fc
+  .array(fc.tuple(attribute, fc.option(text)), { maxLength: 3 })
+  .map((pairs) => Object.fromEntries(pairs) as Record<string, unknown>)
+const tags = fc.array(name, { maxLength: 4 })
+
+/** Required ones first; `optional` may be left out. */
+const known: Readonly<Record<string, readonly [required: Fields, optional: Fields, more?: fc.Arbitrary<object>]>> = {
+  'POST /tags': [{ name }, {}],
+  'PATCH /tags/:tagId': [{ name }, {}],
+  'POST /lists': [{ name }, {}],
+  'PATCH /lists/:listId': [{ name }, {}],
+  'POST /lists/:listId/topics': [{ name }, { description: fc.option(text) }],
+  'PATCH /topics/:topicId': [{}, { name, description: fc.option(text) }],
+  'POST /lists/:listId/contacts': [{ email }, { name: text.map(cut), tags }, attributes],
+  'PUT /contacts/:contactId': [{}, { name: text.map(cut), tags }, attributes],
+  'POST /webhook-endpoints': [
+    {
+      url: fc.constantFrom('http://127.0.0.1:9/', 'https://example.com/hook', 'https://example.com:8443/?a=b'),
+      events: fc.array(fc.constantFrom(...eventTypes), { minLength: 1, maxLength: 4 }),
+    },
+    { description: text },
+  ],
+  'PATCH /webhook-endpoints/:endpointId': [{}, { active: fc.boolean(), description: text }],
+  'POST /webhook-endpoints/:endpointId/recover': [
+    { since: fc.constantFrom('2020-01-01T00:00:00Z', '2030-01-01T00:00:00.5+02:00') },
+    {},
+  ],
+  'POST /events': [
+    {
+      type: fc.constantFrom('newsletter.sent', 'sequence_step.sent', 'sequence.completed'),
+      data: fc.dictionary(name, fc.oneof(text, fc.boolean(), fc.maxSafeInteger())),
+    },
+    {},
+  ],
+}
+
+/** A contact's name has at most 255 characters. */
+function cut(value: string): string {
+  return [...value].slice(0, 255).join('')
+}
+
+/** Anything JSON can hold, and then some. */
+export const junkJson = fc.oneof(
+  fc.constantFrom<unknown>(null, true, 0, -1, 1.5, 1e308, '', '\0', '\ud800', [], {}, [[]], 'x'.repeat(20_000)),
+  fc.constantFrom<unknown>(
+    'javascript:1',
+    'http://169.254.169.254/',
+    'https://user@example.com/',
+    2 ** 53,
+    '9'.repeat(400),
+  ),
+  fc.constantFrom<unknown>(
+    Array(1001).fill('a'),
+    [null],
+    ['\0'],
+    [''],
+    { a: { b: [] } },
+    '2026-13-45T99:99:99Z',
+    'a@b',
+  ),
+  fc.jsonValue({ maxDepth: 2 }),
+)
+
+const anyName = fc.oneof(
+  fc.constantFrom('email', 'name', 'tags', 'url', 'events', 'description', 'active', 'since', 'type', 'data', 'secret'),
+  fc.constantFrom('__proto__', 'constructor', '', '\0', '\ud800', 'x'.repeat(256), 'id', 'tags.0'),
+)
+
+/** A change or two to a good body. */
+const changes = fc.array(fc.tuple(anyName, fc.option(junkJson, { nil: undefined, freq: 4 })), { maxLength: 2 })
+
+/** A body for this route: `{ kind: 'fields', fields, valid }`. */
+export function fieldsFor(route: Route): fc.Arbitrary<object> {
+  const [required, optional, more] = known[titleOf(route)] ?? [{}, {}]
+  const good = fc.tuple(
+    fc.record({ ...required, ...optional }, { requiredKeys: Object.keys(required) }),
+    more ?? fc.constant({}),
+  )
+  return fc
+    .tuple(good, fc.oneof({ weight: 2, arbitrary: fc.constant([]) }, changes))
+    .map(([[fields, extra], changed]) => ({
+      kind: 'fields',
+      valid: changed.length === 0,
+      fields: withChanges({ ...extra, ...fields }, changed as [string, unknown][]),
+    }))
+}
+
+/** Entries, not assignment: a field may be called __proto__. */
+function withChanges(fields: object, changed: readonly (readonly [string, unknown])[]): object {
+  const entries = new Map<string, unknown>(Object.entries(fields))
+  for (const [field, value] of changed) {
+    if (value === undefined) entries.delete(field)
+    else entries.set(field, value)
+  }
+  return Object.fromEntries(entries)
+}

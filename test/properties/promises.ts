@@ -1,0 +1,91 @@
+/** What each route answers when all is well: the contract's sections 4.1 to 4.4, and the README's extensions. */
+import {
+  changedEndpoint,
+  contact,
+  contactWithoutTopics,
+  deliveriesMeta,
+  delivery,
+  endpoint,
+  eventTypes,
+  identity,
+  list,
+  meta,
+  newEndpoint,
+  newSecret,
+  offset,
+  queuedTest,
+  type Shape,
+  tag,
+  topic,
+} from '../http-shapes.ts'
+
+export interface Promised {
+  readonly statuses: readonly number[]
+  /** Of `data`, or of each item of it where there is `meta`; none where the answer is empty. */
+  readonly data?: Shape
+  readonly meta?: Shape
+  /** Whether it may be refused with 422 for the state that records are in, by good fields too. */
+  readonly byState?: true
+}
+
+const isCount = (value: unknown) => Number.isSafeInteger(value) && (value as number) >= 0
+const isTime = (value: unknown) => typeof value === 'string' && offset.test(value)
+const isArray = (value: unknown) => Array.isArray(value)
+
+const deliveryDetail: Shape = {
+  ...delivery,
+  payload: (value) => value === null || typeof value === 'object',
+  error: (value) => value === null || typeof value === 'string',
+  created_at: offset,
+  next_attempt_at: (value) => value === null || isTime(value),
+  attempt_log: isArray,
+}
+const recovery: Shape = { id: isCount, status: /^(pending|running|done|stopped)$/, total: isCount, done: isCount }
+const raised: Shape = { type: (value) => eventTypes.includes(value as never) }
+
+const page = (data: Shape): Promised => ({ statuses: [200], data, meta })
+const ok = (data: Shape): Promised => ({ statuses: [200], data })
+const created = (data: Shape): Promised => ({ statuses: [201], data })
+const accepted = (data: Shape): Promised => ({ statuses: [202], data })
+const nothing: Promised = { statuses: [204] }
+
+export const promises: Readonly<Record<string, Promised>> = {
+  'GET /tags': page(tag),
+  'POST /tags': { ...created(tag), byState: true },
+  'PATCH /tags/:tagId': { ...ok(tag), byState: true },
+  'DELETE /tags/:tagId': nothing,
+  'GET /contacts': page(contact),
+  'GET /contacts/:contactId': ok(contact),
+  'POST /lists/:listId/contacts': { statuses: [200, 201], data: contactWithoutTopics },
+  'PUT /contacts/:contactId': ok(contactWithoutTopics),
+  'POST /contacts/:contactId/unsubscribe': ok(contact),
+  'DELETE /lists/:listId/contacts/:contactId': ok(contactWithoutTopics),
+  'GET /webhook-endpoints': page(endpoint),
+  'POST /webhook-endpoints': created(newEndpoint),
+  'PATCH /webhook-endpoints/:endpointId': ok(changedEndpoint),
+  'DELETE /webhook-endpoints/:endpointId': nothing,
+  'GET /webhook-endpoints/:endpointId/deliveries': { statuses: [200], data: delivery, meta: deliveriesMeta },
+  'POST /webhook-endpoints/:endpointId/test': { statuses: [202, 429], data: queuedTest, byState: true },
+  'POST /webhook-endpoints/:endpointId/secret': ok(newSecret),
+  'GET /email-identities': page(identity),
+  'GET /email-identities/:identityId': ok(identity),
+  'DELETE /contacts/:contactId': nothing,
+  'POST /contacts/:contactId/resubscribe': ok(contact),
+  'PUT /contacts/:contactId/topics/:topicId': { ...ok(contact), byState: true },
+  'DELETE /contacts/:contactId/topics/:topicId': ok(contact),
+  'GET /lists': page(list),
+  'POST /lists': created(list),
+  'GET /lists/:listId': ok(list),
+  'PATCH /lists/:listId': ok(list),
+  'DELETE /lists/:listId': nothing,
+  'GET /lists/:listId/topics': page(topic),
+  'POST /lists/:listId/topics': created(topic),
+  'PATCH /topics/:topicId': ok(topic),
+  'DELETE /topics/:topicId': nothing,
+  'GET /webhook-endpoints/:endpointId': ok(endpoint),
+  'GET /webhook-endpoints/:endpointId/deliveries/:deliveryId': ok(deliveryDetail),
+  'POST /webhook-endpoints/:endpointId/deliveries/:deliveryId/redeliver': { ...accepted(delivery), byState: true },
+  'POST /webhook-endpoints/:endpointId/recover': { ...accepted(recovery), byState: true },
+  'GET /webhook-endpoints/:endpointId/recoveries/:recoveryId': ok(recovery),
+  'POST /events': accepted(raised),
+}

@@ -1,0 +1,98 @@
+/** The whole service in this process, for requests that nobody would write by hand. */
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { createApi } from '../../daemon/api/index.ts'
+import { listen } from '../../daemon/server.ts'
+import { type ClientMailkeep, createMailkeep, type DatabaseSource, type Mailkeep } from '../../lib/index.ts'
+import { sqlite } from '../../lib/storage/sqlite.ts'
+
+export interface OpenedDatabase {
+  readonly source: DatabaseSource
+  close(): Promise<void>
+}
+
+export interface Kind {
+  readonly name: 'sqlite' | 'postgres'
+  open(): Promise<OpenedDatabase>
+}
+
+export const inSqlite: Kind = {
+  name: 'sqlite',
+  open: async () => ({ source: sqlite(':memory:'), close: async () => {} }),
+}
+
+export const inPostgres: Kind = {
+  name: 'postgres',
+  // Late: with it comes node's test runner, whose hooks on every promise cost a fifth of all time.
+  open: async () => (await import('../databases.ts')).openPostgres(),
+}
+
+export interface Service {
+  readonly mailkeep: Mailkeep
+  readonly port: number
+  /** @throws AssertionError when the service logged an error since it was asked last. */
+  assertSilent(): void
+  close(): Promise<void>
+}
+
+/** Nothing is delivered: a delivery's outcome would depend on when it is looked at. */
+export async function openService(kind: Kind): Promise<Service> {
+  const errors: object[] = []
+  const logger = { debug() {}, info() {}, warn() {}, error: (fields: object) => void errors.push(fields) }
+  const database = await kind.open()
+  const mailkeep = await createMailkeep({
+    database: database.source,
+    encryptionKey: randomBytes(32),
+    logger,
+    webhooks: { allowPrivate: true },
+  })
+  const { answer } = createApi({ mailkeep, logger })
+  const server = await listen({ answer, logger, host: '127.0.0.1', port: 0 })
+  return {
+    mailkeep,
+    port: server.port,
+    assertSilent: () => assert.deepEqual(errors.splice(0), [], 'the service logged errors'),
+    async close() {
+      await server.close(0)
+      await mailkeep.close({ timeoutMs: 0 })
+      await database.close()
+    },
+  }
+}
+
+/** A client with a record of every kind. */
+export interface Tenant {
+  readonly tokens: { readonly admin: string; readonly member: string }
+  readonly ids: Readonly<Record<string, readonly number[]>>
+}
+
+/** Through the library: it costs a tenth of what HTTP does, and is done anew for every run. */
+export async function makeTenant(mailkeep: Mailkeep): Promise<Tenant> {
+  const { id } = await mailkeep.clients.create({ name: 'tenant' })
+  const [admin, member] = await Promise.all(
+    (['admin', 'member'] as const).map((role) => mailkeep.tokens.create({ clientId: id, role })),
+  )
+  const ids = await makeRecords(mailkeep.forClient(id))
+  return { tokens: { admin: admin!.token, member: member!.token }, ids }
+}
+
+async function makeRecords(client: ClientMailkeep): Promise<Tenant['ids']> {
+  const list = await client.lists.create({ name: 'News' })
+  const topic = await client.topics.create(list.id, { name: 'Sport' })
+  const events = ['contact.subscribed', 'contact.unsubscribed', 'newsletter.sent'] as const
+  const endpoint = await client.webhooks.createEndpoint({ url: 'http://127.0.0.1:9/', events: [...events] })
+  const { contact } = await client.contacts.addToList(list.id, { email: 'ada@example.org', tags: ['vip'] })
+  const identity = await client.identities.add({ email: 'news@example.org' })
+  const recovery = await client.webhooks.recover(endpoint.id, { since: '2999-01-01T00:00:00Z' })
+  const deliveries = await client.webhooks.listDeliveries(endpoint.id)
+  return {
+    tagId: contact.tags.map((tag) => tag.id),
+    contactId: [contact.id],
+    listId: [list.id],
+    topicId: [topic.id],
+    endpointId: [endpoint.id],
+    deliveryId: deliveries.data.map((delivery) => delivery.id),
+    recoveryId: [recovery.id],
+    identityId: [identity.id],
+  }
+}

@@ -1,0 +1,22 @@
+/** What is tried at random, by name. */
+import type { Subject } from './checking.ts'
+import { requestsOn } from './http.ts'
+import { livesOn } from './library.ts'
+import { inPostgres, inSqlite } from './service.ts'
+
+export interface Named {
+  readonly name: string
+  readonly open: () => Promise<Subject>
+  /** Of the runs asked for: one here costs so many times what a session of requests on SQLite does. */
+  readonly share: number
+  /** Runs of the short form, for a second or two. */
+  readonly briefly: number
+  readonly needsPostgres: boolean
+}
+
+export const subjects: readonly Named[] = [
+  { name: 'http-sqlite', open: () => requestsOn(inSqlite), share: 1, briefly: 800, needsPostgres: false },
+  { name: 'library-sqlite', open: () => livesOn(inSqlite), share: 0.1, briefly: 250, needsPostgres: false },
+  { name: 'http-postgres', open: () => requestsOn(inPostgres), share: 0.05, briefly: 40, needsPostgres: true },
+  { name: 'library-postgres', open: () => livesOn(inPostgres), share: 0.005, briefly: 15, needsPostgres: true },
+]

@@ -1,0 +1,135 @@
+/** A connection that sends what it is told, byte by byte, and reads whole answers: node's own client refuses to err. */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+
+/** One request as bytes. */
+export interface Message {
+  readonly head: string
+  readonly body: Buffer
+  /** Whether the body is held back until `100 Continue`. */
+  readonly expects: boolean
+  /** Whether the client's half is closed after it: nothing more will come. */
+  readonly ends: boolean
+  /** Whether its answer has no body whatever its length says. */
+  readonly isHead: boolean
+}
+
+export interface Reply {
+  readonly status: number
+  /** By lower-case name. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly text: string
+}
+
+const patienceMs = 10_000
+
+/** Sends requests one after another; a connection that was closed is opened again for the next. */
+export class Wire {
+  readonly #port: number
+  #socket: Socket | undefined
+  #received = Buffer.alloc(0)
+  #wake = () => {}
+
+  constructor(port: number) {
+    this.#port = port
+  }
+
+  /** @throws AssertionError when no whole answer comes within 10 s, or more than one. */
+  async exchange({ head, body, expects, ends, isHead }: Message): Promise<Reply> {
+    const socket = this.#open()
+    let late = false
+    const timer = setTimeout(() => {
+      late = true
+      this.#wake()
+    }, patienceMs)
+    const read = () => this.#reply(socket, isHead, () => late)
+    try {
+      socket.write(expects ? head : Buffer.concat([Buffer.from(head, 'latin1'), body]), 'latin1')
+      if (ends) socket.end()
+      let reply = await read()
+      if (reply.status === 100) {
+        assert.ok(expects, '100 Continue that nobody asked for')
+        socket.write(body)
+        reply = await read()
+      }
+      // Of what is no HTTP the service does not know that it was HEAD.
+      if (isHead && [400, 431].includes(reply.status)) this.#received = Buffer.alloc(0)
+      if (ends || reply.headers.connection === 'close') await this.#closed(socket, () => late)
+      assert.equal(this.#received.length, 0, `more than one answer: ${this.#received.subarray(0, 200)}`)
+      return reply
+    } catch (error) {
+      this.close()
+      throw error
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  close(): void {
+    this.#socket?.destroy()
+    this.#socket = undefined
+  }
+
+  #open(): Socket {
+    if (this.#socket?.writable) return this.#socket
+    const socket = connect(this.#port, '127.0.0.1').setNoDelay(true)
+    this.#received = Buffer.alloc(0)
+    socket.on('data', (chunk) => {
+      this.#received = this.#received.length === 0 ? chunk : Buffer.concat([this.#received, chunk])
+      this.#wake()
+    })
+    // What a reset or an end means shows in what was received.
+    socket.on('error', () => {})
+    socket.on('close', () => this.#wake())
+    this.#socket = socket
+    return socket
+  }
+
+  async #reply(socket: Socket, isHead: boolean, isLate: () => boolean): Promise<Reply> {
+    for (;;) {
+      const reply = this.#take(isHead)
+      if (reply) return reply
+      assert.ok(!isLate(), `no whole answer in ${patienceMs} ms: ${JSON.stringify(String(this.#received))}`)
+      assert.ok(!socket.destroyed, `closed without a whole answer: ${JSON.stringify(String(this.#received))}`)
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve
+      })
+    }
+  }
+
+  /** Takes the first answer off what was received, once it is whole. */
+  #take(isHead: boolean): Reply | undefined {
+    const end = this.#received.indexOf('\r\n\r\n')
+    if (end < 0) return undefined
+    const [first = '', ...lines] = this.#received.subarray(0, end).toString('latin1').split('\r\n')
+    const status = Number(/^HTTP\/1\.1 (\d{3}) /.exec(first)?.[1])
+    assert.ok(status >= 100, `no status line: ${first}`)
+    const headers: Record<string, string> = {}
+    for (const line of lines) {
+      const [, name, value] = /^([\w-]+): (.*)$/.exec(line) ?? assert.fail(`no header: ${line}`)
+      assert.ok(!(name!.toLowerCase() in headers), `twice: ${line}`)
+      headers[name!.toLowerCase()] = value!
+    }
+    const bodiless = isHead || status === 204 || status === 100
+    if (!bodiless) assert.ok('content-length' in headers, `an answer without its length: ${first}`)
+    const length = bodiless ? 0 : Number(headers['content-length'])
+    if (this.#received.length < end + 4 + length) return undefined
+    const text = this.#received.subarray(end + 4, end + 4 + length).toString('utf8')
+    this.#received = this.#received.subarray(end + 4 + length)
+    return { status, headers, text }
+  }
+
+  async #closed(socket: Socket, isLate: () => boolean): Promise<void> {
+    if (this.#socket === socket) this.#socket = undefined
+    socket.end()
+    const closed = socket.destroyed ? undefined : once(socket, 'close').catch(() => {})
+    await Promise.race([
+      closed,
+      new Promise<void>((resolve) => {
+        this.#wake = resolve
+      }),
+    ])
+    assert.ok(!isLate(), 'the connection was not closed')
+  }
+}

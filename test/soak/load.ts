@@ -1,0 +1,130 @@
+/** What many clients do, at an even pace: writes, deletes, listings, searches, and requests that are wrong. */
+import { Agent, request } from 'node:http'
+
+export interface Counts {
+  /** Of each answer since it was asked last, in ms. */
+  readonly tookMs: number[]
+  /** Answers nobody may get here, or none at all: since the start. */
+  readonly wrong: Map<string, number>
+  requests: number
+}
+
+interface Ask {
+  readonly method: string
+  readonly path: string
+  readonly body?: unknown
+  /** What it may be answered with. */
+  readonly fine: readonly number[]
+}
+
+/** So many contacts come and go: the data stays as large as it is. */
+const population = 5_000
+
+const any = <T>(values: readonly T[]): T => values[Math.floor(Math.random() * values.length)]!
+const upTo = (most: number) => 1 + Math.floor(Math.random() * most)
+
+const email = () => `person-${upTo(population)}@example.org`
+const contact = () => `/contacts/${upTo(3 * population)}`
+
+/** With its weight. */
+const kinds: readonly (readonly [number, () => Ask])[] = [
+  [30, () => ({ method: 'POST', path: `/lists/${upTo(3)}/contacts`, body: person(), fine: [200, 201] })],
+  [
+    5,
+    () => ({ method: 'PUT', path: contact(), body: { name: 'Renamed', tags: [`tag ${upTo(50)}`] }, fine: [200, 404] }),
+  ],
+  [5, () => ({ method: 'DELETE', path: contact(), fine: [204, 404] })],
+  [5, () => ({ method: 'POST', path: `${contact()}/unsubscribe`, fine: [200, 404] })],
+  [5, () => ({ method: 'POST', path: `${contact()}/resubscribe`, fine: [200, 404] })],
+  [10, () => ({ method: 'GET', path: contact(), fine: [200, 404] })],
+  [8, () => ({ method: 'GET', path: `/contacts?per_page=${upTo(100)}&include_unsubscribed=1`, fine: [200] })],
+  [8, () => ({ method: 'GET', path: `/contacts?search=${any(['son-1', 'Ada', '%25', 'x'])}&lists[]=1`, fine: [200] })],
+  [4, () => ({ method: 'GET', path: `/webhook-endpoints/${upTo(6)}/deliveries?per_page=50`, fine: [200] })],
+  [3, () => ({ method: 'POST', path: '/events', body: { type: 'newsletter.sent', data: { n: 1 } }, fine: [202] })],
+  [2, () => ({ method: 'DELETE', path: `/tags/${upTo(500)}`, fine: [204, 404] })],
+  [2, () => ({ method: 'POST', path: '/tags', body: { name: `tag ${upTo(50)}` }, fine: [201, 422] })],
+  [1, () => ({ method: 'POST', path: `/webhook-endpoints/${upTo(6)}/test`, fine: [202, 429] })],
+  [3, () => ({ method: 'POST', path: '/lists/1/contacts', body: { email: 'no address' }, fine: [422] })],
+  [2, () => ({ method: 'POST', path: '/lists/1/contacts', body: 'x'.repeat(2 * 1024 * 1024), fine: [413] })],
+  [2, () => ({ method: 'GET', path: '/nowhere', fine: [404] })],
+]
+const deck = kinds.flatMap(([weight, make]) => Array.from({ length: weight }, () => make))
+
+function person(): object {
+  return {
+    email: email(),
+    name: any(['Ada', 'Bo', 'Cy']),
+    tags: [`tag ${upTo(50)}`, 'all'],
+    company: 'x'.repeat(upTo(500)),
+  }
+}
+
+/** Asks `perSecond` times a second until told to stop, whether answers come or not. */
+export class Load {
+  readonly counts: Counts = { tookMs: [], wrong: new Map(), requests: 0 }
+  readonly #agent = new Agent({ keepAlive: true, maxSockets: 64 })
+  readonly #port: number
+  readonly #token: string
+  readonly #timer: NodeJS.Timeout
+  #due = 0
+  #stopped = false
+
+  constructor(port: number, token: string, perSecond: number) {
+    this.#port = port
+    this.#token = token
+    let last = performance.now()
+    this.#timer = setInterval(() => {
+      const now = performance.now()
+      this.#due += ((now - last) / 1000) * perSecond
+      last = now
+      for (; this.#due >= 1; this.#due--) void this.ask(any(deck)())
+    }, 20)
+  }
+
+  /** What is still under way is cut off, and counts for nothing. */
+  stop(): void {
+    this.#stopped = true
+    clearInterval(this.#timer)
+    this.#agent.destroy()
+  }
+
+  /** @returns the answer's data. */
+  ask({ method, path, body, fine }: Ask): Promise<unknown> {
+    const startedMs = performance.now()
+    const payload = body === undefined ? undefined : JSON.stringify(body)
+    const headers = {
+      authorization: `Bearer ${this.#token}`,
+      ...(payload === undefined
+        ? {}
+        : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(payload) }),
+    }
+    const target = { agent: this.#agent, host: '127.0.0.1', port: this.#port, method, path: `/api/v1${path}`, headers }
+    this.counts.requests++
+    return new Promise((resolve) => {
+      const sent = request(target, (answer) => {
+        let text = ''
+        answer.setEncoding('utf8').on('data', (piece) => {
+          text += piece
+        })
+        answer.on('end', () => {
+          this.counts.tookMs.push(performance.now() - startedMs)
+          if (!fine.includes(answer.statusCode!))
+            this.#note(`${method} ${path.split('?')[0]}: ${answer.statusCode} ${text}`)
+          resolve(text === '' ? undefined : JSON.parse(text).data)
+        })
+      })
+      sent.on('error', (error) => {
+        this.#note(`${method}: ${error.message}`)
+        resolve(undefined)
+      })
+      sent.end(payload)
+    })
+  }
+
+  #note(what: string): void {
+    if (this.#stopped) return
+    const { wrong } = this.counts
+    const key = what.replace(/\d{2,}/g, 'N').slice(0, 200)
+    wrong.set(key, (wrong.get(key) ?? 0) + 1)
+  }
+}
