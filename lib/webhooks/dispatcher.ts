@@ -120,7 +120,7 @@ export class Dispatcher {
 
   /** Starts what may start now. @returns how long nothing more will be due, in ms; undefined when it did not work. */
   async #round(): Promise<number | undefined> {
-    if (this.#shares.free <= 0) return longestSleepMs
+    if (this.#shares.free <= 0 || this.#isBehind) return longestSleepMs
     try {
       const { claimed, nextMs } = await this.#startDue()
       if (claimed > 0) return 0
@@ -129,6 +129,11 @@ export class Dispatcher {
       this.#ctx.logger.error({ err: error }, 'deliveries could not be claimed')
       return undefined
     }
+  }
+
+  /** What is not recorded yet would be sent again if the process died: so many attempts at most. */
+  get #isBehind(): boolean {
+    return this.#inFlight.size >= 2 * this.#ctx.webhooks.concurrency
   }
 
   /** One look at a time: what two find would be granted twice. */
@@ -145,9 +150,10 @@ export class Dispatcher {
     // Enough to fill all, twice, when each has as many.
     this.#counted = atLeastOne(Math.min(endpointConcurrency, (2 * concurrency) / atLeastOne(endpoints.length)))
     // What may start is asked again in the transaction: outcomes have come in while it waited for its turn.
-    const claimed = this.#shares.any(endpoints)
-      ? await claimDue(this.#ctx, () => this.#shares.plan(endpoints), this.#inFlight)
-      : []
+    const claimed =
+      !this.#isBehind && this.#shares.any(endpoints)
+        ? await claimDue(this.#ctx, () => this.#shares.plan(endpoints), this.#inFlight)
+        : []
     if (claimed.length > 0) void this.#queue.add(() => Promise.all(claimed.map((one) => this.#deliver(one))))
     return { claimed: claimed.length, nextMs }
   }
