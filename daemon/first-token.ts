@@ -4,6 +4,7 @@ import type { Mailkeep } from '../lib/index.ts'
 import { Complaint, reasonOf } from './complaint.ts'
 import type { Config } from './config.ts'
 import { inMemory } from './database-file.ts'
+import { isServer } from './database-url.ts'
 
 /** Where the first admin token is to be found. */
 export type FirstToken =
@@ -14,8 +15,8 @@ export type FirstToken =
 /**
  * On a database without clients, makes the first one with an admin token.
  *
- * @param terminal Whether a person is looking: then the token is shown, else it goes to a file beside the database.
- *   A database in memory has nothing beside it, and its token dies with the process: that is always shown.
+ * @param terminal Whether a person is looking: then the token is shown, else it goes to a file beside the database, or
+ *   in the working directory where the database is on a server. A database in memory has nothing beside it, and its token dies with the process: that is always shown.
  * @returns undefined when there is a client already.
  */
 export async function makeFirstToken(
@@ -29,7 +30,7 @@ export async function makeFirstToken(
   if (adminToken !== undefined) return { in: 'environment' }
   const { token } = made.token
   if (terminal || database === inMemory) return { in: 'output', token }
-  const path = resolve(`${database}.admin-token`)
+  const path = resolve(isServer(database) ? 'mailkeep.admin-token' : `${database}.admin-token`)
   await writeToken(path, token)
   return { in: 'file', path, given: false }
 }

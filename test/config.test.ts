@@ -5,6 +5,8 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { Complaint } from '../daemon/complaint.ts'
 import { type Config, type Flags, readConfig, unknownFlag } from '../daemon/config.ts'
+import { holdsPassword, shownDatabase } from '../daemon/database-url.ts'
+import { load } from '../daemon/drivers.ts'
 import { openEncryptionKey } from '../daemon/encryption-key.ts'
 import { flagOf, secretSettings, settingNames } from '../daemon/settings.ts'
 
@@ -37,6 +39,8 @@ test('without any setting the defaults hold', () => {
       host: '127.0.0.1',
       port: 6245,
       database: 'mailkeep.db',
+      postgres: {},
+      copyTo: undefined,
       publicUrl: undefined,
       adminToken: undefined,
       adminTokenFile: undefined,
@@ -55,6 +59,10 @@ const everything = {
   HOST: '::1',
   PORT: '0',
   DATABASE: '/some/where.db',
+  DATABASE_SCHEMA: 'mail',
+  DATABASE_CONNECTIONS: '5',
+  DATABASE_POOLER: 'true',
+  COPY_TO: 'postgres://user@host/db',
   PUBLIC_URL: 'https://example.com/mail/',
   ADMIN_TOKEN: 'admin-token',
   ENCRYPTION_KEY: key,
@@ -77,6 +85,8 @@ const understood: Config = {
   host: '::1',
   port: 0,
   database: '/some/where.db',
+  postgres: { schema: 'mail', connections: 5, pooler: true },
+  copyTo: 'postgres://user@host/db',
   publicUrl: 'https://example.com/mail',
   adminToken: 'admin-token',
   adminTokenFile: undefined,
@@ -115,6 +125,7 @@ test('every setting that is no secret is a flag too, and the flag wins', () => {
     encryptionKey: undefined,
     previousEncryptionKey: undefined,
     metricsToken: undefined,
+    copyTo: undefined,
   }
   assert.deepEqual(config(env, flags), { ...understood, ...secrets })
 })
@@ -135,7 +146,11 @@ test('a wrong setting is one line that names it', () => {
   const wrong: Record<string, string[]> = {
     PORT: ['70000', '-1', '1.5', '0x10', '1e3', ' 80', 'tcp://10.0.0.1:80', '٣'],
     HOST: ['a b', 'http://x'],
-    DATABASE: ['postgres://h/d', 'postgresql://h/d', 'mysql://h/d', 'file:x.db'],
+    DATABASE: ['postgres:h/d', 'postgresql:/h', 'postgres://a b', 'mysql://h/d', 'file:x.db'],
+    DATABASE_SCHEMA: ['a b', 'a"b', '1a', 'x'.repeat(64)],
+    DATABASE_CONNECTIONS: ['0', 'many'],
+    DATABASE_POOLER: ['yes'],
+    COPY_TO: ['mailkeep.db', 'mysql://h/d'],
     PUBLIC_URL: ['example.com', 'ftp://example.com', 'https://u@example.com', 'https://example.com?a', 'https://'],
     ADMIN_TOKEN: ['with space', 'ümlaut', 'x'.repeat(600)],
     ENCRYPTION_KEY: ['short', Buffer.alloc(31).toString('base64'), Buffer.alloc(33).toString('base64')],
@@ -171,7 +186,8 @@ test('no secret is ever repeated', () => {
   const secret = 'geheim geheim'
   const complaints = [
     ...[...secretSettings].map((name) => complaint({ [`MAILKEEP_${name}`]: secret })),
-    complaint({ MAILKEEP_DATABASE: 'postgres://user:geheim@host/db' }),
+    complaint({ MAILKEEP_DATABASE: 'postgres:user:geheim@host/db' }),
+    complaint({ MAILKEEP_COPY_TO: 'postgres:user:geheim@host/db' }),
     complaint({}, { database: 'postgres://user:geheim@host/db' }),
     complaint({}, { database: 'mysql://user:geheim@host/db' }),
     unknownFlag('--admin-token=geheim'),
@@ -189,6 +205,41 @@ test('secrets and database URLs are not taken from the command line', () => {
   const { message, exitCode } = complaint({}, { database: 'postgres://host/db' })
   assert.match(message, /MAILKEEP_DATABASE/)
   assert.equal(exitCode, 2)
+})
+
+test('a PostgreSQL server is taken from the environment, and needs its key from there too', async () => {
+  for (const url of ['postgres://h/d', 'postgresql://u:p@h:5433/d?sslmode=require', 'postgres:///d?host=/run/pg']) {
+    assert.equal(config({ MAILKEEP_DATABASE: url }).database, url)
+    await assert.rejects(
+      openEncryptionKey(config({ MAILKEEP_DATABASE: url })),
+      /^Complaint: MAILKEEP_ENCRYPTION_KEY is/,
+    )
+  }
+})
+
+test('what is shown of a database holds no password', () => {
+  const shown: Record<string, string> = {
+    'mail.db': 'mail.db',
+    'postgres://h/d': 'postgres://h/d',
+    'postgres://u:geheim@h:5433/d?sslmode=require&password=geheim': 'postgres://u@h:5433/d',
+    'postgres://u:ge@heim@h/d': 'postgres://u@h/d',
+    'postgres://u:geheim@/d': 'the PostgreSQL database',
+  }
+  for (const [database, text] of Object.entries(shown)) assert.equal(shownDatabase(database), text)
+  const passwords = Object.keys(shown).filter(holdsPassword)
+  assert.deepEqual(
+    passwords,
+    Object.keys(shown).filter((url) => url.includes('heim')),
+  )
+})
+
+test('a driver that is not installed is named, with the command that installs it', async () => {
+  const missing = (name: string) => load(name, 'PostgreSQL', () => import(name))
+  await assert.rejects(missing('pg-not-there'), {
+    message: 'pg-not-there is missing, which PostgreSQL needs: npm install pg-not-there',
+  })
+  const other = () => import('pg-not-there' as string)
+  await assert.rejects(load('pg', 'PostgreSQL', other), { code: 'ERR_MODULE_NOT_FOUND' })
 })
 
 test('secrets and the database may stand in files', async (t) => {

@@ -1,6 +1,7 @@
 import { backup } from './backup.ts'
 import { clientCommands } from './client.ts'
 import type { Command } from './command.ts'
+import { dispatch } from './dispatch.ts'
 import { doctor } from './doctor.ts'
 import { identityCommands } from './identity.ts'
 import { listCommands } from './list.ts'
@@ -12,6 +13,7 @@ import { tokenCommands } from './token.ts'
 
 export const commands: readonly Command[] = [
   serve,
+  dispatch,
   migrate,
   ...clientCommands,
   ...tokenCommands,

@@ -8,10 +8,13 @@ import { builder, dialect } from './postgres/dialect.ts'
 import type { SignalClient } from './postgres/driver.ts'
 import { failure } from './postgres/faults.ts'
 import { adopt } from './postgres/host.ts'
+import { inspect, type ServerReport } from './postgres/inspect.ts'
 import { ensureSearchIndex } from './postgres/search-index.ts'
 import { cannotOpen, prepareServer } from './postgres/server.ts'
 import { Signals } from './postgres/signals.ts'
 import { Writes } from './postgres/writes.ts'
+
+export type { ServerReport } from './postgres/inspect.ts'
 
 export interface PostgresOptions {
   /** The tables stand in this schema; it is made if it is missing. Default: the first of the search path. */
@@ -37,6 +40,28 @@ export function postgres(source: string | pg.Pool, options: PostgresOptions = {}
   return {
     migrations: postgresMigrations,
     open: (logger) => open(source, options, logger),
+  }
+}
+
+/**
+ * Looks at a server and a database there, without changing anything.
+ *
+ * @param url `postgres://…`
+ * @throws MailkeepError `unavailable`, `validation_failed`
+ */
+export async function inspectServer(url: string, options: PostgresOptions = {}): Promise<ServerReport> {
+  checkOptions(options)
+  try {
+    const client = new pg.Client(settingsFor(url, options) as pg.ClientConfig)
+    client.on('error', () => {}) // told to the statement under way
+    await client.connect()
+    try {
+      return await inspect(client as unknown as SignalClient, postgresMigrations)
+    } finally {
+      await client.end()
+    }
+  } catch (error) {
+    throw cannotOpen(error)
   }
 }
 
