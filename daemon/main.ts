@@ -6,6 +6,7 @@ import { type CommandLine, readArguments } from './arguments.ts'
 import { Complaint } from './complaint.ts'
 import { readConfig } from './config.ts'
 import { openLog } from './log.ts'
+import { progressOn } from './progress.ts'
 
 async function main(): Promise<void> {
   // Whoever read us may have seen enough (`| head`): that is no error.
@@ -28,6 +29,7 @@ async function run({ command, args, own, flags }: CommandLine, json: boolean): P
     config,
     logger: openLog(config, command.lasting ? 'info' : 'warn'),
     print: (result) => process.stdout.write(`${json ? JSON.stringify(result.json) : result.text}\n`),
+    progress: progressOn(process.stderr),
     terminal: process.stdout.isTTY === true,
     listenFd: handedSocket(),
     stopped: command.lasting ? untilAskedToStop() : new Promise(() => {}),

@@ -1,6 +1,7 @@
 import { backup } from './backup.ts'
 import { clientCommands } from './client.ts'
 import type { Command } from './command.ts'
+import { copy } from './copy.ts'
 import { dispatch } from './dispatch.ts'
 import { doctor } from './doctor.ts'
 import { identityCommands } from './identity.ts'
@@ -22,5 +23,6 @@ export const commands: readonly Command[] = [
   ...secretsCommands,
   backup,
   restore,
+  copy,
   doctor,
 ]
