@@ -134,7 +134,7 @@ async function latency(bench: Bench, url: string): Promise<Finding> {
   await using receiver = await Receiver.open(bench.folder)
   const tokens = await makeEndpoints(url, `http://127.0.0.1:${receiver.port}/`)
   await using server = await Server.mailkeep(bench, url, { MAILKEEP_DISPATCH: 'true' })
-  const seconds = bench.quick ? 5 : 20
+  const seconds = bench.quick ? 5 : 12 // less than the server waits for a first request on each connection
   const offered = { ...calm, perSecond: 500, warmupSeconds: 0 }
   await load(bench, server, { kind: 'events', tokens }, { ...offered, seconds: 3 })
   await allSettled(url)
