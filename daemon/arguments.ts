@@ -61,7 +61,10 @@ function describe(version: string): sade.Sade {
 }
 
 function settingsOf(command: Command): { name: string; about: string }[] {
-  const taken = command.lasting || command.settings ? publicSettings : (['DATABASE', 'LOG_LEVEL'] as const)
+  const taken =
+    command.lasting || command.settings
+      ? publicSettings
+      : (['DATABASE', 'DATABASE_SCHEMA', 'DATABASE_POOLER', 'LOG_LEVEL'] as const)
   return taken.map((name) => ({ name: flagOf(name), about: `goes before ${variableOf(name)}` }))
 }
 

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import * as v from 'valibot'
 import type { WebhookSettings } from '../lib/index.ts'
 import { Complaint, reasonOf } from './complaint.ts'
+import { isServer } from './database-url.ts'
 import {
   fileSettings,
   flagOf,
@@ -17,8 +18,12 @@ import {
 export interface Config {
   readonly host: string
   readonly port: number
-  /** A SQLite file's path, or `:memory:`. */
+  /** A SQLite file's path, `:memory:`, or `postgres://…`. */
   readonly database: string
+  /** Only what was set. */
+  readonly postgres: PostgresSettings
+  /** Where `mailkeep copy` copies to, with its password: `postgres://…`. */
+  readonly copyTo: string | undefined
   /** Without a slash at its end. */
   readonly publicUrl: string | undefined
   readonly adminToken: string | undefined
@@ -34,6 +39,13 @@ export interface Config {
   readonly dispatch: boolean
   /** Only what was set: the library has the defaults. */
   readonly webhooks: Partial<WebhookSettings>
+}
+
+/** How PostgreSQL is used: as the library's options. */
+export interface PostgresSettings {
+  readonly schema?: string
+  readonly connections?: number
+  readonly pooler?: boolean
 }
 
 /** Flags by name without dashes, as the command line gave them. */
@@ -77,7 +89,7 @@ function fromFlag(name: SettingName, flags: Flags): Given | undefined {
     return { value: value === '' ? 'true' : 'false', source }
   }
   if (typeof value !== 'string' || value === '') throw new Complaint(`--${flag} needs one value.`, 2)
-  if (name === 'DATABASE' && /^postgres(?:ql)?:/i.test(value)) {
+  if (name === 'DATABASE' && isServer(value)) {
     throw new Complaint('--database takes no URL, which may hold a password: set MAILKEEP_DATABASE instead.', 2)
   }
   return { value, source }
@@ -116,6 +128,12 @@ function configFrom(settings: Settings): Omit<Config, 'adminTokenFile'> {
     host: settings.HOST,
     port: settings.PORT,
     database: settings.DATABASE,
+    postgres: defined({
+      schema: settings.DATABASE_SCHEMA,
+      connections: settings.DATABASE_CONNECTIONS,
+      pooler: settings.DATABASE_POOLER,
+    }),
+    copyTo: settings.COPY_TO,
     publicUrl: settings.PUBLIC_URL,
     adminToken: settings.ADMIN_TOKEN,
     encryptionKey: settings.ENCRYPTION_KEY,

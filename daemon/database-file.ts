@@ -3,11 +3,6 @@ import { Complaint, reasonOf } from './complaint.ts'
 
 export const inMemory = ':memory:'
 
-/** @returns whether the database is on a server, named by a URL. */
-export function isServer(database: string): boolean {
-  return /^postgres(?:ql)?:/i.test(database)
-}
-
 /** Every SQLite database begins with this: https://sqlite.org/fileformat.html#magic_header_string */
 const magic = Buffer.from('SQLite format 3\0')
 

@@ -5,19 +5,25 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { Complaint, reasonOf } from './complaint.ts'
 import type { Config } from './config.ts'
 import { holdsDatabase, inMemory } from './database-file.ts'
+import { isServer } from './database-url.ts'
 
 /** How long another process may take between making the key file and writing to it. */
 const patienceMs = 2_000
 
 /**
  * The key that webhook secrets are sealed with: as configured, else from a file beside the database,
- * which is made with a new database.
+ * which is made with a new database; PostgreSQL's must be configured.
  *
  * @returns Base64 of 32 bytes.
  * @throws Complaint when the file cannot be read or made, or the key of an existing database is missing.
  */
 export async function openEncryptionKey({ encryptionKey, database }: Config): Promise<string> {
   if (encryptionKey !== undefined) return encryptionKey
+  if (isServer(database)) {
+    // Beside a server there is no place that all its daemons share.
+    const how = 'set it to what openssl rand -base64 32 gives, the same for every process of this database'
+    throw new Complaint(`MAILKEEP_ENCRYPTION_KEY is needed with PostgreSQL: ${how}.`)
+  }
   if (database === inMemory) return randomBytes(32).toString('base64')
   const path = `${database}.key`
   const found = await readKey(path)

@@ -1,9 +1,11 @@
-import { rm, writeFile } from 'node:fs/promises'
-import { resolve } from 'node:path'
+import { constants } from 'node:fs'
+import { access, rm, writeFile } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
 import type { Mailkeep } from '../lib/index.ts'
 import { Complaint, reasonOf } from './complaint.ts'
 import type { Config } from './config.ts'
 import { inMemory } from './database-file.ts'
+import { isServer } from './database-url.ts'
 
 /** Where the first admin token is to be found. */
 export type FirstToken =
@@ -14,8 +16,8 @@ export type FirstToken =
 /**
  * On a database without clients, makes the first one with an admin token.
  *
- * @param terminal Whether a person is looking: then the token is shown, else it goes to a file beside the database.
- *   A database in memory has nothing beside it, and its token dies with the process: that is always shown.
+ * @param terminal Whether a person is looking: then the token is shown, else it goes to a file beside the database, or
+ *   in the working directory where the database is on a server. A database in memory has nothing beside it, and its token dies with the process: that is always shown.
  * @returns undefined when there is a client already.
  */
 export async function makeFirstToken(
@@ -23,15 +25,30 @@ export async function makeFirstToken(
   { adminToken, adminTokenFile, database }: Pick<Config, 'adminToken' | 'adminTokenFile' | 'database'>,
   terminal: boolean,
 ): Promise<FirstToken | undefined> {
+  const path = resolve(isServer(database) ? 'mailkeep.admin-token' : `${database}.admin-token`)
+  const toFile = adminToken === undefined && !terminal && database !== inMemory
+  if (toFile) await refuseLosingIt(mailkeep, path)
   const made = await mailkeep.clients.bootstrap(adminToken === undefined ? {} : { token: adminToken })
   if (!made) return undefined
   if (adminTokenFile !== undefined) return { in: 'file', path: resolve(adminTokenFile), given: true }
   if (adminToken !== undefined) return { in: 'environment' }
   const { token } = made.token
-  if (terminal || database === inMemory) return { in: 'output', token }
-  const path = resolve(`${database}.admin-token`)
+  if (!toFile) return { in: 'output', token }
   await writeToken(path, token)
   return { in: 'file', path, given: false }
+}
+
+/** A token that nobody can be told is not made. */
+async function refuseLosingIt(mailkeep: Mailkeep, path: string): Promise<void> {
+  try {
+    await access(dirname(path), constants.W_OK)
+  } catch (error) {
+    if ((await mailkeep.clients.list()).length > 0) return
+    const remedy = 'set MAILKEEP_ADMIN_TOKEN_FILE to a file with a token of your own'
+    throw new Complaint(
+      `The first token cannot be written to ${path}: ${reasonOf(error)}. Start elsewhere, or ${remedy}.`,
+    )
+  }
 }
 
 /** What lies there already belonged to an earlier database of this name: it opens nothing. */

@@ -1,11 +1,12 @@
 #!/usr/bin/env node
 import { constants } from 'node:os'
-import { isMailkeepError, version } from '../lib/index.ts'
+import { isMailkeepError, type MailkeepError, version } from '../lib/index.ts'
 import { commit } from './addon.ts'
 import { type CommandLine, readArguments } from './arguments.ts'
 import { Complaint } from './complaint.ts'
 import { readConfig } from './config.ts'
 import { openLog } from './log.ts'
+import { progressOn } from './progress.ts'
 
 async function main(): Promise<void> {
   // Whoever read us may have seen enough (`| head`): that is no error.
@@ -28,6 +29,7 @@ async function run({ command, args, own, flags }: CommandLine, json: boolean): P
     config,
     logger: openLog(config, command.lasting ? 'info' : 'warn'),
     print: (result) => process.stdout.write(`${json ? JSON.stringify(result.json) : result.text}\n`),
+    progress: progressOn(process.stderr),
     terminal: process.stdout.isTTY === true,
     listenFd: handedSocket(),
     stopped: command.lasting ? untilAskedToStop() : new Promise(() => {}),
@@ -67,10 +69,15 @@ function complain(message: string): void {
 /** Prints one line about what a person can put right, and a stack only for what nobody foresaw. */
 function explain(error: unknown): number {
   if (error instanceof Complaint) complain(error.message)
-  else if (isMailkeepError(error)) complain(inFields(error.errors) ?? error.message)
+  else if (isMailkeepError(error)) complain(inFields(error.errors) ?? withReason(error))
   else if (error instanceof Error && 'syscall' in error) complain(error.message)
   else process.stderr.write(`mailkeep: ${error instanceof Error ? error.stack : error}\n`)
   return error instanceof Complaint ? error.exitCode : 1
+}
+
+/** What callers of the API are not told: why the database refused a statement. */
+function withReason({ code, message, cause }: MailkeepError): string {
+  return code === 'internal' && cause instanceof Error ? `${message} ${cause.message}.` : message
 }
 
 function inFields(errors: Readonly<Record<string, string[]>> | undefined): string | undefined {

@@ -1,8 +1,10 @@
-import { createMailkeep, type Logger, type Mailkeep } from '../lib/index.ts'
-import { type SqliteOptions, sqlite } from '../lib/storage/sqlite.ts'
+import { createMailkeep, type DatabaseSource, type Logger, type Mailkeep } from '../lib/index.ts'
+import type { SqliteOptions } from '../lib/storage/sqlite.ts'
 import { nativeAddon } from './addon.ts'
 import type { Config } from './config.ts'
 import { holdsDatabase } from './database-file.ts'
+import { isServer } from './database-url.ts'
+import { loadPostgres, loadSqlite } from './drivers.ts'
 import { openEncryptionKey } from './encryption-key.ts'
 
 /**
@@ -11,15 +13,25 @@ import { openEncryptionKey } from './encryption-key.ts'
  * @throws Complaint, MailkeepError when it cannot be opened.
  */
 export async function openMailkeep(config: Config, logger: Logger): Promise<Mailkeep> {
-  await holdsDatabase(config.database)
+  const database = await sourceOf(config)
   const encryptionKey = await openEncryptionKey(config)
   return await createMailkeep({
-    database: sqlite(config.database, sqliteOptions()),
+    database,
     encryptionKey,
     previousEncryptionKeys: config.previousEncryptionKey === undefined ? [] : [config.previousEncryptionKey],
     logger,
     webhooks: config.webhooks,
   })
+}
+
+async function sourceOf({ database, postgres: options }: Config): Promise<DatabaseSource> {
+  if (isServer(database)) {
+    const { postgres } = await loadPostgres()
+    return postgres(database, options)
+  }
+  await holdsDatabase(database)
+  const { sqlite } = await loadSqlite()
+  return sqlite(database, sqliteOptions())
 }
 
 /** What SQLite needs to know about this program. */

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { isServer } from './database-url.ts'
 
 /** A number in digits. Number() itself would take `0x10`, `1e3` and white space. */
 function numeric(min: number, max: number, kind: 'integer' | 'decimal' = 'integer') {
@@ -39,10 +40,24 @@ const token = v.pipe(
 
 const hostName = v.pipe(v.string(), v.regex(/^[\w.:%-]+$/, 'must be a host name or an address'))
 
-const databaseFile = v.pipe(
+const postgresUrl = v.pipe(
   v.string(),
-  v.check((text) => !/^postgres(?:ql)?:/i.test(text), 'names a PostgreSQL server, which is not supported yet'),
-  v.check((text) => !/^(?:file:|[a-z][a-z\d+.-]*:\/\/)/i.test(text), 'must be the path of a SQLite file, or :memory:'),
+  v.regex(/^postgres(?:ql)?:\/\/\S*$/i, 'must be a URL: postgres://USER@HOST/DATABASE'),
+)
+
+const database = v.pipe(
+  v.string(),
+  v.check((text) => !isServer(text) || v.is(postgresUrl, text), 'must be a URL: postgres://USER@HOST/DATABASE'),
+  v.check(
+    (text) => isServer(text) || !/^(?:file:|[a-z][a-z\d+.-]*:\/\/)/i.test(text),
+    'must be the path of a SQLite file, :memory:, or postgres://…',
+  ),
+)
+
+/** As the library has it, said here with the setting's name. */
+const databaseSchema = v.pipe(
+  v.string(),
+  v.regex(/^[A-Za-z_][A-Za-z0-9_]{0,62}$/, 'must be letters, digits and underscores, at most 63'),
 )
 
 const publicUrl = v.pipe(
@@ -65,7 +80,11 @@ const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']
 export const Settings = v.object({
   HOST: v.optional(hostName, '127.0.0.1'),
   PORT: v.optional(numeric(0, 65_535), '6245'),
-  DATABASE: v.optional(databaseFile, 'mailkeep.db'),
+  DATABASE: v.optional(database, 'mailkeep.db'),
+  DATABASE_SCHEMA: v.optional(databaseSchema),
+  DATABASE_CONNECTIONS: v.optional(numeric(1, 1000)),
+  DATABASE_POOLER: v.optional(yesOrNo),
+  COPY_TO: v.optional(postgresUrl),
   PUBLIC_URL: v.optional(publicUrl),
   ADMIN_TOKEN: v.optional(token),
   ENCRYPTION_KEY: v.optional(encryptionKey),
@@ -93,13 +112,14 @@ export const secretSettings: ReadonlySet<string> = new Set([
   'ENCRYPTION_KEY',
   'PREVIOUS_ENCRYPTION_KEY',
   'METRICS_TOKEN',
+  'COPY_TO',
 ])
 
 /** May be read from a file that `MAILKEEP_…_FILE` names; a database's URL may hold a password. */
 export const fileSettings: ReadonlySet<string> = new Set([...secretSettings, 'DATABASE'])
 
 /** As flags these need no value. */
-export const switchSettings: ReadonlySet<string> = new Set(['DISPATCH', 'WEBHOOK_ALLOW_PRIVATE'])
+export const switchSettings: ReadonlySet<string> = new Set(['DISPATCH', 'DATABASE_POOLER', 'WEBHOOK_ALLOW_PRIVATE'])
 
 export const settingNames = Object.keys(Settings.entries) as SettingName[]
 

@@ -13,6 +13,7 @@ import type { DatabaseSource, Storage } from './storage/connection.ts'
 import { type HostDatabase, sourceOf } from './storage/host/database.ts'
 import { withinHostTransaction } from './storage/host/transaction.ts'
 import { migrate } from './storage/migrate.ts'
+import { refuseUnfinishedCopy } from './storage/unfinished-copy.ts'
 import type { Clock } from './time.ts'
 import { Dispatcher } from './webhooks/dispatcher.ts'
 import { checkEncryptionKey } from './webhooks/encryption-key.ts'
@@ -66,6 +67,7 @@ export async function createMailkeep(options: MailkeepOptions): Promise<Mailkeep
   const clock = options.clock ?? storage.shared?.clock ?? Date.now
   try {
     await migrate(storage, source.migrations, clock)
+    await refuseUnfinishedCopy({ storage })
     await storage.migrated?.()
     const mailkeep = new Mailkeep(storage, { ...options, logger, clock }, sealer, source.migrations)
     await mailkeep.check()

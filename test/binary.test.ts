@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { before, describe, type TestContext, test } from 'node:test'
 import { ensureBinary } from '../.ci/build-binary.ts'
 import { version } from '../lib/index.ts'
+import { databaseUrl, needsPostgres } from './databases.ts'
 import { openReceiver } from './http-receiver.ts'
 import { collect, directory, type Environment, listening } from './program.ts'
 
@@ -96,6 +97,31 @@ describe('the binary, with nothing beside it, as another user', () => {
     assert.equal(code, 0, err + out)
     assert.deepEqual((JSON.parse(out) as { healthy: boolean }).healthy, true)
   })
+
+  test(
+    'has PostgreSQL inside as well, and makes no first token that it could not leave anywhere',
+    needsPostgres,
+    async (t) => {
+      const { data, temporary, launch } = await bare(t)
+      const database = {
+        MAILKEEP_DATABASE: await databaseUrl(),
+        MAILKEEP_ENCRYPTION_KEY: Buffer.alloc(32, 7).toString('base64'),
+      }
+      const refused = launch(['--port', '0'], database)
+      assert.equal((await refused.closed)[0], 1)
+      assert.match(
+        refused.said.err,
+        /^mailkeep: The first token cannot be written to .*EACCES.*MAILKEEP_ADMIN_TOKEN_FILE/,
+      )
+      const env = { ...database, MAILKEEP_ADMIN_TOKEN: 'first' }
+      const { child, said, closed } = launch(['--port', '0', '--json'], env)
+      const { url, stop } = await listening(child, said, closed, data)
+      const answer = await fetch(`${url}/api/v1/tags`, { headers: { authorization: 'Bearer first' } })
+      assert.equal(answer.status, 200)
+      assert.deepEqual(await readdir(temporary), [])
+      assert.deepEqual(await stop(), [0, null])
+    },
+  )
 
   test('says its version and the commit it was made of', async (t) => {
     const { run } = await bare(t)

@@ -37,6 +37,8 @@ test('without any setting the defaults hold', () => {
       host: '127.0.0.1',
       port: 6245,
       database: 'mailkeep.db',
+      postgres: {},
+      copyTo: undefined,
       publicUrl: undefined,
       adminToken: undefined,
       adminTokenFile: undefined,
@@ -55,6 +57,10 @@ const everything = {
   HOST: '::1',
   PORT: '0',
   DATABASE: '/some/where.db',
+  DATABASE_SCHEMA: 'mail',
+  DATABASE_CONNECTIONS: '5',
+  DATABASE_POOLER: 'true',
+  COPY_TO: 'postgres://user@host/db',
   PUBLIC_URL: 'https://example.com/mail/',
   ADMIN_TOKEN: 'admin-token',
   ENCRYPTION_KEY: key,
@@ -77,6 +83,8 @@ const understood: Config = {
   host: '::1',
   port: 0,
   database: '/some/where.db',
+  postgres: { schema: 'mail', connections: 5, pooler: true },
+  copyTo: 'postgres://user@host/db',
   publicUrl: 'https://example.com/mail',
   adminToken: 'admin-token',
   adminTokenFile: undefined,
@@ -115,6 +123,7 @@ test('every setting that is no secret is a flag too, and the flag wins', () => {
     encryptionKey: undefined,
     previousEncryptionKey: undefined,
     metricsToken: undefined,
+    copyTo: undefined,
   }
   assert.deepEqual(config(env, flags), { ...understood, ...secrets })
 })
@@ -135,7 +144,11 @@ test('a wrong setting is one line that names it', () => {
   const wrong: Record<string, string[]> = {
     PORT: ['70000', '-1', '1.5', '0x10', '1e3', ' 80', 'tcp://10.0.0.1:80', '٣'],
     HOST: ['a b', 'http://x'],
-    DATABASE: ['postgres://h/d', 'postgresql://h/d', 'mysql://h/d', 'file:x.db'],
+    DATABASE: ['postgres:h/d', 'postgresql:/h', 'postgres://a b', 'mysql://h/d', 'file:x.db'],
+    DATABASE_SCHEMA: ['a b', 'a"b', '1a', 'x'.repeat(64)],
+    DATABASE_CONNECTIONS: ['0', 'many'],
+    DATABASE_POOLER: ['yes'],
+    COPY_TO: ['mailkeep.db', 'mysql://h/d'],
     PUBLIC_URL: ['example.com', 'ftp://example.com', 'https://u@example.com', 'https://example.com?a', 'https://'],
     ADMIN_TOKEN: ['with space', 'ümlaut', 'x'.repeat(600)],
     ENCRYPTION_KEY: ['short', Buffer.alloc(31).toString('base64'), Buffer.alloc(33).toString('base64')],
@@ -171,7 +184,8 @@ test('no secret is ever repeated', () => {
   const secret = 'geheim geheim'
   const complaints = [
     ...[...secretSettings].map((name) => complaint({ [`MAILKEEP_${name}`]: secret })),
-    complaint({ MAILKEEP_DATABASE: 'postgres://user:geheim@host/db' }),
+    complaint({ MAILKEEP_DATABASE: 'postgres:user:geheim@host/db' }),
+    complaint({ MAILKEEP_COPY_TO: 'postgres:user:geheim@host/db' }),
     complaint({}, { database: 'postgres://user:geheim@host/db' }),
     complaint({}, { database: 'mysql://user:geheim@host/db' }),
     unknownFlag('--admin-token=geheim'),

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import { cpSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { build } from 'esbuild'
 import { scenes } from './example-scenes.ts'
-import { manifest, type Packed, pack, root, tool } from './packed.ts'
+import { manifest, type Packed, type Project, pack, root, tool } from './packed.ts'
 
 let packed: Packed
 before(async () => {
@@ -106,6 +107,23 @@ describe('the packed package', { concurrency: 2 }, () => {
     })
     assert.equal(await project.node('main.mjs'), 'ERR_MODULE_NOT_FOUND,ERR_MODULE_NOT_FOUND\n')
     assert.equal(await project.node('receiver.mjs'), 'function\n')
+  })
+
+  test('runs as a program with one driver alone, and names the one that is missing', async () => {
+    const program = 'node_modules/mailkeep/dist/daemon/main.js'
+    const asked = (project: Project, database: string) => {
+      const env = { PATH: process.env.PATH, MAILKEEP_DATABASE: database, MAILKEEP_ENCRYPTION_KEY: 'A'.repeat(43) }
+      const { stdout, stderr } = spawnSync(process.execPath, [program, 'migrate'], { cwd: project.folder, env })
+      return `${stdout}${stderr}`
+    }
+    const nobody = 'postgres://postgres@127.0.0.1:1/nothing'
+    const withSqlite = packed.project('sqlite-only', ['kysely', 'better-sqlite3'])
+    assert.equal(asked(withSqlite, 'mail.db'), 'mail.db is up to date\n')
+    const needsPg = 'mailkeep: pg is missing, which PostgreSQL needs: npm install pg\n'
+    assert.equal(asked(withSqlite, nobody), needsPg)
+    const withPg = packed.project('pg-only', ['kysely', 'pg'])
+    assert.match(asked(withPg, nobody), /^mailkeep: The database cannot be opened: .*ECONNREFUSED/)
+    assert.match(asked(withPg, 'mail.db'), /^mailkeep: better-sqlite3 is missing, which a SQLite database needs/)
   })
 
   test('leaves out of a bundle what is not used', async () => {

@@ -1,20 +1,22 @@
 import { constants } from 'node:fs'
 import { access, stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
-import { silentLogger } from '../../lib/index.ts'
-import { type FileReport, inspectFile } from '../../lib/storage/sqlite.ts'
+import type { FileReport } from '../../lib/storage/sqlite.ts'
 import type { Config } from '../config.ts'
-import { holdsDatabase, inMemory, isServer } from '../database-file.ts'
-import { findKey } from '../database-key.ts'
-import { openMailkeep, sqliteOptions } from '../open.ts'
+import { holdsDatabase, inMemory } from '../database-file.ts'
+import { isServer } from '../database-url.ts'
+import { loadSqlite } from '../drivers.ts'
+import { sqliteOptions } from '../open.ts'
+import { checkKey, checkSchema } from './belonging.ts'
 import { type Finding, fault, ok, warning } from './finding.ts'
+import { checkServer } from './server.ts'
 
 /** Looks at the database without changing anything in it. */
 export async function checkDatabase(config: Config): Promise<Finding[]> {
   const { database } = config
   if (database === inMemory)
     return [warning('database', 'is in memory: it is gone when the daemon stops', 'set MAILKEEP_DATABASE')]
-  if (isServer(database)) return [await checkServer(config)]
+  if (isServer(database)) return await checkServer(config)
   try {
     if (!(await holdsDatabase(database))) {
       return [
@@ -22,30 +24,19 @@ export async function checkDatabase(config: Config): Promise<Finding[]> {
         ok('database', `${database} is not there yet: the first start makes it`),
       ]
     }
+    const { inspectFile } = await loadSqlite()
     const report = inspectFile(database, { ...sqliteOptions(), thorough: true })
     return [
       ...(await checkDirectory(database)),
       ...(await checkModes(database)),
       checkIntegrity(database, report),
       checkSchema(report),
-      await checkKey(report, config),
+      await checkKey(report, config, `${database}.key`),
       checkClock(report),
     ]
   } catch (error) {
     const remedy = 'restore a backup (mailkeep restore FILE), or put the file right'
     return [fault('database', error instanceof Error ? error.message : String(error), remedy)]
-  }
-}
-
-/** A server's own tools look after its files: here it is only asked whether it works. */
-async function checkServer(config: Config): Promise<Finding> {
-  try {
-    await using mailkeep = await openMailkeep(config, silentLogger)
-    const { ready, database, migrations } = await mailkeep.ready()
-    if (ready) return ok('database', 'the server takes writes, and the schema is up to date')
-    return fault('database', database ?? migrations ?? 'does not work', 'see the log of the server')
-  } catch (error) {
-    return fault('database', (error as Error).message, 'look whether the server runs and MAILKEEP_DATABASE is right')
   }
 }
 
@@ -86,25 +77,6 @@ function checkIntegrity(database: string, { faults, rows, mailkeep }: FileReport
   if (faults.length === 0)
     return ok('integrity', `the file is whole; ${rows.contact} contacts, ${rows.delivery} deliveries`)
   return fault('integrity', faults.join('; '), 'stop the daemon and restore a backup: mailkeep restore FILE')
-}
-
-function checkSchema({ unknown, unapplied }: FileReport): Finding {
-  if (unknown.length > 0) {
-    return fault('schema', `a newer mailkeep was here (${unknown.join(', ')})`, 'run that version or a later one')
-  }
-  if (unapplied.length === 0) return ok('schema', 'up to date')
-  return warning('schema', `${unapplied.join(', ')} is still to come`, 'start the daemon, or mailkeep migrate')
-}
-
-async function checkKey({ keyId }: FileReport, config: Config): Promise<Finding> {
-  const path = `${config.database}.key`
-  const found =
-    keyId === null ? undefined : await findKey(keyId, config, config.encryptionKey === undefined ? [path] : [])
-  if (keyId === null) return ok('key', 'the database has not been sealed with any yet')
-  if (found)
-    return ok('key', found.in === 'setting' ? 'the one that is set is the database’s' : `${path} is the database’s`)
-  const remedy = `set MAILKEEP_ENCRYPTION_KEY to the database's, or restore ${path} from where backups are kept`
-  return fault('key', 'the database’s encryption key is missing, or another is set', remedy)
 }
 
 const soonMs = 60_000

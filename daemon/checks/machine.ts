@@ -4,7 +4,8 @@ import { request } from 'node:http'
 import { createServer } from 'node:net'
 import { dirname, resolve } from 'node:path'
 import type { Config } from '../config.ts'
-import { inMemory, isServer } from '../database-file.ts'
+import { inMemory } from '../database-file.ts'
+import { isServer } from '../database-url.ts'
 import { type Finding, fault, ok, warning } from './finding.ts'
 
 /** Looks at what the daemon finds around it. */

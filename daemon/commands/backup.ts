@@ -1,10 +1,12 @@
 import { stat, writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import { copyFile, type FileReport, inspectFile } from '../../lib/storage/sqlite.ts'
+import type { FileReport } from '../../lib/storage/sqlite.ts'
 import { Complaint } from '../complaint.ts'
 import type { Config } from '../config.ts'
-import { holdsDatabase, inMemory, isServer } from '../database-file.ts'
+import { holdsDatabase, inMemory } from '../database-file.ts'
 import { findKey } from '../database-key.ts'
+import { isServer } from '../database-url.ts'
+import { loadSqlite } from '../drivers.ts'
 import { sqliteOptions } from '../open.ts'
 import { writeWhole } from '../whole-file.ts'
 import type { Command, Invocation } from './command.ts'
@@ -22,8 +24,8 @@ export const backup: Command = {
     const source = await sourceOf(config)
     await refuseTarget(target, source)
     let copy: FileReport | undefined
-    await writeWhole(target, (partial) => {
-      copy = copyVerified(source, partial)
+    await writeWhole(target, async (partial) => {
+      copy = await copyVerified(source, partial)
     })
     const key = await keepKey(copy!, source, target, config)
     say(invocation, target, copy!, key)
@@ -49,7 +51,8 @@ async function refuseTarget(target: string, source: string): Promise<void> {
 }
 
 /** @throws Complaint when the copy is not what the database was. */
-export function copyVerified(source: string, target: string): FileReport {
+export async function copyVerified(source: string, target: string): Promise<FileReport> {
+  const { copyFile, inspectFile } = await loadSqlite()
   const options = sqliteOptions()
   const { before, undisturbed } = copyFile(source, target, options)
   if (!before.mailkeep) throw new Complaint(`${source} is no database of mailkeep.`)

@@ -2,6 +2,7 @@ import type { ClientMailkeep, Logger, Mailkeep } from '../../lib/index.ts'
 import { Complaint } from '../complaint.ts'
 import type { Config } from '../config.ts'
 import { openMailkeep } from '../open.ts'
+import type { Progress } from '../progress.ts'
 
 /** What a command says: to people as text, to programs as one JSON value. */
 export type Print = (result: { readonly json: unknown; readonly text: string }) => void
@@ -14,6 +15,8 @@ export interface Invocation {
   readonly config: Config
   readonly logger: Logger
   readonly print: Print
+  /** Shows how far something is, to a person who is looking. */
+  readonly progress?: Progress
   /** Whether a person is looking at the output. */
   readonly terminal: boolean
   /** A listening socket that whoever started us holds for us. */

@@ -1,6 +1,8 @@
 import { backup } from './backup.ts'
 import { clientCommands } from './client.ts'
 import type { Command } from './command.ts'
+import { copy } from './copy.ts'
+import { dispatch } from './dispatch.ts'
 import { doctor } from './doctor.ts'
 import { identityCommands } from './identity.ts'
 import { listCommands } from './list.ts'
@@ -12,6 +14,7 @@ import { tokenCommands } from './token.ts'
 
 export const commands: readonly Command[] = [
   serve,
+  dispatch,
   migrate,
   ...clientCommands,
   ...tokenCommands,
@@ -20,5 +23,6 @@ export const commands: readonly Command[] = [
   ...secretsCommands,
   backup,
   restore,
+  copy,
   doctor,
 ]

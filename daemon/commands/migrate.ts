@@ -1,3 +1,4 @@
+import { shownDatabase } from '../database-url.ts'
 import { type Command, withMailkeep } from './command.ts'
 
 export const migrate: Command = {
@@ -6,7 +7,7 @@ export const migrate: Command = {
   run: async (invocation) => {
     // Opening is migrating.
     await withMailkeep(invocation, async () => {})
-    const { database } = invocation.config
+    const database = shownDatabase(invocation.config.database)
     invocation.print({ json: { database, migrated: true }, text: `${database} is up to date` })
   },
 }

@@ -1,11 +1,13 @@
 import { renameSync } from 'node:fs'
 import { rename, rm, writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import { closeOff, type FileReport, inspectFile } from '../../lib/storage/sqlite.ts'
+import type { FileReport } from '../../lib/storage/sqlite.ts'
 import { Complaint } from '../complaint.ts'
 import type { Config } from '../config.ts'
-import { holdsDatabase, inMemory, isServer } from '../database-file.ts'
+import { holdsDatabase, inMemory } from '../database-file.ts'
 import { findKey, type KeyPlace } from '../database-key.ts'
+import { isServer } from '../database-url.ts'
+import { loadSqlite } from '../drivers.ts'
 import { sqliteOptions } from '../open.ts'
 import { writeWhole } from '../whole-file.ts'
 import { copyVerified } from './backup.ts'
@@ -20,12 +22,14 @@ export const restore: Command = {
     if (database === inMemory) throw new Complaint('--database must be the file to restore to.', 2)
     if (resolve(backup) === resolve(database)) throw new Complaint(`${backup} is the database itself.`, 2)
     if (!(await holdsDatabase(backup))) throw new Complaint(`There is no backup ${backup}.`)
-    refuseNewer(backup, inspectFile(backup, { ...sqliteOptions(), thorough: false }))
-    const key = await keyOf(backup, config)
+    const { inspectFile } = await loadSqlite()
+    const report = inspectFile(backup, { ...sqliteOptions(), thorough: false })
+    refuseNewer(backup, report)
+    const key = await keyOf(report, backup, config)
     let aside: string | undefined
     let rows: FileReport['rows'] = {}
     await writeWhole(database, async (partial) => {
-      rows = copyVerified(backup, partial).rows
+      rows = (await copyVerified(backup, partial)).rows
       // The last step before the rename: until here, all is as it was.
       aside = await moveAside(database)
       if (key?.in === 'file') await placeKey(`${database}.key`, key, aside)
@@ -45,8 +49,7 @@ function refuseNewer(backup: string, { unknown }: FileReport): void {
   )
 }
 
-async function keyOf(backup: string, config: Config): Promise<KeyPlace | undefined> {
-  const { keyId } = inspectFile(backup, { ...sqliteOptions(), thorough: false })
+async function keyOf({ keyId }: FileReport, backup: string, config: Config): Promise<KeyPlace | undefined> {
   return keyId === null ? undefined : await findKey(keyId, config, [`${backup}.key`, `${config.database}.key`])
 }
 
@@ -62,6 +65,7 @@ async function moveAside(database: string): Promise<string | undefined> {
     await log()
     return undefined
   }
+  const { closeOff } = await loadSqlite()
   closeOff(database, sqliteOptions(), () => renameSync(database, aside))
   await log()
   return aside

@@ -60,8 +60,12 @@ export interface Storage {
   write<T>(work: Work<T>): Promise<T>
   /** As `write`, while no other process does the same, and without time limits: for migrations. */
   writeAlone<T>(work: Work<T>): Promise<T>
-  /** Called once the schema is up to date: for what depends on the server and not on the schema alone. */
-  migrated?(): Promise<void>
+  /**
+   * Called once the schema is up to date: for what depends on the server and not on the schema alone.
+   *
+   * @param options.idle Nobody works with it: what takes long may be done now.
+   */
+  migrated?(options?: { readonly idle?: boolean }): Promise<void>
   readonly shared?: Shared
   /** Brings the index of searches in step; absent where the database does so itself. */
   indexSearch?(connection: Connection, changes: readonly SearchChange[]): Promise<void>

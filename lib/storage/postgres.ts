@@ -2,16 +2,22 @@ import pg from 'pg'
 import { invalid } from '../errors.ts'
 import type { Logger } from '../logger.ts'
 import type { DatabaseSource, Storage } from './connection.ts'
+import { migrate } from './migrate.ts'
 import { postgresMigrations } from './migrations/postgres.ts'
 import { Connections, connectionLimits, Reader } from './postgres/connections.ts'
+import { copyRows } from './postgres/copy.ts'
 import { builder, dialect } from './postgres/dialect.ts'
 import type { SignalClient } from './postgres/driver.ts'
 import { failure } from './postgres/faults.ts'
 import { adopt } from './postgres/host.ts'
+import { inspect, type ServerReport } from './postgres/inspect.ts'
 import { ensureSearchIndex } from './postgres/search-index.ts'
 import { cannotOpen, prepareServer } from './postgres/server.ts'
 import { Signals } from './postgres/signals.ts'
 import { Writes } from './postgres/writes.ts'
+import type { CopyProgress, RowSource } from './rows.ts'
+
+export type { ServerReport } from './postgres/inspect.ts'
 
 export interface PostgresOptions {
   /** The tables stand in this schema; it is made if it is missing. Default: the first of the search path. */
@@ -37,6 +43,53 @@ export function postgres(source: string | pg.Pool, options: PostgresOptions = {}
   return {
     migrations: postgresMigrations,
     open: (logger) => open(source, options, logger),
+  }
+}
+
+/**
+ * Looks at a server and a database there, without changing anything.
+ *
+ * @param url `postgres://…`
+ * @throws MailkeepError `unavailable`, `validation_failed`
+ */
+export async function inspectServer(url: string, options: PostgresOptions = {}): Promise<ServerReport> {
+  checkOptions(options)
+  try {
+    const client = new pg.Client(settingsFor(url, options) as pg.ClientConfig)
+    client.on('error', () => {}) // told to the statement under way
+    await client.connect()
+    try {
+      return await inspect(client as unknown as SignalClient, postgresMigrations)
+    } finally {
+      await client.end()
+    }
+  } catch (error) {
+    throw cannotOpen(error)
+  }
+}
+
+/**
+ * Copies the rows of another database, ids and all, into one that is empty; a copy that was broken off goes on where it
+ * was. Until it is done, no mailkeep opens that database.
+ *
+ * @param url `postgres://…`
+ * @param report Hears how far it is.
+ * @returns how many rows each table has, counted in both.
+ * @throws MailkeepError `conflict`: it is not empty, or another copy is there; `unavailable`, `validation_failed`
+ */
+export async function copyInto(
+  url: string,
+  rows: RowSource,
+  options: PostgresOptions & { logger: Logger; report?: (progress: CopyProgress) => void },
+): Promise<Record<string, number>> {
+  const { logger, report = () => {}, ...rest } = options
+  checkOptions(rest)
+  const storage = await open(url, rest, logger)
+  try {
+    await migrate(storage, postgresMigrations, storage.shared!.clock)
+    return await copyRows(rows, storage, report)
+  } finally {
+    await storage.close()
   }
 }
 
@@ -75,7 +128,7 @@ function storageOn(pool: pg.Pool, own: boolean, signals: Signals, logger: Logger
     reader,
     write: (work) => writes.write(work),
     writeAlone: (work) => writes.writeAlone(work),
-    migrated: () => ensureSearchIndex(reader, writes, logger),
+    migrated: ({ idle = false } = {}) => ensureSearchIndex(reader, writes, logger, idle),
     figures: () => ({ pool: { total: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount } }),
     version: async () => signals.version(),
     failure,

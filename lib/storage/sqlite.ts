@@ -8,9 +8,11 @@ import type { Connection, DatabaseSource, Storage } from './connection.ts'
 import { GroupCommit, type GroupTarget, groupLimits } from './group.ts'
 import { connectionOfKysely, noTransaction } from './host/transaction.ts'
 import { sqliteMigrations } from './migrations/sqlite.ts'
+import type { RowSource } from './rows.ts'
 import { copyInto, type FileReport, report } from './sqlite/copy.ts'
 import { builder, dialect } from './sqlite/dialect.ts'
 import { failure, isLocked } from './sqlite/faults.ts'
+import { takeRows } from './sqlite/rows.ts'
 import { indexSearch } from './sqlite/search-index.ts'
 
 export type { FileReport } from './sqlite/copy.ts'
@@ -248,6 +250,25 @@ export function closeOff(file: string, options: SqliteOptions, use: () => void):
     }
     use()
   })
+}
+
+/**
+ * Takes a database file for itself, to copy its rows elsewhere.
+ *
+ * @throws MailkeepError `conflict` when somebody has it open; `unavailable`
+ */
+export function openRows(file: string, { nativeBinding }: SqliteOptions = {}): RowSource & Disposable {
+  let handle: Handle | undefined
+  try {
+    const binding = nativeBinding ? { nativeBinding: nativeBinding as string } : {}
+    handle = new Database(file, { fileMustExist: true, timeout: 0, ...binding })
+    const rows = takeRows(handle, file)
+    return { ...rows, [Symbol.dispose]: () => void handle!.close() }
+  } catch (error) {
+    handle?.close()
+    if (isLocked(error)) throw new MailkeepError('conflict', `The database ${file} is in use: stop mailkeep first.`)
+    throw cannotOpen(file, error)
+  }
 }
 
 function onFile<T>(file: string, { nativeBinding }: SqliteOptions, use: (handle: Handle) => T): T {

@@ -10,16 +10,23 @@ import { leaseMs, listWaiting } from './claim.ts'
 const toleratedMs = 2000
 const longestWishMs = 86_400_000 // a receiver's Retry-After
 
-/** An endpoint's deliveries that are not due yet, in the order of the index; to be changed. */
-const lockLater = statement.all(
+const laterColumns = sql`id, claim, due_at, response_status, attempts - attempts_before as attempt,
+  (select started_at from mailkeep_attempt where delivery_id = d.id and number = d.attempts) as attempted_at`
+
+/** An endpoint's deliveries that are not due yet, in the order of the index. */
+const listLater = statement.all(
   { retry: bool, endpoint_id: int, after_due_at: time, after_id: int, limit: int },
-  (_, p, dialect) => sql<Later>`
-    select id, claim, due_at, response_status, attempts - attempts_before as attempt,
-      (select started_at from mailkeep_attempt where delivery_id = d.id and number = d.attempts) as attempted_at
-    from mailkeep_delivery as d
+  (_, p) => sql<Later>`select ${laterColumns} from mailkeep_delivery as d
     where status = 'pending' and retry = ${p.retry} and endpoint_id = ${p.endpoint_id}
       and (due_at, id) > (${p.after_due_at}, ${p.after_id})
-    order by due_at, id limit ${p.limit} ${dialect.lockForChange}`,
+    order by due_at, id limit ${p.limit}`,
+)
+
+/** What another process has in its hands at this moment is left to it: its clock is ours. */
+const lockPending = statement.all(
+  { ids: ints },
+  (_, p, dialect) => sql<Later>`select ${laterColumns} from mailkeep_delivery as d
+    where status = 'pending' and ${dialect.anyOf(sql.ref('d.id'), p.ids)} ${dialect.lockForClaim}`,
 )
 
 interface Position {
@@ -79,18 +86,27 @@ async function makeDueAt(ctx: Context, endpointId: number, retry: boolean, inFli
   }
 }
 
-/** @returns where there may be more. */
-function makeSomeDue(
+/**
+ * Looks without locking: other processes record outcomes meanwhile, and hardly ever is there anything to do.
+ *
+ * @returns where there may be more.
+ */
+async function makeSomeDue(
   ctx: Context,
   place: { endpoint_id: number; retry: boolean; after_due_at: Timestamp; after_id: number },
   inFlight: ReadonlyMap<number, unknown>,
 ): Promise<Position | undefined> {
-  return transact(ctx, async (tx) => {
-    const rows = await lockLater(tx, { ...place, limit: chunkRows })
-    const ids = rows.filter((row) => !inFlight.has(row.id) && waitsTooLong(tx, row)).map(({ id }) => id)
-    if (ids.length > 0) await makeDue(tx, { ids, now: now(tx) })
-    return rows.length < chunkRows ? undefined : rows.at(-1)
-  })
+  const impossible = (rows: readonly Later[]) =>
+    rows.filter((row) => !inFlight.has(row.id) && waitsTooLong(ctx, row)).map(({ id }) => id)
+  const rows = await listLater(ctx, { ...place, limit: chunkRows })
+  const found = impossible(rows)
+  if (found.length > 0) {
+    await transact(ctx, async (tx) => {
+      const ids = impossible(await lockPending(tx, { ids: found }))
+      if (ids.length > 0) await makeDue(tx, { ids, now: now(tx) })
+    })
+  }
+  return rows.length < chunkRows ? undefined : rows.at(-1)
 }
 
 function waitsTooLong(ctx: Context, { claim, due_at, response_status, attempt, attempted_at }: Later): boolean {

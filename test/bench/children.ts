@@ -15,14 +15,14 @@ const otherCore = 1
 
 /** Bundles the daemon and our own processes, as they are at this moment, into `folder`. */
 export async function bundle(folder: string): Promise<void> {
-  const ours = ['serve', 'load', 'receive'].map((name) => join(import.meta.dirname, `${name}.ts`))
+  const ours = ['serve', 'load', 'receive', 'bare-pg'].map((name) => join(import.meta.dirname, `${name}.ts`))
   await build({
     entryPoints: [join(root, 'daemon/main.ts'), ...ours],
     bundle: true,
     platform: 'node',
     target: 'node20',
     format: 'cjs',
-    external: ['better-sqlite3'],
+    external: ['better-sqlite3', 'pg-native', 'cloudflare:sockets'],
     outdir: folder,
     entryNames: '[name]',
     outExtension: { '.js': '.cjs' },
@@ -35,8 +35,9 @@ export class Child implements AsyncDisposable {
   readonly process: ChildProcess
   #exited: Promise<unknown>
 
-  constructor(core: number, command: readonly string[], env: NodeJS.ProcessEnv = {}, ipc = true) {
-    const [program, ...args] = canPin ? ['taskset', '-c', String(core), ...command] : command
+  /** @param core undefined: any that is free. */
+  constructor(core: number | undefined, command: readonly string[], env: NodeJS.ProcessEnv = {}, ipc = true) {
+    const [program, ...args] = canPin && core !== undefined ? ['taskset', '-c', String(core), ...command] : command
     this.process = spawn(program!, args, {
       env: { ...process.env, NODE_ENV: 'production', NODE_PATH: join(root, 'node_modules'), ...env },
       stdio: ['ignore', 'pipe', 'inherit', ...(ipc ? (['ipc'] as const) : [])],
@@ -118,6 +119,13 @@ export class Receiver extends Child {
   }
 }
 
+/** The driver alone, on the server's core. */
+export class BarePg extends Child {
+  constructor(folder: string) {
+    super(serverCore, [process.execPath, join(folder, 'bare-pg.cjs')])
+  }
+}
+
 interface Place {
   readonly folder: string
   readonly output: string
@@ -135,16 +143,24 @@ export class Server extends Child {
     return server
   }
 
+  /** A process of mailkeep's that only delivers, on any core. */
+  static async dispatching({ folder }: Place, database: string): Promise<Server> {
+    const command = [process.execPath, join(folder, 'main.cjs'), 'dispatch', '--json']
+    const server = new Server(undefined, command, daemonSettings(database), false)
+    await server.alive(once(createInterface(server.process.stdout!), 'line'))
+    return server
+  }
+
   /** undici's bare loop towards a receiver. */
-  static dispatching(folder: string, port: number): Server {
+  static bareLoop(folder: string, port: number): Server {
     return new Server(serverCore, [process.execPath, join(folder, 'serve.cjs'), `http://127.0.0.1:${port}`])
   }
 
   /** mailkeep's bundle on a database; it delivers webhooks when `env` says so. */
-  static async mailkeep({ folder, output, profile }: Place, file: string, env = {}) {
+  static async mailkeep({ folder, output, profile }: Place, database: string, env = {}) {
     const profiling = profile ? ['--cpu-prof', `--cpu-prof-dir=${output}`, '--cpu-prof-interval=500'] : []
     const command = [process.execPath, ...profiling, join(folder, 'main.cjs'), 'serve', '--json']
-    const server = new Server(serverCore, command, { ...daemonSettings(file), ...env }, false)
+    const server = new Server(serverCore, command, { ...daemonSettings(database), ...env }, false)
     const [line] = await server.alive(once(createInterface(server.process.stdout!), 'line'))
     server.port = JSON.parse(line).port
     return server
@@ -158,9 +174,9 @@ export class Server extends Child {
 }
 
 /** Warnings only: a line for each request would be measured as well. */
-export function daemonSettings(file: string): NodeJS.ProcessEnv {
+export function daemonSettings(database: string): NodeJS.ProcessEnv {
   return {
-    MAILKEEP_DATABASE: file,
+    MAILKEEP_DATABASE: database,
     MAILKEEP_PORT: '0',
     MAILKEEP_ENCRYPTION_KEY: encryptionKey,
     MAILKEEP_DISPATCH: 'false',

@@ -18,6 +18,8 @@ export interface Job {
   readonly perSecond?: number
   /** The measurement ends after so many answers, if not before. */
   readonly most?: number
+  /** Whether it sleeps while it waits: where the server's database needs this core as well. */
+  readonly calm?: boolean
 }
 
 /** In an open loop times count from the moment a request was due, not from when a connection was free. */
@@ -61,7 +63,7 @@ class Load {
     const [serverBefore, before] = [cpuSeconds(pid), cpuSeconds(process.pid)]
     await this.#until(this.#untilMs)
     const [serverAfter, after] = [cpuSeconds(pid), cpuSeconds(process.pid)]
-    while (this.#free.length < connections && !this.#wrong) await turn()
+    while (this.#free.length < connections && !this.#wrong) await this.#turn()
     for (const { socket } of this.#lines) socket.destroy()
     if (this.#wrong) throw new Error(this.#wrong)
     const elapsed = (this.#untilMs - this.#fromMs) / 1000
@@ -110,25 +112,25 @@ class Load {
       if (line) this.#send(line, at)
       else this.#due.push(at)
     }
-    if (at < this.#untilMs) setImmediate(() => this.#offer(perSecond, at))
+    if (at < this.#untilMs) void this.#turn().then(() => this.#offer(perSecond, at))
+  }
+
+  /**
+   * Unless it is told to be calm it never sleeps while it measures: waking it would cost the server that answers more
+   * than the answer itself, where processors are virtual.
+   */
+  #turn(): Promise<void> {
+    return new Promise((resolve) => (this.#job.calm ? setTimeout(resolve, 1) : setImmediate(resolve)))
   }
 
   async #until(ms: number): Promise<void> {
-    while (performance.now() < Math.min(ms, this.#untilMs) && !this.#wrong) await turn()
+    while (performance.now() < Math.min(ms, this.#untilMs) && !this.#wrong) await this.#turn()
   }
 }
 
 /** The time between two arrivals that know nothing of each other. */
 function exponential(meanMs: number): number {
   return -Math.log(1 - Math.random()) * meanMs
-}
-
-/**
- * It never sleeps while it measures: waking it would cost the server that answers more than the answer itself, where
- * processors are virtual.
- */
-function turn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve))
 }
 
 let load: Load | undefined

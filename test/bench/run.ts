@@ -8,6 +8,7 @@ import { memory, start } from './daemon.ts'
 import { growth } from './growth.ts'
 import { type Bench, type Figure, type Finding, tableOf } from './harness.ts'
 import { massDelete } from './mass-delete.ts'
+import { postgres } from './postgres.ts'
 import { summariseProfiles } from './profile.ts'
 import { get, page, search } from './reads.ts'
 import { webhooks, webhooksLatency, webhooksMemory } from './webhooks.ts'
@@ -28,6 +29,7 @@ const figures: Readonly<Record<string, Figure>> = {
   webhooks,
   'webhooks-latency': webhooksLatency,
   'webhooks-memory': webhooksMemory,
+  postgres,
 }
 
 const usage = `npm run bench -- [options] [NAME…]

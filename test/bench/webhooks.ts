@@ -32,7 +32,7 @@ export const webhooks: Figure = async (bench) => {
     mailkeep: async () => (await deliver(bench, receiver, count)).receipts,
     bare: async () => {
       receiver.restart()
-      await using sender = Server.dispatching(bench.folder, receiver.port)
+      await using sender = Server.bareLoop(bench.folder, receiver.port)
       return await receiver.expect(2 * count, sender)
     },
   })

@@ -26,6 +26,7 @@ describe('another process holds the database', { timeout, concurrency: true }, (
     await scene.receiver.nth('/hook', 20)
     const release = lock(t, scene)
     const locked = after(1000)
+    await keeper.client.lists.list() // all that was answered before has been heard then
     const ackedBefore = keeper.acked.size
     let reads = 0
     let free = false

@@ -25,8 +25,15 @@ interface State {
 /**
  * Sees to the index of searches, by pg_trgm. Without it a search reads all of the client's contacts: then the log says
  * once what is missing.
+ *
+ * @param idle Nobody writes: then it is made whatever the size.
  */
-export async function ensureSearchIndex(reader: Connection, writes: Writes, logger: Logger): Promise<void> {
+export async function ensureSearchIndex(
+  reader: Connection,
+  writes: Writes,
+  logger: Logger,
+  idle = false,
+): Promise<void> {
   let state = await stateOf(reader)
   if (state.indexed) return
   const missing = (what: string) => logger.warn({ missing: what }, 'searches have no index, and read every contact')
@@ -37,7 +44,7 @@ export async function ensureSearchIndex(reader: Connection, writes: Writes, logg
   }
   if (state.schema === null) return missing('create extension pg_trgm (as an owner of the database)')
   const index = `mailkeep_contact_search on mailkeep_contact using gin (search ${state.schema}.gin_trgm_ops)`
-  if (state.megabytes > largestMegabytes) return missing(`create index concurrently ${index}`)
+  if (state.megabytes > largestMegabytes && !idle) return missing(`create index concurrently ${index}`)
   const reason = await tryTo(writes, `create index if not exists ${index}`)
   if (reason !== undefined) missing(`create index concurrently ${index} (${reason})`)
 }

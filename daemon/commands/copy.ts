@@ -1,0 +1,100 @@
+import { resolve } from 'node:path'
+import type { FileReport } from '../../lib/storage/sqlite.ts'
+import { Complaint } from '../complaint.ts'
+import type { Config } from '../config.ts'
+import { holdsDatabase, inMemory } from '../database-file.ts'
+import { findKey, type KeyPlace } from '../database-key.ts'
+import { holdsPassword, isServer, shownDatabase } from '../database-url.ts'
+import { loadPostgres, loadSqlite } from '../drivers.ts'
+import { sqliteOptions } from '../open.ts'
+import type { Command, Invocation } from './command.ts'
+
+/**
+ * A move, not a mirror: nobody may write to the file meanwhile, and nobody should work with it afterwards. What is in
+ * it stays as it is.
+ */
+export const copy: Command = {
+  usage: 'copy',
+  about: 'Copy a SQLite database that nobody uses into an empty PostgreSQL database, with ids, tokens and secrets',
+  flags: [
+    { name: 'from', about: 'the SQLite file, or a backup of it', required: true },
+    { name: 'to', about: 'postgres://USER@HOST/DATABASE, without a password; else MAILKEEP_COPY_TO' },
+  ],
+  run: async (invocation) => {
+    const { config, logger, progress } = invocation
+    const from = invocation.flags.from!
+    const to = targetOf(invocation)
+    const { inspectFile, openRows } = await loadSqlite()
+    const { copyInto } = await loadPostgres()
+    await requireDatabase(from)
+    const report = inspectFile(from, { ...sqliteOptions(), thorough: false })
+    refuseOtherVersion(from, report)
+    try {
+      using rows = openRows(from, sqliteOptions())
+      const show = ({ done, total, what }: { done: number; total: number; what: string }) =>
+        progress?.show(done, total, what.replace('mailkeep_', ''))
+      const counts = await copyInto(to, rows, { ...config.postgres, logger, report: show })
+      progress?.clear()
+      say(invocation, to, from, counts, await keyOf(report, from, config))
+    } finally {
+      progress?.clear()
+    }
+  },
+}
+
+/** @throws Complaint: none is named, or it tells a password where others can read it. */
+function targetOf({ flags: { to }, config }: Invocation): string {
+  if (to === undefined) {
+    if (config.copyTo !== undefined) return config.copyTo
+    throw new Complaint('copy needs --to, or MAILKEEP_COPY_TO where the URL tells a password.', 2)
+  }
+  if (holdsPassword(to)) {
+    const instead = 'set MAILKEEP_COPY_TO or MAILKEEP_COPY_TO_FILE instead, or leave the password to PGPASSWORD'
+    throw new Complaint(`--to takes no password, as others can read the command line: ${instead}.`, 2)
+  }
+  if (!/^postgres(?:ql)?:\/\//i.test(to)) throw new Complaint('--to must be a URL: postgres://USER@HOST/DATABASE.', 2)
+  return to
+}
+
+async function requireDatabase(from: string): Promise<void> {
+  if (isServer(from) || from === inMemory) throw new Complaint('--from must be a SQLite file.', 2)
+  if (!(await holdsDatabase(from))) throw new Complaint(`There is no database ${from}.`)
+}
+
+function refuseOtherVersion(from: string, { mailkeep, unknown, unapplied }: FileReport): void {
+  if (!mailkeep) throw new Complaint(`${from} is no database of mailkeep.`)
+  if (unknown.length > 0) {
+    throw new Complaint(`${from} was made by a newer mailkeep (it has ${unknown.join(', ')}): copy it with that one.`)
+  }
+  if (unapplied.length > 0) {
+    throw new Complaint(`${from} is of an older version: bring it up to date first, with mailkeep migrate.`)
+  }
+}
+
+async function keyOf({ keyId }: FileReport, from: string, config: Config): Promise<KeyPlace | undefined> {
+  return keyId === null ? undefined : await findKey(keyId, config, [`${from}.key`])
+}
+
+function say(
+  { print }: Invocation,
+  to: string,
+  from: string,
+  counts: Readonly<Record<string, number>>,
+  key: KeyPlace | undefined,
+): void {
+  const rows = Object.fromEntries(Object.entries(counts).map(([name, count]) => [name.replace('mailkeep_', ''), count]))
+  const text = [
+    `${shownDatabase(to)} holds ${rows.contact} contacts of ${rows.client} clients; every table has as many rows as in ${resolve(from)}`,
+    keyLine(key),
+    `START NO MAILKEEP ON ${resolve(from)} ANY MORE: it would send what waits there a second time`,
+  ]
+  const keyFile = key?.in === 'file' ? resolve(key.path) : null
+  const json = { to: shownDatabase(to), rows, key_file: keyFile, key_known: key !== undefined }
+  print({ json, text: text.join('\n') })
+}
+
+function keyLine(key: KeyPlace | undefined): string {
+  if (key?.in === 'setting') return 'Its key is the one in MAILKEEP_ENCRYPTION_KEY'
+  if (key) return `Its key is in ${resolve(key.path)}: give it to every daemon, by MAILKEEP_ENCRYPTION_KEY_FILE`
+  return 'ITS KEY WAS NOT FOUND: no daemon will start before MAILKEEP_ENCRYPTION_KEY is set to it'
+}

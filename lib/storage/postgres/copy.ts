@@ -1,0 +1,175 @@
+import { MailkeepError } from '../../errors.ts'
+import { type Connection, plainQuery, type Storage, type Transaction } from '../connection.ts'
+import type { CopyProgress, RowSource, SourceTable, Value } from '../rows.ts'
+import { copySetting } from '../unfinished-copy.ts'
+import { type CopiedTable, describeTables } from './copied-tables.ts'
+import { bindValue } from './values.ts'
+
+/** What one transaction carries: enough to be worth a commit, little enough to hold in memory. */
+const batchBytes = 2_000_000
+const firstRows = 500
+const mostRows = 5000
+
+/** How far a copy has come; kept in the database with the rows it speaks of. */
+interface State {
+  readonly source: string
+  readonly table: string
+  /** The key of the last row that is there. */
+  readonly after?: readonly Value[]
+  readonly done: number
+}
+
+/**
+ * Copies all rows into a database that is empty, or holds the beginning of the same copy. Until it is finished nobody
+ * else can open that database.
+ *
+ * @returns how many rows each table has, in both.
+ * @throws MailkeepError `conflict`: it is not empty, or holds another copy; or a count differs at the end.
+ */
+export async function copyRows(
+  source: RowSource,
+  storage: Storage,
+  report: (progress: CopyProgress) => void,
+): Promise<Record<string, number>> {
+  const tables = pairUp(await describeTables(storage.reader), source.tables)
+  const total = source.tables.reduce((sum, { rows }) => sum + rows, 0)
+  let state = (await findState(storage.reader)) ?? (await begin(source, storage, tables))
+  if (state.source !== source.fingerprint) throw otherCopy()
+  for (const [to, from] of tables.slice(tables.findIndex(([to]) => to.name === state.table))) {
+    if (state.table !== to.name) state = { source: state.source, table: to.name, done: state.done }
+    report({ done: state.done, total, what: to.name })
+    for await (const next of copyTable(source, storage, to, from, state)) {
+      state = next
+      report({ done: state.done, total, what: to.name })
+    }
+  }
+  report({ done: total, total, what: 'indexing' })
+  await storage.migrated?.({ idle: true })
+  report({ done: total, total, what: 'verifying' })
+  return await storage.writeAlone((transaction) => finish(transaction, tables))
+}
+
+type Pair = readonly [to: CopiedTable, from: SourceTable]
+
+/** Both must have the same tables and columns: they have the same migrations. */
+function pairUp(targets: readonly CopiedTable[], sources: readonly SourceTable[]): Pair[] {
+  const unknown = sources.filter(({ name }) => !targets.some((target) => target.name === name))
+  const pairs = targets.map((to) => [to, sources.find(({ name }) => name === to.name)] as const)
+  const differing = pairs.filter(
+    ([to, from]) => !from || from.columns.toSorted().join() !== to.columns.toSorted().join(),
+  )
+  const names = [...unknown.map(({ name }) => name), ...differing.map(([{ name }]) => name)]
+  if (names.length === 0) return pairs as Pair[]
+  throw new MailkeepError('internal', `The databases differ in ${names.join(', ')}: this version cannot copy them.`)
+}
+
+async function findState(connection: Connection): Promise<State | undefined> {
+  const query = parameters(`select value from mailkeep_setting where name = $1`, [copySetting])
+  const [row] = (await connection.executeQuery<{ value: string }>(query)).rows
+  return row && (JSON.parse(row.value) as State)
+}
+
+async function begin(source: RowSource, storage: Storage, tables: readonly Pair[]): Promise<State> {
+  const state: State = { source: source.fingerprint, table: tables[0]![0].name, done: 0 }
+  await storage.writeAlone(async (transaction) => {
+    for (const [{ name }] of tables) {
+      if (name === 'mailkeep_setting') continue // the first thing that is written, and overwritten by the copy
+      const { rows } = await transaction.executeQuery(plainQuery(`select 1 from ${name} limit 1`))
+      if (rows.length > 0)
+        throw new MailkeepError('conflict', `The database to copy to is not empty: ${name} has rows.`)
+    }
+    const insert = 'insert into mailkeep_setting (name, value) values ($1, $2)'
+    await transaction.executeQuery(parameters(insert, [copySetting, JSON.stringify(state)]))
+  })
+  return state
+}
+
+async function* copyTable(source: RowSource, storage: Storage, to: CopiedTable, from: SourceTable, begun: State) {
+  const statement = insertion(to, from)
+  const places = from.key.map((name) => from.columns.indexOf(name))
+  let state = begun
+  for (let limit = firstRows; ; ) {
+    const rows = source.read(from, state.after, limit)
+    const last = rows.at(-1)
+    if (!last) return
+    const next: State = { ...state, after: places.map((at) => last[at]!), done: state.done + rows.length }
+    const values = columnsOf(rows, to, from)
+    await storage.write(async (transaction) => {
+      await transaction.executeQuery(parameters(statement, values))
+      await move(transaction, state, next)
+    })
+    state = next
+    yield state
+    limit = Math.min(Math.max(Math.floor(batchBytes / bytesOf(rows)), 50), mostRows)
+  }
+}
+
+function insertion({ name, typeOf, identity }: CopiedTable, { columns }: SourceTable): string {
+  const names = columns.join(', ')
+  const lists = columns.map((_, at) => `cast($${at + 1} as text[])`).join(', ')
+  const casts = columns.map((column) => `cast(${column} as ${typeOf(column)})`).join(', ')
+  const ids = identity === undefined ? '' : 'overriding system value'
+  const again = name === 'mailkeep_setting' ? 'on conflict (name) do update set value = excluded.value' : ''
+  return `insert into ${name} (${names}) ${ids} select ${casts} from unnest(${lists}) as given (${names}) ${again}`
+}
+
+/** A list for each column; PostgreSQL reads every type from its text. */
+function columnsOf(rows: readonly (readonly Value[])[], { typeOf }: CopiedTable, { columns }: SourceTable): unknown[] {
+  return columns.map((column, at) => {
+    const type = typeOf(column).startsWith('timestamp') ? 'time' : 'text'
+    return rows.map((row) => (row[at] === null ? null : bindValue(type, String(row[at]))))
+  })
+}
+
+/** The average of a row, in characters. */
+function bytesOf(rows: readonly (readonly Value[])[]): number {
+  let sum = 0
+  for (const row of rows) for (const value of row) sum += typeof value === 'string' ? value.length : 8
+  return Math.max(sum / rows.length, 1)
+}
+
+/** Together with the rows; whoever copies at the same time finds that it has moved. */
+async function move(transaction: Transaction, from: State, to: State): Promise<void> {
+  // Other settings are no JSON: the case keeps them from being read as such.
+  const change = `update mailkeep_setting set value = $3
+    where name = $1 and case when name = $1 then cast(value as jsonb) @> cast($2 as jsonb) end`
+  const expected = { source: from.source, done: from.done }
+  const values = [copySetting, JSON.stringify(expected), JSON.stringify(to)]
+  const { numAffectedRows } = await transaction.executeQuery(parameters(change, values))
+  if (numAffectedRows !== 1n) throw new MailkeepError('conflict', 'Another copy into this database is under way.')
+}
+
+async function finish(transaction: Transaction, tables: readonly Pair[]): Promise<Record<string, number>> {
+  const counts: Record<string, number> = {}
+  const wrong: string[] = []
+  for (const [to, from] of tables) {
+    if (to.identity !== undefined) await setNextId(transaction, to, from)
+    await transaction.executeQuery(plainQuery(`analyze ${to.name}`))
+    const where = to.name === 'mailkeep_setting' ? `where name <> '${copySetting}'` : ''
+    const query = plainQuery(`select count(*) as count from ${to.name} ${where}`)
+    const [row] = (await transaction.executeQuery<{ count: number }>(query)).rows
+    counts[to.name] = Number(row!.count)
+    // A migration before the copy may have left settings that the file does not have.
+    const isRight = to.name === 'mailkeep_setting' ? counts[to.name]! >= from.rows : counts[to.name] === from.rows
+    if (!isRight) wrong.push(`${counts[to.name]} rows instead of ${from.rows} in ${to.name}`)
+  }
+  if (wrong.length > 0) throw new MailkeepError('conflict', `The copy is not whole: ${wrong.join('; ')}.`)
+  await transaction.executeQuery(parameters('delete from mailkeep_setting where name = $1', [copySetting]))
+  return counts
+}
+
+/** Ids of what was erased never come back. */
+async function setNextId(transaction: Transaction, { name, identity }: CopiedTable, { lastId }: SourceTable) {
+  const text = `select setval(pg_get_serial_sequence('${name}', '${identity}'), greatest($1::bigint, 1), $1::bigint > 0)`
+  await transaction.executeQuery(parameters(text, [lastId]))
+}
+
+function otherCopy(): MailkeepError {
+  const message =
+    'The database holds the beginning of another copy, or the file has changed since: empty the database, and begin anew.'
+  return new MailkeepError('conflict', message)
+}
+
+function parameters(text: string, values: readonly unknown[]) {
+  return { ...plainQuery(text), parameters: values }
+}

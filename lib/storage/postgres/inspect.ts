@@ -1,0 +1,98 @@
+import type { Migration } from '../migrate.ts'
+import type { SignalClient } from './driver.ts'
+import { SharedClock } from './shared-clock.ts'
+import { rowTypes } from './values.ts'
+
+/** What a server and a database there are like, seen from outside; nothing is changed by looking. */
+export interface ServerReport {
+  /** As the server says it, and as a number: 150004. */
+  readonly version: string
+  readonly versionNumber: number
+  readonly encoding: string
+  /** Takes no writes: it follows another server, or is set so. */
+  readonly readOnly: boolean
+  readonly encrypted: boolean
+  readonly connections: { readonly used: number; readonly most: number }
+  /** How far the server's clock is ahead of this machine's, in milliseconds, and how wrong that may be. */
+  readonly clockAheadMs: number
+  readonly clockToleranceMs: number
+  /** Where the tables stand or will; null when there is no such schema. */
+  readonly schema: string | null
+  /** Whether the role may make a schema in the database, and tables in the schema. */
+  readonly mayCreateSchema: boolean
+  readonly mayCreateTables: boolean
+  /** Tables of ours that the role may not read or write. */
+  readonly closedTables: readonly string[]
+  /** Of the extension that searches need. */
+  readonly trigrams: 'installed' | 'available' | 'missing'
+  readonly searchIndex: boolean
+  /** Whether mailkeep has been here at all. */
+  readonly mailkeep: boolean
+  /** Steps of the schema that this version knows and the database lacks, and the other way round. */
+  readonly unapplied: readonly string[]
+  readonly unknown: readonly string[]
+  /** Names the encryption key it belongs to. */
+  readonly keyId: string | null
+}
+
+const askServer = `select current_setting('server_version') as "version",
+  cast(current_setting('server_version_num') as integer) as "versionNumber",
+  current_setting('server_encoding') as "encoding",
+  (pg_is_in_recovery() or current_setting('default_transaction_read_only')::boolean) as "readOnly",
+  coalesce((select ssl from pg_stat_ssl where pid = pg_backend_pid()), false) as "encrypted",
+  (select count(*) from pg_stat_activity where backend_type = 'client backend') as "used",
+  cast(current_setting('max_connections') as integer) as "most",
+  current_schema() as "schema",
+  has_database_privilege(current_database(), 'create') as "mayCreateSchema",
+  coalesce(has_schema_privilege(current_schema(), 'create'), false) as "mayCreateTables",
+  case when exists (select from pg_extension where extname = 'pg_trgm') then 'installed'
+    when exists (select from pg_available_extensions where name = 'pg_trgm') then 'available'
+    else 'missing' end as "trigrams",
+  exists (select from pg_index where indexrelid = to_regclass('mailkeep_contact_search') and indisvalid) as "searchIndex",
+  to_regclass('mailkeep_migration') is not null and to_regclass('mailkeep_setting') is not null as "mailkeep"`
+
+const askClosed = `select relname as name from pg_class
+  where relnamespace = current_schema()::regnamespace and relkind in ('r', 'p') and relname like 'mailkeep\\_%'
+    and not (has_table_privilege(oid, 'select') and has_table_privilege(oid, 'insert')
+      and has_table_privilege(oid, 'update') and has_table_privilege(oid, 'delete'))
+  order by relname`
+
+type Answer = Omit<ServerReport, 'connections' | 'closedTables' | 'unapplied' | 'unknown' | 'keyId'> & {
+  readonly used: number
+  readonly most: number
+}
+
+/** Looks around on a connection. */
+export async function inspect(client: SignalClient, migrations: readonly Migration[]): Promise<ServerReport> {
+  const ask = async (text: string) => (await client.query({ text, types: rowTypes })).rows
+  const [{ used, most, ...server }] = (await ask(askServer)) as [Answer]
+  const closedTables = namesIn(await ask(askClosed))
+  const isOpen = server.mailkeep && !closedTables.some((name) => /_(?:migration|setting)$/.test(name))
+  const applied = isOpen ? namesIn(await ask('select name from mailkeep_migration order by name')) : []
+  const known = migrations.map(({ name }) => name)
+  const keys = isOpen ? await ask(`select value as name from mailkeep_setting where name = 'encryption_key_id'`) : []
+  return {
+    ...server,
+    connections: { used, most },
+    ...(await compareClocks(ask)),
+    closedTables,
+    unapplied: isOpen ? known.filter((name) => !applied.includes(name)) : [],
+    unknown: applied.filter((name) => !known.includes(name)),
+    keyId: namesIn(keys)[0] ?? null,
+  }
+}
+
+async function compareClocks(ask: (text: string) => Promise<unknown[]>) {
+  const clock = new SharedClock()
+  let clockToleranceMs = Number.POSITIVE_INFINITY
+  for (let sample = 0; sample < 3; sample++) {
+    const askedMs = performance.now()
+    await clock.compare(ask)
+    clockToleranceMs = Math.min(clockToleranceMs, (performance.now() - askedMs) / 2)
+  }
+  return { clockAheadMs: clock.now() - Date.now(), clockToleranceMs }
+}
+
+function namesIn(rows: unknown[]): string[] {
+  return (rows as { name: string }[]).map(({ name }) => name)
+}

@@ -1,0 +1,75 @@
+import { statSync } from 'node:fs'
+import type { RowSource, SourceTable, Value } from '../rows.ts'
+
+/** What is needed of better-sqlite3's `Database`. */
+interface Handle {
+  prepare(sql: string): Statement
+  pragma(text: string): unknown
+  exec(sql: string): unknown
+}
+
+interface Statement {
+  all(...values: unknown[]): unknown[]
+  raw(): Statement
+}
+
+/** Made by the index of searches, and made anew where it is copied to. */
+const derived = /^mailkeep_search/
+
+/**
+ * Takes a database file for itself until the handle is closed, and gives its rows.
+ *
+ * @throws SQLite's error when somebody has it open.
+ */
+export function takeRows(handle: Handle, file: string): RowSource {
+  handle.pragma('locking_mode = exclusive') // before anything is read: then other connections are found out
+  handle.pragma('wal_checkpoint(truncate)') // from here on all of it is in the one file
+  handle.exec('begin exclusive')
+  const { size, mtimeMs } = statSync(file)
+  const names = column(
+    handle,
+    `select name from sqlite_master where type = 'table' and name like 'mailkeep\\_%' escape '\\'`,
+  )
+  const tables = names.filter((name) => name !== 'mailkeep_migration' && !derived.test(name))
+  return {
+    fingerprint: `${size} bytes of ${mtimeMs}`,
+    tables: tables.map((name) => describe(handle, name)),
+    read: (table, after, limit) => read(handle, table, after, limit),
+  }
+}
+
+function describe(handle: Handle, name: string): SourceTable {
+  const columns = handle.prepare(`select name, pk from pragma_table_info(?) order by cid`).all(name) as {
+    name: string
+    pk: number
+  }[]
+  const key = columns.filter(({ pk }) => pk > 0).sort((a, b) => a.pk - b.pk)
+  return {
+    name,
+    columns: columns.map((each) => each.name),
+    key: key.map((each) => each.name),
+    rows: Number(column(handle, `select count(*) from ${name}`)[0]),
+    lastId: Number(column(handle, 'select seq from sqlite_sequence where name = ?', name)[0] ?? 0),
+  }
+}
+
+function read(handle: Handle, { name, columns, key }: SourceTable, after: readonly Value[] | undefined, limit: number) {
+  const order = key.join(', ')
+  const beyond = after ? `where (${order}) > (${key.map(() => '?').join(', ')})` : ''
+  const select = handle.prepare(`select ${columns.join(', ')} from ${name} ${beyond} order by ${order} limit ${limit}`)
+  return select.raw().all(...(after ?? []).map(bound)) as Value[][]
+}
+
+/** A number would be bound as a float. */
+function bound(value: Value): unknown {
+  return typeof value === 'number' ? BigInt(value) : value
+}
+
+function column(handle: Handle, sql: string, ...values: unknown[]): string[] {
+  return (
+    handle
+      .prepare(sql)
+      .raw()
+      .all(...values) as unknown[][]
+  ).map(([value]) => String(value))
+}

@@ -1,0 +1,57 @@
+/** A PostgreSQL database to measure on: the server that MAILKEEP_TEST_POSTGRES names, else the one at 127.0.0.1:5432. */
+import { randomUUID } from 'node:crypto'
+import pg from 'pg'
+import { createMailkeep, type Mailkeep, silentLogger } from '../../lib/index.ts'
+import { copyInto, postgres } from '../../lib/storage/postgres.ts'
+import { openRows } from '../../lib/storage/sqlite.ts'
+import { encryptionKey } from './population.ts'
+import { discard, scratch } from './seed.ts'
+
+const server = process.env.MAILKEEP_TEST_POSTGRES ?? 'postgres://postgres@127.0.0.1:5432/postgres'
+
+/** Lends a database with so many contacts, and drops it afterwards. */
+export async function withPostgres<T>(folder: string, size: number, use: (url: string) => Promise<T>): Promise<T> {
+  const name = `mailkeep_bench_${process.pid}_${randomUUID().slice(0, 8)}`
+  await ask(server, `create database ${name}`)
+  const url = new URL(server)
+  url.pathname = `/${name}`
+  try {
+    await fill(folder, size, url.href)
+    return await use(url.href)
+  } finally {
+    await ask(server, `drop database ${name} with (force)`)
+  }
+}
+
+async function fill(folder: string, size: number, url: string): Promise<void> {
+  const file = await scratch(folder, size)
+  {
+    using rows = openRows(file)
+    await copyInto(url, rows, { logger: silentLogger })
+  }
+  await discard(file)
+  await ask(url, 'checkpoint') // what is still being written out would slow the first commits
+}
+
+export async function ask<T>(url: string, text: string, values: unknown[] = []): Promise<T[]> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  try {
+    return (await client.query(text, values)).rows
+  } finally {
+    await client.end()
+  }
+}
+
+export async function withLibraryOn<T>(
+  database: string | pg.Pool,
+  use: (mailkeep: Mailkeep) => Promise<T>,
+): Promise<T> {
+  const webhooks = { allowPrivate: true }
+  const mailkeep = await createMailkeep({ database: postgres(database), encryptionKey, webhooks })
+  try {
+    return await use(mailkeep)
+  } finally {
+    await mailkeep.close()
+  }
+}

@@ -1,0 +1,258 @@
+/** Moving a SQLite file with 100,000 contacts to PostgreSQL, by the command, as people do. */
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { copyFile, mkdtemp, rm, stat, utimes, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, type TestContext, test } from 'node:test'
+import Database from 'better-sqlite3'
+import { progressOn } from '../daemon/progress.ts'
+import { createMailkeep, type Mailkeep } from '../lib/index.ts'
+import { sqlite } from '../lib/storage/sqlite.ts'
+import { verifyDelivery } from '../lib/webhooks/receiver.ts'
+import { needsPostgres } from './databases.ts'
+import { openReceiver } from './http-receiver.ts'
+import { key, openPlace, type Place, running, token } from './postgres-program.ts'
+import { complaintOf, run, runJson, start } from './program.ts'
+
+const contacts = 100_000
+const encryptionKey = Buffer.from(key, 'base64')
+const hook = 'http://127.0.0.1:9/hook'
+
+let folder: string
+let made: Made
+
+before(async () => {
+  if ('skip' in needsPostgres) return
+  folder = await mkdtemp(join(tmpdir(), 'mailkeep-copy-'))
+  made = await makeSource(join(folder, 'source.db'))
+})
+after(async () => {
+  if (folder) await rm(folder, { recursive: true })
+})
+
+interface Made {
+  readonly secret: string
+  /** Of a second page, and what is there. */
+  readonly cursor: string
+  readonly page: unknown
+  /** Of the contact that came last, and was erased. */
+  readonly erasedId: number
+  readonly odd: unknown
+}
+
+interface Copied {
+  readonly rows: Readonly<Record<string, number>>
+  readonly key_file: string
+  readonly to: string
+}
+
+async function makeSource(file: string): Promise<Made> {
+  const webhooks = { allowPrivate: true, timeoutSeconds: 1 }
+  const mailkeep = await createMailkeep({ database: sqlite(file), encryptionKey, webhooks })
+  try {
+    return await furnish(mailkeep, file)
+  } finally {
+    await mailkeep.close()
+  }
+}
+
+async function furnish(mailkeep: Mailkeep, file: string): Promise<Made> {
+  await mailkeep.clients.bootstrap({ token })
+  const client = mailkeep.forClient(1)
+  await client.lists.create({ name: 'News' })
+  await client.topics.create(1, { name: 'Weekly' })
+  const strange = { '10': 'ten', '2': 'two', __proto__2: 'x', note: 'a "b" \\ \n ü 😀 {1,2} NULL' }
+  const { contact } = await client.contacts.addToList(1, { email: 'Ödd@Example.org', tags: ['VIP'], ...strange })
+  await client.contacts.subscribeToTopic(contact.id, 1)
+  await client.contacts.unsubscribe(contact.id, { byContact: true })
+  await client.identities.add({ email: 'news@example.org', name: 'News' })
+  fill(file)
+  const last = await client.contacts.addToList(1, { email: 'last@example.org' })
+  await client.contacts.delete(last.contact.id)
+  const { secret } = await client.webhooks.createEndpoint({ url: hook, events: ['newsletter.sent'] })
+  await client.events.raise({ type: 'newsletter.sent', data: { number: 1 } })
+  await mailkeep.deliverDue() // nobody is there: it waits for its second attempt
+  const first = await client.contacts.list({ per_page: 100 })
+  const cursor = first.meta.next_cursor!
+  const page = await client.contacts.list({ per_page: 100, cursor })
+  return { secret, cursor, page: page.data, erasedId: last.contact.id, odd: await client.contacts.get(contact.id) }
+}
+
+/** By bare statements: this is not what is measured. */
+function fill(file: string): void {
+  const db = new Database(file)
+  const at = '2026-01-02T03:04:05.678901Z'
+  const contact = db.prepare(`insert into mailkeep_contact (client_id, uuid, created_at, email, email_key, name,
+    attributes, search, unsubscribed_by_contact) values (1, ?, ?, ?, ?, ?, '{"city":"Rotterdam"}', ?, 0)`)
+  const tag = db.prepare('insert into mailkeep_contact_tag values (1, ?, 1)')
+  const list = db.prepare('insert into mailkeep_contact_list values (1, ?, 1)')
+  db.transaction(() => {
+    for (let n = 1; n < contacts; n++) {
+      const [email, name] = [`c${n}@example.org`, `Somebody ${n}`]
+      const { lastInsertRowid } = contact.run(
+        randomUUID(),
+        at,
+        email,
+        email,
+        name,
+        `${name.toLowerCase()}\u001f${email}`,
+      )
+      list.run(BigInt(lastInsertRowid))
+      if (n % 3 === 0) tag.run(BigInt(lastInsertRowid))
+    }
+    db.exec(`insert into mailkeep_search (mailkeep_search) values ('rebuild')`)
+  })()
+  db.close()
+}
+
+/** The file, to be moved into an empty database. */
+async function openMove(t: TestContext) {
+  const place = await openPlace(t)
+  await copyFile(join(folder, 'source.db'), join(place.cwd, 'mail.db'))
+  await writeFile(join(place.cwd, 'mail.db.key'), `${key}\n`)
+  const args = ['copy', '--from', 'mail.db', '--to', place.url]
+  return { place, args }
+}
+
+async function rowsOf({ ask }: Place, table: string): Promise<number> {
+  return (await ask(`select count(*)::int as count from mailkeep_${table}`))[0]!.count as number
+}
+
+async function until(ask: () => Promise<boolean>): Promise<void> {
+  const ends = performance.now() + 20_000
+  while (!(await ask())) {
+    assert.ok(performance.now() < ends, 'waited in vain')
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+}
+
+describe('moving a SQLite file to PostgreSQL', needsPostgres, () => {
+  test('keeps ids, tokens, cursors, secrets and what waits; the daemon goes on where it was', async (t) => {
+    const { place, args } = await openMove(t)
+    const began = performance.now()
+    const { MAILKEEP_ENCRYPTION_KEY: _, ...env } = place.env
+    const { rows, key_file, to } = await runJson<Copied>(args, { ...place, env })
+    t.diagnostic(`${rows.contact} contacts in ${((performance.now() - began) / 1000).toFixed(1)} s`)
+    assert.equal(key_file, join(place.cwd, 'mail.db.key'))
+    assert.equal(to, place.url)
+    assert.equal(rows.contact, contacts)
+    for (const [table, count] of Object.entries(rows)) {
+      if (table !== 'setting') assert.equal(await rowsOf(place, table), count, table)
+    }
+
+    const receiver = await openReceiver()
+    t.after(() => receiver.close())
+    // The only thing that is changed: the receiver has moved.
+    await place.ask('update mailkeep_endpoint set url = $1', [receiver.url()])
+    await place.ask('update mailkeep_delivery set due_at = now()')
+    const daemon = await running(t, { ...place, env: { ...env, MAILKEEP_ENCRYPTION_KEY_FILE: key_file } })
+    assert.doesNotMatch(daemon.said.out, /admin_token/)
+    const delivered = await receiver.next()
+    const event = verifyDelivery(delivered.headers, delivered.raw, made.secret)
+    assert.deepEqual((event as { data: unknown }).data, { number: 1 })
+
+    const page = await daemon.api('GET', `/contacts?per_page=100&cursor=${made.cursor}`)
+    assert.deepEqual(((await page.json()) as { data: unknown }).data, made.page)
+    const odd = await daemon.api('GET', '/contacts/1')
+    assert.deepEqual(((await odd.json()) as { data: unknown }).data, made.odd)
+    const found = await daemon.api('GET', '/contacts?search=somebody%2099999')
+    assert.equal(((await found.json()) as { data: unknown[] }).data.length, 1)
+    const added = await daemon.api('POST', '/lists/1/contacts', { email: 'new@example.org' })
+    assert.equal(((await added.json()) as { data: { id: number } }).data.id, made.erasedId + 1)
+    const [index] = await place.ask(
+      `select indisvalid from pg_index where indexrelid = 'mailkeep_contact_search'::regclass`,
+    )
+    assert.deepEqual(index, { indisvalid: true })
+    assert.match(await complaintOf(args, place), /not empty: mailkeep_\w+ has rows/)
+  })
+
+  test('goes on where it was after kill -9; meanwhile nobody works with half of it', async (t) => {
+    const { place, args } = await openMove(t)
+    const broken = start(args, place)
+    await until(async () => {
+      const table = await place.ask(`select to_regclass('mailkeep_contact_list') is not null as there`)
+      return table[0]?.there === true && (await rowsOf(place, 'contact')) > contacts / 4
+    })
+    broken.child.kill('SIGKILL')
+    await broken.closed
+    const before = await rowsOf(place, 'contact')
+    assert.ok(before < contacts, 'it was killed in time')
+    assert.match(await complaintOf(['--port', '0'], place), /A copy into this database is not finished/)
+    assert.match(await complaintOf(['client', 'create', 'x'], place), /A copy into this database is not finished/)
+    const [marked] = await place.ask('select min(xmin::text::bigint)::text as first from mailkeep_contact')
+    const { rows } = await runJson<{ rows: Record<string, number> }>(args, place)
+    assert.equal(rows.contact, contacts)
+    const [kept] = await place.ask('select min(xmin::text::bigint)::text as first from mailkeep_contact')
+    assert.deepEqual(kept, marked, 'what was there was not copied again')
+    assert.equal((await run(['client', 'list'], place)).code, 0)
+  })
+
+  test('is refused while the file is in use, and when it has changed since a copy began', async (t) => {
+    const { place, args } = await openMove(t)
+    const { MAILKEEP_DATABASE: _, ...env } = place.env
+    const old = { ...place, env: { ...env, MAILKEEP_DATABASE: 'mail.db' } }
+    const daemon = await running(t, old)
+    assert.match(await complaintOf(args, place), /mail\.db is in use: stop mailkeep first/)
+    await daemon.stop()
+    const broken = start(args, place)
+    await until(async () => {
+      const [state] = await place.ask(`select to_regclass('mailkeep_setting') is not null as there`)
+      return state?.there === true && (await place.ask(`select 1 from mailkeep_setting where name = 'copy'`)).length > 0
+    })
+    broken.child.kill('SIGKILL')
+    await broken.closed
+    const later = new Date((await stat(join(place.cwd, 'mail.db'))).mtimeMs + 1000)
+    await utimes(join(place.cwd, 'mail.db'), later, later)
+    assert.match(await complaintOf(args, place), /the file has changed since: empty the database, and begin anew/)
+  })
+
+  test('takes a URL with a password from the environment or a file, never from the command line', async (t) => {
+    const place = await openPlace(t)
+    const url = new URL(place.url)
+    url.password = 'geheim'
+    const wrong: [string[], RegExp][] = [
+      [['--to', url.href], /--to takes no password.*MAILKEEP_COPY_TO.*PGPASSWORD/],
+      [['--to', `${place.url}?password=geheim`], /--to takes no password/],
+      [['--to', 'other.db'], /--to must be a URL/],
+      [[], /copy needs --to, or MAILKEEP_COPY_TO/],
+    ]
+    for (const [args, said] of wrong) {
+      const { code, err } = await run(['copy', '--from', 'mail.db', ...args], place)
+      assert.equal(code, 2)
+      assert.match(err, said)
+      assert.doesNotMatch(err, /geheim/)
+    }
+    await run(['client', 'create', 'Acme', '--database', 'small.db'], place)
+    await writeFile(join(place.cwd, 'url'), url.href)
+    const fromFile = { ...place, env: { ...place.env, MAILKEEP_COPY_TO_FILE: 'url' } }
+    const { out, err, code } = await run(['copy', '--from', 'small.db'], fromFile)
+    assert.deepEqual([code, err], [0, ''])
+    assert.match(out, /holds 0 contacts of 1 clients; .*\nIts key is the one in MAILKEEP_ENCRYPTION_KEY\nSTART NO/)
+    assert.doesNotMatch(out, /geheim/)
+    assert.match(await complaintOf(['copy', '--from', 'nothing.db', '--to', place.url], place), /There is no database/)
+  })
+})
+
+test('on a terminal a line tells how far it is, and goes when it is done', () => {
+  let said = ''
+  const write = (text: string) => {
+    said += text
+  }
+  const output = { isTTY: true, columns: 60, write }
+  const progress = progressOn(output)
+  progress.show(0, 2000, 'client')
+  progress.show(2000, 2000, 'verifying')
+  progress.clear()
+  progress.clear()
+  const lines = said.split('\r\x1b[K')
+  assert.deepEqual(lines, [
+    '',
+    `[${'.'.repeat(30)}] 0 % of 2,000 rows: client`,
+    `[${'#'.repeat(30)}] 100 % of 2,000 rows: verif`,
+    '',
+  ])
+  said = ''
+  progressOn({ ...output, isTTY: false }).show(1, 2, 'client')
+  assert.equal(said, '')
+})

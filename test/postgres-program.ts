@@ -1,0 +1,66 @@
+/** The program on a PostgreSQL database, each test in a schema of its own. */
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import type { TestContext } from 'node:test'
+import { asking, databaseUrl } from './databases.ts'
+import { directory, start } from './program.ts'
+
+export const key = Buffer.alloc(32, 7).toString('base64')
+export const token = 'mk_test_0123456789abcdefghijklmnopqrstuvwxyz'
+
+export interface Place {
+  readonly cwd: string
+  readonly env: Readonly<Record<string, string>>
+  readonly url: string
+  readonly schema: string
+  /** Asks the database itself. */
+  ask(text: string, values?: unknown[]): Promise<Record<string, unknown>[]>
+}
+
+/** A working directory, and the settings of a database with nothing in it. */
+export async function openPlace(t: TestContext): Promise<Place> {
+  const url = await databaseUrl()
+  const schema = `p_${randomBytes(6).toString('hex')}`
+  const env = {
+    MAILKEEP_DATABASE: url,
+    MAILKEEP_DATABASE_SCHEMA: schema,
+    MAILKEEP_ENCRYPTION_KEY: key,
+    MAILKEEP_WEBHOOK_ALLOW_PRIVATE: 'true',
+  }
+  const inSchema = `${url}?options=-c%20search_path%3D${schema}`
+  return { cwd: await directory(t), env, url, schema, ask: (text, values) => asking(inSchema, text, values) }
+}
+
+/** The same, with an admin token that is known. */
+export async function openKnownPlace(t: TestContext): Promise<Place> {
+  const place = await openPlace(t)
+  return { ...place, env: { ...place.env, MAILKEEP_ADMIN_TOKEN: token } }
+}
+
+/** Starts a lasting command that goes with the test, and waits for its line of JSON. */
+export async function running(t: TestContext, place: Place, args: readonly string[] = ['serve']) {
+  const port = args[0] === 'serve' ? ['--port', '0'] : []
+  const { child, said, closed } = start([...args, ...port, '--json'], place)
+  t.after(async () => {
+    child.kill('SIGKILL')
+    await closed
+  })
+  while (!said.out.includes('\n')) {
+    const ended = await Promise.race([once(child.stdout!, 'data').then(() => false), closed.then(() => true)])
+    assert.ok(!ended, `it ended: ${said.err}`)
+  }
+  const { url = '' } = JSON.parse(said.out) as { url?: string }
+  /** Asks the API with the known token. */
+  const api = (method: string, path: string, body?: object) =>
+    fetch(`${url}/api/v1${path}`, {
+      method,
+      headers: { authorization: `Bearer ${token}`, ...(body ? { 'content-type': 'application/json' } : {}) },
+      ...(body ? { body: JSON.stringify(body) } : {}),
+    })
+  const stop = async (signal: NodeJS.Signals = 'SIGTERM') => {
+    child.kill(signal)
+    return await closed
+  }
+  return { child, said, url, api, stop, closed }
+}
