@@ -12,6 +12,7 @@ import { listen } from '../daemon/server.ts'
 import { createMailkeep, type DatabaseSource, type Mailkeep, type MailkeepOptions } from '../lib/index.ts'
 import { sqlite } from '../lib/storage/sqlite.ts'
 import { serveBinary, testedBinary } from './binary-service.ts'
+import { onPostgres, openPostgres } from './databases.ts'
 import { type Answer, type Call, callerOf } from './http-call.ts'
 import { openReceiver, type Receiver } from './http-receiver.ts'
 
@@ -27,6 +28,7 @@ export const databases: readonly TestDatabase[] = [
   { name: ':memory:', open: async () => ({ source: sqlite(':memory:'), close: async () => {} }) },
   { name: "a host's handle in memory", open: async () => onHandle(new Database(':memory:')) },
   { name: "a host's handle of a file", open: () => inDirectory((file) => onHandle(new Database(file))) },
+  { name: 'PostgreSQL', open: () => openPostgres() },
 ]
 
 /** For what is decided before any database is asked. */
@@ -49,9 +51,13 @@ async function inDirectory(open: (file: string) => { source: DatabaseSource; clo
 }
 
 export interface ServiceOptions extends Pick<MailkeepOptions, 'webhooks' | 'lookup'> {
+  /** For several services over one database; default: one of its own. */
+  readonly encryptionKey?: Buffer
   readonly publicUrl?: string
   /** Whether webhooks are delivered; default true. */
   readonly dispatch?: boolean
+  /** Whether errors in the log are part of the test; default false. */
+  readonly hasErrors?: boolean
 }
 
 /** A client of the service, with a token of each role. */
@@ -86,7 +92,8 @@ export function onEveryDatabase(name: string, suite: (open: Open) => void): void
     return
   }
   for (const database of databases) {
-    describe(`${name}, on ${database.name}`, () => suite((t, options) => openService(t, options, database)))
+    const declare = database.name === 'PostgreSQL' ? onPostgres : describe
+    declare(`${name}, on ${database.name}`, () => suite((t, options) => openService(t, options, database)))
   }
 }
 
@@ -125,19 +132,19 @@ export async function openService(
 
 /** The service in this process. */
 async function serveHere(
-  { publicUrl, lookup, webhooks, dispatch = true }: ServiceOptions,
+  { publicUrl, lookup, webhooks, encryptionKey = randomBytes(32), dispatch = true, hasErrors = false }: ServiceOptions,
   database: TestDatabase,
   closing: (() => unknown)[],
 ) {
   const errors: object[] = []
-  closing.push(() => assert.deepEqual(errors, [], 'the service logged errors'))
+  if (!hasErrors) closing.push(() => assert.deepEqual(errors, [], 'the service logged errors'))
   const logger = { debug() {}, info() {}, warn() {}, error: (fields: object) => void errors.push(fields) }
   const { source, close } = await database.open()
   closing.push(close)
   let aheadMs = 0
   const mailkeep = await createMailkeep({
     database: source,
-    encryptionKey: randomBytes(32),
+    encryptionKey,
     logger,
     clock: () => Date.now() + aheadMs,
     webhooks: { allowPrivate: true, ...webhooks },

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
-import { describe, type TestContext, test } from 'node:test'
+import type { TestContext } from 'node:test'
 import pg from 'pg'
 import { createMailkeep, isMailkeepError, type Mailkeep, type MailkeepOptions } from '../lib/index.ts'
 import { silent } from '../lib/logger.ts'
@@ -10,7 +10,7 @@ import { Connections, Reader } from '../lib/storage/postgres/connections.ts'
 import { SharedClock } from '../lib/storage/postgres/shared-clock.ts'
 import { Writes } from '../lib/storage/postgres/writes.ts'
 import { type PostgresOptions, postgres } from '../lib/storage/postgres.ts'
-import { databaseUrl, needsPostgres, openPostgres } from './databases.ts'
+import { databaseUrl, onPostgres, openPostgres, test } from './databases.ts'
 import { until } from './harness.ts'
 import { openReceiver, type Received } from './http-receiver.ts'
 import { openProxy } from './tcp-proxy.ts'
@@ -71,7 +71,7 @@ const deliveryOf = ({ headers }: Received) => String(headers['x-service-delivery
 
 const different = (received: readonly Received[]) => new Set(received.map(deliveryOf)).size
 
-describe('several processes on PostgreSQL', needsPostgres, () => {
+onPostgres('several processes on PostgreSQL', () => {
   test('migrate at once: one does it', async () => {
     const world = { url: await databaseUrl(), schema: `raced_${process.pid}`, closing: [] }
     const children = await Promise.all([1, 2, 3, 4].map(() => spawn(world)))
@@ -114,6 +114,34 @@ describe('several processes on PostgreSQL', needsPostgres, () => {
     }
     const median = took.sort((a, b) => a - b)[4]!
     assert.ok(median < 150, `${median} ms: sooner than any poll`)
+  })
+
+  test('tell of their commits after them, on one connection, and at most every 20 ms', async (t) => {
+    const { url, schema, raise } = await openWorld(t)
+    const listener = new pg.Client({ connectionString: url })
+    t.after(() => listener.end())
+    await listener.connect()
+    await listener.query('listen mailkeep')
+    const heard: { readonly processId: number; readonly seen: Promise<number> }[] = []
+    const count = async () => {
+      const { rows } = await listener.query(`select count(*)::int as n from "${schema}".mailkeep_delivery`)
+      return rows[0].n as number
+    }
+    listener.on('notification', ({ payload, processId }) => {
+      if (payload === schema) heard.push({ processId, seen: count() })
+    })
+    const began = performance.now()
+    for (let round = 0; round < 25; round++) {
+      await Promise.all(Array.from({ length: 8 }, () => raise()))
+    }
+    const tookMs = performance.now() - began
+    const seen = await until(
+      async () => await Promise.all(heard.map((one) => one.seen)),
+      (counts) => counts.includes(25 * 8), // the last is told when all are there
+    )
+    assert.ok(seen[0]! > 0, 'the first is told after its commit')
+    assert.ok(heard.length > 2 && heard.length <= tookMs / 20 + 3, `${heard.length} in ${tookMs} ms`)
+    assert.equal(new Set(heard.map(({ processId }) => processId)).size, 1)
   })
 
   test('behind a pooler are told by a poll', async (t) => {
@@ -169,7 +197,7 @@ describe('several processes on PostgreSQL', needsPostgres, () => {
   }
 })
 
-describe('the database’s clock', needsPostgres, () => {
+onPostgres('the database’s clock', () => {
   test('is kept between comparisons, and found again after a sleep', async () => {
     let aheadMs = 5_000_000_000
     let delayMs = 0
@@ -203,7 +231,7 @@ describe('the database’s clock', needsPostgres, () => {
   })
 })
 
-describe('a PostgreSQL that goes away', needsPostgres, () => {
+onPostgres('a PostgreSQL that goes away', () => {
   const target = async () => {
     const { hostname, port } = new URL(await databaseUrl())
     return { host: hostname, port: Number(port || 5432) }

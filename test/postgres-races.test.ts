@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
-import { describe, type TestContext, test } from 'node:test'
+import type { TestContext } from 'node:test'
 import { createMailkeep, type EventType, isMailkeepError, type Mailkeep } from '../lib/index.ts'
-import { needsPostgres, openPostgres } from './databases.ts'
+import { onPostgres, openPostgres, test } from './databases.ts'
+import { openService, until } from './harness.ts'
+import type { Answer, Call } from './http-call.ts'
 
 const key = Buffer.alloc(32, 7)
 
@@ -32,7 +34,7 @@ function hammerAnyway<D, T>(doors: readonly D[], times: number, call: (door: D, 
 
 const count = (results: readonly string[], wanted: string) => results.filter((one) => one === wanted).length
 
-describe('two daemons at once', needsPostgres, () => {
+onPostgres('two daemons at once', () => {
   test('that start on an empty database make one client, one schema and one token', async (t) => {
     const database = await openPostgres({ schema: `race_${process.pid}` })
     const open = () => createMailkeep({ database: database.source, encryptionKey: key })
@@ -168,7 +170,62 @@ describe('two daemons at once', needsPostgres, () => {
   })
 })
 
-describe('what is deleted while others use it', needsPostgres, () => {
+onPostgres('two daemons asked over HTTP at once', () => {
+  /** Two services over one database, and calls of both with the tokens of the first. */
+  async function openBoth(t: TestContext) {
+    const database = await openPostgres()
+    const shared = (close: () => Promise<void>) => ({
+      name: 'one PostgreSQL',
+      open: async () => ({ source: database.source, close }),
+    })
+    const first = await openService(
+      t,
+      { encryptionKey: key },
+      shared(async () => {}),
+    )
+    const second = await openService(t, { encryptionKey: key }, shared(database.close)) // goes last
+    const { id } = await first.data(201, 'POST', '/lists', { body: { name: 'News' } })
+    const calls = [
+      first.call,
+      (...[method, path, options]: Parameters<Call>) => second.call(method, path, { token: first.admin, ...options }),
+    ] as const
+    return { ...database, calls, path: `/lists/${id}/contacts` }
+  }
+
+  /** How often which status was answered. */
+  function tally(answers: readonly Answer[]): Record<number, number> {
+    const counts: Record<number, number> = {}
+    for (const { status } of answers) counts[status] = (counts[status] ?? 0) + 1
+    return counts
+  }
+
+  test('for one contact, its tags and its list: one is told that it is new, all that it is there', async (t) => {
+    const { calls, path, ask } = await openBoth(t)
+    for (let round = 0; round < 5; round++) {
+      const body = { email: `${round}@x.org`, tags: [`a ${round}`, `b ${round}`] }
+      const answers = await hammer(calls, 20, (call) => call('POST', path, { body }))
+      assert.deepEqual(tally(answers), { 200: 19, 201: 1 })
+    }
+    for (const [table, rows] of [
+      ['contact', 5],
+      ['tag', 10],
+      ['contact_tag', 10],
+      ['contact_list', 5],
+    ] as const) {
+      assert.deepEqual(await ask(`select count(*)::int as n from mailkeep_${table}`), [{ n: rows }], table)
+    }
+  })
+
+  test('for one tag: one makes it, the others are told that the name is taken', async (t) => {
+    const { calls } = await openBoth(t)
+    for (let round = 0; round < 5; round++) {
+      const answers = await hammer(calls, 20, (call) => call('POST', '/tags', { body: { name: `VIP ${round}` } }))
+      assert.deepEqual(tally(answers), { 201: 1, 422: 19 })
+    }
+  })
+})
+
+onPostgres('what is deleted while others use it', () => {
   /** Clears what those that were faster than a deletion left behind, as the house-keeping does some minutes later. */
   async function clearAgain(ask: (text: string) => Promise<unknown>, mailkeep: Mailkeep) {
     await ask(`update mailkeep_job set created_at = created_at - interval '1 hour'`)
@@ -256,6 +313,24 @@ describe('what is deleted while others use it', needsPostgres, () => {
       `select count(*)::int as n, max(attempts) as attempts from mailkeep_delivery where status = 'held'`,
     )
     assert.deepEqual(row, { n: 100, attempts: 0 })
+  })
+
+  test('an endpoint switched off and on at once: what was to be sent is held, whichever was first', async (t) => {
+    const { doors, ask } = await openSeveral(t)
+    for (let round = 0; round < 6; round++) {
+      const url = `http://127.0.0.1:1/${round}`
+      const { id } = await doors[0]!.webhooks.createEndpoint({ url, events: ['sequence.completed'] })
+      await doors[0]!.events.raise({ type: 'sequence.completed', data: {} })
+      const columns = 'client_id, created_at, endpoint_id, event_id, event_type, status, attempts, retry, due_at'
+      await ask(`insert into mailkeep_delivery (uuid, ${columns}) select gen_random_uuid(), ${columns}
+        from mailkeep_delivery, generate_series(1, 599) where endpoint_id = ${id}`)
+      await hammer(doors, 2, (door, i) => door.webhooks.updateEndpoint(id, { active: i === (round + 1) % 2 }))
+      await until(
+        () => ask(`select count(*)::int as n from mailkeep_delivery where endpoint_id = ${id} and status = 'pending'`),
+        ([row]) => row!.n === 0,
+      )
+      await doors[0]!.webhooks.updateEndpoint(id, { active: false }) // takes no more part
+    }
   })
 
   test('an endpoint deleted while events are raised leaves no delivery and no event', async (t) => {
