@@ -23,6 +23,9 @@ export const hasPostgres = found.url !== undefined
 /** The run counts the tests that are skipped with this reason. */
 export const withoutPostgres = 'there is no PostgreSQL'
 
+/** For single tests that need one: as `test`'s options. */
+export const needsPostgres = hasPostgres ? {} : { skip: withoutPostgres }
+
 /** As `node:test` has it; inside `onPostgres` a test that is skipped where there is no PostgreSQL. */
 export let test: typeof nodeTest = nodeTest
 
