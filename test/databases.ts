@@ -1,34 +1,62 @@
 /**
- * PostgreSQL for tests: the server that MAILKEEP_TEST_POSTGRES names, else the one at 127.0.0.1:5432, if it lets us make
- * a database of our own. Each test file has one, which goes with it; each `open` has a schema of its own there.
+ * PostgreSQL for tests: see find-postgres. Each test file has a database there, which goes with it; each `open` has a
+ * schema of its own.
  */
 import { randomBytes } from 'node:crypto'
-import { after } from 'node:test'
+import { after, describe, test as nodeTest, type TestContext, type TestOptions } from 'node:test'
 import pg from 'pg'
 import type { DatabaseSource } from '../lib/index.ts'
 import { type PostgresOptions, postgres } from '../lib/storage/postgres.ts'
+import { asking, findPostgres } from './find-postgres.ts'
 
-const named = process.env.MAILKEEP_TEST_POSTGRES
-const usual = 'postgres://postgres@127.0.0.1:5432/postgres'
+export { asking }
 
 /** Databases of files that were killed are dropped by a later one. */
 const prefix = 'mailkeep_test'
 const staleMs = 3_600_000
 
-/** The server's URL, with a database to connect to; undefined when there is none. */
-const serverUrl: string | undefined = await findServer()
+const found = await findPostgres()
 
 /** Whether there is a PostgreSQL to test on. */
-export const hasPostgres = serverUrl !== undefined
+export const hasPostgres = found.url !== undefined
 
-/** For tests that need one: as `test`'s options. */
-export const needsPostgres = hasPostgres ? {} : { skip: 'there is no PostgreSQL' }
+/** The run counts the tests that are skipped with this reason. */
+export const withoutPostgres = 'there is no PostgreSQL'
 
-let ofThisFile: Promise<string> | undefined
+/** As `node:test` has it; inside `onPostgres` a test that is skipped where there is no PostgreSQL. */
+export let test: typeof nodeTest = nodeTest
+
+type TestFunction = (t: TestContext) => unknown
+
+const skipped = ((name: string, ...rest: [TestFunction] | [TestOptions, TestFunction]) => {
+  const options = rest.length === 2 ? rest[0] : {}
+  return nodeTest(name, { ...options, skip: withoutPostgres })
+}) as typeof nodeTest
+
+/** A suite that needs a PostgreSQL: where there is none, each of its tests counts as skipped. */
+export function onPostgres(name: string, suite: () => void): void {
+  describe(name, () => {
+    if (!hasPostgres) test = skipped
+    suite()
+    test = nodeTest
+  })
+}
+
+interface OwnDatabase {
+  readonly url: string
+  readonly name: string
+  readonly pool: pg.Pool
+}
+
+let ofThisFile: Promise<OwnDatabase> | undefined
 after(dropDatabase) // here, at the root: asked for inside a test it would come after that test
 
 /** An empty database of this test file's own. */
-export function databaseUrl(): Promise<string> {
+export async function databaseUrl(): Promise<string> {
+  return (await ownDatabase()).url
+}
+
+function ownDatabase(): Promise<OwnDatabase> {
   ofThisFile ??= makeDatabase()
   return ofThisFile
 }
@@ -36,18 +64,35 @@ export function databaseUrl(): Promise<string> {
 /** Schemas of this file that are empty again: making one anew costs ten times as much as emptying it. */
 const emptied: string[] = []
 
+export interface PostgresTestDatabase {
+  readonly url: string
+  readonly schema: string
+  readonly source: DatabaseSource
+  /** Runs a statement on a connection of its own, beside the library. */
+  ask(text: string, values?: unknown[]): Promise<Record<string, unknown>[]>
+  close(): Promise<void>
+}
+
 /** An empty schema in this file's database, as a source. */
 export async function openPostgres(options: PostgresOptions = {}): Promise<PostgresTestDatabase> {
-  const url = await databaseUrl()
+  const { url, pool } = await ownDatabase()
   const schema = options.schema ?? emptied.pop() ?? `t_${randomBytes(6).toString('hex')}`
-  const inSchema = `${url}?options=-c%20search_path%3D${schema}`
+  const ask: PostgresTestDatabase['ask'] = async (text, values) => {
+    const client = await pool.connect()
+    try {
+      await client.query(`set search_path = "${schema}"`)
+      return (await client.query(text, values)).rows
+    } finally {
+      client.release()
+    }
+  }
   return {
     url,
     schema,
     source: postgres(url, { ...options, schema }),
-    ask: (text, values) => asking(inSchema, text, values),
+    ask,
     async close() {
-      await asking(inSchema, empty)
+      await ask(empty)
       emptied.push(schema)
     },
   }
@@ -70,60 +115,25 @@ const empty = `do $$ declare name text; begin
   end if;
 end $$`
 
-export interface PostgresTestDatabase {
-  readonly url: string
-  readonly schema: string
-  readonly source: DatabaseSource
-  /** Runs a statement on a connection of its own, beside the library. */
-  ask(text: string, values?: unknown[]): Promise<Record<string, unknown>[]>
-  close(): Promise<void>
-}
-
-/** As the harnesses list databases; empty where there is no PostgreSQL. */
-export const postgresDatabases = hasPostgres ? [{ name: 'PostgreSQL', open: () => openPostgres() }] : []
-
-export async function asking(url: string, text: string, values: unknown[] = []): Promise<Record<string, unknown>[]> {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5000 })
-  await client.connect()
-  try {
-    return (await client.query(text, values)).rows
-  } finally {
-    await client.end()
-  }
-}
-
-async function findServer(): Promise<string | undefined> {
-  const url = named ?? usual
-  try {
-    const [role] = await asking(
-      url,
-      'select rolcreatedb or rolsuper as creates from pg_roles where rolname = current_user',
-    )
-    if (role?.creates) return url
-    throw new Error('the role may not create databases')
-  } catch (error) {
-    const reason = error instanceof Error ? error.message || (error as { code?: string }).code : error
-    // Whoever named a server wants it tested; elsewhere the run goes on without, and says so.
-    if (named !== undefined) throw new Error(`MAILKEEP_TEST_POSTGRES cannot be used: ${reason}`)
-    process.stderr.write(`\n*** No PostgreSQL at 127.0.0.1:5432 (${reason}): all that needs one is SKIPPED. ***\n\n`)
-    return undefined
-  }
-}
-
-async function makeDatabase(): Promise<string> {
-  if (serverUrl === undefined) throw new Error('There is no PostgreSQL.')
-  await dropStale(serverUrl)
+async function makeDatabase(): Promise<OwnDatabase> {
+  if (found.url === undefined) throw new Error(`There is no PostgreSQL: ${found.reason}`)
+  await dropStale(found.url)
   const name = `${prefix}_${Date.now()}_${process.pid}`
-  await asking(serverUrl, `create database ${name}`)
-  const url = new URL(serverUrl)
+  await asking(found.url, `create database ${name}`)
+  const url = new URL(found.url)
   url.pathname = `/${name}`
-  return url.href
+  const pool = new pg.Pool({ connectionString: url.href, max: 4, allowExitOnIdle: true })
+  pool.on('error', () => {})
+  return { url: url.href, name, pool }
 }
 
 async function dropDatabase(): Promise<void> {
-  if (!ofThisFile) return
-  const name = new URL(await ofThisFile).pathname.slice(1)
-  await asking(serverUrl!, `drop database if exists ${name} with (force)`)
+  if (ofThisFile) {
+    const { name, pool } = await ofThisFile
+    await pool.end()
+    await asking(found.url!, `drop database if exists ${name} with (force)`)
+  }
+  await found.close()
 }
 
 async function dropStale(server: string): Promise<void> {

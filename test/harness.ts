@@ -12,6 +12,7 @@ import { listen } from '../daemon/server.ts'
 import { createMailkeep, type DatabaseSource, type Mailkeep, type MailkeepOptions } from '../lib/index.ts'
 import { sqlite } from '../lib/storage/sqlite.ts'
 import { serveBinary, testedBinary } from './binary-service.ts'
+import { onPostgres, openPostgres } from './databases.ts'
 import { type Answer, type Call, callerOf } from './http-call.ts'
 import { openReceiver, type Receiver } from './http-receiver.ts'
 
@@ -27,6 +28,7 @@ export const databases: readonly TestDatabase[] = [
   { name: ':memory:', open: async () => ({ source: sqlite(':memory:'), close: async () => {} }) },
   { name: "a host's handle in memory", open: async () => onHandle(new Database(':memory:')) },
   { name: "a host's handle of a file", open: () => inDirectory((file) => onHandle(new Database(file))) },
+  { name: 'PostgreSQL', open: () => openPostgres() },
 ]
 
 /** For what is decided before any database is asked. */
@@ -86,7 +88,8 @@ export function onEveryDatabase(name: string, suite: (open: Open) => void): void
     return
   }
   for (const database of databases) {
-    describe(`${name}, on ${database.name}`, () => suite((t, options) => openService(t, options, database)))
+    const declare = database.name === 'PostgreSQL' ? onPostgres : describe
+    declare(`${name}, on ${database.name}`, () => suite((t, options) => openService(t, options, database)))
   }
 }
 

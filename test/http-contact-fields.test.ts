@@ -1,6 +1,7 @@
 /** What contacts are made of, and what is refused: decisions.md 2. Nothing of a refused request is stored. */
 import assert from 'node:assert/strict'
-import { type TestContext, test } from 'node:test'
+import type { TestContext } from 'node:test'
+import { test } from './databases.ts'
 import { type Open, onEveryDatabase } from './harness.ts'
 import { type Answer, assertInvalid } from './http-call.ts'
 import { badNames, eventTypes } from './http-shapes.ts'

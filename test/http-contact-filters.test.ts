@@ -1,6 +1,7 @@
 /** GET /contacts: filters, their forms in a query, and the search. Contract 4.2, decisions.md 1 and 2. */
 import assert from 'node:assert/strict'
-import { type TestContext, test } from 'node:test'
+import type { TestContext } from 'node:test'
+import { test } from './databases.ts'
 import { type Open, onEveryDatabase } from './harness.ts'
 import { assertInvalid } from './http-call.ts'
 

@@ -1,6 +1,7 @@
 /** Contract 4.2 and the extensions on contacts: shapes, matching, merging, the subscription's states. */
 import assert from 'node:assert/strict'
-import { type TestContext, test } from 'node:test'
+import type { TestContext } from 'node:test'
+import { test } from './databases.ts'
 import { type Open, onEveryDatabase } from './harness.ts'
 import { assertInvalid } from './http-call.ts'
 import { assertShape, contact, contactWithoutTopics, differentTexts, meta, sameTexts, utc } from './http-shapes.ts'

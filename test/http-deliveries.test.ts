@@ -1,7 +1,7 @@
 /** What arrives at a receiver, and what becomes of a delivery: contract 6, decisions.md 4. */
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import { Webhook } from 'standardwebhooks'
+import { test } from './databases.ts'
 import { needsClock, onEveryDatabase, until } from './harness.ts'
 import { assertSigned, type Delivery, openHook } from './http-hook.ts'
 import type { Reply } from './http-receiver.ts'

@@ -1,6 +1,6 @@
 /** Endpoints switched off and on, by hand and by failures, and deleted: contract 3, decisions.md 4. */
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { test } from './databases.ts'
 import { needsClock, onEveryDatabase, until } from './harness.ts'
 import { type Delivery, openHook } from './http-hook.ts'
 

@@ -1,6 +1,7 @@
 /** When events are raised, for whom, and with what: decisions.md 4. */
 import assert from 'node:assert/strict'
-import { type TestContext, test } from 'node:test'
+import type { TestContext } from 'node:test'
+import { test } from './databases.ts'
 import { type Open, onEveryDatabase } from './harness.ts'
 import { assertInvalid } from './http-call.ts'
 import { eventTypes, utc } from './http-shapes.ts'

@@ -1,6 +1,6 @@
 /** Email identities, which HTTP only reads: contract 4.4, decisions.md 5. */
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { test } from './databases.ts'
 import { onEveryDatabase } from './harness.ts'
 import { assertInvalid } from './http-call.ts'
 import { assertShape, identity, identityStatuses, meta } from './http-shapes.ts'

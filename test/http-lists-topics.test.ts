@@ -1,6 +1,6 @@
 /** Lists and topics: the extensions of decisions.md 2. */
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { test } from './databases.ts'
 import { onEveryDatabase } from './harness.ts'
 import { assertInvalid } from './http-call.ts'
 import { assertShape, badNames, goodNames, list, meta, topic } from './http-shapes.ts'

@@ -1,6 +1,6 @@
 /** What a page is asked with, and `meta.path`: contract 2 and 8, decisions.md 1. */
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { test } from './databases.ts'
 import { onEveryDatabase, openService } from './harness.ts'
 import { assertInvalid } from './http-call.ts'
 import { idsOf, listings, openListing } from './http-listings.ts'

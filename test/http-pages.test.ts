@@ -1,6 +1,6 @@
 /** Walking through every listing: decisions.md 1. */
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { test } from './databases.ts'
 import { onEveryDatabase } from './harness.ts'
 import type { Answer } from './http-call.ts'
 import { idsOf, listings, openListing, walk } from './http-listings.ts'

@@ -1,6 +1,6 @@
 /** Contract 4.1, and what decisions.md 2 says of tags. */
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { test } from './databases.ts'
 import { onEveryDatabase, type Tenant } from './harness.ts'
 import { assertInvalid } from './http-call.ts'
 import { assertShape, badNames, differentTexts, goodNames, meta, sameTexts, tag } from './http-shapes.ts'

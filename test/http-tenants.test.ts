@@ -1,6 +1,6 @@
 /** Every resource belongs to its client: contract 1; decisions.md 1 and 3. Generated from the table of routes. */
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { test } from './databases.ts'
 import { onEveryDatabase } from './harness.ts'
 import { bodyOf, openWorld, paramsOf, pathTo, routes, titleOf, viewOf } from './http-world.ts'
 

@@ -1,6 +1,6 @@
 /** Webhook endpoints: shapes, rules, secrets, the test operation. Contract 4.3, decisions.md 4. */
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { test } from './databases.ts'
 import { onEveryDatabase } from './harness.ts'
 import { assertInvalid } from './http-call.ts'
 import { assertSigned, openHook } from './http-hook.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
-import { describe, type TestContext, test } from 'node:test'
+import type { TestContext } from 'node:test'
 import pg from 'pg'
 import { createMailkeep, isMailkeepError, type Mailkeep, type MailkeepOptions } from '../lib/index.ts'
 import { silent } from '../lib/logger.ts'
@@ -10,7 +10,7 @@ import { Connections, Reader } from '../lib/storage/postgres/connections.ts'
 import { SharedClock } from '../lib/storage/postgres/shared-clock.ts'
 import { Writes } from '../lib/storage/postgres/writes.ts'
 import { type PostgresOptions, postgres } from '../lib/storage/postgres.ts'
-import { databaseUrl, needsPostgres, openPostgres } from './databases.ts'
+import { databaseUrl, onPostgres, openPostgres, test } from './databases.ts'
 import { until } from './harness.ts'
 import { openReceiver, type Received } from './http-receiver.ts'
 import { openProxy } from './tcp-proxy.ts'
@@ -71,7 +71,7 @@ const deliveryOf = ({ headers }: Received) => String(headers['x-service-delivery
 
 const different = (received: readonly Received[]) => new Set(received.map(deliveryOf)).size
 
-describe('several processes on PostgreSQL', needsPostgres, () => {
+onPostgres('several processes on PostgreSQL', () => {
   test('migrate at once: one does it', async () => {
     const world = { url: await databaseUrl(), schema: `raced_${process.pid}`, closing: [] }
     const children = await Promise.all([1, 2, 3, 4].map(() => spawn(world)))
@@ -169,7 +169,7 @@ describe('several processes on PostgreSQL', needsPostgres, () => {
   }
 })
 
-describe('the database’s clock', needsPostgres, () => {
+onPostgres('the database’s clock', () => {
   test('is kept between comparisons, and found again after a sleep', async () => {
     let aheadMs = 5_000_000_000
     let delayMs = 0
@@ -203,7 +203,7 @@ describe('the database’s clock', needsPostgres, () => {
   })
 })
 
-describe('a PostgreSQL that goes away', needsPostgres, () => {
+onPostgres('a PostgreSQL that goes away', () => {
   const target = async () => {
     const { hostname, port } = new URL(await databaseUrl())
     return { host: hostname, port: Number(port || 5432) }

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
-import { before, describe, test } from 'node:test'
+import { before } from 'node:test'
 import pg from 'pg'
 import { createMailkeep, type Logger, type Mailkeep } from '../lib/index.ts'
 import { postgres } from '../lib/storage/postgres.ts'
-import { asking, databaseUrl, needsPostgres, openPostgres } from './databases.ts'
+import { asking, databaseUrl, onPostgres, openPostgres, test } from './databases.ts'
 
 /** Clients of whom the first has most contacts; each on lists and topics, with tags. */
 const seed = `
@@ -60,7 +60,7 @@ interface Node {
 /** Pages a statement may touch, for a page of 25: where it reads all contacts there are tens of thousands. */
 const fewPages = 4000
 
-describe('statements on PostgreSQL', needsPostgres, () => {
+onPostgres('statements on PostgreSQL', () => {
   let mailkeep: Mailkeep
   let pool: pg.Pool
 

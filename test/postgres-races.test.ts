@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
-import { describe, type TestContext, test } from 'node:test'
+import type { TestContext } from 'node:test'
 import { createMailkeep, type EventType, isMailkeepError, type Mailkeep } from '../lib/index.ts'
-import { needsPostgres, openPostgres } from './databases.ts'
+import { onPostgres, openPostgres, test } from './databases.ts'
 
 const key = Buffer.alloc(32, 7)
 
@@ -32,7 +32,7 @@ function hammerAnyway<D, T>(doors: readonly D[], times: number, call: (door: D, 
 
 const count = (results: readonly string[], wanted: string) => results.filter((one) => one === wanted).length
 
-describe('two daemons at once', needsPostgres, () => {
+onPostgres('two daemons at once', () => {
   test('that start on an empty database make one client, one schema and one token', async (t) => {
     const database = await openPostgres({ schema: `race_${process.pid}` })
     const open = () => createMailkeep({ database: database.source, encryptionKey: key })
@@ -168,7 +168,7 @@ describe('two daemons at once', needsPostgres, () => {
   })
 })
 
-describe('what is deleted while others use it', needsPostgres, () => {
+onPostgres('what is deleted while others use it', () => {
   /** Clears what those that were faster than a deletion left behind, as the house-keeping does some minutes later. */
   async function clearAgain(ask: (text: string) => Promise<unknown>, mailkeep: Mailkeep) {
     await ask(`update mailkeep_job set created_at = created_at - interval '1 hour'`)

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { describe, type TestContext, test } from 'node:test'
+import type { TestContext } from 'node:test'
 import { promisify } from 'node:util'
 import pg from 'pg'
 import { createMailkeep, type DatabaseSource, isMailkeepError, type Mailkeep } from '../lib/index.ts'
 import { silent } from '../lib/logger.ts'
 import { plainQuery, type Storage, type Work } from '../lib/storage/connection.ts'
 import { postgres } from '../lib/storage/postgres.ts'
-import { asking, databaseUrl, needsPostgres, openPostgres } from './databases.ts'
+import { asking, databaseUrl, onPostgres, openPostgres, test } from './databases.ts'
 
 const run = promisify(execFile)
 
@@ -55,7 +55,7 @@ function terminate(ask: (text: string) => Promise<unknown>, which = '') {
 
 const unavailable = (error: unknown) => isMailkeepError(error, 'unavailable')
 
-describe('a transaction on PostgreSQL', needsPostgres, () => {
+onPostgres('a transaction on PostgreSQL', () => {
   test('commits as a whole, and its effects come after', async (t) => {
     const { storage, values } = await openStorage(t)
     const seen: unknown[] = []
@@ -177,7 +177,7 @@ describe('a transaction on PostgreSQL', needsPostgres, () => {
   })
 })
 
-describe('connections to PostgreSQL', needsPostgres, () => {
+onPostgres('connections to PostgreSQL', () => {
   test('that end while idle are replaced', async (t) => {
     const { storage, ask } = await openStorage(t)
     await Promise.all([1, 2, 3].map((n) => storage.write(insert(String(n)))))
@@ -294,7 +294,7 @@ describe('connections to PostgreSQL', needsPostgres, () => {
   })
 })
 
-describe('where the tables stand', needsPostgres, () => {
+onPostgres('where the tables stand', () => {
   test('in a schema of their own, made if missing', async (t) => {
     const database = await openPostgres()
     const { mailkeep } = await openMailkeep(t, database.source)
@@ -359,7 +359,7 @@ describe('where the tables stand', needsPostgres, () => {
   })
 })
 
-describe('a role with few rights', needsPostgres, () => {
+onPostgres('a role with few rights', () => {
   /** A database of its own, and a role that may connect to it. */
   async function openAsRole(t: TestContext) {
     const server = await databaseUrl()
@@ -430,7 +430,7 @@ describe('a role with few rights', needsPostgres, () => {
   })
 })
 
-describe('values', needsPostgres, () => {
+onPostgres('values', () => {
   test('are as on SQLite whatever the host has set on pg', async (t) => {
     const { url, schema, close } = await openPostgres()
     t.after(close)

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { describe, test } from 'node:test'
+import { describe } from 'node:test'
+import { test } from './databases.ts'
 import {
   addEndpoint,
   hourMs,

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
-import { describe, type TestContext, test } from 'node:test'
+import { describe, type TestContext } from 'node:test'
 import { isMailkeepError } from '../lib/index.ts'
 import type { NameResolver } from '../lib/webhooks/resolve.ts'
+import { test } from './databases.ts'
 import {
   addEndpoint,
   attempted,

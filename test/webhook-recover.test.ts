@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
-import { describe, test } from 'node:test'
+import { describe } from 'node:test'
 import { isMailkeepError, unchecked } from '../lib/index.ts'
+import { test } from './databases.ts'
 import {
   addEndpoint,
   attempted,

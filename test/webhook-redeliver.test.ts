@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import { isMailkeepError } from '../lib/index.ts'
+import { test } from './databases.ts'
 import {
   addEndpoint,
   attempted,

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { describe, type TestContext, test } from 'node:test'
+import { describe, type TestContext } from 'node:test'
+import { test } from './databases.ts'
 import {
   addEndpoint,
   attempted,

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
-import { describe, test } from 'node:test'
+import { describe } from 'node:test'
 import { Webhook } from 'standardwebhooks'
 import { type ContactInput, isMailkeepError, version } from '../lib/index.ts'
 import { DeliveryVerificationError, verifyDelivery } from '../lib/webhooks/receiver.ts'
+import { test } from './databases.ts'
 import {
   addEndpoint,
   attempted,

