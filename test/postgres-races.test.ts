@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import { createMailkeep, type EventType, isMailkeepError, type Mailkeep } from '../lib/index.ts'
 import { onPostgres, openPostgres, test } from './databases.ts'
+import { until } from './harness.ts'
 
 const key = Buffer.alloc(32, 7)
 
@@ -256,6 +257,24 @@ onPostgres('what is deleted while others use it', () => {
       `select count(*)::int as n, max(attempts) as attempts from mailkeep_delivery where status = 'held'`,
     )
     assert.deepEqual(row, { n: 100, attempts: 0 })
+  })
+
+  test('an endpoint switched off and on at once: what was to be sent is held, whichever was first', async (t) => {
+    const { doors, ask } = await openSeveral(t)
+    for (let round = 0; round < 6; round++) {
+      const url = `http://127.0.0.1:1/${round}`
+      const { id } = await doors[0]!.webhooks.createEndpoint({ url, events: ['sequence.completed'] })
+      await doors[0]!.events.raise({ type: 'sequence.completed', data: {} })
+      const columns = 'client_id, created_at, endpoint_id, event_id, event_type, status, attempts, retry, due_at'
+      await ask(`insert into mailkeep_delivery (uuid, ${columns}) select gen_random_uuid(), ${columns}
+        from mailkeep_delivery, generate_series(1, 599) where endpoint_id = ${id}`)
+      await hammer(doors, 2, (door, i) => door.webhooks.updateEndpoint(id, { active: i === (round + 1) % 2 }))
+      await until(
+        () => ask(`select count(*)::int as n from mailkeep_delivery where endpoint_id = ${id} and status = 'pending'`),
+        ([row]) => row!.n === 0,
+      )
+      await doors[0]!.webhooks.updateEndpoint(id, { active: false }) // takes no more part
+    }
   })
 
   test('an endpoint deleted while events are raised leaves no delivery and no event', async (t) => {

@@ -76,25 +76,23 @@ export async function createEndpoint(ctx: Context, input: unknown): Promise<Endp
  * @throws MailkeepError `not_found`, `validation_failed`
  */
 export async function updateEndpoint(ctx: Context, id: number, input: unknown): Promise<Endpoint> {
-  const { active, description } = parse(EndpointChange, input)
-  // What is still being held in chunks would be sent by being active again.
-  if (active === true) while (await holdSome(ctx, id));
-  return transact(ctx, async (tx) => {
-    await requireEndpoint(tx, id)
-    const key = { client_id: tx.clientId, id }
-    if (description !== undefined) await queries.describeEndpoint(tx, { ...key, description })
-    if (active === false) await deactivate(tx, id, 'manual')
-    if (active === true) await queries.activateEndpoint(tx, { ...key, active: true, consecutive_failures: 0 })
-    return await getEndpoint(tx, id)
-  })
+  const change = parse(EndpointChange, input)
+  for (;;) {
+    const changed = await transact(ctx, (tx) => changeEndpoint(tx, id, change))
+    if (changed) return changed
+  }
 }
 
-/** @returns whether there may be more to hold. */
-function holdSome(ctx: Context, id: number): Promise<boolean> {
-  return transact(ctx, async (tx) => {
-    await requireEndpoint(tx, id)
-    return (await holdDeliveries(tx, id, chunkRows)) <= 0
-  })
+/** @returns undefined when more is still to be held: it would be sent by being active again. */
+async function changeEndpoint(tx: Tx, id: number, { active, description }: EndpointChange) {
+  const key = { client_id: tx.clientId, id }
+  // Held until the commit: who switches it off at this moment comes before all this, or after.
+  if (!isId(id) || !(await queries.lockEndpoint(tx, key))) throw notFound('endpoint')
+  if (active === true && (await holdDeliveries(tx, id, chunkRows)) <= 0) return undefined
+  if (description !== undefined) await queries.describeEndpoint(tx, { ...key, description })
+  if (active === false) await deactivate(tx, id, 'manual')
+  if (active === true) await queries.activateEndpoint(tx, { ...key, active: true, consecutive_failures: 0 })
+  return await getEndpoint(tx, id)
 }
 
 /**

@@ -25,6 +25,15 @@ export const findEndpoint = statement(endpointKey, (db, p) =>
   db.selectFrom('mailkeep_endpoint').selectAll().where('client_id', '=', p.client_id).where('id', '=', p.id),
 )
 
+export const lockEndpoint = statement(endpointKey, (db, p, dialect) =>
+  db
+    .selectFrom('mailkeep_endpoint')
+    .select('id')
+    .where('client_id', '=', p.client_id)
+    .where('id', '=', p.id)
+    .modifyEnd(dialect.lockForChange),
+)
+
 export const insertEndpoint = statement(
   {
     client_id: int,

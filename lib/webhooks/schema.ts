@@ -65,6 +65,7 @@ export const EndpointChange = v.strictObject({
   url: immutable,
   events: immutable,
 })
+export type EndpointChange = v.InferOutput<typeof EndpointChange>
 
 export const HostEvent = v.strictObject({
   type: v.picklist(hostEventTypes, `This must be one of ${hostEventTypes.join(', ')}.`),
