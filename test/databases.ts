@@ -120,6 +120,7 @@ async function makeDatabase(): Promise<OwnDatabase> {
   await dropStale(found.url)
   const name = `${prefix}_${Date.now()}_${process.pid}`
   await asking(found.url, `create database ${name}`)
+  await asking(found.url, `alter database ${name} set synchronous_commit = off`) // it need not outlive a crash
   const url = new URL(found.url)
   url.pathname = `/${name}`
   const pool = new pg.Pool({ connectionString: url.href, max: 4, allowExitOnIdle: true })

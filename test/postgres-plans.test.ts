@@ -3,7 +3,7 @@ import { before } from 'node:test'
 import pg from 'pg'
 import { createMailkeep, type Logger, type Mailkeep } from '../lib/index.ts'
 import { postgres } from '../lib/storage/postgres.ts'
-import { asking, databaseUrl, onPostgres, openPostgres, test } from './databases.ts'
+import { asking, databaseUrl, hasPostgres, onPostgres, openPostgres, test } from './databases.ts'
 
 /** Clients of whom the first has most contacts; each on lists and topics, with tags. */
 const seed = `
@@ -65,6 +65,7 @@ onPostgres('statements on PostgreSQL', () => {
   let pool: pg.Pool
 
   before(async () => {
+    if (!hasPostgres) return
     const { url, schema, ask } = await openPostgres({ schema: `plans_${process.pid}` })
     const options = `-c search_path=${schema} -c max_parallel_workers_per_gather=0 -c enable_seqscan=off`
     pool = new pg.Pool({ connectionString: url, options, Client: NotingClient as never })

@@ -1,9 +1,20 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
-import { describe, type TestContext, test } from 'node:test'
+import { describe, type TestContext } from 'node:test'
 import { gzipSync } from 'node:zlib'
-import { addEndpoint, attempted, moment, open, openReceiver, openSocket, raise, until } from './webhook-harness.ts'
+import { test } from './databases.ts'
+import {
+  addEndpoint,
+  attempted,
+  moment,
+  onSharedDatabases,
+  open,
+  openReceiver,
+  openSocket,
+  raise,
+  until,
+} from './webhook-harness.ts'
 
 const timeoutSeconds = 0.7
 const timedOut = /No complete answer within 0.7 s/
@@ -124,7 +135,7 @@ const misbehaviours: Misbehaviour[] = [
   },
 ]
 
-describe('a receiver that misbehaves', () => {
+onSharedDatabases('a receiver that misbehaves', (open) => {
   test('fails the attempt, or does not, and no more', async (t) => {
     const mk = await open(t, { webhooks: { timeoutSeconds } })
     const endpoints = new Map<Misbehaviour, number>()
@@ -191,8 +202,10 @@ describe('a receiver that misbehaves', () => {
     assert.deepEqual([status, attempts], ['pending', 1])
     assert.match(error!, /ECONNREFUSED/)
   })
+})
 
-  test('leaves neither sockets nor timers behind', async (t) => {
+describe('attempts', () => {
+  test('leave neither sockets nor timers behind', async (t) => {
     const kinds = ['TCPSocketWrap', 'TLSWrap', 'TCPConnectWrap', 'Timeout', 'Immediate', 'GetAddrInfoReqWrap']
     const active = () => process.getActiveResourcesInfo().filter((kind) => kinds.includes(kind)).length
     const before = active()
@@ -209,7 +222,7 @@ describe('a receiver that misbehaves', () => {
   })
 })
 
-describe('the log of attempts', () => {
+onSharedDatabases('the log of attempts', (open) => {
   test('has each with its number, start, duration, status, error and the beginning of the answer', async (t) => {
     const mk = await open(t)
     const receiver = await openReceiver(t, () => {
@@ -244,7 +257,7 @@ describe('the log of attempts', () => {
   })
 })
 
-describe('connections', () => {
+onSharedDatabases('connections', (open) => {
   test('are kept for the next delivery after an answer read to its end, and not after another', async (t: TestContext) => {
     const mk = await open(t)
     const ports = new Set<number>()

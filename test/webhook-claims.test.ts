@@ -1,29 +1,32 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { describe } from 'node:test'
 import { test } from './databases.ts'
+import { onSqlite } from './webhook-databases.ts'
 import {
   addEndpoint,
   hourMs,
   newest,
   type Opened,
-  onBoth,
+  onEveryDatabase,
+  onSharedDatabases,
   open,
   openBeside,
   openPatient,
   openReceiver,
   raise,
+  share,
   until,
   withStatus,
 } from './webhook-harness.ts'
 
+const pending = `mailkeep_delivery where status = 'pending'`
 const leaseMs = 30_000 // the time-out and 15 s
 
-describe('two instances over one file', () => {
+onSharedDatabases('two instances over one database', (open) => {
   test('never send one delivery twice while both live', async (t) => {
     const webhooks = { concurrency: 16 }
-    const first = await open(t, { where: 'file', webhooks })
+    const first = await open(t, { webhooks })
     const second = await openBeside(t, first, { webhooks })
     const receiver = await openReceiver(t)
     const ids = []
@@ -31,12 +34,13 @@ describe('two instances over one file', () => {
     await Promise.all(Array.from({ length: 60 }, (_, n) => raise(n % 2 ? first : second, { n })))
     await receiver.count(240)
     for (const mk of [first, second]) await mk.wake()
-    const open_ = first.db.prepare(`select count(*) from mailkeep_delivery where status = 'pending'`).pluck()
-    await until('all are recorded', () => open_.get() === 0 || undefined)
+    await until('all are recorded', async () => (await first.count(pending)) === 0 || undefined)
     const uuids = receiver.received.map(({ headers }) => headers['webhook-id'])
     assert.equal(uuids.length, 240)
     assert.equal(new Set(uuids).size, 240)
-    const attempts = first.db.prepare('select attempts, count(*) as count from mailkeep_delivery group by 1').all()
+    const attempts = await first.ask(
+      'select attempts, cast(count(*) as integer) as count from mailkeep_delivery group by attempts',
+    )
     assert.deepEqual(
       attempts.filter((row) => (row as { attempts: number }).attempts > 0),
       [{ attempts: 1, count: 240 }],
@@ -49,7 +53,7 @@ describe('two instances over one file', () => {
   })
 
   test('notice each other’s commits at once, and those of any other handle', async (t) => {
-    const first = await open(t, { where: 'file' })
+    const first = await open(t)
     const writer = await openBeside(t, first, { start: false })
     const receiver = await openReceiver(t)
     const { id } = await addEndpoint(first, receiver.url())
@@ -59,7 +63,7 @@ describe('two instances over one file', () => {
       await receiver.count(n)
       await withStatus(first, id, 'success')
     }
-    writer.db.exec(`update mailkeep_delivery set status = 'pending'
+    await writer.ask(`update mailkeep_delivery set status = 'pending'
       where id = (select max(id) from mailkeep_delivery where endpoint_id = ${id})`)
     await receiver.count(7)
     const tookMs = performance.now() - started
@@ -68,7 +72,7 @@ describe('two instances over one file', () => {
 
   test('a claim of the other is left alone until its lease has run out, and then taken over', async (t) => {
     const { receiver, answers } = await openPatient(t)
-    const first = await open(t, { where: 'file' })
+    const first = await open(t)
     const { id } = await addEndpoint(first, receiver.url())
     const claimedMs = first.clock.ms
     await raise(first)
@@ -104,46 +108,48 @@ describe('two instances over one file', () => {
   })
 })
 
-test('what a process had in flight when it was killed is sent again once its lease has run out', async (t) => {
-  const { receiver, answers } = await openPatient(t)
-  const prepared = await open(t, { where: 'file', start: false, clock: Date.now })
-  const { id } = await addEndpoint(prepared, receiver.url())
-  await raise(prepared)
-  const script = `
+onSharedDatabases('a process that is killed', (open) => {
+  test('leaves what it had in flight to others, once its lease has run out', async (t) => {
+    const { receiver, answers } = await openPatient(t)
+    const prepared = await open(t, { start: false, clock: Date.now })
+    const { id } = await addEndpoint(prepared, receiver.url())
+    await raise(prepared)
+    const script = `
     import { createMailkeep } from './lib/index.ts'
+    import { postgres } from './lib/storage/postgres.ts'
     import { sqlite } from './lib/storage/sqlite.ts'
+    const { FILE, URL: url, SCHEMA: schema } = process.env
     const key = Buffer.from(process.env.KEY, 'base64')
-    const options = { database: sqlite(process.env.FILE), encryptionKey: key, webhooks: { allowPrivate: true } }
+    const options = { database: FILE ? sqlite(FILE) : postgres(url, { schema }), encryptionKey: key, webhooks: { allowPrivate: true } }
     createMailkeep(options).then((mailkeep) => mailkeep.start())`
-  const child: ChildProcess = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', script], {
-    cwd: new URL('..', import.meta.url),
-    env: { ...process.env, KEY: Buffer.from(prepared.encryptionKey).toString('base64'), FILE: prepared.file },
-    stdio: ['ignore', 'ignore', 'inherit'],
+    const child: ChildProcess = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', script], {
+      cwd: new URL('..', import.meta.url),
+      env: { ...process.env, KEY: Buffer.from(prepared.encryptionKey).toString('base64'), ...prepared.place.env },
+      stdio: ['ignore', 'ignore', 'inherit'],
+    })
+    t.after(() => child.kill('SIGKILL'))
+    await receiver.count(1)
+    child.kill('SIGKILL')
+    await once(child, 'exit')
+    const survivor = await openBeside(t, prepared, { clock: () => Date.now() + leaseMs })
+    await receiver.count(2)
+    answers[1]!(200)
+    const { attempts, attempt_log } = await withStatus(survivor, id, 'success')
+    assert.equal(attempts, 2)
+    assert.match(attempt_log[0]!.error!, /interrupted/)
+    assert.equal(receiver.received[0]!.headers['webhook-id'], receiver.received[1]!.headers['webhook-id'])
   })
-  t.after(() => child.kill('SIGKILL'))
-  await receiver.count(1)
-  child.kill('SIGKILL')
-  await once(child, 'exit')
-  const survivor = await open(t, {
-    file: prepared.file,
-    encryptionKey: prepared.encryptionKey,
-    clock: () => Date.now() + leaseMs,
-  })
-  await receiver.count(2)
-  answers[1]!(200)
-  const { attempts, attempt_log } = await withStatus(survivor, id, 'success')
-  assert.equal(attempts, 2)
-  assert.match(attempt_log[0]!.error!, /interrupted/)
-  assert.equal(receiver.received[0]!.headers['webhook-id'], receiver.received[1]!.headers['webhook-id'])
 })
 
-describe('interrupted attempts', () => {
+onSharedDatabases('interrupted attempts', (open) => {
   /** A claim whose holder is dead, as its row shows it. */
-  function claimFor(mk: Opened, id: number, untilMs: number): void {
+  async function claimFor(mk: Opened, id: number, untilMs: number): Promise<void> {
     const at = new Date(untilMs).toISOString().replace('Z', '000Z')
-    mk.db
-      .prepare(`update mailkeep_delivery set claim = 'dead', attempts = attempts + 1, due_at = ? where endpoint_id = ?`)
-      .run(at, BigInt(id))
+    await mk.ask(
+      `update mailkeep_delivery set claim = 'dead', attempts = attempts + 1, due_at = ? where endpoint_id = ?`,
+      at,
+      id,
+    )
   }
 
   test('count as attempts: when they were all it had, the delivery has failed, visibly', async (t) => {
@@ -151,8 +157,8 @@ describe('interrupted attempts', () => {
     const receiver = await openReceiver(t)
     const { id } = await addEndpoint(mk, receiver.url())
     await raise(mk)
-    claimFor(mk, id, mk.clock.ms)
-    claimFor(mk, id, mk.clock.ms)
+    await claimFor(mk, id, mk.clock.ms)
+    await claimFor(mk, id, mk.clock.ms)
     mk.mailkeep.start()
     const { attempts, error, attempt_log, next_attempt_at } = await withStatus(mk, id, 'failed')
     assert.deepEqual([attempts, attempt_log.length, next_attempt_at], [2, 1, null])
@@ -166,8 +172,8 @@ describe('interrupted attempts', () => {
     const void_ = await addEndpoint(mk, receiver.url('/void'))
     const held = await addEndpoint(mk, receiver.url('/held'))
     await raise(mk)
-    claimFor(mk, void_.id, mk.clock.ms + leaseMs + 1000)
-    claimFor(mk, held.id, mk.clock.ms + leaseMs)
+    await claimFor(mk, void_.id, mk.clock.ms + leaseMs + 1000)
+    await claimFor(mk, held.id, mk.clock.ms + leaseMs)
     mk.mailkeep.start()
     await withStatus(mk, void_.id, 'success')
     assert.deepEqual(
@@ -178,16 +184,16 @@ describe('interrupted attempts', () => {
   })
 })
 
-onBoth('while a request is under way', (where) => {
+onEveryDatabase('while a request is under way', (open) => {
   test('deleting its endpoint aborts it, and nothing is sent again', async (t) => {
-    const mk = await open(t, { where })
+    const mk = await open(t)
     const { receiver } = await openPatient(t)
     const { id } = await addEndpoint(mk, receiver.url())
     await raise(mk)
     const { gone } = await receiver.count(1)
     await mk.acme.webhooks.deleteEndpoint(id)
     await gone
-    assert.equal(mk.db.prepare('select count(*) from mailkeep_delivery where endpoint_id = ?').pluck().get(id), 0)
+    assert.equal(await mk.count('mailkeep_delivery where endpoint_id = ?', id), 0)
     const other = await addEndpoint(mk, (await openReceiver(t)).url())
     await mk.pass(hourMs)
     await raise(mk)
@@ -196,7 +202,7 @@ onBoth('while a request is under way', (where) => {
   })
 
   test('a new secret leaves it as it was signed', async (t) => {
-    const mk = await open(t, { where })
+    const mk = await open(t)
     const { receiver, answers } = await openPatient(t)
     const { id } = await addEndpoint(mk, receiver.url())
     await raise(mk)
@@ -207,7 +213,7 @@ onBoth('while a request is under way', (where) => {
   })
 
   test('closing waits for it and records its outcome', async (t) => {
-    const mk = await open(t, { where })
+    const mk = await open(t)
     const { receiver, answers } = await openPatient(t)
     const { id } = await addEndpoint(mk, receiver.url())
     await raise(mk)
@@ -215,8 +221,8 @@ onBoth('while a request is under way', (where) => {
     const closed = mk.mailkeep.close()
     setImmediate(() => answers[0]!(200))
     await closed
-    const row = mk.db.prepare('select status, attempts, claim from mailkeep_delivery where endpoint_id = ?').get(id)
-    assert.deepEqual(row, { status: 'success', attempts: 1, claim: null })
+    const rows = await mk.ask('select status, attempts, claim from mailkeep_delivery where endpoint_id = ?', id)
+    assert.deepEqual({ ...rows[0] }, { status: 'success', attempts: 1, claim: null })
   })
 })
 
@@ -225,40 +231,44 @@ test('an outcome that meets a full disk is recorded once there is room, and noth
   const isFull = new Promise<void>((resolve) => (failed = resolve))
   const quiet = () => {}
   const logger = { debug: quiet, info: quiet, warn: quiet, error: () => failed() }
-  const mk = await open(t, { logger })
+  const place = share(onSqlite('SQLite in memory'))
+  const { handle } = place
+  const mk = await open(t, { logger, place })
   const { receiver, answers } = await openPatient(t)
   const { id } = await addEndpoint(mk, receiver.url())
   await raise(mk)
   await receiver.count(1)
-  mk.db.pragma(`max_page_count = ${mk.db.pragma('page_count', { simple: true })}`)
+  handle.pragma(`max_page_count = ${handle.pragma('page_count', { simple: true })}`)
   answers[0]!({ status: 200, body: 'x'.repeat(4096) })
   await isFull
   assert.equal((await newest(mk, id)).status, 'pending')
-  mk.db.pragma('max_page_count = 1000000')
+  handle.pragma('max_page_count = 1000000')
   const { attempts, attempt_log } = await withStatus(mk, id, 'success')
   assert.deepEqual([attempts, attempt_log.length, receiver.received.length], [1, 1, 1])
 })
 
-test('closing aborts what takes longer than it may; it is sent again after opening', async (t) => {
-  const first = await open(t, { where: 'file' })
-  const { receiver, answers } = await openPatient(t)
-  const { id } = await addEndpoint(first, receiver.url())
-  await raise(first)
-  const { gone } = await receiver.count(1)
-  await first.mailkeep.close({ timeoutMs: 50 })
-  await gone
-  const second = await openBeside(t, first)
-  await receiver.count(2)
-  answers[1]!(200)
-  const { attempts, attempt_log } = await withStatus(second, id, 'success')
-  assert.equal(attempts, 2, 'an interrupted one counts')
-  assert.deepEqual([attempt_log[0]!.duration_ms, attempt_log[1]!.response_status], [null, 200])
-  assert.equal((await second.acme.webhooks.getEndpoint(id)).consecutive_failures, 0, 'it is no failure of theirs')
+onSharedDatabases('closing', (open) => {
+  test('aborts what takes longer than it may; it is sent again after opening', async (t) => {
+    const first = await open(t)
+    const { receiver, answers } = await openPatient(t)
+    const { id } = await addEndpoint(first, receiver.url())
+    await raise(first)
+    const { gone } = await receiver.count(1)
+    await first.mailkeep.close({ timeoutMs: 50 })
+    await gone
+    const second = await openBeside(t, first)
+    await receiver.count(2)
+    answers[1]!(200)
+    const { attempts, attempt_log } = await withStatus(second, id, 'success')
+    assert.equal(attempts, 2, 'an interrupted one counts')
+    assert.deepEqual([attempt_log[0]!.duration_ms, attempt_log[1]!.response_status], [null, 200])
+    assert.equal((await second.acme.webhooks.getEndpoint(id)).consecutive_failures, 0, 'it is no failure of theirs')
+  })
 })
 
-describe('an endpoint switched off', () => {
+onSharedDatabases('an endpoint switched off', (open) => {
   test('by another instance while events are raised: nothing stays pending', async (t) => {
-    const first = await open(t, { where: 'file' })
+    const first = await open(t)
     const second = await openBeside(t, first)
     const receiver = await openReceiver(t)
     const { id } = await addEndpoint(first, receiver.url())
@@ -266,13 +276,12 @@ describe('an endpoint switched off', () => {
     await receiver.count(5)
     await second.acme.webhooks.updateEndpoint(id, { active: false })
     await raised
-    const counted = first.db
-      .prepare('select count(*) from mailkeep_delivery where endpoint_id = ? and status = ?')
-      .pluck()
-    await until('nothing is pending', () => counted.get(id, 'pending') === 0 || undefined)
-    const claimed = first.db.prepare('select count(*) from mailkeep_delivery where claim is not null').pluck()
-    await until('all that was under way is recorded', () => claimed.get() === 0 || undefined)
-    const [success, held] = [counted.get(id, 'success'), counted.get(id, 'held')] as [number, number]
+    const counted = (status: string) =>
+      first.count('mailkeep_delivery where endpoint_id = ? and status = ?', id, status)
+    await until('nothing is pending', async () => (await counted('pending')) === 0 || undefined)
+    const claimed = () => first.count('mailkeep_delivery where claim is not null')
+    await until('all that was under way is recorded', async () => (await claimed()) === 0 || undefined)
+    const [success, held] = [await counted('success'), await counted('held')]
     assert.equal(success + held, 200)
     assert.equal(receiver.received.length, success)
   })
@@ -282,11 +291,11 @@ describe('an endpoint switched off', () => {
     const receiver = await openReceiver(t)
     const { id } = await addEndpoint(mk, receiver.url())
     await raise(mk)
-    mk.db.exec(`update mailkeep_endpoint set active = 0, disabled_reason = 'manual' where id = ${id}`)
+    await mk.ask(`update mailkeep_endpoint set active = false, disabled_reason = 'manual' where id = ${id}`)
     assert.equal((await newest(mk, id)).status, 'held', 'even before its row says so')
     mk.mailkeep.start()
-    const status = mk.db.prepare('select status from mailkeep_delivery where endpoint_id = ?').pluck()
-    await until('it is held', () => status.get(id) === 'held' || undefined)
+    const held = () => mk.count(`mailkeep_delivery where endpoint_id = ? and status = 'held'`, id)
+    await until('it is held', async () => (await held()) === 1 || undefined)
     assert.equal(receiver.received.length, 0)
   })
 })

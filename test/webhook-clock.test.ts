@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
-import { describe, test } from 'node:test'
+import { test } from './databases.ts'
 import {
   addEndpoint,
   attempted,
   hourMs,
-  open,
+  onSharedDatabases,
   openBeside,
   openPatient,
   openReceiver,
@@ -14,7 +14,7 @@ import {
   withStatus,
 } from './webhook-harness.ts'
 
-describe('a clock that is set', () => {
+onSharedDatabases('a clock that is set', (open) => {
   for (const [what, jumpMs] of [
     ['an hour ahead', hourMs],
     ['an hour back', -hourMs],
@@ -52,7 +52,7 @@ describe('a clock that is set', () => {
   }
 
   test('back does not shorten a wish that was just made', async (t) => {
-    const mk = await open(t, { where: 'file' })
+    const mk = await open(t)
     const receiver = await openReceiver(t, { status: 503, headers: { 'retry-after': '3600' } })
     const { id } = await addEndpoint(mk, receiver.url())
     await raise(mk)
@@ -65,17 +65,19 @@ describe('a clock that is set', () => {
   })
 })
 
-test('an idle dispatcher costs next to nothing', async (t) => {
-  const mk = await open(t, { where: 'file', clock: Date.now })
-  const receiver = await openReceiver(t, 500)
-  for (let i = 0; i < 20; i++) {
-    const { id } = await addEndpoint(mk, receiver.url(`/${i}`), 'sequence.completed')
-    await raise(mk, {}, 'sequence.completed')
-    await attempted(mk, id, 1)
-  }
-  mk.db.exec(`update mailkeep_delivery set due_at = '2999-01-01T00:00:00.000000Z' where status = 'pending'`)
-  const before = process.cpuUsage()
-  await new Promise((resolve) => setTimeout(resolve, 2000))
-  const { user, system } = process.cpuUsage(before)
-  assert.ok((user + system) / 2_000_000 < 0.03, `${(user + system) / 20_000} % of a processor`)
+onSharedDatabases('an idle dispatcher', (open) => {
+  test('costs next to nothing', async (t) => {
+    const mk = await open(t, { clock: Date.now })
+    const receiver = await openReceiver(t, 500)
+    for (let i = 0; i < 20; i++) {
+      const { id } = await addEndpoint(mk, receiver.url(`/${i}`), 'sequence.completed')
+      await raise(mk, {}, 'sequence.completed')
+      await attempted(mk, id, 1)
+    }
+    await mk.ask(`update mailkeep_delivery set due_at = '2999-01-01T00:00:00.000000Z' where status = 'pending'`)
+    const before = process.cpuUsage()
+    await new Promise((resolve) => setTimeout(resolve, 2000))
+    const { user, system } = process.cpuUsage(before)
+    assert.ok((user + system) / 2_000_000 < 0.03, `${(user + system) / 20_000} % of a processor`)
+  })
 })

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, type TestContext } from 'node:test'
+import type { TestContext } from 'node:test'
 import { isMailkeepError } from '../lib/index.ts'
 import type { NameResolver } from '../lib/webhooks/resolve.ts'
 import { test } from './databases.ts'
@@ -8,9 +8,10 @@ import {
   attempted,
   hourMs,
   newest,
+  type Open,
   type OpenOptions,
-  onBoth,
-  open,
+  onEveryDatabase,
+  onSharedDatabases,
   openReceiver,
   raise,
   until,
@@ -27,12 +28,12 @@ const never = () => new Promise<never>(() => {})
 const nxdomain = () => Promise.reject(Object.assign(new Error('NXDOMAIN'), { code: 'ENOTFOUND' }))
 
 /** As in production: nothing private. */
-function openGuarded(t: TestContext, resolve4: NameResolver['resolve4'], options: OpenOptions = {}) {
+function openGuarded(open: Open, t: TestContext, resolve4: NameResolver['resolve4'], options: OpenOptions = {}) {
   const lookup = { resolver: resolverOf(resolve4), cacheMs: 0 }
   return open(t, { lookup, webhooks: { allowPrivate: false }, ...options })
 }
 
-describe('looking up the host of an endpoint', () => {
+onSharedDatabases('looking up the host of an endpoint', (open) => {
   test('dials the address that was found', async (t) => {
     const asked: string[] = []
     const resolve4 = async (name: string) => {
@@ -49,7 +50,7 @@ describe('looking up the host of an endpoint', () => {
   })
 
   test('a name that does not exist fails the attempt, which is tried again', async (t) => {
-    const mk = await openGuarded(t, nxdomain)
+    const mk = await openGuarded(open, t, nxdomain)
     const { id } = await addEndpoint(mk, 'https://hook.example/')
     await raise(mk)
     const { status, attempts, response_status, error } = await attempted(mk, id, 1)
@@ -74,11 +75,11 @@ describe('looking up the host of an endpoint', () => {
   })
 })
 
-onBoth('an address that is refused', (where) => {
+onEveryDatabase('an address that is refused', (open) => {
   const addresses = ['10.0.0.5', '127.0.0.1', '169.254.169.254', '100.64.0.1', '0.0.0.0', '168.63.129.16']
   for (const address of addresses) {
     test(`${address} at the moment of connecting ends the delivery as failed, without attempts or retries`, async (t) => {
-      const mk = await openGuarded(t, async () => [address], { where })
+      const mk = await openGuarded(open, t, async () => [address], {})
       const { id } = await addEndpoint(mk, 'https://hook.example/')
       await raise(mk)
       const delivery = await withStatus(mk, id, 'failed')
@@ -97,9 +98,9 @@ onBoth('an address that is refused', (where) => {
   }
 })
 
-describe('the one guard', () => {
+onSharedDatabases('the one guard', (open) => {
   test('serves the test operation: 202 with a pending delivery, which then fails', async (t) => {
-    const mk = await openGuarded(t, async () => ['192.168.1.1'])
+    const mk = await openGuarded(open, t, async () => ['192.168.1.1'])
     const { id } = await addEndpoint(mk, 'https://hook.example/')
     const queued = await mk.acme.webhooks.testEndpoint(id)
     assert.deepEqual([queued.event_type, queued.status, queued.attempts], ['webhook.test', 'pending', 0])
@@ -108,7 +109,7 @@ describe('the one guard', () => {
   })
 
   test('refuses the written form at creation', async (t) => {
-    const mk = await openGuarded(t, never, { start: false })
+    const mk = await openGuarded(open, t, never, { start: false })
     for (const url of ['http://hook.example/', 'https://127.0.0.1/', 'https://[::1]/', 'https://localhost/']) {
       const isRefused = (error: unknown) => isMailkeepError(error, 'validation_failed') && 'url' in error.errors!
       await assert.rejects(addEndpoint(mk, url), isRefused, url)
@@ -116,7 +117,7 @@ describe('the one guard', () => {
   })
 
   test('judges every address of a name, so that one private among public ones refuses it', async (t) => {
-    const mk = await openGuarded(t, async () => ['8.8.8.8', '10.0.0.1'])
+    const mk = await openGuarded(open, t, async () => ['8.8.8.8', '10.0.0.1'])
     const { id } = await addEndpoint(mk, 'https://hook.example/')
     await raise(mk)
     assert.equal((await withStatus(mk, id, 'failed')).attempts, 0)
@@ -124,7 +125,7 @@ describe('the one guard', () => {
 
   test('judges at each attempt: a name that turns private later counts the attempts before, and no more', async (t) => {
     let look: NameResolver['resolve4'] = nxdomain
-    const mk = await openGuarded(t, (name) => look(name))
+    const mk = await openGuarded(open, t, (name) => look(name))
     const { id } = await addEndpoint(mk, 'https://hook.example/')
     await raise(mk)
     await attempted(mk, id, 1)
@@ -137,7 +138,7 @@ describe('the one guard', () => {
 
   test('judges a stored URL again: a row that breaks the rule is never called', async (t) => {
     const receiver = await openReceiver(t)
-    const mk = await openGuarded(t, async () => ['127.0.0.1'], { where: 'file' })
+    const mk = await openGuarded(open, t, async () => ['127.0.0.1'])
     const { id } = await addEndpoint(mk, 'https://hook.example/')
     const port = new URL(receiver.url()).port
     for (const url of [
@@ -146,7 +147,7 @@ describe('the one guard', () => {
       `https://hook.example:${port}/`,
       'https://a@hook.example/',
     ]) {
-      mk.db.prepare('update mailkeep_endpoint set url = ? where id = ?').run(url, BigInt(id))
+      await mk.ask('update mailkeep_endpoint set url = ? where id = ?', url, id)
       await raise(mk)
       assert.equal((await withStatus(mk, id, 'failed')).attempts, 0, url)
     }
@@ -162,7 +163,7 @@ describe('the one guard', () => {
   })
 })
 
-describe('test deliveries', () => {
+onSharedDatabases('test deliveries', (open) => {
   test('are ten in any 60 s for each client; refused ones do not count', async (t) => {
     const mk = await open(t)
     const receiver = await openReceiver(t)

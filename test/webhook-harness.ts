@@ -2,15 +2,12 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { EventEmitter, once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { describe, type TestContext } from 'node:test'
-import Database from 'better-sqlite3'
 import { createMailkeep, type EventInput, type EventType, type Mailkeep, type MailkeepOptions } from '../lib/index.ts'
-import { sqlite } from '../lib/storage/sqlite.ts'
+import { onPostgres } from './databases.ts'
+import { type Kind, onSqlite, openPlace, type Place } from './webhook-databases.ts'
 
 export const secondMs = 1000
 export const hourMs = 3_600_000
@@ -28,45 +25,68 @@ export class TestClock {
   }
 }
 
-export type Where = 'file' | 'memory'
 export type Acme = ReturnType<Mailkeep['forClient']>
 
 export interface OpenOptions extends Partial<Omit<MailkeepOptions, 'database'>> {
-  readonly where?: Where
-  /** A file that is there already: what another instance opened. */
-  readonly file?: string
+  /** A database that is open already. */
+  readonly place?: SharedPlace
   readonly start?: boolean
 }
 
-/** The suite on a SQLite file and in memory. */
-export function onBoth(name: string, suite: (where: Where) => void): void {
-  describe(`${name}, on a SQLite file`, () => suite('file'))
-  describe(`${name}, in memory`, () => suite('memory'))
+export type Open = (t: TestContext, options?: OpenOptions) => Promise<Opened>
+
+/** The suite on every kind of database. */
+export function onEveryDatabase(name: string, suite: (open: Open) => void): void {
+  onKinds(['a SQLite file', 'SQLite in memory', 'PostgreSQL'], name, suite)
 }
 
-export function temporaryFile(t: TestContext): string {
-  const folder = mkdtempSync(join(tmpdir(), 'mailkeep-webhooks-'))
-  t.after(() => rmSync(folder, { recursive: true }))
-  return join(folder, 'mail.db')
+/** The suite on the kinds that several processes can share. */
+export function onSharedDatabases(name: string, suite: (open: Open) => void): void {
+  onKinds(['a SQLite file', 'PostgreSQL'], name, suite)
 }
 
-/** A mailkeep that delivers to loopback, with a client `acme`; closed after the test. */
+function onKinds(kinds: readonly Kind[], name: string, suite: (open: Open) => void): void {
+  for (const kind of kinds) {
+    const declare = kind === 'PostgreSQL' ? onPostgres : describe
+    declare(`${name}, on ${kind}`, () =>
+      suite(async (t, options) => open(t, { place: share(await openPlace(kind)), ...options })),
+    )
+  }
+}
+
+export interface SharedPlace extends Place {
+  users: number
+}
+
+/** Its close is the last user's. */
+export function share<P extends Place>(place: P): P & SharedPlace {
+  const shared = {
+    ...place,
+    users: 0,
+    async close() {
+      shared.users -= 1
+      if (shared.users === 0) await place.close()
+    },
+  }
+  return shared
+}
+
+/** A mailkeep that delivers to loopback, with a client `acme`; closed after the test. In memory unless told otherwise. */
 export async function open(t: TestContext, options: OpenOptions = {}) {
-  const { where = 'memory', start = true, clock, encryptionKey = randomBytes(32), webhooks, ...rest } = options
+  const { start = true, clock, encryptionKey = randomBytes(32), webhooks, ...rest } = options
+  const { place = share(onSqlite('SQLite in memory')), ...others } = rest
   const testClock = new TestClock()
-  const file = options.file ?? (where === 'file' ? temporaryFile(t) : undefined)
-  /** A handle of our own: of the file a second one, in memory the only one. */
-  const db = new Database(file ?? ':memory:', { timeout: 5000 })
+  place.users += 1
   const mailkeep = await createMailkeep({
-    database: sqlite(file ?? db),
+    database: place.source,
     encryptionKey,
     clock: clock ?? testClock.read,
     webhooks: { allowPrivate: true, ...webhooks },
-    ...rest,
+    ...others,
   })
   t.after(async () => {
     await mailkeep.close({ timeoutMs: 0 })
-    db.close()
+    await place.close()
   })
   const clients = await mailkeep.clients.list()
   const idOf = async (name: string) =>
@@ -82,9 +102,12 @@ export async function open(t: TestContext, options: OpenOptions = {}) {
     acme,
     acmeId,
     clock: testClock,
-    db,
-    file: file ?? '',
+    place,
     encryptionKey,
+    ask: place.ask,
+    /** How many rows there are: what stands behind `from`. */
+    count: async (from: string, ...values: unknown[]) =>
+      (await place.ask(`select cast(count(*) as integer) as n from ${from}`, ...values))[0]!.n as number,
     /** Makes the dispatcher look: it sleeps by the real clock. An event that is held does, and sends nothing. */
     wake: () => waker.events.raise({ type: 'newsletter.sent', data: {} }),
     /** Moves the clock and has the dispatcher look. */
@@ -96,13 +119,9 @@ export async function open(t: TestContext, options: OpenOptions = {}) {
 }
 export type Opened = Awaited<ReturnType<typeof open>>
 
-/** Another instance over the same file, with the same clock. */
-export function openBeside(
-  t: TestContext,
-  { file, encryptionKey, clock }: Opened,
-  options: Parameters<typeof open>[1] = {},
-) {
-  return open(t, { file, encryptionKey, clock: clock.read, ...options })
+/** Another instance over the same database, with the same clock and key. */
+export function openBeside(t: TestContext, { place, encryptionKey, clock }: Opened, options: OpenOptions = {}) {
+  return open(t, { place, encryptionKey, clock: clock.read, ...options })
 }
 
 /** An endpoint of acme's for `newsletter.sent`, with its secret. */
@@ -118,15 +137,17 @@ export async function raise(
   await acme.events.raise({ type, data })
 }
 
-/** Adds so many deliveries like the last one: quicker than raising each. */
-export function copies({ db }: Pick<Opened, 'db'>, count: number): void {
-  const columns =
-    'client_id, created_at, endpoint_id, event_id, event_type, status, attempts, attempts_before, retry, due_at'
-  db.prepare(
-    `with recursive n (i) as (select 1 union all select i + 1 from n where i < ?)
-     insert into mailkeep_delivery (uuid, ${columns}) select lower(hex(randomblob(16))), ${columns}
-     from n, (select * from mailkeep_delivery order by id desc limit 1)`,
-  ).run(BigInt(count))
+/** Adds so many deliveries like the last one, not begun yet: quicker than raising each. */
+export async function copies({ place }: Pick<Opened, 'place'>, count: number, status?: 'pending'): Promise<void> {
+  const columns = 'client_id, created_at, endpoint_id, event_id, event_type'
+  const uuid = place.kind === 'PostgreSQL' ? 'gen_random_uuid()' : 'lower(hex(randomblob(16)))'
+  await place.ask(
+    `insert into mailkeep_delivery (uuid, ${columns}, status, due_at, attempts, retry)
+     with recursive n (i) as (select 1 union all select i + 1 from n where i < cast(? as integer))
+     select ${uuid}, ${columns}, ${status ? `'${status}', created_at` : 'status, due_at'}, 0, false
+     from n, (select * from mailkeep_delivery order by id desc limit 1) as last`,
+    count,
+  )
 }
 
 /** The newest delivery of an endpoint, in detail. */

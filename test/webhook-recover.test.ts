@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe } from 'node:test'
+import type { TestContext } from 'node:test'
 import { isMailkeepError, unchecked } from '../lib/index.ts'
 import { test } from './databases.ts'
 import {
@@ -9,8 +9,9 @@ import {
   hourMs,
   newest,
   type Opened,
-  onBoth,
-  open,
+  onEveryDatabase,
+  onSharedDatabases,
+  openBeside,
   openReceiver,
   type Reply,
   raise,
@@ -34,9 +35,20 @@ async function statuses({ acme }: Opened, id: number): Promise<Record<string, nu
 }
 
 /** Waits until so many deliveries have the status. */
-async function countOf({ db }: Opened, status: string, count: number): Promise<void> {
-  const counted = db.prepare('select count(*) from mailkeep_delivery where status = ?').pluck()
-  await until(`${count} are ${status}`, () => counted.get(status) === count || undefined)
+async function countOf(mk: Opened, status: string, count: number): Promise<void> {
+  const counted = () => mk.count('mailkeep_delivery where status = ?', status)
+  await until(`${count} are ${status}`, async () => (await counted()) === count || undefined)
+}
+
+/** Writes each delivery that is queued again into a table. */
+async function noteQueued({ place }: Opened): Promise<void> {
+  const note = 'insert into queued values (new.id)'
+  const change = `after update of status on mailkeep_delivery for each row
+    when (old.status <> 'pending' and new.status = 'pending')`
+  await place.ask('create table queued (id integer)')
+  if (place.kind !== 'PostgreSQL') return void (await place.ask(`create trigger note ${change} begin ${note}; end`))
+  await place.ask(`create function note() returns trigger language plpgsql as 'begin ${note}; return new; end'`)
+  await place.ask(`create trigger note ${change} execute function note()`)
 }
 
 const since = (mk: Opened, agoMs = 0) => ({ since: new Date(mk.clock.ms - agoMs).toISOString() })
@@ -48,9 +60,9 @@ async function recovered(mk: Opened, endpointId: number, id: number) {
   })
 }
 
-onBoth('an inactive endpoint', (where) => {
+onEveryDatabase('an inactive endpoint', (open) => {
   test('has its pending deliveries held with the change, and later ones recorded as held', async (t) => {
-    const mk = await open(t, { where, start: false })
+    const mk = await open(t, { start: false })
     const receiver = await openReceiver(t)
     const { id } = await addEndpoint(mk, receiver.url())
     await raise(mk)
@@ -60,7 +72,7 @@ onBoth('an inactive endpoint', (where) => {
     await raise(mk)
     await raise(mk, {}, 'sequence.completed')
     assert.deepEqual(await statuses(mk, id), { held: 2 })
-    const events = mk.db.prepare(`select count(*) from mailkeep_event where type = 'sequence.completed'`).pluck().get()
+    const events = await mk.count(`mailkeep_event where type = 'sequence.completed'`)
     assert.equal(events, 0, 'an event that nobody takes leaves no row')
     const { attempts, next_attempt_at } = await newest(mk, id)
     assert.deepEqual([attempts, next_attempt_at], [0, null])
@@ -68,14 +80,13 @@ onBoth('an inactive endpoint', (where) => {
   })
 
   test('sends nothing by being active again, however much was pending, until it is recovered', async (t) => {
-    const mk = await open(t, { where, start: false })
+    const mk = await open(t, { start: false })
     const receiver = await openReceiver(t)
     const { id } = await addEndpoint(mk, receiver.url())
     await raise(mk)
-    copies(mk, 599)
-    const off = mk.acme.webhooks.updateEndpoint(id, { active: false })
-    const on = mk.acme.webhooks.updateEndpoint(id, { active: true })
-    assert.deepEqual([(await off).active, (await on).active], [false, true])
+    await copies(mk, 599)
+    assert.equal((await mk.acme.webhooks.updateEndpoint(id, { active: false })).active, false)
+    assert.equal((await mk.acme.webhooks.updateEndpoint(id, { active: true })).active, true)
     assert.deepEqual(await statuses(mk, id), { held: 600 })
     mk.mailkeep.start()
     const last = await addEndpoint(mk, receiver.url('/last'), 'sequence.completed')
@@ -92,9 +103,9 @@ onBoth('an inactive endpoint', (where) => {
   })
 })
 
-onBoth('recover', (where) => {
+onEveryDatabase('recover', (open) => {
   test('queues again all that failed or was held since then, and nothing else', async (t) => {
-    const mk = await open(t, { where, webhooks: { retryScheduleSeconds: [] } })
+    const mk = await open(t, { webhooks: { retryScheduleSeconds: [] } })
     const replies: Reply[] = [500, 200, 500]
     const receiver = await openReceiver(t, () => replies.shift() ?? 200)
     const { id } = await addEndpoint(mk, receiver.url())
@@ -121,23 +132,22 @@ onBoth('recover', (where) => {
 
   test('queues nothing twice, also what fails again at once while it goes on', async (t) => {
     const resolver = { resolve4: async () => ['10.0.0.1'], resolve6: async () => [] }
-    const mk = await open(t, { where, webhooks: { allowPrivate: false }, lookup: { resolver } })
+    const mk = await open(t, { webhooks: { allowPrivate: false }, lookup: { resolver } })
     const { id } = await addEndpoint(mk, 'https://hook.example/')
     await mk.acme.webhooks.updateEndpoint(id, { active: false })
     await raise(mk)
-    copies(mk, 599)
+    await copies(mk, 599)
     await mk.acme.webhooks.updateEndpoint(id, { active: true })
-    mk.db.exec(`create table queued (id); create trigger note after update of status on mailkeep_delivery
-      when old.status <> 'pending' and new.status = 'pending' begin insert into queued values (new.id); end`)
+    await noteQueued(mk)
     const { id: recovery } = await mk.acme.webhooks.recover(id, since(mk))
     assert.equal((await recovered(mk, id, recovery)).done, 600)
     await countOf(mk, 'failed', 600)
-    const queued = mk.db.prepare('select count(*) as all_, count(distinct id) as different from queued').get()
-    assert.deepEqual(queued, { all_: 600, different: 600 })
+    assert.equal(await mk.count('queued'), 600)
+    assert.equal(await mk.count('(select distinct id from queued) as different'), 600)
   })
 
   test('refuses what is no time, and finds only its own', async (t) => {
-    const mk = await open(t, { where })
+    const mk = await open(t)
     const receiver = await openReceiver(t)
     const { id } = await addEndpoint(mk, receiver.url())
     for (const bad of ['yesterday', '2026-01-02', '2026-13-02T00:00:00Z', '2026-01-02T03:04:05', 7, null, undefined]) {
@@ -151,11 +161,11 @@ onBoth('recover', (where) => {
   })
 
   test('stops when the endpoint is switched off meanwhile', async (t) => {
-    const mk = await open(t, { where, start: false })
+    const mk = await open(t, { start: false })
     const { id } = await addEndpoint(mk, 'http://127.0.0.1:9/')
     await mk.acme.webhooks.updateEndpoint(id, { active: false })
     await raise(mk)
-    copies(mk, 2999)
+    await copies(mk, 2999)
     await mk.acme.webhooks.updateEndpoint(id, { active: true })
     const { id: recovery } = await mk.acme.webhooks.recover(id, since(mk))
     await mk.acme.webhooks.updateEndpoint(id, { active: false })
@@ -166,38 +176,38 @@ onBoth('recover', (where) => {
   })
 })
 
-test('a recovery goes on where it was when the process ends in the middle', async (t) => {
-  const first = await open(t, { where: 'file', start: false })
-  const receiver = await openReceiver(t)
-  const { id } = await addEndpoint(first, receiver.url())
-  await first.acme.webhooks.updateEndpoint(id, { active: false })
-  await raise(first)
-  copies(first, 4999)
-  await first.acme.webhooks.updateEndpoint(id, { active: true })
-  const recovery = await first.acme.webhooks.recover(id, since(first))
-  await until(
-    'it has begun',
-    async () => (await first.acme.webhooks.getRecovery(id, recovery.id)).done > 0 || undefined,
-  )
-  await first.mailkeep.close()
-  const pending = first.db.prepare(`select count(*) from mailkeep_delivery where status = 'pending'`).pluck()
-  const queued = pending.get() as number
-  assert.ok(queued > 0 && queued < 5000, `${queued} were queued`)
-  const { file, encryptionKey, clock } = first
-  const second = await open(t, { file, encryptionKey, clock: clock.read, start: false })
-  assert.deepEqual(await second.acme.webhooks.getRecovery(id, recovery.id), {
-    id: recovery.id,
-    status: 'running',
-    total: 5000,
-    done: queued,
+onSharedDatabases('a recovery', (open) => {
+  test('goes on where it was when the process ends in the middle', async (t) => {
+    const first = await open(t, { start: false })
+    const receiver = await openReceiver(t)
+    const { id } = await addEndpoint(first, receiver.url())
+    await first.acme.webhooks.updateEndpoint(id, { active: false })
+    await raise(first)
+    await copies(first, 4999)
+    await first.acme.webhooks.updateEndpoint(id, { active: true })
+    const recovery = await first.acme.webhooks.recover(id, since(first))
+    await until(
+      'it has begun',
+      async () => (await first.acme.webhooks.getRecovery(id, recovery.id)).done > 0 || undefined,
+    )
+    await first.mailkeep.close()
+    const queued = await first.count(`mailkeep_delivery where status = 'pending'`)
+    assert.ok(queued > 0 && queued < 5000, `${queued} were queued`)
+    const second = await openBeside(t, first, { start: false })
+    assert.deepEqual(await second.acme.webhooks.getRecovery(id, recovery.id), {
+      id: recovery.id,
+      status: 'running',
+      total: 5000,
+      done: queued,
+    })
+    second.mailkeep.start()
+    assert.deepEqual(await recovered(second, id, recovery.id), { ...recovery, status: 'done', done: 5000 })
   })
-  second.mailkeep.start()
-  assert.deepEqual(await recovered(second, id, recovery.id), { ...recovery, status: 'done', done: 5000 })
 })
 
-describe('an endpoint switched off while a request is under way', () => {
+onSharedDatabases('an endpoint switched off while a request is under way', (open) => {
   /** Switched off and on again before the answer comes. */
-  async function underWay(t: Parameters<typeof open>[0], back: boolean) {
+  async function underWay(t: TestContext, back: boolean) {
     const mk = await open(t)
     let answer = (_: Reply) => {}
     const receiver = await openReceiver(t, () => new Promise<Reply>((resolve) => (answer = resolve)))

@@ -6,8 +6,7 @@ import {
   attempted,
   hourMs,
   newest,
-  onBoth,
-  open,
+  onEveryDatabase,
   openReceiver,
   type Reply,
   raise,
@@ -18,9 +17,9 @@ import {
 const isInvalid = (field: string) => (error: unknown) =>
   isMailkeepError(error, 'validation_failed') && error.errors?.[field] !== undefined
 
-onBoth('redeliver', (where) => {
+onEveryDatabase('redeliver', (open) => {
   test('sends a successful delivery again under its uuid', async (t) => {
-    const mk = await open(t, { where })
+    const mk = await open(t)
     const receiver = await openReceiver(t)
     const { id } = await addEndpoint(mk, receiver.url())
     await raise(mk, { n: 1 })
@@ -38,7 +37,7 @@ onBoth('redeliver', (where) => {
   })
 
   test('begins the schedule of a failed one from its start', async (t) => {
-    const mk = await open(t, { where, webhooks: { retryScheduleSeconds: [5, 300] } })
+    const mk = await open(t, { webhooks: { retryScheduleSeconds: [5, 300] } })
     const { id } = await addEndpoint(mk, (await openReceiver(t, 500)).url())
     await raise(mk)
     for (const attempts of [1, 2, 3]) {
@@ -59,7 +58,7 @@ onBoth('redeliver', (where) => {
   })
 
   test('makes a pending one due now, where it is in the schedule', async (t) => {
-    const mk = await open(t, { where, webhooks: { retryScheduleSeconds: [5, 300] } })
+    const mk = await open(t, { webhooks: { retryScheduleSeconds: [5, 300] } })
     const receiver = await openReceiver(t, 500)
     const { id } = await addEndpoint(mk, receiver.url())
     await raise(mk)
@@ -71,7 +70,7 @@ onBoth('redeliver', (where) => {
   })
 
   test('leaves one under way to its attempt', async (t) => {
-    const mk = await open(t, { where })
+    const mk = await open(t)
     let answer = (_: Reply) => {}
     const receiver = await openReceiver(t, () => new Promise<Reply>((resolve) => (answer = resolve)))
     const { id } = await addEndpoint(mk, receiver.url())
@@ -85,7 +84,7 @@ onBoth('redeliver', (where) => {
   })
 
   test('is refused for an inactive endpoint and an erased payload', async (t) => {
-    const mk = await open(t, { where, start: false })
+    const mk = await open(t, { start: false })
     const { id } = await addEndpoint(mk, 'http://127.0.0.1:9/', 'contact.subscribed')
     const list = await mk.acme.lists.create({ name: 'News' })
     const { contact } = await mk.acme.contacts.addToList(list.id, { email: 'ada@example.org' })

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, type TestContext } from 'node:test'
+import type { TestContext } from 'node:test'
 import { test } from './databases.ts'
 import {
   addEndpoint,
@@ -9,8 +9,8 @@ import {
   moment,
   newest,
   type Opened,
-  onBoth,
-  open,
+  onEveryDatabase,
+  onSharedDatabases,
   openReceiver,
   type Reply,
   raise,
@@ -40,9 +40,9 @@ async function nextComes(mk: Opened, id: number, look: () => Promise<void>, atLe
   await attempted(mk, id, attempts + 1)
 }
 
-onBoth('the schedule', (where) => {
+onEveryDatabase('the schedule', (open) => {
   test('ten attempts, each so long after the end of the one before and at most a fifth more; then failed', async (t) => {
-    const mk = await open(t, { where })
+    const mk = await open(t)
     const receiver = await openReceiver(t, () => {
       mk.clock.advance(3000) // the attempt takes so long
       return 500
@@ -69,7 +69,7 @@ onBoth('the schedule', (where) => {
   })
 
   test('the fields of a delivery and its endpoint follow the attempts', async (t) => {
-    const mk = await open(t, { where, start: false })
+    const mk = await open(t, { start: false })
     const replies: Reply[] = [500, 'hang', 204]
     const receiver = await openReceiver(t, () => {
       mk.clock.advance(2000)
@@ -96,7 +96,7 @@ onBoth('the schedule', (where) => {
   })
 
   test('a success has the time of its attempt, and clears the count of failures', async (t) => {
-    const mk = await open(t, { where })
+    const mk = await open(t)
     const replies: Reply[] = [503, 200]
     const receiver = await openReceiver(t, () => {
       mk.clock.advance(2000)
@@ -117,7 +117,7 @@ onBoth('the schedule', (where) => {
   })
 })
 
-describe('what counts as a success', () => {
+onSharedDatabases('what counts as a success', (open) => {
   test('2xx does; everything else is a failure that is tried again, and no redirect is followed', async (t) => {
     const mk = await open(t)
     const successes = [200, 201, 202, 204, 206, 226, 299]
@@ -158,7 +158,7 @@ describe('what counts as a success', () => {
   })
 })
 
-describe('Retry-After', () => {
+onSharedDatabases('Retry-After', (open) => {
   const scheduled = [5000, 6000] as const
   const cases: [string, number, string | ((nowMs: number) => string), readonly [number, number]][] = [
     ['seconds, on 503', 503, '60', [60_000, 60_000]],
@@ -191,7 +191,7 @@ describe('Retry-After', () => {
   }
 })
 
-describe('an endpoint that keeps failing', () => {
+onSharedDatabases('an endpoint that keeps failing', (open) => {
   test('is disabled once it failed so often and the first failure lies so long back, and not before', async (t) => {
     const mk = await open(t, { webhooks: { disableAfterFailures: 3, disableAfterHours: 2 } })
     const receiver = await openReceiver(t, 500)
@@ -205,9 +205,9 @@ describe('an endpoint that keeps failing', () => {
     }
     for (let count = 1; count <= 4; count++) assert.equal(await fail(count), true, 'a burst disables nobody')
     mk.clock.advance(2 * hourMs - 1)
-    mk.db.exec(`update mailkeep_delivery set status = 'failed' where status = 'pending'`) // no retries in between
+    await mk.ask(`update mailkeep_delivery set status = 'failed' where status = 'pending'`) // no retries in between
     assert.equal(await fail(5), true, 'a moment too early')
-    mk.db.exec(`update mailkeep_delivery set status = 'failed' where status = 'pending'`)
+    await mk.ask(`update mailkeep_delivery set status = 'failed' where status = 'pending'`)
     mk.clock.advance(1)
     assert.equal(await fail(6), false)
     assert.equal((await mk.acme.webhooks.getEndpoint(id)).disabled_reason, 'auto_failures')
@@ -261,7 +261,7 @@ describe('an endpoint that keeps failing', () => {
     for (let i = 0; i < 3; i++) {
       await raise(mk)
       await attempted(mk, id, 1)
-      mk.db.exec(`update mailkeep_delivery set status = 'failed' where status = 'pending'`)
+      await mk.ask(`update mailkeep_delivery set status = 'failed' where status = 'pending'`)
       mk.clock.advance(hourMs)
     }
     assert.equal((await mk.acme.webhooks.getEndpoint(id)).active, true)

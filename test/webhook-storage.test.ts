@@ -1,35 +1,40 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
-import { describe } from 'node:test'
+import { describe, type TestContext } from 'node:test'
 import { isDeepStrictEqual } from 'node:util'
 import { createMailkeep, isMailkeepError } from '../lib/index.ts'
-import { sqlite } from '../lib/storage/sqlite.ts'
 import { verifyDelivery } from '../lib/webhooks/receiver.ts'
 import { test } from './databases.ts'
+import { onSqlite } from './webhook-databases.ts'
 import {
   addEndpoint,
   attempted,
   copies,
   dayMs,
   newest,
+  type Open,
   type Opened,
-  onBoth,
+  type OpenOptions,
+  onEveryDatabase,
+  onSharedDatabases,
   open,
+  openBeside,
   openReceiver,
   type Reply,
   raise,
+  share,
   until,
   withStatus,
 } from './webhook-harness.ts'
 
 /** All bytes of the database: its file, log and index, once the log is written back. */
-async function bytesOf({ db, file }: Opened): Promise<Buffer> {
+async function bytesOf({ handle, env }: ReturnType<typeof onSqlite>): Promise<Buffer> {
   await until('the log is written back', () => {
-    const [{ busy }] = db.pragma('wal_checkpoint(truncate)') as [{ busy: number }]
+    const [{ busy }] = handle.pragma('wal_checkpoint(truncate)') as [{ busy: number }]
     return busy === 0 || undefined
   })
-  const files = [file, `${file}-wal`, `${file}-shm`].filter((name) => existsSync(name))
+  const files = ['', '-wal', '-shm'].map((end) => `${env.FILE}${end}`).filter((name) => existsSync(name))
   return Buffer.concat(files.map((name) => readFileSync(name)))
 }
 
@@ -37,7 +42,7 @@ const ada = { email: 'Ada.Lovelace@example.org', name: 'Augusta Ada King', engin
 const traces = [...Object.values(ada), 'ada.lovelace@example.org', 'augusta ada king']
 
 /** A client with endpoint, list and Ada, and a receiver that says back what it got. */
-async function openWithAda(t: Parameters<typeof open>[0], options: Parameters<typeof open>[1]) {
+async function openWithAda(open: Open, t: TestContext, options: OpenOptions) {
   const mk = await open(t, options)
   const receiver = await openReceiver(t, ({ body }) => ({ status: receiver.received.length % 2 ? 500 : 200, body }))
   const types = ['contact.subscribed', 'contact.unsubscribed', 'contact.resubscribed'] as const
@@ -49,18 +54,15 @@ async function openWithAda(t: Parameters<typeof open>[0], options: Parameters<ty
 
 /** So many events about a contact. */
 async function raiseMany({ acme }: Opened, id: number, count: number): Promise<void> {
-  const change = (n: number) => (n % 2 ? acme.contacts.resubscribe(id) : acme.contacts.unsubscribe(id))
-  await Promise.all(Array.from({ length: count }, (_, n) => change(n)))
+  for (let n = 0; n < count; n++) await (n % 2 ? acme.contacts.resubscribe(id) : acme.contacts.unsubscribe(id))
 }
 
-const countOf = ({ db }: Opened, where: string) =>
-  db
-    .prepare(`select count(*) from mailkeep_delivery join mailkeep_event as e on e.id = event_id where ${where}`)
-    .pluck()
+const countOf = (mk: Opened, where: string) =>
+  mk.count(`mailkeep_delivery join mailkeep_event as e on e.id = event_id where ${where}`)
 
-onBoth('erasing a contact', (where) => {
+onEveryDatabase('erasing a contact', (open) => {
   test('hides its payloads at once and gives up what was still to be sent, visibly', async (t) => {
-    const { mk, id, list, contact, receiver } = await openWithAda(t, { where, start: false })
+    const { mk, id, list, contact, receiver } = await openWithAda(open, t, { start: false })
     const bob = await mk.acme.contacts.addToList(list.id, { email: 'bob@example.org' })
     await raiseMany(mk, contact.id, 800)
     const { payload } = await newest(mk, id)
@@ -70,9 +72,9 @@ onBoth('erasing a contact', (where) => {
     for (const delivery of [data[0]!, data.at(-1)!]) {
       assert.equal((await mk.acme.webhooks.getDelivery(id, delivery.id)).payload, null)
     }
-    const left = countOf(mk, `e.body like '%Lovelace%'`)
-    await until('all are cleared', () => left.get() === 0 || undefined)
-    assert.equal(countOf(mk, `status = 'failed' and attempts = 0 and body = ''`).get(), 801)
+    const left = () => countOf(mk, `e.body like '%Lovelace%'`)
+    await until('all are cleared', async () => (await left()) === 0 || undefined)
+    assert.equal(await countOf(mk, `status = 'failed' and attempts = 0 and body = ''`), 801)
     const { status, error, next_attempt_at } = await newest(mk, id)
     assert.deepEqual([status, next_attempt_at], ['failed', null])
     assert.match(error!, /erased/)
@@ -80,14 +82,14 @@ onBoth('erasing a contact', (where) => {
     assert.match((await receiver.count(1)).body, /bob@example\.org/)
     await until(
       'it is recorded',
-      () => countOf(mk, `attempts = 1 and contact_id = ${bob.contact.id}`).get() === 1 || undefined,
+      async () => (await countOf(mk, `attempts = 1 and contact_id = ${bob.contact.id}`)) === 1 || undefined,
     )
     const recovery = await mk.acme.webhooks.recover(id, { since: '2000-01-01T00:00:00Z' })
     assert.equal(recovery.total, 0, 'what was erased is not recovered')
   })
 
   test('while its delivery is under way: no more of it is kept or sent', async (t) => {
-    const mk = await open(t, { where })
+    const mk = await open(t)
     let answer = (_: Reply) => {}
     const receiver = await openReceiver(t, () => new Promise<Reply>((resolve) => (answer = resolve)))
     const { id } = await addEndpoint(mk, receiver.url(), 'contact.subscribed')
@@ -106,8 +108,8 @@ onBoth('erasing a contact', (where) => {
   })
 
   test('before its clearing is done: what is not cleared yet is not claimed either', async (t) => {
-    const { mk, receiver, id, contact } = await openWithAda(t, { where, start: false })
-    mk.db.exec(`delete from mailkeep_contact where id = ${contact.id}`) // as if the rest were still to come
+    const { mk, receiver, id, contact } = await openWithAda(open, t, { start: false })
+    await mk.ask(`delete from mailkeep_contact where id = ${contact.id}`) // as if the rest were still to come
     mk.mailkeep.start()
     const { attempts, error, payload } = await withStatus(mk, id, 'failed')
     assert.deepEqual([attempts, payload], [0, null])
@@ -118,26 +120,27 @@ onBoth('erasing a contact', (where) => {
 
 describe('the database file', () => {
   test('has no byte of an erased contact, not in events, answers or searches', async (t) => {
-    const { mk, id, contact, receiver } = await openWithAda(t, { where: 'file' })
+    const place = share(onSqlite('a SQLite file'))
+    const { mk, id, contact, receiver } = await openWithAda(open, t, { place })
     await attempted(mk, id, 1) // its answer is kept with the attempt
     await raiseMany(mk, contact.id, 700)
     await receiver.count(20)
-    const before = await bytesOf(mk)
+    const before = await bytesOf(place)
     for (const trace of [...Object.values(ada), 'ada.lovelace@example.org']) assert.ok(before.includes(trace), trace)
     await mk.acme.contacts.delete(contact.id)
-    await until('all are cleared', () => countOf(mk, `body like '%Lovelace%'`).get() === 0 || undefined)
-    await until('nothing is under way', () => countOf(mk, 'claim is not null').get() === 0 || undefined)
-    const answers = mk.db.prepare('select count(*) from mailkeep_attempt where response_body is not null').pluck()
-    assert.equal(answers.get(), 0)
-    const after = await bytesOf(mk)
+    await until('all are cleared', async () => (await countOf(mk, `body like '%Lovelace%'`)) === 0 || undefined)
+    await until('nothing is under way', async () => (await countOf(mk, 'claim is not null')) === 0 || undefined)
+    assert.equal(await mk.count('mailkeep_attempt where response_body is not null'), 0)
+    const after = await bytesOf(place)
     for (const trace of traces) assert.ok(!after.includes(trace), `${trace} is still there`)
   })
 
   test('has no secret in it, in no form', async (t) => {
-    const mk = await open(t, { where: 'file', start: false })
+    const place = share(onSqlite('a SQLite file'))
+    const mk = await open(t, { place, start: false })
     const { id, secret } = await addEndpoint(mk, 'https://hook.example/')
     const rotated = await mk.acme.webhooks.rotateSecret(id)
-    const bytes = await bytesOf(mk)
+    const bytes = await bytesOf(place)
     assert.ok(bytes.includes('https://hook.example/'))
     for (const one of [secret, rotated.secret]) {
       const base64 = one.slice('whsec_'.length)
@@ -147,29 +150,31 @@ describe('the database file', () => {
       }
     }
   })
+})
 
+onSharedDatabases('a database', (open) => {
   test('opens with its own encryption key only', async (t) => {
-    const mk = await open(t, { where: 'file', start: false })
+    const mk = await open(t, { start: false })
     await addEndpoint(mk, 'https://hook.example/')
-    const other = createMailkeep({ database: sqlite(mk.file), encryptionKey: randomBytes(32) })
+    const other = createMailkeep({ database: mk.place.source, encryptionKey: randomBytes(32) })
     await assert.rejects(other, (error) => isMailkeepError(error, 'conflict'))
   })
 
   test('can be sealed with a new key: the old one is needed until then, and secrets stay what they are', async (t) => {
-    const mk = await open(t, { where: 'file', start: false })
+    const mk = await open(t, { start: false })
     const receiver = await openReceiver(t)
     const endpoints = []
     for (let i = 0; i < 3; i++) endpoints.push(await addEndpoint(mk, receiver.url(`/${i}`)))
     await mk.mailkeep.close()
-    const [file, encryptionKey] = [mk.file, randomBytes(32)]
-    const next = await open(t, { file, encryptionKey, previousEncryptionKeys: [mk.encryptionKey], start: false })
+    const [place, encryptionKey] = [mk.place, randomBytes(32)]
+    const next = await open(t, { place, encryptionKey, previousEncryptionKeys: [mk.encryptionKey], start: false })
     endpoints.push(await addEndpoint(next, receiver.url('/3')))
     assert.equal(await next.mailkeep.resealSecrets(), 4, 'three, and the waker’s of the first')
     assert.equal(await next.mailkeep.resealSecrets(), 0)
     await next.mailkeep.close()
-    const old = createMailkeep({ database: sqlite(file), encryptionKey: mk.encryptionKey })
+    const old = createMailkeep({ database: place.source, encryptionKey: mk.encryptionKey })
     await assert.rejects(old, (error) => isMailkeepError(error, 'conflict'))
-    const last = await open(t, { file, encryptionKey })
+    const last = await open(t, { place, encryptionKey })
     await raise(last)
     await receiver.count(4)
     for (const { headers, body, path } of receiver.received) {
@@ -179,14 +184,14 @@ describe('the database file', () => {
   })
 })
 
-describe('deliveries', () => {
+onSharedDatabases('deliveries', (open) => {
   test('keep 30 days, then go with events and attempts, also those behind many that are still to be sent', async (t) => {
-    const mk = await open(t, { where: 'file', webhooks: { retryScheduleSeconds: [] }, start: false })
+    const mk = await open(t, { webhooks: { retryScheduleSeconds: [] }, start: false })
     const receiver = await openReceiver(t, ({ path }) => (path === '/hang' ? 'hang' : Number(path.slice(1))))
     const hanging = await addEndpoint(mk, receiver.url('/hang'), 'sequence.completed')
     await mk.acme.webhooks.updateEndpoint(hanging.id, { active: false })
     await raise(mk, {}, 'sequence.completed')
-    copies(mk, 599)
+    await copies(mk, 599)
     for (const path of ['/200', '/500']) await addEndpoint(mk, receiver.url(path))
     await raise(mk)
     await mk.mailkeep.deliverDue()
@@ -196,32 +201,31 @@ describe('deliveries', () => {
     const soon = await addEndpoint(mk, receiver.url('/200'))
     await mk.acme.webhooks.recover(soon.id, { since: new Date(mk.clock.ms).toISOString() })
     await mk.acme.webhooks.updateEndpoint(hanging.id, { active: true })
-    mk.db.exec(`update mailkeep_delivery set status = 'pending' where endpoint_id = ${hanging.id}`)
+    await mk.ask(`update mailkeep_delivery set status = 'pending' where endpoint_id = ${hanging.id}`)
 
-    const counts = () => {
-      const select = (what: string) => mk.db.prepare(`select count(*) from ${what}`).pluck().get()
+    const counts = async () => {
       const delivery = `mailkeep_delivery where client_id = ${mk.acmeId} and endpoint_id`
       return {
-        pending: select(`${delivery} = ${hanging.id}`),
-        others: select(`${delivery} <> ${hanging.id}`),
-        events: select(`mailkeep_event where client_id = ${mk.acmeId}`),
-        attempts: select(
+        pending: await mk.count(`${delivery} = ${hanging.id}`),
+        others: await mk.count(`${delivery} <> ${hanging.id}`),
+        events: await mk.count(`mailkeep_event where client_id = ${mk.acmeId}`),
+        attempts: await mk.count(
           'mailkeep_attempt join mailkeep_delivery on id = delivery_id where attempts = 1 and claim is null',
         ),
-        recoveries: select('mailkeep_job'),
+        recoveries: await mk.count('mailkeep_job'),
       }
     }
-    const kept = counts()
+    const kept = await counts()
     assert.deepEqual(kept, { pending: 600, others: 3, events: 3, attempts: 2, recoveries: 1 })
-    const { file, encryptionKey, clock } = mk
+    const { clock } = mk
     clock.advance(30 * dayMs)
-    const early = await open(t, { file, encryptionKey, clock: clock.read })
+    const early = await openBeside(t, mk)
     await receiver.count(3)
-    assert.deepEqual(counts(), kept, '30 days are not over')
+    assert.deepEqual(await counts(), kept, '30 days are not over')
     clock.advance(1)
-    await open(t, { file, encryptionKey, clock: clock.read })
+    await openBeside(t, mk)
     const rest = { pending: 600, others: 0, events: 1, attempts: 0, recoveries: 0 }
-    await until('the others are gone', () => isDeepStrictEqual(counts(), rest) || undefined)
+    await until('the others are gone', async () => isDeepStrictEqual(await counts(), rest) || undefined)
     await early.mailkeep.close({ timeoutMs: 0 })
   })
 })
