@@ -7,6 +7,7 @@ import pg from 'pg'
 import { createMailkeep, type DatabaseSource, isMailkeepError, type Mailkeep } from '../lib/index.ts'
 import { silent } from '../lib/logger.ts'
 import { plainQuery, type Storage, type Work } from '../lib/storage/connection.ts'
+import { Connections, Reader } from '../lib/storage/postgres/connections.ts'
 import { postgres } from '../lib/storage/postgres.ts'
 import { asking, databaseUrl, onPostgres, openPostgres, test } from './databases.ts'
 
@@ -242,6 +243,14 @@ onPostgres('connections to PostgreSQL', () => {
     await assert.rejects(storage.write(insert('b')), unavailable)
     await assert.rejects(storage.reader.executeQuery(plainQuery('select 1')), unavailable)
     assert.deepEqual(await values(), ['a'])
+  })
+
+  test('that the server ends while they are being closed disturb nobody', async () => {
+    const pool = new pg.Pool({ connectionString: await databaseUrl() })
+    const connections = new Connections(pool, silent, true)
+    await new Reader(connections).executeQuery(plainQuery('select 1'))
+    await connections.close(true)
+    pool.emit('error', new Error('terminating connection due to administrator command'), {} as never) // else it throws
   })
 
   test('do not depend on what the role or the URL has set', async (t) => {

@@ -108,8 +108,9 @@ export class Connections {
     if (this.#closed) return
     this.#closed = true
     if (this.#held > 0) await new Promise<void>((resolve) => (this.#whenIdle = resolve))
+    // Ours still has connections that are just being ended: what the server says to them then must be heard, too.
     if (end) await this.#pool.end()
-    this.#pool.off('error', this.#onIdleError)
+    else this.#pool.off('error', this.#onIdleError)
   }
 
   async #useHeld<T>(work: (session: Session) => Promise<T>): Promise<T> {
