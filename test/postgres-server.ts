@@ -127,6 +127,7 @@ function keep(folder: string, data: string) {
   keeper.unref()
   return {
     async close() {
+      keeper.ref()
       keeper.stdin.end()
       if (keeper.exitCode === null) await once(keeper, 'exit')
       await rm(folder, { recursive: true, force: true })

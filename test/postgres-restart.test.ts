@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict'
+import type { TestContext } from 'node:test'
+import { postgres } from '../lib/storage/postgres.ts'
+import { onPostgres, test } from './databases.ts'
+import { asking } from './find-postgres.ts'
+import { openService } from './harness.ts'
+import type { Answer } from './http-call.ts'
+import { startServer } from './postgres-server.ts'
+import { until } from './webhook-harness.ts'
+
+const leaseMs = 30_000
+const writers = 8
+
+/** A service over a PostgreSQL of its own, with a list, and an endpoint that hears of all who join it. */
+async function openWorld(t: TestContext) {
+  const server = await startServer() // writes as a real one: fsync is on
+  const source = postgres(server.url)
+  const database = { name: 'a PostgreSQL of its own', open: async () => ({ source, close: () => server.close() }) }
+  const service = await openService(t, { hasErrors: true }, database)
+  const receiver = await service.receiver()
+  await service.data(201, 'POST', '/webhook-endpoints', {
+    body: { url: receiver.url(), events: ['contact.subscribed'] },
+  })
+  const { id: listId } = await service.data(201, 'POST', '/lists', { body: { name: 'News' } })
+  const told = () => new Set(receiver.received.map(({ body }) => body.data.contact.email as string))
+  return { ...service, server, receiver, listId, told }
+}
+
+/** Puts new contacts on the list, as fast as it goes, until it is ended. */
+function putUnderLoad({ call, listId }: Awaited<ReturnType<typeof openWorld>>) {
+  const acknowledged: string[] = []
+  const refused: Answer[] = []
+  let ended = false
+  const write = async (writer: number) => {
+    for (let i = 0; !ended; i++) {
+      const email = `user${i}@writer${writer}.example`
+      const answer = await call('POST', `/lists/${listId}/contacts`, { body: { email, tags: [`t${i % 5}`] } })
+      if (answer.status === 201) acknowledged.push(email)
+      else refused.push(answer)
+    }
+  }
+  const all = Promise.all(Array.from({ length: writers }, (_, writer) => write(writer)))
+  return {
+    acknowledged,
+    refused,
+    async end() {
+      ended = true
+      await all
+    },
+  }
+}
+
+onPostgres('a PostgreSQL that is stopped and started under load', () => {
+  test('is 503 meanwhile; the service goes on by itself, and has all that it acknowledged', async (t) => {
+    const world = await openWorld(t)
+    const { call, server, told } = world
+    const load = putUnderLoad(world)
+    const soon = async (count: () => number, more: number) => {
+      const wanted = count() + more
+      await until(`there are ${wanted}`, () => count() >= wanted)
+    }
+    for (let round = 0; round < 2; round++) {
+      await soon(() => load.acknowledged.length, 100)
+      await soon(() => told().size, 20)
+      await server.crash()
+      await soon(() => load.refused.length, 50)
+      assert.equal((await call('GET', '/contacts')).status, 503, 'reading')
+      const before = load.acknowledged.length
+      await soon(() => load.refused.length, 50)
+      assert.equal(load.acknowledged.length, before, 'nothing is acknowledged that cannot be stored')
+      await server.restart()
+    }
+    await soon(() => load.acknowledged.length, 100)
+    const last = load.acknowledged.at(-1)!
+    await until('deliveries go out again', () => told().has(last))
+    await load.end()
+
+    for (const { status, headers, what } of load.refused) {
+      assert.equal(status, 503, what)
+      assert.match(String(headers['retry-after']), /^\d+$/, what)
+    }
+    const stored = await asking(server.url, 'select email from mailkeep_contact')
+    const emails = new Set(stored.map(({ email }) => email as string))
+    assert.deepEqual(
+      load.acknowledged.filter((email) => !emails.has(email)),
+      [],
+      'what was acknowledged is there',
+    )
+    world.advance(leaseMs) // what was claimed at the moment of a crash waits for the end of its lease
+    await call('POST', `/lists/${world.listId}/contacts`, { body: { email: 'wakes@example.org' } })
+    await until('all who are stored were told of', () => [...emails].every((email) => told().has(email)))
+  })
+})
