@@ -125,9 +125,9 @@ function ownOf(kind: Kind) {
 function countMembersOf(kind: Kind) {
   return statement(
     { ids: ints, limit: int },
-    (_, p, dialect) => sql<{ members: number }>`select count(*) as members from (
-      select 1 from ${dialect.each(p.ids)} cross join ${sql.table(`mailkeep_contact_${kind}`)} as m
-      where ${sql.ref(`m.${kind}_id`)} = item.value limit ${p.limit}) as counted`,
+    (_, p, dialect) => sql<{ members: number }>`${dialect.plannedAnew} select count(*) as members from (
+      select 1 from ${sql.table(`mailkeep_contact_${kind}`)} as m
+      where ${dialect.anyOf(sql.ref(`m.${kind}_id`), p.ids)} limit ${p.limit}) as counted`,
   )
 }
 

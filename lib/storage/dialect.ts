@@ -46,6 +46,8 @@ export interface Dialect {
   readonly lockForClaim: RawBuilder<unknown>
   /** Ends a select of rows that are read to be changed: until the transaction ends, nobody else changes them. */
   readonly lockForChange: RawBuilder<unknown>
+  /** Begins a statement whose plan depends on its values: how common they are decides what is walked. */
+  readonly plannedAnew: RawBuilder<unknown>
   /** JSON as text, for a column of a result. */
   jsonText(json: Expression<unknown>): RawBuilder<string>
 }

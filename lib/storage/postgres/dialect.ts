@@ -74,5 +74,6 @@ export const dialect: Dialect = {
   json: (column) => sql`${column}`,
   lockForClaim: sql`for update skip locked`,
   lockForChange: sql`for no key update`, // rows may still come to point to them
+  plannedAnew: sql.raw(plannedAnew),
   jsonText: (json) => sql<string>`cast(${json} as text)`,
 }

@@ -74,5 +74,6 @@ export const dialect: Dialect = {
   json: (column) => sql`json(${column})`,
   lockForClaim: sql``, // there is one writer at a time
   lockForChange: sql``,
+  plannedAnew: sql``,
   jsonText: (value) => sql<string>`${value}`,
 }
