@@ -51,6 +51,8 @@ async function inDirectory(open: (file: string) => { source: DatabaseSource; clo
 }
 
 export interface ServiceOptions extends Pick<MailkeepOptions, 'webhooks' | 'lookup'> {
+  /** For several services over one database; default: one of its own. */
+  readonly encryptionKey?: Buffer
   readonly publicUrl?: string
   /** Whether webhooks are delivered; default true. */
   readonly dispatch?: boolean
@@ -130,7 +132,7 @@ export async function openService(
 
 /** The service in this process. */
 async function serveHere(
-  { publicUrl, lookup, webhooks, dispatch = true, hasErrors = false }: ServiceOptions,
+  { publicUrl, lookup, webhooks, encryptionKey = randomBytes(32), dispatch = true, hasErrors = false }: ServiceOptions,
   database: TestDatabase,
   closing: (() => unknown)[],
 ) {
@@ -142,7 +144,7 @@ async function serveHere(
   let aheadMs = 0
   const mailkeep = await createMailkeep({
     database: source,
-    encryptionKey: randomBytes(32),
+    encryptionKey,
     logger,
     clock: () => Date.now() + aheadMs,
     webhooks: { allowPrivate: true, ...webhooks },

@@ -116,6 +116,34 @@ onPostgres('several processes on PostgreSQL', () => {
     assert.ok(median < 150, `${median} ms: sooner than any poll`)
   })
 
+  test('tell of their commits after them, on one connection, and at most every 20 ms', async (t) => {
+    const { url, schema, raise } = await openWorld(t)
+    const listener = new pg.Client({ connectionString: url })
+    t.after(() => listener.end())
+    await listener.connect()
+    await listener.query('listen mailkeep')
+    const heard: { readonly processId: number; readonly seen: Promise<number> }[] = []
+    const count = async () => {
+      const { rows } = await listener.query(`select count(*)::int as n from "${schema}".mailkeep_delivery`)
+      return rows[0].n as number
+    }
+    listener.on('notification', ({ payload, processId }) => {
+      if (payload === schema) heard.push({ processId, seen: count() })
+    })
+    const began = performance.now()
+    for (let round = 0; round < 25; round++) {
+      await Promise.all(Array.from({ length: 8 }, () => raise()))
+    }
+    const tookMs = performance.now() - began
+    const seen = await until(
+      async () => await Promise.all(heard.map((one) => one.seen)),
+      (counts) => counts.includes(25 * 8), // the last is told when all are there
+    )
+    assert.ok(seen[0]! > 0, 'the first is told after its commit')
+    assert.ok(heard.length > 2 && heard.length <= tookMs / 20 + 3, `${heard.length} in ${tookMs} ms`)
+    assert.equal(new Set(heard.map(({ processId }) => processId)).size, 1)
+  })
+
   test('behind a pooler are told by a poll', async (t) => {
     const { receiver, add, raise } = await openWorld(t)
     const dispatching = await add(undefined, { pooler: true })

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import { createMailkeep, type EventType, isMailkeepError, type Mailkeep } from '../lib/index.ts'
 import { onPostgres, openPostgres, test } from './databases.ts'
-import { until } from './harness.ts'
+import { openService, until } from './harness.ts'
+import type { Answer, Call } from './http-call.ts'
 
 const key = Buffer.alloc(32, 7)
 
@@ -166,6 +167,61 @@ onPostgres('two daemons at once', () => {
     const results = await hammerAnyway(doors, 40, (door) => door.webhooks.testEndpoint(id))
     assert.equal(count(results, 'done'), 10)
     assert.equal(count(results, 'rate_limited'), 30)
+  })
+})
+
+onPostgres('two daemons asked over HTTP at once', () => {
+  /** Two services over one database, and calls of both with the tokens of the first. */
+  async function openBoth(t: TestContext) {
+    const database = await openPostgres()
+    const shared = (close: () => Promise<void>) => ({
+      name: 'one PostgreSQL',
+      open: async () => ({ source: database.source, close }),
+    })
+    const first = await openService(
+      t,
+      { encryptionKey: key },
+      shared(async () => {}),
+    )
+    const second = await openService(t, { encryptionKey: key }, shared(database.close)) // goes last
+    const { id } = await first.data(201, 'POST', '/lists', { body: { name: 'News' } })
+    const calls = [
+      first.call,
+      (...[method, path, options]: Parameters<Call>) => second.call(method, path, { token: first.admin, ...options }),
+    ] as const
+    return { ...database, calls, path: `/lists/${id}/contacts` }
+  }
+
+  /** How often which status was answered. */
+  function tally(answers: readonly Answer[]): Record<number, number> {
+    const counts: Record<number, number> = {}
+    for (const { status } of answers) counts[status] = (counts[status] ?? 0) + 1
+    return counts
+  }
+
+  test('for one contact, its tags and its list: one is told that it is new, all that it is there', async (t) => {
+    const { calls, path, ask } = await openBoth(t)
+    for (let round = 0; round < 5; round++) {
+      const body = { email: `${round}@x.org`, tags: [`a ${round}`, `b ${round}`] }
+      const answers = await hammer(calls, 20, (call) => call('POST', path, { body }))
+      assert.deepEqual(tally(answers), { 200: 19, 201: 1 })
+    }
+    for (const [table, rows] of [
+      ['contact', 5],
+      ['tag', 10],
+      ['contact_tag', 10],
+      ['contact_list', 5],
+    ] as const) {
+      assert.deepEqual(await ask(`select count(*)::int as n from mailkeep_${table}`), [{ n: rows }], table)
+    }
+  })
+
+  test('for one tag: one makes it, the others are told that the name is taken', async (t) => {
+    const { calls } = await openBoth(t)
+    for (let round = 0; round < 5; round++) {
+      const answers = await hammer(calls, 20, (call) => call('POST', '/tags', { body: { name: `VIP ${round}` } }))
+      assert.deepEqual(tally(answers), { 201: 1, 422: 19 })
+    }
   })
 })
 
