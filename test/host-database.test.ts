@@ -3,12 +3,12 @@ import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, type TestContext, test } from 'node:test'
+import { describe, type TestContext } from 'node:test'
 import Database from 'better-sqlite3'
 import { CamelCasePlugin, Kysely, MysqlDialect, PostgresDialect, SqliteDialect } from 'kysely'
 import pg from 'pg'
 import { createMailkeep, isMailkeepError, type MailkeepOptions } from '../lib/index.ts'
-import { databaseUrl, hasPostgres } from './databases.ts'
+import { databaseUrl, onPostgres, test } from './databases.ts'
 
 type HostDatabase = MailkeepOptions['database']
 
@@ -25,21 +25,21 @@ function instance(t: TestContext, dialect: SqliteDialect | PostgresDialect): Kys
   return kysely
 }
 
+const pool = async () => new pg.Pool({ connectionString: await databaseUrl(), max: 4 })
+
 const databases: Record<string, (t: TestContext) => Promise<HostDatabase>> = {
   'a Kysely instance on SQLite': async (t) => instance(t, sqliteFile(t)),
   'a Kysely dialect for SQLite': async (t) => sqliteFile(t),
   'a Kysely dialect for SQLite in memory': async () => new SqliteDialect({ database: new Database(':memory:') }),
-}
-if (hasPostgres) {
-  const pool = async () => new pg.Pool({ connectionString: await databaseUrl(), max: 4 })
-  databases['a Kysely instance on PostgreSQL'] = async (t) => instance(t, new PostgresDialect({ pool: await pool() }))
-  databases['a Kysely dialect for PostgreSQL'] = async () => new PostgresDialect({ pool: await pool() })
+  'a Kysely instance on PostgreSQL': async (t) => instance(t, new PostgresDialect({ pool: await pool() })),
+  'a Kysely dialect for PostgreSQL': async () => new PostgresDialect({ pool: await pool() }),
 }
 
 const encryptionKey = randomBytes(32)
 
 for (const [name, makeDatabase] of Object.entries(databases)) {
-  describe(`on ${name}`, () => {
+  const declare = name.endsWith('PostgreSQL') ? onPostgres : describe
+  declare(`on ${name}`, () => {
     test('contacts are saved, found, paged and erased, and events wait for their endpoint', async (t) => {
       const mailkeep = await createMailkeep({ database: await makeDatabase(t), encryptionKey })
       t.after(() => mailkeep.close())

@@ -3,7 +3,7 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, type TestContext, test } from 'node:test'
+import { describe, type TestContext } from 'node:test'
 import Database from 'better-sqlite3'
 import { CamelCasePlugin, Kysely, PostgresDialect, SqliteDialect, sql } from 'kysely'
 import pg from 'pg'
@@ -11,7 +11,7 @@ import { createMailkeep, isMailkeepError, type Mailkeep } from '../lib/index.ts'
 import type { DatabaseSource } from '../lib/storage/connection.ts'
 import { postgres } from '../lib/storage/postgres.ts'
 import { sqlite } from '../lib/storage/sqlite.ts'
-import { databaseUrl, hasPostgres } from './databases.ts'
+import { databaseUrl, onPostgres, test } from './databases.ts'
 
 /** A host's way to have a transaction: `run` commits unless its work throws. */
 interface Host {
@@ -76,18 +76,8 @@ const hosts: Record<string, (t: TestContext) => Promise<Host>> = {
     await sql`create table shop_order (id text)`.execute(kysely)
     return throughKysely(sqlite(path), kysely)
   },
-}
-
-const url = hasPostgres ? await databaseUrl() : undefined
-if (url) {
-  const pool = async (t: TestContext) => {
-    const connections = new pg.Pool({ connectionString: url, max: 4 })
-    t.after(() => connections.end())
-    const table = `shop_${randomUUID().replaceAll('-', '')}`
-    return { connections, table }
-  }
-  hosts['a bare pg client'] = async (t) => {
-    const { connections, table } = await pool(t)
+  'a bare pg client, on PostgreSQL': async (t) => {
+    const { url, connections, table } = await pool(t)
     await connections.query(`create table ${table} (id text)`)
     return {
       database: postgres(url),
@@ -106,15 +96,24 @@ if (url) {
       },
       orders: async () => (await connections.query(`select id from ${table}`)).rows.map(({ id }) => id),
     }
-  }
-  hosts['Kysely on PostgreSQL'] = async (t) => {
-    const { connections } = await pool(t)
+  },
+  'Kysely on PostgreSQL': async (t) => {
+    const { url, connections } = await pool(t)
     const dialect = new PostgresDialect({ pool: connections })
     const kysely = new Kysely<{ shopOrder: { id: string } }>({ dialect, plugins: [new CamelCasePlugin()] })
     await sql`create table if not exists shop_order (id text)`.execute(kysely)
     await sql`delete from shop_order`.execute(kysely)
     return throughKysely(postgres(url), kysely)
-  }
+  },
+}
+
+/** A table of the host's own, and connections to it. */
+async function pool(t: TestContext) {
+  const url = await databaseUrl()
+  const connections = new pg.Pool({ connectionString: url, max: 4 })
+  t.after(() => connections.end())
+  const table = `shop_${randomUUID().replaceAll('-', '')}`
+  return { url, connections, table }
 }
 
 async function open(t: TestContext, makeHost: (t: TestContext) => Promise<Host>) {
@@ -139,7 +138,8 @@ async function open(t: TestContext, makeHost: (t: TestContext) => Promise<Host>)
 const key = randomBytes(32)
 
 for (const [name, makeHost] of Object.entries(hosts)) {
-  describe(`the host's own transaction: ${name}`, () => {
+  const declare = name.endsWith('PostgreSQL') ? onPostgres : describe
+  declare(`the host's own transaction: ${name}`, () => {
     test('its row, the contact and the webhook event commit together', async (t) => {
       const { host, list, stored, inside } = await open(t, makeHost)
       await host.run(async (transaction, insertOrder) => {

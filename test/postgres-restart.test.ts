@@ -1,19 +1,18 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import { postgres } from '../lib/storage/postgres.ts'
-import { onPostgres, test } from './databases.ts'
+import { onPostgres, test, withoutPostgres } from './databases.ts'
 import { asking } from './find-postgres.ts'
 import { openService } from './harness.ts'
 import type { Answer } from './http-call.ts'
-import { startServer } from './postgres-server.ts'
+import { type OwnServer, startServer } from './postgres-server.ts'
 import { until } from './webhook-harness.ts'
 
 const leaseMs = 30_000
 const writers = 8
 
 /** A service over a PostgreSQL of its own, with a list, and an endpoint that hears of all who join it. */
-async function openWorld(t: TestContext) {
-  const server = await startServer() // writes as a real one: fsync is on
+async function openWorld(t: TestContext, server: OwnServer) {
   const source = postgres(server.url)
   const database = { name: 'a PostgreSQL of its own', open: async () => ({ source, close: () => server.close() }) }
   const service = await openService(t, { hasErrors: true }, database)
@@ -23,7 +22,7 @@ async function openWorld(t: TestContext) {
   })
   const { id: listId } = await service.data(201, 'POST', '/lists', { body: { name: 'News' } })
   const told = () => new Set(receiver.received.map(({ body }) => body.data.contact.email as string))
-  return { ...service, server, receiver, listId, told }
+  return { ...service, listId, told }
 }
 
 /** Puts new contacts on the list, as fast as it goes, until it is ended. */
@@ -52,8 +51,11 @@ function putUnderLoad({ call, listId }: Awaited<ReturnType<typeof openWorld>>) {
 
 onPostgres('a PostgreSQL that is stopped and started under load', () => {
   test('is 503 meanwhile; the service goes on by itself, and has all that it acknowledged', async (t) => {
-    const world = await openWorld(t)
-    const { call, server, told } = world
+    // As a real one writes: fsync is on. A machine may have a server to test on, and none to be started.
+    const server = await startServer().catch(() => undefined)
+    if (!server) return t.skip(withoutPostgres)
+    const world = await openWorld(t, server)
+    const { call, told } = world
     const load = putUnderLoad(world)
     const soon = async (count: () => number, more: number) => {
       const wanted = count() + more

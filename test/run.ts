@@ -26,7 +26,7 @@ results.on('test:fail', ({ todo }) => {
 })
 results.once('end', async () => {
   await postgres.close()
-  if (postgres.url === undefined) process.once('exit', () => process.stderr.write(loudly()))
+  if (postgres.url === undefined || skipped > 0) process.once('exit', () => process.stderr.write(loudly()))
 })
 results.compose(new spec()).pipe(process.stdout)
 
@@ -40,5 +40,6 @@ function files(): string[] {
 }
 
 function loudly(): string {
-  return `\n*** NO POSTGRESQL (${postgres.reason}): ${skipped} tests were SKIPPED. ***\n\n`
+  const reason = postgres.reason ?? 'none could be started beside the one that was found'
+  return `\n*** NO POSTGRESQL (${reason}): ${skipped} tests were SKIPPED. ***\n\n`
 }
