@@ -111,7 +111,7 @@ const empty = `do $$ declare name text; begin
   else
     select string_agg(oid::regclass::text, ', ') into name from pg_class
       where relnamespace = current_schema()::regnamespace and relkind = 'r' and relname <> 'mailkeep_migration';
-    execute 'truncate ' || name || ' restart identity';
+    if name is not null then execute 'truncate ' || name || ' restart identity'; end if;
   end if;
 end $$`
 
