@@ -109,6 +109,7 @@ onPostgres('statements on PostgreSQL', () => {
   }
 
   function literal(value: unknown): string {
+    if (Array.isArray(value) && value.length === 0) return `'{}'`
     if (Array.isArray(value))
       return `array[${value.map(literal).join(', ')}]::${typeof value[0] === 'number' ? 'bigint' : 'text'}[]`
     return typeof value === 'string' ? pg.escapeLiteral(value) : String(value)

@@ -33,10 +33,10 @@ results.compose(new spec()).pipe(process.stdout)
 function files(): string[] {
   const given = process.argv.slice(2)
   if (given.length > 0) return given
-  return readdirSync(import.meta.dirname)
-    .filter((name) => name.endsWith('.test.ts'))
-    .sort()
-    .map((name) => `${import.meta.dirname}/${name}`)
+  return [import.meta.dirname, `${import.meta.dirname}/faults`].flatMap((folder) => {
+    const names = readdirSync(folder).filter((name) => name.endsWith('.test.ts'))
+    return names.sort().map((name) => `${folder}/${name}`)
+  })
 }
 
 function loudly(): string {

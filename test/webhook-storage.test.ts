@@ -104,7 +104,13 @@ onEveryDatabase('erasing a contact', (open) => {
     await raise(mk)
     await withStatus(mk, other.id, 'success')
     const { status, attempts, attempt_log } = await newest(mk, id)
-    assert.deepEqual([status, attempts, attempt_log], ['failed', 1, []])
+    assert.deepEqual([status, attempts], ['failed', 1])
+    // That it was made is known, and nothing of its answer.
+    const cut = [1, null, null, 'The attempt was interrupted by an erasure.', null]
+    assert.deepEqual(
+      attempt_log.map((one) => [one.number, one.duration_ms, one.response_status, one.error, one.response_body]),
+      [cut],
+    )
   })
 
   test('before its clearing is done: what is not cleared yet is not claimed either', async (t) => {
