@@ -108,7 +108,7 @@ class Load {
   #offer(perSecond: number, nextMs: number): void {
     let at = nextMs
     for (const nowMs = performance.now(); at <= nowMs; at += exponential(1000 / perSecond)) {
-      const line = this.#free.pop()
+      const line = this.#free.shift() // each in its turn: one that is never used is closed by the server
       if (line) this.#send(line, at)
       else this.#due.push(at)
     }

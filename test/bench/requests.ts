@@ -1,5 +1,5 @@
 /** What the load asks for. */
-import { emailOf, lightTagCount, listCount, tagCount, tagName } from './population.ts'
+import { emailOf, lightTagCount, listCount, nameOf, tagCount, tagName } from './population.ts'
 
 export type Plan =
   /** GET one of these, drawn each time. */
@@ -8,7 +8,7 @@ export type Plan =
   | { readonly kind: 'echo' }
   /** A new contact each time, with two of 50 tags and two attributes. */
   | { readonly kind: 'save-light'; readonly token: string; readonly run: string }
-  /** Half new contacts, half existing ones of so many; random tags and lists. */
+  /** Half new contacts, half existing ones of so many, under their names; random tags and lists. */
   | { readonly kind: 'save-heavy'; readonly token: string; readonly run: string; readonly existing: number }
   /** An event of 1 KiB from each client in turn. */
   | { readonly kind: 'events'; readonly tokens: readonly string[] }
@@ -20,14 +20,15 @@ export function requestsOf(plan: Plan): () => string {
     case 'get':
       return () => get(anyOf(plan.paths), plan.token)
     case 'echo':
-      return () => post('/', '', contact(newEmail('echo', n++), lightTag(), lightTag()))
+      return () => post('/', '', contact(newEmail('echo', n++), newName(), lightTag(), lightTag()))
     case 'save-light':
-      return () => save(1, plan.token, newEmail(plan.run, n++), lightTag(), lightTag())
+      return () => save(1, plan.token, newEmail(plan.run, n++), newName(), lightTag(), lightTag())
     case 'save-heavy':
       return () => {
-        const existing = n++ % 2 === 0
-        const email = existing ? emailOf(below(plan.existing)) : newEmail(plan.run, n)
-        return save(1 + below(listCount), plan.token, email, 1 + below(tagCount), 1 + below(tagCount))
+        const i = n++ % 2 === 0 ? below(plan.existing) : undefined
+        const email = i === undefined ? newEmail(plan.run, n) : emailOf(i)
+        const name = i === undefined ? newName() : nameOf(i)
+        return save(1 + below(listCount), plan.token, email, name, 1 + below(tagCount), 1 + below(tagCount))
       }
     case 'events':
       return () => post('/api/v1/events', plan.tokens[n++ % plan.tokens.length]!, event)
@@ -36,14 +37,19 @@ export function requestsOf(plan: Plan): () => string {
 
 const event = JSON.stringify({ type: 'newsletter.sent', data: { text: 'x'.repeat(880) } })
 
-function save(listId: number, token: string, email: string, ...tags: number[]): string {
-  return post(`/api/v1/lists/${listId}/contacts`, token, contact(email, ...tags))
+function save(listId: number, token: string, email: string, name: string, ...tags: number[]): string {
+  return post(`/api/v1/lists/${listId}/contacts`, token, contact(email, name, ...tags))
 }
 
 /** About 150 bytes. */
-function contact(email: string, ...tags: number[]): string {
+function contact(email: string, name: string, ...tags: number[]): string {
   const [city, plan] = [anyOf(['Rotterdam', 'Lisbon', 'Accra']), anyOf(['basic', 'premium'])]
-  return JSON.stringify({ email, name: `Someone New ${below(1000)}`, tags: tags.map(tagName), city, plan })
+  const body = JSON.stringify({ email, name, tags: tags.map(tagName), city, plan })
+  return body.replace(/[^ -~]/g, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`)
+}
+
+function newName(): string {
+  return `Someone New ${below(1000)}`
 }
 
 function newEmail(run: string, n: number): string {
