@@ -57,6 +57,10 @@ export function reference(): string {
       ...declared('daemon/api/web.ts', ['createFetchHandler']),
       ...declared('daemon/api/mount.ts', ['MountOptions']),
     ]),
+    ...section('Verifying sender addresses: `mailkeep/ses`', [
+      ...declared('lib/identities/ses.ts', ['ses', 'SesOptions']),
+      ...declared('lib/identities/provider.ts', ['IdentityProvider']),
+    ]),
     ...section('Testing: `mailkeep/testing`', [
       ...declared('lib/testing.ts', ['testMailkeep', 'TestOptions', 'TestKit', 'KitEvent']),
       ...declared('lib/testing/clock.ts', ['Duration']),

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers'
 import { clearingSteps } from './clearing/operations.ts'
 import type { Context } from './context.ts'
 import { isMailkeepError } from './errors.ts'

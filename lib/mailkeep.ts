@@ -37,7 +37,7 @@ export interface MailkeepOptions {
   readonly logger?: Logger
   /** What differs from `defaultWebhookSettings`. */
   readonly webhooks?: Partial<WebhookSettings>
-  /** Asked by `refreshIdentities()`. */
+  /** Asked by `refreshIdentities()`: `ses()` of mailkeep/ses, or your own. */
   readonly identityProvider?: IdentityProvider
   /** For tests: milliseconds since 1970; default: the database's clock where machines share it, else this one's. */
   readonly clock?: Clock
@@ -233,10 +233,11 @@ export class Mailkeep {
   }
 
   /**
-   * Asks the identity provider about every identity that is not settled.
+   * Asks the identity provider about every identity, of all clients, that is pending or verifying. Call it every few
+   * minutes. What the provider cannot tell now stays as it is.
    *
    * @returns those whose status changed.
-   * @throws MailkeepError `validation_failed`: there is no provider.
+   * @throws MailkeepError `validation_failed`: there is no provider, or it is set up wrongly.
    */
   async refreshIdentities(): Promise<Identity[]> {
     if (!this.#identityProvider) throw invalid('identityProvider', 'No identity provider is configured.')

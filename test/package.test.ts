@@ -28,13 +28,15 @@ const session = `
   await kit.contact()
   const events: number = kit.events().length
   await kit.close()
-  console.log(contact.email, events, typeof createHandler, typeof verifyDelivery, typeof postgres)`
+  const provider = ses({ region: 'eu-central-1' })
+  console.log(contact.email, events, typeof createHandler, typeof verifyDelivery, typeof postgres, typeof provider)`
 const names = {
   mailkeep: 'createMailkeep',
   'mailkeep/sqlite': 'sqlite',
   'mailkeep/postgres': 'postgres',
   'mailkeep/http': 'createHandler',
   'mailkeep/receiver': 'verifyDelivery',
+  'mailkeep/ses': 'ses',
   'mailkeep/testing': 'testMailkeep',
 }
 const imports = Object.entries(names)
@@ -47,7 +49,7 @@ const open =
   "await createMailkeep({ database: sqlite(':memory:'), encryptionKey: Buffer.alloc(32, 1).toString('base64') })"
 const typed = `${imports}\nasync function main() {\n  const mailkeep = ${open}${session}\n}\nvoid main()\n`
 const untyped = `async function main() {\n  const mailkeep = ${open}${session.replace('events: number', 'events')}\n}\nvoid main()\n`
-const printed = 'ada@example.org 1 function function function\n'
+const printed = 'ada@example.org 1 function function function object\n'
 
 describe('the packed package', { concurrency: 2 }, () => {
   test('has what its entries name, and nothing of the workshop', () => {
@@ -61,7 +63,16 @@ describe('the packed package', { concurrency: 2 }, () => {
       packed.files.filter((file) => !allowed.test(file)),
       [],
     )
-    for (const name of ['.', './sqlite', './postgres', './http', './testing', './receiver', './package.json']) {
+    for (const name of [
+      '.',
+      './sqlite',
+      './postgres',
+      './http',
+      './testing',
+      './receiver',
+      './ses',
+      './package.json',
+    ]) {
       assert.ok(name in manifest.exports, name)
     }
   })
@@ -97,7 +108,9 @@ describe('the packed package', { concurrency: 2 }, () => {
   })
 
   test('loads no driver that is not used', async () => {
-    const free = ['mailkeep', 'mailkeep/http', 'mailkeep/receiver'].map((name) => `await import('${name}')`).join('\n')
+    const free = ['mailkeep', 'mailkeep/http', 'mailkeep/receiver', 'mailkeep/ses']
+      .map((name) => `await import('${name}')`)
+      .join('\n')
     const project = packed.project('bare', ['kysely'], {
       'main.mjs': `${free}\nconst codes = []
         for (const name of ['mailkeep/sqlite', 'mailkeep/postgres']) await import(name).catch((e) => codes.push(e.code))
@@ -124,6 +137,36 @@ describe('the packed package', { concurrency: 2 }, () => {
     const withPg = packed.project('pg-only', ['kysely', 'pg'])
     assert.match(asked(withPg, nobody), /^mailkeep: The database cannot be opened: .*ECONNREFUSED/)
     assert.match(asked(withPg, 'mail.db'), /^mailkeep: better-sqlite3 is missing, which a SQLite database needs/)
+  })
+
+  const asksAmazon = `import { createMailkeep } from 'mailkeep'
+    import { ses } from 'mailkeep/ses'
+    import { sqlite } from 'mailkeep/sqlite'
+    const encryptionKey = Buffer.alloc(32, 1)
+    const mailkeep = await createMailkeep({ database: sqlite(':memory:'), encryptionKey, identityProvider: ses() })
+    const { id } = await mailkeep.clients.create({ name: 'Acme' })
+    await mailkeep.forClient(id).identities.add({ email: 'ada@example.org' })
+    console.log('added')
+    for (let i = 0; i < 2; i++) await mailkeep.refreshIdentities().then(([one]) => console.log(one?.identity_status),
+      (error) => console.log(String(error)))
+    await mailkeep.close()`
+
+  test('loads Amazon’s SDK once, when the first identity is asked about', async () => {
+    const project = packed.project('ses', drivers, {
+      'main.mjs': asksAmazon,
+      'node_modules/@aws-sdk/client-sesv2/package.json': '{"type":"module","exports":"./index.js"}',
+      'node_modules/@aws-sdk/client-sesv2/index.js': `console.log('loaded')
+        export class CreateEmailIdentityCommand {}
+        export class GetEmailIdentityCommand {}
+        export class SESv2Client { send = async () => ({ VerificationStatus: 'PENDING' }) }`,
+    })
+    assert.equal(await project.node('main.mjs'), 'added\nloaded\nverifying\nundefined\n')
+  })
+
+  test('says in one line that Amazon’s SDK is missing', async () => {
+    const project = packed.project('ses without its SDK', drivers, { 'main.mjs': asksAmazon })
+    const said = 'MailkeepError: Amazon SES needs its SDK beside mailkeep: npm install @aws-sdk/client-sesv2\n'
+    assert.equal(await project.node('main.mjs'), `added\n${said}${said}`)
   })
 
   test('leaves out of a bundle what is not used', async () => {
@@ -160,7 +203,7 @@ describe('the packed package', { concurrency: 2 }, () => {
     const project = packed.project('types without drivers', ['kysely', '@types/node'], {
       'package.json': '{"type":"module"}',
       'main.ts':
-        "export * from 'mailkeep'\nexport * from 'mailkeep/http'\nexport { verifyDelivery } from 'mailkeep/receiver'\n",
+        "export * from 'mailkeep'\nexport * from 'mailkeep/http'\nexport { verifyDelivery } from 'mailkeep/receiver'\nexport * from 'mailkeep/ses'\n",
       'tsconfig.json':
         '{"compilerOptions":{"strict":true,"module":"NodeNext","noEmit":true,"types":["node"]},"files":["main.ts"]}',
     })

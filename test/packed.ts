@@ -66,7 +66,10 @@ function project(folder: string, name: string, beside: readonly string[], files 
     mkdirSync(dirname(target), { recursive: true })
     if (!existsSync(target)) symlinkSync(join(own, dependency), target)
   }
-  for (const [path, text] of Object.entries(files)) writeFileSync(join(place, path), text as string)
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(place, path)), { recursive: true })
+    writeFileSync(join(place, path), text as string)
+  }
   return {
     folder: place,
     node: async (file) => (await run(process.execPath, [file], { cwd: place })).stdout,

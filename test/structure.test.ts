@@ -94,10 +94,11 @@ describe('the house', () => {
     }
   })
 
-  test('each database driver is imported by its own file alone', () => {
+  test('each driver is imported by its own file alone', () => {
     for (const [driver, home] of [
       ['better-sqlite3', 'lib/storage/sqlite.ts'],
       ['pg', 'lib/storage/postgres.ts'],
+      ['@aws-sdk/client-sesv2', 'lib/identities/ses.ts'],
     ]) {
       const users = [...lib, ...daemon].filter(({ imports }) => imports.includes(driver!)).map(({ path }) => path)
       assert.ok(

@@ -153,6 +153,18 @@ describe('the test kit', () => {
     assert.ok(kit.deliveries().length >= 4)
   })
 
+  test('goes along with a test whose timers are mocked', { timeout: 5000 }, async (t) => {
+    t.mock.timers.enable()
+    await using kit = await testMailkeep()
+    const { id } = await withDelivery(kit)
+    kit.answer(503)
+    await kit.clock.advance('3 days')
+    assert.equal(kit.deliveries().length, 9)
+    await kit.client.webhooks.recover(id, { since: '2000-01-01T00:00:00Z' })
+    await kit.client.lists.delete((await kit.list()).id)
+    await kit.deliver()
+  })
+
   test('refuses what is no duration', async () => {
     await using kit = await testMailkeep()
     for (const wrong of ['3 fortnights', '-1 days', -1, Number.NaN, undefined]) {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { type Context, now } from '../context.ts'
-import { invalid, notFound } from '../errors.ts'
+import { invalid, isMailkeepError, notFound } from '../errors.ts'
 import { mapPage, type Page, readPage } from '../page.ts'
 import { fold, isId, parse } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
@@ -69,6 +69,7 @@ export async function removeIdentity(ctx: Context, id: number): Promise<void> {
  * verifying are looked up. A fault at the provider changes nothing.
  *
  * @returns those whose status changed.
+ * @throws MailkeepError `validation_failed`: the provider is set up wrongly.
  */
 export async function refreshIdentities(ctx: Context, provider: IdentityProvider): Promise<Identity[]> {
   const changed: Identity[] = []
@@ -94,9 +95,15 @@ async function askProvider(
     const status = identity_status === 'pending' ? await provider.start(email) : await provider.status(email)
     return status ?? identity_status
   } catch (error) {
-    ctx.logger.warn({ err: error, identity: id }, 'the identity provider did not answer')
+    if (isMailkeepError(error, 'validation_failed')) throw error
+    ctx.logger.warn({ identity: id, reason: withoutAddresses(error) }, 'the identity provider did not answer')
     return identity_status
   }
+}
+
+/** Providers name the address in their messages, Amazon's in that of a right that is missing: nothing for a log. */
+function withoutAddresses(error: unknown): string {
+  return String(error).replace(/[^\s/:'"<>]+(?:@|%40)[^\s'"<>]+/gi, '[address]')
 }
 
 function setStatus(ctx: Context, id: number, identity_status: IdentityStatus): Promise<Identity | undefined> {

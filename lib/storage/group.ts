@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers'
 import { MailkeepError } from '../errors.ts'
 import { type Connection, plainQuery, type SearchChange, type StorageFigures, type Work } from './connection.ts'
 import { Operation } from './operation.ts'

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers'
 import type { CompiledQuery, QueryResult } from 'kysely'
 import type { Connection, SearchChange, Transaction, Work } from './connection.ts'
 

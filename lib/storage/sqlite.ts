@@ -1,4 +1,5 @@
 import { closeSync, openSync } from 'node:fs'
+import { setImmediate } from 'node:timers'
 import Database from 'better-sqlite3'
 import type { CompiledQuery, QueryResult } from 'kysely'
 import { invalid, MailkeepError } from '../errors.ts'

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers'
 import { sql } from 'kysely'
 import { type Context, now } from '../context.ts'
 import { chunkRows } from '../jobs/operations.ts'

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers'
 import PQueue from 'p-queue'
 import type { Context } from '../context.ts'
 import { type Claimed, claimDue, lookForDue } from './claim.ts'
