@@ -10,6 +10,7 @@ import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { build, type Plugin } from 'esbuild'
+import { cacheName, makeCodeCache, withCodeCache } from './code-cache.ts'
 
 const root = join(import.meta.dirname, '..')
 const dist = join(root, 'dist')
@@ -72,6 +73,10 @@ export async function buildBundle(directory = dist): Promise<string[]> {
     logLevel: 'warning',
   })
   await copyFile(addonPath, join(directory, addonName))
+  const file = join(directory, 'mailkeep.cjs')
+  const program = await readFile(file, 'utf8')
+  makeCodeCache(program, file, join(directory, cacheName))
+  await writeFile(file, withCodeCache(program))
   return Object.keys(metafile.inputs)
 }
 
@@ -89,7 +94,7 @@ export async function buildBinary(): Promise<string[]> {
       output: blob,
       disableExperimentalSEAWarning: true,
       useCodeCache: true,
-      assets: { [addonName]: addonPath },
+      assets: { [addonName]: addonPath, [cacheName]: join(dist, cacheName) },
     }
     await writeFile(config, JSON.stringify(settings))
     execFileSync(process.execPath, ['--experimental-sea-config', config], { stdio: 'pipe' })
@@ -126,7 +131,9 @@ async function isCurrent(program: string): Promise<boolean> {
     const sources = [
       import.meta.filename,
       addonPath,
-      ...inputs.filter((name) => !name.startsWith('part:')).map((name) => join(root, name)),
+      ...inputs
+        .filter((name) => !/^\w+:/.test(name)) // what plugins made up
+        .map((name) => join(root, name)),
     ]
     const times = await Promise.all(sources.map(async (path) => (await stat(path)).mtimeMs))
     return times.every((time) => time < mtimeMs)

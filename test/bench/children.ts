@@ -157,9 +157,9 @@ export class Server extends Child {
   }
 
   /** mailkeep's bundle on a database; it delivers webhooks when `env` says so. */
-  static async mailkeep({ folder, output, profile }: Place, database: string, env = {}) {
+  static async mailkeep({ folder, output, profile }: Place, database: string, env = {}, program = 'main.cjs') {
     const profiling = profile ? ['--cpu-prof', `--cpu-prof-dir=${output}`, '--cpu-prof-interval=500'] : []
-    const command = [process.execPath, ...profiling, join(folder, 'main.cjs'), 'serve', '--json']
+    const command = [process.execPath, ...profiling, join(folder, program), 'serve', '--json']
     const server = new Server(serverCore, command, { ...daemonSettings(database), ...env }, false)
     const [line] = await server.alive(once(createInterface(server.process.stdout!), 'line'))
     server.port = JSON.parse(line).port
