@@ -59,5 +59,5 @@ export function brokenAnswer(reason: string | undefined): ApiResponse {
 }
 
 function answer(status: number, code: ErrorCode, message: string): ApiResponse {
-  return encode({ requestId: randomUUID(), method: 'GET' }, status, { message, code })
+  return encode({ requestId: randomUUID(), method: 'GET' }, status, JSON.stringify({ message, code }))
 }

@@ -42,6 +42,8 @@ export function clientDoor(ctx: Context): ClientMailkeep {
     contacts: {
       list: (query?: unknown) => listing.listPageOfContacts(ctx, query),
       get: (id: number) => contacts.getContact(ctx, id),
+      listJson: (query?: unknown) => listing.listDocuments(ctx, query),
+      getJson: (id: number) => contacts.getContactJson(ctx, id),
       addToList: (listId: number, input: unknown) => contacts.addContactToList(ctx, listId, input),
       update: (id: number, input: unknown) => contacts.updateContact(ctx, id, input),
       unsubscribe: (id: number, options?: unknown) => contacts.unsubscribeContact(ctx, id, options),

@@ -79,6 +79,18 @@ export interface ContactsDoor {
   /** @throws MailkeepError `not_found` */
   get(id: number): Promise<Contact>
   /**
+   * As `list`, each contact as the JSON text that the database made: for those who pass it on, at half the cost.
+   *
+   * @throws MailkeepError `validation_failed`
+   */
+  listJson(query?: inputs.ContactQueryInput): Promise<Page<string>>
+  /**
+   * As `get`, as JSON text.
+   *
+   * @throws MailkeepError `not_found`
+   */
+  getJson(id: number): Promise<string>
+  /**
    * Puts a contact on a list, creating the contact when its e-mail is new to the client. Tags are added, attributes
    * merge by key; someone unsubscribed stays so. Doing it again changes nothing and raises nothing. Raises
    * `contact.subscribed` for one that was not on the list.

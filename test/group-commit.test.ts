@@ -45,7 +45,7 @@ function open({ fault = () => undefined, limits = {} }: { fault?: Fault; limits?
         return true
       },
     },
-    { ...groupLimits, ...limits },
+    { ...groupLimits, groupMs: 60_000, ...limits },
   )
   const rows = () => handle.prepare('select v from t order by v').pluck().all()
   return { group, log, rows, handle }
@@ -198,7 +198,7 @@ describe('group commit', () => {
   })
 
   test('a group ends at its size', async () => {
-    const { group, log } = open({ limits: { size: 10, groupMs: 60_000 } })
+    const { group, log } = open({ limits: { size: 10 } })
     await Promise.all(Array.from({ length: 25 }, (_, i) => group.write(insert(String(i)))))
     assert.equal(count(log, 'commit'), 3)
   })

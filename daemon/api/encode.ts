@@ -10,14 +10,14 @@ export function requestIdOf(request: ApiRequest): string {
 }
 
 /**
- * An answer of JSON, or of nothing where `payload` is undefined.
+ * An answer of JSON text, or of nothing where `body` is undefined.
  *
  * @param method `HEAD` gets the headers of the whole answer.
  */
 export function encode(
   { requestId, method }: { requestId: string; method: string },
   status: number,
-  payload: unknown,
+  body: string | undefined,
   more: Readonly<Record<string, string>> = {},
 ): ApiResponse {
   // Answers hold personal data and secrets: nobody on the way may keep them.
@@ -27,8 +27,7 @@ export function encode(
     'X-Content-Type-Options': 'nosniff',
     ...more,
   }
-  if (payload === undefined) return { status, headers }
-  const body = JSON.stringify(payload)
+  if (body === undefined) return { status, headers }
   headers['Content-Type'] = 'application/json; charset=utf-8'
   headers['Content-Length'] = String(Buffer.byteLength(body))
   return method === 'HEAD' ? { status, headers } : { status, headers, body }
@@ -42,5 +41,5 @@ export function encodeError(
 ): ApiResponse {
   const { message, code, errors } = error
   const payload = errors === undefined ? { message, code } : { message, code, errors }
-  return encode(to, statusOf[code], payload, { ...errorHeaders(error), ...more })
+  return encode(to, statusOf[code], JSON.stringify(payload), { ...errorHeaders(error), ...more })
 }

@@ -69,7 +69,7 @@ async function answer(options: ApiOptions, request: ApiRequest): Promise<ApiResp
     const operation = await answerOperation(options, request, exchange.target.segments, to)
     if (operation) return operation
     const outcome = await perform(options, exchange)
-    return named(exchange, encode(to, outcome.status, payload(options, exchange, outcome)))
+    return named(exchange, encode(to, outcome.status, bodyOf(options, exchange, outcome)))
   } catch (error) {
     const shown = foreseen(error, to.requestId, options.logger)
     const allow = shown.code === 'method_not_allowed' && exchange.match ? { Allow: exchange.match.allow } : {}
@@ -110,11 +110,14 @@ function noSuchRoute(): MailkeepError {
   return new MailkeepError('not_found', 'There is nothing here.')
 }
 
-function payload({ publicUrl }: ApiOptions, { request, target, route }: Exchange, { data, meta }: Outcome): unknown {
-  if (data === undefined) return undefined
-  if (!meta) return { data }
-  if (route?.metaPath === 'none') return { data, meta }
-  return { data, meta: { path: absoluteUrl(request, target, publicUrl), ...meta } }
+/** @returns the body of an answer; undefined: none. */
+function bodyOf({ publicUrl }: ApiOptions, { request, target, route }: Exchange, outcome: Outcome): string | undefined {
+  const { data, meta } = outcome
+  const json = outcome.json ?? (data === undefined ? undefined : JSON.stringify(data))
+  if (json === undefined) return undefined
+  if (!meta) return `{"data":${json}}`
+  const shown = route?.metaPath === 'none' ? meta : { path: absoluteUrl(request, target, publicUrl), ...meta }
+  return `{"data":${json},"meta":${JSON.stringify(shown)}}`
 }
 
 function named({ route }: Exchange, response: ApiResponse): ApiResponse {

@@ -56,13 +56,13 @@ export async function answerOperation(
 
 /** The process is there and answers; it says nothing of the database, as a restart would not help that. */
 async function health(_: Operations, __: ApiRequest, to: Recipient): Promise<ApiResponse> {
-  return encode(to, 200, { status: 'ok' })
+  return encode(to, 200, JSON.stringify({ status: 'ok' }))
 }
 
 /** Whether requests should come here. */
 async function readiness({ mailkeep }: Operations, _: ApiRequest, to: Recipient): Promise<ApiResponse> {
   const { ready, ...parts } = await mailkeep.ready()
-  if (ready) return encode(to, 200, { status: 'ready' })
+  if (ready) return encode(to, 200, JSON.stringify({ status: 'ready' }))
   const errors = Object.entries(parts).flatMap(([part, complaint]) => (complaint ? [[part, [complaint]]] : []))
   throw new MailkeepError('unavailable', 'The service cannot do its work now.', { errors: Object.fromEntries(errors) })
 }

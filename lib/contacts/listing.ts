@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts'
-import { type Page, readPage, type Stretch } from '../page.ts'
+import { mapPage, type Page, readPage, type Stretch } from '../page.ts'
 import { parse } from '../parse.ts'
 import * as queries from './listing-queries.ts'
 import { type Contact, ContactQuery, contactFrom } from './schema.ts'
@@ -33,6 +33,15 @@ type Walk = (stretch: Stretch) => Promise<{ id: number }[]>
  * @throws MailkeepError `validation_failed`
  */
 export async function listPageOfContacts(ctx: Context, query?: unknown): Promise<Page<Contact>> {
+  return mapPage(await listDocuments(ctx, query), (document) => contactFrom({ document }))
+}
+
+/**
+ * As `listPageOfContacts`, each as JSON text: for those who pass them on.
+ *
+ * @throws MailkeepError `validation_failed`
+ */
+export async function listDocuments(ctx: Context, query?: unknown): Promise<Page<string>> {
   const { lists, tags, topics, search, include_unsubscribed, ...pageQuery } = parse(ContactQuery, query ?? {})
   const [ownLists, ownTags, ownTopics] = await ownIds(ctx, { list: lists, tag: tags, topic: topics })
   const criteria: Criteria = {
@@ -119,10 +128,10 @@ async function countOf(ctx: Context, filter: Filter, search: string, limit: numb
   return (await queries.countMembers[filter.kind](ctx, { ids: filter.values, limit }))!.members
 }
 
-async function documentsOf(ctx: Context, rows: readonly { id: number }[]): Promise<Contact[]> {
+async function documentsOf(ctx: Context, rows: readonly { id: number }[]): Promise<string[]> {
   if (rows.length === 0) return []
   const documents = await queries.listDocuments(ctx, { ids: rows.map(({ id }) => id) })
-  const contacts = new Map(documents.map((row) => [row.id, contactFrom(row)]))
+  const known = new Map(documents.map(({ id, document }) => [id, document]))
   // One that was erased since the walk is gone.
-  return rows.map(({ id }) => contacts.get(id)).filter((contact) => contact !== undefined)
+  return rows.map(({ id }) => known.get(id)).filter((document) => document !== undefined)
 }

@@ -22,9 +22,22 @@ import { searchText } from './search.ts'
 
 /** @throws MailkeepError `not_found` */
 export async function getContact(ctx: Context, id: number): Promise<Contact> {
+  return contactFrom(await findDocument(ctx, id))
+}
+
+/**
+ * As `getContact`, as JSON text: for those who pass it on.
+ *
+ * @throws MailkeepError `not_found`
+ */
+export async function getContactJson(ctx: Context, id: number): Promise<string> {
+  return (await findDocument(ctx, id)).document
+}
+
+async function findDocument(ctx: Context, id: number): Promise<{ document: string }> {
   const row = isId(id) ? await queries.findDocument(ctx, { client_id: ctx.clientId, id }) : undefined
   if (!row) throw notFound('contact')
-  return contactFrom(row)
+  return row
 }
 
 /**

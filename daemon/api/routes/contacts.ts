@@ -1,5 +1,5 @@
 import type { Contact } from '../../../lib/index.ts'
-import { created, listing, noContent, ok, type Route } from './route.ts'
+import { created, listingJson, noContent, ok, okJson, type Route } from './route.ts'
 
 /** Contract 4.2. */
 export const contacts: readonly Route[] = [
@@ -7,13 +7,13 @@ export const contacts: readonly Route[] = [
     method: 'GET',
     path: '/contacts',
     role: 'member',
-    call: async ({ client, query }) => listing(await client.contacts.list(query)),
+    call: async ({ client, query }) => listingJson(await client.contacts.listJson(query)),
   },
   {
     method: 'GET',
     path: '/contacts/:contactId',
     role: 'member',
-    call: async ({ client, params }) => ok(await client.contacts.get(params.contactId)),
+    call: async ({ client, params }) => okJson(await client.contacts.getJson(params.contactId)),
   },
   {
     method: 'POST',

@@ -19,10 +19,12 @@ export interface Call {
   readonly body: Fields
 }
 
-/** What an operation gave; without `data` the answer has no body. */
+/** What an operation gave; with neither `data` nor `json` the answer has no body. */
 export interface Outcome {
   readonly status: number
   readonly data?: unknown
+  /** The data as JSON text already. */
+  readonly json?: string
   readonly meta?: Page<unknown>['meta']
 }
 
@@ -44,6 +46,16 @@ export const noContent: Outcome = { status: 204 }
 
 export function ok(data: unknown): Outcome {
   return { status: 200, data }
+}
+
+/** @param json The data, as JSON text. */
+export function okJson(json: string): Outcome {
+  return { status: 200, json }
+}
+
+/** @param page Records as JSON text. */
+export function listingJson({ data, meta }: Page<string>): Outcome {
+  return { status: 200, json: `[${data.join(',')}]`, meta }
 }
 
 export function created(data: unknown): Outcome {
