@@ -274,6 +274,24 @@ for (const [name, database] of Object.entries(databases)) {
       await first.remove() // twice does no harm
     })
 
+    test('made after one was removed are not taken for it by a process that still handles that one', async (t) => {
+      const { mailkeep, start, subscribe } = await open(t, database)
+      const other = await start()
+      const seen: string[] = []
+      await other.on('contact.subscribed', () => seen.push('removed'), { name: 'old' })
+      const removed = await mailkeep.on('contact.subscribed', () => {}, { name: 'old' })
+      await removed.remove()
+      const made = await mailkeep.on('contact.subscribed', () => seen.push('made'), { name: 'new' })
+      await subscribe('ada@example.org')
+      await other.deliverDue()
+      await mailkeep.deliverDue()
+      assert.deepEqual(seen, ['made'])
+      assert.deepEqual(
+        (await made.listDeliveries()).data.map(({ status }) => status),
+        ['success'],
+      )
+    })
+
     test('lose what is of a deleted client or an erased contact', async (t) => {
       const { mailkeep, client, clientId, subscribe, ask } = await open(t, database)
       const subscriber = await mailkeep.on('contact.subscribed', () => assert.fail('erased'), { name: 'greeter' })
@@ -311,10 +329,7 @@ for (const [name, database] of Object.entries(databases)) {
         id: number
         subscriber: string
       }[]
-      assert.deepEqual(
-        rows.map(({ id }) => Number(id)),
-        [-1, -2, -3, -4, -5],
-      )
+      assert.ok(rows.every(({ id }) => Number(id) < 0))
       assert.deepEqual(rows.map(({ subscriber }) => subscriber).sort(), ['one', 'own 0', 'own 1', 'own 2', 'own 3'])
     })
   })

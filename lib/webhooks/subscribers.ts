@@ -46,14 +46,26 @@ const findSubscriber = statement({ subscriber: text }, (db, p) =>
   db.selectFrom('mailkeep_endpoint').select(['id', 'events']).where('subscriber', '=', p.subscriber),
 )
 
-/** Ids below zero go downwards. Nothing where another process was faster. */
+/**
+ * Ids below zero go downwards, and none comes back: a process may still have the handler of one that was removed, and
+ * its deliveries may still be on their way out.
+ */
+const takeId = statement(
+  { name: text },
+  (_, p) => sql<{ value: string }>`insert into mailkeep_setting (name, value)
+    select ${p.name}, cast(coalesce(min(id), 0) - 1 as text) from mailkeep_endpoint where id < 0
+    on conflict (name) do update set value = cast(cast(mailkeep_setting.value as bigint) - 1 as text)
+    returning value`,
+)
+
+/** Nothing where another process was faster. */
 const insertSubscriber = statement(
-  { uuid: text, created_at: time, subscriber: text, events: text, active: bool, none: text, zero: int },
+  { id: int, uuid: text, created_at: time, subscriber: text, events: text, active: bool, none: text, zero: int },
   (_, p, dialect) => sql`insert into mailkeep_endpoint
     (id, uuid, created_at, subscriber, events, active, url, description, secret, consecutive_failures)
     ${dialect.withOwnId}
-    select coalesce(min(id), 0) - 1, ${p.uuid}, ${p.created_at}, ${p.subscriber}, ${p.events}, ${p.active},
-      ${p.none}, ${p.none}, ${p.none}, ${p.zero} from mailkeep_endpoint where id < 0
+    values (${p.id}, ${p.uuid}, ${p.created_at}, ${p.subscriber}, ${p.events}, ${p.active},
+      ${p.none}, ${p.none}, ${p.none}, ${p.zero})
     on conflict do nothing`,
 )
 
@@ -113,9 +125,18 @@ async function findIt(tx: Tx, subscriber: string, events: string): Promise<numbe
 }
 
 async function makeIt(tx: Tx, subscriber: string, events: string): Promise<number | undefined> {
-  const row = { uuid: randomUUID(), created_at: now(tx), subscriber, events, active: true, none: '', zero: 0 }
-  await insertSubscriber(tx, row)
-  return (await findSubscriber(tx, { subscriber }))?.id // nothing: another took the id
+  const id = Number((await takeId(tx, { name: 'last_subscriber_id' }))!.value)
+  await insertSubscriber(tx, {
+    id,
+    uuid: randomUUID(),
+    created_at: now(tx),
+    subscriber,
+    events,
+    active: true,
+    none: '',
+    zero: 0,
+  })
+  return (await findSubscriber(tx, { subscriber }))?.id // nothing: it was made and removed meanwhile
 }
 
 async function removeSubscriber(ctx: Context, id: number): Promise<void> {
