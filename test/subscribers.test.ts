@@ -365,6 +365,35 @@ describe('a subscriber', () => {
     )
   })
 
+  test('keeps its events when its name is taken a second time, which is refused', async (t) => {
+    const { mailkeep, subscribe } = await open(t, databases['a SQLite file']!)
+    const seen: string[] = []
+    const on = (type: 'contact.subscribed' | 'newsletter.sent', name: string) =>
+      mailkeep.on<typeof type>(type, (event) => seen.push(`${name}: ${event.type}`), { name })
+    await on('contact.subscribed', 'one')
+    await assert.rejects(on('newsletter.sent', 'one'), refused)
+    const both = await Promise.allSettled([on('contact.subscribed', 'two'), on('newsletter.sent', 'two')])
+    assert.deepEqual(
+      both.map(({ status }) => status),
+      ['fulfilled', 'rejected'],
+    )
+    await subscribe('ada@example.org')
+    await mailkeep.deliverDue()
+    assert.deepEqual(seen.sort(), ['one: contact.subscribed', 'two: contact.subscribed'])
+  })
+
+  test('stopped twice leaves the handler that came after it', async (t) => {
+    const { mailkeep, subscribe } = await open(t, databases['a SQLite file']!)
+    const seen: string[] = []
+    const first = await mailkeep.on('contact.subscribed', () => seen.push('first'), { name: 'one' })
+    first.stop()
+    await mailkeep.on('contact.subscribed', () => seen.push('second'), { name: 'one' })
+    first.stop()
+    await subscribe('ada@example.org')
+    await mailkeep.deliverDue()
+    assert.deepEqual(seen, ['second'])
+  })
+
   test('starts by itself once mailkeep is started, without waiting for a poll', async (t) => {
     const { mailkeep, subscribe } = await open(t, databases['a SQLite file']!)
     mailkeep.start()

@@ -31,6 +31,8 @@ const keptCharacters = 2000
 export class Handlers {
   readonly #ctx: Context
   readonly #handlers = new Map<number, EventHandler>()
+  /** Names whose subscribers are being looked for. */
+  readonly registering = new Set<string>()
 
   constructor(ctx: Context) {
     this.#ctx = ctx
