@@ -14,6 +14,7 @@ import {
   type Handling,
   isMailkeepError,
   type Mailkeep,
+  MailkeepError,
   type MailkeepOptions,
 } from '../lib/index.ts'
 import { sqlite } from '../lib/storage/sqlite.ts'
@@ -65,7 +66,7 @@ async function open(t: TestContext, database: OpenDatabase) {
   const advance = (ms: number) => {
     nowMs += ms
   }
-  return { mailkeep, start, client, clientId: id, list, subscribe, advance, ask }
+  return { mailkeep, start, source, client, clientId: id, list, subscribe, advance, ask }
 }
 
 /** A handler that waits until it is let go. */
@@ -290,6 +291,47 @@ for (const [name, database] of Object.entries(databases)) {
         (await made.listDeliveries()).data.map(({ status }) => status),
         ['success'],
       )
+    })
+
+    test('that register after the first look get what a clock set back since has left in the future', async (t) => {
+      const { mailkeep, start, subscribe, advance } = await open(t, database)
+      const early = await mailkeep.on('contact.subscribed', () => {}, { name: 'greeter' })
+      early.stop()
+      advance(86_400_000)
+      await subscribe('ada@example.org')
+      advance(-86_400_000)
+      const next = await start()
+      await next.deliverDue()
+      let handled = 0
+      await next.on('contact.subscribed', () => void handled++, { name: 'greeter' })
+      await next.deliverDue()
+      assert.equal(handled, 1)
+    })
+
+    test('get it too where the database failed at the first look', async (t) => {
+      const { mailkeep, start, source, subscribe, advance } = await open(t, database)
+      const early = await mailkeep.on('contact.subscribed', () => {}, { name: 'greeter' })
+      early.stop()
+      advance(86_400_000)
+      await subscribe('ada@example.org')
+      advance(-86_400_000)
+      let fails = false
+      const failing: DatabaseSource = {
+        ...source,
+        open: async (logger) => {
+          const storage = await source.open(logger)
+          const fault = () => Promise.reject(new MailkeepError('unavailable', 'The disk is full.'))
+          return { ...storage, write: (work) => (fails ? fault() : storage.write(work)) }
+        },
+      }
+      const next = await start({ database: failing })
+      let handled = 0
+      await next.on('contact.subscribed', () => void handled++, { name: 'greeter' })
+      fails = true
+      await assert.rejects(next.deliverDue(), (error) => isMailkeepError(error, 'unavailable'))
+      fails = false
+      await next.deliverDue()
+      assert.equal(handled, 1)
     })
 
     test('lose what is of a deleted client or an erased contact', async (t) => {
