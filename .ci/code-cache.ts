@@ -1,14 +1,18 @@
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createHash } from 'node:crypto'
+import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+
+const nameLength = 64
 
 /** Where the program finds its code cache: beside it, or inside the binary. */
 export const cacheName = 'mailkeep.cache'
 
 /**
  * Makes a program start in less time: node compiles it from a string with the code cache that was made when it was
- * built. Another version of node refuses the cache, and compiles as usual.
+ * built. Another version of node refuses the cache, and compiles as usual. Whose cache it is stands at its end: V8 holds
+ * nothing but the length of a program against it, and would run another build's functions.
  *
  * @param program The bundle, a CommonJS module.
  */
@@ -21,8 +25,11 @@ const { Script, constants } = require('node:vm')
 
 function codeCache() {
   try {
-    if (process.execPath === __filename) return Buffer.from(require('node:sea').getRawAsset('${cacheName}'))
-    return readFileSync(join(dirname(__filename), '${cacheName}'))
+    const cache = process.execPath === __filename
+      ? Buffer.from(require('node:sea').getRawAsset('${cacheName}'))
+      : readFileSync(join(dirname(__filename), '${cacheName}'))
+    const end = cache.length - ${nameLength}
+    if (cache.toString('latin1', end) === '${nameOf(program)}') return cache.subarray(0, end)
   } catch {}
 }
 
@@ -41,16 +48,24 @@ export function makeCodeCache(program: string, file: string, cache: string): voi
   try {
     const text = join(work, 'program.js')
     writeFileSync(text, inFunction(program))
-    const env = { ...process.env, MAILKEEP_DATABASE: join(work, 'mailkeep.db'), MAILKEEP_PORT: '0' }
+    // Whoever builds may have settings of a service of theirs.
+    const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('MAILKEEP_'))
+    const env = { ...Object.fromEntries(inherited), MAILKEEP_DATABASE: join(work, 'mailkeep.db'), MAILKEEP_PORT: '0' }
     execFileSync(process.execPath, ['--eval', starting, text, file, cache], {
       env,
       cwd: work,
       stdio: ['ignore', 'ignore', 'pipe'],
+      timeout: 60_000,
     })
   } finally {
     rmSync(work, { recursive: true, force: true })
   }
   if (readFileSync(cache).length === 0) throw new Error('the code cache is empty')
+  appendFileSync(cache, nameOf(program))
+}
+
+function nameOf(program: string): string {
+  return createHash('sha256').update(program).digest('hex')
 }
 
 /** Serves, answers twice, and then knows what was compiled for that. */

@@ -13,7 +13,15 @@ import { sqlite } from '../lib/storage/sqlite.ts'
 type Fault = (sql: string) => Error | undefined
 
 /** Group commit on a real database, with a fault where a test wants one; `log` has every statement that ran. */
-function open({ fault = () => undefined, limits = {} }: { fault?: Fault; limits?: Partial<GroupLimits> } = {}) {
+function open({
+  fault = () => undefined,
+  limits = {},
+  locked = () => false,
+}: {
+  fault?: Fault
+  limits?: Partial<GroupLimits>
+  locked?: () => boolean
+} = {}) {
   const handle = new Database(':memory:')
   handle.exec('create table t (v text unique)')
   const log: string[] = []
@@ -40,6 +48,7 @@ function open({ fault = () => undefined, limits = {} }: { fault?: Fault; limits?
         for (const { contactId } of changes) log.push(`index ${contactId}`)
       },
       begin: async () => {
+        if (locked()) return false
         log.push('begin')
         handle.exec('begin immediate')
         return true
@@ -138,6 +147,21 @@ describe('group commit', () => {
       assert.equal(handle.inTransaction, false)
     })
   }
+
+  test('those that run once more, alone, wait for a lock together: no longer than one', async () => {
+    let undone = false
+    const fault = (sql: string) => {
+      undone ||= sql === 'commit'
+      return undone ? fatal('SQLITE_FULL') : undefined
+    }
+    const { group, rows } = open({ fault, limits: { lockMs: 200 }, locked: () => undone })
+    const began = performance.now()
+    const results = await Promise.allSettled(Array.from({ length: 20 }, (_, i) => group.write(insert(`${i}`))))
+    const tookMs = performance.now() - began
+    assert.ok(results.every((one) => one.status === 'rejected' && isMailkeepError(one.reason, 'unavailable')))
+    assert.ok(tookMs < 1500, `${tookMs} ms instead of 200`)
+    assert.deepEqual(rows(), [])
+  })
 
   test('effects happen after the commit, once, and not for what was undone', async () => {
     let faults = 1

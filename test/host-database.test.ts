@@ -8,6 +8,7 @@ import Database from 'better-sqlite3'
 import { CamelCasePlugin, Kysely, MysqlDialect, PostgresDialect, SqliteDialect } from 'kysely'
 import pg from 'pg'
 import { createMailkeep, isMailkeepError, type MailkeepOptions } from '../lib/index.ts'
+import { sqlite } from '../lib/storage/sqlite.ts'
 import { databaseUrl, onPostgres, test } from './databases.ts'
 
 type HostDatabase = MailkeepOptions['database']
@@ -25,12 +26,27 @@ function instance(t: TestContext, dialect: SqliteDialect | PostgresDialect): Kys
   return kysely
 }
 
+/** As a driver other than better-sqlite3 may be: Kysely leaves it open whether the id of an inserted row is told. */
+function withoutIds(file = ':memory:') {
+  const handle = new Database(file)
+  handle.pragma('foreign_keys = on')
+  return {
+    close: () => handle.close(),
+    prepare(text: string) {
+      const statement = handle.prepare(text)
+      const run = (values: readonly unknown[]) => ({ changes: statement.run(values).changes })
+      return { reader: statement.reader, all: (values: readonly unknown[]) => statement.all(values), run }
+    },
+  } as unknown as Database.Database
+}
+
 const pool = async () => new pg.Pool({ connectionString: await databaseUrl(), max: 4 })
 
 const databases: Record<string, (t: TestContext) => Promise<HostDatabase>> = {
   'a Kysely instance on SQLite': async (t) => instance(t, sqliteFile(t)),
   'a Kysely dialect for SQLite': async (t) => sqliteFile(t),
   'a Kysely dialect for SQLite in memory': async () => new SqliteDialect({ database: new Database(':memory:') }),
+  'a Kysely dialect for SQLite that tells no ids': async () => new SqliteDialect({ database: withoutIds() }),
   'a Kysely instance on PostgreSQL': async (t) => instance(t, new PostgresDialect({ pool: await pool() })),
   'a Kysely dialect for PostgreSQL': async () => new PostgresDialect({ pool: await pool() }),
 }
@@ -79,6 +95,25 @@ for (const [name, makeDatabase] of Object.entries(databases)) {
     })
   })
 }
+
+test("a contact and its event are saved in a transaction of the host's whose driver tells no ids", async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'mailkeep-'))
+  t.after(() => rmSync(folder, { recursive: true }))
+  const file = join(folder, 'mail.db')
+  const mailkeep = await createMailkeep({ database: sqlite(file), encryptionKey })
+  t.after(() => mailkeep.close())
+  const { id } = await mailkeep.clients.create({ name: 'Acme' })
+  const client = mailkeep.forClient(id)
+  const endpoint = await client.webhooks.createEndpoint({ url: 'https://example.org/', events: ['contact.subscribed'] })
+  const list = await client.lists.create({ name: 'News' })
+  const host = new Kysely<unknown>({ dialect: new SqliteDialect({ database: withoutIds(file) }) })
+  t.after(() => host.destroy())
+  const saved = await host
+    .transaction()
+    .execute((trx) => mailkeep.using(trx).forClient(id).contacts.addToList(list.id, { email: 'ada@example.org' }))
+  assert.deepEqual(await client.contacts.get(saved.contact.id), saved.contact)
+  assert.equal((await client.webhooks.listDeliveries(endpoint.id)).data.length, 1)
+})
 
 test('what speaks neither SQLite nor PostgreSQL is refused in one clear line', async () => {
   const mysql = new Kysely<unknown>({ dialect: new MysqlDialect({ pool: {} as never }) })

@@ -74,6 +74,12 @@ describe('what is shared out', () => {
     assert.equal(grants.length, 50, 'and each endpoint something')
   })
 
+  test('is counted right with more endpoints due than are remembered', () => {
+    const shares = new Shares({ total: 200_000, endpoint: 64 })
+    const due = many(12_000, false, 1)
+    for (let round = 0; round < 3; round++) assert.equal(sumOf(shares.plan(due)), 8 * 12_000, 'nothing was started')
+  })
+
   test('gives retries at most half, and keeps them a quarter when any are due', () => {
     const split = (grants: readonly { retry: boolean; limit: number }[]) =>
       [false, true].map((retry) => sumOf(grants.filter((one) => one.retry === retry)))

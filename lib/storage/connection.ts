@@ -52,6 +52,8 @@ export interface StorageFigures {
 /** A database as the rest of the library sees it. */
 export interface Storage {
   readonly dialect: Dialect
+  /** Of a host's transaction, where that is another. */
+  readonly hostDialect?: Dialect
   /** Builds statements; it never runs them. */
   readonly builder: Kysely<Tables>
   /** Reads what is committed; never waits for the queue of writes where the database is a file. */

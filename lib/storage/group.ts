@@ -152,7 +152,8 @@ export class GroupCommit {
     }
     await this.#rollBack()
     // Nobody was answered, and what failed may have failed for a neighbour's sake: each runs once more, alone.
-    for (const { waiting } of ended) await this.#alone(waiting)
+    const lockEnds = performance.now() + this.#limits.lockMs
+    for (const { waiting } of ended) await this.#alone(waiting, lockEnds)
   }
 
   #intact(ended: readonly Ended[]): boolean {
@@ -205,10 +206,10 @@ export class GroupCommit {
     if (this.#target.inTransaction()) await this.#target.connection.executeQuery(rollback)
   }
 
-  async #alone(waiting: Waiting): Promise<void> {
-    const ends = performance.now() + this.#limits.lockMs
+  /** @param lockEnds All of a group wait for a lock as long as one. */
+  async #alone(waiting: Waiting, lockEnds: number): Promise<void> {
     try {
-      if (!(await this.#beginUnless(() => performance.now() >= ends))) throw this.#lockedTooLong()
+      if (!(await this.#beginUnless(() => performance.now() >= lockEnds))) throw this.#lockedTooLong()
       const ended = await this.#run(waiting)
       if (this.#intact([ended])) {
         await this.#index([ended])

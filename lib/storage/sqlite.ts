@@ -11,7 +11,7 @@ import { connectionOfKysely, noTransaction } from './host/transaction.ts'
 import { sqliteMigrations } from './migrations/sqlite.ts'
 import type { RowSource } from './rows.ts'
 import { copyInto, type FileReport, report } from './sqlite/copy.ts'
-import { builder, dialect } from './sqlite/dialect.ts'
+import { builder, dialect, hostDialect } from './sqlite/dialect.ts'
 import { failure, isLocked } from './sqlite/faults.ts'
 import { takeRows } from './sqlite/rows.ts'
 import { indexSearch } from './sqlite/search-index.ts'
@@ -73,6 +73,7 @@ async function storageOn(writer: Handle, reader: Handle, ours: readonly Handle[]
   const version = writer.prepare(reader === writer ? shared : 'pragma data_version').pluck()
   return {
     dialect,
+    hostDialect,
     builder,
     reader: new Reader(reader === writer ? write : new KeptConnection(reader), reader),
     write: (work) => group.write(work),

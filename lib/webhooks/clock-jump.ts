@@ -63,15 +63,18 @@ export function watchClock(clock: () => number): () => boolean {
 /**
  * After the clock was set back, what was written by the old one lies too far ahead: a lease further ahead than its
  * own length is void, and no delivery waits longer than its step of the schedule. In chunks.
+ *
+ * @param suspects The endpoints to look at.
  */
 export async function makeImpossibleWaitsDue(
   ctx: Context,
   inFlight: ReadonlyMap<number, unknown>,
   handled: readonly number[],
+  suspects: 'all' | readonly number[],
 ): Promise<void> {
   for (const retry of [false, true]) {
     for (const { id } of await listWaiting(ctx, { retry, now: now(ctx), most: 1, handled })) {
-      await makeDueAt(ctx, id, retry, inFlight)
+      if (suspects === 'all' || suspects.includes(id)) await makeDueAt(ctx, id, retry, inFlight)
     }
   }
 }

@@ -28,6 +28,8 @@ export class Dispatcher {
   readonly #shares: Shares
   readonly #queue: PQueue
   readonly #clockWasSet: () => boolean
+  /** Endpoints where waits may be impossible; undefined: nowhere. */
+  #suspects: 'all' | readonly number[] | undefined
   /** What handles events in this process. */
   readonly handlers: Handlers
   readonly #inFlight = new Map<number, InFlight>()
@@ -146,7 +148,7 @@ export class Dispatcher {
 
   async #startSome() {
     const { concurrency, endpointConcurrency } = this.#ctx.webhooks
-    if (this.#clockWasSet()) await makeImpossibleWaitsDue(this.#ctx, this.#inFlight, this.handlers.ids)
+    await this.#lookForImpossibleWaits()
     const { endpoints, nextMs } = await lookForDue(this.#ctx, this.#counted, this.handlers.ids)
     // Enough to fill all, twice, when each has as many.
     this.#counted = atLeastOne(Math.min(endpointConcurrency, (2 * concurrency) / atLeastOne(endpoints.length)))
@@ -157,6 +159,16 @@ export class Dispatcher {
         : []
     if (claimed.length > 0) void this.#queue.add(() => Promise.all(claimed.map((one) => this.#deliver(one))))
     return { claimed: claimed.length, nextMs }
+  }
+
+  /** A look that fails is made again. */
+  async #lookForImpossibleWaits(): Promise<void> {
+    const added = this.handlers.takeAdded()
+    if (this.#clockWasSet()) this.#suspects = 'all'
+    else if (added.length > 0 && this.#suspects !== 'all') this.#suspects = [...(this.#suspects ?? []), ...added]
+    if (!this.#suspects) return
+    await makeImpossibleWaitsDue(this.#ctx, this.#inFlight, this.handlers.ids, this.#suspects)
+    this.#suspects = undefined
   }
 
   async #sleep(ms: number): Promise<void> {

@@ -31,6 +31,9 @@ const keptCharacters = 2000
 export class Handlers {
   readonly #ctx: Context
   readonly #handlers = new Map<number, EventHandler>()
+  #added: number[] = []
+  /** Names whose subscribers are being looked for. */
+  readonly registering = new Set<string>()
 
   constructor(ctx: Context) {
     this.#ctx = ctx
@@ -46,6 +49,14 @@ export class Handlers {
 
   set(subscriberId: number, handler: EventHandler): void {
     this.#handlers.set(subscriberId, handler)
+    this.#added.push(subscriberId)
+  }
+
+  /** Those added since it was asked last: nobody has looked at their deliveries before. */
+  takeAdded(): readonly number[] {
+    const added = this.#added
+    this.#added = []
+    return added
   }
 
   delete(subscriberId: number): void {

@@ -83,6 +83,7 @@ export class Shares {
 
   /** Says what may be claimed now: never more than can start at once. */
   plan(due: readonly DueEndpoint[]): Grant[] {
+    this.#forgetIdle() // not while it is made: what it counts on a share must stay
     const anyRetries = due.some(({ retry }) => retry)
     const places = this.#inTurn(due.map((one) => ({ one, share: this.#shareOf(one.id, one.proven), granted: 0 })))
     let clients = [...byClient(places)]
@@ -173,12 +174,12 @@ export class Shares {
       const standing = proven ? 'answering' : 'unknown'
       share = { window, successes: 0, standing, inFlight: 0, retries: 0, lastWasRetry: true }
       this.#shares.set(endpointId, share)
-      if (this.#shares.size > keptShares) this.#forgetIdle()
     }
     return share
   }
 
   #forgetIdle(): void {
+    if (this.#shares.size <= keptShares) return
     for (const [id, share] of this.#shares) {
       if (share.inFlight === 0 && this.#shares.size > keptShares / 2) this.#shares.delete(id)
     }

@@ -46,14 +46,26 @@ const findSubscriber = statement({ subscriber: text }, (db, p) =>
   db.selectFrom('mailkeep_endpoint').select(['id', 'events']).where('subscriber', '=', p.subscriber),
 )
 
-/** Ids below zero go downwards. Nothing where another process was faster. */
+/**
+ * Ids below zero go downwards, and none comes back: a process may still have the handler of one that was removed, and
+ * its deliveries may still be on their way out.
+ */
+const takeId = statement(
+  { name: text },
+  (_, p) => sql<{ value: string }>`insert into mailkeep_setting (name, value)
+    select ${p.name}, cast(coalesce(min(id), 0) - 1 as text) from mailkeep_endpoint where id < 0
+    on conflict (name) do update set value = cast(cast(mailkeep_setting.value as bigint) - 1 as text)
+    returning value`,
+)
+
+/** Nothing where another process was faster. */
 const insertSubscriber = statement(
-  { uuid: text, created_at: time, subscriber: text, events: text, active: bool, none: text, zero: int },
+  { id: int, uuid: text, created_at: time, subscriber: text, events: text, active: bool, none: text, zero: int },
   (_, p, dialect) => sql`insert into mailkeep_endpoint
     (id, uuid, created_at, subscriber, events, active, url, description, secret, consecutive_failures)
     ${dialect.withOwnId}
-    select coalesce(min(id), 0) - 1, ${p.uuid}, ${p.created_at}, ${p.subscriber}, ${p.events}, ${p.active},
-      ${p.none}, ${p.none}, ${p.none}, ${p.zero} from mailkeep_endpoint where id < 0
+    values (${p.id}, ${p.uuid}, ${p.created_at}, ${p.subscriber}, ${p.events}, ${p.active},
+      ${p.none}, ${p.none}, ${p.none}, ${p.zero})
     on conflict do nothing`,
 )
 
@@ -78,44 +90,78 @@ export async function subscribe(
 ): Promise<Subscriber> {
   const { name, events } = parse(Subscription, input)
   if (typeof handler !== 'function') throw invalid('handler', 'This must be a function.')
-  const id = await ensureSubscriber(ctx, name, JSON.stringify(events))
-  if (handlers.has(id)) throw invalid('name', 'This process has a handler of that name already.')
-  handlers.set(id, handler)
+  const id = await register(ctx, handlers, { name, events: JSON.stringify(events) }, handler)
+  let stopped = false
+  const stop = () => {
+    if (!stopped) handlers.delete(id)
+    stopped = true // there may be another handler since
+  }
   ctx.wakeDispatcher()
   return {
     name,
     listDeliveries: (query) => listOf(ctx, id, query, true),
     getDelivery: (deliveryId) => detailOf(ctx, id, deliveryId, true),
     redeliver: (deliveryId) => transact(ctx, (tx) => queueOne(tx, id, deliveryId)),
-    stop: () => handlers.delete(id),
+    stop,
     async remove() {
-      handlers.delete(id)
+      stop()
       await removeSubscriber(ctx, id)
     },
   }
 }
 
+interface Wanted {
+  readonly name: string
+  /** JSON */
+  readonly events: string
+}
+
 /** @returns its id, below zero. */
-async function ensureSubscriber(ctx: Context, name: string, events: string): Promise<number> {
+async function register(ctx: Context, handlers: Handlers, wanted: Wanted, handler: EventHandler): Promise<number> {
+  const { name } = wanted
+  if (handlers.registering.has(name)) throw nameTaken()
+  handlers.registering.add(name)
+  try {
+    const id = await ensureSubscriber(ctx, handlers, wanted)
+    handlers.set(id, handler)
+    return id
+  } finally {
+    handlers.registering.delete(name)
+  }
+}
+
+function nameTaken(): Error {
+  return invalid('name', 'This process has a handler of that name already.')
+}
+
+async function ensureSubscriber(ctx: Context, handlers: Handlers, wanted: Wanted): Promise<number> {
   for (;;) {
-    const found = await transact(
-      ctx,
-      async (tx) => (await findIt(tx, name, events)) ?? (await makeIt(tx, name, events)),
-    )
+    const found = await transact(ctx, async (tx) => (await findIt(tx, handlers, wanted)) ?? (await makeIt(tx, wanted)))
     if (found) return found
   }
 }
 
-async function findIt(tx: Tx, subscriber: string, events: string): Promise<number | undefined> {
-  const found = await findSubscriber(tx, { subscriber })
+/** Before its events are changed: those of a handler that is there already stay. */
+async function findIt(tx: Tx, handlers: Handlers, { name, events }: Wanted): Promise<number | undefined> {
+  const found = await findSubscriber(tx, { subscriber: name })
+  if (found && handlers.has(found.id)) throw nameTaken()
   if (found && found.events !== events) await changeEvents(tx, { id: found.id, events })
   return found?.id
 }
 
-async function makeIt(tx: Tx, subscriber: string, events: string): Promise<number | undefined> {
-  const row = { uuid: randomUUID(), created_at: now(tx), subscriber, events, active: true, none: '', zero: 0 }
-  await insertSubscriber(tx, row)
-  return (await findSubscriber(tx, { subscriber }))?.id // nothing: another took the id
+async function makeIt(tx: Tx, { name: subscriber, events }: Wanted): Promise<number | undefined> {
+  const id = Number((await takeId(tx, { name: 'last_subscriber_id' }))!.value)
+  await insertSubscriber(tx, {
+    id,
+    uuid: randomUUID(),
+    created_at: now(tx),
+    subscriber,
+    events,
+    active: true,
+    none: '',
+    zero: 0,
+  })
+  return (await findSubscriber(tx, { subscriber }))?.id // nothing: it was made and removed meanwhile
 }
 
 async function removeSubscriber(ctx: Context, id: number): Promise<void> {

@@ -3,7 +3,7 @@ import { MailkeepError } from '../../errors.ts'
 import { type Connection, type DatabaseSource, plainQuery, type Storage } from '../connection.ts'
 import { GroupCommit, type GroupTarget, groupLimits } from '../group.ts'
 import { sqliteMigrations } from '../migrations/sqlite.ts'
-import { builder, dialect } from '../sqlite/dialect.ts'
+import { builder, hostDialect } from '../sqlite/dialect.ts'
 import { failure, isLocked } from '../sqlite/faults.ts'
 import { indexSearch } from '../sqlite/search-index.ts'
 import { connectionOf, type HeldConnection, hold } from './held-connection.ts'
@@ -26,7 +26,7 @@ export function openSqliteThrough(kysely: Kysely<unknown>, own: boolean): Databa
       await requireForeignKeys(reader)
       const group = new GroupCommit(new HostTarget(kysely))
       const storage: Storage = {
-        dialect,
+        dialect: hostDialect,
         builder,
         reader,
         write: (work) => group.write(work),

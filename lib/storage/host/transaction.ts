@@ -25,7 +25,8 @@ export function withinHostTransaction(storage: Storage, connection: Connection):
     last = result.catch(() => {})
     return result
   }
-  return { ...storage, reader: connection, write, writeAlone: write, close: async () => {} }
+  const dialect = storage.hostDialect ?? storage.dialect
+  return { ...storage, dialect, reader: connection, write, writeAlone: write, close: async () => {} }
 }
 
 async function runInSavepoint<T>(storage: Storage, connection: Connection, work: Work<T>): Promise<T> {

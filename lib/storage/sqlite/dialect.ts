@@ -77,3 +77,6 @@ export const dialect: Dialect = {
   plannedAnew: sql``,
   jsonText: (value) => sql<string>`${value}`,
 }
+
+/** Through a driver of the host's: Kysely leaves it open whether the id of an inserted row is told. */
+export const hostDialect: Dialect = { ...dialect, tellsInsertId: false }
