@@ -1,0 +1,88 @@
+/** What the dispatcher has under way at one endpoint, seen from the receiver and the database: decisions.md 4. */
+import assert from 'node:assert/strict'
+import type { TestContext } from 'node:test'
+import { test } from './databases.ts'
+import {
+  addEndpoint,
+  copies,
+  type Opened,
+  onSharedDatabases,
+  openPatient,
+  openReceiver,
+  type Reply,
+  raise,
+  until,
+  withStatus,
+} from './webhook-harness.ts'
+
+/** Resolves when no transaction holds anything of the database: on a file whoever writes holds all of it. */
+async function nothingIsLocked({ ask, count, place }: Opened): Promise<void> {
+  if (place.kind !== 'PostgreSQL') return void (await ask('begin immediate; rollback'))
+  const locks = `pg_locks join pg_class as c on c.oid = relation join pg_namespace as n on n.oid = relnamespace
+    where nspname = ? and pid <> pg_backend_pid()`
+  await until('nothing is locked', async () => (await count(locks, place.env.SCHEMA)) === 0 || undefined)
+}
+
+/** An endpoint of 200 due deliveries whose receiver answers when told. */
+async function openBusy(t: TestContext, mk: Opened) {
+  const { receiver, answers } = await openPatient(t)
+  const marker = await addEndpoint(mk, (await openReceiver(t)).url(), 'sequence.completed')
+  const { id } = await addEndpoint(mk, receiver.url())
+  await raise(mk)
+  await copies(mk, 199, 'pending')
+  await mk.wake()
+  let ended = 0
+  return {
+    answer(reply: Reply, times: number) {
+      for (let i = 0; i < times; i++) answers[ended++]!(reply)
+    },
+    timedOut(times: number) {
+      ended += times
+    },
+    /** So many are under way and claimed, and no more: what is raised later elsewhere has been sent meanwhile. */
+    async underWay(expected: number) {
+      await receiver.count(ended + expected)
+      await raise(mk, {}, 'sequence.completed')
+      await withStatus(mk, marker.id, 'success')
+      assert.equal(receiver.received.length, ended + expected)
+      assert.equal(await mk.count('mailkeep_delivery where endpoint_id = ? and claim is not null', id), expected)
+    },
+  }
+}
+
+onSharedDatabases('while requests are under way', (open) => {
+  test('no transaction is open', async (t) => {
+    const mk = await open(t)
+    const { receiver, answers } = await openPatient(t)
+    const { id } = await addEndpoint(mk, receiver.url())
+    await raise(mk)
+    await receiver.count(1)
+    await nothingIsLocked(mk)
+    answers[0]!(200)
+    await withStatus(mk, id, 'success')
+  })
+
+  test('an endpoint has 8 of them at first, one more after a full round, half after a failure; no more are claimed', async (t) => {
+    const mk = await open(t)
+    const { answer, underWay } = await openBusy(t, mk)
+    await underWay(8)
+    answer(200, 8)
+    await underWay(9)
+    answer(500, 1) // room for 4: 8 are still under way
+    await underWay(8)
+    answer(200, 4) // a full round of those
+    await underWay(5)
+    answer(500, 5)
+    await underWay(1)
+  })
+
+  test('an endpoint that lets them time out has one at a time, and 8 again once it answers', async (t) => {
+    const mk = await open(t, { webhooks: { timeoutSeconds: 1 } })
+    const { answer, timedOut, underWay } = await openBusy(t, mk)
+    await underWay(8)
+    timedOut(8)
+    await underWay(1)
+    answer(200, 1)
+    await underWay(8)
+  })
+})
