@@ -5,12 +5,15 @@ import { test } from './databases.ts'
 import {
   addEndpoint,
   copies,
+  moment,
+  newest,
   type Opened,
   onSharedDatabases,
   openPatient,
   openReceiver,
   type Reply,
   raise,
+  secondMs,
   until,
   withStatus,
 } from './webhook-harness.ts'
@@ -60,6 +63,25 @@ onSharedDatabases('while requests are under way', (open) => {
     await nothingIsLocked(mk)
     answers[0]!(200)
     await withStatus(mk, id, 'success')
+  })
+
+  test('an endpoint was triggered last when the latest of them began, whichever ends last', async (t) => {
+    const mk = await open(t)
+    const { receiver, answers } = await openPatient(t)
+    const { id } = await addEndpoint(mk, receiver.url())
+    await raise(mk)
+    await receiver.count(1)
+    const { id: slow } = await newest(mk, id)
+    mk.clock.advance(2 * secondMs)
+    const latest = moment(mk.clock.ms)
+    await raise(mk)
+    await receiver.count(2)
+    answers[1]!(200)
+    await withStatus(mk, id, 'success')
+    answers[0]!(200)
+    const delivered = async () => (await mk.acme.webhooks.getDelivery(id, slow)).status === 'success' || undefined
+    await until('the slow one is delivered, too', delivered)
+    assert.equal((await mk.acme.webhooks.getEndpoint(id)).last_triggered_at, latest)
   })
 
   test('an endpoint has 8 of them at first, one more after a full round, half after a failure; no more are claimed', async (t) => {
