@@ -108,3 +108,50 @@ onSharedDatabases('while requests are under way', (open) => {
     await underWay(8)
   })
 })
+
+onSharedDatabases('of the requests in flight', (open) => {
+  /** Clients with four endpoints each, at a receiver that answers at once or, from `hold` on, when the test ends. */
+  async function openClients(t: TestContext, names: readonly string[], reply: Reply) {
+    const mk = await open(t, { webhooks: { concurrency: 32 } })
+    let answer = reply
+    const receiver = await openReceiver(t, () => answer)
+    const clients: Pick<Opened, 'acme'>[] = []
+    for (const name of names) {
+      const acme = mk.mailkeep.forClient((await mk.mailkeep.clients.create({ name })).id)
+      for (let i = 0; i < 4; i++) await addEndpoint({ acme }, receiver.url())
+      clients.push({ acme })
+    }
+    for (const client of clients) await raise(client)
+    const total = 4 * names.length
+    await until('all have answered', async () => (await mk.count('mailkeep_attempt')) === total || undefined)
+    const marker = await addEndpoint(mk, (await openReceiver(t)).url())
+    return {
+      ...mk,
+      clients,
+      hold: () => {
+        answer = 'hang'
+      },
+      /** So many come now, and no more: another client's delivery has been sent meanwhile. */
+      async come(expected: number) {
+        await receiver.count(total + expected)
+        await raise(mk)
+        await withStatus(mk, marker.id, 'success')
+        assert.equal(receiver.received.length, total + expected)
+      },
+    }
+  }
+
+  test('one client has a quarter at most, over all its endpoints', async (t) => {
+    const { clients, come, hold } = await openClients(t, ['Large'], 200)
+    hold()
+    for (let i = 0; i < 5; i++) await raise(clients[0]!)
+    await come(8)
+  })
+
+  test('retries are half at most', async (t) => {
+    const { come, hold, pass } = await openClients(t, ['A', 'B', 'C', 'D', 'E', 'F'], 500)
+    hold()
+    await pass(6000)
+    await come(16)
+  })
+})
