@@ -275,16 +275,19 @@ onSharedDatabases('an endpoint that keeps failing', (open) => {
     assert.equal(cleared.consecutive_failures, 0, 'also of one that was active')
   })
 
-  test('a success also forgets when the first failure was', async (t) => {
-    const mk = await open(t, { webhooks: { disableAfterFailures: 1, disableAfterHours: 1 } })
-    const replies: Reply[] = [500, 200, 500]
-    const { id } = await addEndpoint(mk, (await openReceiver(t, () => replies.shift() ?? 500)).url())
-    for (let i = 0; i < 3; i++) {
-      await raise(mk)
-      await attempted(mk, id, 1)
-      await mk.ask(`update mailkeep_delivery set status = 'failed' where status = 'pending'`)
-      mk.clock.advance(hourMs)
-    }
-    assert.equal((await mk.acme.webhooks.getEndpoint(id)).active, true)
-  })
+  for (const what of ['a success', 'activating it'] as const) {
+    test(`${what} also forgets when the first failure was`, async (t) => {
+      const mk = await open(t, { webhooks: { disableAfterFailures: 1, disableAfterHours: 1 } })
+      const replies: Reply[] = what === 'a success' ? [500, 200, 500] : [500, 500]
+      const { id } = await addEndpoint(mk, (await openReceiver(t, () => replies.shift()!)).url())
+      while (replies.length > 0) {
+        await raise(mk)
+        await attempted(mk, id, 1)
+        assert.equal((await mk.acme.webhooks.getEndpoint(id)).active, true)
+        await mk.ask(`update mailkeep_delivery set status = 'failed' where status = 'pending'`)
+        mk.clock.advance(hourMs)
+        if (what !== 'a success') await mk.acme.webhooks.updateEndpoint(id, { active: true })
+      }
+    })
+  }
 })
