@@ -193,6 +193,39 @@ onEveryDatabase('deliveries', (open) => {
     assert.ok(all.every(({ status, delivered_at }) => status === 'success' && offset.test(delivered_at!)))
   })
 
+  test('are shown one by one, sent again when asked, and recovered', async (t) => {
+    const { data, hook, latestWhen, path, raise } = await openHook(open, t)
+    hook.replies({ status: 500, body: 'no' }, 200, { status: 503, body: 'later' }, 200)
+    await raise()
+    const failed = await latestWhen(({ status }) => status === 'failed')
+    const at = `${path}/deliveries/${failed.id}`
+    const { payload, error, created_at, next_attempt_at, attempt_log, ...rest } = await data(200, 'GET', at)
+    assert.deepEqual(rest, failed)
+    assert.deepEqual(payload, (await hook.next()).body)
+    assert.match(created_at, offset)
+    assert.deepEqual([next_attempt_at, error], [null, 'The receiver answered 500.'])
+    const [{ started_at, duration_ms, ...attempt }] = attempt_log
+    assert.match(started_at, offset)
+    assert.ok(duration_ms >= 0)
+    assert.deepEqual(attempt, { number: 1, response_status: 500, error, response_body: 'no' })
+    const queued = await data(202, 'POST', `${at}/redeliver`)
+    assert.deepEqual(queued, { ...failed, status: 'pending' })
+    assert.equal((await hook.next()).headers['x-service-delivery'], failed.uuid)
+    await latestWhen(({ status }) => status === 'success')
+    await raise()
+    const other = await latestWhen(({ status }) => status === 'failed')
+    await hook.next()
+    const since = created_at
+    const { id, ...begun } = await data(202, 'POST', `${path}/recover`, { body: { since } })
+    assert.deepEqual(begun, { status: 'pending', total: 1, done: 0 })
+    assert.equal((await hook.next()).headers['x-service-delivery'], other.uuid)
+    const recovery = await until(
+      () => data(200, 'GET', `${path}/recoveries/${id}`),
+      ({ status }) => status !== 'pending' && status !== 'running',
+    )
+    assert.deepEqual(recovery, { id, status: 'done', total: 1, done: 1 })
+  })
+
   test('to a receiver that hangs do not delay those to another', async (t) => {
     const { addEndpoint, hook, raise, receiver } = await openHook(open, t)
     const other = await receiver()

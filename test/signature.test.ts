@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
+import nodeCrypto from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
+import { syncBuiltinESMExports } from 'node:module'
 import { describe, test } from 'node:test'
 import { Webhook } from 'standardwebhooks'
 import {
@@ -176,6 +178,19 @@ describe('the receiver', () => {
     ]) {
       refuses('bad_signature', verify({ ...good, 'x-service-signature': odd }))
     }
+  })
+
+  test('compares signatures in constant time, good ones and bad ones', (t) => {
+    const compare = t.mock.method(nodeCrypto, 'timingSafeEqual')
+    syncBuiltinESMExports()
+    t.after(() => {
+      compare.mock.restore()
+      syncBuiltinESMExports()
+    })
+    verifyDelivery(signed(), body, secret, at(time))
+    assert.equal(compare.mock.callCount(), 1)
+    refuses('bad_signature', () => verifyDelivery(signed(), `${body} `, secret, at(time)))
+    assert.equal(compare.mock.callCount(), 2)
   })
 
   test('takes any of several secrets, so that one can be rotated, but never an empty one', () => {

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { decide, retryAfterMs } from '../lib/webhooks/backoff.ts'
 import type { Outcome } from '../lib/webhooks/send.ts'
 import { defaultWebhookSettings } from '../lib/webhooks/settings.ts'
-import { dayMs } from './webhook-harness.ts'
+import { addEndpoint, copies, dayMs, open, openReceiver, raise, until } from './webhook-harness.ts'
 
 process.env.TZ = 'Asia/Kolkata' // whatever reads a local time shows it
 
@@ -46,6 +46,19 @@ describe('decide', () => {
     assert.deepEqual(decide({ kind: 'refused', error: '' }, 1, settings, 0), { status: 'failed', disable: false })
     assert.deepEqual(decide({ kind: 'interrupted' }, 1, settings, 0), { status: 'pending', delayMs: 0 })
   })
+})
+
+test('deliveries that failed at the same moment come again at different ones', async (t) => {
+  const mk = await open(t, { webhooks: { retryScheduleSeconds: [86_400] } })
+  const { id } = await addEndpoint(mk, (await openReceiver(t, 500)).url())
+  await raise(mk)
+  await copies(mk, 9, 'pending')
+  await mk.wake()
+  await until('all have failed', async () => (await mk.count('mailkeep_attempt')) === 10 || undefined)
+  const { data } = await mk.acme.webhooks.listDeliveries(id)
+  const details = await Promise.all(data.map((one) => mk.acme.webhooks.getDelivery(id, one.id)))
+  const times = new Set(details.map(({ next_attempt_at }) => next_attempt_at))
+  assert.ok(times.size > 5, [...times].join())
 })
 
 describe('retryAfterMs', () => {

@@ -191,8 +191,10 @@ onEveryDatabase('while a request is under way', (open) => {
     const { id } = await addEndpoint(mk, receiver.url())
     await raise(mk)
     const { gone } = await receiver.count(1)
+    const deletedMs = performance.now()
     await mk.acme.webhooks.deleteEndpoint(id)
     await gone
+    assert.ok(performance.now() - deletedMs < 10_000, 'not by its time-out')
     assert.equal(await mk.count('mailkeep_delivery where endpoint_id = ?', id), 0)
     const other = await addEndpoint(mk, (await openReceiver(t)).url())
     await mk.pass(hourMs)

@@ -12,6 +12,7 @@ import {
   type OpenOptions,
   onEveryDatabase,
   onSharedDatabases,
+  openBeside,
   openReceiver,
   raise,
   until,
@@ -164,13 +165,14 @@ onSharedDatabases('the one guard', (open) => {
 })
 
 onSharedDatabases('test deliveries', (open) => {
+  const isLimited = (error: unknown) => isMailkeepError(error, 'rate_limited') && error.rateLimit?.limit === 10
+
   test('are ten in any 60 s for each client; refused ones do not count', async (t) => {
     const mk = await open(t)
     const receiver = await openReceiver(t)
     const { id } = await addEndpoint(mk, receiver.url())
     const other = await addEndpoint(mk, receiver.url('/other'))
     for (let i = 0; i < 10; i++) await mk.acme.webhooks.testEndpoint(i % 2 ? id : other.id)
-    const isLimited = (error: unknown) => isMailkeepError(error, 'rate_limited') && error.rateLimit?.limit === 10
     for (let i = 0; i < 20; i++) await assert.rejects(mk.acme.webhooks.testEndpoint(id), isLimited)
     mk.clock.advance(59_999)
     await assert.rejects(mk.acme.webhooks.testEndpoint(id), isLimited)
@@ -183,6 +185,16 @@ onSharedDatabases('test deliveries', (open) => {
     await theirs.webhooks.testEndpoint(their)
     await receiver.count(21)
     await until('all are recorded', async () => (await newest(mk, id)).status === 'success' || undefined)
+  })
+
+  test('are counted for all instances together, also those of an endpoint that is gone', async (t) => {
+    const first = await open(t, { start: false })
+    const second = await openBeside(t, first, { start: false })
+    const tested = await addEndpoint(first, 'http://127.0.0.1:9/')
+    const other = await addEndpoint(first, 'http://127.0.0.1:9/')
+    for (let i = 0; i < 10; i++) await (i % 2 ? first : second).acme.webhooks.testEndpoint(tested.id)
+    await first.acme.webhooks.deleteEndpoint(tested.id)
+    for (const mk of [first, second]) await assert.rejects(mk.acme.webhooks.testEndpoint(other.id), isLimited)
   })
 
   test('go to the endpoint that is tested, whatever it subscribed to, and to no other', async (t) => {

@@ -216,6 +216,27 @@ onSharedDatabases('an endpoint that keeps failing', (open) => {
     assert.equal(byHand.disabled_reason, 'manual')
   })
 
+  test('is by default disabled at its twentieth failure, once the first lies 24 h back', async (t) => {
+    const mk = await open(t)
+    const url = (await openReceiver(t, 500)).url()
+    const rare = await addEndpoint(mk, url)
+    const burst = await addEndpoint(mk, url, 'sequence.completed')
+    const fail = async ({ id, events: [type] }: typeof rare, times: number) => {
+      for (let i = 0; i < times; i++) {
+        await raise(mk, {}, type as 'newsletter.sent')
+        await attempted(mk, id, 1)
+      }
+      await mk.ask(`update mailkeep_delivery set status = 'failed' where status = 'pending'`) // no retries in between
+      return (await mk.acme.webhooks.getEndpoint(id)).active
+    }
+    assert.deepEqual([await fail(rare, 1), await fail(burst, 20)], [true, true])
+    mk.clock.advance(dayMs - 1)
+    assert.equal(await fail(burst, 1), true, 'a moment too early')
+    mk.clock.advance(1)
+    assert.equal(await fail(rare, 18), true, 'one too few')
+    assert.deepEqual([await fail(rare, 1), await fail(burst, 1)], [false, false])
+  })
+
   test('is disabled at once with 0 hours; its retries count', async (t) => {
     const mk = await open(t, { webhooks: { disableAfterFailures: 3, disableAfterHours: 0 } })
     const { id } = await addEndpoint(mk, (await openReceiver(t, 500)).url())
@@ -254,16 +275,19 @@ onSharedDatabases('an endpoint that keeps failing', (open) => {
     assert.equal(cleared.consecutive_failures, 0, 'also of one that was active')
   })
 
-  test('a success also forgets when the first failure was', async (t) => {
-    const mk = await open(t, { webhooks: { disableAfterFailures: 1, disableAfterHours: 1 } })
-    const replies: Reply[] = [500, 200, 500]
-    const { id } = await addEndpoint(mk, (await openReceiver(t, () => replies.shift() ?? 500)).url())
-    for (let i = 0; i < 3; i++) {
-      await raise(mk)
-      await attempted(mk, id, 1)
-      await mk.ask(`update mailkeep_delivery set status = 'failed' where status = 'pending'`)
-      mk.clock.advance(hourMs)
-    }
-    assert.equal((await mk.acme.webhooks.getEndpoint(id)).active, true)
-  })
+  for (const what of ['a success', 'activating it'] as const) {
+    test(`${what} also forgets when the first failure was`, async (t) => {
+      const mk = await open(t, { webhooks: { disableAfterFailures: 1, disableAfterHours: 1 } })
+      const replies: Reply[] = what === 'a success' ? [500, 200, 500] : [500, 500]
+      const { id } = await addEndpoint(mk, (await openReceiver(t, () => replies.shift()!)).url())
+      while (replies.length > 0) {
+        await raise(mk)
+        await attempted(mk, id, 1)
+        assert.equal((await mk.acme.webhooks.getEndpoint(id)).active, true)
+        await mk.ask(`update mailkeep_delivery set status = 'failed' where status = 'pending'`)
+        mk.clock.advance(hourMs)
+        if (what !== 'a success') await mk.acme.webhooks.updateEndpoint(id, { active: true })
+      }
+    })
+  }
 })

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { randomBytes } from 'node:crypto'
+import { createDecipheriv, randomBytes } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { describe, type TestContext } from 'node:test'
 import { isDeepStrictEqual } from 'node:util'
@@ -159,6 +159,17 @@ describe('the database file', () => {
 })
 
 onSharedDatabases('a database', (open) => {
+  test('has secrets sealed with AES-256-GCM under the encryption key: nonce, tag and cipher text', async (t) => {
+    const mk = await open(t, { start: false })
+    const { id, uuid, secret } = await addEndpoint(mk, 'https://hook.example/')
+    const [row] = await mk.ask('select secret from mailkeep_endpoint where id = ?', id)
+    const sealed = Buffer.from(String(row!.secret).split('.').at(-1)!, 'base64url')
+    const key = Buffer.from(mk.encryptionKey as Uint8Array)
+    const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(0, 12)).setAAD(Buffer.from(uuid))
+    const text = decipher.setAuthTag(sealed.subarray(12, 28)).update(sealed.subarray(28), undefined, 'utf8')
+    assert.equal(text + decipher.final('utf8'), secret)
+  })
+
   test('opens with its own encryption key only', async (t) => {
     const mk = await open(t, { start: false })
     await addEndpoint(mk, 'https://hook.example/')

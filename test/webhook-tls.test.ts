@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, type TestContext, test } from 'node:test'
 import tls, { type ConnectionOptions } from 'node:tls'
-import { addEndpoint, attempted, open, raise } from './webhook-harness.ts'
+import { addEndpoint, attempted, open, openSocket, raise } from './webhook-harness.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'mailkeep-tls-'))
 after(() => rmSync(folder, { recursive: true }))
@@ -82,6 +82,18 @@ describe('https', { skip: ca ? false : 'OPENSSL IS MISSING: certificates are not
       assert.deepEqual(delivery.bodies, [])
     })
   }
+
+  test('fails after the 5 s that connecting may take where the other side never answers the handshake', async (t) => {
+    const mk = await open(t)
+    const { url } = await openSocket(t, () => {})
+    const { id } = await addEndpoint(mk, url.replace('http:', 'https:'))
+    const started = performance.now()
+    await raise(mk)
+    const { status, error } = await attempted(mk, id, 1)
+    const tookMs = performance.now() - started
+    assert.deepEqual([status, error], ['pending', 'The request failed: UND_ERR_CONNECT_TIMEOUT.'])
+    assert.ok(tookMs > 4500 && tookMs < 12_000, `${tookMs} ms`)
+  })
 
   test('fails where the other side speaks no TLS', async (t) => {
     const mk = await open(t)

@@ -53,12 +53,14 @@ const settleDelivery = statement.affected(
 )
 
 const countOutcomes = statement(
-  { id: int, failures: int, first_failure_at: nullable(time), last_triggered_at: time },
+  { id: int, failures: int, first_failure_at: nullable(time), last_triggered_at: time, now: time },
   (db, p, _, { afterSuccess }) =>
     db
       .updateTable('mailkeep_endpoint')
       .set((eb) => ({
-        last_triggered_at: p.last_triggered_at,
+        // An attempt that began later may have ended before; a time ahead of now was written before the clock was set back.
+        last_triggered_at: sql`case when last_triggered_at > ${p.last_triggered_at} and last_triggered_at <= ${p.now}
+          then last_triggered_at else ${p.last_triggered_at} end`,
         consecutive_failures: afterSuccess ? p.failures : eb('consecutive_failures', '+', p.failures),
         first_failure_at: afterSuccess ? p.first_failure_at : eb.fn.coalesce('first_failure_at', p.first_failure_at),
       }))
@@ -169,6 +171,7 @@ async function countOn(tx: Tx, id: number, tally: Tally): Promise<void> {
       failures: tally.failures,
       first_failure_at: tally.firstFailureMs === undefined ? null : timestamp(tally.firstFailureMs),
       last_triggered_at: timestamp(tally.lastStartedMs),
+      now: now(tx),
     },
     { afterSuccess: tally.succeeded },
   )

@@ -1,0 +1,157 @@
+/** What the dispatcher has under way at one endpoint, seen from the receiver and the database: decisions.md 4. */
+import assert from 'node:assert/strict'
+import type { TestContext } from 'node:test'
+import { test } from './databases.ts'
+import {
+  addEndpoint,
+  copies,
+  moment,
+  newest,
+  type Opened,
+  onSharedDatabases,
+  openPatient,
+  openReceiver,
+  type Reply,
+  raise,
+  secondMs,
+  until,
+  withStatus,
+} from './webhook-harness.ts'
+
+/** Resolves when no transaction holds anything of the database: on a file whoever writes holds all of it. */
+async function nothingIsLocked({ ask, count, place }: Opened): Promise<void> {
+  if (place.kind !== 'PostgreSQL') return void (await ask('begin immediate; rollback'))
+  const locks = `pg_locks join pg_class as c on c.oid = relation join pg_namespace as n on n.oid = relnamespace
+    where nspname = ? and pid <> pg_backend_pid()`
+  await until('nothing is locked', async () => (await count(locks, place.env.SCHEMA)) === 0 || undefined)
+}
+
+/** An endpoint of 200 due deliveries whose receiver answers when told. */
+async function openBusy(t: TestContext, mk: Opened) {
+  const { receiver, answers } = await openPatient(t)
+  const marker = await addEndpoint(mk, (await openReceiver(t)).url(), 'sequence.completed')
+  const { id } = await addEndpoint(mk, receiver.url())
+  await raise(mk)
+  await copies(mk, 199, 'pending')
+  await mk.wake()
+  let ended = 0
+  return {
+    answer(reply: Reply, times: number) {
+      for (let i = 0; i < times; i++) answers[ended++]!(reply)
+    },
+    timedOut(times: number) {
+      ended += times
+    },
+    /** So many are under way and claimed, and no more: what is raised later elsewhere has been sent meanwhile. */
+    async underWay(expected: number) {
+      await receiver.count(ended + expected)
+      await raise(mk, {}, 'sequence.completed')
+      await withStatus(mk, marker.id, 'success')
+      assert.equal(receiver.received.length, ended + expected)
+      assert.equal(await mk.count('mailkeep_delivery where endpoint_id = ? and claim is not null', id), expected)
+    },
+  }
+}
+
+onSharedDatabases('while requests are under way', (open) => {
+  test('no transaction is open', async (t) => {
+    const mk = await open(t)
+    const { receiver, answers } = await openPatient(t)
+    const { id } = await addEndpoint(mk, receiver.url())
+    await raise(mk)
+    await receiver.count(1)
+    await nothingIsLocked(mk)
+    answers[0]!(200)
+    await withStatus(mk, id, 'success')
+  })
+
+  test('an endpoint was triggered last when the latest of them began, whichever ends last', async (t) => {
+    const mk = await open(t)
+    const { receiver, answers } = await openPatient(t)
+    const { id } = await addEndpoint(mk, receiver.url())
+    await raise(mk)
+    await receiver.count(1)
+    const { id: slow } = await newest(mk, id)
+    mk.clock.advance(2 * secondMs)
+    const latest = moment(mk.clock.ms)
+    await raise(mk)
+    await receiver.count(2)
+    answers[1]!(200)
+    await withStatus(mk, id, 'success')
+    answers[0]!(200)
+    const delivered = async () => (await mk.acme.webhooks.getDelivery(id, slow)).status === 'success' || undefined
+    await until('the slow one is delivered, too', delivered)
+    assert.equal((await mk.acme.webhooks.getEndpoint(id)).last_triggered_at, latest)
+  })
+
+  test('an endpoint has 8 of them at first, one more after a full round, half after a failure; no more are claimed', async (t) => {
+    const mk = await open(t)
+    const { answer, underWay } = await openBusy(t, mk)
+    await underWay(8)
+    answer(200, 8)
+    await underWay(9)
+    answer(500, 1) // room for 4: 8 are still under way
+    await underWay(8)
+    answer(200, 4) // a full round of those
+    await underWay(5)
+    answer(500, 5)
+    await underWay(1)
+  })
+
+  test('an endpoint that lets them time out has one at a time, and 8 again once it answers', async (t) => {
+    const mk = await open(t, { webhooks: { timeoutSeconds: 1 } })
+    const { answer, timedOut, underWay } = await openBusy(t, mk)
+    await underWay(8)
+    timedOut(8)
+    await underWay(1)
+    answer(200, 1)
+    await underWay(8)
+  })
+})
+
+onSharedDatabases('of the requests in flight', (open) => {
+  /** Clients with four endpoints each, at a receiver that answers at once or, from `hold` on, when the test ends. */
+  async function openClients(t: TestContext, names: readonly string[], reply: Reply) {
+    const mk = await open(t, { webhooks: { concurrency: 32 } })
+    let answer = reply
+    const receiver = await openReceiver(t, () => answer)
+    const clients: Pick<Opened, 'acme'>[] = []
+    for (const name of names) {
+      const acme = mk.mailkeep.forClient((await mk.mailkeep.clients.create({ name })).id)
+      for (let i = 0; i < 4; i++) await addEndpoint({ acme }, receiver.url())
+      clients.push({ acme })
+    }
+    for (const client of clients) await raise(client)
+    const total = 4 * names.length
+    await until('all have answered', async () => (await mk.count('mailkeep_attempt')) === total || undefined)
+    const marker = await addEndpoint(mk, (await openReceiver(t)).url())
+    return {
+      ...mk,
+      clients,
+      hold: () => {
+        answer = 'hang'
+      },
+      /** So many come now, and no more: another client's delivery has been sent meanwhile. */
+      async come(expected: number) {
+        await receiver.count(total + expected)
+        await raise(mk)
+        await withStatus(mk, marker.id, 'success')
+        assert.equal(receiver.received.length, total + expected)
+      },
+    }
+  }
+
+  test('one client has a quarter at most, over all its endpoints', async (t) => {
+    const { clients, come, hold } = await openClients(t, ['Large'], 200)
+    hold()
+    for (let i = 0; i < 5; i++) await raise(clients[0]!)
+    await come(8)
+  })
+
+  test('retries are half at most', async (t) => {
+    const { come, hold, pass } = await openClients(t, ['A', 'B', 'C', 'D', 'E', 'F'], 500)
+    hold()
+    await pass(6000)
+    await come(16)
+  })
+})
