@@ -158,7 +158,7 @@ export class Mailkeep {
    */
   using(transaction: unknown): Pick<Mailkeep, 'clients' | 'tokens' | 'forClient'> {
     const storage = withinHostTransaction(this.#storage, this.#storage.adopt(transaction))
-    const ctx = { ...this.#ctx, storage }
+    const ctx = { ...this.#ctx, storage, tokens: new TokenCache(this.#ctx.tokens) }
     return {
       clients: clientsDoor(ctx),
       tokens: tokensDoor(ctx),

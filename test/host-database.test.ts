@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, type TestContext } from 'node:test'
 import Database from 'better-sqlite3'
-import { CamelCasePlugin, Kysely, MysqlDialect, PostgresDialect, SqliteDialect } from 'kysely'
+import { CamelCasePlugin, Kysely, MysqlDialect, PostgresDialect, SqliteDialect, sql } from 'kysely'
 import pg from 'pg'
 import { createMailkeep, isMailkeepError, type MailkeepOptions } from '../lib/index.ts'
 import { sqlite } from '../lib/storage/sqlite.ts'
@@ -113,6 +113,37 @@ test("a contact and its event are saved in a transaction of the host's whose dri
     .execute((trx) => mailkeep.using(trx).forClient(id).contacts.addToList(list.id, { email: 'ada@example.org' }))
   assert.deepEqual(await client.contacts.get(saved.contact.id), saved.contact)
   assert.equal((await client.webhooks.listDeliveries(endpoint.id)).data.length, 1)
+})
+
+test("a token made in a transaction of the host's is good inside, and never where that was undone", async (t) => {
+  const host = instance(t, sqliteFile(t))
+  await sql`pragma foreign_keys = on`.execute(host)
+  const mailkeep = await createMailkeep({ database: host, encryptionKey })
+  t.after(() => mailkeep.close())
+  const { id: clientId } = await mailkeep.clients.create({ name: 'Acme' })
+  const trx = await host.startTransaction().execute()
+  const { tokens } = mailkeep.using(trx)
+  const { token } = await tokens.create({ clientId, role: 'admin' })
+  assert.deepEqual(await tokens.authenticate(token), { clientId, role: 'admin' })
+  await trx.rollback().execute()
+  assert.equal(await mailkeep.tokens.authenticate(token), undefined)
+})
+
+test('a token seen in a transaction beside ours is not kept', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'mailkeep-'))
+  t.after(() => rmSync(folder, { recursive: true }))
+  const file = join(folder, 'mail.db')
+  const mailkeep = await createMailkeep({ database: sqlite(file), encryptionKey })
+  t.after(() => mailkeep.close())
+  const { id: clientId } = await mailkeep.clients.create({ name: 'Acme' })
+  const handle = new Database(file)
+  t.after(() => handle.close())
+  handle.exec('begin immediate')
+  const { tokens } = mailkeep.using(handle)
+  const { token } = await tokens.create({ clientId, role: 'admin' })
+  assert.deepEqual(await tokens.authenticate(token), { clientId, role: 'admin' })
+  handle.exec('rollback')
+  assert.equal(await mailkeep.tokens.authenticate(token), undefined)
 })
 
 test('what speaks neither SQLite nor PostgreSQL is refused in one clear line', async () => {

@@ -21,6 +21,12 @@ const longestMs = 3000
 export class TokenCache {
   readonly #known = new Map<string, KnownToken>()
   epoch = 0
+  /** The one that this stands for inside a transaction of the host's. */
+  readonly outer: TokenCache | undefined
+
+  constructor(outer?: TokenCache) {
+    this.outer = outer
+  }
 
   find(hash: string, version: number, nowMs: number): KnownToken | undefined {
     const known = this.#known.get(hash)
@@ -30,7 +36,8 @@ export class TokenCache {
 
   /** @param epoch As it was before the look-up: what was revoked meanwhile is not kept. */
   keep(hash: string, known: KnownToken, epoch: number): void {
-    if (epoch !== this.epoch) return
+    // What a transaction of the host's shows may never be committed.
+    if (epoch !== this.epoch || this.outer) return
     this.#known.set(hash, known)
     if (this.#known.size > keptTokens) this.#known.delete(this.#known.keys().next().value!)
   }
@@ -38,5 +45,6 @@ export class TokenCache {
   clear(): void {
     this.epoch += 1
     this.#known.clear()
+    this.outer?.clear()
   }
 }

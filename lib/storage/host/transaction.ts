@@ -26,7 +26,9 @@ export function withinHostTransaction(storage: Storage, connection: Connection):
     return result
   }
   const dialect = storage.hostDialect ?? storage.dialect
-  return { ...storage, dialect, reader: connection, write, writeAlone: write, close: async () => {} }
+  // The version is asked elsewhere, where the only connection may be the host's: nothing is kept by it in here.
+  const version = async () => 0
+  return { ...storage, dialect, version, reader: connection, write, writeAlone: write, close: async () => {} }
 }
 
 async function runInSavepoint<T>(storage: Storage, connection: Connection, work: Work<T>): Promise<T> {
