@@ -172,7 +172,8 @@ export class Mailkeep {
    * claim is renewed. Events are handled by processes that registered the name and were started; they wait meanwhile.
    *
    * @param types One event type, or several.
-   * @param handler Called with the event and `{ deliveryId, attempt, signal }`.
+   * @param handler Called with the event and `{ deliveryId, attempt, signal }`. It must not await `deliverDue()`, which
+   *   waits for the handlers.
    * @param options.name The subscriber's own, 1–255 characters: it keeps its place over restarts. Registered again with
    *   other types, it gets those from now on.
    * @throws MailkeepError `validation_failed`: also when this process handles that name already.
