@@ -256,8 +256,10 @@ onSharedDatabases('closing', (open) => {
     const { id } = await addEndpoint(first, receiver.url())
     await raise(first)
     const { gone } = await receiver.count(1)
+    const closedMs = performance.now()
     await first.mailkeep.close({ timeoutMs: 50 })
     await gone
+    assert.ok(performance.now() - closedMs < 10_000, 'not by its time-out')
     const second = await openBeside(t, first)
     await receiver.count(2)
     answers[1]!(200)
