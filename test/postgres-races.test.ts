@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
+import pg from 'pg'
 import { createMailkeep, type EventType, isMailkeepError, type Mailkeep } from '../lib/index.ts'
 import { onPostgres, openPostgres, test } from './databases.ts'
 import { openService, until } from './harness.ts'
@@ -222,6 +223,32 @@ onPostgres('two daemons asked over HTTP at once', () => {
       const answers = await hammer(calls, 20, (call) => call('POST', '/tags', { body: { name: `VIP ${round}` } }))
       assert.deepEqual(tally(answers), { 201: 1, 422: 19 })
     }
+  })
+})
+
+onPostgres('an endpoint that is switched on again', () => {
+  test('waits for what another transaction was holding for it: undone, that would be sent', async (t) => {
+    const { all, doors, ask, url, schema } = await openSeveral(t)
+    const events = ['newsletter.sent'] as const
+    const { id } = await doors[0]!.webhooks.createEndpoint({ url: 'http://127.0.0.1:9/', events: [...events] })
+    for (let n = 0; n < 3; n++) await doors[0]!.events.raise({ type: 'newsletter.sent', data: { n } })
+    const other = new pg.Client({ connectionString: url })
+    await other.connect()
+    t.after(() => other.end())
+    await other.query(`set search_path = ${schema}`)
+    await other.query('begin')
+    await other.query('select id from mailkeep_delivery order by id limit 1 for update')
+    await doors[0]!.webhooks.updateEndpoint(id, { active: false })
+    const activated = doors[1]!.webhooks.updateEndpoint(id, { active: true })
+    const waiting = `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+    await until(
+      () => ask(waiting),
+      (rows) => rows.length > 0,
+    )
+    await other.query('rollback')
+    assert.equal((await activated).active, true)
+    assert.deepEqual(await ask('select distinct status from mailkeep_delivery'), [{ status: 'held' }])
+    assert.equal(await all[0]!.deliverDue(), undefined)
   })
 })
 

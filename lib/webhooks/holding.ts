@@ -11,7 +11,16 @@ export async function deactivate(tx: Tx, id: number, reason: 'manual' | 'auto_fa
 }
 
 /** Holds some; none once the endpoint is active again. */
-export async function holdDeliveries(tx: Tx, endpointId: number, limit: number): Promise<number> {
-  const chunk = { endpoint_id: endpointId, limit, now: now(tx), first: false, again: true }
-  return limit - (await queries.holdPending(tx, chunk))
+export function holdDeliveries(tx: Tx, endpointId: number, limit: number): Promise<number> {
+  return holdSome(tx, endpointId, limit, false)
+}
+
+/** As `holdDeliveries`, also what another transaction has in hand at this moment: it may yet be undone. */
+export function holdBeforeActivating(tx: Tx, endpointId: number, limit: number): Promise<number> {
+  return holdSome(tx, endpointId, limit, true)
+}
+
+async function holdSome(tx: Tx, endpoint_id: number, limit: number, waiting: boolean): Promise<number> {
+  const chunk = { endpoint_id, limit, now: now(tx), first: false, again: true }
+  return limit - (await queries.holdPending(tx, chunk, { waiting }))
 }

@@ -9,7 +9,7 @@ import { isId, parse } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
 import { msOf, timestamp } from '../time.ts'
 import { urlProblem } from './guard.ts'
-import { deactivate, holdDeliveries } from './holding.ts'
+import { deactivate, holdBeforeActivating } from './holding.ts'
 import { checkBody, raise, record } from './outbox.ts'
 import * as queries from './queries.ts'
 import {
@@ -88,7 +88,7 @@ async function changeEndpoint(tx: Tx, id: number, { active, description }: Endpo
   const key = { client_id: tx.clientId, id }
   // Held until the commit: who switches it off at this moment comes before all this, or after.
   if (!isId(id) || !(await queries.lockEndpoint(tx, key))) throw notFound('endpoint')
-  if (active === true && (await holdDeliveries(tx, id, chunkRows)) <= 0) return undefined
+  if (active === true && (await holdBeforeActivating(tx, id, chunkRows)) <= 0) return undefined
   if (description !== undefined) await queries.describeEndpoint(tx, { ...key, description })
   if (active === false) await deactivate(tx, id, 'manual')
   if (active === true) await queries.activateEndpoint(tx, { ...key, active: true, consecutive_failures: 0 })

@@ -99,15 +99,16 @@ export const deleteEndpoint = statement(endpointKey, (db, p) =>
 /**
  * Some of an inactive endpoint's pending deliveries are held; those in flight keep their claim, for their outcome. One
  * that is being claimed or recorded at this moment is not waited for: if it stays pending, whoever looks for what is
- * due comes by.
+ * due comes by. `waiting`: nobody will come by, so it is waited for.
  */
 export const holdPending = statement.affected(
   { endpoint_id: int, limit: int, now: time, first: bool, again: bool },
-  (_, p, dialect) => sql`with chosen as materialized (select id from mailkeep_delivery
+  (_, p, dialect, { waiting }) => sql`with chosen as materialized (select id from mailkeep_delivery
       where status = 'pending' and retry in (${p.first}, ${p.again}) and endpoint_id = ${p.endpoint_id}
-      limit ${p.limit} ${dialect.lockForClaim})
+      limit ${p.limit} ${waiting ? dialect.lockForChange : dialect.lockForClaim})
     update mailkeep_delivery set status = 'held', due_at = ${p.now} where id in (select id from chosen)
       and exists (select 1 from mailkeep_endpoint where id = ${p.endpoint_id} and disabled_reason is not null)`,
+  ['waiting'],
 )
 
 export const listDeliveries = statement.all(
