@@ -7,6 +7,7 @@ import { Housekeeping } from './housekeeping.ts'
 import * as identities from './identities/operations.ts'
 import type { IdentityProvider } from './identities/provider.ts'
 import type { Identity } from './identities/schema.ts'
+import { Kept } from './kept.ts'
 import { type Logger, silent } from './logger.ts'
 import { isId } from './parse.ts'
 import type { DatabaseSource, Storage } from './storage/connection.ts'
@@ -51,7 +52,6 @@ export interface MailkeepOptions {
 
 /** How often other processes' commits are looked for. */
 const pollMs = 50
-const keptDoors = 10_000
 
 /**
  * Opens a database and brings its schema up to date.
@@ -91,7 +91,7 @@ export class Mailkeep {
   readonly #health: Health
   readonly #identityProvider: IdentityProvider | undefined
   /** Made once: servers ask for one at every request. */
-  readonly #doors = new Map<number, ClientMailkeep>()
+  readonly #doors = new Kept<number, ClientMailkeep>(10_000)
   #poll: NodeJS.Timeout | undefined
   #closed: Promise<void> | undefined
 
@@ -140,12 +140,7 @@ export class Mailkeep {
    * @throws MailkeepError `validation_failed`: no id. An unknown client's operations give `not_found`, or nothing.
    */
   forClient(clientId: number): ClientMailkeep {
-    const known = this.#doors.get(clientId)
-    if (known) return known
-    const door = clientDoor({ ...this.#ctx, clientId: requireId(clientId) })
-    this.#doors.set(clientId, door)
-    if (this.#doors.size > keptDoors) this.#doors.delete(this.#doors.keys().next().value!)
-    return door
+    return this.#doors.get(clientId, () => clientDoor({ ...this.#ctx, clientId: requireId(clientId) }))
   }
 
   /**

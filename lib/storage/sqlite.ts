@@ -157,7 +157,7 @@ const bareLimit = /\blimit \?/g
 
 /** Prepared statements kept: preparing anew costs twice as much as running. */
 class KeptConnection implements Connection {
-  readonly #kept = new Kept<Database.Statement>(500)
+  readonly #kept = new Kept<string, Database.Statement>(500)
   readonly #prepare: (sql: string) => Database.Statement
 
   constructor(handle: Handle) {

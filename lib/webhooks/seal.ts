@@ -24,7 +24,7 @@ export function createSealer(key: Key, previousKeys: readonly Key[] = []): Seale
   const bytes = bytesOf(key)
   const keyId = idOf(bytes)
   const keys = new Map([...previousKeys.map(bytesOf), bytes].map((each) => [idOf(each), each]))
-  const opened = new Kept<string>(1000)
+  const opened = new Kept<string, string>(1000)
   const open = (sealed: string, owner: string) => {
     const [version, id, data] = sealed.split('.')
     const opening = keys.get(id ?? '')

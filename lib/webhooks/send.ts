@@ -51,7 +51,7 @@ const keptBytes = 4096
 /** Sends over guarded connections that are kept alive: one pool an origin, a bounded number of pools. */
 export function createSender(settings: WebhookSettings, clock: Clock, lookup: LookupSettings = {}): Sender {
   const pools = new Map<string, Pool>()
-  const targets = new Kept<URL>(1000)
+  const targets = new Kept<string, URL>(1000)
   const connect = { lookup: guardedLookup(settings, lookup), timeout: connectTimeoutMs }
   const poolOf = (origin: string): Pool => {
     const pool = pools.get(origin) ?? newPool(origin, connect, settings.concurrency)

@@ -3,8 +3,8 @@ import { Kept } from '../kept.ts'
 
 const prefix = 'whsec_'
 
-const contractKeys = new Kept<KeyObject>(1000)
-const standardKeys = new Kept<KeyObject>(1000)
+const contractKeys = new Kept<string, KeyObject>(1000)
+const standardKeys = new Kept<string, KeyObject>(1000)
 
 /**
  * Signs as the contract's section 6 says: HMAC-SHA256 over "timestamp.body", keyed with the whole secret's UTF-8 bytes.
