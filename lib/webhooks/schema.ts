@@ -45,15 +45,18 @@ export interface Delivery {
   delivered_at: string | null
 }
 
+/** What an endpoint or a subscriber asks for; repeats are dropped. */
+export const EventTypes = v.pipe(
+  v.array(v.unknown(), 'This must be an array of event types.'),
+  v.minLength(1, 'At least one event type is needed.'),
+  v.maxLength(100, 'At most 100 values.'), // repeats included
+  v.array(v.picklist(eventTypes, `This must be one of ${eventTypes.join(', ')}.`)),
+  v.transform((events) => [...new Set(events)]),
+)
+
 export const NewEndpoint = v.strictObject({
   url: Text,
-  events: v.pipe(
-    v.array(v.unknown(), 'This must be an array of event types.'),
-    v.minLength(1, 'At least one event type is needed.'),
-    v.maxLength(100, 'At most 100 values.'), // repeats included
-    v.array(v.picklist(eventTypes, `This must be one of ${eventTypes.join(', ')}.`)),
-    v.transform((events) => [...new Set(events)]),
-  ),
+  events: EventTypes,
   description: v.optional(Description, ''),
 })
 

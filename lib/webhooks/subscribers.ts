@@ -11,7 +11,7 @@ import { bool, int, statement, text, time } from '../storage/statement.ts'
 import { transact } from '../storage/transaction.ts'
 import { detailOf, listOf, queueOne } from './deliveries.ts'
 import type { EventHandler, Handlers } from './handlers.ts'
-import { type Delivery, type DeliveryDetail, type EventType, eventTypes } from './schema.ts'
+import { type Delivery, type DeliveryDetail, type EventType, EventTypes } from './schema.ts'
 
 /** A handler of events in the host's process: `mailkeep.on` makes it. */
 export interface Subscriber {
@@ -35,11 +35,7 @@ export interface Subscriber {
 /** What `mailkeep.on` asks for: a name of the subscriber's own, and event types. */
 const Subscription = v.strictObject({
   name: v.pipe(Text, v.trim(), v.minLength(1, 'A subscriber needs a name.'), atMost(255)),
-  events: v.pipe(
-    v.array(v.picklist(eventTypes, `This must be one of ${eventTypes.join(', ')}.`)),
-    v.minLength(1, 'At least one event type is needed.'),
-    v.transform((events) => [...new Set(events)]),
-  ),
+  events: EventTypes,
 })
 
 const findSubscriber = statement({ subscriber: text }, (db, p) =>
