@@ -3,9 +3,9 @@ import PQueue from 'p-queue'
 import type { Context } from '../context.ts'
 import { type Claimed, claimDue, lookForDue } from './claim.ts'
 import { makeImpossibleWaitsDue, watchClock } from './clock-jump.ts'
-import { DeliveryCounter, type DeliveryFigures } from './figures.ts'
+import { DeliveryCounter, type DeliveryFigures, endingOf } from './figures.ts'
 import { Handlers } from './handlers.ts'
-import { atLeastOne, type Ending, Shares } from './plan.ts'
+import { atLeastOne, Shares } from './plan.ts'
 import type { Outcome, Sender, Sending } from './send.ts'
 import { type Ended, settle } from './settle.ts'
 
@@ -190,7 +190,10 @@ export class Dispatcher {
     const { clock } = this.#ctx
     const startedMs = clock()
     const outcome = await this.#send(entry)
-    this.#shares.ended(claimed.endpointId, claimed.account, claimed.retry, endingOf(outcome))
+    const ending = endingOf(outcome)
+    // What never went out, or was cut from our side, says nothing of the receiver.
+    const learnt = ending === 'refused' || ending === 'interrupted' ? undefined : ending
+    this.#shares.ended(claimed.endpointId, claimed.account, claimed.retry, learnt)
     this.#ended.push({ claimed, outcome, startedMs, endedMs: clock(), random: Math.random() })
     this.#settling ??= this.#settleAll()
   }
@@ -246,11 +249,4 @@ export class Dispatcher {
       }
     }
   }
-}
-
-function endingOf(outcome: Outcome): Ending | undefined {
-  if (outcome.kind === 'answered') return outcome.status >= 200 && outcome.status < 300 ? 'success' : 'failure'
-  if (outcome.kind === 'failed') return outcome.timedOut ? 'timeout' : 'failure'
-  if (outcome.kind === 'handled') return 'success'
-  return outcome.kind === 'threw' ? 'failure' : undefined
 }

@@ -1,10 +1,11 @@
 import { decide } from './backoff.ts'
+import type { Ending } from './plan.ts'
 import type { Outcome } from './send.ts'
 import type { WebhookSettings } from './settings.ts'
 import type { Ended } from './settle.ts'
 
 /** How attempts end: `refused` never went out, `interrupted` was cut from our side. */
-export type AttemptEnding = 'success' | 'failure' | 'timeout' | 'refused' | 'interrupted'
+export type AttemptEnding = Ending | 'refused' | 'interrupted'
 
 /** What this process has sent since it started. */
 export interface DeliveryFigures {
@@ -49,7 +50,7 @@ export class DeliveryCounter {
   }
 }
 
-function endingOf(outcome: Outcome): AttemptEnding {
+export function endingOf(outcome: Outcome): AttemptEnding {
   if (outcome.kind === 'answered') return outcome.status >= 200 && outcome.status < 300 ? 'success' : 'failure'
   if (outcome.kind === 'failed') return outcome.timedOut ? 'timeout' : 'failure'
   if (outcome.kind === 'handled') return 'success'

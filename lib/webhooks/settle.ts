@@ -122,11 +122,10 @@ async function recordOutcome(
   return true
 }
 
-function errorOf(outcome: Outcome): string {
+function errorOf(outcome: Outcome): string | null {
   if (outcome.kind === 'answered') return `The receiver answered ${outcome.status}.`
-  if (outcome.kind === 'interrupted' || outcome.kind === 'handled')
-    return 'The attempt was interrupted: its outcome is not known.'
-  return outcome.error
+  if (outcome.kind === 'interrupted') return 'The attempt was interrupted: its outcome is not known.'
+  return 'error' in outcome ? outcome.error : null
 }
 
 /** What a batch says of one endpoint. */
