@@ -1,4 +1,5 @@
 import type { ClientMailkeep, Logger, Mailkeep } from '../../lib/index.ts'
+import { columns } from '../columns.ts'
 import { Complaint } from '../complaint.ts'
 import type { Config } from '../config.ts'
 import { openMailkeep } from '../open.ts'
@@ -83,13 +84,5 @@ export const clientFlag: Flag = { name: 'client', about: 'ID of the client', req
 export function table(rows: readonly (readonly unknown[])[], none: string): string {
   if (rows.length === 0) return none
   const cells = rows.map((row) => row.map((cell) => String(cell ?? '-').replace(/\p{C}/gu, '?')))
-  const widths = cells[0]!.map((_, column) => Math.max(...cells.map((row) => row[column]!.length)))
-  return cells
-    .map((row) =>
-      row
-        .map((cell, column) => cell.padEnd(widths[column]!))
-        .join('  ')
-        .trimEnd(),
-    )
-    .join('\n')
+  return columns(cells)
 }

@@ -1,4 +1,5 @@
 /** What all figures share: rounds, ratios, and how a finding reads. */
+import { columns } from '../../daemon/columns.ts'
 import { Loader, type Server } from './children.ts'
 import type { Job, Measured } from './load.ts'
 import type { Plan } from './requests.ts'
@@ -133,13 +134,5 @@ export function tableOf(findings: readonly Finding[]): string {
     target ? (target.met ? 'yes' : 'NO') : '',
   ])
   const all = [['what', 'figure', 'ceiling', 'ratio', 'by CPU', 'target', 'met'], ...rows]
-  const widths = all[0]!.map((_, column) => Math.max(...all.map((row) => row[column]!.length)))
-  return all
-    .map((row) =>
-      row
-        .map((cell, column) => cell.padEnd(widths[column]!))
-        .join('  ')
-        .trimEnd(),
-    )
-    .join('\n')
+  return columns(all)
 }
