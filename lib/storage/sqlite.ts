@@ -1,9 +1,7 @@
 import { closeSync, openSync } from 'node:fs'
 import { setImmediate } from 'node:timers'
 import Database from 'better-sqlite3'
-import type { CompiledQuery, QueryResult } from 'kysely'
 import { invalid, MailkeepError } from '../errors.ts'
-import { Kept } from '../kept.ts'
 import type { Logger } from '../logger.ts'
 import type { Connection, DatabaseSource, Storage } from './connection.ts'
 import { GroupCommit, type GroupTarget, groupLimits } from './group.ts'
@@ -13,6 +11,9 @@ import type { RowSource } from './rows.ts'
 import { copyInto, type FileReport, report } from './sqlite/copy.ts'
 import { builder, dialect, hostDialect } from './sqlite/dialect.ts'
 import { failure, isLocked } from './sqlite/faults.ts'
+import { KeptConnection } from './sqlite/kept-connection.ts'
+import { unlocked } from './sqlite/locks.ts'
+import { Reader } from './sqlite/reader.ts'
 import { takeRows } from './sqlite/rows.ts'
 import { indexSearch } from './sqlite/search-index.ts'
 
@@ -85,6 +86,7 @@ async function storageOn(writer: Handle, reader: Handle, ours: readonly Handle[]
     adopt,
     close: async () => {
       await group.close()
+      await new Promise((resolve) => setImmediate(resolve)) // reads asked for in this turn
       for (const handle of ours) handle.close()
     },
   }
@@ -150,72 +152,6 @@ function target(handle: Handle, connection: Connection): GroupTarget {
       }
     },
   }
-}
-
-/** SQLite looks at the value of a bare one while it plans, and so compiles the text again whenever it is bound. */
-const bareLimit = /\blimit \?/g
-
-/** Prepared statements kept: preparing anew costs twice as much as running. */
-class KeptConnection implements Connection {
-  readonly #kept = new Kept<string, Database.Statement>(500)
-  readonly #prepare: (sql: string) => Database.Statement
-
-  constructor(handle: Handle) {
-    this.#prepare = (sql) => handle.prepare(sql.replaceAll(bareLimit, 'limit cast(? as integer)'))
-  }
-
-  async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
-    return this.executeNow(query)
-  }
-
-  executeNow<R>({ sql, parameters }: CompiledQuery): QueryResult<R> {
-    const statement = this.#kept.get(sql, this.#prepare)
-    if (statement.reader) return { rows: statement.all(...parameters) as R[] }
-    const { changes, lastInsertRowid } = statement.run(...parameters)
-    return { rows: [], numAffectedRows: BigInt(changes), insertId: BigInt(lastInsertRowid) }
-  }
-}
-
-/** Reads what is committed: on a connection shared with the writer it waits until no transaction is open. */
-class Reader implements Connection {
-  readonly #connection: KeptConnection
-  readonly #handle: Handle
-
-  constructor(connection: KeptConnection, handle: Handle) {
-    this.#connection = connection
-    this.#handle = handle
-  }
-
-  executeNow<R>(query: CompiledQuery): QueryResult<R> | undefined {
-    return this.#handle.inTransaction ? undefined : this.#connection.executeNow(query)
-  }
-
-  executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
-    if (!this.#handle.inTransaction) return this.#connection.executeQuery(query)
-    return this.#later(query)
-  }
-
-  async #later<R>(query: CompiledQuery): Promise<QueryResult<R>> {
-    await unlocked(
-      () => !this.#handle.inTransaction,
-      'The database was locked by another transaction. Inside a transaction of your own? Use mailkeep.using(trx).',
-    )
-    return await this.#connection.executeQuery(query)
-  }
-}
-
-/** Tries until `attempt` neither says false nor meets a lock; without blocking the thread, for 5 s. */
-async function unlocked(attempt: () => unknown, message: string): Promise<void> {
-  const ends = performance.now() + groupLimits.lockMs
-  for (let pauseMs = 0; performance.now() < ends; pauseMs = Math.min(pauseMs + 1, 20)) {
-    try {
-      if (attempt() !== false) return
-    } catch (error) {
-      if (!isLocked(error)) throw error
-    }
-    await new Promise((resolve) => (pauseMs === 0 ? setImmediate(resolve) : setTimeout(resolve, pauseMs)))
-  }
-  throw new MailkeepError('unavailable', message)
 }
 
 /** Looks into a database file, which others may be using. @throws MailkeepError `unavailable` */
