@@ -10,7 +10,7 @@ import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { build, type Plugin } from 'esbuild'
-import { cacheName, makeCodeCache, withCodeCache } from './code-cache.ts'
+import { cacheName, launcherOf, makeCodeCache, programFile, programName } from './code-cache.ts'
 
 const root = join(import.meta.dirname, '..')
 const dist = join(root, 'dist')
@@ -21,38 +21,57 @@ const addonPath = join(dirname(resolve('better-sqlite3/package.json')), 'build/R
 /** As the documentation of single executable applications gives it. */
 const fuse = 'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2'
 
-/** Of undici only what is used: its fetch, cookies and mocks are half of the time that a start takes. */
-const partOfUndici: Plugin = {
-  name: 'part of undici',
+/** Of these packages only what is used: the rest of them is half of the time that a start takes. */
+const parts: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  undici: { Client: 'lib/dispatcher/client.js', Pool: 'lib/dispatcher/pool.js' },
+  'prom-client': {
+    Counter: 'lib/counter.js',
+    Histogram: 'lib/histogram.js',
+    Registry: 'lib/registry.js',
+    collectDefaultMetrics: 'lib/defaultMetrics.js',
+  },
+  qs: { parse: 'lib/parse.js' },
+}
+
+const partsOfPackages: Plugin = {
+  name: 'parts of packages',
   setup({ onResolve, onLoad }) {
-    onResolve({ filter: /^undici$/ }, () => ({ path: 'undici', namespace: 'part' }))
-    onLoad({ filter: /./, namespace: 'part' }, () => ({
+    const names = new RegExp(`^(?:${Object.keys(parts).join('|')})$`)
+    onResolve({ filter: names }, ({ path }) => ({ path, namespace: 'part' }))
+    onLoad({ filter: /./, namespace: 'part' }, ({ path }) => ({
       // An import of anything else fails the build.
-      contents: ['Client', 'Pool']
-        .map((name) => `export { default as ${name} } from 'undici/lib/dispatcher/${name.toLowerCase()}.js'`)
+      contents: Object.entries(parts[path]!)
+        .map(([name, file]) => `export { default as ${name} } from '${path}/${file}'`)
         .join('\n'),
       resolveDir: root,
     }))
   },
 }
 
-/** raw-body would decode with it: we take bodies as bytes, and its tables are a quarter of the bundle. */
-const withoutIconv: Plugin = {
-  name: 'without iconv-lite',
+/**
+ * What parts of packages ask for and we never use: raw-body's decoders, as we take bodies as bytes (their tables are a
+ * quarter of the bundle), and undici's HTTP/2, which is switched off.
+ */
+const absentModules: Plugin = {
+  name: 'absent modules',
   setup({ onResolve, onLoad }) {
-    onResolve({ filter: /^iconv-lite$/ }, ({ path }) => ({ path, namespace: 'absent' }))
-    onLoad({ filter: /./, namespace: 'absent' }, () => ({
-      contents: `exports.getDecoder = () => { throw new Error('there is no iconv-lite in this bundle') }`,
-    }))
+    onResolve({ filter: /^iconv-lite$|\/client-h2\.js$/ }, ({ path }) => ({ path, namespace: 'absent' }))
+    onLoad({ filter: /./, namespace: 'absent' }, ({ path }) => {
+      const fail = `() => { throw new Error('there is no ${path} in this bundle') }`
+      return { contents: `module.exports = Object.assign(${fail}, { getDecoder: ${fail} })` }
+    })
   },
 }
 
-/**
- * Makes `mailkeep.cjs` and, beside it, the addon that it loads.
- *
- * @returns the files the bundle was made of.
- */
-export async function buildBundle(directory = dist): Promise<string[]> {
+interface Bundle {
+  /** The daemon as a CommonJS module. */
+  readonly program: string
+  /** The files it was made of. */
+  readonly inputs: readonly string[]
+}
+
+/** Makes `mailkeep.cjs` and, beside it, the addon that it loads and what makes it start in less time. */
+export async function buildBundle(directory = dist): Promise<Bundle> {
   await mkdir(directory, { recursive: true })
   const { metafile } = await build({
     absWorkingDir: root,
@@ -66,7 +85,7 @@ export async function buildBundle(directory = dist): Promise<string[]> {
     minifyWhitespace: true, // names stay: stacks in logs are to be read
     legalComments: 'none',
     metafile: true,
-    plugins: [partOfUndici, withoutIconv],
+    plugins: [partsOfPackages, absentModules],
     // Optional parts of pg, which does without them.
     external: ['pg-native', 'cloudflare:sockets'],
     define: { MAILKEEP_COMMIT: JSON.stringify(commit()) },
@@ -76,25 +95,25 @@ export async function buildBundle(directory = dist): Promise<string[]> {
   const file = join(directory, 'mailkeep.cjs')
   const program = await readFile(file, 'utf8')
   makeCodeCache(program, file, join(directory, cacheName))
-  await writeFile(file, withCodeCache(program))
-  return Object.keys(metafile.inputs)
+  await writeFile(join(directory, programName), programFile(program))
+  await writeFile(file, launcherOf(program))
+  return { program, inputs: Object.keys(metafile.inputs) }
 }
 
-export async function buildBinary(): Promise<string[]> {
-  const inputs = await buildBundle()
+export async function buildBinary(): Promise<void> {
+  const bundle = await buildBundle()
   const work = await mkdtemp(join(dist, '.binary-'))
   try {
-    const [config, blob, program] = ['sea.json', 'sea.blob', 'mailkeep'].map((name) => join(work, name)) as [
-      string,
-      string,
-      string,
-    ]
+    const [config, launcher, blob, program] = ['sea.json', 'launcher.cjs', 'sea.blob', 'mailkeep'].map((name) =>
+      join(work, name),
+    ) as [string, string, string, string]
+    await writeFile(launcher, launcherOf(bundle.program, false))
     const settings = {
-      main: join(dist, 'mailkeep.cjs'),
+      main: launcher,
       output: blob,
       disableExperimentalSEAWarning: true,
       useCodeCache: true,
-      assets: { [addonName]: addonPath, [cacheName]: join(dist, cacheName) },
+      assets: Object.fromEntries([addonName, programName, cacheName].map((name) => [name, join(dist, name)])),
     }
     await writeFile(config, JSON.stringify(settings))
     execFileSync(process.execPath, ['--experimental-sea-config', config], { stdio: 'pipe' })
@@ -107,8 +126,7 @@ export async function buildBinary(): Promise<string[]> {
   } finally {
     await rm(work, { recursive: true, force: true })
   }
-  await writeFile(join(dist, 'mailkeep.inputs.json'), JSON.stringify(inputs))
-  return inputs
+  await writeFile(join(dist, 'mailkeep.inputs.json'), JSON.stringify(bundle.inputs))
 }
 
 /** In a process of its own: it writes warnings of no account. Its output is in the error when it fails. */

@@ -1,4 +1,4 @@
-import { open } from 'node:fs/promises'
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 import { Complaint, reasonOf } from './complaint.ts'
 
 export const inMemory = ':memory:'
@@ -12,23 +12,29 @@ const magic = Buffer.from('SQLite format 3\0')
  * @returns whether there is a database in it already.
  * @throws Complaint when it is something else, or cannot be read.
  */
-export async function holdsDatabase(path: string): Promise<boolean> {
+export function holdsDatabase(path: string): boolean {
   if (path === inMemory) return false
-  const head = await readHead(path)
+  const head = readHead(path)
   if (head.length === 0) return false
   if (!head.equals(magic)) throw new Complaint(`${path} is not a SQLite database.`)
   return true
 }
 
-async function readHead(path: string): Promise<Buffer> {
+/** At once: a first wait for the file system would start node's threads, a tenth of the time of a start. */
+function readHead(path: string): Buffer {
   try {
-    await using file = await open(path, 'r')
-    if ((await file.stat()).isDirectory()) throw new Complaint(`The database ${path} is a directory.`)
-    const { bytesRead, buffer } = await file.read(Buffer.alloc(magic.length), 0, magic.length, 0)
-    return buffer.subarray(0, bytesRead)
+    using file = opened(path)
+    if (fstatSync(file.fd).isDirectory()) throw new Complaint(`The database ${path} is a directory.`)
+    const head = Buffer.alloc(magic.length)
+    return head.subarray(0, readSync(file.fd, head, 0, magic.length, 0))
   } catch (error) {
     if (error instanceof Complaint) throw error
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return Buffer.alloc(0)
     throw new Complaint(`The database ${path} cannot be opened: ${reasonOf(error)}.`)
   }
+}
+
+function opened(path: string): { readonly fd: number } & Disposable {
+  const fd = openSync(path, 'r')
+  return { fd, [Symbol.dispose]: () => closeSync(fd) }
 }

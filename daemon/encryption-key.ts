@@ -29,7 +29,7 @@ export async function openEncryptionKey({ encryptionKey, database }: Config): Pr
   const found = await readKey(path)
   if (found !== undefined) return found
   // Whoever makes a database makes its key first, so the key of one that is there can only be missing.
-  if (!(await holdsDatabase(database))) return (await makeKey(path)) ?? (await readKey(path)) ?? missing(database, path)
+  if (!holdsDatabase(database)) return (await makeKey(path)) ?? (await readKey(path)) ?? missing(database, path)
   return (await readKey(path)) ?? missing(database, path)
 }
 

@@ -1,4 +1,4 @@
-import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client'
+import { setImmediate } from 'node:timers'
 import type { Mailkeep, Stats } from '../lib/index.ts'
 import type { MetricsPage } from './api/index.ts'
 
@@ -19,19 +19,40 @@ const secondsBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5,
 
 /** The daemon's figures, in Prometheus's text format. */
 export function createMetrics(mailkeep: Mailkeep, token: string | undefined): Metrics {
-  const registry = new Registry()
-  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 100 })
-  const observe = requestMetrics(registry)
+  let recorder: Recorder | undefined
+  const early: Answered[] = []
+  // Loaded after the first answer: until then it would only hold up the start.
+  let loading: Promise<Recorder> | undefined
+  const load = async () => {
+    recorder = await openRecorder()
+    for (const answered of early.splice(0)) recorder.observe(answered)
+    return recorder
+  }
+  const loaded = () => (loading ??= load())
   return {
     ...(token === undefined ? {} : { token }),
-    contentType: registry.contentType,
-    observe,
-    render: async () => `${await registry.metrics()}\n${render(await mailkeep.stats())}`,
+    contentType: 'text/plain; version=0.0.4; charset=utf-8',
+    observe: (answered) => {
+      if (recorder) recorder.observe(answered)
+      else {
+        early.push(answered)
+        setImmediate(() => void loaded())
+      }
+    },
+    render: async () => `${await (await loaded()).render()}\n${render(await mailkeep.stats())}`,
   }
 }
 
+interface Recorder {
+  observe(answered: Answered): void
+  render(): Promise<string>
+}
+
 /** Looking labels up costs more than counting: each set of labels does so once. */
-function requestMetrics(registry: Registry): (answered: Answered) => void {
+async function openRecorder(): Promise<Recorder> {
+  const { Counter, collectDefaultMetrics, Histogram, Registry } = await import('prom-client')
+  const registry = new Registry()
+  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 100 })
   const registers = [registry]
   const requests = new Counter({
     name: 'mailkeep_http_requests_total',
@@ -47,7 +68,7 @@ function requestMetrics(registry: Registry): (answered: Answered) => void {
     registers,
   })
   const known = new Map<string, (ms: number) => void>()
-  return ({ method, route, status, ms }) => {
+  const observe = ({ method, route, status, ms }: Answered) => {
     const key = `${method} ${status} ${route}`
     let count = known.get(key)
     if (!count) {
@@ -61,6 +82,7 @@ function requestMetrics(registry: Registry): (answered: Answered) => void {
     }
     count(ms)
   }
+  return { observe, render: () => registry.metrics() }
 }
 
 type Sample = readonly [value: number, labels?: Readonly<Record<string, string>>]

@@ -29,7 +29,7 @@ async function sourceOf({ database, postgres: options }: Config): Promise<Databa
     const { postgres } = await loadPostgres()
     return postgres(database, options)
   }
-  await holdsDatabase(database)
+  holdsDatabase(database)
   const { sqlite } = await loadSqlite()
   return sqlite(database, sqliteOptions())
 }

@@ -3,8 +3,8 @@ import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, test } from 'node:test'
-import { cacheName, makeCodeCache, withCodeCache } from '../.ci/code-cache.ts'
+import { describe, type TestContext, test } from 'node:test'
+import { cacheName, launcherOf, makeCodeCache, programFile, programName } from '../.ci/code-cache.ts'
 
 /** Serves, and says its name with its port; asked for `name`, it says that and ends. */
 const named = (name: string) => `
@@ -15,18 +15,37 @@ const named = (name: string) => `
     server.listen(0, () => console.log(JSON.stringify({ port: server.address().port, name: names() })))
   }`
 
-describe('the code cache of the bundle', () => {
-  test('of another build of the same length is not taken for its program', (t) => {
+describe('the launcher of the bundle', () => {
+  const [before, after] = [named('1.0.0'), named('1.0.1')]
+
+  /** A folder with the launcher of one build; `says` tells the name of the program that it runs. */
+  function launched(t: TestContext, program: string) {
     const folder = mkdtempSync(join(tmpdir(), 'mailkeep-'))
     t.after(() => rmSync(folder, { recursive: true }))
     const file = join(folder, 'mailkeep.cjs')
-    const [before, after] = [named('1.0.0'), named('1.0.1')]
+    writeFileSync(file, launcherOf(program))
+    const says = () => execFileSync(process.execPath, [file, 'name'], { encoding: 'utf8' })
+    return { folder, file, says }
+  }
+
+  test('runs its program without the files beside it', (t) => {
+    assert.equal(launched(t, before).says(), '1.0.0')
+  })
+
+  test('runs it with them', (t) => {
+    const { folder, file, says } = launched(t, before)
     makeCodeCache(before, file, join(folder, cacheName))
-    const says = (program: string) => {
-      writeFileSync(file, withCodeCache(program))
-      return execFileSync(process.execPath, [file, 'name'], { encoding: 'utf8' })
-    }
-    assert.equal(says(before), '1.0.0')
-    assert.equal(says(after), '1.0.1')
+    writeFileSync(join(folder, programName), programFile(before))
+    assert.equal(says(), '1.0.0')
+  })
+
+  test('takes neither the code cache nor the program of another build of the same length', (t) => {
+    const { folder, file, says } = launched(t, after)
+    makeCodeCache(before, file, join(folder, cacheName))
+    assert.equal(says(), '1.0.1')
+    writeFileSync(join(folder, programName), programFile(before))
+    assert.equal(says(), '1.0.1')
+    writeFileSync(join(folder, programName), programFile(after))
+    assert.equal(says(), '1.0.1')
   })
 })

@@ -18,7 +18,7 @@ export async function checkDatabase(config: Config): Promise<Finding[]> {
     return [warning('database', 'is in memory: it is gone when the daemon stops', 'set MAILKEEP_DATABASE')]
   if (isServer(database)) return await checkServer(config)
   try {
-    if (!(await holdsDatabase(database))) {
+    if (!holdsDatabase(database)) {
       return [
         ...(await checkDirectory(database)),
         ok('database', `${database} is not there yet: the first start makes it`),

@@ -35,7 +35,7 @@ export const backup: Command = {
 async function sourceOf({ database }: Config): Promise<string> {
   if (isServer(database)) throw new Complaint('A PostgreSQL database is backed up by its own tools: see pg_dump.')
   if (database === inMemory) throw new Complaint('A database in memory is gone with its daemon: it has no backups.')
-  if (!(await holdsDatabase(database))) throw new Complaint(`There is no database ${database}.`)
+  if (!holdsDatabase(database)) throw new Complaint(`There is no database ${database}.`)
   return database
 }
 
@@ -47,7 +47,7 @@ async function refuseTarget(target: string, source: string): Promise<void> {
   const log = await stat(`${target}-wal`).catch(() => undefined)
   if (log) throw new Complaint(`${target} is a database in use: the backup needs another name.`)
   // An earlier backup may be replaced, and nothing else.
-  if (!(await holdsDatabase(target))) throw new Complaint(`${target} is there already.`)
+  if (!holdsDatabase(target)) throw new Complaint(`${target} is there already.`)
 }
 
 /** @throws Complaint when the copy is not what the database was. */

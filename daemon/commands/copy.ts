@@ -58,7 +58,7 @@ function targetOf({ flags: { to }, config }: Invocation): string {
 
 async function requireDatabase(from: string): Promise<void> {
   if (isServer(from) || from === inMemory) throw new Complaint('--from must be a SQLite file.', 2)
-  if (!(await holdsDatabase(from))) throw new Complaint(`There is no database ${from}.`)
+  if (!holdsDatabase(from)) throw new Complaint(`There is no database ${from}.`)
 }
 
 function refuseOtherVersion(from: string, { mailkeep, unknown, unapplied }: FileReport): void {

@@ -21,7 +21,7 @@ export const restore: Command = {
     if (isServer(database)) throw new Complaint('A PostgreSQL database is restored by its own tools: see pg_restore.')
     if (database === inMemory) throw new Complaint('--database must be the file to restore to.', 2)
     if (resolve(backup) === resolve(database)) throw new Complaint(`${backup} is the database itself.`, 2)
-    if (!(await holdsDatabase(backup))) throw new Complaint(`There is no backup ${backup}.`)
+    if (!holdsDatabase(backup)) throw new Complaint(`There is no backup ${backup}.`)
     const { inspectFile } = await loadSqlite()
     const report = inspectFile(backup, { ...sqliteOptions(), thorough: false })
     refuseNewer(backup, report)
@@ -61,7 +61,7 @@ async function moveAside(database: string): Promise<string | undefined> {
     await rename(`${database}-wal`, `${aside}-wal`).catch(() => {})
     await rm(`${database}-shm`, { force: true })
   }
-  if (!(await holdsDatabase(database))) {
+  if (!holdsDatabase(database)) {
     await log()
     return undefined
   }
