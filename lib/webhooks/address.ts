@@ -66,10 +66,16 @@ function carriedV4({ parts }: ipaddr.IPv6, written: string): string | undefined 
     : undefined
 }
 
-function refusedPlace(address: Address, refused: Ranges): string | undefined {
-  return ipaddr.subnetMatch(address, refused, '') || undefined
+function refusedPlace(address: Address, refused: () => Ranges): string | undefined {
+  return ipaddr.subnetMatch(address, refused(), '') || undefined
 }
 
-function ranges(named: Record<string, string[]>): Ranges {
+/** Read when first asked for: a start need not wait for it. */
+function ranges(named: Record<string, string[]>): () => Ranges {
+  let read: Ranges | undefined
+  return () => (read ??= readRanges(named))
+}
+
+function readRanges(named: Record<string, string[]>): Ranges {
   return Object.fromEntries(Object.entries(named).map(([name, cidrs]) => [name, cidrs.map((c) => ipaddr.parseCIDR(c))]))
 }
