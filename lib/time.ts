@@ -9,18 +9,13 @@ let lastText = ''
 
 /** @param ms Milliseconds since 1970. */
 export function timestamp(ms: number): Timestamp {
-  // Writes of one group share their millisecond: rendering it once is enough.
-  if (ms !== lastMs) {
-    lastText = `${new Date(ms).toISOString().slice(0, 23)}${microsOf(ms)}Z`
-    lastMs = ms
+  const wholeMs = Math.floor(ms)
+  // Many moments share their millisecond: rendering it once is enough.
+  if (wholeMs !== lastMs) {
+    lastText = new Date(wholeMs).toISOString().slice(0, 23)
+    lastMs = wholeMs
   }
-  return lastText
-}
-
-/** The microseconds behind the milliseconds. */
-function microsOf(ms: number): string {
-  if (Number.isInteger(ms)) return '000'
-  return String(Math.floor((ms - Math.floor(ms)) * 1000)).padStart(3, '0')
+  return `${lastText}${String(Math.floor((ms - wholeMs) * 1000)).padStart(3, '0')}Z`
 }
 
 /** @returns Milliseconds since 1970. */

@@ -9,13 +9,20 @@ export function requestIdOf(request: ApiRequest): string {
   return given !== undefined && /^[\w.~:-]{1,128}$/.test(given) ? given : randomUUID()
 }
 
+/** Whom an answer goes to, and what it answers. */
+export interface Recipient {
+  readonly requestId: string
+  /** `HEAD` gets the headers of the whole answer. */
+  readonly method: string
+  /** The route's pattern, once one has matched. */
+  route?: string
+}
+
 /**
  * An answer of JSON text, or of nothing where `body` is undefined.
- *
- * @param method `HEAD` gets the headers of the whole answer.
  */
 export function encode(
-  { requestId, method }: { requestId: string; method: string },
+  { requestId, method, route }: Recipient,
   status: number,
   body: string | undefined,
   more: Readonly<Record<string, string>> = {},
@@ -27,15 +34,18 @@ export function encode(
     'X-Content-Type-Options': 'nosniff',
     ...more,
   }
-  if (body === undefined) return { status, headers }
+  const response: { -readonly [K in keyof ApiResponse]: ApiResponse[K] } = { status, headers }
+  if (route !== undefined) response.route = route
+  if (body === undefined) return response
   headers['Content-Type'] = 'application/json; charset=utf-8'
   headers['Content-Length'] = String(Buffer.byteLength(body))
-  return method === 'HEAD' ? { status, headers } : { status, headers, body }
+  if (method !== 'HEAD') response.body = body
+  return response
 }
 
 /** The one shape of every error. */
 export function encodeError(
-  to: { requestId: string; method: string },
+  to: Recipient,
   error: MailkeepError,
   more: Readonly<Record<string, string>> = {},
 ): ApiResponse {

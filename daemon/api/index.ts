@@ -3,7 +3,7 @@
 import { type Logger, type Mailkeep, MailkeepError, unchecked } from '../../lib/index.ts'
 import { type Authenticate, askHost, authenticate } from './authenticate.ts'
 import { readFields, refuseFields } from './body.ts'
-import { encode, encodeError, requestIdOf } from './encode.ts'
+import { encode, encodeError, type Recipient, requestIdOf } from './encode.ts'
 import type { ApiRequest, ApiResponse } from './exchange.ts'
 import { foreseen } from './failure.ts'
 import { answerOperation, type MetricsPage } from './operations.ts'
@@ -38,6 +38,7 @@ export interface Api {
 /** What is known of a request so far; an error's answer wants it as well. */
 interface Exchange {
   readonly request: ApiRequest
+  readonly to: Recipient
   readonly target: Target
   match?: Match
   route?: Route
@@ -63,17 +64,17 @@ function knows(target: string): boolean {
 }
 
 async function answer(options: ApiOptions, request: ApiRequest): Promise<ApiResponse> {
-  const to = { requestId: requestIdOf(request), method: request.method }
-  const exchange: Exchange = { request, target: readTarget(request.target) }
+  const to: Recipient = { requestId: requestIdOf(request), method: request.method }
+  const exchange: Exchange = { request, to, target: readTarget(request.target) }
   try {
-    const operation = await answerOperation(options, request, exchange.target.segments, to)
-    if (operation) return operation
+    const operation = answerOperation(options, request, exchange.target.segments, to)
+    if (operation) return await operation
     const outcome = await perform(options, exchange)
-    return named(exchange, encode(to, outcome.status, bodyOf(options, exchange, outcome)))
+    return encode(to, outcome.status, bodyOf(options, exchange, outcome))
   } catch (error) {
     const shown = foreseen(error, to.requestId, options.logger)
     const allow = shown.code === 'method_not_allowed' && exchange.match ? { Allow: exchange.match.allow } : {}
-    return named(exchange, encodeError(to, shown, allow))
+    return encodeError(to, shown, allow)
   }
 }
 
@@ -89,6 +90,7 @@ async function perform({ mailkeep, authenticate: host }: ApiOptions, exchange: E
   const route = match.methods.get(request.method === 'HEAD' ? 'GET' : request.method)
   if (!route) throw new MailkeepError('method_not_allowed', 'This path does not know this method.')
   exchange.route = route
+  exchange.to.route = prefix + route.path
   if (route.role === 'admin' && caller.role !== 'admin') {
     throw new MailkeepError('forbidden', 'This needs a token with the role admin.')
   }
@@ -118,8 +120,4 @@ function bodyOf({ publicUrl }: ApiOptions, { request, target, route }: Exchange,
   if (!meta) return `{"data":${json}}`
   const shown = route?.metaPath === 'none' ? meta : { path: absoluteUrl(request, target, publicUrl), ...meta }
   return `{"data":${json},"meta":${JSON.stringify(shown)}}`
-}
-
-function named({ route }: Exchange, response: ApiResponse): ApiResponse {
-  return route ? { ...response, route: prefix + route.path } : response
 }

@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { type Mailkeep, MailkeepError } from '../../lib/index.ts'
 import { bearerToken } from './authenticate.ts'
-import { encode, encodeError } from './encode.ts'
+import { encode, encodeError, type Recipient } from './encode.ts'
 import type { ApiRequest, ApiResponse } from './exchange.ts'
 
 /** What `/metrics` shows, and to whom. */
@@ -17,12 +17,6 @@ interface Operations {
   readonly metrics?: MetricsPage
 }
 
-/** Whom an answer goes to. */
-interface Recipient {
-  readonly requestId: string
-  readonly method: string
-}
-
 type Answer = (operations: Operations, request: ApiRequest, to: Recipient) => Promise<ApiResponse>
 
 /** For those who run the service: none of these needs a client's token, and none tells of a client's data. */
@@ -36,22 +30,23 @@ const pages: ReadonlyMap<string, Answer> = new Map([
  * Answers what is asked by load balancers and monitors.
  *
  * @returns undefined when this is no such request.
- * @throws MailkeepError as an operation of the API does.
+ * @throws MailkeepError (the promise rejects) as an operation of the API does.
  */
-export async function answerOperation(
+export function answerOperation(
   operations: Operations,
   request: ApiRequest,
   segments: readonly string[],
   to: Recipient,
-): Promise<ApiResponse | undefined> {
+): Promise<ApiResponse> | undefined {
   const [name = ''] = segments
   const page = segments.length === 1 ? pages.get(name) : undefined
   if (!page) return undefined
+  to.route = `/${name}`
   if (request.method !== 'GET' && request.method !== 'HEAD') {
     const error = new MailkeepError('method_not_allowed', 'This path does not know this method.')
-    return { ...encodeError(to, error, { Allow: 'GET, HEAD' }), route: `/${name}` }
+    return Promise.resolve(encodeError(to, error, { Allow: 'GET, HEAD' }))
   }
-  return { ...(await page(operations, request, to)), route: `/${name}` }
+  return page(operations, request, to)
 }
 
 /** The process is there and answers; it says nothing of the database, as a restart would not help that. */
@@ -73,11 +68,11 @@ async function metricsPage({ metrics }: Operations, request: ApiRequest, to: Rec
     throw new MailkeepError('unauthenticated', 'The metrics token is needed: Authorization: Bearer <token>.')
   }
   const body = await metrics.render()
-  const { headers } = encode(to, 200, undefined, {
+  const response = encode(to, 200, undefined, {
     'Content-Type': metrics.contentType,
     'Content-Length': String(Buffer.byteLength(body)),
   })
-  return to.method === 'HEAD' ? { status: 200, headers } : { status: 200, headers, body }
+  return to.method === 'HEAD' ? response : { ...response, body }
 }
 
 /** Takes the same time whatever is given. */

@@ -8,7 +8,8 @@ export class Operation implements Transaction {
   readonly searchChanges: SearchChange[] = []
   readonly #connection: Connection
   #statements = 0
-  #ended: Error | undefined
+  /** Why it takes no more statements. As text: an error for each that ends well would cost as much as a statement. */
+  #ended: string | undefined
 
   constructor(connection: Connection) {
     this.#connection = connection
@@ -23,12 +24,12 @@ export class Operation implements Transaction {
   }
 
   executeNow<R>(query: CompiledQuery): QueryResult<R> | undefined {
-    if (this.#ended) throw this.#ended
+    if (this.#ended !== undefined) throw new Error(this.#ended)
     return this.#connection.executeNow?.(query)
   }
 
   async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
-    if (this.#ended) throw this.#ended
+    if (this.#ended !== undefined) throw new Error(this.#ended)
     this.#statements += 1
     try {
       return await this.#connection.executeQuery(query)
@@ -40,25 +41,32 @@ export class Operation implements Transaction {
   /** Runs `work`; whoever keeps the transaction for later, or waits for something else inside, gets an error. */
   run<T>(work: Work<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      const end = (error: Error) => {
-        this.#ended ??= error
-      }
       process.nextTick(() =>
-        this.#watch((error) => {
-          end(error)
-          reject(error)
+        this.#watch((reason) => {
+          this.#ended ??= reason
+          reject(new Error(reason))
         }),
       )
-      work(this)
-        .then(resolve, reject)
-        .finally(() => end(new Error('This transaction has ended.')))
+      const end = () => {
+        this.#ended ??= 'This transaction has ended.'
+      }
+      work(this).then(
+        (value) => {
+          end()
+          resolve(value)
+        },
+        (error) => {
+          end()
+          reject(error)
+        },
+      )
     })
   }
 
   /** Runs when no promise can go on by itself: whoever is neither done nor waiting for a statement waits elsewhere. */
-  #watch(abort: (error: Error) => void): void {
-    if (this.#ended) return
+  #watch(abort: (reason: string) => void): void {
+    if (this.#ended !== undefined) return
     if (this.#statements > 0) setImmediate(() => this.#watch(abort))
-    else abort(new Error('Inside a transaction only statements may be awaited: it holds up every other write.'))
+    else abort('Inside a transaction only statements may be awaited: it holds up every other write.')
   }
 }
