@@ -195,6 +195,22 @@ describe('the index of searches', () => {
     }
   })
 
+  test('is purged to the end however many saves there were before and meanwhile', async (t) => {
+    const opened = await openFile(t)
+    const { advance, client, finish, inFile, save } = opened
+    pour(opened, names(100, 30))
+    for (let before = 0; before < 18; before++) {
+      const id = await save(first)
+      for (let n = 0; n < before; n++) await save('Zaza Other')
+      await client().contacts.delete(id)
+      for (let meanwhile = 0; meanwhile < before % 8; meanwhile++) await save('Zaza Other')
+      await finish()
+      assert.deepEqual(await inFile(first), [], `${before} before`)
+      advance(hourMs)
+    }
+    opened.assertSound()
+  })
+
   test('is purged of many contacts erased at once, some while it begins', async (t) => {
     const opened = await openFile(t)
     const { advance, client, finish, inFile, saveAll } = opened

@@ -10,7 +10,10 @@ const leaveIndex = plainQuery(
 const enterIndex = plainQuery(`insert into mailkeep_search (rowid, search) values (? * ${searchClientSpan} + ?, ?)`)
 
 /** What is written goes to a segment of its own: these are merged, so much of them each time so many texts were written. */
-const portion = { texts: 64, leaves: 24 }
+const portion = { texts: 64, leaves: 16 }
+
+/** So many segments of a level make one of the next: FTS5's `usermerge`, set by the migration. */
+export const mergedTogether = 8
 
 /**
  * Brings an index of searches in step with changes, and merges its segments little by little. FTS5's own merging does

@@ -1,5 +1,5 @@
 import { type Connection, plainQuery } from '../connection.ts'
-import { mergeSegments } from './search-index.ts'
+import { mergedTogether, mergeSegments } from './search-index.ts'
 
 /** What a slice writes: a few milliseconds' work. A word that stands in very many contacts is merged in one, though. */
 const sliceLeaves = 32
@@ -9,7 +9,10 @@ const smallLeaves = 16
 
 const rebuild = plainQuery(`insert into mailkeep_search (mailkeep_search) values ('rebuild')`)
 
-/** A row of nobody's that comes and goes, which makes a segment each time. */
+/**
+ * A row of nobody's that comes and goes, which makes segments. FTS5 goes on with a merge unless a lower level has as many
+ * segments as that; then it does nothing where these are too few to be merged. So a purge begins with enough.
+ */
 const come = plainQuery(`insert into mailkeep_search (rowid, search) values (1, '···')`)
 const go = plainQuery(`insert into mailkeep_search (mailkeep_search, rowid, search) values ('delete', 1, '···')`)
 
@@ -33,12 +36,14 @@ async function begin(connection: Connection): Promise<number | undefined> {
     await connection.executeQuery(rebuild)
     return undefined
   }
-  // FTS5 goes on with the merge of the most segments, but for a level of four that has more: now none under four has.
-  for (const query of [come, go, come, go, mergeSegments(0)]) await connection.executeQuery(query)
-  const clean = dropsMarks(await readLevels(connection))
+  let levels: Level[]
+  do {
+    for (const query of [come, go, mergeSegments(0)]) await connection.executeQuery(query)
+    levels = await readLevels(connection)
+  } while (countSegments(levels) < mergedTogether)
   await connection.executeQuery(mergeSegments(-sliceLeaves))
   const into = writtenNow(await readLevels(connection)).at(-1) ?? 0
-  if (clean) return into || undefined
+  if (dropsMarks(levels)) return into || undefined
   return -into
 }
 
@@ -75,6 +80,10 @@ function varints(bytes: Uint8Array): () => number {
 
 function times<T>(count: number, make: () => T): T[] {
   return Array.from({ length: count }, make)
+}
+
+function countSegments(levels: readonly Level[]): number {
+  return levels.reduce((sum, { segments }) => sum + segments.length, 0)
 }
 
 function leavesOf(levels: readonly Level[]): number {
