@@ -6,7 +6,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import Database from 'better-sqlite3'
-import { createMailkeep, type Mailkeep } from '../lib/index.ts'
+import { SqliteDialect } from 'kysely'
+import { createMailkeep, type MailkeepOptions } from '../lib/index.ts'
 import { sqlite } from '../lib/storage/sqlite.ts'
 
 /** Letters that nobody else's name has: whatever is left of a word, its first bytes are in the file. */
@@ -24,13 +25,12 @@ function names(count: number, seed: number): string[] {
   return Array.from({ length: count }, () => Array.from({ length: 255 }, letter).join(''))
 }
 
-async function openFile(t: TestContext) {
+async function openFile(t: TestContext, source: (file: string) => MailkeepOptions['database'] = sqlite) {
   const folder = await mkdtemp(join(tmpdir(), 'mailkeep-purge-'))
   const file = join(folder, 'mailkeep.db')
   const encryptionKey = randomBytes(32)
   let aheadMs = 0
-  const open = () =>
-    createMailkeep({ database: sqlite(file), encryptionKey, clock: () => Date.now() + aheadMs }) as Promise<Mailkeep>
+  const open = () => createMailkeep({ database: source(file), encryptionKey, clock: () => Date.now() + aheadMs })
   const running = { mailkeep: await open() }
   const look = new Database(file)
   t.after(async () => {
@@ -101,6 +101,13 @@ function pour({ look }: Opened, all: readonly string[]): void {
   })()
 }
 
+/** A host sees to the pragmas of its connections. */
+function hosted(file: string): SqliteDialect {
+  const database = new Database(file)
+  for (const pragma of ['journal_mode = wal', 'foreign_keys = on', 'secure_delete = on']) database.pragma(pragma)
+  return new SqliteDialect({ database })
+}
+
 describe('the index of searches', () => {
   test('has no letter of an erased contact, nor of names it had before', async (t) => {
     const opened = await openFile(t)
@@ -136,6 +143,20 @@ describe('the index of searches', () => {
     advance(hourMs)
     await finish()
     assert.equal(jobs(), 0)
+    opened.assertSound()
+  })
+
+  test('is purged through a Kysely dialect of the host’s as well', async (t) => {
+    const opened = await openFile(t, hosted)
+    const { client, finish, found, inFile, saveAll } = opened
+    const [id] = await saveMarked(opened)
+    await client().contacts.delete(id)
+    await finish()
+    assert.deepEqual(await inFile(first), [])
+    await saveAll(names(100, 6))
+    await client().contacts.delete((await found('zaza one'))[0]!)
+    await finish()
+    assert.deepEqual(await inFile(second), [])
     opened.assertSound()
   })
 
