@@ -6,8 +6,9 @@ import * as queries from './queries.ts'
 const kind = 'purge searches'
 const kinds = [kind, againKind(kind)]
 
-/** A purge rests so long for each slice of a few milliseconds that it took: it has less than a hundredth of the time. */
+/** A purge rests so long for each slice of a few milliseconds that it took: it has about a hundredth of the time. */
 const restPerSliceMs = 1000
+const longestRestMs = 3_600_000
 
 /** One purge takes with it all that was erased before it began, of whichever client. */
 interface Purge {
@@ -54,7 +55,7 @@ async function rest(tx: Tx, job: { id: number }, { wanted, slices }: Purge): Pro
     id: job.id,
     kind: againKind(kind),
     state: JSON.stringify({ ...asked, wanted }),
-    created_at: timestamp(tx.clock() + slices * restPerSliceMs - againAfterMs),
+    created_at: timestamp(tx.clock() + Math.min(slices * restPerSliceMs, longestRestMs) - againAfterMs),
   })
   return 'kept'
 }

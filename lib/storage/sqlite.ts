@@ -16,7 +16,7 @@ import { unlocked } from './sqlite/locks.ts'
 import { Reader } from './sqlite/reader.ts'
 import { takeRows } from './sqlite/rows.ts'
 import { searchIndexer } from './sqlite/search-index.ts'
-import { purgeSearch } from './sqlite/search-purge.ts'
+import { searchPurger } from './sqlite/search-purge.ts'
 
 export type { FileReport } from './sqlite/copy.ts'
 
@@ -84,7 +84,7 @@ async function storageOn(writer: Handle, reader: Handle, ours: readonly Handle[]
     figures: () => group.figures(),
     version: onceATurn(async () => version.get() as number),
     indexSearch,
-    purgeSearch,
+    purgeSearch: searchPurger(),
     failure,
     adopt,
     close: async () => {

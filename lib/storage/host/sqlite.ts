@@ -6,7 +6,7 @@ import { sqliteMigrations } from '../migrations/sqlite.ts'
 import { builder, hostDialect } from '../sqlite/dialect.ts'
 import { failure, isLocked } from '../sqlite/faults.ts'
 import { searchIndexer } from '../sqlite/search-index.ts'
-import { purgeSearch } from '../sqlite/search-purge.ts'
+import { searchPurger } from '../sqlite/search-purge.ts'
 import { connectionOf, type HeldConnection, hold } from './held-connection.ts'
 import { connectionOfKysely } from './transaction.ts'
 
@@ -35,7 +35,7 @@ export function openSqliteThrough(kysely: Kysely<unknown>, own: boolean): Databa
         writeAlone: (work) => group.write(work),
         version: async () => (await reader.executeQuery<{ version: number }>(version)).rows[0]!.version,
         indexSearch,
-        purgeSearch,
+        purgeSearch: searchPurger(),
         failure,
         adopt: (handle) => {
           const connection = connectionOfKysely(handle)

@@ -1,8 +1,11 @@
 import { type Connection, plainQuery } from '../connection.ts'
 import { mergedTogether, mergeSegments } from './search-index.ts'
 
-/** What a slice writes: a few milliseconds' work. A word that stands in very many contacts is merged in one, though. */
-const sliceLeaves = 32
+/**
+ * What a slice writes at least and at most: a few milliseconds' work. Where much was deleted it reads more than it writes,
+ * so slices that take longer become smaller. Three letters that very many contacts have are merged in one, though.
+ */
+const slice = { least: 1, first: 4, most: 32, ms: 8 }
 
 /** An index so small is made anew within a slice: of some 300 contacts. */
 const smallLeaves = 16
@@ -16,6 +19,19 @@ const rebuild = plainQuery(`insert into mailkeep_search (mailkeep_search) values
 const come = plainQuery(`insert into mailkeep_search (rowid, search) values (1, '···')`)
 const go = plainQuery(`insert into mailkeep_search (mailkeep_search, rowid, search) values ('delete', 1, '···')`)
 
+/** Does purges, in slices as long as they should be. */
+export function searchPurger(): (connection: Connection, progress?: number) => Promise<number | undefined> {
+  let leaves = slice.first
+  return async (connection, progress) => {
+    if (!progress) leaves = slice.first
+    const began = performance.now()
+    const next = await purgeSearch(connection, leaves, progress)
+    const long = performance.now() - began > slice.ms
+    leaves = long ? Math.max(slice.least, Math.floor(leaves / 2)) : Math.min(slice.most, leaves * 2)
+    return next
+  }
+}
+
 /**
  * Does a slice of a purge: it merges all the segments that there are when it begins into one, which leaves neither
  * what was deleted nor the marks of that. Saves add segments meanwhile, which are none of its business.
@@ -24,14 +40,14 @@ const go = plainQuery(`insert into mailkeep_search (mailkeep_search, rowid, sear
  * @returns undefined when it is done: the segment it writes, below zero where another round must follow, or 0: it begins
  *   anew.
  */
-export async function purgeSearch(connection: Connection, progress?: number): Promise<number | undefined> {
-  if (!progress) return await begin(connection)
-  await connection.executeQuery(mergeSegments(sliceLeaves))
+async function purgeSearch(connection: Connection, leaves: number, progress?: number): Promise<number | undefined> {
+  if (!progress) return await begin(connection, leaves)
+  await connection.executeQuery(mergeSegments(leaves))
   if (writtenNow(await readLevels(connection)).includes(Math.abs(progress))) return progress
   return progress < 0 ? 0 : undefined
 }
 
-async function begin(connection: Connection): Promise<number | undefined> {
+async function begin(connection: Connection, leaves: number): Promise<number | undefined> {
   if (leavesOf(await readLevels(connection)) <= smallLeaves) {
     await connection.executeQuery(rebuild)
     return undefined
@@ -41,7 +57,7 @@ async function begin(connection: Connection): Promise<number | undefined> {
     for (const query of [come, go, mergeSegments(0)]) await connection.executeQuery(query)
     levels = await readLevels(connection)
   } while (countSegments(levels) < mergedTogether)
-  await connection.executeQuery(mergeSegments(-sliceLeaves))
+  await connection.executeQuery(mergeSegments(-leaves))
   const into = writtenNow(await readLevels(connection)).at(-1) ?? 0
   if (dropsMarks(levels)) return into || undefined
   return -into
