@@ -141,6 +141,7 @@ export interface ContactsDoor {
   unsubscribeFromTopic(contactId: number, topicId: number): Promise<Contact>
   /**
    * Erases a contact, and with it every copy of its data in stored events and deliveries.
+   * What searches had of it leaves SQLite's file by a stored job, which begins at once and rests after it has run.
    *
    * @throws MailkeepError `not_found`
    */

@@ -3,11 +3,17 @@ import { clearingSteps } from './clearing/operations.ts'
 import type { Context } from './context.ts'
 import { isMailkeepError } from './errors.ts'
 import { continueJob, type JobSteps, onTarget } from './jobs/operations.ts'
+import { searchPurgeSteps } from './jobs/search-purge.ts'
 import { holdDeliveries, holdKind } from './webhooks/holding.ts'
 import { recoverKind, recoverSome } from './webhooks/recovery.ts'
 import { deleteExpired } from './webhooks/retention.ts'
 
-const steps: JobSteps = { ...clearingSteps, [holdKind]: onTarget(holdDeliveries), [recoverKind]: recoverSome }
+const steps: JobSteps = {
+  ...clearingSteps,
+  ...searchPurgeSteps,
+  [holdKind]: onTarget(holdDeliveries),
+  [recoverKind]: recoverSome,
+}
 const minuteMs = 60_000
 const minutesBetweenSweeps = 60
 const afterFaultMs = 1000

@@ -1,5 +1,6 @@
 import { now, type Tx } from '../context.ts'
 import { againKind, doOrStore, type JobSteps, onTarget, type Step, storeAgain } from '../jobs/operations.ts'
+import { purgeSearches } from '../jobs/search-purge.ts'
 import * as queries from './queries.ts'
 
 export { erasedError } from './queries.ts'
@@ -18,6 +19,9 @@ export type Cleared = keyof typeof rows
 
 /** Whoever attaches rows to these holds their row meanwhile, by a foreign key at least. */
 const locked: ReadonlySet<Cleared> = new Set(['contact', 'client'])
+
+/** With these go texts that searches look at. */
+const searched: ReadonlySet<Cleared> = new Set(['contact', 'client'])
 
 /** The stored jobs of clearing. */
 export const clearingSteps: JobSteps = Object.fromEntries(
@@ -49,6 +53,7 @@ function stepOf(kind: Cleared): Step {
       left -= await clearRows(tx, { target, limit: left })
       if (left <= 0) return 0
     }
+    if (searched.has(kind)) await purgeSearches(tx)
     return left
   }
 }

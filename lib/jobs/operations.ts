@@ -7,7 +7,7 @@ import * as queries from './queries.ts'
 export const chunkRows = 500
 
 /** Longer than any transaction lasts: one that began before a record was deleted has ended by then. */
-const againAfterMs = 120_000
+export const againAfterMs = 120_000
 
 /**
  * Does a chunk of a kind of work on a record.
@@ -20,6 +20,7 @@ export type Step = (tx: Tx, targetId: number, limit: number) => Promise<number>
 /** A stored job as its kind sees it, where the kind keeps more than its target. */
 export interface StoredJob {
   readonly id: number
+  readonly kind: string
   readonly target_id: number
   /** JSON */
   readonly state: string

@@ -33,6 +33,20 @@ export const findJobOf = statement({ client_id: int, target_id: int, id: int, ki
     .where(dialect.anyOf(sql.ref('kind'), p.kinds)),
 )
 
+/** The one of these kinds, where there is one at most. */
+export const findJobOfKinds = statement({ client_id: int, kinds: texts }, (db, p, dialect) =>
+  db
+    .selectFrom('mailkeep_job')
+    .select(['id', 'kind', 'state'])
+    .where('client_id', '=', p.client_id)
+    .where(dialect.anyOf(sql.ref('kind'), p.kinds)),
+)
+
+/** Puts a job off until it is as old as the kind asks for. */
+export const restJob = statement({ id: int, kind: text, state: json, created_at: time }, (db, p) =>
+  db.updateTable('mailkeep_job').set({ kind: p.kind, state: p.state, created_at: p.created_at }).where('id', '=', p.id),
+)
+
 export const deleteJob = statement({ id: int }, (db, p) => db.deleteFrom('mailkeep_job').where('id', '=', p.id))
 
 /** Some of those of a kind that were stored before a time. */

@@ -71,6 +71,14 @@ export interface Storage {
   readonly shared?: Shared
   /** Brings the index of searches in step; absent where the database does so itself. */
   indexSearch?(connection: Connection, changes: readonly SearchChange[]): Promise<void>
+  /**
+   * Does some of what takes superseded texts out of the index of searches, down to the file; absent where nothing of
+   * them stays. Within a transaction: what that or a later one supersedes may stay.
+   *
+   * @param progress What it gave before; undefined: it begins.
+   * @returns undefined: it is done.
+   */
+  purgeSearch?(connection: Connection, progress?: number): Promise<number | undefined>
   /** What callers are told of a driver's error; others stay what they are. */
   failure(error: unknown): unknown
   /**

@@ -15,7 +15,8 @@ import { KeptConnection } from './sqlite/kept-connection.ts'
 import { unlocked } from './sqlite/locks.ts'
 import { Reader } from './sqlite/reader.ts'
 import { takeRows } from './sqlite/rows.ts'
-import { indexSearch } from './sqlite/search-index.ts'
+import { searchIndexer } from './sqlite/search-index.ts'
+import { searchPurger } from './sqlite/search-purge.ts'
 
 export type { FileReport } from './sqlite/copy.ts'
 
@@ -68,7 +69,8 @@ function cannotOpen(file: string, error: unknown): MailkeepError {
 async function storageOn(writer: Handle, reader: Handle, ours: readonly Handle[]): Promise<Storage> {
   for (const handle of new Set([writer, reader])) await unlocked(() => configure(handle), 'The database is locked.')
   const write = new KeptConnection(writer)
-  const group = new GroupCommit(target(writer, write), groupLimits)
+  const indexSearch = searchIndexer()
+  const group = new GroupCommit(target(writer, write, indexSearch), groupLimits)
   // A handle shared with the host tells of its own commits by the rows it has changed.
   const shared = 'select data_version + total_changes() from pragma_data_version'
   const version = writer.prepare(reader === writer ? shared : 'pragma data_version').pluck()
@@ -82,6 +84,7 @@ async function storageOn(writer: Handle, reader: Handle, ours: readonly Handle[]
     figures: () => group.figures(),
     version: onceATurn(async () => version.get() as number),
     indexSearch,
+    purgeSearch: searchPurger(),
     failure,
     adopt,
     close: async () => {
@@ -133,7 +136,7 @@ function configure(handle: Handle): void {
   handle.pragma('temp_store = memory')
 }
 
-function target(handle: Handle, connection: Connection): GroupTarget {
+function target(handle: Handle, connection: Connection, indexSearch: ReturnType<typeof searchIndexer>): GroupTarget {
   const begin = handle.prepare('begin immediate')
   return {
     connection,

@@ -98,7 +98,10 @@ function fill(file: string, size: number): void {
       list.run(1n, id, BigInt(people.listOf(i)))
       if (people.hasTopic(i)) topic.run(1n, id, BigInt(people.listOf(i)))
     }
-    db.exec(`insert into mailkeep_search (mailkeep_search) values ('rebuild')`)
+    // As many segments as imports leave: FTS5's own merging does it for what is written at once.
+    const merging = (segments: number) =>
+      `insert into mailkeep_search (mailkeep_search, rank) values ('automerge', ${segments})`
+    db.exec(`${merging(4)}; insert into mailkeep_search (mailkeep_search) values ('rebuild'); ${merging(0)}`)
   })
 }
 

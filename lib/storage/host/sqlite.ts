@@ -1,11 +1,12 @@
 import type { CompiledQuery, Kysely, QueryResult } from 'kysely'
 import { MailkeepError } from '../../errors.ts'
-import { type Connection, type DatabaseSource, plainQuery, type Storage } from '../connection.ts'
+import { type Connection, type DatabaseSource, plainQuery, type SearchChange, type Storage } from '../connection.ts'
 import { GroupCommit, type GroupTarget, groupLimits } from '../group.ts'
 import { sqliteMigrations } from '../migrations/sqlite.ts'
 import { builder, hostDialect } from '../sqlite/dialect.ts'
 import { failure, isLocked } from '../sqlite/faults.ts'
-import { indexSearch } from '../sqlite/search-index.ts'
+import { searchIndexer } from '../sqlite/search-index.ts'
+import { searchPurger } from '../sqlite/search-purge.ts'
 import { connectionOf, type HeldConnection, hold } from './held-connection.ts'
 import { connectionOfKysely } from './transaction.ts'
 
@@ -24,7 +25,8 @@ export function openSqliteThrough(kysely: Kysely<unknown>, own: boolean): Databa
     async open() {
       const reader = new PatientReader(kysely)
       await requireForeignKeys(reader)
-      const group = new GroupCommit(new HostTarget(kysely))
+      const indexSearch = searchIndexer()
+      const group = new GroupCommit(new HostTarget(kysely, indexSearch))
       const storage: Storage = {
         dialect: hostDialect,
         builder,
@@ -33,6 +35,7 @@ export function openSqliteThrough(kysely: Kysely<unknown>, own: boolean): Databa
         writeAlone: (work) => group.write(work),
         version: async () => (await reader.executeQuery<{ version: number }>(version)).rows[0]!.version,
         indexSearch,
+        purgeSearch: searchPurger(),
         failure,
         adopt: (handle) => {
           const connection = connectionOfKysely(handle)
@@ -79,13 +82,15 @@ class PatientReader implements Connection {
 /** Where groups are written: the connection is taken when one begins, and given back with its end. */
 class HostTarget implements GroupTarget {
   readonly #kysely: Kysely<unknown>
+  readonly #indexSearch: ReturnType<typeof searchIndexer>
   #taking: Promise<HeldConnection> | undefined
   #unwanted: NodeJS.Timeout | undefined
   #held: HeldConnection | undefined
   #open = false
 
-  constructor(kysely: Kysely<unknown>) {
+  constructor(kysely: Kysely<unknown>, indexSearch: ReturnType<typeof searchIndexer>) {
     this.#kysely = kysely
+    this.#indexSearch = indexSearch
   }
 
   readonly connection: Connection = {
@@ -104,8 +109,8 @@ class HostTarget implements GroupTarget {
 
   readonly failure = failure
 
-  indexSearch(changes: Parameters<typeof indexSearch>[1]): Promise<void> {
-    return indexSearch(this.connection, changes)
+  indexSearch(changes: readonly SearchChange[]): Promise<void> {
+    return this.#indexSearch(this.connection, changes)
   }
 
   inTransaction(): boolean {

@@ -38,7 +38,8 @@ const start: Migration = {
     `create view mailkeep_contact_search as select client_id * ${2 ** 40} + id as id, search from mailkeep_contact`,
     `create virtual table mailkeep_search using fts5 (search, content = 'mailkeep_contact_search', content_rowid = 'id',
       tokenize = 'trigram case_sensitive 1', detail = full, columnsize = 0)`,
-    `insert into mailkeep_search (mailkeep_search, rank) values ('secure-delete', 1)`, // erased texts leave the file
+    // Segments are merged in small portions: see storage/sqlite/search-index. Erased texts leave by storage/sqlite/search-purge.
+    `insert into mailkeep_search (mailkeep_search, rank) values ('automerge', 0), ('usermerge', 8)`,
     ...['tag', 'list', 'topic'].flatMap((other) => [
       `create table mailkeep_contact_${other} (client_id integer not null,
         contact_id integer not null references mailkeep_contact (id) on delete cascade,

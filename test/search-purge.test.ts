@@ -1,0 +1,297 @@
+/** The index of searches on SQLite: what is superseded in it leaves the file, after erasures, and searches stay right. */
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, type TestContext, test } from 'node:test'
+import Database from 'better-sqlite3'
+import { SqliteDialect } from 'kysely'
+import { createMailkeep, type MailkeepOptions } from '../lib/index.ts'
+import { sqlite } from '../lib/storage/sqlite.ts'
+
+/** Letters that nobody else's name has: whatever is left of a word, its first bytes are in the file. */
+const [first, second, third] = ['ჯჰჯჰჯ', 'ꙮꙮꙮ', 'ޓޓޓޓ'] as const
+
+const hourMs = 3_600_000
+
+/** Names as long as can be, of letters in no order: forty of them make an index of some twenty leaves. */
+function names(count: number, seed: number): string[] {
+  let state = seed
+  const letter = () => {
+    state = (state * 1_103_515_245 + 12_345) % 2 ** 31
+    return String.fromCharCode(97 + Math.floor((state / 2 ** 31) * 26))
+  }
+  return Array.from({ length: count }, () => Array.from({ length: 255 }, letter).join(''))
+}
+
+async function openFile(t: TestContext, source: (file: string) => MailkeepOptions['database'] = sqlite) {
+  const folder = await mkdtemp(join(tmpdir(), 'mailkeep-purge-'))
+  const file = join(folder, 'mailkeep.db')
+  const encryptionKey = randomBytes(32)
+  let aheadMs = 0
+  const open = () => createMailkeep({ database: source(file), encryptionKey, clock: () => Date.now() + aheadMs })
+  const running = { mailkeep: await open() }
+  const look = new Database(file)
+  t.after(async () => {
+    await running.mailkeep.close()
+    look.close()
+    await rm(folder, { recursive: true })
+  })
+  await running.mailkeep.clients.bootstrap()
+  const client = () => running.mailkeep.forClient(1)
+  const list = await client().lists.create({ name: 'News' })
+  let saved = 0
+  const save = async (name: string) =>
+    (await client().contacts.addToList(list.id, { email: `${saved++}@example.org`, name })).contact.id
+  return {
+    client,
+    list,
+    look,
+    save,
+    running,
+    saveAll: (all: readonly string[]) => Promise.all(all.map(save)),
+    advance: (ms: number) => {
+      aheadMs += ms
+    },
+    /** All that is due of the stored jobs. */
+    finish: () => running.mailkeep.deliverDue(),
+    /** As after a crash or a restart. */
+    async restart() {
+      await running.mailkeep.close()
+      running.mailkeep = await open()
+    },
+    jobs: () => look.prepare('select count(*) from mailkeep_job').pluck().get() as number,
+    leaves: () => look.prepare('select count(*) from mailkeep_search_data').pluck().get() as number,
+    async inFile(...words: string[]) {
+      look.pragma('wal_checkpoint(truncate)')
+      const bytes = await readFile(file)
+      return words.filter((word) => bytes.includes(word.slice(0, 1)))
+    },
+    found: async (search: string) =>
+      (await client().contacts.list({ search })).data.map((contact: { id: number }) => contact.id),
+    assertSound() {
+      look.exec(`insert into mailkeep_search (mailkeep_search, rank) values ('integrity-check', 1)`)
+    },
+  }
+}
+
+type Opened = Awaited<ReturnType<typeof openFile>>
+
+/** Contacts of every kind of history: named once, renamed, renamed again. */
+async function saveMarked({ client, save }: Opened) {
+  const ids = [await save(`Zaza ${first}`), await save(`Zaza ${second}`), await save(`Zaza ${third}`)] as const
+  await client().contacts.update(ids[1], { name: 'Zaza One' })
+  await client().contacts.update(ids[2], { name: 'Zaza Two' })
+  await client().contacts.update(ids[2], { name: `Zaza ${third} again` })
+  return ids
+}
+
+/** Contacts in one transaction make one segment: where it is larger than older ones, FTS5 puts those beside it. */
+function pour({ look }: Opened, all: readonly string[]): void {
+  const contact = look.prepare(`insert into mailkeep_contact (client_id, uuid, created_at, email, email_key, name,
+    attributes, search, unsubscribed_by_contact) values (1, '', '2026-01-02T03:04:05.678901Z', ?, ?, ?, '{}', ?, 0)`)
+  const index = look.prepare(`insert into mailkeep_search (rowid, search) values (${2 ** 40} + cast(? as integer), ?)`)
+  look.transaction(() => {
+    for (const name of all) {
+      const email = `${randomBytes(8).toString('hex')}@example.com`
+      const { lastInsertRowid } = contact.run(email, email, name, `${name}\u001f${email}`)
+      index.run(lastInsertRowid, `${name}\u001f${email}`)
+    }
+  })()
+}
+
+/** A host sees to the pragmas of its connections. */
+function hosted(file: string): SqliteDialect {
+  const database = new Database(file)
+  for (const pragma of ['journal_mode = wal', 'foreign_keys = on', 'secure_delete = on']) database.pragma(pragma)
+  return new SqliteDialect({ database })
+}
+
+describe('the index of searches', () => {
+  test('has no letter of an erased contact, nor of names it had before', async (t) => {
+    const opened = await openFile(t)
+    const { client, finish, found, inFile, jobs, save } = opened
+    const other = await save('Zaza Other')
+    const ids = await saveMarked(opened)
+    assert.deepEqual(await inFile(first, second, third), [first, second, third])
+    for (const id of ids) await client().contacts.delete(id)
+    await finish()
+    assert.deepEqual(await inFile(first, second, third), [])
+    assert.deepEqual(await found('zaza'), [other])
+    assert.equal(jobs(), 0)
+    opened.assertSound()
+  })
+
+  test('when it is large: rests after each time, and takes all that was erased meanwhile the next', async (t) => {
+    const opened = await openFile(t)
+    const { advance, client, finish, found, inFile, jobs, leaves, saveAll } = opened
+    await saveAll(names(200, 1))
+    const [a, b, c] = await saveMarked(opened)
+    assert.ok(leaves() > 64, 'it takes several slices')
+    await client().contacts.delete(a)
+    await finish()
+    assert.deepEqual(await inFile(first), [])
+    await client().contacts.delete(b)
+    await client().contacts.delete(c)
+    await finish()
+    assert.deepEqual(await inFile(third), [third], 'it rests')
+    assert.deepEqual(await found('zaza'), [])
+    advance(hourMs)
+    await finish()
+    assert.deepEqual(await inFile(first, second, third), [])
+    advance(hourMs)
+    await finish()
+    assert.equal(jobs(), 0)
+    opened.assertSound()
+  })
+
+  test('is purged through a Kysely dialect of the host’s as well', async (t) => {
+    const opened = await openFile(t, hosted)
+    const { client, finish, found, inFile, saveAll } = opened
+    const [id] = await saveMarked(opened)
+    await client().contacts.delete(id)
+    await finish()
+    assert.deepEqual(await inFile(first), [])
+    await saveAll(names(100, 6))
+    await client().contacts.delete((await found('zaza one'))[0]!)
+    await finish()
+    assert.deepEqual(await inFile(second), [])
+    opened.assertSound()
+  })
+
+  test('goes on with a purge that another process has begun', async (t) => {
+    const opened = await openFile(t)
+    const { client, finish, inFile, jobs, restart, saveAll } = opened
+    await saveAll(names(200, 2))
+    const [id] = await saveMarked(opened)
+    await client().contacts.delete(id)
+    await restart()
+    assert.equal(jobs(), 1)
+    assert.deepEqual(await inFile(first), [first], 'it was cut short')
+    await finish()
+    assert.deepEqual(await inFile(first), [])
+    opened.assertSound()
+  })
+
+  test('is purged to the end while saves go on, and of what is erased while it is', async (t) => {
+    const opened = await openFile(t)
+    const { advance, client, finish, found, inFile, save, saveAll } = opened
+    await saveAll(names(300, 3))
+    const [a, b, c] = await saveMarked(opened)
+    let over = false
+    const more = names(2000, 4)
+    const saving = Array.from({ length: 8 }, async () => {
+      while (!over) await save(more.pop() ?? 'No More')
+    })
+    await client().contacts.delete(a)
+    await client().contacts.delete(b)
+    await client().contacts.delete(c)
+    await finish()
+    assert.ok(more.length > 0, 'it ended first')
+    over = true
+    await Promise.all(saving)
+    advance(hourMs)
+    await finish()
+    assert.deepEqual(await inFile(first, second, third), [])
+    assert.deepEqual(await found('zaza'), [])
+    opened.assertSound()
+  })
+
+  test('is purged whatever way its segments lie', async (t) => {
+    const opened = await openFile(t)
+    const { advance, client, finish, inFile } = opened
+    for (const round of [1, 2]) {
+      for (const many of [0, 150, 400]) {
+        pour(opened, names(many, 10 * round + many))
+        const ids = await saveMarked(opened)
+        for (const id of ids) await client().contacts.delete(id)
+        for (let again = 0; again < 2; again++) {
+          advance(hourMs)
+          await finish()
+        }
+        assert.deepEqual(await inFile(first, second, third), [], `round ${round}, ${many} at once`)
+        opened.assertSound()
+      }
+    }
+  })
+
+  test('is purged to the end however many saves there were before and meanwhile', async (t) => {
+    const opened = await openFile(t)
+    const { advance, client, finish, inFile, save } = opened
+    pour(opened, names(100, 30))
+    for (let before = 0; before < 18; before++) {
+      const id = await save(first)
+      for (let n = 0; n < before; n++) await save('Zaza Other')
+      await client().contacts.delete(id)
+      for (let meanwhile = 0; meanwhile < before % 8; meanwhile++) await save('Zaza Other')
+      await finish()
+      assert.deepEqual(await inFile(first), [], `${before} before`)
+      advance(hourMs)
+    }
+    opened.assertSound()
+  })
+
+  test('is purged of many contacts erased at once, some while it begins', async (t) => {
+    const opened = await openFile(t)
+    const { advance, client, finish, inFile, saveAll } = opened
+    for (const others of [1, 100]) {
+      await saveAll(names(others, 20))
+      const ids = await saveAll(Array.from({ length: 80 }, (_, n) => `${n} ${first}`))
+      await Promise.all(ids.map((id) => client().contacts.delete(id)))
+      for (let again = 0; again < 2; again++) {
+        await finish()
+        advance(hourMs)
+      }
+      assert.deepEqual(await inFile(first), [], `beside ${others}`)
+      opened.assertSound()
+    }
+  })
+
+  test('has nothing of a client that was deleted', async (t) => {
+    const opened = await openFile(t)
+    const { advance, finish, inFile, jobs, running, saveAll } = opened
+    const { id } = await running.mailkeep.clients.create({ name: 'Other' })
+    const other = running.mailkeep.forClient(id)
+    const list = await other.lists.create({ name: 'News' })
+    await saveAll(names(40, 5))
+    for (let n = 0; n < 500; n++) {
+      await other.contacts.addToList(list.id, { email: `o${n}@example.net`, name: `${first} ${n}` })
+    }
+    await running.mailkeep.clients.delete(id)
+    for (let again = 0; again < 3; again++) {
+      await finish()
+      advance(hourMs)
+    }
+    assert.deepEqual(await inFile(first), [])
+    assert.equal(jobs(), 0)
+    opened.assertSound()
+  })
+
+  test('is purged, too, of what is erased in a transaction of the host’s', async (t) => {
+    const opened = await openFile(t)
+    const { finish, inFile, look, running, save } = opened
+    await save('Zaza Other')
+    const id = await save(`Zaza ${first}`)
+    for (const pragma of ['foreign_keys', 'secure_delete']) look.pragma(`${pragma} = on`)
+    look.exec('begin immediate')
+    await running.mailkeep.using(look).forClient(1).contacts.delete(id)
+    look.exec('commit')
+    await finish()
+    assert.deepEqual(await inFile(first), [])
+    opened.assertSound()
+  })
+
+  test('finds renamed contacts by the name of now, also in large groups of changes', async (t) => {
+    const opened = await openFile(t)
+    const { client, found, saveAll } = opened
+    const ids = await saveAll(Array.from({ length: 300 }, (_, n) => `Before ${n} ${'x'.repeat(n % 50)}`))
+    const renamed = [...ids].reverse().filter((id) => id % 3 !== 0)
+    await Promise.all(renamed.map((id) => client().contacts.update(id, { name: `After ${id}` })))
+    opened.assertSound()
+    assert.deepEqual(await found(`after ${renamed[0]}`), [renamed[0]])
+    for (const id of renamed) assert.ok((await found(`after ${id}`)).includes(id))
+    const before = await client().contacts.list({ search: 'before ', per_page: 100 })
+    assert.equal(before.data.length, ids.length - renamed.length)
+  })
+})
