@@ -1,8 +1,11 @@
 import { setImmediate } from 'node:timers'
 import type { CompiledQuery, QueryResult } from 'kysely'
-import type { Connection } from '../connection.ts'
+import { type Connection, plainQuery } from '../connection.ts'
 import type { KeptConnection } from './kept-connection.ts'
 import { unlocked } from './locks.ts'
+
+const begin = plainQuery('begin')
+const end = plainQuery('commit')
 
 interface Asked {
   readonly query: CompiledQuery
@@ -12,8 +15,8 @@ interface Asked {
 
 /**
  * Reads what is committed: on a connection shared with the writer it waits until no transaction is open. What is asked
- * in one turn of the event loop is read together, at its end: among the work of servers each read would find the
- * processor's caches cold, which doubles its time.
+ * in one turn of the event loop is read together, at its end, under one lock: among the work of servers each read would
+ * find the processor's caches cold, which doubles its time.
  */
 export class Reader implements Connection {
   readonly #connection: KeptConnection
@@ -35,13 +38,33 @@ export class Reader implements Connection {
   #answer(): void {
     const asked = this.#asked
     this.#asked = []
+    if (this.#handle.inTransaction) for (const { query, resolve } of asked) resolve(this.#later(query))
+    else if (asked.length === 1) this.#answerAll(asked)
+    else this.#underOneLock(() => this.#answerAll(asked))
+  }
+
+  #answerAll(asked: readonly Asked[]): void {
     for (const { query, resolve, reject } of asked) {
       try {
-        resolve(this.#handle.inTransaction ? this.#later(query) : this.#connection.executeNow(query))
+        resolve(this.#connection.executeNow(query))
       } catch (error) {
         reject(error)
       }
     }
+  }
+
+  #underOneLock(read: () => void): void {
+    this.#try(begin)
+    read()
+    // An error of the file's may have ended it.
+    if (this.#handle.inTransaction) this.#try(end)
+  }
+
+  /** Where this fails each read meets the fault itself, and tells of it. */
+  #try(control: CompiledQuery): void {
+    try {
+      this.#connection.executeNow(control)
+    } catch {}
   }
 
   async #later<R>(query: CompiledQuery): Promise<QueryResult<R>> {
