@@ -63,9 +63,10 @@ export function watchStatements(): void {
   }
 }
 
+/** Of one that writes: reads of one turn share a transaction too, and which do is a matter of time. */
 function isOfTransaction({ source, database }: Database.Statement): boolean {
   if (source === 'begin immediate') writer = database
-  return source === 'begin immediate' || database.inTransaction
+  return source === 'begin immediate' || (database === writer && database.inTransaction)
 }
 
 function isTrapped(source: string): boolean {
