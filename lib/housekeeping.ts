@@ -1,9 +1,9 @@
-import { setImmediate } from 'node:timers'
 import { clearingSteps } from './clearing/operations.ts'
 import type { Context } from './context.ts'
 import { isMailkeepError } from './errors.ts'
 import { continueJob, type JobSteps, onTarget } from './jobs/operations.ts'
 import { searchPurgeSteps } from './jobs/search-purge.ts'
+import { nextTurn } from './time.ts'
 import { holdDeliveries, holdKind } from './webhooks/holding.ts'
 import { recoverKind, recoverSome } from './webhooks/recovery.ts'
 import { deleteExpired } from './webhooks/retention.ts'
@@ -63,7 +63,7 @@ export class Housekeeping {
       this.#again = false
       await this.#tolerating(async () => {
         while (!this.#stopped && (await continueJob(this.#ctx, steps))) {
-          await new Promise((resolve) => setImmediate(resolve))
+          await nextTurn()
         }
       })
     }

@@ -1,3 +1,5 @@
+import { setImmediate } from 'node:timers'
+
 /** A moment in UTC as the contract renders it: `2026-01-02T03:04:05.678901Z`. Sorts as text. */
 export type Timestamp = string
 
@@ -21,6 +23,11 @@ export function timestamp(ms: number): Timestamp {
 /** @returns Milliseconds since 1970. */
 export function msOf(at: Timestamp): number {
   return Date.parse(at)
+}
+
+/** Settles when the event loop has been around: what waited meanwhile comes first. */
+export function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
 }
 
 /** The contract's second rendering, for webhook endpoints and deliveries: `2026-01-02T03:04:05+00:00`. */

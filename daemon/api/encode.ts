@@ -18,9 +18,7 @@ export interface Recipient {
   route?: string
 }
 
-/**
- * An answer of JSON text, or of nothing where `body` is undefined.
- */
+/** An answer of JSON text, or of nothing where `body` is undefined. */
 export function encode(
   { requestId, method, route }: Recipient,
   status: number,

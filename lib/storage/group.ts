@@ -1,5 +1,5 @@
-import { setImmediate } from 'node:timers'
 import { MailkeepError } from '../errors.ts'
+import { nextTurn } from '../time.ts'
 import { type Connection, plainQuery, type SearchChange, type StorageFigures, type Work } from './connection.ts'
 import { Operation } from './operation.ts'
 
@@ -241,8 +241,4 @@ function tell(ended: Ended): void {
   } else {
     ended.waiting.reject(ended.error)
   }
-}
-
-function nextTurn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve))
 }

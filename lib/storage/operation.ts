@@ -50,16 +50,7 @@ export class Operation implements Transaction {
       const end = () => {
         this.#ended ??= 'This transaction has ended.'
       }
-      work(this).then(
-        (value) => {
-          end()
-          resolve(value)
-        },
-        (error) => {
-          end()
-          reject(error)
-        },
-      )
+      work(this).then(resolve, reject).finally(end)
     })
   }
 

@@ -3,6 +3,7 @@ import { setImmediate } from 'node:timers'
 import Database from 'better-sqlite3'
 import { invalid, MailkeepError } from '../errors.ts'
 import type { Logger } from '../logger.ts'
+import { nextTurn } from '../time.ts'
 import type { Connection, DatabaseSource, Storage } from './connection.ts'
 import { GroupCommit, type GroupTarget, groupLimits } from './group.ts'
 import { connectionOfKysely, noTransaction } from './host/transaction.ts'
@@ -89,7 +90,7 @@ async function storageOn(writer: Handle, reader: Handle, ours: readonly Handle[]
     adopt,
     close: async () => {
       await group.close()
-      await new Promise((resolve) => setImmediate(resolve)) // reads asked for in this turn
+      await nextTurn() // reads asked for in this turn
       for (const handle of ours) handle.close()
     },
   }

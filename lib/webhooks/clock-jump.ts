@@ -1,10 +1,9 @@
-import { setImmediate } from 'node:timers'
 import { sql } from 'kysely'
 import { type Context, now } from '../context.ts'
 import { chunkRows } from '../jobs/operations.ts'
 import { bool, int, ints, statement, time } from '../storage/statement.ts'
 import { transact } from '../storage/transaction.ts'
-import { msOf, type Timestamp } from '../time.ts'
+import { msOf, nextTurn, type Timestamp } from '../time.ts'
 import { leaseMs, listWaiting } from './claim.ts'
 
 /** The clock may drift so far from the processor's between two looks without having been set. */
@@ -86,7 +85,7 @@ async function makeDueAt(ctx: Context, endpointId: number, retry: boolean, inFli
       { endpoint_id: endpointId, retry, after_due_at: after.due_at, after_id: after.id },
       inFlight,
     )
-    await new Promise((resolve) => setImmediate(resolve))
+    await nextTurn()
   }
 }
 

@@ -1,6 +1,6 @@
-import { setImmediate } from 'node:timers'
 import PQueue from 'p-queue'
 import type { Context } from '../context.ts'
+import { nextTurn } from '../time.ts'
 import { type Claimed, claimDue, lookForDue } from './claim.ts'
 import { makeImpossibleWaitsDue, watchClock } from './clock-jump.ts'
 import { DeliveryCounter, type DeliveryFigures, endingOf } from './figures.ts'
@@ -217,7 +217,7 @@ export class Dispatcher {
 
   /** Outcomes that come while others are recorded make the next batch. */
   async #settleAll(): Promise<void> {
-    await new Promise((resolve) => setImmediate(resolve))
+    await nextTurn()
     while (this.#ended.length > 0) {
       // What has room now is claimed in the same commit as these outcomes.
       this.wake()

@@ -1,11 +1,10 @@
-import { setImmediate } from 'node:timers'
 import { sql } from 'kysely'
 import type { Context, Tx } from '../context.ts'
 import { chunkRows } from '../jobs/operations.ts'
 import { deleteOldJobs } from '../jobs/queries.ts'
 import { int, ints, statement, time } from '../storage/statement.ts'
 import { transact } from '../storage/transaction.ts'
-import { timestamp } from '../time.ts'
+import { nextTurn, timestamp } from '../time.ts'
 import { endedKind } from './recovery.ts'
 
 /** By id, so that neither needs an index of its own on the time. */
@@ -51,7 +50,7 @@ export async function deleteExpired(ctx: Context): Promise<void> {
   for (const kind of [deliveries, events]) {
     for (let after: number | undefined = 0; after !== undefined; ) {
       after = await deleteSome(ctx, kind, before, after)
-      await new Promise((resolve) => setImmediate(resolve))
+      await nextTurn()
     }
   }
   await transact(ctx, (tx) => deleteOldJobs(tx, { kind: endedKind, before, limit: chunkRows }))

@@ -64,8 +64,8 @@ export function createSender(settings: WebhookSettings, clock: Clock, lookup: Lo
     undici = await import('undici')
     return undici
   }
-  const keep = (origin: string, { Client, Pool }: Undici): Pool => {
-    const pool = pools.get(origin) ?? newPool({ Client, Pool }, origin, connect, settings.concurrency)
+  const keep = (origin: string, loaded: Undici): Pool => {
+    const pool = pools.get(origin) ?? newPool(loaded, origin, connect, settings.concurrency)
     pools.delete(origin) // the one used last is the youngest
     pools.set(origin, pool)
     if (pools.size > maxPools) evictOldest(pools)
