@@ -133,6 +133,7 @@ const people: readonly [name: string, email: string][] = [
   ['Ünal', 'ÜNAL@beispiel.example'],
   ['[a-z]*?^', 'r@example.org'],
   ['tab\there', 'tab@example.org'],
+  ['Lovelace Ada Lovejoy', 'l@example.org'],
 ]
 
 /** Terms, and the e-mails they find. */
@@ -183,7 +184,24 @@ const searches: readonly [term: string, ...emails: string[]][] = [
   ['zzz'],
   ['AND'],
   ['x'.repeat(3000)],
+  ['lovelace ada lovejoy', 'l'],
+  ['ace ada', 'l'],
+  // All of its letters by threes are there, though not in this order.
+  ['ada lovelace'],
+  ['lovelovelace'],
+  ['lovelace ada lovejoy'.repeat(50)],
 ]
+
+/** One of a crowd: enough that some filters let through many contacts, others few. */
+function memberOf(crowd: number) {
+  return Array.from({ length: crowd }, (_, i) => ({
+    name: `${['Ada', 'Bram', 'Chloé'][i % 3]} ${['Jansen', 'Lovelace'][i % 2]} ${i}`,
+    email: `${i}.of.a.crowd@example.org`,
+    lists: i % 2 ? [1, 2] : [1],
+    tags: [2, 3, 70].filter((each) => i % each === 0),
+    unsubscribed: i % 20 === 19,
+  }))
+}
 
 onEveryDatabase('finding contacts', (open) => {
   test('filters in every form: any value of one, all of several', async (t) => {
@@ -213,6 +231,62 @@ onEveryDatabase('finding contacts', (open) => {
     for (const path of [`/tags/${ids.Y}`, `/topics/${ids.T2}`, `/lists/${ids.L1}`]) await data(204, 'DELETE', path)
     for (const query of ['tags={Y}', 'topics={T2}', 'lists={L1}']) assert.equal(await find(query), '', query)
     assert.equal(await find(''), 'abcd')
+  })
+
+  test('a search among many contacts, alone and with filters, page by page in both directions', async (t) => {
+    const { data, call } = await open(t)
+    const lists = [1, 2].map((n) => data(201, 'POST', '/lists', { body: { name: `L${n}` } }))
+    const listIds: number[] = (await Promise.all(lists)).map(({ id }) => id)
+    const crowd = memberOf(700)
+    const ids = new Map<string, number>()
+    for (const [n, listId] of listIds.entries()) {
+      const members = crowd.filter((one) => one.lists.includes(n + 1))
+      for (let from = 0; from < members.length; from += 50) {
+        const added = members.slice(from, from + 50).map(async ({ name, email, tags, unsubscribed }) => {
+          const body = { name, email, tags: tags.map((tag) => `by ${tag}`) }
+          const contact = (await call('POST', `/lists/${listId}/contacts`, { body })).body.data
+          ids.set(email, contact.id)
+          if (unsubscribed) await data(200, 'POST', `/contacts/${contact.id}/unsubscribe`)
+        })
+        await Promise.all(added)
+      }
+    }
+    const tagIds = new Map<string, number>()
+    for (const { id, name } of await data(200, 'GET', '/tags')) tagIds.set(name, id)
+    const walk = async (query: object, towards: 'next_cursor' | 'prev_cursor', cursor: object = {}) => {
+      const found: number[][] = []
+      let last: object = cursor
+      for (;;) {
+        const { body } = await call('GET', '/contacts', { query: { ...query, ...last, per_page: 100 } })
+        found.push(body.data.map(({ id }: { id: number }) => id))
+        if (!body.meta[towards]) return { found, last }
+        last = { cursor: body.meta[towards] }
+      }
+    }
+    const filters = [{}, { list: 1 }, { tag: 2 }, { tag: 3 }, { tag: 70 }, { list: 2, tag: 3 }]
+    for (const [n, search] of ['example', 'LOVELACE', 'da lovelace', 'lace ada', 'ada jansen 1'].entries()) {
+      for (const [m, { list, tag }] of (filters as { list?: number; tag?: number }[]).entries()) {
+        const all = (n + m) % 2 === 0
+        const expected = crowd.filter(
+          (one) =>
+            `${one.name} ${one.email}`.toLowerCase().includes(search.toLowerCase()) &&
+            (!list || one.lists.includes(list)) &&
+            (!tag || one.tags.includes(tag)) &&
+            (all || !one.unsubscribed),
+        )
+        const query = {
+          search,
+          ...(list && { lists: listIds[list - 1] }),
+          ...(tag && { tags: tagIds.get(`by ${tag}`) }),
+          ...(all && { include_unsubscribed: '1' }),
+        }
+        const { found, last } = await walk(query, 'next_cursor')
+        const wanted = expected.map(({ email }) => ids.get(email)!).sort((a, b) => a - b)
+        assert.deepEqual(found.flat(), wanted, JSON.stringify(query))
+        const back = await walk(query, 'prev_cursor', last)
+        assert.deepEqual(back.found.reverse().flat(), wanted, JSON.stringify(query))
+      }
+    }
   })
 
   test('the search takes text literally, whatever its case', async (t) => {

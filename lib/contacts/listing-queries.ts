@@ -1,13 +1,22 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { Dialect } from '../storage/dialect.ts'
-import { int, ints, type Parameter, statement, text } from '../storage/statement.ts'
+import { int, ints, type Parameter, statement, text, texts } from '../storage/statement.ts'
 import { contactDocument } from './document.ts'
 
 /** What a contact can be filtered by through a membership. */
 export type Kind = 'list' | 'tag' | 'topic'
 
 /** A stretch of the listing, and the values of the filters; those that are off are empty. */
-const criteria = { client_id: int, after: int, limit: int, lists: ints, tags: ints, topics: ints, search: text }
+const criteria = {
+  client_id: int,
+  after: int,
+  limit: int,
+  lists: ints,
+  tags: ints,
+  topics: ints,
+  search: text,
+  parts: texts,
+}
 
 const flags = ['desc', 'unsubscribed', 'lists', 'tags', 'topics', 'search'] as const
 export type Flags = Readonly<Record<(typeof flags)[number], boolean>>
@@ -121,13 +130,14 @@ function ownOf(kind: Kind) {
   )
 }
 
-/** How many members these have together, counted up to a limit. */
+/** How many members these have together, counted up to a limit, and the last of those counted. */
 function countMembersOf(kind: Kind) {
   return statement(
     { ids: ints, limit: int },
-    (_, p, dialect) => sql<{ members: number }>`${dialect.plannedAnew} select count(*) as members from (
-      select 1 from ${sql.table(`mailkeep_contact_${kind}`)} as m
-      where ${dialect.anyOf(sql.ref(`m.${kind}_id`), p.ids)} limit ${p.limit}) as counted`,
+    (_, p, dialect) => sql<{ members: number; reached: number | null }>`${dialect.plannedAnew}
+      select count(*) as members, max(id) as reached from (select m.contact_id as id
+        from ${sql.table(`mailkeep_contact_${kind}`)} as m
+        where ${dialect.anyOf(sql.ref(`m.${kind}_id`), p.ids)} limit ${p.limit}) as counted`,
   )
 }
 
@@ -135,10 +145,22 @@ export const own = { list: ownOf('list'), tag: ownOf('tag'), topic: ownOf('topic
 
 export const countMembers = { list: countMembersOf('list'), tag: countMembersOf('tag'), topic: countMembersOf('topic') }
 
-/** How many contacts match, counted up to a limit. */
-export const countMatches = statement({ client_id: int, search: text, limit: int }, (_, p, dialect) =>
-  dialect.countMatches(p),
+/** Those of these contacts that meet the criteria, in any order. */
+export const listMeeting = statement.all(
+  { ...criteria, ids: ints },
+  (_, p, dialect, on) => sql<{ id: number }>`
+    select c.id from ${dialect.each(p.ids)} cross join mailkeep_contact as c
+    where c.id = item.value and c.client_id = ${p.client_id} ${conditions(sql.ref('c.id'), p, dialect, on)}`,
+  flags,
 )
+
+/** Contacts that may match a search: all of them, where there are fewer than the limit. */
+export const listCandidates = statement.all(
+  { client_id: int, search: text, parts: texts, limit: int },
+  (_, p, dialect) => dialect.listCandidates(p),
+)
+
+export const rankParts = statement.all({ client_id: int, parts: texts }, (_, p, dialect) => dialect.rankParts(p))
 
 /** The contacts of these ids, in any order. */
 export const listDocuments = statement.all(

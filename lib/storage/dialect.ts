@@ -28,10 +28,14 @@ export interface Dialect {
   merge(ranges: readonly RawBuilder<unknown>[], merge: Merge): RawBuilder<{ id: number }>
   /** Searches of so many characters and more have an index. */
   readonly shortestMatch: number
+  /** What the index is asked for; a contact that matches the search has all of these. None: it is asked for the search. */
+  searchParts(search: string): readonly string[]
+  /** How far one must go, roughly, to find some of a client's contacts that have a part; null: there are only a few. */
+  rankParts(rank: Pick<MatchWalk, 'client_id' | 'parts'>): RawBuilder<{ part: string; reached: number | null }>
   /** The ids of a client's contacts that match a search, beyond a position, in order. */
   walkMatches(walk: MatchWalk): RawBuilder<{ id: number }>
-  /** How many of a client's contacts match a search, counted up to a limit. */
-  countMatches(count: Pick<MatchWalk, 'client_id' | 'search' | 'limit'>): RawBuilder<{ matches: number }>
+  /** Those of a client's contacts that may match a search, up to a limit. */
+  listCandidates(list: Pick<MatchWalk, 'client_id' | 'search' | 'parts' | 'limit'>): RawBuilder<{ id: number }>
   /** A JSON object of the expressions, keys in order. */
   object(fields: Record<string, Expression<unknown>>): RawBuilder<unknown>
   /** The rows of `from …` as a JSON array of `item`, by ascending `order`. */
@@ -64,6 +68,8 @@ export interface Merge {
 export interface MatchWalk {
   readonly client_id: Expression<unknown>
   readonly search: Expression<unknown>
+  /** A list: those of the search's parts that the index is asked for. */
+  readonly parts: Expression<unknown>
   readonly after: Expression<unknown>
   readonly limit: Expression<unknown>
   readonly desc: boolean

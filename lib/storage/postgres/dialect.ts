@@ -63,9 +63,10 @@ export const dialect: Dialect = {
     select c.id from mailkeep_contact as c
     where ${matching({ client_id, search })} and c.id ${sql.raw(desc ? '<' : '>')} ${after} ${conditions}
     order by c.id ${sql.raw(desc ? 'desc' : 'asc')} limit ${limit}`,
-  countMatches: ({ client_id, search, limit }) => sql`${sql.raw(plannedAnew)}
-    select count(*) as matches from (
-      select 1 from mailkeep_contact as c where ${matching({ client_id, search })} limit ${limit}) as counted`,
+  searchParts: () => [],
+  rankParts: ({ parts }) => sql`select item.value as part, null as reached from unnest(${parts}) as item (value)`,
+  listCandidates: ({ client_id, search, limit }) => sql`${sql.raw(plannedAnew)}
+    select c.id from mailkeep_contact as c where ${matching({ client_id, search })} limit ${limit}`,
   object: (fields) =>
     sql`json_build_object(${sql.join(Object.entries(fields).flatMap(([name, value]) => [sql.lit(name), value]))})`,
   list: (item, order, from) => sql`(select coalesce(json_agg(${item} order by ${order}), '[]'::json) ${from})`,

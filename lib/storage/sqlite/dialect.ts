@@ -2,6 +2,7 @@ import {
   DummyDriver,
   type Expression,
   Kysely,
+  type RawBuilder,
   SqliteAdapter,
   SqliteIntrospector,
   SqliteQueryCompiler,
@@ -10,6 +11,7 @@ import {
 import type { Dialect } from '../dialect.ts'
 import type { Tables } from '../tables.ts'
 import { searchClientSpan } from './search-index.ts'
+import { trigram, trigramsOf } from './trigrams.ts'
 
 /** Compiles statements for SQLite. */
 export const builder = new Kysely<Tables>({
@@ -24,8 +26,22 @@ export const builder = new Kysely<Tables>({
 /** One index of searches serves all clients: a contact's row there is client × 2^40 + contact, so a client is a range. */
 const clientSpan = sql.lit(searchClientSpan)
 
-/** A term taken literally: FTS5 reads it as a phrase. */
-const phrase = (search: Expression<unknown>) => sql`'"' || replace(${search}, '"', '""') || '"'`
+/** Text taken literally, as FTS5 reads it. */
+const quoted = (text: RawBuilder<unknown>) => sql`'"' || replace(${text}, '"', '""') || '"'`
+
+/**
+ * FTS5 is asked for single trigrams, and the texts that have them all are looked at: it would take every letter's trigram
+ * of a phrase, step by step through each one's list.
+ */
+const allOf = (parts: Expression<unknown>) =>
+  sql`(select group_concat(${quoted(sql`value`)}, ' AND ') from json_each(${parts}))`
+
+/** A client's rows of the index. */
+function rowsOf(client: Expression<unknown>, base = sql`${client} * ${clientSpan}`): RawBuilder<unknown> {
+  return sql`match.rowid > ${base} and match.rowid < ${base} + ${clientSpan}`
+}
+
+const contains = (text: Expression<unknown>, part: Expression<unknown>) => sql<boolean>`instr(${text}, ${part}) > 0`
 
 /** SQLite's phrases. */
 export const dialect: Dialect = {
@@ -45,26 +61,28 @@ export const dialect: Dialect = {
   },
   each: (list) => sql`json_each(${list}) as item`,
   anyOf: (column, list) => sql`${column} in (select value from json_each(${list}))`,
-  contains: (text, part) => sql`instr(${text}, ${part}) > 0`,
+  contains,
   merge: (ranges, { distinct, desc, limit }) =>
     sql`${sql.join([...ranges], distinct ? sql` union ` : sql` union all `)}
       order by id ${desc ? sql`desc` : sql`asc`} limit ${limit}`,
-  shortestMatch: 3, // the index holds trigrams
-  walkMatches: ({ client_id, search, after, limit, desc, conditions }) => {
+  shortestMatch: trigram,
+  searchParts: trigramsOf,
+  // The further one must go for some that have it, the fewer have it.
+  rankParts: ({ client_id, parts }) => sql`select part.value as part, (select match.rowid from mailkeep_search as match
+      where match.search match ${quoted(sql`part.value`)} and ${rowsOf(client_id)} order by match.rowid limit 1 offset 63
+    ) as reached from json_each(${parts}) as part`,
+  walkMatches: ({ client_id, search, parts, after, limit, desc, conditions }) => {
     const base = sql`${client_id} * ${clientSpan}`
     const range = desc
       ? sql`match.rowid > ${base} and match.rowid < ${base} + min(${after}, ${clientSpan})`
       : sql`match.rowid > ${base} + min(${after}, ${clientSpan}) and match.rowid < ${base} + ${clientSpan}`
     return sql`select c.id from mailkeep_search as match cross join mailkeep_contact as c
-      where c.id = match.rowid - ${base} and match.search match ${phrase(search)} and ${range} ${conditions}
+      where c.id = match.rowid - ${base} and match.search match ${allOf(parts)} and ${range}
+        and ${contains(sql.ref('c.search'), search)} ${conditions}
       order by match.rowid ${desc ? sql`desc` : sql`asc`} limit ${limit}`
   },
-  countMatches: ({ client_id, search, limit }) => {
-    const base = sql`${client_id} * ${clientSpan}`
-    return sql`select count(*) as matches from (select 1 from mailkeep_search as match
-      where match.search match ${phrase(search)} and match.rowid > ${base} and match.rowid < ${base} + ${clientSpan}
-      limit ${limit}) as counted`
-  },
+  listCandidates: ({ client_id, parts, limit }) => sql`select match.rowid - ${client_id} * ${clientSpan} as id
+    from mailkeep_search as match where match.search match ${allOf(parts)} and ${rowsOf(client_id)} limit ${limit}`,
   object: (fields) =>
     sql`json_object(${sql.join(Object.entries(fields).flatMap(([name, value]) => [sql.lit(name), value]))})`,
   // Rows come in the order of the index they are walked over, which is the one asked for: sorting them would cost more.

@@ -1,0 +1,138 @@
+import type { Context } from '../context.ts'
+import type { Stretch } from '../page.ts'
+import * as queries from './listing-queries.ts'
+
+/** What the contacts of a listing must meet. */
+export interface Criteria {
+  readonly lists: readonly number[]
+  readonly tags: readonly number[]
+  readonly topics: readonly number[]
+  /** folded; empty when off */
+  readonly search: string
+  readonly flags: Omit<queries.Flags, 'desc'>
+}
+
+/** Gives the ids of a stretch of the listing. */
+export type Walk = (stretch: Stretch) => Promise<{ id: number }[]>
+
+/** Counting up to here tells which filter is the rarest; beyond it they all are common. */
+const enough = 300
+/** So few members are asked for a search sooner than it is looked up. */
+const few = 200
+/** Of a search's parts the index is asked for the rarest: each more would cost more than it spares. */
+const askedParts = 2
+
+const kinds = ['list', 'tag', 'topic'] as const
+
+/** How few contacts a filter lets through. */
+interface Rarity {
+  /** How many, counted up to `enough` … */
+  readonly members: number
+  /** … and the highest id of those counted: the higher, the fewer there are. */
+  readonly reached: number
+}
+
+interface Membership {
+  readonly kind: queries.Kind
+  readonly values: readonly number[]
+}
+
+/** Walks over the rarest filter's own index and asks the others on the way: a mix costs no more than its rarest. */
+export async function chooseWalk(ctx: Context, criteria: Criteria): Promise<Walk> {
+  const { search, flags } = criteria
+  const memberships = membershipsOf(criteria)
+  if (memberships.some(({ values }) => values.length === 0)) return async () => []
+  // Shorter ones have no index.
+  const looked = flags.search && [...search].length >= ctx.storage.dialect.shortestMatch
+  if (looked) return await chooseWithSearch(ctx, criteria, memberships)
+  const membership = memberships.length > 1 ? await findRarest(ctx, memberships) : memberships[0]
+  return membership ? walkMembers(ctx, criteria, membership) : walkContacts(ctx, criteria)
+}
+
+async function chooseWithSearch(ctx: Context, criteria: Criteria, memberships: readonly Membership[]): Promise<Walk> {
+  const { search } = criteria
+  const rarest = await findRarest(ctx, memberships)
+  if (rarest && rarest.members <= few) return walkMembers(ctx, criteria, rarest)
+  const parts = await rarestParts(ctx, search)
+  if (!rarest) return walkMatches(ctx, criteria, parts)
+  const limit = rarest.members
+  const candidates = await queries.listCandidates(ctx, { client_id: ctx.clientId, search, parts, limit })
+  const ids = candidates.map(({ id }) => id)
+  if (ids.length < limit) return walkKnown(ctx, criteria, ids)
+  const matches: Rarity = { members: limit, reached: Math.max(...ids) }
+  return isRarer(matches, rarest) ? walkMatches(ctx, criteria, parts) : walkMembers(ctx, criteria, rarest)
+}
+
+function membershipsOf(criteria: Criteria): Membership[] {
+  const on = kinds.filter((kind) => criteria.flags[`${kind}s`])
+  return on.map((kind) => ({ kind, values: criteria[`${kind}s`] }))
+}
+
+async function findRarest(
+  ctx: Context,
+  memberships: readonly Membership[],
+): Promise<(Membership & Rarity) | undefined> {
+  let rarest: (Membership & Rarity) | undefined
+  for (const { kind, values } of memberships) {
+    const limit = rarest?.members ?? enough
+    const { members, reached } = (await queries.countMembers[kind](ctx, { ids: values, limit }))!
+    const counted = { kind, values, members, reached: reached ?? 0 }
+    if (!rarest || isRarer(counted, rarest)) rarest = counted
+  }
+  return rarest
+}
+
+function isRarer(one: Rarity, other: Rarity): boolean {
+  if (one.members !== other.members) return one.members < other.members
+  return one.members === enough && one.reached > other.reached
+}
+
+/** Those parts of a search that the fewest of the client's contacts have. */
+async function rarestParts(ctx: Context, search: string): Promise<readonly string[]> {
+  const parts = ctx.storage.dialect.searchParts(search)
+  if (parts.length <= askedParts) return parts
+  const ranked = await queries.rankParts(ctx, { client_id: ctx.clientId, parts })
+  const distance = ({ reached }: { reached: number | null }) => reached ?? Number.MAX_SAFE_INTEGER
+  ranked.sort((a, b) => distance(b) - distance(a))
+  return ranked.slice(0, askedParts).map(({ part }) => part)
+}
+
+function walkContacts(ctx: Context, criteria: Criteria): Walk {
+  return (stretch) => queries.walkContacts(ctx, valuesOf(ctx, criteria, stretch), flagsOf(criteria, stretch))
+}
+
+function walkMembers(ctx: Context, criteria: Criteria, { kind, values }: Membership): Walk {
+  const { walk, filled } = queries.walkMembers(kind, values)
+  return (stretch) => walk(ctx, { ...valuesOf(ctx, criteria, stretch), ...filled }, flagsOf(criteria, stretch))
+}
+
+function walkMatches(ctx: Context, criteria: Criteria, parts: readonly string[]): Walk {
+  return (stretch) =>
+    queries.walkMatches(ctx, { ...valuesOf(ctx, criteria, stretch), parts }, flagsOf(criteria, stretch))
+}
+
+/** Over contacts among which are all that meet the criteria: asks more and more at a time, until the stretch is full. */
+function walkKnown(ctx: Context, criteria: Criteria, contacts: readonly number[]): Walk {
+  const ascending = [...contacts].sort((a, b) => a - b)
+  return async (stretch) => {
+    const { after, desc, limit } = stretch
+    const ahead = desc ? ascending.filter((id) => id < after).reverse() : ascending.filter((id) => id > after)
+    const values = valuesOf(ctx, criteria, stretch)
+    const found: { id: number }[] = []
+    for (let from = 0, count = limit; from < ahead.length && found.length < limit; from += count, count *= 2) {
+      const ids = ahead.slice(from, from + count)
+      const meeting = await queries.listMeeting(ctx, { ...values, ids }, { ...criteria.flags, desc: false })
+      const met = new Set(meeting.map(({ id }) => id))
+      for (const id of ids) if (met.has(id)) found.push({ id })
+    }
+    return found.slice(0, limit)
+  }
+}
+
+function valuesOf(ctx: Context, { lists, tags, topics, search }: Criteria, { after, limit }: Stretch) {
+  return { client_id: ctx.clientId, lists, tags, topics, search, parts: [], after, limit }
+}
+
+function flagsOf(criteria: Criteria, { desc }: Stretch): queries.Flags {
+  return { ...criteria.flags, desc }
+}
