@@ -56,22 +56,26 @@ export interface Stretch {
  * Reads one page by keyset on the id, so that rows coming and going elsewhere neither repeat nor hide a row.
  *
  * @param newestFirst Whether the listing runs from the highest id down.
- * @param read Gives the rows of a stretch; it is asked a second time, for one row, to see whether anything lies behind.
+ * @param read Gives the rows of a stretch. It is asked a second time, for one row, where the cursor's own is gone: else
+ *   that one tells that something lies behind.
  */
 export async function readPage<Row extends { id: number }>(
   query: PageQuery,
   read: (stretch: Stretch) => Promise<Row[]>,
   newestFirst = false,
 ): Promise<Page<Row>> {
-  const limit = query.per_page
-  const back = query.cursor?.towards === 'prev'
+  const { per_page: limit, cursor } = query
+  const back = cursor?.towards === 'prev'
   const desc = back !== newestFirst
-  const rows = await read({ after: query.cursor?.id ?? (desc ? Number.MAX_SAFE_INTEGER : 0), desc, limit: limit + 1 })
+  const before = cursor ? clamp(cursor.id + (desc ? 1 : -1)) : desc ? Number.MAX_SAFE_INTEGER : 0
+  const rows = await read({ after: before, desc, limit: limit + (cursor ? 2 : 1) })
+  const passed = cursor !== undefined && rows[0]?.id === cursor.id
+  if (passed) rows.shift()
   const beyond = rows.length > limit
-  if (beyond) rows.pop()
+  rows.splice(limit)
   // On an empty page what lies behind begins with the cursor's own row.
-  const edge = query.cursor ? clamp(query.cursor.id + (desc ? -1 : 1)) : 0
-  const behind = query.cursor ? await anyBehind(rows[0]?.id ?? edge, desc, read) : false
+  const edge = cursor ? clamp(cursor.id + (desc ? -1 : 1)) : 0
+  const behind = passed || (cursor !== undefined && (await anyBehind(rows[0]?.id ?? edge, desc, read)))
   if (back) rows.reverse()
   return {
     data: rows,
