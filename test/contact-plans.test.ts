@@ -85,14 +85,14 @@ describe('the contact listing', () => {
     assert.ok(texts.length > 100, `${texts.length} texts were seen`)
     // All ways there are: the parts of a search compared, looked up, walked, and contacts asked one by one.
     for (const way of [
-      ' as reached from json_each',
-      'where match.search match',
-      'match cross join',
-      'and c.client_id',
+      /as reached from json_each/,
+      /as id\s+from mailkeep_search/,
+      /match cross join/,
+      /and c\.client_id/,
     ]) {
       assert.ok(
-        texts.some((sql) => sql.includes(way)),
-        way,
+        texts.some((sql) => way.test(sql)),
+        String(way),
       )
     }
   })
