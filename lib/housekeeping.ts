@@ -2,7 +2,7 @@ import { clearingSteps } from './clearing/operations.ts'
 import type { Context } from './context.ts'
 import { isMailkeepError } from './errors.ts'
 import { continueJob, type JobSteps, onTarget } from './jobs/operations.ts'
-import { searchPurgeSteps } from './jobs/search-purge.ts'
+import { searchPurgeSteps, tidySearches } from './jobs/search-purge.ts'
 import { nextTurn } from './time.ts'
 import { holdDeliveries, holdKind } from './webhooks/holding.ts'
 import { recoverKind, recoverSome } from './webhooks/recovery.ts'
@@ -62,6 +62,7 @@ export class Housekeeping {
     while (this.#again && !this.#stopped) {
       this.#again = false
       await this.#tolerating(async () => {
+        await tidySearches(this.#ctx)
         while (!this.#stopped && (await continueJob(this.#ctx, steps))) {
           await nextTurn()
         }

@@ -282,6 +282,32 @@ describe('the index of searches', () => {
     opened.assertSound()
   })
 
+  test('is put into one piece, once much was saved, and found in as before', async (t) => {
+    const opened = await openFile(t)
+    const { advance, finish, found, jobs, look, saveAll } = opened
+    const pieces = () => look.prepare('select count(distinct segid) from mailkeep_search_idx').pluck().get() as number
+    const numbered = (count: number, seed: number) =>
+      names(count, seed).map((name, n) => `${seed}.${n}! ${name}`.slice(0, 255))
+    const [first] = await saveAll(numbered(100, 7))
+    await finish()
+    assert.equal(jobs(), 0, 'a small one is left alone')
+    const ids = await saveAll(numbered(800, 8))
+    assert.ok(pieces() > 4, `${pieces()} pieces`)
+    await finish()
+    assert.equal(pieces(), 1)
+    opened.assertSound()
+    assert.deepEqual(await found('8.400! '), [ids[400]])
+    await saveAll(numbered(100, 9))
+    const before = pieces()
+    advance(hourMs)
+    await finish()
+    assert.deepEqual([pieces(), jobs()], [before, 0], 'a few more are left where they are')
+    await saveAll(numbered(400, 10))
+    await finish()
+    assert.equal(pieces(), 1)
+    assert.deepEqual(await found('7.0! '), [first])
+  })
+
   test('finds renamed contacts by the name of now, also in large groups of changes', async (t) => {
     const opened = await openFile(t)
     const { client, found, saveAll } = opened

@@ -1,4 +1,5 @@
-import { now, type Tx } from '../context.ts'
+import { type Context, now, type Tx } from '../context.ts'
+import { transact } from '../storage/transaction.ts'
 import { timestamp } from '../time.ts'
 import { againAfterMs, againKind, type JobSteps, type StoredJob, storeJob } from './operations.ts'
 import * as queries from './queries.ts'
@@ -33,6 +34,14 @@ export async function purgeSearches(tx: Tx): Promise<void> {
   }
   const purge: Purge = JSON.parse(job.state)
   if (!purge.wanted) await keep(tx, job, { ...purge, wanted: true })
+}
+
+/** Has the index of searches put into one piece where that is worth its while: a purge does so. */
+export async function tidySearches(ctx: Context): Promise<void> {
+  if (!(await ctx.storage.isSearchScattered?.())) return
+  await transact({ ...ctx, clientId: 0 }, async (tx) => {
+    if (!(await queries.findJobOfKinds(tx, { client_id: 0, kinds }))) await storeJob(tx, kind, 0, asked)
+  })
 }
 
 /** The stored job of all purges: one that rests is of the kind that is done again later. */

@@ -79,6 +79,8 @@ export interface Storage {
    * @returns undefined: it is done.
    */
   purgeSearch?(connection: Connection, progress?: number): Promise<number | undefined>
+  /** Whether the index of searches lies in so many pieces that a purge, which leaves it in one, is worth its while. */
+  isSearchScattered?(): Promise<boolean>
   /** What callers are told of a driver's error; others stay what they are. */
   failure(error: unknown): unknown
   /**

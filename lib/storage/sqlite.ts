@@ -17,7 +17,7 @@ import { unlocked } from './sqlite/locks.ts'
 import { Reader } from './sqlite/reader.ts'
 import { takeRows } from './sqlite/rows.ts'
 import { searchIndexer } from './sqlite/search-index.ts'
-import { searchPurger } from './sqlite/search-purge.ts'
+import { isScattered, searchPurger } from './sqlite/search-purge.ts'
 
 export type { FileReport } from './sqlite/copy.ts'
 
@@ -75,17 +75,19 @@ async function storageOn(writer: Handle, reader: Handle, ours: readonly Handle[]
   // A handle shared with the host tells of its own commits by the rows it has changed.
   const shared = 'select data_version + total_changes() from pragma_data_version'
   const version = writer.prepare(reader === writer ? shared : 'pragma data_version').pluck()
+  const reads = new Reader(reader === writer ? write : new KeptConnection(reader), reader)
   return {
     dialect,
     hostDialect,
     builder,
-    reader: new Reader(reader === writer ? write : new KeptConnection(reader), reader),
+    reader: reads,
     write: (work) => group.write(work),
     writeAlone: (work) => group.write(work),
     figures: () => group.figures(),
     version: onceATurn(async () => version.get() as number),
     indexSearch,
     purgeSearch: searchPurger(),
+    isSearchScattered: () => isScattered(reads),
     failure,
     adopt,
     close: async () => {

@@ -22,6 +22,7 @@ export async function seeded(size: number): Promise<string> {
   const unfinished = `${file}.${process.pid}`
   await withMailkeep(unfinished, furnish)
   fill(unfinished, size)
+  await withMailkeep(unfinished, (mailkeep) => mailkeep.deliverDue()) // which does what a daemon does beside its work
   await rename(unfinished, file)
   return file
 }

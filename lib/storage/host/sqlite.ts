@@ -6,7 +6,7 @@ import { sqliteMigrations } from '../migrations/sqlite.ts'
 import { builder, hostDialect } from '../sqlite/dialect.ts'
 import { failure, isLocked } from '../sqlite/faults.ts'
 import { searchIndexer } from '../sqlite/search-index.ts'
-import { searchPurger } from '../sqlite/search-purge.ts'
+import { isScattered, searchPurger } from '../sqlite/search-purge.ts'
 import { connectionOf, type HeldConnection, hold } from './held-connection.ts'
 import { connectionOfKysely } from './transaction.ts'
 
@@ -36,6 +36,7 @@ export function openSqliteThrough(kysely: Kysely<unknown>, own: boolean): Databa
         version: async () => (await reader.executeQuery<{ version: number }>(version)).rows[0]!.version,
         indexSearch,
         purgeSearch: searchPurger(),
+        isSearchScattered: () => isScattered(reader),
         failure,
         adopt: (handle) => {
           const connection = connectionOfKysely(handle)

@@ -10,6 +10,9 @@ const slice = { least: 1, first: 4, most: 32, ms: 8 }
 /** An index so small is made anew within a slice: of some 300 contacts. */
 const smallLeaves = 16
 
+/** A search of a smaller one finds all its pieces in memory: of some 8,000 contacts. */
+const scatteredLeaves = 256
+
 const rebuild = plainQuery(`insert into mailkeep_search (mailkeep_search) values ('rebuild')`)
 
 /**
@@ -61,6 +64,14 @@ async function begin(connection: Connection, leaves: number): Promise<number | u
   const into = writtenNow(await readLevels(connection)).at(-1) ?? 0
   if (dropsMarks(levels)) return into || undefined
   return -into
+}
+
+/** Whether a quarter of the index and more lies beside its largest segment: a search looks into every segment. */
+export async function isScattered(connection: Connection): Promise<boolean> {
+  const levels = await readLevels(connection)
+  const all = leavesOf(levels)
+  const largest = Math.max(...levels.flatMap(({ segments }) => segments).map(({ leaves }) => leaves))
+  return all >= scatteredLeaves && all - largest > all / 4
 }
 
 /** A level of the index: its segments, and whether they are being merged into the last one of the next level. */
