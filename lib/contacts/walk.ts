@@ -51,16 +51,15 @@ export async function chooseWalk(ctx: Context, criteria: Criteria): Promise<Walk
 
 async function chooseWithSearch(ctx: Context, criteria: Criteria, memberships: readonly Membership[]): Promise<Walk> {
   const { search } = criteria
-  const rarest = await findRarest(ctx, memberships)
+  const [rarest, parts] = await Promise.all([findRarest(ctx, memberships), rarestParts(ctx, search)])
   if (rarest && rarest.members <= few) return walkMembers(ctx, criteria, rarest)
-  const parts = await rarestParts(ctx, search)
   if (!rarest) return walkMatches(ctx, criteria, parts)
   const limit = rarest.members
   const candidates = await queries.listCandidates(ctx, { client_id: ctx.clientId, search, parts, limit })
   const ids = candidates.map(({ id }) => id)
   if (ids.length < limit) return walkKnown(ctx, criteria, ids)
   const matches: Rarity = { members: limit, reached: Math.max(...ids) }
-  return isRarer(matches, rarest) ? walkMatches(ctx, criteria, parts) : walkMembers(ctx, criteria, rarest)
+  return byRarity(matches, rarest) < 0 ? walkMatches(ctx, criteria, parts) : walkMembers(ctx, criteria, rarest)
 }
 
 function membershipsOf(criteria: Criteria): Membership[] {
@@ -72,19 +71,17 @@ async function findRarest(
   ctx: Context,
   memberships: readonly Membership[],
 ): Promise<(Membership & Rarity) | undefined> {
-  let rarest: (Membership & Rarity) | undefined
-  for (const { kind, values } of memberships) {
-    const limit = rarest?.members ?? enough
-    const { members, reached } = (await queries.countMembers[kind](ctx, { ids: values, limit }))!
-    const counted = { kind, values, members, reached: reached ?? 0 }
-    if (!rarest || isRarer(counted, rarest)) rarest = counted
-  }
-  return rarest
+  const counted = await Promise.all(
+    memberships.map(async ({ kind, values }) => {
+      const { members, reached } = (await queries.countMembers[kind](ctx, { ids: values, limit: enough }))!
+      return { kind, values, members, reached: reached ?? 0 }
+    }),
+  )
+  return counted.sort(byRarity)[0]
 }
 
-function isRarer(one: Rarity, other: Rarity): boolean {
-  if (one.members !== other.members) return one.members < other.members
-  return one.members === enough && one.reached > other.reached
+function byRarity(a: Rarity, b: Rarity): number {
+  return a.members - b.members || b.reached - a.reached
 }
 
 /** Those parts of a search that the fewest of the client's contacts have. */
