@@ -15,7 +15,7 @@ const otherCore = 1
 
 /** Bundles the daemon and our own processes, as they are at this moment, into `folder`. */
 export async function bundle(folder: string): Promise<void> {
-  const ours = ['serve', 'load', 'receive', 'bare-pg'].map((name) => join(import.meta.dirname, `${name}.ts`))
+  const ours = ['serve', 'bare', 'load', 'receive', 'bare-pg'].map((name) => join(import.meta.dirname, `${name}.ts`))
   await build({
     entryPoints: [join(root, 'daemon/main.ts'), ...ours],
     bundle: true,
@@ -154,6 +154,18 @@ export class Server extends Child {
   /** undici's bare loop towards a receiver. */
   static bareLoop(folder: string, port: number): Server {
     return new Server(serverCore, [process.execPath, join(folder, 'serve.cjs'), `http://127.0.0.1:${port}`])
+  }
+
+  /** Bare statements behind polka. */
+  static async bareSaves(folder: string, database: string): Promise<Server> {
+    const server = new Server(serverCore, [process.execPath, join(folder, 'bare.cjs'), database])
+    server.port = (await server.answer<{ port: number }>()).port
+    return server
+  }
+
+  /** Bare statements and undici, towards a receiver. */
+  static bareDeliveries(folder: string, database: string, port: number): Server {
+    return new Server(serverCore, [process.execPath, join(folder, 'bare.cjs'), database, `http://127.0.0.1:${port}`])
   }
 
   /** mailkeep's bundle on a database; it delivers webhooks when `env` says so. */

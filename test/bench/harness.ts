@@ -84,8 +84,8 @@ export function rateFinding(
   name: string,
   runs: readonly Measured[],
   ceilings: readonly Measured[],
-  least: number,
-  aim: number,
+  least?: number,
+  aim?: number,
 ): Finding {
   const rate = ({ perSecond }: Measured) => perSecond
   const ratio = ratioOf(runs.map(rate), ceilings.map(rate))
@@ -95,7 +95,7 @@ export function rateFinding(
     ceiling: `${thousands(median(ceilings.map(rate)))}/s`,
     ratio,
     byCpu: ratioOf(runs.map(ratePerCpu), ceilings.map(ratePerCpu)),
-    target: atLeast(ratio, least, aim),
+    ...(least === undefined ? {} : { target: atLeast(ratio, least, aim) }),
     details: { runs, ceilings },
   }
 }

@@ -8,11 +8,13 @@ import {
   atMost,
   type Bench,
   type Figure,
+  type Finding,
   interleave,
   load,
   ratioOf,
   short,
   smallest,
+  type Target,
   thousands,
 } from './harness.ts'
 import type { Receipts } from './receive.ts'
@@ -28,27 +30,32 @@ const settings = { MAILKEEP_DISPATCH: 'true', MAILKEEP_WEBHOOK_CONCURRENCY: Stri
 export const webhooks: Figure = async (bench) => {
   await using receiver = await Receiver.open(bench.folder)
   const count = bench.seconds * 20_000
-  const { mailkeep, bare } = await interleave(bench.rounds, {
+  const { mailkeep, statements, bare } = await interleave(bench.rounds, {
     mailkeep: async () => (await deliver(bench, receiver, count)).receipts,
+    statements: () => deliverBare(bench, receiver, count),
     bare: async () => {
       receiver.restart()
       await using sender = Server.bareLoop(bench.folder, receiver.port)
       return await receiver.expect(2 * count, sender)
     },
   })
-  const rates = (all: readonly Receipts[]) => all.map(({ steadyPerSecond }) => steadyPerSecond)
-  const cpuRates = (all: readonly Receipts[]) => all.map(({ steadyPerCpuSecond }) => steadyPerCpuSecond)
-  const ratio = ratioOf(rates(mailkeep), rates(bare))
-  return [
-    {
-      name: 'webhooks',
+  const finding = (name: string, ceilings: readonly Receipts[], target?: (ratio: number) => Target): Finding => {
+    const rates = (all: readonly Receipts[]) => all.map(({ steadyPerSecond }) => steadyPerSecond)
+    const cpuRates = (all: readonly Receipts[]) => all.map(({ steadyPerCpuSecond }) => steadyPerCpuSecond)
+    const ratio = ratioOf(rates(mailkeep), rates(ceilings))
+    return {
+      name,
       figure: `${thousands(median(rates(mailkeep)))}/s`,
-      ceiling: `${thousands(median(rates(bare)))}/s`,
+      ceiling: `${thousands(median(rates(ceilings)))}/s`,
       ratio,
-      byCpu: ratioOf(cpuRates(mailkeep), cpuRates(bare)),
-      target: atLeast(ratio, 0.4, 0.5),
-      details: { mailkeep, bare },
-    },
+      byCpu: ratioOf(cpuRates(mailkeep), cpuRates(ceilings)),
+      ...(target && { target: target(ratio) }),
+      details: { mailkeep, ceilings },
+    }
+  }
+  return [
+    finding('webhooks', bare, (ratio) => atLeast(ratio, 0.4, 0.5)),
+    finding('webhooks: to bare statements and undici', statements),
   ]
 }
 
@@ -71,11 +78,7 @@ interface Delivered {
 
 /** Delivers a backlog, and sees that every outcome was recorded. */
 async function deliver(bench: Bench, receiver: Receiver, count: number): Promise<Delivered> {
-  const file = await scratch(bench.folder, smallest(bench))
-  try {
-    await makeEndpoints(file, receiver.port)
-    withFastHandle(file, (db) => queue(db, count))
-    receiver.restart()
+  return withBacklog(bench, receiver, count, async (file) => {
     await using server = await Server.mailkeep(bench, file, settings)
     const receipts = receiver.expect(count, server)
     const samples: number[] = []
@@ -84,6 +87,31 @@ async function deliver(bench: Bench, receiver: Receiver, count: number): Promise
     clearInterval(sampling)
     await allSettled(file, count)
     return { receipts: await receipts, samples }
+  })
+}
+
+/** The same rows by bare statements, the same requests by undici. */
+function deliverBare(bench: Bench, receiver: Receiver, count: number): Promise<Receipts> {
+  return withBacklog(bench, receiver, count, async (file) => {
+    await using sender = Server.bareDeliveries(bench.folder, file, receiver.port)
+    const receipts = await receiver.expect(count, sender)
+    await allSettled(file, count)
+    return receipts
+  })
+}
+
+async function withBacklog<T>(
+  bench: Bench,
+  receiver: Receiver,
+  count: number,
+  use: (file: string) => Promise<T>,
+): Promise<T> {
+  const file = await scratch(bench.folder, smallest(bench))
+  try {
+    await makeEndpoints(file, receiver.port)
+    withFastHandle(file, (db) => queue(db, count))
+    receiver.restart()
+    return await use(file)
   } finally {
     await discard(file)
   }

@@ -1,6 +1,7 @@
 /** Saving contacts: light, heavy, at half the rate, and in bulk. */
 import { randomUUID } from 'node:crypto'
 import Database from 'better-sqlite3'
+import { bareSaver, type Person, pragmas } from './bare-save.ts'
 import { Server } from './children.ts'
 import {
   atLeast,
@@ -16,6 +17,7 @@ import {
   thousands,
   warmUp,
 } from './harness.ts'
+import type { Measured } from './load.ts'
 import { clientId, lightTagCount, tagName, token } from './population.ts'
 import type { Plan } from './requests.ts'
 import { discard, scratch, withMailkeep } from './seed.ts'
@@ -44,20 +46,38 @@ function heavyPlan(existing: number): Plan {
   return { kind: 'save-heavy', token, run: randomUUID().slice(0, 8), existing }
 }
 
-export const saveLight: Figure = (bench) => saves(bench, 'save-light', lightPlan, 0.2, 0.35)
+export const saveLight: Figure = async (bench) => {
+  const file = await scratch(bench.folder, largest(bench))
+  try {
+    await using bare = await Server.bareSaves(bench.folder, file)
+    await warmUp(bench, bare, lightPlan())
+    const { echo, save, others } = await saves(bench, lightPlan, { bare: () => load(bench, bare, lightPlan()) })
+    return [
+      rateFinding('save-light', save, echo, 0.2, 0.35),
+      rateFinding('save-light: to bare statements behind polka', save, others.bare),
+    ]
+  } finally {
+    await discard(file)
+  }
+}
 
-export const saveHeavy: Figure = (bench) => saves(bench, 'save-heavy', () => heavyPlan(largest(bench)), 0.06, 0.1)
+export const saveHeavy: Figure = async (bench) => {
+  const { echo, save } = await saves(bench, () => heavyPlan(largest(bench)), {})
+  return [rateFinding('save-heavy', save, echo, 0.06, 0.1)]
+}
 
-async function saves(bench: Bench, name: string, plan: () => Plan, least: number, aim: number) {
+/** @param others Measured by turns with them. */
+async function saves<K extends string>(bench: Bench, plan: () => Plan, others: Record<K, () => Promise<Measured>>) {
   await using ceiling = await Server.ceiling(bench.folder)
   return await withWrites(bench, largest(bench), async (server) => {
     await warmUp(bench, ceiling, { kind: 'echo' })
     await warmUp(bench, server, plan())
-    const { echo, save } = await interleave(bench.rounds, {
+    const { echo, save, ...rest } = await interleave(bench.rounds, {
       echo: () => load(bench, ceiling, { kind: 'echo' }),
       save: () => load(bench, server, plan()),
+      ...others,
     })
-    return [rateFinding(name, save, echo, least, aim)]
+    return { echo, save, others: rest as unknown as Record<K, Measured[]> }
   })
 }
 
@@ -128,12 +148,6 @@ async function rateOf(batches: number, save: (people: readonly Person[]) => unkn
   return ((batches * batch) / (performance.now() - startedMs)) * 1000
 }
 
-interface Person {
-  readonly email: string
-  readonly name: string
-  readonly tags: readonly string[]
-}
-
 function person(n: number): Person {
   const tags = [n, n * 7 + 1].map((tag) => tagName(1 + (tag % lightTagCount)))
   return { email: `bulk.${n}@subscribers.example.org`, name: `Someone New ${n % 1000}`, tags }
@@ -148,38 +162,10 @@ function withLibrary(file: string, batches: number): Promise<number> {
 
 function withStatements(file: string, batches: number): Promise<number> {
   const db = new Database(file)
-  for (const pragma of ['synchronous = full', 'foreign_keys = on', 'secure_delete = on']) db.pragma(pragma)
-  const find = db.prepare('select id from mailkeep_contact where client_id = 1 and email_key = ?')
-  const findTag = db.prepare('select id from mailkeep_tag where client_id = 1 and name_key = ?').pluck()
-  const insert = db
-    .prepare(`insert into mailkeep_contact (client_id, uuid, created_at, email, email_key, name, attributes, search,
-      unsubscribed_by_contact) values (1, ?, ?, ?, ?, ?, '{}', ?, 0) returning id`)
-    .pluck()
-  const index = db.prepare(`insert into mailkeep_search (rowid, search) values (${2 ** 40} + ?, ?)`)
-  const tag = db.prepare('insert into mailkeep_contact_tag values (1, ?, ?) on conflict do nothing')
-  const list = db.prepare('insert into mailkeep_contact_list values (1, ?, 1) on conflict do nothing')
-  const event = db
-    .prepare(`insert into mailkeep_event (client_id, uuid, created_at, type, contact_id, body)
-      values (1, ?, ?, 'contact.subscribed', ?, ?) returning id`)
-    .pluck()
-  const delivery = db.prepare(`insert into mailkeep_delivery (client_id, uuid, created_at, endpoint_id, event_id,
-    event_type, status, attempts, retry, due_at) values (1, ?, ?, 1, ?, 'contact.subscribed', 'pending', 0, 0, ?)`)
-
-  const save = ({ email, name, tags }: Person) => {
-    const at = new Date().toISOString()
-    const search = `${name.toLowerCase()}\u001f${email}`
-    if (find.get(email)) throw new Error('these contacts are new')
-    const uuid = randomUUID()
-    const id = BigInt(insert.get(uuid, at, email, email, name, search) as number)
-    index.run(id, search)
-    const tagIds = tags.map((each) => BigInt(findTag.get(each) as number))
-    for (const tagId of tagIds) tag.run(id, tagId)
-    list.run(id)
-    const contact = { id: Number(id), uuid, name, email, extra_attributes: {}, tags, lists: ['list 1'], created_at: at }
-    const body = JSON.stringify({ id: randomUUID(), type: 'contact.subscribed', created_at: at, data: { contact } })
-    const eventId = BigInt(event.get(randomUUID(), at, id, body) as number)
-    delivery.run(randomUUID(), at, eventId, at)
-  }
-  const saveAll = db.transaction((people: readonly Person[]) => people.forEach(save))
+  for (const pragma of pragmas) db.pragma(pragma)
+  const save = bareSaver(db)
+  const saveAll = db.transaction((people: readonly Person[]) => {
+    for (const each of people) save(1n, each)
+  })
   return rateOf(batches, saveAll).finally(() => db.close())
 }
