@@ -66,6 +66,7 @@ export class Housekeeping {
         while (!this.#stopped && (await continueJob(this.#ctx, steps))) {
           await nextTurn()
         }
+        await this.#ctx.storage.compact?.(this.#ctx.clock())
       })
     }
     this.#working = undefined

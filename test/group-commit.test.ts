@@ -243,6 +243,24 @@ describe('group commit', () => {
     assert.equal(results.filter(({ status }) => status === 'fulfilled').length, 2)
   })
 
+  test('what no transaction may have around it runs between two of them, in its turn', async () => {
+    const { group, log, rows } = open({
+      limits: { size: 2 },
+      fault: (sql) => (sql === 'bad' ? new Error('no') : undefined),
+    })
+    const writes = ['a', 'b', 'c'].map((value) => group.write(insert(value)))
+    const between = [group.between(plainQuery('vacuum')), group.between(plainQuery('bad'))]
+    const results = await Promise.allSettled([...writes, ...between, group.write(insert('d'))])
+    assert.deepEqual(
+      results.map(({ status }) => status),
+      ['fulfilled', 'fulfilled', 'fulfilled', 'fulfilled', 'rejected', 'fulfilled'],
+    )
+    assert.deepEqual(rows(), ['a', 'b', 'c', 'd'])
+    assert.equal(count(log, 'vacuum'), 1)
+    await group.close()
+    await assert.rejects(group.between(plainQuery('vacuum')), (error) => isMailkeepError(error, 'unavailable'))
+  })
+
   test('closing finishes what waits and refuses the rest', async () => {
     const { group, rows } = open()
     const waiting = group.write(insert('a'))

@@ -111,16 +111,37 @@ function hosted(file: string): SqliteDialect {
 describe('the index of searches', () => {
   test('has no letter of an erased contact, nor of names it had before', async (t) => {
     const opened = await openFile(t)
-    const { client, finish, found, inFile, jobs, save } = opened
+    const { advance, client, finish, found, inFile, jobs, save } = opened
     const other = await save('Zaza Other')
     const ids = await saveMarked(opened)
     assert.deepEqual(await inFile(first, second, third), [first, second, third])
     for (const id of ids) await client().contacts.delete(id)
     await finish()
+    advance(hourMs)
+    await finish()
     assert.deepEqual(await inFile(first, second, third), [])
     assert.deepEqual(await found('zaza'), [other])
     assert.equal(jobs(), 0)
     opened.assertSound()
+  })
+
+  test('leaves no copy of a row in a small file, where SQLite has moved it: the file is made anew', async (t) => {
+    const { advance, client, finish, inFile, save } = await openFile(t)
+    const mark = (n: number) => String.fromCharCode(0x4e00 + n)
+    const word = (n: number, change: number) => mark(n).repeat(3 + ((n * 7 + change * 13) % 40))
+    const ids: number[] = []
+    for (let n = 0; n < 500; n++) ids.push(await save(word(n, 0)))
+    for (let change = 1; change < 1000; change++) {
+      const n = (change * 37) % 500
+      await client().contacts.update(ids[n]!, { name: word(n, change), [`k${change % 5}`]: word(n, change) })
+    }
+    const erased = ids.map((_, n) => n).filter((n) => n % 2)
+    for (const n of erased) await client().contacts.delete(ids[n]!)
+    advance(hourMs)
+    await finish()
+    assert.deepEqual(await inFile(...erased.map(mark)), [])
+    assert.equal((await client().contacts.get(ids[2]!)).name[0], mark(2))
+    await save('One More')
   })
 
   test('when it is large: rests after each time, and takes all that was erased meanwhile the next', async (t) => {

@@ -81,6 +81,11 @@ export interface Storage {
   purgeSearch?(connection: Connection, progress?: number): Promise<number | undefined>
   /** Whether the index of searches lies in so many pieces that a purge, which leaves it in one, is worth its while. */
   isSearchScattered?(): Promise<boolean>
+  /**
+   * Makes the file anew, if a purge has ended since it was last made and it is small enough for that; where it would be
+   * too soon, the next call does. Absent where that is not ours to do.
+   */
+  compact?(nowMs: number): Promise<void>
   /** What callers are told of a driver's error; others stay what they are. */
   failure(error: unknown): unknown
   /**

@@ -1,3 +1,4 @@
+import type { CompiledQuery } from 'kysely'
 import { MailkeepError } from '../errors.ts'
 import { nextTurn } from '../time.ts'
 import { type Connection, plainQuery, type SearchChange, type StorageFigures, type Work } from './connection.ts'
@@ -56,6 +57,8 @@ export class GroupCommit {
   readonly #target: GroupTarget
   readonly #limits: GroupLimits
   #queue: Waiting[] = []
+  /** What is done between two transactions. */
+  readonly #between: (() => Promise<void>)[] = []
   #draining: Promise<void> | undefined
   #closed = false
   readonly #sizes: number[]
@@ -82,6 +85,21 @@ export class GroupCommit {
     })
   }
 
+  /** Runs a statement that no transaction may have around it, as soon as none is open. */
+  between(query: CompiledQuery): Promise<void> {
+    if (this.#closed) return Promise.reject(new MailkeepError('unavailable', 'mailkeep is shutting down.'))
+    return new Promise((resolve, reject) => {
+      const run = () => this.#target.connection.executeQuery(query)
+      this.#between.push(() =>
+        run().then(
+          () => resolve(),
+          (error) => reject(this.#target.failure(error)),
+        ),
+      )
+      this.#draining ??= this.#drain()
+    })
+  }
+
   async close(): Promise<void> {
     this.#closed = true
     await this.#draining
@@ -90,8 +108,9 @@ export class GroupCommit {
   async #drain(): Promise<void> {
     // What arrives in one turn of the event loop makes one group.
     await nextTurn()
-    while (this.#queue.length > 0) {
-      if (await this.#begin()) await this.#group()
+    while (this.#queue.length > 0 || this.#between.length > 0) {
+      await this.#between.shift()?.()
+      if (this.#queue.length > 0 && (await this.#begin())) await this.#group()
       await nextTurn()
     }
     this.#draining = undefined

@@ -9,6 +9,7 @@ import { GroupCommit, type GroupTarget, groupLimits } from './group.ts'
 import { connectionOfKysely, noTransaction } from './host/transaction.ts'
 import { sqliteMigrations } from './migrations/sqlite.ts'
 import type { RowSource } from './rows.ts'
+import { Compaction } from './sqlite/compaction.ts'
 import { copyInto, type FileReport, report } from './sqlite/copy.ts'
 import { builder, dialect, hostDialect } from './sqlite/dialect.ts'
 import { failure, isLocked } from './sqlite/faults.ts'
@@ -76,6 +77,9 @@ async function storageOn(writer: Handle, reader: Handle, ours: readonly Handle[]
   const shared = 'select data_version + total_changes() from pragma_data_version'
   const version = writer.prepare(reader === writer ? shared : 'pragma data_version').pluck()
   const reads = new Reader(reader === writer ? write : new KeptConnection(reader), reader)
+  const purge = searchPurger()
+  const pages = writer.prepare('pragma page_count').pluck()
+  const compaction = new Compaction(group, () => pages.get() as number)
   return {
     dialect,
     hostDialect,
@@ -86,7 +90,12 @@ async function storageOn(writer: Handle, reader: Handle, ours: readonly Handle[]
     figures: () => group.figures(),
     version: onceATurn(async () => version.get() as number),
     indexSearch,
-    purgeSearch: searchPurger(),
+    purgeSearch: async (connection, progress) => {
+      const next = await purge(connection, progress)
+      if (next === undefined) compaction.want()
+      return next
+    },
+    ...(reader === writer ? {} : { compact: (nowMs) => compaction.run(nowMs) }),
     isSearchScattered: () => isScattered(reads),
     failure,
     adopt,
