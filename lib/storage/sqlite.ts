@@ -78,8 +78,7 @@ async function storageOn(writer: Handle, reader: Handle, ours: readonly Handle[]
   const version = writer.prepare(reader === writer ? shared : 'pragma data_version').pluck()
   const reads = new Reader(reader === writer ? write : new KeptConnection(reader), reader)
   const purge = searchPurger()
-  const pages = writer.prepare('pragma page_count').pluck()
-  const compaction = new Compaction(group, () => pages.get() as number)
+  const compaction = new Compaction(group, writer)
   return {
     dialect,
     hostDialect,

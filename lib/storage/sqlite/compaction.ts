@@ -2,12 +2,18 @@ import { isMailkeepError } from '../../errors.ts'
 import { plainQuery } from '../connection.ts'
 import type { GroupCommit } from '../group.ts'
 
-/** Pages of 4 KiB: no other write goes on meanwhile. */
-const mostPages = 2048
+/** Up to 8 MB, since no other write goes on meanwhile; and nobody else's tables: rows without an id of their own get others. */
+const small = `select (select page_count from pragma_page_count) <= 2048 and not exists (select 1 from sqlite_master
+  where type = 'table' and substr(name, 1, 9) <> 'mailkeep_' and substr(name, 1, 7) <> 'sqlite_')`
 /** The share of the time it may take. */
 const share = 1 / 100
 
 const vacuum = plainQuery('vacuum')
+
+/** What is needed of better-sqlite3's `Database`. */
+interface Handle {
+  prepare(sql: string): { pluck(): { get(): unknown } }
+}
 
 /**
  * Makes a small file anew after erasures. Where SQLite moves rows to another page it may leave a copy of one on what is
@@ -15,14 +21,15 @@ const vacuum = plainQuery('vacuum')
  */
 export class Compaction {
   readonly #group: GroupCommit
-  readonly #pages: () => number
+  readonly #isSmall: () => boolean
   #wanted = false
   #lastMs = Number.NEGATIVE_INFINITY
   #tookMs = 0
 
-  constructor(group: GroupCommit, pages: () => number) {
+  constructor(group: GroupCommit, handle: Handle) {
     this.#group = group
-    this.#pages = pages
+    // Prepared when it is first asked: a start has no use for it.
+    this.#isSmall = () => handle.prepare(small).pluck().get() === 1
   }
 
   /** There was an erasure. */
@@ -33,7 +40,7 @@ export class Compaction {
   /** @param nowMs A clock that may be set. */
   async run(nowMs: number): Promise<void> {
     const sinceMs = Math.abs(nowMs - this.#lastMs)
-    if (!this.#wanted || sinceMs < this.#tookMs / share || this.#pages() > mostPages) return
+    if (!this.#wanted || sinceMs < this.#tookMs / share || !this.#isSmall()) return
     const beganMs = performance.now()
     this.#lastMs = nowMs
     this.#wanted = false
