@@ -6,6 +6,7 @@ import { readdirSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Attack, Toll } from './hostile-client.ts'
 import { daemon, directory } from './program.ts'
 
@@ -70,13 +71,14 @@ describe('a daemon serves others, within bounded memory, under', () => {
     ['silent', 'that never say anything'],
     ['idle', 'kept alive after a request'],
   ] as const) {
-    test(`10,000 connections ${what}`, { skip }, async (t) => {
+    test(`10,000 connections ${what}`, { skip, timeout: 120_000 }, async (t) => {
       const { pid, attack, ask, said } = await open(t)
       const before = residentMb(pid)
       const { made, open: opened } = await attack(kind, many)
       assert.deepEqual([made, opened], [many, many])
       const longest = await politeMs(ask)
-      if (process.platform === 'linux') assert.ok(readdirSync(`/proc/${pid}/fd`).length > many)
+      // The last of them may still wait for the daemon to take them.
+      while (process.platform === 'linux' && readdirSync(`/proc/${pid}/fd`).length <= many) await delay(20)
       const grown = residentMb(pid) - before
       t.diagnostic(`${Math.round(grown)} MB more, ${Math.round(longest)} ms at most for others`)
       assert.ok(longest < reasonableMs, `${longest} ms`)
