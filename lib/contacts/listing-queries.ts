@@ -4,7 +4,8 @@ import { int, ints, type Parameter, statement, text, texts } from '../storage/st
 import { contactDocument } from './document.ts'
 
 /** What a contact can be filtered by through a membership. */
-export type Kind = 'list' | 'tag' | 'topic'
+export const kinds = ['list', 'tag', 'topic'] as const
+export type Kind = (typeof kinds)[number]
 
 /** A stretch of the listing, and the values of the filters; those that are off are empty. */
 const criteria = {

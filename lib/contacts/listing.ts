@@ -6,8 +6,6 @@ import { type Contact, ContactQuery, contactFrom } from './schema.ts'
 import { searchTerm } from './search.ts'
 import { type Criteria, chooseWalk } from './walk.ts'
 
-const kinds = ['list', 'tag', 'topic'] as const
-
 /**
  * One page of the client's contacts, by ascending id. Inside one filter any value may match; different filters must
  * all match.
@@ -49,7 +47,7 @@ export async function listDocuments(ctx: Context, query?: unknown): Promise<Page
 /** A value that is no record of the client's matches nothing. */
 function ownIds(ctx: Context, wanted: Readonly<Record<queries.Kind, readonly number[] | undefined>>) {
   return Promise.all(
-    kinds.map(async (kind) => {
+    queries.kinds.map(async (kind) => {
       const ids = wanted[kind]
       if (!ids || ids.length === 0) return []
       return (await queries.own[kind](ctx, { client_id: ctx.clientId, ids })).map(({ id }) => id)

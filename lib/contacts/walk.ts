@@ -22,8 +22,6 @@ const few = 200
 /** Of a search's parts the index is asked for the rarest: each more would cost more than it spares. */
 const askedParts = 2
 
-const kinds = ['list', 'tag', 'topic'] as const
-
 /** How few contacts a filter lets through. */
 interface Rarity {
   /** How many, counted up to `enough` … */
@@ -63,7 +61,7 @@ async function chooseWithSearch(ctx: Context, criteria: Criteria, memberships: r
 }
 
 function membershipsOf(criteria: Criteria): Membership[] {
-  const on = kinds.filter((kind) => criteria.flags[`${kind}s`])
+  const on = queries.kinds.filter((kind) => criteria.flags[`${kind}s`])
   return on.map((kind) => ({ kind, values: criteria[`${kind}s`] }))
 }
 

@@ -36,10 +36,12 @@ const quoted = (text: RawBuilder<unknown>) => sql`'"' || replace(${text}, '"', '
 const allOf = (parts: Expression<unknown>) =>
   sql`(select group_concat(${quoted(sql`value`)}, ' AND ') from json_each(${parts}))`
 
+/** Below a client's rows of the index. */
+const baseOf = (client: Expression<unknown>) => sql`${client} * ${clientSpan}`
+
 /** A client's rows of the index. */
-function rowsOf(client: Expression<unknown>, base = sql`${client} * ${clientSpan}`): RawBuilder<unknown> {
-  return sql`match.rowid > ${base} and match.rowid < ${base} + ${clientSpan}`
-}
+const rowsOf = (client: Expression<unknown>) =>
+  sql`match.rowid > ${baseOf(client)} and match.rowid < ${baseOf(client)} + ${clientSpan}`
 
 const contains = (text: Expression<unknown>, part: Expression<unknown>) => sql<boolean>`instr(${text}, ${part}) > 0`
 
@@ -72,7 +74,7 @@ export const dialect: Dialect = {
       where match.search match ${quoted(sql`part.value`)} and ${rowsOf(client_id)} order by match.rowid limit 1 offset 63
     ) as reached from json_each(${parts}) as part`,
   walkMatches: ({ client_id, search, parts, after, limit, desc, conditions }) => {
-    const base = sql`${client_id} * ${clientSpan}`
+    const base = baseOf(client_id)
     const range = desc
       ? sql`match.rowid > ${base} and match.rowid < ${base} + min(${after}, ${clientSpan})`
       : sql`match.rowid > ${base} + min(${after}, ${clientSpan}) and match.rowid < ${base} + ${clientSpan}`
@@ -81,7 +83,7 @@ export const dialect: Dialect = {
         and ${contains(sql.ref('c.search'), search)} ${conditions}
       order by match.rowid ${desc ? sql`desc` : sql`asc`} limit ${limit}`
   },
-  listCandidates: ({ client_id, parts, limit }) => sql`select match.rowid - ${client_id} * ${clientSpan} as id
+  listCandidates: ({ client_id, parts, limit }) => sql`select match.rowid - ${baseOf(client_id)} as id
     from mailkeep_search as match where match.search match ${allOf(parts)} and ${rowsOf(client_id)} limit ${limit}`,
   object: (fields) =>
     sql`json_object(${sql.join(Object.entries(fields).flatMap(([name, value]) => [sql.lit(name), value]))})`,
