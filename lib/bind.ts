@@ -1,5 +1,6 @@
 /** Binds the operations to a context: what stands behind the doors. Nothing is decided here. */
 import * as clients from './clients/operations.ts'
+import * as bulk from './contacts/bulk.ts'
 import * as listing from './contacts/listing.ts'
 import * as contacts from './contacts/operations.ts'
 import type { Context } from './context.ts'
@@ -45,6 +46,7 @@ export function clientDoor(ctx: Context): ClientMailkeep {
       listJson: (query?: unknown) => listing.listDocuments(ctx, query),
       getJson: (id: number) => contacts.getContactJson(ctx, id),
       addToList: (listId: number, input: unknown) => contacts.addContactToList(ctx, listId, input),
+      addManyToList: (listId: number, inputs: unknown) => bulk.addContactsToList(ctx, listId, inputs),
       update: (id: number, input: unknown) => contacts.updateContact(ctx, id, input),
       unsubscribe: (id: number, options?: unknown) => contacts.unsubscribeContact(ctx, id, options),
       resubscribe: (id: number) => contacts.resubscribeContact(ctx, id),

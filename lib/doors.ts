@@ -1,5 +1,6 @@
 /** The doors that `Mailkeep` opens, with what the editor shows of each operation. */
 import type { Client, NewToken, Principal, Token } from './clients/schema.ts'
+import type { BulkResult } from './contacts/bulk.ts'
 import type { Contact } from './contacts/schema.ts'
 import type { Identity } from './identities/schema.ts'
 import type * as inputs from './inputs.ts'
@@ -100,6 +101,16 @@ export interface ContactsDoor {
    * @throws MailkeepError `not_found`: no such list; `validation_failed`: `input` breaks a rule.
    */
   addToList(listId: number, input: inputs.ContactInput): Promise<{ contact: Contact; created: boolean }>
+  /**
+   * As `addToList` for each, at a fraction of the cost. Each stands for itself: one that is refused leaves nothing
+   * behind, and the others are saved. They are saved in transactions of some hundreds: what was saved before an error
+   * stays, and doing it again changes nothing.
+   *
+   * @param inputs At most 10,000; an e-mail that comes twice is saved twice, in their order.
+   * @returns What became of each, in the order of `inputs`.
+   * @throws MailkeepError `not_found`: no such list; `validation_failed`: no array, or too many.
+   */
+  addManyToList(listId: number, inputs: readonly inputs.ContactInput[]): Promise<BulkResult[]>
   /**
    * Changes a contact's name, tags and attributes; the e-mail address stays.
    *

@@ -1,6 +1,7 @@
 /** mailkeep: contacts, tags, lists, topics and signed webhooks for many clients, in your own process. */
 export type { Client, NewToken, Principal, Role, Token } from './clients/schema.ts'
 export { roles } from './clients/schema.ts'
+export type { BulkResult } from './contacts/bulk.ts'
 export type { Contact } from './contacts/schema.ts'
 export {
   type ClientMailkeep,

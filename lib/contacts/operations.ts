@@ -208,7 +208,8 @@ async function insertContact(tx: Tx, { email, name = '', attributes }: NewContac
   return id
 }
 
-async function saveChanges(
+/** Name and attributes of a contact that is there. */
+export async function saveChanges(
   tx: Tx,
   stored: { id: number; email: string; name: string; attributes: string; search: string },
   newName: string | undefined,
@@ -224,7 +225,7 @@ async function saveChanges(
 }
 
 /** A Map, because `__proto__` is a name like any other here. */
-function mergeAttributes(stored: string, changes: AttributeChanges): string {
+export function mergeAttributes(stored: string, changes: AttributeChanges): string {
   const attributes = new Map<string, string>(Object.entries(JSON.parse(stored)))
   for (const [name, value] of changes) {
     if (value === null) attributes.delete(name)

@@ -1,5 +1,5 @@
 import type { Expression, RawBuilder } from 'kysely'
-import type { ParameterType, SlotMark } from './statement.ts'
+import type { Parameters, ParameterType, SlotMark } from './statement.ts'
 
 /** The phrases that differ between databases, so that each query stands once. */
 export interface Dialect {
@@ -20,6 +20,8 @@ export interface Dialect {
   bind(type: ParameterType, value: unknown): unknown
   /** A list parameter as a table named `item` with one column, `item.value`. */
   each(list: Expression<unknown>): RawBuilder<{ value: never }>
+  /** Rows as a parameter, as a table named `item` with these columns, in their order. */
+  eachRow(rows: Expression<unknown>, columns: Parameters): RawBuilder<unknown>
   /** `column` is one of a list parameter. */
   anyOf(column: Expression<unknown>, list: Expression<unknown>): RawBuilder<boolean>
   /** `text` contains `part`, taken literally. */

@@ -3,7 +3,7 @@ import { type Storage, type Transaction, withParameters } from './connection.ts'
 import type { Dialect } from './dialect.ts'
 import type { Tables } from './tables.ts'
 
-export type ParameterType = 'int' | 'text' | 'bool' | 'time' | 'json' | 'ints' | 'texts' | 'jsons'
+export type ParameterType = 'int' | 'text' | 'bool' | 'time' | 'json' | 'ints' | 'texts' | 'jsons' | 'rows'
 
 /** A named parameter of a statement: how the database takes it, and the type of its values. */
 export interface Parameter<T> {
@@ -21,6 +21,11 @@ export const json: Parameter<string> = { type: 'json' }
 /** Lists are one parameter, whatever their length. */
 export const ints: Parameter<readonly number[]> = { type: 'ints' }
 export const texts: Parameter<readonly string[]> = { type: 'texts' }
+
+/** Rows of these columns; `dialect.eachRow` makes a table of them. */
+export function rows<C extends Parameters>(_columns: C): Parameter<readonly Values<C>[]> {
+  return { type: 'rows' }
+}
 
 /** Text that is one of a few words. */
 export function word<T extends string>(): Parameter<T> {
@@ -41,7 +46,8 @@ export class SlotMark {
   }
 }
 
-type Parameters = Record<string, Parameter<unknown>>
+/** By name. */
+export type Parameters = Record<string, Parameter<unknown>>
 type ValueOf<P> = P extends Parameter<infer T> ? T : never
 type Slots<P extends Parameters> = { readonly [K in keyof P]: RawBuilder<ValueOf<P[K]>> }
 type Values<P extends Parameters> = { readonly [K in keyof P]: ValueOf<P[K]> }

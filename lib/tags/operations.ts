@@ -67,15 +67,25 @@ export async function deleteTag(ctx: Context, id: number): Promise<void> {
 
 /** @returns the ids of the tags of these names; those that do not exist are created. */
 export async function ensureTags(tx: Tx, names: readonly string[]): Promise<number[]> {
-  if (names.length === 0) return []
+  return [...(await ensureTagsByKey(tx, names)).values()]
+}
+
+/** As `ensureTags`; each id by its tag's folded name. */
+export async function ensureTagsByKey(tx: Tx, names: readonly string[]): Promise<Map<string, number>> {
+  const ids = new Map<string, number>()
+  if (names.length === 0) return ids
   const wanted = new Map<string, string>()
   for (const name of names) if (!wanted.has(fold(name))) wanted.set(fold(name), name) // the first spelling counts
-  const found = await queries.findTagsByKeys(tx, { client_id: tx.clientId, name_keys: [...wanted.keys()] })
-  for (const { name_key } of found) wanted.delete(name_key)
-  const ids = found.map(({ id }) => id)
+  for (const { id, name_key } of await queries.findTagsByKeys(tx, {
+    client_id: tx.clientId,
+    name_keys: [...wanted.keys()],
+  })) {
+    ids.set(name_key, id)
+    wanted.delete(name_key)
+  }
   // Two transactions that make the same two tags, in another order, would wait for each other.
   if (wanted.size > 0) await takeTurn(tx)
-  for (const name of wanted.values()) ids.push(await ensureTag(tx, name))
+  for (const [key, name] of wanted) ids.set(key, await ensureTag(tx, name))
   return ids
 }
 

@@ -1,9 +1,16 @@
 /** Does the same to the library and to the model, and compares after every step. */
 import assert from 'node:assert/strict'
-import { type ClientMailkeep, type Contact, isMailkeepError, type Tag } from '../../lib/index.ts'
+import {
+  type BulkResult,
+  type ClientMailkeep,
+  type Contact,
+  isMailkeepError,
+  type Tag,
+  unchecked,
+} from '../../lib/index.ts'
 import { audit, withSorted } from './audit.ts'
 import { folded, type Known, Model } from './model.ts'
-import type { Place, Profile, Step } from './steps.ts'
+import type { Newcomer, Place, Profile, Step } from './steps.ts'
 import { Walks } from './walks.ts'
 
 /** Records of another client: to this one they are not there. */
@@ -60,6 +67,8 @@ export class Life {
       }
       case 'add':
         return await this.#add(step)
+      case 'add many':
+        return await this.#addMany(step)
       case 'update': {
         const id = this.#pick('contact', step.at)
         const known = model.contacts.get(id)
@@ -191,6 +200,38 @@ export class Life {
     if (joins && known.unsubscribed_at === null) model.raise('contact.subscribed', known, { list })
   }
 
+  async #addMany({ list: place, people }: Extract<Step, { do: 'add many' }>): Promise<void> {
+    const { model } = this
+    const listId = this.#pick('list', place)
+    const list = model.lists.get(listId)
+    const inputs = people.map((one) => ('wrong' in one ? one.wrong : { ...inputOf(one), email: one.email }))
+    const { contacts } = unchecked(this.#client)
+    const results = await this.#expect(list, () => contacts.addManyToList(listId, inputs))
+    if (!results) return
+    assert.equal(results.length, people.length)
+    const saved: { person: Newcomer; result: BulkResult }[] = []
+    for (const [at, result] of results.entries()) {
+      const person = people[at]!
+      if ('wrong' in person) assert.ok(isMailkeepError(result.refused, 'validation_failed'))
+      else saved.push({ person, result })
+    }
+    for (const { person, result } of inRounds(saved)) {
+      assert.ok(!result.refused, result.refused?.message)
+      const contact = await this.#client.contacts.get(result.id)
+      const before = model.contactOf(person.email)
+      assert.equal(result.created, before === undefined)
+      const known = before ?? this.#learnContact(contact, person.email)
+      this.#take(known, person, contact)
+      const joins = !known.lists.has(listId)
+      known.lists.add(listId)
+      if (joins && known.unsubscribed_at === null) model.raise('contact.subscribed', known, { list })
+    }
+    for (const { result } of saved) {
+      assert.ok(!result.refused)
+      this.#same(await this.#client.contacts.get(result.id), model.contacts.get(result.id)!)
+    }
+  }
+
   async #cut({ walk, back, all }: Extract<Step, { do: 'cut' }>): Promise<void> {
     const ahead = await this.#walks.ahead(walk, back)
     if (!ahead || ahead.of === 'deliveries') return
@@ -290,6 +331,20 @@ export class Life {
     const near = [...this.model.topics.values()].filter(({ list_id }) => contact?.lists.has(list_id))
     return place < 6 && near.length > 0 ? near[place % near.length]!.id : this.#pick('topic', place)
   }
+}
+
+/** An address that comes again is saved after all others have been saved as often. */
+function inRounds<T extends { person: Newcomer }>(saved: readonly T[]): T[] {
+  const times = new Map<string, number>()
+  const timesOf = ({ person: { email } }: T) => {
+    const time = times.get(folded(email)) ?? 0
+    times.set(folded(email), time + 1)
+    return time
+  }
+  return saved
+    .map((one) => ({ one, time: timesOf(one) }))
+    .sort((a, b) => a.time - b.time)
+    .map(({ one }) => one)
 }
 
 function inputOf({ name, tags, attributes }: Profile) {

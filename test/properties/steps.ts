@@ -18,6 +18,10 @@ export interface Profile {
   readonly attributes: Readonly<Record<string, string | null>>
 }
 
+export interface Newcomer extends Profile {
+  readonly email: string
+}
+
 export type Listed = 'contacts' | 'tags' | 'lists' | 'topics' | 'deliveries'
 
 export type Step =
@@ -27,6 +31,11 @@ export type Step =
   | { readonly do: 'make topic'; readonly list: Place; readonly name: string; readonly description: string | null }
   | { readonly do: 'change topic'; readonly at: Place; readonly name: string }
   | ({ readonly do: 'add'; readonly list: Place; readonly email: string } & Profile)
+  | {
+      readonly do: 'add many'
+      readonly list: Place
+      readonly people: readonly (Newcomer | { readonly wrong: unknown })[]
+    }
   | ({ readonly do: 'update'; readonly at: Place } & Profile)
   | { readonly do: 'unsubscribe'; readonly at: Place; readonly byContact: boolean }
   | { readonly do: 'resubscribe'; readonly at: Place }
@@ -147,6 +156,11 @@ const wrong = fc.constantFrom<unknown>(
   ],
 )
 
+const newcomer = fc.oneof(
+  { weight: 6, arbitrary: fc.record({ email, ...profile }) },
+  { weight: 1, arbitrary: fc.record({ wrong }) },
+)
+
 const as = <const D extends string, T>(name: D, fields: { [K in keyof T]: fc.Arbitrary<T[K]> }) =>
   fc.record({ do: fc.constant(name), ...fields } as never) as unknown as fc.Arbitrary<Step>
 
@@ -162,6 +176,7 @@ export const step: fc.Arbitrary<Step> = fc.oneof(
   weighted(2, as('make topic', { list: place, name: listName, description: fc.option(listName) })),
   weighted(1, as('change topic', { at: place, name: listName })),
   weighted(10, as('add', { list: place, email, ...profile })),
+  weighted(4, as('add many', { list: place, people: fc.array(newcomer, { maxLength: 6 }) })),
   weighted(4, as('update', { at: place, ...profile })),
   weighted(3, as('unsubscribe', { at: place, byContact: fc.boolean() })),
   weighted(2, as('resubscribe', { at: place })),

@@ -49,6 +49,14 @@ export const dialect: Dialect = {
   slot: (mark) => sql`cast(${mark} as ${sql.raw(castOf[mark.type])})`,
   bind: bindValue,
   each: (list) => sql`unnest(${list}) as item (value)`,
+  eachRow: (rows, columns) => {
+    // Read as text first: a JSON document in a row is text there, and as "json" it would become a JSON string.
+    const texts = Object.keys(columns).map((name) => sql`${sql.ref(name)} text`)
+    const fields = Object.entries(columns).map(
+      ([name, { type }]) => sql`cast(${sql.ref(name)} as ${sql.raw(castOf[type])}) as ${sql.ref(name)}`,
+    )
+    return sql`(select ${sql.join(fields)} from json_to_recordset(${rows}) as given (${sql.join(texts)})) as item`
+  },
   anyOf: (column, list) => sql`${column} = any (${list})`,
   contains: (text, part) => sql`strpos(${text}, ${part}) > 0`, // not "like": the index of searches is for its own walk
   merge: (ranges, { distinct, desc, limit }) => {

@@ -56,6 +56,7 @@ export const castOf: Readonly<Record<ParameterType, string>> = {
   ints: 'bigint[]',
   texts: 'text[]',
   jsons: 'json[]',
+  rows: 'json',
 }
 
 /** A value as the driver binds it; the driver writes numbers, booleans and arrays as PostgreSQL reads them. */
@@ -63,6 +64,7 @@ export function bindValue(type: ParameterType, value: unknown): unknown {
   if (type === 'text') return storable(value as string)
   if (type === 'time') return momentInRange(value as string)
   if (type === 'texts' || type === 'jsons') return (value as readonly string[]).map(storable)
+  if (type === 'rows') return JSON.stringify(value, (_, field) => (typeof field === 'string' ? storable(field) : field))
   if (type === 'bool') return Boolean(value)
   return value
 }

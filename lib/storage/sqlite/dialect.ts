@@ -58,10 +58,14 @@ export const dialect: Dialect = {
     // Every JS number is bound as REAL: searches ignore such bounds, and JSON shows 7.0.
     if (type === 'int') return BigInt(value as number)
     if (type === 'bool') return value ? 1n : 0n
-    if (type === 'ints' || type === 'texts' || type === 'jsons') return JSON.stringify(value)
+    if (type === 'ints' || type === 'texts' || type === 'jsons' || type === 'rows') return JSON.stringify(value)
     return value
   },
   each: (list) => sql`json_each(${list}) as item`,
+  eachRow: (rows, columns) => {
+    const fields = Object.keys(columns).map((name) => sql`value ->> ${sql.lit(name)} as ${sql.ref(name)}`)
+    return sql`(select ${sql.join(fields)} from json_each(${rows})) as item`
+  },
   anyOf: (column, list) => sql`${column} in (select value from json_each(${list}))`,
   contains,
   merge: (ranges, { distinct, desc, limit }) =>
