@@ -46,7 +46,7 @@ export const walkMatches = statement.all(
     dialect.walkMatches({
       ...p,
       desc: on.desc,
-      conditions: conditions(sql.ref('c.id'), p, dialect, { ...on, search: false }),
+      conditions: (id) => conditions(id, p, dialect, { ...on, search: false }),
     }),
   flags,
 )
@@ -104,16 +104,11 @@ function beyond(on: Pick<Flags, 'desc'>): RawBuilder<unknown> {
 
 /** What is asked of each contact on the way: one seek each. */
 function conditions(contactId: RawBuilder<unknown>, p: Slots, dialect: Dialect, on: Flags): RawBuilder<unknown> {
-  const member = (kind: Kind, values: RawBuilder<unknown>) => {
-    const other = sql.ref(`other.${kind}_id`)
-    return sql`and exists (select 1 from ${sql.table(`mailkeep_contact_${kind}`)} as other
-      where other.contact_id = ${contactId} and ${dialect.anyOf(other, values)})`
-  }
   const parts = [
-    on.unsubscribed ? undefined : sql`and c.unsubscribed_at is null`,
-    on.lists ? member('list', p.lists) : undefined,
-    on.tags ? member('tag', p.tags) : undefined,
-    on.topics ? member('topic', p.topics) : undefined,
+    on.lists ? sql`and ${dialect.isMember('list', contactId, p.lists)}` : undefined,
+    on.tags ? sql`and ${dialect.isMember('tag', contactId, p.tags)}` : undefined,
+    on.topics ? sql`and ${dialect.isMember('topic', contactId, p.topics)}` : undefined,
+    on.unsubscribed ? undefined : sql`and not ${dialect.isUnsubscribed(p.client_id, contactId)}`,
     on.search ? sql`and ${dialect.contains(sql.ref('c.search'), p.search)}` : undefined,
   ]
   return sql.join(
@@ -131,12 +126,12 @@ function ownOf(kind: Kind) {
   )
 }
 
-/** How many members these have together, counted up to a limit, and the last of those counted. */
+/** How many members these have together, counted up to a limit, and the first and last of those counted. */
 function countMembersOf(kind: Kind) {
   return statement(
     { ids: ints, limit: int },
-    (_, p, dialect) => sql<{ members: number; reached: number | null }>`${dialect.plannedAnew}
-      select count(*) as members, max(id) as reached from (select m.contact_id as id
+    (_, p, dialect) => sql<{ members: number; lowest: number | null; highest: number | null }>`${dialect.plannedAnew}
+      select count(*) as members, min(id) as lowest, max(id) as highest from (select m.contact_id as id
         from ${sql.table(`mailkeep_contact_${kind}`)} as m
         where ${dialect.anyOf(sql.ref(`m.${kind}_id`), p.ids)} limit ${p.limit}) as counted`,
   )
@@ -151,7 +146,7 @@ export const listMeeting = statement.all(
   { ...criteria, ids: ints },
   (_, p, dialect, on) => sql<{ id: number }>`
     select c.id from ${dialect.each(p.ids)} cross join mailkeep_contact as c
-    where c.id = item.value and c.client_id = ${p.client_id} ${conditions(sql.ref('c.id'), p, dialect, on)}`,
+    where c.id = item.value and c.client_id = ${p.client_id} ${conditions(sql`item.value`, p, dialect, on)}`,
   flags,
 )
 

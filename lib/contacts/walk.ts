@@ -26,8 +26,8 @@ const askedParts = 2
 interface Rarity {
   /** How many, counted up to `enough` … */
   readonly members: number
-  /** … and the highest id of those counted: the higher, the fewer there are. */
-  readonly reached: number
+  /** … and over how many ids those counted are spread: the more, the fewer there are. */
+  readonly span: number
 }
 
 interface Membership {
@@ -56,8 +56,16 @@ async function chooseWithSearch(ctx: Context, criteria: Criteria, memberships: r
   const candidates = await queries.listCandidates(ctx, { client_id: ctx.clientId, search, parts, limit })
   const ids = candidates.map(({ id }) => id)
   if (ids.length < limit) return walkKnown(ctx, criteria, ids)
-  const matches: Rarity = { members: limit, reached: Math.max(...ids) }
-  return byRarity(matches, rarest) < 0 ? walkMatches(ctx, criteria, parts) : walkMembers(ctx, criteria, rarest)
+  const matches: Rarity = { members: limit, span: Math.max(...ids) - Math.min(...ids) }
+  const { costs } = ctx.storage.dialect
+  const costOfMatches = costs.match / spacingOf(matches)
+  const costOfMembers = costs.member(spacingOf(rarest)) / spacingOf(rarest)
+  return costOfMatches < costOfMembers ? walkMatches(ctx, criteria, parts) : walkMembers(ctx, criteria, rarest)
+}
+
+/** One id in so many. */
+function spacingOf({ members, span }: Rarity): number {
+  return Math.max(1, span / members)
 }
 
 function membershipsOf(criteria: Criteria): Membership[] {
@@ -71,25 +79,30 @@ async function findRarest(
 ): Promise<(Membership & Rarity) | undefined> {
   const counted = await Promise.all(
     memberships.map(async ({ kind, values }) => {
-      const { members, reached } = (await queries.countMembers[kind](ctx, { ids: values, limit: enough }))!
-      return { kind, values, members, reached: reached ?? 0 }
+      const { members, lowest, highest } = (await queries.countMembers[kind](ctx, { ids: values, limit: enough }))!
+      return { kind, values, members, span: (highest ?? 0) - (lowest ?? 0) }
     }),
   )
   return counted.sort(byRarity)[0]
 }
 
 function byRarity(a: Rarity, b: Rarity): number {
-  return a.members - b.members || b.reached - a.reached
+  return a.members - b.members || b.span - a.span
 }
 
-/** Those parts of a search that the fewest of the client's contacts have. */
+/**
+ * Those parts of a search that the fewest of the client's contacts have. Of two words where there are several: who has a
+ * part of a name has mostly the rest of it too, so that a second part of it tells little.
+ */
 async function rarestParts(ctx: Context, search: string): Promise<readonly string[]> {
-  const parts = ctx.storage.dialect.searchParts(search)
+  const words = ctx.storage.dialect.searchParts(search)
+  const parts = [...new Set(words.flat())]
   if (parts.length <= askedParts) return parts
   const ranked = await queries.rankParts(ctx, { client_id: ctx.clientId, parts })
-  const distance = ({ reached }: { reached: number | null }) => reached ?? Number.MAX_SAFE_INTEGER
-  ranked.sort((a, b) => distance(b) - distance(a))
-  return ranked.slice(0, askedParts).map(({ part }) => part)
+  const distances = new Map(ranked.map(({ part, reached }) => [part, reached ?? Number.MAX_SAFE_INTEGER]))
+  const rarestFirst = (all: readonly string[]) => [...all].sort((a, b) => distances.get(b)! - distances.get(a)!)
+  const chosen = words.map((word) => rarestFirst(word)[0]!)
+  return [...new Set([...rarestFirst(chosen), ...rarestFirst(parts)])].slice(0, askedParts)
 }
 
 function walkContacts(ctx: Context, criteria: Criteria): Walk {

@@ -28,12 +28,25 @@ export interface Dialect {
   contains(text: Expression<unknown>, part: Expression<unknown>): RawBuilder<boolean>
   /** The first rows, by `id`, of several selects that an index gives in that order each; at the end, as a whole select. */
   merge(ranges: readonly RawBuilder<unknown>[], merge: Merge): RawBuilder<{ id: number }>
+  /** What a walk costs for each match of a search, and for each member of a list of whom one contact in `spacing` is one. */
+  readonly costs: { readonly match: number; member(spacing: number): number }
   /** Searches of so many characters and more have an index. */
   readonly shortestMatch: number
-  /** What the index is asked for; a contact that matches the search has all of these. None: it is asked for the search. */
-  searchParts(search: string): readonly string[]
+  /**
+   * What the index may be asked for, by the words of the search; a contact that matches it has all of these. None: the
+   * index is asked for the search.
+   */
+  searchParts(search: string): readonly (readonly string[])[]
   /** How far one must go, roughly, to find some of a client's contacts that have a part; null: there are only a few. */
   rankParts(rank: Pick<MatchWalk, 'client_id' | 'parts'>): RawBuilder<{ part: string; reached: number | null }>
+  /** Whether a contact is on one of these lists, or has one of these tags or topics: a list parameter. */
+  isMember(
+    kind: 'list' | 'tag' | 'topic',
+    contactId: Expression<unknown>,
+    values: Expression<unknown>,
+  ): RawBuilder<boolean>
+  /** Whether a contact of the client is unsubscribed; `c` in the statement. */
+  isUnsubscribed(clientId: Expression<unknown>, contactId: Expression<unknown>): RawBuilder<boolean>
   /** The ids of a client's contacts that match a search, beyond a position, in order. */
   walkMatches(walk: MatchWalk): RawBuilder<{ id: number }>
   /** Those of a client's contacts that may match a search, up to a limit. */
@@ -66,7 +79,7 @@ export interface Merge {
   readonly limit: Expression<unknown>
 }
 
-/** What a walk over the matches of a search is made of; the contact is `c` in its conditions. */
+/** What a walk over the matches of a search is made of. */
 export interface MatchWalk {
   readonly client_id: Expression<unknown>
   readonly search: Expression<unknown>
@@ -75,5 +88,6 @@ export interface MatchWalk {
   readonly after: Expression<unknown>
   readonly limit: Expression<unknown>
   readonly desc: boolean
-  readonly conditions: RawBuilder<unknown>
+  /** What else is asked of a contact. */
+  readonly conditions: (contactId: RawBuilder<unknown>) => RawBuilder<unknown>
 }

@@ -66,10 +66,15 @@ export const dialect: Dialect = {
     const ended = ranges.map((range) => sql`(${range} ${end})`)
     return sql`${sql.join(ended, sql.raw(distinct ? ' union ' : ' union all '))} ${end}`
   },
+  isMember: (kind, contactId, values) => sql`exists (select 1 from ${sql.table(`mailkeep_contact_${kind}`)} as other
+    where other.contact_id = ${contactId} and ${sql.ref(`other.${kind}_id`)} = any (${values}))`,
+  isUnsubscribed: () => sql`c.unsubscribed_at is not null`,
+  costs: { match: 1, member: () => 1 },
   shortestMatch: 3, // the index holds trigrams
   walkMatches: ({ client_id, search, after, limit, desc, conditions }) => sql`${sql.raw(plannedAnew)}
     select c.id from mailkeep_contact as c
-    where ${matching({ client_id, search })} and c.id ${sql.raw(desc ? '<' : '>')} ${after} ${conditions}
+    where ${matching({ client_id, search })} and c.id ${sql.raw(desc ? '<' : '>')} ${after}
+      ${conditions(sql.ref('c.id'))}
     order by c.id ${sql.raw(desc ? 'desc' : 'asc')} limit ${limit}`,
   searchParts: () => [],
   rankParts: ({ parts }) => sql`select item.value as part, null as reached from unnest(${parts}) as item (value)`,

@@ -36,6 +36,9 @@ const quoted = (text: RawBuilder<unknown>) => sql`'"' || replace(${text}, '"', '
 const allOf = (parts: Expression<unknown>) =>
   sql`(select group_concat(${quoted(sql`value`)}, ' AND ') from json_each(${parts}))`
 
+/** Roughly, of a page of the file. */
+const contactsOfPage = 13
+
 /** Below a client's rows of the index. */
 const baseOf = (client: Expression<unknown>) => sql`${client} * ${clientSpan}`
 
@@ -71,20 +74,34 @@ export const dialect: Dialect = {
   merge: (ranges, { distinct, desc, limit }) =>
     sql`${sql.join([...ranges], distinct ? sql` union ` : sql` union all `)}
       order by id ${desc ? sql`desc` : sql`asc`} limit ${limit}`,
+  // Microseconds. A match is asked by indexes whether it meets the filters; of a member its contact's row is read, which
+  // costs more the fewer contacts of a page of the file are members.
+  costs: { match: 0.5, member: (spacing) => 0.6 + 2 * Math.min(1, spacing / contactsOfPage) },
   shortestMatch: trigram,
   searchParts: trigramsOf,
   // The further one must go for some that have it, the fewer have it.
   rankParts: ({ client_id, parts }) => sql`select part.value as part, (select match.rowid from mailkeep_search as match
       where match.search match ${quoted(sql`part.value`)} and ${rowsOf(client_id)} order by match.rowid limit 1 offset 63
     ) as reached from json_each(${parts}) as part`,
+  // Both are scalar, so that they are asked as soon as the contact's id is known: its row, which is large and far from the
+  // one before, is read only of those that pass. "exists" would be made a join behind it.
+  isMember: (kind, contactId, values) => {
+    const name = `mailkeep_contact_${kind}`
+    return sql`(select 1 from ${sql.table(name)} as other indexed by ${sql.ref(`${name}_${kind}`)}
+      where ${sql.ref(`other.${kind}_id`)} in (select value from json_each(${values})) and other.contact_id = ${contactId}
+      limit 1) is not null`
+  },
+  isUnsubscribed: (clientId, contactId) => sql`(select 1 from mailkeep_contact as gone
+    indexed by mailkeep_contact_unsubscribed
+    where gone.client_id = ${clientId} and gone.id = ${contactId} and gone.unsubscribed_at is not null) is not null`,
   walkMatches: ({ client_id, search, parts, after, limit, desc, conditions }) => {
     const base = baseOf(client_id)
     const range = desc
       ? sql`match.rowid > ${base} and match.rowid < ${base} + min(${after}, ${clientSpan})`
       : sql`match.rowid > ${base} + min(${after}, ${clientSpan}) and match.rowid < ${base} + ${clientSpan}`
     return sql`select c.id from mailkeep_search as match cross join mailkeep_contact as c
-      where c.id = match.rowid - ${base} and match.search match ${allOf(parts)} and ${range}
-        and ${contains(sql.ref('c.search'), search)} ${conditions}
+      where match.search match ${allOf(parts)} and ${range} ${conditions(sql`match.rowid - ${base}`)}
+        and c.id = match.rowid - ${base} and ${contains(sql.ref('c.search'), search)}
       order by match.rowid ${desc ? sql`desc` : sql`asc`} limit ${limit}`
   },
   listCandidates: ({ client_id, parts, limit }) => sql`select match.rowid - ${baseOf(client_id)} as id
