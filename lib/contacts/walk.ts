@@ -58,7 +58,8 @@ async function chooseWithSearch(ctx: Context, criteria: Criteria, memberships: r
   if (ids.length < limit) return walkKnown(ctx, criteria, ids)
   const matches: Rarity = { members: limit, span: Math.max(...ids) - Math.min(...ids) }
   const { costs } = ctx.storage.dialect
-  const costOfMatches = costs.match / spacingOf(matches)
+  const asked = memberships.reduce((sum, { values }) => sum + values.length, 0)
+  const costOfMatches = costs.match(asked) / spacingOf(matches)
   const costOfMembers = costs.member(spacingOf(rarest)) / spacingOf(rarest)
   return costOfMatches < costOfMembers ? walkMatches(ctx, criteria, parts) : walkMembers(ctx, criteria, rarest)
 }

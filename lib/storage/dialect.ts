@@ -28,8 +28,11 @@ export interface Dialect {
   contains(text: Expression<unknown>, part: Expression<unknown>): RawBuilder<boolean>
   /** The first rows, by `id`, of several selects that an index gives in that order each; at the end, as a whole select. */
   merge(ranges: readonly RawBuilder<unknown>[], merge: Merge): RawBuilder<{ id: number }>
-  /** What a walk costs for each match of a search, and for each member of a list of whom one contact in `spacing` is one. */
-  readonly costs: { readonly match: number; member(spacing: number): number }
+  /**
+   * What a walk costs for each match of a search that is asked for so many lists, tags and topics, and for each member of
+   * one of whom one contact in `spacing` is a member.
+   */
+  readonly costs: { match(asked: number): number; member(spacing: number): number }
   /** Searches of so many characters and more have an index. */
   readonly shortestMatch: number
   /**

@@ -69,7 +69,7 @@ export const dialect: Dialect = {
   isMember: (kind, contactId, values) => sql`exists (select 1 from ${sql.table(`mailkeep_contact_${kind}`)} as other
     where other.contact_id = ${contactId} and ${sql.ref(`other.${kind}_id`)} = any (${values}))`,
   isUnsubscribed: () => sql`c.unsubscribed_at is not null`,
-  costs: { match: 1, member: () => 1 },
+  costs: { match: () => 1, member: () => 1 },
   shortestMatch: 3, // the index holds trigrams
   walkMatches: ({ client_id, search, after, limit, desc, conditions }) => sql`${sql.raw(plannedAnew)}
     select c.id from mailkeep_contact as c

@@ -74,9 +74,12 @@ export const dialect: Dialect = {
   merge: (ranges, { distinct, desc, limit }) =>
     sql`${sql.join([...ranges], distinct ? sql` union ` : sql` union all `)}
       order by id ${desc ? sql`desc` : sql`asc`} limit ${limit}`,
-  // Microseconds. A match is asked by indexes whether it meets the filters; of a member its contact's row is read, which
+  // Microseconds. A match is asked in indexes whether it meets the filters; of a member its contact's row is read, which
   // costs more the fewer contacts of a page of the file are members.
-  costs: { match: 0.5, member: (spacing) => 0.6 + 2 * Math.min(1, spacing / contactsOfPage) },
+  costs: {
+    match: (asked) => 0.3 + 0.4 * asked,
+    member: (spacing) => 0.6 + 2 * Math.min(1, spacing / contactsOfPage),
+  },
   shortestMatch: trigram,
   searchParts: trigramsOf,
   // The further one must go for some that have it, the fewer have it.
