@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { Dialect } from '../storage/dialect.ts'
-import { int, ints, type Parameter, statement, text, texts } from '../storage/statement.ts'
+import { int, ints, json, type Parameter, statement, text, texts } from '../storage/statement.ts'
 import { contactDocument } from './document.ts'
 
 /** What a contact can be filtered by through a membership. */
@@ -51,15 +51,17 @@ export const walkMatches = statement.all(
   flags,
 )
 
-/** The same, over the members of these lists, tags or topics: one ordered range for each, merged. */
+/**
+ * The same, over the members of these lists, tags or topics: one ordered range for each, merged. `gather` gives the
+ * members alone.
+ */
 export function walkMembers(kind: Kind, values: readonly number[]) {
   const ranges = rangesFor(values.length)
-  const walk = memberWalk(kind, ranges)
   // Values again fill the ranges that are too many: a union drops what comes twice.
   const filled = Object.fromEntries(
     Array.from({ length: ranges }, (_, i) => [`value_${i}`, values[i % values.length]!]),
   )
-  return { walk, filled }
+  return { ...memberWalk(kind, ranges), filled }
 }
 
 /** One text for each power of two up to a filter's 100 values: a closed set. */
@@ -77,25 +79,41 @@ function memberWalk(kind: Kind, ranges: number): MemberWalk {
   return walk
 }
 
+/** One value's range of members. */
+type RangeOf = (value: RawBuilder<unknown>) => RawBuilder<unknown>
+
 function newMemberWalk(kind: Kind, ranges: number) {
   const names = Array.from({ length: ranges }, (_, i) => `value_${i}`)
   const values: Record<string, Parameter<number>> = Object.fromEntries(names.map((name) => [name, int]))
-  return statement.all(
+  const membership = sql.table(`mailkeep_contact_${kind}`)
+  const merged = (p: object, dialect: Dialect, on: Pick<Flags, 'desc'>, range: RangeOf) => {
+    const { limit, ...slots } = p as Record<string, RawBuilder<unknown>>
+    const all = names.map((name) => range(slots[name]!))
+    return dialect.merge(all, { distinct: true, desc: on.desc, limit: limit! })
+  }
+  const walk = statement.all(
     { ...values, ...criteria } as typeof criteria,
     (_, p, dialect, on) => {
       const conditionsOfAll = conditions(sql.ref('m.contact_id'), p, dialect, { ...on, [`${kind}s`]: false })
-      const membership = sql.table(`mailkeep_contact_${kind}`)
       // The bound stands twice for PostgreSQL, which does not carry it over to the other side of the join.
       const range = (value: RawBuilder<unknown>) => sql`
         select m.contact_id as id from ${membership} as m cross join mailkeep_contact as c
         where c.id = m.contact_id and ${sql.ref(`m.${kind}_id`)} = ${value}
           and m.contact_id ${beyond(on)} ${p.after} and c.id ${beyond(on)} ${p.after} ${conditionsOfAll}`
-      const slots = p as unknown as Record<string, RawBuilder<unknown>>
-      const all = names.map((name) => range(slots[name]!))
-      return dialect.merge(all, { distinct: true, desc: on.desc, limit: p.limit })
+      return merged(p, dialect, on, range)
     },
     flags,
   )
+  const gather = statement(
+    { ...values, after: int, limit: int },
+    (_, p, dialect, on) => {
+      const range = (value: RawBuilder<unknown>) => sql`select m.contact_id as id from ${membership} as m
+        where ${sql.ref(`m.${kind}_id`)} = ${value} and m.contact_id ${beyond(on)} ${p.after}`
+      return dialect.intersection!.gather(merged(p, dialect, on, range))
+    },
+    ['desc'],
+  )
+  return { walk, gather }
 }
 
 function beyond(on: Pick<Flags, 'desc'>): RawBuilder<unknown> {
@@ -154,6 +172,12 @@ export const listMeeting = statement.all(
 export const listCandidates = statement.all(
   { client_id: int, search: text, parts: texts, limit: int },
   (_, p, dialect) => dialect.listCandidates(p),
+)
+
+/** Those of gathered contacts that may match a search. */
+export const listMatchesAmong = statement.all(
+  { client_id: int, parts: texts, ids: json, lowest: int, highest: int },
+  (_, p, dialect) => dialect.intersection!.matchesAmong(p),
 )
 
 export const rankParts = statement.all({ client_id: int, parts: texts }, (_, p, dialect) => dialect.rankParts(p))

@@ -1,5 +1,6 @@
 import type { Context } from '../context.ts'
 import type { Stretch } from '../page.ts'
+import { nextTurn } from '../time.ts'
 import * as queries from './listing-queries.ts'
 
 /** What the contacts of a listing must meet. */
@@ -19,8 +20,13 @@ export type Walk = (stretch: Stretch) => Promise<{ id: number }[]>
 const enough = 300
 /** So few members are asked for a search sooner than it is looked up. */
 const few = 200
+/** So many matches of a search tell how common it is. */
+const sampled = 100
 /** Of a search's parts the index is asked for the rarest: each more would cost more than it spares. */
 const askedParts = 2
+
+/** So many members are looked up in the index of searches together, at most. */
+const mostTogether = 4000
 
 /** How few contacts a filter lets through. */
 interface Rarity {
@@ -52,16 +58,31 @@ async function chooseWithSearch(ctx: Context, criteria: Criteria, memberships: r
   const [rarest, parts] = await Promise.all([findRarest(ctx, memberships), rarestParts(ctx, search)])
   if (rarest && rarest.members <= few) return walkMembers(ctx, criteria, rarest)
   if (!rarest) return walkMatches(ctx, criteria, parts)
-  const limit = rarest.members
+  const limit = sampled
   const candidates = await queries.listCandidates(ctx, { client_id: ctx.clientId, search, parts, limit })
   const ids = candidates.map(({ id }) => id)
   if (ids.length < limit) return walkKnown(ctx, criteria, ids)
   const matches: Rarity = { members: limit, span: Math.max(...ids) - Math.min(...ids) }
-  const { costs } = ctx.storage.dialect
+  return cheapest(ctx, criteria, { parts, matches, memberships, rarest })
+}
+
+interface Choice {
+  readonly parts: readonly string[]
+  readonly matches: Rarity
+  readonly memberships: readonly Membership[]
+  readonly rarest: Membership & Rarity
+}
+
+/** Of the ways to walk over a search that is common and a filter that is. */
+function cheapest(ctx: Context, criteria: Criteria, { parts, matches, memberships, rarest }: Choice): Walk {
+  const { costs, intersection } = ctx.storage.dialect
+  const [ofMatches, ofMembers] = [1 / spacingOf(matches), 1 / spacingOf(rarest)]
   const asked = memberships.reduce((sum, { values }) => sum + values.length, 0)
-  const costOfMatches = costs.match(asked) / spacingOf(matches)
-  const costOfMembers = costs.member(spacingOf(rarest)) / spacingOf(rarest)
-  return costOfMatches < costOfMembers ? walkMatches(ctx, criteria, parts) : walkMembers(ctx, criteria, rarest)
+  const overMatches = costs.match(asked) * ofMatches
+  const overMembers = costs.member(spacingOf(rarest)) * ofMembers
+  const overBoth = intersection ? intersection.cost * (ofMatches + ofMembers) : Number.POSITIVE_INFINITY
+  if (overBoth < Math.min(overMatches, overMembers)) return walkBoth(ctx, criteria, rarest, parts, spacingOf(matches))
+  return overMatches < overMembers ? walkMatches(ctx, criteria, parts) : walkMembers(ctx, criteria, rarest)
 }
 
 /** One id in so many. */
@@ -107,39 +128,81 @@ async function rarestParts(ctx: Context, search: string): Promise<readonly strin
 }
 
 function walkContacts(ctx: Context, criteria: Criteria): Walk {
-  return (stretch) => queries.walkContacts(ctx, valuesOf(ctx, criteria, stretch), flagsOf(criteria, stretch))
+  const values = valuesOf(ctx, criteria)
+  return (stretch) => queries.walkContacts(ctx, { ...values, ...stretch }, flagsOf(criteria, stretch))
 }
 
 function walkMembers(ctx: Context, criteria: Criteria, { kind, values }: Membership): Walk {
   const { walk, filled } = queries.walkMembers(kind, values)
-  return (stretch) => walk(ctx, { ...valuesOf(ctx, criteria, stretch), ...filled }, flagsOf(criteria, stretch))
+  const all = { ...valuesOf(ctx, criteria), ...filled }
+  return (stretch) => walk(ctx, { ...all, ...stretch }, flagsOf(criteria, stretch))
 }
 
 function walkMatches(ctx: Context, criteria: Criteria, parts: readonly string[]): Walk {
-  return (stretch) =>
-    queries.walkMatches(ctx, { ...valuesOf(ctx, criteria, stretch), parts }, flagsOf(criteria, stretch))
+  const values = { ...valuesOf(ctx, criteria), parts }
+  return (stretch) => queries.walkMatches(ctx, { ...values, ...stretch }, flagsOf(criteria, stretch))
 }
 
-/** Over contacts among which are all that meet the criteria: asks more and more at a time, until the stretch is full. */
-function walkKnown(ctx: Context, criteria: Criteria, contacts: readonly number[]): Walk {
-  const ascending = [...contacts].sort((a, b) => a - b)
+/** As many members at a time as are likely to have a stretch of matches among them; where these do not do, more. */
+function walkBoth(
+  ctx: Context,
+  criteria: Criteria,
+  rarest: Membership,
+  parts: readonly string[],
+  spacing: number,
+): Walk {
+  const { client_id } = valuesOf(ctx, criteria)
+  const { gather, filled } = queries.walkMembers(rarest.kind, rarest.values)
   return async (stretch) => {
-    const { after, desc, limit } = stretch
-    const ahead = desc ? ascending.filter((id) => id < after).reverse() : ascending.filter((id) => id > after)
-    const values = valuesOf(ctx, criteria, stretch)
     const found: { id: number }[] = []
-    for (let from = 0, count = limit; from < ahead.length && found.length < limit; from += count, count *= 2) {
-      const ids = ahead.slice(from, from + count)
-      const meeting = await queries.listMeeting(ctx, { ...values, ids }, { ...criteria.flags, desc: false })
-      const met = new Set(meeting.map(({ id }) => id))
-      for (const id of ids) if (met.has(id)) found.push({ id })
+    const { desc, limit } = stretch
+    let { after } = stretch
+    for (let count = Math.ceil(1.5 * limit * spacing); found.length < limit; count *= 2) {
+      const most = Math.min(count, mostTogether)
+      const members = (await gather(ctx, { ...filled, after, limit: most }, { desc }))!
+      if (members.ids === null || members.count === 0) break
+      const { ids, lowest, highest } = members
+      const matches = await queries.listMatchesAmong(ctx, { client_id, parts, ids, lowest, highest })
+      const known = matches.map(({ id }) => id)
+      found.push(...(await meeting(ctx, criteria, known, { desc, limit: limit - found.length })))
+      if (members.count < most) break
+      after = desc ? lowest : highest
+      // A long walk lets others go between, but not inside a transaction, which holds up writes.
+      if (!ctx.transaction) await nextTurn()
     }
-    return found.slice(0, limit)
+    return found
   }
 }
 
-function valuesOf(ctx: Context, { lists, tags, topics, search }: Criteria, { after, limit }: Stretch) {
-  return { client_id: ctx.clientId, lists, tags, topics, search, parts: [], after, limit }
+/** Over contacts among which are all that meet the criteria. */
+function walkKnown(ctx: Context, criteria: Criteria, contacts: readonly number[]): Walk {
+  return ({ after, desc, limit }) => {
+    const ahead = contacts.filter((id) => (desc ? id < after : id > after))
+    return meeting(ctx, criteria, ahead, { desc, limit })
+  }
+}
+
+/** The first of these contacts that meet the criteria: asks more and more at a time, until there are enough. */
+async function meeting(
+  ctx: Context,
+  criteria: Criteria,
+  contacts: readonly number[],
+  { desc, limit }: Omit<Stretch, 'after'>,
+): Promise<{ id: number }[]> {
+  const inOrder = [...contacts].sort((a, b) => (desc ? b - a : a - b))
+  const values = { ...valuesOf(ctx, criteria), after: 0, limit }
+  const found: { id: number }[] = []
+  for (let from = 0, count = limit; from < inOrder.length && found.length < limit; from += count, count *= 2) {
+    const ids = inOrder.slice(from, from + count)
+    const meeting = await queries.listMeeting(ctx, { ...values, ids }, { ...criteria.flags, desc: false })
+    const met = new Set(meeting.map(({ id }) => id))
+    for (const id of ids) if (met.has(id)) found.push({ id })
+  }
+  return found.slice(0, limit)
+}
+
+function valuesOf(ctx: Context, { lists, tags, topics, search }: Criteria) {
+  return { client_id: ctx.clientId, lists, tags, topics, search, parts: [] }
 }
 
 function flagsOf(criteria: Criteria, { desc }: Stretch): queries.Flags {

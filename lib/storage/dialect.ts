@@ -52,6 +52,8 @@ export interface Dialect {
   isUnsubscribed(clientId: Expression<unknown>, contactId: Expression<unknown>): RawBuilder<boolean>
   /** The ids of a client's contacts that match a search, beyond a position, in order. */
   walkMatches(walk: MatchWalk): RawBuilder<{ id: number }>
+  /** How the members of a list and the matches of a search are intersected; undefined where the database does that best. */
+  readonly intersection?: Intersection
   /** Those of a client's contacts that may match a search, up to a limit. */
   listCandidates(list: Pick<MatchWalk, 'client_id' | 'search' | 'parts' | 'limit'>): RawBuilder<{ id: number }>
   /** A JSON object of the expressions, keys in order. */
@@ -81,6 +83,25 @@ export interface Merge {
   readonly desc: boolean
   readonly limit: Expression<unknown>
 }
+
+/** Members and matches side by side, a stretch of ids at a time. */
+export interface Intersection {
+  /** What it costs for each member and for each match, in the measure of `costs`. */
+  readonly cost: number
+  /** Ids that a select gives in order, as one value, with their bounds. */
+  gather(ids: RawBuilder<{ id: number }>): RawBuilder<Gathered>
+  /** Those of gathered ids that may match. */
+  matchesAmong(among: Record<'client_id' | 'parts' | keyof Bounds, Expression<unknown>>): RawBuilder<{ id: number }>
+}
+
+interface Bounds {
+  readonly ids: string
+  readonly lowest: number
+  readonly highest: number
+}
+
+/** No ids have no bounds. */
+export type Gathered = { readonly count: number } & (Bounds | { readonly [K in keyof Bounds]: null })
 
 /** What a walk over the matches of a search is made of. */
 export interface MatchWalk {

@@ -86,6 +86,14 @@ const filters: Readonly<Record<string, object>> = {
   'with unsubscribed': { include_unsubscribed: true },
 }
 
+/** What is common on both sides, and has hardly anybody in common: all of the cheaper side must be walked. */
+const disjoint: Readonly<Record<string, object>> = {
+  'matches that are all unsubscribed': { search: 'lotte weber' },
+  'a name that nobody on the list has': { search: 'femke', lists: [1] },
+  'a name that nobody with the tag has': { search: 'dmitri', tags: [7] },
+  'a domain that nobody of the topic is at': { search: '.net', topics: [1] },
+}
+
 /** In the library, so that HTTP's share does not flatter the ratio. */
 export const search: Figure = async (bench) => {
   const size = largest(bench)
@@ -115,9 +123,16 @@ export const search: Figure = async (bench) => {
         }
       }
     }
+    for (const [what, query] of Object.entries(disjoint)) {
+      for (const deep of [false, true]) cases[nameOf(what, 'disjoint', deep)] = () => time(query, deep)
+    }
     const results = await interleave(bench.rounds, cases)
     const plain = Math.max(median(results['plain first']!), median(results['plain deep']!))
-    return [...tell(results, plain, 'search', terms, 5), ...tell(results, plain, 'search: short terms', shortTerms)]
+    return [
+      ...tell(results, plain, 'search', terms, 5),
+      ...tell(results, plain, 'search: of disjoint ones', disjoint, 5),
+      ...tell(results, plain, 'search: short terms', shortTerms),
+    ]
   })
 }
 

@@ -107,6 +107,15 @@ export const dialect: Dialect = {
         and c.id = match.rowid - ${base} and ${contains(sql.ref('c.search'), search)}
       order by match.rowid ${desc ? sql`desc` : sql`asc`} limit ${limit}`
   },
+  intersection: {
+    cost: 0.3,
+    gather: (ids) => sql`select count(*) as count, json_group_array(id) as ids, min(id) as lowest, max(id) as highest
+      from (${ids})`,
+    matchesAmong: ({ client_id, parts, ids, lowest, highest }) => sql`select match.rowid - ${baseOf(client_id)} as id
+      from mailkeep_search as match where match.search match ${allOf(parts)}
+        and match.rowid >= ${baseOf(client_id)} + ${lowest} and match.rowid <= ${baseOf(client_id)} + ${highest}
+        and match.rowid - ${baseOf(client_id)} in (select value from json_each(${ids}))`,
+  },
   listCandidates: ({ client_id, parts, limit }) => sql`select match.rowid - ${baseOf(client_id)} as id
     from mailkeep_search as match where match.search match ${allOf(parts)} and ${rowsOf(client_id)} limit ${limit}`,
   object: (fields) =>
