@@ -159,13 +159,16 @@ export async function lookForDue(ctx: Context, most: number, handled: readonly n
   const at = now(ctx)
   const endpoints: DueEndpoint[] = []
   let next: Timestamp | undefined
-  for (const retry of [false, true]) {
-    for (const row of await listWaiting(ctx, { retry, now: at, most, handled })) {
-      const { id, client_id: clientId, due } = row
-      if (row.active && due > 0) endpoints.push({ id, clientId, retry, due, proven: Boolean(row.proven) })
-      else if (!row.active) await transact(ctx, (tx) => holdDeliveries(tx, id, chunkRows))
-      else if (next === undefined || row.next_due_at < next) next = row.next_due_at
-    }
+  const waiting = await Promise.all(
+    [false, true].map(async (retry) => {
+      const rows = await listWaiting(ctx, { retry, now: at, most, handled })
+      return rows.map((row) => ({ ...row, retry }))
+    }),
+  )
+  for (const { id, client_id: clientId, active, retry, due, proven, next_due_at } of waiting.flat()) {
+    if (active && due > 0) endpoints.push({ id, clientId, retry, due, proven: Boolean(proven) })
+    else if (!active) await transact(ctx, (tx) => holdDeliveries(tx, id, chunkRows))
+    else if (next === undefined || next_due_at < next) next = next_due_at
   }
   return { endpoints, nextMs: next === undefined ? undefined : msOf(next) }
 }

@@ -43,6 +43,8 @@ export class Dispatcher {
   #stopping = false
   #woken = false
   #wakeUp: (() => void) | undefined
+  /** What waits for the next look around. */
+  #afterLook: (() => void)[] = []
 
   constructor(ctx: Context, sender: Sender) {
     const { concurrency, endpointConcurrency } = ctx.webhooks
@@ -119,11 +121,15 @@ export class Dispatcher {
       if (restMs !== undefined) this.#lastRoundMs = performance.now()
       await this.#sleep(restMs ?? afterFaultMs)
     }
+    this.#tellLooked()
   }
 
   /** Starts what may start now. @returns how long nothing more will be due, in ms; undefined when it did not work. */
   async #round(): Promise<number | undefined> {
-    if (this.#shares.free <= 0 || this.#isBehind) return longestSleepMs
+    if (this.#shares.free <= 0 || this.#isBehind) {
+      this.#tellLooked()
+      return longestSleepMs
+    }
     try {
       const { claimed, nextMs } = await this.#startDue()
       if (claimed > 0) return 0
@@ -131,6 +137,8 @@ export class Dispatcher {
     } catch (error) {
       this.#ctx.logger.error({ err: error }, 'deliveries could not be claimed')
       return undefined
+    } finally {
+      this.#tellLooked()
     }
   }
 
@@ -150,6 +158,7 @@ export class Dispatcher {
     const { concurrency, endpointConcurrency } = this.#ctx.webhooks
     await this.#lookForImpossibleWaits()
     const { endpoints, nextMs } = await lookForDue(this.#ctx, this.#counted, this.handlers.ids)
+    this.#tellLooked()
     // Enough to fill all, twice, when each has as many.
     this.#counted = atLeastOne(Math.min(endpointConcurrency, (2 * concurrency) / atLeastOne(endpoints.length)))
     // What may start is asked again in the transaction: outcomes have come in while it waited for its turn.
@@ -215,12 +224,25 @@ export class Dispatcher {
     return this.#sender.send({ url, secret, deliveryId: uuid, eventType, body })
   }
 
+  /** Settles when it has been looked around, and what was found is about to be claimed. */
+  async #nextLook(): Promise<void> {
+    if (!this.#running || this.#stopping) return
+    const looked = new Promise<void>((resolve) => this.#afterLook.push(resolve))
+    this.wake()
+    // Where writes share no commit there is nothing to wait for.
+    if (!this.#ctx.storage.dialect.manyWriters) await looked
+  }
+
+  #tellLooked(): void {
+    for (const go of this.#afterLook.splice(0)) go()
+  }
+
   /** Outcomes that come while others are recorded make the next batch. */
   async #settleAll(): Promise<void> {
     await nextTurn()
     while (this.#ended.length > 0) {
       // What has room now is claimed in the same commit as these outcomes.
-      this.wake()
+      await this.#nextLook()
       const settled = await this.#settleSome()
       for (const { claimed } of settled) this.#inFlight.delete(claimed.id)
       this.wake()
