@@ -6,18 +6,19 @@ export type Timestamp = string
 /** Milliseconds since 1970, with a fraction where the clock is that fine; injected, so that tests can move it. */
 export type Clock = () => number
 
-let lastMs = Number.NaN
+let lastSecond = Number.NaN
 let lastText = ''
 
 /** @param ms Milliseconds since 1970. */
 export function timestamp(ms: number): Timestamp {
-  const wholeMs = Math.floor(ms)
-  // Many moments share their millisecond: rendering it once is enough.
-  if (wholeMs !== lastMs) {
-    lastText = new Date(wholeMs).toISOString().slice(0, 23)
-    lastMs = wholeMs
+  const second = Math.floor(ms / 1000)
+  // Many moments share their second: rendering it once is enough.
+  if (second !== lastSecond) {
+    lastText = new Date(second * 1000).toISOString().slice(0, -'.000Z'.length)
+    lastSecond = second
   }
-  return `${lastText}${String(Math.floor((ms - wholeMs) * 1000)).padStart(3, '0')}Z`
+  const micros = Math.floor((ms - second * 1000) * 1000)
+  return `${lastText}.${String(micros).padStart(6, '0')}Z`
 }
 
 /** @returns Milliseconds since 1970. */

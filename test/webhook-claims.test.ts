@@ -23,6 +23,20 @@ import {
 const pending = `mailkeep_delivery where status = 'pending'`
 const leaseMs = 30_000 // the time-out and 15 s
 
+test('claims share a commit with the outcomes that made room for them', async (t) => {
+  const mk = await open(t, { place: share(onSqlite('a SQLite file')), webhooks: { concurrency: 16 }, start: false })
+  const receiver = await openReceiver(t)
+  for (let i = 0; i < 4; i++) await addEndpoint(mk, receiver.url(`/${i}`))
+  for (let n = 0; n < 100; n++) await raise(mk, { n })
+  const sizes = async () => (await mk.mailkeep.stats()).database.groupSizes!
+  const before = await sizes()
+  mk.mailkeep.start()
+  await receiver.count(400)
+  await until('all are recorded', async () => (await mk.count(pending)) === 0 || undefined)
+  const [alone, shared] = (await sizes()).map((count, size) => count - before[size]!).slice(1) as [number, number]
+  assert.ok(shared > alone, `${alone} commits of one write, ${shared} of two`)
+})
+
 onSharedDatabases('two instances over one database', (open) => {
   test('never send one delivery twice while both live', async (t) => {
     const webhooks = { concurrency: 16 }

@@ -226,11 +226,11 @@ export class Dispatcher {
 
   /** Settles when it has been looked around, and what was found is about to be claimed. */
   async #nextLook(): Promise<void> {
-    if (!this.#running || this.#stopping) return
+    if (!this.#running || this.#stopping) return await nextTurn()
     const looked = new Promise<void>((resolve) => this.#afterLook.push(resolve))
     this.wake()
     // Where writes share no commit there is nothing to wait for.
-    if (!this.#ctx.storage.dialect.manyWriters) await looked
+    await (this.#ctx.storage.dialect.manyWriters ? nextTurn() : looked)
   }
 
   #tellLooked(): void {
@@ -239,7 +239,6 @@ export class Dispatcher {
 
   /** Outcomes that come while others are recorded make the next batch. */
   async #settleAll(): Promise<void> {
-    await nextTurn()
     while (this.#ended.length > 0) {
       // What has room now is claimed in the same commit as these outcomes.
       await this.#nextLook()
