@@ -2,7 +2,7 @@
  * What bare prepared statements reach with the same rows, in the same groups: saves behind polka (`DATABASE`), and
  * deliveries by undici (`DATABASE ORIGIN`). No validation, no guard, no fairness, no failures.
  */
-import { createHmac, createSecretKey, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setImmediate } from 'node:timers'
@@ -10,6 +10,7 @@ import Database from 'better-sqlite3'
 import polka from 'polka'
 import { Pool } from 'undici'
 import { bareSaver, type Person, pragmas } from './bare-save.ts'
+import { signedHeaders } from './signed.ts'
 
 const groupSize = 64
 const inFlight = 64
@@ -87,7 +88,6 @@ function deliver(): void {
   const count = db.prepare(`update mailkeep_endpoint set last_triggered_at = ?, consecutive_failures = 0,
     first_failure_at = null where id = ?`)
   const pool = new Pool(origin!, { connections: inFlight, pipelining: 1 })
-  const keys = [createSecretKey('whsec_key', 'utf8'), createSecretKey('key', 'utf8')] as const
   let ended: Ended[] = []
   let under = 0
   let turn = 0
@@ -120,19 +120,7 @@ function deliver(): void {
   const send = (due: Due, claim: string) => {
     under += 1
     const startedMs = Date.now()
-    const seconds = String(Math.floor(startedMs / 1000))
-    const sign = (key: (typeof keys)[number], text: string) => createHmac('sha256', key).update(text)
-    const headers = {
-      'content-type': 'application/json',
-      'user-agent': 'mailkeep/0.0.0',
-      'x-service-signature': `sha256=${sign(keys[0], `${seconds}.${due.body}`).digest('hex')}`,
-      'x-service-timestamp': seconds,
-      'x-service-event': 'newsletter.sent',
-      'x-service-delivery': due.uuid,
-      'webhook-id': due.uuid,
-      'webhook-timestamp': seconds,
-      'webhook-signature': `v1,${sign(keys[1], `${due.uuid}.${seconds}.${due.body}`).digest('base64')}`,
-    }
+    const headers = signedHeaders(due.uuid, due.body, startedMs)
     const timer = setTimeout(() => process.exit(1), 15_000)
     let status = 0
     let answer = ''

@@ -151,9 +151,10 @@ export class Server extends Child {
     return server
   }
 
-  /** undici's bare loop towards a receiver. */
-  static bareLoop(folder: string, port: number): Server {
-    return new Server(serverCore, [process.execPath, join(folder, 'serve.cjs'), `http://127.0.0.1:${port}`])
+  /** undici's bare loop towards a receiver; with a delivery's headers and signatures, if so. */
+  static bareLoop(folder: string, port: number, signed = false): Server {
+    const how = signed ? ['signed'] : []
+    return new Server(serverCore, [process.execPath, join(folder, 'serve.cjs'), `http://127.0.0.1:${port}`, ...how])
   }
 
   /** Bare statements behind polka. */

@@ -1,8 +1,10 @@
 /** The ceilings, each in a process of its own: bare polka that greets and echoes, and undici's bare loop. */
+import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import polka from 'polka'
 import { Pool } from 'undici'
+import { signedHeaders } from './signed.ts'
 
 function serve(): void {
   const app = polka()
@@ -23,12 +25,13 @@ function echo(req: IncomingMessage, res: ServerResponse): void {
   })
 }
 
-/** 64 requests of 1 KiB in flight, for ever. */
-function dispatch(origin: string): void {
+/** 64 requests of 1 KiB in flight, for ever; with a delivery's headers and signatures, if so. */
+function dispatch(origin: string, signed: boolean): void {
   const connections = 64
   const pool = new Pool(origin, { connections, pipelining: 1 })
   const body = 'x'.repeat(1024)
-  const headers = { 'content-type': 'application/json' }
+  const plain = { 'content-type': 'application/json' }
+  const uuid = randomUUID()
   const handler = {
     onRequestStart() {},
     onResponseStart() {},
@@ -37,12 +40,13 @@ function dispatch(origin: string): void {
     onResponseError() {},
   }
   function send() {
+    const headers = signed ? signedHeaders(uuid, body, Date.now()) : plain
     pool.dispatch({ method: 'POST', path: '/', headers, body }, handler)
   }
   for (let i = 0; i < connections; i++) send()
 }
 
-const origin = process.argv[2]
-if (origin) dispatch(origin)
+const [, , origin, signed] = process.argv
+if (origin) dispatch(origin, signed === 'signed')
 else serve()
 process.on('disconnect', () => process.exit())
