@@ -1,6 +1,7 @@
 import { backup } from './backup.ts'
 import { clientCommands } from './client.ts'
 import type { Command } from './command.ts'
+import { compact } from './compact.ts'
 import { copy } from './copy.ts'
 import { dispatch } from './dispatch.ts'
 import { doctor } from './doctor.ts'
@@ -23,6 +24,7 @@ export const commands: readonly Command[] = [
   ...secretsCommands,
   backup,
   restore,
+  compact,
   copy,
   doctor,
 ]

@@ -9,7 +9,7 @@ import { GroupCommit, type GroupTarget, groupLimits } from './group.ts'
 import { connectionOfKysely, noTransaction } from './host/transaction.ts'
 import { sqliteMigrations } from './migrations/sqlite.ts'
 import type { RowSource } from './rows.ts'
-import { Compaction } from './sqlite/compaction.ts'
+import { Compaction, type CompactionReport, compactNow } from './sqlite/compaction.ts'
 import { copyInto, type FileReport, report } from './sqlite/copy.ts'
 import { builder, dialect, hostDialect } from './sqlite/dialect.ts'
 import { failure, isLocked } from './sqlite/faults.ts'
@@ -20,6 +20,7 @@ import { takeRows } from './sqlite/rows.ts'
 import { searchIndexer } from './sqlite/search-index.ts'
 import { isScattered, searchPurger } from './sqlite/search-purge.ts'
 
+export type { CompactionReport } from './sqlite/compaction.ts'
 export type { FileReport } from './sqlite/copy.ts'
 
 type Handle = Database.Database
@@ -184,6 +185,19 @@ export function inspectFile(file: string, { thorough, ...options }: SqliteOption
  */
 export function copyFile(file: string, target: string, options: SqliteOptions = {}): ReturnType<typeof copyInto> {
   return onFile(file, options, (handle) => copyInto(handle, target, sqliteMigrations))
+}
+
+/** So long a compaction waits for others that use the file. */
+const compactionPatienceMs = 60_000
+
+/**
+ * Makes a database file anew, which others may be using: they wait to write meanwhile. Nothing is left in it of rows
+ * that are gone.
+ *
+ * @throws MailkeepError `conflict`: it has tables of others; `unavailable`
+ */
+export function compactFile(file: string, options: SqliteOptions = {}): CompactionReport {
+  return onFile(file, options, (handle) => compactNow(handle, compactionPatienceMs))
 }
 
 /**

@@ -1,0 +1,37 @@
+import { resolve } from 'node:path'
+import type { CompactionReport } from '../../lib/storage/sqlite.ts'
+import { Complaint } from '../complaint.ts'
+import { holdsDatabase, inMemory } from '../database-file.ts'
+import { isServer } from '../database-url.ts'
+import { loadSqlite } from '../drivers.ts'
+import { sqliteOptions } from '../open.ts'
+import type { Command } from './command.ts'
+
+export const compact: Command = {
+  usage: 'compact',
+  about: 'Make the database file anew: nothing of what was erased is left in it; writes wait meanwhile',
+  run: async ({ config: { database }, print }) => {
+    if (isServer(database)) throw new Complaint('PostgreSQL makes tables anew by itself: see VACUUM FULL.')
+    if (database === inMemory) throw new Complaint('A database in memory is no file.')
+    if (!holdsDatabase(database)) throw new Complaint(`There is no database ${database}.`)
+    const { compactFile, inspectFile } = await loadSqlite()
+    const options = sqliteOptions()
+    if (!inspectFile(database, { ...options, thorough: false }).mailkeep) {
+      throw new Complaint(`${database} is no database of mailkeep.`)
+    }
+    const file = resolve(database)
+    const report = compactFile(database, options)
+    const { bytesBefore: bytes_before, bytesAfter: bytes_after, purgeWaits: purge_waits } = report
+    print({ json: { file, bytes_before, bytes_after, purge_waits }, text: textOf(file, report) })
+  },
+}
+
+function textOf(file: string, { bytesBefore, bytesAfter, purgeWaits }: CompactionReport): string {
+  const text = `${file} was made anew: ${megabytes(bytesAfter)}, before ${megabytes(bytesBefore)}`
+  if (!purgeWaits) return text
+  return `${text}\nThe index of searches is yet to be purged of what was erased: run this again when the daemon has done so`
+}
+
+function megabytes(bytes: number): string {
+  return `${(bytes / 1e6).toFixed(1)} MB`
+}
