@@ -80,6 +80,18 @@ for (const [name, makeDatabase] of Object.entries(databases)) {
       assert.equal((await acme.contacts.list({ search: 'user0@' })).data.length, 0)
       const again = await acme.contacts.addToList(list.id, { email: 'USER1@example.org', n: null, __proto__x: 'y' })
       assert.deepEqual([again.created, again.contact.extra_attributes], [false, { __proto__x: 'y' }])
+      const many = await acme.contacts.addManyToList(
+        list.id,
+        emails.map((email) => ({ email, tags: ['t0', 'all'], n: '\u00e9"' })),
+      )
+      assert.deepEqual(
+        many.map((result) => 'created' in result && result.created),
+        emails.map((_, i) => i === 0),
+      )
+      const all = await acme.contacts.list({ search: 'USER', tags: [saved[3]!.contact.tags[0]!.id], per_page: 100 })
+      assert.equal(all.data.length, 30)
+      assert.equal(all.data[29]!.extra_attributes.n, '\u00e9"')
+      assert.equal((await acme.webhooks.listDeliveries(endpoint.id, { per_page: 100 })).data.length, 31)
     })
 
     test('one write that fails undoes only itself', async (t) => {
