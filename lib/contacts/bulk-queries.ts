@@ -1,7 +1,6 @@
 /** Many contacts in a statement each: what `queries.ts` does for one. */
 import { sql } from 'kysely'
 import { bool, int, ints, json, rows, statement, text, texts, time } from '../storage/statement.ts'
-import { contactDocument } from './document.ts'
 
 /** In one order everywhere: two transactions must not wait for each other's contacts. */
 export const lockContactsByEmail = statement.all({ client_id: int, email_keys: texts }, (db, p, dialect) =>
@@ -46,12 +45,4 @@ export const insertMemberships = statement.all(
     insert into mailkeep_contact_list (client_id, contact_id, list_id)
     select ${p.client_id}, item.value, ${p.list_id} from ${dialect.each(p.contact_ids)} where true
     on conflict do nothing returning contact_id`,
-)
-
-/** As `findDocument`. */
-export const listDocuments = statement.all({ ids: ints }, (db, p, dialect) =>
-  db
-    .selectFrom('mailkeep_contact as c')
-    .select(['c.id', contactDocument(dialect, 'c').as('document')])
-    .where(dialect.anyOf(sql.ref('c.id'), p.ids)),
 )

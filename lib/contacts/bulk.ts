@@ -8,6 +8,7 @@ import { transact } from '../storage/transaction.ts'
 import { ensureTagsByKey } from '../tags/operations.ts'
 import { raiseAll } from '../webhooks/outbox.ts'
 import * as queries from './bulk-queries.ts'
+import { listDocuments } from './listing-queries.ts'
 import { mergeAttributes, saveChanges } from './operations.ts'
 import { contactFrom, NewContact } from './schema.ts'
 import { searchText } from './search.ts'
@@ -174,7 +175,7 @@ async function addMemberships(tx: Tx, list: List, contact_ids: readonly number[]
   const joined = new Set(added.map(({ contact_id }) => contact_id))
   await raiseAll(tx, 'contact.subscribed', async () => {
     const ids = contact_ids.filter((id) => joined.has(id))
-    const documents = new Map((await queries.listDocuments(tx, { ids })).map((row) => [row.id, row]))
+    const documents = new Map((await listDocuments(tx, { ids })).map((row) => [row.id, row]))
     const contacts = ids.map((id) => contactFrom(documents.get(id)!)).filter((contact) => !contact.unsubscribed_at)
     return contacts.map((contact) => ({ contactId: contact.id, data: { contact, list } }))
   })

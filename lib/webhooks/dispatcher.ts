@@ -126,11 +126,8 @@ export class Dispatcher {
 
   /** Starts what may start now. @returns how long nothing more will be due, in ms; undefined when it did not work. */
   async #round(): Promise<number | undefined> {
-    if (this.#shares.free <= 0 || this.#isBehind) {
-      this.#tellLooked()
-      return longestSleepMs
-    }
     try {
+      if (this.#shares.free <= 0 || this.#isBehind) return longestSleepMs
       const { claimed, nextMs } = await this.#startDue()
       if (claimed > 0) return 0
       return nextMs === undefined ? longestSleepMs : nextMs - this.#ctx.clock()
