@@ -36,7 +36,10 @@ export function reference(): string {
     ...section('`mailkeep.tokens`', members('lib/doors.ts', 'interface TokensDoor', 'tokens')),
     ...['Contacts', 'Lists', 'Tags', 'Topics', 'Identities'].flatMap((slice) => door('lib/doors.ts', slice)),
     ...['Webhooks', 'Events'].flatMap((slice) => door('lib/webhooks/doors.ts', slice)),
-    ...section('Inputs', declared('lib/inputs.ts', exported('lib/inputs.ts'))),
+    ...section('Inputs', [
+      ...declared('lib/inputs.ts', exported('lib/inputs.ts')),
+      ...declared('lib/limits.ts', ['inputLimits']),
+    ]),
     ...section('Records', [
       ...['clients', 'contacts', 'lists', 'tags', 'topics', 'identities', 'webhooks'].flatMap(records),
       ...declared('lib/webhooks/recovery.ts', ['Recovery']),
@@ -120,7 +123,7 @@ function itemOf(file: string, name: string): Item | undefined {
       : kind === 'type' || kind === 'const'
         ? rest.search(/\n(?=\n|\/\*\*|export )/)
         : rest.indexOf('\n}') + 2
-  const code = rest.slice(0, end < 0 ? undefined : end).replace('export async', 'export')
+  const code = rest.slice(0, end < 0 ? undefined : end).trimEnd().replace('export async', 'export')
   return { name, doc, code: kind === 'class' ? seen(code) : code }
 }
 

@@ -27,6 +27,7 @@ export {
 export type { IdentityProvider } from './identities/provider.ts'
 export { type Identity, type IdentityStatus, identityStatuses } from './identities/schema.ts'
 export type * from './inputs.ts'
+export { inputLimits } from './limits.ts'
 export type { List } from './lists/schema.ts'
 export { type Logger, silent as silentLogger } from './logger.ts'
 export { createMailkeep, type Mailkeep, type MailkeepOptions } from './mailkeep.ts'

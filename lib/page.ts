@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { inputLimits } from './limits.ts'
 import { parse } from './parse.ts'
 
 /** One page of a listing, and the cursors to its neighbours. */
@@ -31,15 +32,13 @@ const Cursor = v.pipe(
   }),
 )
 
+const pageProblem = `This must be between 1 and ${inputLimits.pageRecords}.`
+
 /** What every listing takes; unknown keys are ignored. */
 export const PageQuery = v.object({
   per_page: v.optional(
-    v.pipe(
-      WholeNumber,
-      v.minValue(1, 'This must be between 1 and 100.'),
-      v.maxValue(100, 'This must be between 1 and 100.'),
-    ),
-    25,
+    v.pipe(WholeNumber, v.minValue(1, pageProblem), v.maxValue(inputLimits.pageRecords, pageProblem)),
+    inputLimits.usualPageRecords,
   ),
   cursor: v.optional(Cursor),
 })

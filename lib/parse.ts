@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { type FieldErrors, invalid, MailkeepError } from './errors.ts'
+import { inputLimits } from './limits.ts'
 
 /**
  * Validates what a caller sent, once; the output is trimmed and typed.
@@ -74,11 +75,11 @@ export const Name = v.pipe(
   Text,
   v.transform((text) => text.trim().normalize('NFC')),
   v.minLength(1, 'This must not be empty.'),
-  atMost(255),
+  atMost(inputLimits.nameCharacters),
 )
 
 /** Text people write: at most 1,000 characters. */
-export const Description = v.pipe(Text, atMost(1000))
+export const Description = v.pipe(Text, atMost(inputLimits.descriptionCharacters))
 
 /** Ids as arguments: what is no positive 53-bit integer names no record. */
 export function isId(id: unknown): id is number {
@@ -89,7 +90,7 @@ export function isId(id: unknown): id is number {
 export const EmailAddress = v.pipe(
   Text,
   v.transform((text) => text.trim()),
-  atMost(254),
+  atMost(inputLimits.emailCharacters),
   v.check(isEmailAddress, 'This must be an e-mail address.'),
 )
 

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { clear } from '../clearing/operations.ts'
 import { type Context, now, type Tx } from '../context.ts'
 import { invalid, notFound } from '../errors.ts'
+import { inputLimits } from '../limits.ts'
 import { getList } from '../lists/operations.ts'
 import { fold, isId, parse } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
@@ -14,7 +15,6 @@ import {
   type Contact,
   ContactChange,
   contactFrom,
-  maxAttributes,
   NewContact,
   UnsubscribeOptions,
 } from './schema.ts'
@@ -231,8 +231,8 @@ export function mergeAttributes(stored: string, changes: AttributeChanges): stri
     if (value === null) attributes.delete(name)
     else attributes.set(name, value)
   }
-  if (attributes.size > maxAttributes) {
-    throw invalid('extra_attributes', `A contact has at most ${maxAttributes} attributes.`)
+  if (attributes.size > inputLimits.attributes) {
+    throw invalid('extra_attributes', `A contact has at most ${inputLimits.attributes} attributes.`)
   }
   return JSON.stringify(Object.fromEntries(attributes))
 }

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { inputLimits } from '../limits.ts'
 import type { List } from '../lists/schema.ts'
 import { PageQuery, WholeNumber } from '../page.ts'
 import { atMost, EmailAddress, messageOf, Text } from '../parse.ts'
@@ -25,18 +26,14 @@ export interface Contact {
 /** Attributes to set; null deletes one. */
 export type AttributeChanges = ReadonlyMap<string, string | null>
 
-export const maxAttributes = 100
-/** Of one body: as many attributes to set as there can be, and many more to delete. */
-const maxFields = 1000
-
-const FullName = v.pipe(Text, atMost(255))
+const FullName = v.pipe(Text, atMost(inputLimits.nameCharacters))
 const TagNames = v.pipe(
   v.array(v.unknown(), 'This must be an array of tag names.'),
-  v.maxLength(1000, 'At most 1,000 tags.'),
+  v.maxLength(inputLimits.tags, `At most ${inputLimits.tags} tags.`),
   v.array(TagName),
 )
-const AttributeName = v.pipe(Text, atMost(255))
-const AttributeValue = v.nullable(v.pipe(Text, atMost(10_000)))
+const AttributeName = v.pipe(Text, atMost(inputLimits.nameCharacters))
+const AttributeValue = v.nullable(v.pipe(Text, atMost(inputLimits.attributeCharacters)))
 
 /** What callers send to put a contact on a list: contract 4.2. */
 export const NewContact = withAttributes(
@@ -73,8 +70,8 @@ function withAttributes<S extends v.GenericSchema<unknown, object>>(known: S) {
       const fields = v.safeParse(known, input)
       for (const issue of fields.issues ?? []) addIssue({ message: messageOf(issue), path: issue.path as never })
       const attributes = new Map<string, string | null>()
-      if (Object.keys(input).length > maxFields) {
-        addIssue({ message: `At most ${maxFields} fields.` })
+      if (Object.keys(input).length > inputLimits.fields) {
+        addIssue({ message: `At most ${inputLimits.fields} fields.` })
         return NEVER
       }
       for (const [key, value] of Object.entries(input)) {
@@ -110,7 +107,7 @@ const Ids = v.pipe(
       v.transform((value) => [value]),
     ),
   ]),
-  v.maxLength(100, 'At most 100 values.'),
+  v.maxLength(inputLimits.values, `At most ${inputLimits.values} values.`),
   v.array(v.pipe(WholeNumber, v.minValue(1, 'This must be an id: a positive whole number.'))),
 )
 

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { inputLimits } from '../limits.ts'
 import { PageQuery } from '../page.ts'
 import { atMost, EmailAddress, Text } from '../parse.ts'
 import type { Timestamp } from '../time.ts'
@@ -24,7 +25,7 @@ const Status = v.picklist(identityStatuses, `This must be one of ${identityStatu
 
 export const NewIdentity = v.strictObject({
   email: EmailAddress,
-  name: v.optional(v.pipe(Text, atMost(255)), ''),
+  name: v.optional(v.pipe(Text, atMost(inputLimits.nameCharacters)), ''),
   status: v.optional(Status, 'pending'),
 })
 

@@ -1,5 +1,6 @@
 import { isIPv4 } from 'node:net'
 import { domainToASCII, domainToUnicode } from 'node:url'
+import { inputLimits } from '../limits.ts'
 import { addressProblem } from './address.ts'
 
 export interface GuardSettings {
@@ -9,7 +10,6 @@ export interface GuardSettings {
   readonly ports: readonly number[]
 }
 
-const maxUrlLength = 2048 // UTF-16 code units
 const maxNameLength = 253 // RFC 1035, without the root's dot
 
 /** Parsers strip, map or show these differently; the last two are blank symbols that no category tells of. */
@@ -32,7 +32,8 @@ const privateSuffix =
  *   called. Never throws.
  */
 export function urlProblem(url: string, settings: GuardSettings): string | undefined {
-  if (url.length > maxUrlLength) return `The URL must be at most ${maxUrlLength} characters long.`
+  if (url.length > inputLimits.urlCharacters)
+    return `The URL must be at most ${inputLimits.urlCharacters} characters long.`
   if (forbidden.test(url)) return 'The URL must not contain backslashes, white space, control or invisible characters.'
   if (url.includes('#')) return 'The URL must not have a fragment.'
   const [, scheme, authority] = beginning.exec(url) ?? []

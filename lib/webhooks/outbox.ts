@@ -2,12 +2,10 @@ import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
 import { now, type Tx } from '../context.ts'
 import { invalid } from '../errors.ts'
+import { inputLimits } from '../limits.ts'
 import { bool, int, nullable, rows, statement, text, time, word } from '../storage/statement.ts'
 import { timestamp } from '../time.ts'
 import type { DeliveryStatus, EventType } from './schema.ts'
-
-/** An event's body may have so many bytes. */
-export const maxBodyBytes = 64 * 1024
 
 const listSubscribers = statement.all({ client_id: int, quoted_type: text }, (db, p, dialect) =>
   db
@@ -189,13 +187,13 @@ export function checkBody(type: EventType, data: object): void {
 
 function bodyOf(id: string, type: EventType, created_at: string, data: object): string {
   const body = stringify({ id, type, created_at, data })
-  if (Buffer.byteLength(body) <= maxBodyBytes) return body
+  if (Buffer.byteLength(body) <= inputLimits.eventBytes) return body
   // A contact's change is never refused for its webhook's sake: what makes it large is left out, and named.
   for (const smaller of isAboutContact(data) ? withoutLargeFields(data) : []) {
     const short = stringify({ id, type, created_at, data: smaller })
-    if (Buffer.byteLength(short) <= maxBodyBytes) return short
+    if (Buffer.byteLength(short) <= inputLimits.eventBytes) return short
   }
-  throw invalid('data', `The event's body would have more than ${maxBodyBytes} bytes.`)
+  throw invalid('data', `The event's body would have more than ${inputLimits.eventBytes} bytes.`)
 }
 
 function stringify(event: object): string {

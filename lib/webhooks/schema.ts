@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { inputLimits } from '../limits.ts'
 import { Description, Text } from '../parse.ts'
 import { type Timestamp, withOffset } from '../time.ts'
 
@@ -49,7 +50,7 @@ export interface Delivery {
 export const EventTypes = v.pipe(
   v.array(v.unknown(), 'This must be an array of event types.'),
   v.minLength(1, 'At least one event type is needed.'),
-  v.maxLength(100, 'At most 100 values.'), // repeats included
+  v.maxLength(inputLimits.values, `At most ${inputLimits.values} values.`), // repeats included
   v.array(v.picklist(eventTypes, `This must be one of ${eventTypes.join(', ')}.`)),
   v.transform((events) => [...new Set(events)]),
 )
