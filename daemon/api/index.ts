@@ -6,7 +6,7 @@ import { readFields, refuseFields } from './body.ts'
 import { encode, encodeError, type Recipient, requestIdOf } from './encode.ts'
 import type { ApiRequest, ApiResponse } from './exchange.ts'
 import { foreseen } from './failure.ts'
-import { answerOperation, type MetricsPage } from './operations.ts'
+import { answerOperation, isDescription, type MetricsPage } from './operations.ts'
 import { readQuery } from './query.ts'
 import { compileRoutes, type Match } from './router.ts'
 import { routes } from './routes/index.ts'
@@ -26,6 +26,8 @@ export interface ApiOptions {
   readonly metrics?: MetricsPage
   /** The host's own authentication instead of bearer tokens; it is asked with the request's `source`. */
   readonly authenticate?: Authenticate<never>
+  /** Whether a host answers what is not below `/api/v1`: then the API's description says nothing of such paths. */
+  readonly mounted?: boolean
 }
 
 export interface Api {
@@ -59,7 +61,9 @@ const prefix = '/api/v1'
 const findPath = compileRoutes(routes)
 
 function knows(target: string): boolean {
-  const [api, version, ...path] = readTarget(target).segments
+  const { segments } = readTarget(target)
+  const [api, version, ...path] = segments
+  if (isDescription(segments)) return true
   return api === 'api' && version === 'v1' && findPath(path) !== undefined
 }
 
@@ -67,7 +71,7 @@ async function answer(options: ApiOptions, request: ApiRequest): Promise<ApiResp
   const to: Recipient = { requestId: requestIdOf(request), method: request.method }
   const exchange: Exchange = { request, to, target: readTarget(request.target) }
   try {
-    const operation = answerOperation(options, request, exchange.target.segments, to)
+    const operation = answerOperation(options, request, exchange.target, to)
     if (operation) return await operation
     const outcome = await perform(options, exchange)
     return encode(to, outcome.status, bodyOf(options, exchange, outcome))

@@ -23,6 +23,7 @@ export interface MountOptions<Request> {
 export function apiOf<Request>({ mailkeep, logger, publicUrl, authenticate }: MountOptions<Request>): Api {
   const options: ApiOptions = {
     mailkeep,
+    mounted: true,
     ...(logger && { logger }),
     ...(publicUrl !== undefined && { publicUrl }),
     ...(authenticate && { authenticate }),

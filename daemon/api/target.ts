@@ -50,9 +50,13 @@ const authority = /^(?:[\w.~-]{1,255}|\[[\da-f:.]{2,45}\])(?::\d{1,5})?$/i
  * @param publicUrl The URL clients see; without it, what the client itself called us, if that can be a host.
  */
 export function absoluteUrl(request: ApiRequest, target: Target, publicUrl: string | undefined): string {
-  const path = target.segments.map(encodeURIComponent).join('/')
-  if (publicUrl !== undefined) return `${publicUrl.replace(/\/+$/, '')}/${path}`
+  return `${baseUrl(request, target, publicUrl)}/${target.segments.map(encodeURIComponent).join('/')}`
+}
+
+/** What stands before the path of an absolute URL, with no slash at its end; the parameters are those of `absoluteUrl`. */
+export function baseUrl(request: ApiRequest, target: Target, publicUrl: string | undefined): string {
+  if (publicUrl !== undefined) return publicUrl.replace(/\/+$/, '')
   const host = target.host ?? header(request, 'host') ?? ''
   const origin = `${request.secure ? 'https' : 'http'}://${authority.test(host) ? host : 'localhost'}`
-  return `${origin}${request.prefix ?? ''}/${path}`
+  return `${origin}${request.prefix ?? ''}`
 }

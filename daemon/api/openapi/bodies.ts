@@ -1,0 +1,133 @@
+import {
+  type ContactInput,
+  type EndpointChangeInput,
+  type EndpointInput,
+  type EventInput,
+  eventTypes,
+  inputLimits,
+  type ListInput,
+  type RecoverInput,
+  type TagInput,
+  type TopicInput,
+} from '../../../lib/index.ts'
+import { arrayOf, flag, input, nullable, type Schema } from './schema.ts'
+
+const { nameCharacters, descriptionCharacters, attributeCharacters, emailCharacters, urlCharacters } = inputLimits
+
+const name = {
+  type: 'string',
+  minLength: 1,
+  maxLength: nameCharacters,
+  description: 'Trimmed and put into NFC, then counted.',
+} as const
+const description = { type: 'string', maxLength: descriptionCharacters } as const
+
+/** The fields of both bodies of contacts. */
+const contact = {
+  name: { type: 'string', maxLength: nameCharacters, description: 'Full name; what is absent stays.' },
+  tags: { ...arrayOf(name), maxItems: inputLimits.tags },
+} as const
+
+/** Contract 4.2: every other field is an attribute. */
+const attributes = {
+  propertyNames: { type: 'string', maxLength: nameCharacters },
+  additionalProperties: {
+    type: ['string', 'null'],
+    maxLength: attributeCharacters,
+    description: 'An attribute: kept in `extra_attributes`; null deletes it.',
+  },
+  maxProperties: inputLimits.fields,
+} as const
+
+const attributesText = `Every other field is an attribute; a contact has at most ${inputLimits.attributes}.`
+
+export const hostEventTypes = Object.keys({
+  'newsletter.sent': true,
+  'sequence_step.sent': true,
+  'sequence.completed': true,
+} satisfies Record<EventInput['type'], true>)
+
+/** What callers send. */
+export const bodySchemas: Readonly<Record<string, Schema>> = {
+  TagInput: input<TagInput>(
+    { name: { ...name, description: `${name.description} Unique without regard to case.` } },
+    'name',
+  ),
+  ListInput: input<ListInput>(
+    { name: { ...name, description: `${name.description} Two lists may have one.` } },
+    'name',
+  ),
+  TopicInput: input<TopicInput>({ name, description: nullable(description) }, 'name'),
+  TopicChange: input<Partial<TopicInput>>({ name, description: nullable(description) }),
+  ContactInput: {
+    type: 'object',
+    description: attributesText,
+    properties: {
+      email: {
+        type: 'string',
+        format: 'idn-email',
+        maxLength: emailCharacters,
+        description: 'Finds the contact, without regard to case. Trimmed.',
+      },
+      name: contact.name,
+      tags: {
+        ...contact.tags,
+        description: 'Names; tags that do not exist are created. Tags are added, never removed.',
+      },
+    } satisfies Record<keyof Pick<ContactInput, 'email' | 'name' | 'tags'>, Schema>,
+    required: ['email'],
+    ...attributes,
+  },
+  ContactChange: {
+    type: 'object',
+    description: attributesText,
+    properties: {
+      email: { not: {}, description: 'The e-mail address of a contact cannot be changed.' },
+      name: contact.name,
+      tags: { ...contact.tags, description: 'Names: they replace the contact’s tags.' },
+    },
+    ...attributes,
+  },
+  EndpointInput: input<EndpointInput>(
+    {
+      url: {
+        type: 'string',
+        maxLength: urlCharacters,
+        description:
+          '`https`, a public host, no user name or password, no fragment; port 443 or 8443, unless configured otherwise.',
+      },
+      events: {
+        ...arrayOf({ type: 'string', enum: eventTypes }),
+        minItems: 1,
+        maxItems: inputLimits.values,
+        description: 'Repeats are dropped.',
+      },
+      description: { ...description, default: '' },
+    },
+    'url',
+    'events',
+  ),
+  EndpointChange: input<EndpointChangeInput>({ active: flag, description }),
+  EventInput: input<EventInput>(
+    {
+      type: { type: 'string', enum: hostEventTypes },
+      data: {
+        type: 'object',
+        description: `What the receivers shall know. The event’s body has at most ${inputLimits.eventBytes} bytes.`,
+      },
+    },
+    'type',
+    'data',
+  ),
+  RecoverInput: input<RecoverInput>(
+    {
+      since: {
+        type: 'string',
+        pattern: String.raw`^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$`,
+        description: 'ISO 8601 with its offset.',
+        examples: ['2026-01-02T03:04:05Z'],
+      },
+    },
+    'since',
+  ),
+}

@@ -1,0 +1,134 @@
+import type { ErrorCode } from '../../../lib/index.ts'
+import type { Params, Route } from '../routes/route.ts'
+import { brokenResponse, errorsByStatus } from './errors.ts'
+import { answerHeaders, headerRefs } from './headers.ts'
+import { id, type Schema } from './schema.ts'
+
+/** By media type. */
+export type Content = Readonly<Record<string, { readonly schema: Schema }>>
+
+export interface Parameter {
+  readonly name: string
+  readonly in: 'path' | 'query' | 'header'
+  readonly required?: boolean
+  readonly description?: string
+  readonly schema: Schema
+}
+
+export interface Response {
+  readonly description: string
+  readonly headers?: Readonly<Record<string, { readonly $ref: string }>>
+  readonly content?: Content
+}
+
+interface Body {
+  /** Whether there must be one; else `{}` stands for it. */
+  readonly required: boolean
+  readonly content: Content
+}
+
+/** An Operation Object of OpenAPI 3.1. */
+export interface Operation {
+  readonly operationId: string
+  readonly summary: string
+  readonly description?: string
+  readonly tags: readonly string[]
+  readonly security?: readonly Readonly<Record<string, readonly string[]>>[]
+  readonly 'x-role'?: Route['role']
+  readonly 'x-extension'?: true
+  readonly parameters?: readonly Parameter[]
+  readonly requestBody?: Body
+  readonly responses: Readonly<Record<string, Response | { readonly $ref: string }>>
+}
+
+/** What is said of a route beside what its row says already. */
+export interface Described {
+  /** `operationId`: what a client made from the description calls it. */
+  readonly name: string
+  readonly summary: string
+  readonly description?: string
+  readonly query?: readonly Parameter[]
+  readonly body?: Body
+  /** The answers when all is well, by status. */
+  readonly answers: Readonly<Record<number, Omit<Response, 'headers'>>>
+  /** What can go wrong beside what its row tells. */
+  readonly errors?: readonly ErrorCode[]
+}
+
+/** Routes of one slice, by method and path as they stand in its rows. */
+export type DescribedRoutes = Readonly<Record<string, Described>>
+
+export function operationOf(route: Route, described: Described, tag: string, isExtension: boolean): Operation {
+  const { name, summary, description, query = [], body, answers, errors = [] } = described
+  const parameters = [...idsOf(route), ...query]
+  return {
+    operationId: name,
+    summary,
+    ...texts(description, route.role === 'admin' && 'Needs a token with the role `admin`.'),
+    tags: [tag],
+    'x-role': route.role,
+    ...(isExtension && { 'x-extension': true }),
+    ...(parameters.length > 0 && { parameters }),
+    ...(body && { requestBody: body }),
+    responses: {
+      ...answersOf(answers),
+      ...errorsByStatus(new Set([...errorsOf(route), ...errors])),
+      default: { $ref: '#/components/responses/broken' },
+    },
+  }
+}
+
+/** With the headers that every answer has. */
+export function answersOf(answers: Described['answers']): Record<string, Response> {
+  return Object.fromEntries(
+    Object.entries(answers).map(([status, { description, content }]) => [
+      status,
+      { description, headers: headerRefs(answerHeaders), ...(content && { content }) },
+    ]),
+  )
+}
+
+export const otherResponses = { broken: brokenResponse }
+
+function texts(...parts: readonly (string | false | undefined)[]): { description?: string } {
+  const description = parts.filter(Boolean).join(' ')
+  return description === '' ? {} : { description }
+}
+
+const idsTell: Readonly<Record<keyof Params, string>> = {
+  tagId: 'A tag.',
+  contactId: 'A contact.',
+  listId: 'A list.',
+  topicId: 'A topic.',
+  endpointId: 'A webhook endpoint.',
+  deliveryId: 'A delivery of the endpoint.',
+  recoveryId: 'A recovery of the endpoint.',
+  identityId: 'An email identity.',
+}
+
+function idsOf({ path }: Route): Parameter[] {
+  return [...path.matchAll(/:(\w+)/g)].map(([, name]) => ({
+    name: name!,
+    in: 'path',
+    required: true,
+    description: idsTell[name as keyof Params],
+    schema: id,
+  }))
+}
+
+/** In the order of the answers: see `perform`. */
+function errorsOf({ method, path, role }: Route): ErrorCode[] {
+  const writes = method === 'POST' || method === 'PUT' || method === 'PATCH'
+  return [
+    'unauthenticated',
+    ...(role === 'admin' ? (['forbidden'] as const) : []),
+    ...(path.includes(':') ? (['not_found'] as const) : []),
+    ...(writes
+      ? (['unsupported_media_type', 'body_too_large', 'invalid_json', 'validation_failed', 'conflict'] as const)
+      : []),
+    // A query of more than 500 parameters, where there are no others.
+    ...(method === 'GET' ? (['validation_failed'] as const) : []),
+    'internal',
+    'unavailable',
+  ]
+}

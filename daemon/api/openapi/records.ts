@@ -1,0 +1,75 @@
+import {
+  type Contact,
+  type Identity,
+  identityStatuses,
+  inputLimits,
+  type List,
+  type Page,
+  type Tag,
+  type Topic,
+} from '../../../lib/index.ts'
+import { arrayOf, flag, id, nullable, record, ref, type Schema, text, utc, uuid } from './schema.ts'
+
+const email: Schema = { type: 'string', format: 'idn-email', examples: ['ada@example.org'] }
+
+const contact = {
+  id,
+  uuid,
+  name: { ...text, description: 'Full name; empty where none was given.' },
+  email,
+  extra_attributes: {
+    type: 'object',
+    additionalProperties: { type: 'string' },
+    maxProperties: inputLimits.attributes,
+    examples: [{ company: 'Engines' }],
+  },
+  unsubscribed_at: { ...nullable(utc), description: 'null while subscribed.' },
+  unsubscribed_by_contact: { ...flag, description: 'Whether the contact unsubscribed themselves.' },
+  tags: arrayOf(ref('Tag')),
+  lists: arrayOf(ref('List')),
+  created_at: utc,
+} as const
+
+type Meta = Page<unknown>['meta']
+
+const cursor = (towards: string): Schema => ({
+  ...nullable(text),
+  description: `For \`cursor\`: opaque; null where there is no ${towards} page.`,
+})
+
+const meta = {
+  per_page: { type: 'integer', minimum: 1, maximum: inputLimits.pageRecords },
+  next_cursor: cursor('next'),
+  prev_cursor: cursor('previous'),
+} as const
+
+/** What answers hold, but for webhooks. */
+export const recordSchemas: Readonly<Record<string, Schema>> = {
+  Tag: record<Tag>({ id, uuid, name: text, created_at: utc }),
+  List: record<List>({ id, uuid, name: text, created_at: utc }),
+  Topic: record<Topic>({ id, uuid, list_id: id, name: text, description: nullable(text), created_at: utc }),
+  Contact: record<Contact>({
+    ...contact,
+    topics: { ...arrayOf(ref('Topic')), description: 'Those the contact is subscribed to.' },
+  }),
+  ContactWithoutTopics: record<Omit<Contact, 'topics'>>(
+    contact,
+    'As the answers to create, update and remove from a list show a contact.',
+  ),
+  Identity: record<Identity>({
+    id,
+    uuid,
+    email: { ...email, description: 'The sender’s address.' },
+    name: { ...text, description: 'The display name.' },
+    domain: { ...text, description: 'Of the address.' },
+    identity_status: { type: 'string', enum: identityStatuses },
+    verified_at: { ...nullable(utc), description: 'null unless verified.' },
+    created_at: utc,
+    updated_at: utc,
+  }),
+  Meta: record<Meta & { path: string }>({
+    path: { type: 'string', format: 'uri', description: 'URL of the listing, without its query.' },
+    ...meta,
+  }),
+  MetaWithoutPath: record<Meta>(meta),
+}

@@ -1,0 +1,90 @@
+import { inputLimits } from '../../../../lib/index.ts'
+import { body, gone, inQuery, one, optionalBody, page, place } from '../answers.ts'
+import type { DescribedRoutes, Parameter } from '../operation.ts'
+import { arrayOf, id } from '../schema.ts'
+
+const { maximum: _, ...anyId } = id
+
+function idsIn(name: string, description: string): Parameter {
+  return inQuery(name, description, { ...arrayOf(anyId), maxItems: inputLimits.values })
+}
+
+/** Inside one filter any value may match; different filters must all match. */
+const filters: readonly Parameter[] = [
+  idsIn('lists[]', 'On any of these lists.'),
+  idsIn('tags[]', 'With any of these tags.'),
+  idsIn('topics[]', 'Currently subscribed to any of these topics.'),
+  inQuery('search', 'A part of name or e-mail address, taken literally, without regard to case.', { type: 'string' }),
+  inQuery('include_unsubscribed', 'Unsubscribed contacts, too; `1` and `0` are taken as well.', {
+    type: 'boolean',
+    default: false,
+  }),
+]
+
+export const contacts: DescribedRoutes = {
+  'GET /contacts': {
+    name: 'listContacts',
+    summary: 'List contacts',
+    description: 'Inside one filter any value may match; different filters must all match.',
+    query: [...filters, ...place],
+    answers: { 200: page('Contact') },
+  },
+  'GET /contacts/:contactId': {
+    name: 'getContact',
+    summary: 'One contact, with tags, lists and topics',
+    answers: { 200: one('Contact', 'The contact.') },
+  },
+  'POST /lists/:listId/contacts': {
+    name: 'addContactToList',
+    summary: 'Create or match a contact, and put it on a list',
+    description: 'Tags are added, attributes merge by key; someone unsubscribed stays so.',
+    body: body('ContactInput'),
+    answers: {
+      200: one('ContactWithoutTopics', 'A contact of this e-mail address was there; this is how it is now.'),
+      201: one('ContactWithoutTopics', 'A new contact.'),
+    },
+  },
+  'PUT /contacts/:contactId': {
+    name: 'updateContact',
+    summary: 'Update a contact',
+    description: 'What is absent stays; `tags` replaces the set, attributes merge by key.',
+    body: optionalBody('ContactChange'),
+    answers: { 200: one('ContactWithoutTopics', 'As it is now.') },
+  },
+  'POST /contacts/:contactId/unsubscribe': {
+    name: 'unsubscribeContact',
+    summary: 'Unsubscribe a contact',
+    description: 'It receives no further mails. A second time keeps the first, and raises no event.',
+    answers: { 200: one('Contact', 'As it is now.') },
+  },
+  'DELETE /lists/:listId/contacts/:contactId': {
+    name: 'removeContactFromList',
+    summary: 'Take a contact off a list',
+    description: 'And out of the list’s topics; the contact stays. That it was not on the list is no error.',
+    answers: { 200: one('ContactWithoutTopics', 'The contact, with the lists that remain.') },
+  },
+}
+
+export const contactExtensions: DescribedRoutes = {
+  'DELETE /contacts/:contactId': {
+    name: 'eraseContact',
+    summary: 'Erase a contact and every stored copy of its data',
+    answers: { 204: gone },
+  },
+  'POST /contacts/:contactId/resubscribe': {
+    name: 'resubscribeContact',
+    summary: 'Subscribe a contact again',
+    answers: { 200: one('Contact', 'As it is now.') },
+  },
+  'PUT /contacts/:contactId/topics/:topicId': {
+    name: 'subscribeContactToTopic',
+    summary: 'Subscribe a contact to a topic',
+    description: 'The contact must be on the topic’s list.',
+    answers: { 200: one('Contact', 'As it is now.') },
+  },
+  'DELETE /contacts/:contactId/topics/:topicId': {
+    name: 'unsubscribeContactFromTopic',
+    summary: 'Unsubscribe a contact from a topic',
+    answers: { 200: one('Contact', 'As it is now.') },
+  },
+}

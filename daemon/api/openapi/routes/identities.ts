@@ -1,0 +1,20 @@
+import { identityStatuses } from '../../../../lib/index.ts'
+import { inQuery, one, page, place } from '../answers.ts'
+import type { DescribedRoutes } from '../operation.ts'
+
+export const identities: DescribedRoutes = {
+  'GET /email-identities': {
+    name: 'listIdentities',
+    summary: 'List sender identities',
+    query: [
+      inQuery('identity_status', 'Only those of this status.', { type: 'string', enum: identityStatuses }),
+      ...place,
+    ],
+    answers: { 200: page('Identity') },
+  },
+  'GET /email-identities/:identityId': {
+    name: 'getIdentity',
+    summary: 'One sender identity',
+    answers: { 200: one('Identity', 'The identity.') },
+  },
+}

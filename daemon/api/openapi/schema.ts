@@ -1,0 +1,80 @@
+type Kind = 'string' | 'integer' | 'number' | 'boolean' | 'object' | 'array' | 'null'
+
+/** JSON Schema 2020-12, as OpenAPI 3.1 has it: as much of it as is used here. */
+export interface Schema {
+  readonly $ref?: string
+  readonly type?: Kind | readonly Kind[]
+  readonly description?: string
+  readonly format?: string
+  readonly pattern?: string
+  readonly enum?: readonly (string | null)[]
+  readonly const?: string
+  readonly default?: string | number | boolean
+  readonly examples?: readonly unknown[]
+  readonly minLength?: number
+  readonly maxLength?: number
+  readonly minimum?: number
+  readonly maximum?: number
+  readonly minItems?: number
+  readonly maxItems?: number
+  readonly minProperties?: number
+  readonly maxProperties?: number
+  readonly items?: Schema
+  readonly properties?: Readonly<Record<string, Schema>>
+  readonly propertyNames?: Schema
+  readonly required?: readonly string[]
+  readonly additionalProperties?: boolean | Schema
+  readonly allOf?: readonly Schema[]
+  readonly anyOf?: readonly Schema[]
+  readonly not?: Schema
+}
+
+/** A schema for each field of what the library gives or takes: neither fewer nor more, as the compiler sees. */
+type Fields<T> = { readonly [K in keyof T]-?: Schema }
+
+export function ref(name: string): Schema {
+  return { $ref: `#/components/schemas/${name}` }
+}
+
+/** What answers hold: every field is there. More may be added one day, so nothing is said against them. */
+export function record<T extends object>(properties: Fields<T>, description?: string): Schema {
+  return {
+    type: 'object',
+    ...(description === undefined ? {} : { description }),
+    properties,
+    required: Object.keys(properties),
+  }
+}
+
+/** What callers send: unknown fields are refused. */
+export function input<T extends object>(properties: Fields<T>, ...required: (keyof T & string)[]): Schema {
+  return { type: 'object', properties, ...(required.length > 0 && { required }), additionalProperties: false }
+}
+
+export function nullable({ type, ...schema }: Schema & { readonly type: Kind }): Schema {
+  return { type: [type, 'null'], ...schema }
+}
+
+export function arrayOf(items: Schema): Schema {
+  return { type: 'array', items }
+}
+
+export const text = { type: 'string' } as const
+export const flag = { type: 'boolean' } as const
+export const count = { type: 'integer', minimum: 0 } as const
+export const id = { type: 'integer', format: 'int64', minimum: 1, maximum: Number.MAX_SAFE_INTEGER } as const
+export const uuid = { type: 'string', format: 'uuid' } as const
+
+/** The two renderings of a time: contract 2. */
+export const utc = {
+  type: 'string',
+  format: 'date-time',
+  pattern: String.raw`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$`,
+  examples: ['2026-01-02T03:04:05.678901Z'],
+} as const
+export const offset = {
+  type: 'string',
+  format: 'date-time',
+  pattern: String.raw`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00$`,
+  examples: ['2026-01-02T03:04:05+00:00'],
+} as const
