@@ -123,7 +123,10 @@ function itemOf(file: string, name: string): Item | undefined {
       : kind === 'type' || kind === 'const'
         ? rest.search(/\n(?=\n|\/\*\*|export )/)
         : rest.indexOf('\n}') + 2
-  const code = rest.slice(0, end < 0 ? undefined : end).trimEnd().replace('export async', 'export')
+  const code = rest
+    .slice(0, end < 0 ? undefined : end)
+    .trimEnd()
+    .replace('export async', 'export')
   return { name, doc, code: kind === 'class' ? seen(code) : code }
 }
 

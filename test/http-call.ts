@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { type Agent, type IncomingHttpHeaders, type OutgoingHttpHeaders, request } from 'node:http'
 import { type ErrorCode, errorCodes } from '../lib/index.ts'
+import { assertDescribed } from './http-description.ts'
 
 export interface CallOptions {
   /** null sends no Authorization. */
@@ -42,6 +43,7 @@ export function callerOf(agent: Agent, port: number, usualToken: string): Call {
     }
     const answer = await exchange(agent, port, method, target, sent, payload)
     assertSound(method, target, answer)
+    assertDescribed({ ...answer, method, target, payload })
     return answer
   }
 }

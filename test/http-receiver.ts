@@ -2,6 +2,7 @@
 import { EventEmitter, once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { assertWebhookDescribed } from './http-description.ts'
 
 /** A status, or a whole answer; `reset` cuts the connection, `hang` waits to be told. */
 export type Reply =
@@ -82,6 +83,7 @@ export class Receiver {
     const reply = this.#replies.length > 1 ? this.#replies.shift()! : this.#replies[0]!
     const { method = '', url: path = '', headers } = req
     const body = JSON.parse(raw.toString())
+    assertWebhookDescribed(headers, raw.toString())
     this.received.push({
       method,
       path,

@@ -1,0 +1,259 @@
+/** Holds what goes over the wire against the API's own description: /api/v1/openapi.json. */
+import assert from 'node:assert/strict'
+import type { IncomingHttpHeaders } from 'node:http'
+import { type ErrorObject, Ajv2020 as Judge, type ValidateFunction } from 'ajv/dist/2020.js'
+import addFormats from 'ajv-formats'
+import { createApi } from '../daemon/api/index.ts'
+
+interface Ref {
+  readonly $ref: string
+}
+
+type Content = Readonly<Record<string, { readonly schema: object }>>
+
+interface Parameter {
+  readonly name: string
+  readonly in: string
+  readonly required?: boolean
+  readonly schema: Readonly<Record<string, unknown>>
+}
+
+export interface Response {
+  readonly headers?: Readonly<Record<string, Ref>>
+  readonly content?: Content
+}
+
+export interface Operation {
+  readonly operationId: string
+  readonly parameters?: readonly Parameter[]
+  readonly requestBody?: { readonly required: boolean; readonly content: Content }
+  readonly responses: Readonly<Record<string, Response | Ref>>
+  readonly security?: readonly object[]
+  readonly 'x-role'?: string
+  readonly 'x-extension'?: boolean
+}
+
+type Path = Readonly<Record<string, Operation>>
+
+export interface Description {
+  readonly openapi: string
+  readonly info: { readonly version: string }
+  readonly servers: readonly { readonly url: string }[]
+  readonly security?: readonly object[]
+  readonly tags: readonly { readonly name: string }[]
+  readonly paths: Readonly<Record<string, Path>>
+  readonly webhooks: Readonly<Record<string, { readonly post: Operation }>>
+  readonly components: {
+    readonly schemas: Readonly<Record<string, object>>
+    readonly responses: Readonly<Record<string, Response>>
+    readonly headers: Readonly<Record<string, { readonly schema: object }>>
+    readonly securitySchemes?: object
+  }
+}
+
+/** As the daemon gives it to anybody. */
+export const description = await ask()
+
+async function ask(): Promise<Description> {
+  const metrics = { contentType: 'text/plain', render: async () => '' }
+  const { answer } = createApi({ mailkeep: undefined as never, metrics })
+  const target = '/api/v1/openapi.json'
+  const { body } = await answer({ method: 'GET', target, headers: {}, body: async () => new Uint8Array() })
+  return JSON.parse(body!)
+}
+
+/** Clients must bear new fields in answers, these tests must not: what is not described is no part of an answer. */
+function closed(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(closed)
+  if (typeof schema !== 'object' || schema === null) return schema
+  // The parts of an `allOf` know only their own.
+  const inner = Object.fromEntries(
+    Object.entries(schema).map(([name, value]) => [name, name === 'allOf' ? value : closed(value)]),
+  )
+  const isRecord = inner.type === 'object' && 'properties' in inner && !('additionalProperties' in inner)
+  return isRecord ? { ...inner, additionalProperties: false } : inner
+}
+
+const judge = new Judge({ strict: true, allowUnionTypes: true, strictRequired: false, validateSchema: false })
+addFormats.default(judge)
+judge.addFormat('idn-email', /^[^\s@]+@[^\s@]+$/u)
+// The document itself is a schema to it, one of which nothing is known.
+judge.addVocabulary(Object.keys(description))
+judge.addSchema(closed(description) as object, 'api')
+
+const compiled = new Map<string, ValidateFunction>()
+
+/** @param pointer JSON Pointer's segments, to a schema of the description. */
+function validatorOf(...pointer: string[]): ValidateFunction {
+  const path = pointer.map((each) => encodeURIComponent(each.replaceAll('~', '~0').replaceAll('/', '~1'))).join('/')
+  let validate = compiled.get(path)
+  if (!validate) {
+    validate = judge.getSchema(`api#/${path}`)
+    assert.ok(validate, `the description has no ${path}`)
+    compiled.set(path, validate)
+  }
+  return validate
+}
+
+function assertFits(value: unknown, what: string, ...pointer: string[]): void {
+  const validate = validatorOf(...pointer)
+  if (!validate(value)) assert.fail(`not as described at ${pointer.join(' ')}: ${explained(validate.errors!)}\n${what}`)
+}
+
+function explained(errors: readonly ErrorObject[]): string {
+  return errors
+    .map(({ instancePath, message, params }) => `${instancePath} ${message} ${JSON.stringify(params)}`)
+    .join()
+}
+
+/** What was asked, and what came back. */
+export interface Exchanged {
+  readonly method: string
+  readonly target: string
+  /** As sent. */
+  readonly payload?: string | Uint8Array | undefined
+  readonly status: number
+  readonly headers: IncomingHttpHeaders | Readonly<Record<string, string>>
+  readonly text: string
+  /** For messages. */
+  readonly what: string
+}
+
+/** Headers that a program acts on: none of them comes unannounced. */
+const announced = [
+  'www-authenticate',
+  'retry-after',
+  'allow',
+  'ratelimit-limit',
+  'ratelimit-remaining',
+  'ratelimit-reset',
+]
+
+/** @throws AssertionError when the description knows no such answer, or no such request as was accepted. */
+export function assertDescribed(exchanged: Exchanged): void {
+  const { method, target, status, what } = exchanged
+  const found = findPath(target)
+  const key = method === 'HEAD' ? 'get' : method.toLowerCase()
+  const operation = found && description.paths[found]?.[key]
+  if (!operation) {
+    if (found) assert.ok(status >= 400, `${what}: ${found} is described without ${method}`)
+    assert.ok(status >= 400, `${what}: this path is not described`)
+    if (method !== 'HEAD') assertAnswer(exchanged, ['components', 'responses', errorName(exchanged)])
+    return
+  }
+  const { responses } = operation
+  // Below HTTP, or before the API: what `default` tells of.
+  const name = status in responses ? String(status) : [400, 408, 413, 431].includes(status) ? 'default' : undefined
+  assert.ok(name, `${what}: the description of ${method} ${found} has no ${status}`)
+  const response = responses[name]!
+  const at = '$ref' in response ? response.$ref.split('/').slice(1) : ['paths', found, key, 'responses', name]
+  assertAnswer(exchanged, at)
+  if (status < 300) assertTaken(exchanged, operation, found, key)
+}
+
+const patterns = Object.keys(description.paths).map((path) => {
+  return [path, new RegExp(`^${path.replaceAll('.', '\\.').replace(/\{\w+\}/g, '([1-9]\\d{0,15})')}$`)] as const
+})
+
+/** The path of the description that a target's is. */
+function findPath(target: string): string | undefined {
+  const path = target.replace(/^https?:\/\/[^/?]*/i, '').split('?')[0]!
+  const decoded = path.split('/').map(decode).join('/')
+  const [found] =
+    patterns.find(([, pattern]) => {
+      const ids = pattern.exec(decoded)?.slice(1)
+      return ids?.every((id) => Number.isSafeInteger(Number(id)))
+    }) ?? []
+  return found
+}
+
+function decode(segment: string): string {
+  try {
+    const text = decodeURIComponent(segment)
+    return text.includes('/') ? '' : text
+  } catch {
+    return ''
+  }
+}
+
+/** Where nothing is described: which of the errors it is. */
+function errorName({ text, what, status }: Exchanged): string {
+  if ([400, 408, 413, 431].includes(status)) return 'broken'
+  const { code } = JSON.parse(text)
+  assert.ok(code in description.components.responses, what)
+  return code
+}
+
+function assertAnswer({ method, headers, text, what }: Exchanged, at: readonly string[]): void {
+  const response = at.reduce<unknown>(
+    (place, name) => (place as Record<string, unknown>)[name],
+    description,
+  ) as Response
+  const described = Object.keys(response.headers ?? {})
+  for (const name of described) {
+    const value = (headers as Record<string, string | undefined>)[name.toLowerCase()]
+    assert.ok(value !== undefined, `${what}: there is no ${name}`)
+    assertFits(
+      /^\d+$/.test(value) && name !== 'X-Request-Id' ? Number(value) : value,
+      what,
+      'components',
+      'headers',
+      name,
+      'schema',
+    )
+  }
+  for (const name of announced) {
+    if (name in headers)
+      assert.ok(
+        described.some((each) => each.toLowerCase() === name),
+        `${what}: ${name} is not described`,
+      )
+  }
+  if (!response.content) assert.equal(text, '', what)
+  else if (method !== 'HEAD') assertBody(response.content, headers, text, what, at)
+}
+
+function assertBody(
+  content: Content,
+  headers: Exchanged['headers'],
+  text: string,
+  what: string,
+  at: readonly string[],
+) {
+  const type = String(headers['content-type']).split(';')[0]!
+  assert.ok(type in content, `${what}: ${type} is not described`)
+  if (type === 'application/json') assertFits(JSON.parse(text), what, ...at, 'content', type, 'schema')
+}
+
+/** What was accepted is what the description would have had. */
+function assertTaken({ payload, what }: Exchanged, operation: Operation, path: string, key: string): void {
+  const text = payload === undefined ? '' : Buffer.from(payload as string).toString()
+  const { requestBody } = operation
+  if (text === '') assert.ok(!requestBody?.required, `${what}: taken without a body`)
+  else if (requestBody) {
+    const at = ['paths', path, key, 'requestBody', 'content', 'application/json', 'schema']
+    assertFits(trimmed(JSON.parse(text)), `${what} for ${text.slice(0, 500)}`, ...at)
+  } else if (key !== 'delete' && key !== 'get')
+    assert.deepEqual(JSON.parse(text), {}, `${what}: its body is not described`)
+}
+
+/** Lengths are those of trimmed names in NFC. */
+function trimmed(value: unknown): unknown {
+  if (typeof value === 'string') return value.trim().normalize('NFC')
+  if (Array.isArray(value)) return value.map(trimmed)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([name, field]) => [name, trimmed(field)]))
+}
+
+/** @throws AssertionError when the description knows no such webhook. */
+export function assertWebhookDescribed(headers: IncomingHttpHeaders, raw: string): void {
+  const body = JSON.parse(raw)
+  const what = `webhook ${raw.slice(0, 500)}`
+  const operation = description.webhooks[body.type]?.post
+  assert.ok(operation, `${what} is not described`)
+  assertFits(body, what, 'webhooks', body.type, 'post', 'requestBody', 'content', 'application/json', 'schema')
+  for (const [at, { name }] of operation.parameters!.entries()) {
+    const pointer = ['webhooks', body.type, 'post', 'parameters', String(at), 'schema']
+    assertFits(headers[name.toLowerCase()], `${what}: ${name}`, ...pointer)
+  }
+}
