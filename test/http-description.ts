@@ -25,6 +25,7 @@ export interface Response {
 
 export interface Operation {
   readonly operationId: string
+  readonly tags: readonly string[]
   readonly parameters?: readonly Parameter[]
   readonly requestBody?: { readonly required: boolean; readonly content: Content }
   readonly responses: Readonly<Record<string, Response | Ref>>
@@ -104,6 +105,17 @@ function explained(errors: readonly ErrorObject[]): string {
   return errors
     .map(({ instancePath, message, params }) => `${instancePath} ${message} ${JSON.stringify(params)}`)
     .join()
+}
+
+/** @throws Error when a schema has keywords that JSON Schema does not have, or that cannot be met. */
+export function assertSchemasAreSound(): void {
+  for (const name of Object.keys(description.components.schemas)) validatorOf('components', 'schemas', name)
+  for (const name of Object.keys(description.components.headers)) validatorOf('components', 'headers', name, 'schema')
+  for (const [path, methods] of Object.entries(description.paths)) {
+    for (const [method, { parameters = [] }] of Object.entries(methods)) {
+      for (const at of parameters.keys()) validatorOf('paths', path, method, 'parameters', String(at), 'schema')
+    }
+  }
 }
 
 /** What was asked, and what came back. */

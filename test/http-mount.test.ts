@@ -62,12 +62,15 @@ for (const [name, open] of Object.entries(hosts)) {
       assert.deepEqual(errors, [])
     })
 
-    test('below a prefix shows it in meta.path, and leaves the host its own pages', async (t) => {
+    test('below a prefix shows it in its links, and leaves the host its own pages', async (t) => {
       const { call, origin, authorization } = await mounted(t, open, '/in/mail')
       const answer = await call('GET', '/tags?per_page=5')
       const { meta } = (await answer.json()) as { meta: { path: string; per_page: number } }
       assert.equal(meta.path, `${origin}/in/mail/api/v1/tags`)
       assert.equal(meta.per_page, 5)
+      const description = await fetch(`${origin}/in/mail/api/v1/openapi.json`)
+      const { servers } = (await description.json()) as { servers: { url: string }[] }
+      assert.deepEqual(servers, [{ url: `${origin}/in/mail` }])
       assert.equal(await (await fetch(`${origin}/hello`)).text(), 'hello')
       const outside = await fetch(`${origin}/api/v1/tags`, { headers: { authorization } })
       assert.equal(outside.status, 404)

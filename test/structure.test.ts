@@ -115,6 +115,18 @@ describe('the house', () => {
     }
   })
 
+  test('the description of the API is loaded when somebody asks for it', () => {
+    const folder = 'daemon/api/openapi/'
+    const outside = daemon.filter(({ path, imports }) => {
+      return !path.startsWith(folder) && imports.some((name) => name.startsWith(folder))
+    })
+    assert.deepEqual(
+      outside.map(({ path }) => path),
+      ['daemon/api/operations.ts'],
+    )
+    assert.doesNotMatch(outside[0]!.text, /from '[^']*openapi/)
+  })
+
   test('only the server knows polka', () => {
     const users = daemon.filter(({ imports }) => imports.includes('polka')).map(({ path }) => path)
     assert.deepEqual(users, ['daemon/server.ts'])

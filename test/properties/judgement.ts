@@ -4,6 +4,7 @@ import { isUtf8 } from 'node:buffer'
 import { routes } from '../../daemon/api/routes/index.ts'
 import type { Route } from '../../daemon/api/routes/route.ts'
 import { errorCodes } from '../../lib/index.ts'
+import { assertDescribed } from '../http-description.ts'
 import { assertShape } from '../http-shapes.ts'
 import { titleOf } from '../http-world.ts'
 import { promises } from './promises.ts'
@@ -26,6 +27,7 @@ export function judge(sent: Sent, rendered: Rendered, reply: Reply, records: Rec
   assert.ok(allowed.includes(status), `${status}, not ${allowed.join(' or ')}`)
   assertHeaders(sent, reply)
   if (status === 405 && found) assert.equal(headers.allow, allowOf(found))
+  assertDescribed({ ...rendered, status, headers, text, payload: rendered.bytes, what: 'the answer' })
   if (rendered.message.isHead || status === 204) {
     assert.equal(text, '')
     if (status !== 204) return

@@ -59,7 +59,7 @@ const aboutTokens =
 function securityOf({ tokens, metrics }: Described) {
   const bearer = (description: string) => ({ type: 'http', scheme: 'bearer', description })
   const securitySchemes = {
-    ...(tokens && { token: bearer('A token of a client: `mk_…`.') }),
+    ...(tokens && { token: bearer('A token of a client.') }),
     ...(metrics === 'token' && { metricsToken: bearer('The metrics token.') }),
   }
   return Object.keys(securitySchemes).length > 0 ? { securitySchemes } : {}

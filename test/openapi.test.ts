@@ -1,0 +1,363 @@
+/** What /api/v1/openapi.json says; that answers and webhooks are as it says is held wherever tests call: http-description.ts. */
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { Validator } from '@seriousme/openapi-schema-validator'
+import { createApi } from '../daemon/api/index.ts'
+import { chapters } from '../daemon/api/openapi/routes/index.ts'
+import { extensions } from '../daemon/api/routes/index.ts'
+import { errorCodes, eventTypes, type Mailkeep, version } from '../lib/index.ts'
+import { openService } from './harness.ts'
+import {
+  assertDescribed,
+  assertSchemasAreSound,
+  type Description,
+  description,
+  type Operation,
+} from './http-description.ts'
+import { bodyOf, openWorld, pathTo, type Route, routes, titleOf } from './http-world.ts'
+
+type Options = Omit<Parameters<typeof createApi>[0], 'mailkeep'>
+
+/** Asks an API that has nothing behind it. */
+async function describedBy(options: Options, request: object = {}): Promise<Description> {
+  const { answer } = createApi({ mailkeep: undefined as unknown as Mailkeep, ...options })
+  const target = '/api/v1/openapi.json'
+  const headers = { host: 'api.example:6245' }
+  const { body } = await answer({ method: 'GET', target, headers, body: async () => new Uint8Array(), ...request })
+  return JSON.parse(body!)
+}
+
+const pathOf = (route: Route) => `/api/v1${route.path.replace(/:(\w+)/g, '{$1}')}`
+const operationOf = (route: Route) => description.paths[pathOf(route)]![route.method.toLowerCase()]!
+const operations = Object.values(description.paths).flatMap((path) => Object.values(path))
+const metrics = { contentType: 'text/plain', render: async () => '' }
+
+/** Statuses that an operation is said to answer with, without the server's own. */
+function statusesOf({ responses }: Operation): number[] {
+  return Object.keys(responses).flatMap((status) => (status === 'default' ? [] : [Number(status)]))
+}
+
+describe('the description of the API', () => {
+  test('is valid OpenAPI 3.1', async () => {
+    for (const each of [description, await describedBy({ authenticate: () => null, mounted: true })]) {
+      assert.equal(each.openapi, '3.1.0')
+      assert.deepEqual(await new Validator().validate({ ...each }), { valid: true })
+    }
+    assert.equal(description.info.version, version)
+  })
+
+  test('has schemas without keywords that do not exist, and references to what is there', () => {
+    assertSchemasAreSound()
+    const text = JSON.stringify(description)
+    const { components } = description
+    for (const kind of ['schemas', 'headers'] as const) {
+      for (const name of Object.keys(components[kind])) {
+        assert.ok(text.includes(`{"$ref":"#/components/${kind}/${name}"}`), `nothing refers to ${kind} ${name}`)
+      }
+    }
+    for (const [, pointer] of text.matchAll(/\{"\$ref":"#\/([^"]+)"\}/g)) {
+      const place = pointer!
+        .split('/')
+        .reduce((at, name) => (at as Record<string, object>)[name]!, description as object)
+      assert.ok(place, `there is no ${pointer}`)
+    }
+  })
+
+  test('describes every route and every page, and nothing else', () => {
+    const described = Object.entries(description.paths).flatMap(([path, methods]) =>
+      Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
+    )
+    const pages = ['/api/v1/openapi.json', '/healthz', '/readyz', '/metrics'].map((path) => `GET ${path}`)
+    const known = [...routes.map((route) => `${route.method} ${pathOf(route)}`), ...pages]
+    assert.deepEqual(described.sort(), known.sort())
+    const titles = new Set(routes.map(titleOf))
+    const stray = chapters.flatMap(({ routes }) => Object.keys(routes)).filter((title) => !titles.has(title))
+    assert.deepEqual(stray, [], 'described, but no route')
+  })
+
+  test('tells the role that each operation needs, and what goes beyond the contract', () => {
+    const tags = new Set(description.tags.map(({ name }) => name))
+    for (const route of routes) {
+      const { 'x-role': role, 'x-extension': beyond = false, tags: used } = operationOf(route)
+      assert.deepEqual([role, beyond], [route.role, extensions.includes(route)], titleOf(route))
+      assert.ok(
+        used.every((tag) => tags.has(tag) && tag.startsWith('Extensions: ') === beyond),
+        titleOf(route),
+      )
+    }
+  })
+
+  test('gives each operation a name of its own', () => {
+    const all = [...operations, ...Object.values(description.webhooks).map(({ post }) => post)]
+    const names = all.map(({ operationId }) => operationId)
+    assert.equal(new Set(names).size, names.length)
+    for (const name of names) assert.match(name, /^[a-z][A-Za-z]+$/)
+  })
+
+  test('has an answer for each error code, and a webhook for each event type', () => {
+    for (const code of errorCodes) assert.ok(description.components.responses[code], code)
+    assert.deepEqual(Object.keys(description.webhooks), eventTypes)
+  })
+
+  test('asks for a token but for its own pages', async () => {
+    assert.deepEqual(description.security, [{ token: [] }])
+    for (const route of routes) assert.equal(operationOf(route).security, undefined)
+    for (const page of ['/api/v1/openapi.json', '/healthz', '/readyz', '/metrics']) {
+      assert.deepEqual(description.paths[page]!.get!.security, [], page)
+    }
+    const guarded = await describedBy({ metrics: { ...metrics, token: 'open sesame' } })
+    assert.deepEqual(guarded.paths['/metrics']!.get!.security, [{ metricsToken: [] }])
+    assert.ok('401' in guarded.paths['/metrics']!.get!.responses)
+    assert.doesNotMatch(JSON.stringify(guarded), /sesame/)
+  })
+
+  test('leaves out what is not there', async () => {
+    const pagesOf = ({ paths }: Description) => Object.keys(paths).filter((path) => !path.startsWith('/api/v1/'))
+    assert.deepEqual(pagesOf(await describedBy({ metrics })), ['/healthz', '/readyz', '/metrics'])
+    assert.deepEqual(pagesOf(await describedBy({})), ['/healthz', '/readyz'])
+    assert.deepEqual(pagesOf(await describedBy({ mounted: true })), [])
+    const hosted = await describedBy({ authenticate: () => null })
+    assert.deepEqual([hosted.security, hosted.components.securitySchemes], [undefined, undefined])
+  })
+
+  test('names the server as whoever asks sees it', async () => {
+    const urlFor = async (options: Options, request: object = {}) =>
+      (await describedBy(options, request)).servers[0]!.url
+    assert.equal(await urlFor({}), 'http://api.example:6245')
+    assert.equal(await urlFor({}, { secure: true, prefix: '/mail' }), 'https://api.example:6245/mail')
+    assert.equal(await urlFor({}, { headers: { host: '"><script>' } }), 'http://localhost')
+    assert.equal(await urlFor({ publicUrl: 'https://app.example/mail/' }, { prefix: '/x' }), 'https://app.example/mail')
+    const api = createApi({ mailkeep: undefined as unknown as Mailkeep })
+    for (const host of ['a.example', 'b.example']) {
+      const request = { method: 'GET', target: '/api/v1/openapi.json', headers: { host } }
+      const { body } = await api.answer({ ...request, body: async () => new Uint8Array() })
+      assert.deepEqual(JSON.parse(body!).servers, [{ url: `http://${host}` }])
+    }
+  })
+})
+
+describe('GET /api/v1/openapi.json', () => {
+  test('needs no token, answers HEAD too, and 405 to other methods', async (t) => {
+    const { call, url } = await openService(t)
+    for (const options of [{ token: null }, { token: 'mk_unknown' }, {}]) {
+      const { status, body } = await call('GET', '/openapi.json', options)
+      assert.deepEqual([status, body.servers], [200, [{ url }]])
+    }
+    const get = await call('GET', '/openapi.json')
+    const head = await call('HEAD', '/openapi.json', { token: null })
+    assert.deepEqual([head.status, head.headers['content-length']], [200, get.headers['content-length']])
+    for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
+      const { status, headers } = await call(method, '/openapi.json', { token: null })
+      assert.deepEqual([status, headers.allow], [405, 'GET, HEAD'])
+    }
+    for (const path of ['/openapi.json/', '/openapi', '/OpenAPI.json', '//api%2Fv1/openapi.json', '//openapi.json']) {
+      assert.ok([401, 404].includes((await call('GET', path, { token: null })).status), path)
+    }
+  })
+
+  test('what stands beside the API is as described, too', async (t) => {
+    const { call } = await openService(t)
+    for (const path of ['//healthz', '//readyz']) assert.equal((await call('GET', path, { token: null })).status, 200)
+    for (const path of ['//healthz', '//readyz']) assert.equal((await call('POST', path, { token: null })).status, 405)
+  })
+})
+
+describe('what is described', () => {
+  const open = openService
+
+  test('of answers that are good all happens', async (t) => {
+    const service = await open(t, { dispatch: false })
+    const world = await openWorld(service, 'mine')
+    const happened = new Map(routes.map((route) => [route, new Set<number>()]))
+    const seen = async (route: Route) => {
+      const body = bodyOf(route)
+      const named = body && 'name' in body ? { ...body, name: titleOf(route) } : body
+      const { status } = await service.call(route.method, pathTo(route, world), { body: named })
+      happened.get(route)!.add(status)
+    }
+    // The endpoint must be switched on before, and what other paths need goes last.
+    const order = ['PATCH', 'PUT', 'GET', 'POST', 'DELETE']
+    const ordered = [...routes].sort((a, b) => order.indexOf(a.method) - order.indexOf(b.method))
+    for (const route of ordered.filter(({ method }) => method !== 'DELETE')) {
+      await seen(route)
+      if (['200', '201'].every((status) => status in operationOf(route).responses)) await seen(route)
+    }
+    const deletes = ordered.filter(({ method }) => method === 'DELETE')
+    for (const route of deletes.sort((a, b) => b.path.length - a.path.length)) await seen(route)
+    for (const [route, statuses] of happened) {
+      const good = statusesOf(operationOf(route)).filter((status) => status < 300)
+      assert.deepEqual([...statuses].sort(), good, titleOf(route))
+    }
+  })
+
+  test('of errors happens, and no other does', async (t) => {
+    const service = await open(t)
+    const world = await openWorld(service, 'mine')
+    const missing = Object.fromEntries(Object.keys(world).map((name) => [name, 999_999]))
+    const json = { 'content-type': 'application/json' }
+    const bad = [
+      [missing, {}],
+      [world, { token: null }],
+      [world, { token: service.member, raw: '[]', headers: json }],
+      [world, { raw: '[]', headers: json }],
+      [world, { raw: '{', headers: json }],
+      [world, { raw: ' '.repeat(1_100_000), headers: json }],
+      [world, { raw: '<x/>', headers: { 'content-type': 'text/xml' } }],
+    ] as const
+    const tooMany = [world, { query: 'x&'.repeat(600) }] as const
+    for (const route of routes) {
+      const answers = await Promise.all(
+        [...bad, ...(route.method === 'GET' ? [tooMany] : [])].map(([ids, options]) =>
+          service.call(route.method, pathTo(route, route.method === 'DELETE' ? missing : ids), {
+            body: bodyOf(route),
+            ...options,
+          }),
+        ),
+      )
+      const statuses = new Set(answers.map(({ status }) => status).filter((status) => status >= 400))
+      // These need another request at the same time, or many.
+      const described = statusesOf(operationOf(route)).filter((status) => status >= 400 && status < 500)
+      const common = described.filter((status) => status !== 409 && status !== 429)
+      assert.deepEqual([...statuses].sort(), common, titleOf(route))
+    }
+  })
+
+  test('of limits is where they are', async (t) => {
+    const service = await open(t)
+    const world = await openWorld(service, 'mine')
+    for (const route of routes) {
+      const { requestBody } = operationOf(route)
+      const name = /[^/]+$/.exec(
+        (requestBody?.content['application/json']?.schema as { $ref?: string })?.$ref ?? '',
+      )?.[0]
+      if (!name) continue
+      const fieldsOf = async (fields: object) => {
+        const body = { ...bodyOf(route), ...fields }
+        const answer = await service.call(route.method, pathTo(route, world), { body })
+        return answer.status === 422 ? Object.keys(answer.body.errors) : []
+      }
+      for (const [fields, wrong] of trials(description.components.schemas[name] as Limits)) {
+        const found = await fieldsOf(fields)
+        const field = Object.keys(fields)[0]!
+        const isRefused = found.some((each) => each === field || each.startsWith(`${field}.`) || each === 'body')
+        assert.equal(isRefused, wrong, `${titleOf(route)} ${JSON.stringify(fields).slice(0, 100)}: ${found}`)
+      }
+    }
+  })
+})
+
+interface Limits {
+  readonly maxLength?: number
+  readonly minLength?: number
+  readonly maxItems?: number
+  readonly minItems?: number
+  readonly type?: string | readonly string[]
+  readonly format?: string
+  readonly enum?: readonly string[]
+  readonly items?: Limits
+  readonly not?: object
+  readonly properties?: Readonly<Record<string, Limits>>
+  readonly required?: readonly string[]
+  readonly additionalProperties?: boolean | Limits
+  readonly propertyNames?: { readonly maxLength: number }
+  readonly maxProperties?: number
+}
+
+/** Fields at a limit and beyond it, and whether they are wrong. */
+function* trials({
+  properties = {},
+  required = [],
+  additionalProperties,
+  ...bounds
+}: Limits): Generator<[object, boolean]> {
+  for (const [name, limits] of Object.entries(properties)) {
+    yield [{ [name]: undefined }, required.includes(name)]
+    if (limits.not) yield [{ [name]: 'x' }, true]
+    else for (const [value, wrong] of values(limits)) yield [{ [name]: value }, wrong]
+  }
+  if (additionalProperties === false) yield [{ unknown: 'x' }, true]
+  else if (typeof additionalProperties === 'object') {
+    for (const [value, wrong] of values(additionalProperties)) yield [{ unknown: value }, wrong]
+  }
+  const { propertyNames, maxProperties } = bounds
+  if (propertyNames) yield [{ ['n'.repeat(propertyNames.maxLength)]: 'x' }, false]
+  if (propertyNames) yield [{ ['n'.repeat(propertyNames.maxLength + 1)]: 'x' }, true]
+  if (maxProperties)
+    yield [Object.fromEntries(Array.from({ length: maxProperties + 1 }, (_, at) => [`n${at}`, null])), true]
+}
+
+function* values(limits: Limits): Generator<[unknown, boolean]> {
+  const types = [limits.type].flat()
+  for (const [type, value] of [
+    ['null', null],
+    ['integer', 7],
+    ['boolean', true],
+  ] as const) {
+    yield [value, !types.includes(type)]
+  }
+  const { maxLength, minLength, maxItems, minItems, items, enum: words } = limits
+  if (maxLength !== undefined) {
+    yield [textOf(limits, maxLength), false]
+    yield [textOf(limits, maxLength + 1), true]
+  }
+  if (minLength) yield ['', true]
+  if (words) for (const word of [...words, 'unknown']) yield [word, word === 'unknown']
+  if (maxItems === undefined) return
+  const many = (count: number) => Array.from({ length: count }, (_, at) => items?.enum?.[0] ?? `t${at}`)
+  yield [many(maxItems), false]
+  yield [many(maxItems + 1), true]
+  if (minItems) yield [[], true]
+}
+
+/** Names may have to be new. */
+let made = 0
+
+/** A text of so many characters that is wrong only by its length. */
+function textOf({ format, description }: Limits & { description?: string }, length: number): string {
+  if (description?.includes('https')) return `http://127.0.0.1:9/${'a'.repeat(length - 19)}`
+  if (format !== 'idn-email') return `${++made} `.padEnd(length, 'a')
+  const domain = `${`${'d'.repeat(60)}.`.repeat(3)}example`
+  return `${'a'.repeat(length - domain.length - 1)}@${domain}`
+}
+
+describe('holding answers against the description', () => {
+  const exchange = {
+    method: 'GET',
+    target: '/api/v1/tags/1?x',
+    status: 200,
+    headers: { 'x-request-id': 'a', 'cache-control': 'no-store', 'content-type': 'application/json; charset=utf-8' },
+    what: 'an exchange',
+  }
+  const tag = {
+    id: 1,
+    uuid: '0b9c7c3e-7e0a-4d7e-8a43-1f1f8a6f1f2d',
+    name: 'a',
+    created_at: '2026-01-02T03:04:05.678901Z',
+  }
+  const patched = (data: object) => ({
+    ...exchange,
+    method: 'PATCH',
+    payload: '{"name":"a"}',
+    text: JSON.stringify({ data }),
+  })
+
+  test('takes what is described', () => assertDescribed(patched(tag)))
+
+  const wrong: Readonly<Record<string, Parameters<typeof assertDescribed>[0]>> = {
+    'a field more': patched({ ...tag, secret: 'x' }),
+    'a field less': patched({ ...tag, name: undefined }),
+    'a field of another kind': patched({ ...tag, id: '1' }),
+    'another rendering of a time': patched({ ...tag, created_at: '2026-01-02T03:04:05Z' }),
+    'another status': { ...patched(tag), status: 201 },
+    'another method': { ...exchange, text: '{}' },
+    'another path': { ...exchange, target: '/api/v1/labels', text: '{}' },
+    'a header less': { ...patched(tag), headers: { ...exchange.headers, 'x-request-id': undefined as never } },
+    'a header more': { ...patched(tag), headers: { ...exchange.headers, 'retry-after': '1' } },
+    'another type': { ...patched(tag), headers: { ...exchange.headers, 'content-type': 'text/html' } },
+    'a body that should have been refused': { ...patched(tag), payload: '{"name":"a","color":"red"}' },
+    'an error of another status': { ...patched(tag), status: 404, text: '{"message":"x","code":"forbidden"}' },
+  }
+  for (const [what, each] of Object.entries(wrong)) {
+    test(`does not take ${what}`, () => assert.throws(() => assertDescribed(each), assert.AssertionError))
+  }
+})
