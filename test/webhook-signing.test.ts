@@ -4,6 +4,7 @@ import { Webhook } from 'standardwebhooks'
 import { type ContactInput, isMailkeepError, version } from '../lib/index.ts'
 import { DeliveryVerificationError, verifyDelivery } from '../lib/webhooks/receiver.ts'
 import { test } from './databases.ts'
+import { assertWebhookDescribed } from './http-description.ts'
 import {
   addEndpoint,
   attempted,
@@ -130,6 +131,7 @@ onEveryDatabase('the body', (open) => {
     await receiver.count(3)
     const bodies = new Map(receiver.received.map(({ body }) => [JSON.parse(body).type, JSON.parse(body)]))
     assert.deepEqual([...bodies.keys()].sort(), [...events].sort())
+    for (const { headers, body } of receiver.received) assertWebhookDescribed(headers, body)
     for (const body of bodies.values()) {
       assert.deepEqual(Object.keys(body), ['id', 'type', 'created_at', 'data'])
       assert.match(body.id, /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
@@ -151,8 +153,9 @@ onEveryDatabase('the body', (open) => {
     const dataOf = async (input: ContactInput) => {
       const { contact } = await mk.acme.contacts.addToList(list.id, input)
       const { uuid } = await withStatus(mk, id, 'success')
-      const { body } = receiver.received.find(({ headers }) => headers['webhook-id'] === uuid)!
+      const { headers, body } = receiver.received.find(({ headers }) => headers['webhook-id'] === uuid)!
       assert.ok(Buffer.byteLength(body) <= 65_536)
+      assertWebhookDescribed(headers, body)
       return { contact, data: JSON.parse(body).data }
     }
     const some = await dataOf({ email: 'a@example.org', name: 'A', ...large, tags: ['vip'] })
