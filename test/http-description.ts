@@ -57,9 +57,13 @@ export const description = await ask()
 
 async function ask(): Promise<Description> {
   const metrics = { contentType: 'text/plain', render: async () => '' }
-  const { answer } = createApi({ mailkeep: undefined as never, metrics })
+  const logged: string[] = []
+  const logger = { error: ({ stack }: { stack?: string }) => void logged.push(String(stack)) }
+  const { answer } = createApi({ mailkeep: undefined as never, metrics, logger })
   const target = '/api/v1/openapi.json'
-  const { body } = await answer({ method: 'GET', target, headers: {}, body: async () => new Uint8Array() })
+  const { status, body } = await answer({ method: 'GET', target, headers: {}, body: async () => new Uint8Array() })
+  // Such as a route that is not described.
+  assert.equal(status, 200, `the API cannot be described: ${logged}`)
   return JSON.parse(body!)
 }
 

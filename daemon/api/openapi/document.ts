@@ -80,7 +80,7 @@ function operationFor(route: Route): Operation {
   const chapter = chapters.find((each) => each.isExtension === isExtension && each.routes[title])
   if (!chapter) {
     throw new Error(
-      `${title} is not described: see ${isExtension ? 'the extensions' : 'the contract'} in openapi/routes/.`,
+      `${title} is not described: see ${isExtension ? 'the extensions' : 'the contract'} in daemon/api/openapi/routes/.`,
     )
   }
   return operationOf(route, chapter.routes[title]!, chapter.tag, isExtension)
