@@ -3,8 +3,9 @@
 import { type Logger, type Mailkeep, MailkeepError, unchecked } from '../../lib/index.ts'
 import { type Authenticate, askHost, authenticate } from './authenticate.ts'
 import { readFields, refuseFields } from './body.ts'
+import { encodeDownload } from './download.ts'
 import { encode, encodeError, type Recipient, requestIdOf } from './encode.ts'
-import type { ApiRequest, ApiResponse } from './exchange.ts'
+import { type ApiRequest, type ApiResponse, header } from './exchange.ts'
 import { foreseen } from './failure.ts'
 import { answerOperation, type MetricsPage } from './operations.ts'
 import { readQuery } from './query.ts'
@@ -12,6 +13,7 @@ import { compileRoutes, type Match } from './router.ts'
 import { routes } from './routes/index.ts'
 import type { Outcome, Route } from './routes/route.ts'
 import { absoluteUrl, readTarget, type Target } from './target.ts'
+import { readUpload } from './upload.ts'
 
 export type { ApiRequest, ApiResponse } from './exchange.ts'
 export type { MetricsPage } from './operations.ts'
@@ -70,6 +72,7 @@ async function answer(options: ApiOptions, request: ApiRequest): Promise<ApiResp
     const operation = answerOperation(options, request, exchange.target.segments, to)
     if (operation) return await operation
     const outcome = await perform(options, exchange)
+    if (outcome.download) return encodeDownload(to, outcome.status, outcome.download, options.logger)
     return encode(to, outcome.status, bodyOf(options, exchange, outcome))
   } catch (error) {
     const shown = foreseen(error, to.requestId, options.logger)
@@ -94,17 +97,21 @@ async function perform({ mailkeep, authenticate: host }: ApiOptions, exchange: E
   if (route.role === 'admin' && caller.role !== 'admin') {
     throw new MailkeepError('forbidden', 'This needs a token with the role admin.')
   }
-  const body = takesBody(route) ? await readFields(request) : {}
+  const upload = route.takes === 'file' ? { upload: readUpload(request) } : {}
+  const body = takesFields(route) ? await readFields(request) : {}
   if (route.fields === 'none') refuseFields(body)
   return await route.call({
     client: unchecked(mailkeep.forClient(caller.clientId)),
     params: match.params,
     query: route.method === 'GET' ? readQuery(target.query) : {},
     body,
+    ...upload,
+    accept: header(request, 'accept') ?? '',
   })
 }
 
-function takesBody({ method }: Route): boolean {
+function takesFields({ method, takes }: Route): boolean {
+  if (takes === 'file') return false
   return method === 'POST' || method === 'PUT' || method === 'PATCH'
 }
 

@@ -44,6 +44,11 @@ export async function listDocuments(ctx: Context, query?: unknown): Promise<Page
   return { data: await documentsOf(ctx, page.data), meta: page.meta }
 }
 
+/** How many contacts the client has, unsubscribed ones too. */
+export async function countContacts(ctx: Context): Promise<number> {
+  return Number((await queries.countContacts(ctx, { client_id: ctx.clientId }))!.count)
+}
+
 /** A value that is no record of the client's matches nothing. */
 function ownIds(ctx: Context, wanted: Readonly<Record<queries.Kind, readonly number[] | undefined>>) {
   return Promise.all(
