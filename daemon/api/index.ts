@@ -1,11 +1,12 @@
 /** The HTTP API without a server: a request as plain data in, an answer as plain data out. */
 
-import { type Logger, type Mailkeep, MailkeepError, unchecked } from '../../lib/index.ts'
+import { type ClientOperations, type Logger, type Mailkeep, MailkeepError, unchecked } from '../../lib/index.ts'
 import { type Authenticate, askHost, authenticate } from './authenticate.ts'
 import { readFields, refuseFields } from './body.ts'
 import { encode, encodeError, type Recipient, requestIdOf } from './encode.ts'
 import type { ApiRequest, ApiResponse } from './exchange.ts'
 import { foreseen } from './failure.ts'
+import { keyOf, performOnce } from './idempotency.ts'
 import { answerOperation, type MetricsPage } from './operations.ts'
 import { readQuery } from './query.ts'
 import { compileRoutes, type Match } from './router.ts'
@@ -70,7 +71,8 @@ async function answer(options: ApiOptions, request: ApiRequest): Promise<ApiResp
     const operation = answerOperation(options, request, exchange.target.segments, to)
     if (operation) return await operation
     const outcome = await perform(options, exchange)
-    return encode(to, outcome.status, bodyOf(options, exchange, outcome))
+    const replayed = outcome.replayed ? { 'Idempotency-Replayed': 'true' } : {}
+    return encode(to, outcome.status, bodyOf(options, exchange, outcome), replayed)
   } catch (error) {
     const shown = foreseen(error, to.requestId, options.logger)
     const allow = shown.code === 'method_not_allowed' && exchange.match ? { Allow: exchange.match.allow } : {}
@@ -96,12 +98,12 @@ async function perform({ mailkeep, authenticate: host }: ApiOptions, exchange: E
   }
   const body = takesBody(route) ? await readFields(request) : {}
   if (route.fields === 'none') refuseFields(body)
-  return await route.call({
-    client: unchecked(mailkeep.forClient(caller.clientId)),
-    params: match.params,
-    query: route.method === 'GET' ? readQuery(target.query) : {},
-    body,
-  })
+  const query = route.method === 'GET' ? readQuery(target.query) : {}
+  const call = (client: ClientOperations) =>
+    route.call({ client: unchecked(client), params: match.params, query, body })
+  const client = mailkeep.forClient(caller.clientId)
+  const key = keyOf(request, route)
+  return key === undefined ? await call(client) : await performOnce(client, key, ['POST', path, body], call)
 }
 
 function takesBody({ method }: Route): boolean {

@@ -1,4 +1,4 @@
-import type { ClientMailkeep, Page, Unchecked } from '../../../lib/index.ts'
+import type { ClientOperations, Page, Unchecked } from '../../../lib/index.ts'
 import type { Fields } from '../body.ts'
 
 /** The ids that paths name. */
@@ -11,7 +11,7 @@ export type Params = Readonly<
 
 /** A decoded request of an authenticated client. */
 export interface Call {
-  readonly client: Unchecked<ClientMailkeep>
+  readonly client: Unchecked<ClientOperations>
   readonly params: Params
   /** Decoded, not validated. */
   readonly query: Readonly<Record<string, unknown>>
@@ -26,6 +26,8 @@ export interface Outcome {
   /** The data as JSON text already. */
   readonly json?: string
   readonly meta?: Page<unknown>['meta']
+  /** The first answer to a request that is repeated. */
+  readonly replayed?: boolean
 }
 
 /** A route is a row of data. */
@@ -37,6 +39,8 @@ export interface Route {
   readonly role: 'member' | 'admin'
   /** `none` where the contract shows no body: fields sent all the same are refused. */
   readonly fields?: 'none'
+  /** `none` where a POST is done again at each repeat, whatever its `Idempotency-Key`. */
+  readonly key?: 'none'
   /** `none` where the contract shows a listing's meta without `path`. */
   readonly metaPath?: 'none'
   readonly call: (call: Call) => Promise<Outcome>

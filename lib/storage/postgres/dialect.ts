@@ -88,6 +88,8 @@ export const dialect: Dialect = {
   json: (column) => sql`${column}`,
   lockForClaim: sql`for update skip locked`,
   lockForChange: sql`for no key update`, // rows may still come to point to them
+  tryLock: (name) =>
+    sql`select pg_try_advisory_xact_lock(hashtextextended('mailkeep ' || current_schema() || ' ' || ${name}, 0)) as taken`,
   plannedAnew: sql.raw(plannedAnew),
   jsonText: (json) => sql<string>`cast(${json} as text)`,
 }
