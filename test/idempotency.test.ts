@@ -258,7 +258,7 @@ onSharedDatabases('kept answers', (open) => {
     const { add } = await openList(mk)
     await add('key-of-ada@example.org', 'ada@example.org')
     const stored = JSON.stringify(await mk.ask('select * from mailkeep_kept_answer'))
-    assert.doesNotMatch(stored, /ada|example|Zebedee/i)
+    assert.doesNotMatch(stored, /@|ada@|example|Zebedee/i)
     const texts = ['ada@example.org', 'Zebedee'].map((text) => Buffer.from(text))
     const [row] = await mk.ask('select answer from mailkeep_kept_answer')
     const bytes = Buffer.from(String(row!.answer).split('.')[2]!, 'base64url')
