@@ -160,7 +160,7 @@ describe('moving a SQLite file to PostgreSQL', needsPostgres, () => {
     assert.deepEqual(((await odd.json()) as { data: unknown }).data, made.odd)
     const found = await daemon.api('GET', '/contacts?search=somebody%2099999')
     assert.equal(((await found.json()) as { data: unknown[] }).data.length, 1)
-    const moved = await createMailkeep({ database: postgres(place.url), encryptionKey })
+    const moved = await createMailkeep({ database: postgres(place.url, { schema: place.schema }), encryptionKey })
     t.after(() => moved.close())
     const kept = await moved.forClient(1).idempotently('moved', 1, async () => 'again')
     assert.deepEqual(kept, { answer: 'Ödd@Example.org', replayed: true })
