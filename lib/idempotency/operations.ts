@@ -80,7 +80,7 @@ async function keep(tx: Tx, key_hash: string, text: string, contact_ids: readonl
   const answer = sealer.seal(text, ownerOf(client_id, key_hash))
   const id = (await queries.insertAnswer(tx, { client_id, key_hash, answer, created_at: now(tx) }))!
   if (contact_ids.length === 0) return
-  const noted = await queries.insertShown(tx, { client_id, answer_id: id, contact_ids })
+  const noted = await queries.insertShown(tx, { answer_id: id, contact_ids })
   // One of them was erased meanwhile, by this work or beside it: nothing of it is kept.
   if (noted < contact_ids.length) await queries.deleteAnswer(tx, { id })
 }

@@ -26,13 +26,14 @@ export const insertAnswer = statement.inserted({ ...answerKey, answer: text, cre
 
 /**
  * Notes whom an answer shows. The contacts are held until the transaction ends: whoever erases one of them comes before
- * this, and it is not noted, or after the commit, and finds the answer.
+ * this, and it is not noted, or after the commit, and finds the answer. By id alone: asked for their client as well, SQLite
+ * would walk all of its contacts.
  */
 export const insertShown = statement.affected(
-  { client_id: int, answer_id: int, contact_ids: ints },
+  { answer_id: int, contact_ids: ints },
   (_, p, dialect) => sql`insert into mailkeep_kept_answer_contact (contact_id, answer_id)
     select id, ${p.answer_id} from mailkeep_contact
-    where client_id = ${p.client_id} and ${dialect.anyOf(sql.ref('id'), p.contact_ids)} order by id ${dialect.lockForChange}`,
+    where ${dialect.anyOf(sql.ref('id'), p.contact_ids)} order by id ${dialect.lockForChange}`,
 )
 
 export const deleteAnswer = statement({ id: int }, (db, p) =>
