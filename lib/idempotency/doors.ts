@@ -11,7 +11,8 @@ export interface IdempotencyDoor {
    * @param key 1–255 characters; a random one for each thing to be done.
    * @param request What is asked for, as JSON: by it a repeat is told from another request.
    * @param work Given the client's operations, all in one transaction: it awaits these, one after another, and nothing
-   *   else, no outer client's either. It may run twice, and then the first time is undone.
+   *   else, no outer client's either. It may run twice, and then the first time is undone. On SQLite other writes wait
+   *   for it: some hundreds of rows at most.
    * @throws MailkeepError `idempotency_mismatch`: the key was used for another request; `conflict`: the first with this
    *   key is still running, or its answer was sealed with an encryption key that is not there any more;
    *   `validation_failed`; and what `work` throws.

@@ -39,7 +39,7 @@ export interface Route {
   readonly role: 'member' | 'admin'
   /** `none` where the contract shows no body: fields sent all the same are refused. */
   readonly fields?: 'none'
-  /** `none` where a POST is done again at each repeat, whatever its `Idempotency-Key`. */
+  /** `none` where a POST is done again at each repeat, whatever its `Idempotency-Key`: its answer is a secret, or a stream. */
   readonly key?: 'none'
   /** `none` where the contract shows a listing's meta without `path`. */
   readonly metaPath?: 'none'
