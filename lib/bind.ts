@@ -6,7 +6,8 @@ import { type Chunks, importContacts } from './contacts/import.ts'
 import * as listing from './contacts/listing.ts'
 import * as contacts from './contacts/operations.ts'
 import type { Context } from './context.ts'
-import type { ClientMailkeep, ClientsDoor, TokensDoor } from './doors.ts'
+import type { ClientMailkeep, ClientOperations, ClientsDoor, TokensDoor } from './doors.ts'
+import * as idempotency from './idempotency/operations.ts'
 import * as identities from './identities/operations.ts'
 import * as lists from './lists/operations.ts'
 import * as tags from './tags/operations.ts'
@@ -35,6 +36,13 @@ export function tokensDoor(ctx: Context): TokensDoor {
 }
 
 export function clientDoor(ctx: Context): ClientMailkeep {
+  return {
+    ...operationsDoor(ctx),
+    idempotently: (key, request, work) => idempotency.idempotently(ctx, key, request, (tx) => work(operationsDoor(tx))),
+  }
+}
+
+function operationsDoor(ctx: Context): ClientOperations {
   return {
     tags: {
       list: (query?: unknown) => tags.listTags(ctx, query),

@@ -3,6 +3,7 @@ import type { Client, NewToken, Principal, Token } from './clients/schema.ts'
 import type { BulkResult } from './contacts/bulk.ts'
 import type { Chunks, ImportReport } from './contacts/import.ts'
 import type { Contact } from './contacts/schema.ts'
+import type { IdempotencyDoor } from './idempotency/doors.ts'
 import type { Identity } from './identities/schema.ts'
 import type * as inputs from './inputs.ts'
 import type { List } from './lists/schema.ts'
@@ -58,8 +59,8 @@ export interface TokensDoor {
   authenticate(token: string): Promise<Principal | undefined>
 }
 
-/** All that belongs to one client: `mailkeep.forClient(id)`. An id of another client's is `not_found`. */
-export interface ClientMailkeep {
+/** All that belongs to one client. An id of another client's is `not_found`. */
+export interface ClientOperations {
   readonly contacts: ContactsDoor
   readonly lists: ListsDoor
   readonly tags: TagsDoor
@@ -68,6 +69,9 @@ export interface ClientMailkeep {
   readonly events: EventsDoor
   readonly identities: IdentitiesDoor
 }
+
+/** `mailkeep.forClient(id)`: a client's operations, each by itself, or several at most once. */
+export interface ClientMailkeep extends ClientOperations, IdempotencyDoor {}
 
 /** `mailkeep.forClient(id).contacts` */
 export interface ContactsDoor {
@@ -283,6 +287,6 @@ export type Unchecked<Door> = {
 }
 
 /** The same client for input that nobody has looked at, as a server has it: decoded JSON, decoded query strings. */
-export function unchecked(client: ClientMailkeep): Unchecked<ClientMailkeep> {
-  return client as Unchecked<ClientMailkeep>
+export function unchecked(client: ClientOperations): Unchecked<ClientOperations> {
+  return client as Unchecked<ClientOperations>
 }

@@ -7,6 +7,7 @@ export type { Chunks, ImportReport, RefusedRow } from './contacts/import.ts'
 export type { Contact } from './contacts/schema.ts'
 export {
   type ClientMailkeep,
+  type ClientOperations,
   type ClientsDoor,
   type ContactsDoor,
   type IdentitiesDoor,
@@ -26,6 +27,8 @@ export {
   MailkeepError,
   type RateLimit,
 } from './errors.ts'
+export type { IdempotencyDoor } from './idempotency/doors.ts'
+export type { Answered } from './idempotency/schema.ts'
 export type { IdentityProvider } from './identities/provider.ts'
 export { type Identity, type IdentityStatus, identityStatuses } from './identities/schema.ts'
 export type * from './inputs.ts'

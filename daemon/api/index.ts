@@ -1,17 +1,18 @@
 /** The HTTP API without a server: a request as plain data in, an answer as plain data out. */
 
-import { type Logger, type Mailkeep, MailkeepError, unchecked } from '../../lib/index.ts'
+import { type ClientOperations, type Logger, type Mailkeep, MailkeepError, unchecked } from '../../lib/index.ts'
 import { type Authenticate, askHost, authenticate } from './authenticate.ts'
 import { readFields, refuseFields } from './body.ts'
 import { encodeDownload } from './download.ts'
 import { encode, encodeError, type Recipient, requestIdOf } from './encode.ts'
 import { type ApiRequest, type ApiResponse, header } from './exchange.ts'
 import { foreseen } from './failure.ts'
+import { keyOf, performOnce } from './idempotency.ts'
 import { answerOperation, type MetricsPage } from './operations.ts'
 import { readQuery } from './query.ts'
 import { compileRoutes, type Match } from './router.ts'
 import { routes } from './routes/index.ts'
-import type { Outcome, Route } from './routes/route.ts'
+import type { Call, Outcome, Route } from './routes/route.ts'
 import { absoluteUrl, readTarget, type Target } from './target.ts'
 import { readUpload } from './upload.ts'
 
@@ -73,7 +74,8 @@ async function answer(options: ApiOptions, request: ApiRequest): Promise<ApiResp
     if (operation) return await operation
     const outcome = await perform(options, exchange)
     if (outcome.download) return encodeDownload(to, outcome.status, outcome.download, options.logger)
-    return encode(to, outcome.status, bodyOf(options, exchange, outcome))
+    const replayed = outcome.replayed ? { 'Idempotency-Replayed': 'true' } : {}
+    return encode(to, outcome.status, bodyOf(options, exchange, outcome), replayed)
   } catch (error) {
     const shown = foreseen(error, to.requestId, options.logger)
     const allow = shown.code === 'method_not_allowed' && exchange.match ? { Allow: exchange.match.allow } : {}
@@ -97,17 +99,20 @@ async function perform({ mailkeep, authenticate: host }: ApiOptions, exchange: E
   if (route.role === 'admin' && caller.role !== 'admin') {
     throw new MailkeepError('forbidden', 'This needs a token with the role admin.')
   }
+  const given = { params: match.params, ...(await inputOf(request, route, target)) }
+  const call = (client: ClientOperations) => route.call({ client: unchecked(client), ...given })
+  const client = mailkeep.forClient(caller.clientId)
+  const key = keyOf(request, route)
+  return key === undefined ? await call(client) : await performOnce(client, key, ['POST', path, given.body], call)
+}
+
+/** What the request brings, as its route takes it. */
+async function inputOf(request: ApiRequest, route: Route, target: Target): Promise<Omit<Call, 'client' | 'params'>> {
   const upload = route.takes === 'file' ? { upload: readUpload(request) } : {}
   const body = takesFields(route) ? await readFields(request) : {}
   if (route.fields === 'none') refuseFields(body)
-  return await route.call({
-    client: unchecked(mailkeep.forClient(caller.clientId)),
-    params: match.params,
-    query: route.method === 'GET' ? readQuery(target.query) : {},
-    body,
-    ...upload,
-    accept: header(request, 'accept') ?? '',
-  })
+  const query = route.method === 'GET' ? readQuery(target.query) : {}
+  return { query, body, accept: header(request, 'accept') ?? '', ...upload }
 }
 
 function takesFields({ method, takes }: Route): boolean {

@@ -64,6 +64,7 @@ async function documentsOf(ctx: Context, rows: readonly { id: number }[]): Promi
   if (rows.length === 0) return []
   const documents = await queries.listDocuments(ctx, { ids: rows.map(({ id }) => id) })
   const known = new Map(documents.map(({ id, document }) => [id, document]))
+  for (const { id } of documents) ctx.noteShown?.(id)
   // One that was erased since the walk is gone.
   return rows.map(({ id }) => known.get(id)).filter((document) => document !== undefined)
 }

@@ -55,6 +55,7 @@ export const contactExtensions: readonly Route[] = [
     path: '/lists/:listId/contacts/import',
     role: 'member',
     takes: 'file',
+    key: 'none',
     call: async ({ client, params, upload }) =>
       ok(await client.contacts.import(params.listId, upload!.source, upload!)),
   },

@@ -1,4 +1,4 @@
-import type { ClientMailkeep, Page, Unchecked } from '../../../lib/index.ts'
+import type { ClientOperations, Page, Unchecked } from '../../../lib/index.ts'
 import type { Fields } from '../body.ts'
 import type { Upload } from '../upload.ts'
 
@@ -12,7 +12,7 @@ export type Params = Readonly<
 
 /** A decoded request of an authenticated client. */
 export interface Call {
-  readonly client: Unchecked<ClientMailkeep>
+  readonly client: Unchecked<ClientOperations>
   readonly params: Params
   /** Decoded, not validated. */
   readonly query: Readonly<Record<string, unknown>>
@@ -39,6 +39,8 @@ export interface Outcome {
   readonly json?: string
   readonly meta?: Page<unknown>['meta']
   readonly download?: Download
+  /** The first answer to a request that is repeated. */
+  readonly replayed?: boolean
 }
 
 /** A route is a row of data. */
@@ -52,6 +54,8 @@ export interface Route {
   readonly fields?: 'none'
   /** `file` where the body is a file of any length instead of JSON. */
   readonly takes?: 'file'
+  /** `none` where a POST is done again at each repeat, whatever its `Idempotency-Key`: its answer is a secret, or a stream. */
+  readonly key?: 'none'
   /** `none` where the contract shows a listing's meta without `path`. */
   readonly metaPath?: 'none'
   readonly call: (call: Call) => Promise<Outcome>
