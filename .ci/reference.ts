@@ -34,6 +34,10 @@ export function reference(): string {
     ]),
     ...section('`mailkeep.clients`', members('lib/doors.ts', 'interface ClientsDoor', 'clients')),
     ...section('`mailkeep.tokens`', members('lib/doors.ts', 'interface TokensDoor', 'tokens')),
+    ...section('`mailkeep.forClient(id)`', [
+      ...members('lib/idempotency/doors.ts', 'interface IdempotencyDoor', 'client'),
+      ...declared('lib/idempotency/schema.ts', ['Answered']),
+    ]),
     ...['Contacts', 'Lists', 'Tags', 'Topics', 'Identities'].flatMap((slice) => door('lib/doors.ts', slice)),
     ...['Webhooks', 'Events'].flatMap((slice) => door('lib/webhooks/doors.ts', slice)),
     ...section('Inputs', [

@@ -29,6 +29,8 @@ async function run({ command, args, own, flags }: CommandLine, json: boolean): P
     config,
     logger: openLog(config, command.lasting ? 'info' : 'warn'),
     print: (result) => process.stdout.write(`${json ? JSON.stringify(result.json) : result.text}\n`),
+    output: process.stdout,
+    json,
     progress: progressOn(process.stderr),
     terminal: process.stdout.isTTY === true,
     listenFd: handedSocket(),

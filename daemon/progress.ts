@@ -1,7 +1,10 @@
 /** Tells a person how far something is. */
 export interface Progress {
-  /** @param what What is being done now. */
-  show(done: number, total: number, what: string): void
+  /**
+   * @param what What is being done now.
+   * @param unit What is counted; default rows.
+   */
+  show(done: number, total: number, what: string, unit?: string): void
   /** Takes the line away again. */
   clear(): void
 }
@@ -21,8 +24,8 @@ export function progressOn(output: Output): Progress {
   let shownMs = Number.NEGATIVE_INFINITY
   let shown = ''
   return {
-    show(done, total, what) {
-      const line = lineOf(done, total, what).slice(0, (output.columns ?? 80) - 1)
+    show(done, total, what, unit = 'rows') {
+      const line = lineOf(done, total, what, unit).slice(0, (output.columns ?? 80) - 1)
       const nowMs = performance.now()
       if (line === shown || (nowMs - shownMs < betweenMs && done < total)) return
       shownMs = nowMs
@@ -36,9 +39,9 @@ export function progressOn(output: Output): Progress {
   }
 }
 
-function lineOf(done: number, total: number, what: string): string {
+function lineOf(done: number, total: number, what: string, unit: string): string {
   const part = total === 0 ? 1 : done / total
   const full = Math.floor(part * barWidth)
   const bar = `${'#'.repeat(full)}${'.'.repeat(barWidth - full)}`
-  return `[${bar}] ${Math.floor(part * 100)} % of ${total.toLocaleString('en')} rows: ${what}`
+  return `[${bar}] ${Math.floor(part * 100)} % of ${total.toLocaleString('en')} ${unit}: ${what}`
 }

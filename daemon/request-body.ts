@@ -8,6 +8,8 @@ export interface Turn {
   readonly res: ServerResponse
   /** Whether the client holds its body back until it is told `100 Continue`. */
   awaitsContinue: boolean
+  /** Whether its body has no end that is known, and is read as it comes. */
+  streams?: boolean
   /** Where large bodies are kept while they arrive; without it there is no end to it. */
   readonly room?: BodyRoom
 }
@@ -42,16 +44,39 @@ export async function readBody(turn: Turn, limit: number): Promise<Buffer> {
   }
 }
 
-async function receive(turn: Turn, length: string | null, limit: number): Promise<Buffer> {
-  if (turn.awaitsContinue) {
-    turn.awaitsContinue = false
-    turn.res.writeContinue()
+/**
+ * Reads a request's body as it comes, of any length and for any time: whoever reads it holds the client back.
+ *
+ * @throws MailkeepError `invalid_json`: the client went away in the middle.
+ */
+export async function* streamBody(turn: Turn): AsyncGenerator<Buffer> {
+  turn.streams = true
+  askForBody(turn)
+  try {
+    // To destroy the request would cut the connection before its answer.
+    yield* turn.req.iterator({ destroyOnReturn: false })
+  } catch (error) {
+    throw endedEarly(error)
   }
+}
+
+function askForBody(turn: Turn): void {
+  if (!turn.awaitsContinue) return
+  turn.awaitsContinue = false
+  turn.res.writeContinue()
+}
+
+export function endedEarly(cause: unknown): MailkeepError {
+  return new MailkeepError('invalid_json', 'The body ended early.', { cause })
+}
+
+async function receive(turn: Turn, length: string | null, limit: number): Promise<Buffer> {
+  askForBody(turn)
   try {
     return await getRawBody(turn.req, { length, limit })
   } catch (error) {
     if ((error as getRawBody.RawBodyError).type === 'entity.too.large') throw tooLarge(limit)
-    throw new MailkeepError('invalid_json', 'The body ended early.', { cause: error })
+    throw endedEarly(error)
   }
 }
 

@@ -1,3 +1,4 @@
+import { pipeline, Readable } from 'node:stream'
 import type { ApiResponse } from './api/index.ts'
 import { isSmall, isUnread, type Turn } from './request-body.ts'
 
@@ -21,12 +22,22 @@ export const defaultSendLimits: SendLimits = {
  *
  * @param last Whether the connection ends with this answer.
  */
-export function send(turn: Turn, { status, headers, body }: ApiResponse, last: boolean, limits: SendLimits): void {
+export function send(
+  turn: Turn,
+  { status, headers, body, stream }: ApiResponse,
+  last: boolean,
+  limits: SendLimits,
+): void {
   const { req, res } = turn
   if (res.destroyed || res.headersSent) return
   // From HTTP/2 on there is no connection to keep for the next request.
   const lingers = req.httpVersionMajor < 2 && isUnread(turn) && (last || !isSmall(turn, limits.bodyBytes))
   res.writeHead(status, last || lingers ? { ...headers, Connection: 'close' } : headers)
+  if (stream) {
+    // As fast as it is taken. Its fault cuts the connection: that is how a client sees that the rest is missing.
+    pipeline(Readable.from(stream, { highWaterMark: 1 }), res, () => {})
+    return
+  }
   if (!lingers) {
     res.end(body)
     return

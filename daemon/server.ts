@@ -7,7 +7,7 @@ import { encodeError, requestIdOf } from './api/encode.ts'
 import type { Api, ApiRequest, ApiResponse } from './api/index.ts'
 import { answerBroken, brokenAnswer, sendRaw } from './broken-request.ts'
 import { Pipeline, type Waiting } from './pipeline.ts'
-import { type BodyRoom, readBody, type Turn } from './request-body.ts'
+import { type BodyRoom, isUnread, readBody, streamBody, type Turn } from './request-body.ts'
 import { defaultSendLimits, type SendLimits, send } from './send.ts'
 
 export interface ServerLimits extends SendLimits {
@@ -125,7 +125,7 @@ function serverSettings(limits: ServerLimits) {
   return {
     maxHeaderSize: limits.headerBytes,
     headersTimeout: limits.headersMs,
-    requestTimeout: limits.requestMs,
+    requestTimeout: 0, // a file may take longer: see `limitTime`
     connectionsCheckingInterval: Math.min(limits.headersMs, limits.requestMs) / 10,
     keepAliveTimeout: limits.keepAliveMs,
     // Two Authorization headers must be seen as two; node would drop the second.
@@ -137,7 +137,7 @@ function serverSettings(limits: ServerLimits) {
 
 /** Everything on a socket that is not an ordinary request. */
 function attend(state: State): void {
-  const { server, sockets, pipelines } = state
+  const { server, sockets } = state
   server.on('connection', (socket) => {
     sockets.add(socket)
     socket.once('close', () => sockets.delete(socket))
@@ -147,9 +147,13 @@ function attend(state: State): void {
   server.on('checkExpectation', (req, res) => serve(state, req, res))
   server.on('connect', (_, socket) => sendRaw(socket as Socket, brokenAnswer(undefined)))
   server.on('clientError', (error, socket) => {
-    state.logger.debug({ reason: (error as NodeJS.ErrnoException).code }, 'broken request')
-    answerBroken(error, socket as Socket, pipelines.get(socket as Socket))
+    breakOff(state, error, socket as Socket)
   })
+}
+
+function breakOff({ logger, pipelines }: State, error: NodeJS.ErrnoException, socket: Socket): void {
+  logger.debug({ reason: error.code }, 'broken request')
+  answerBroken(error, socket, pipelines.get(socket))
 }
 
 function serve(state: State, req: IncomingMessage, res: ServerResponse, awaitsContinue = false): void {
@@ -159,7 +163,18 @@ function serve(state: State, req: IncomingMessage, res: ServerResponse, awaitsCo
     pipeline = new Pipeline(req.socket, state.waiting, (next) => begin(state, next))
     state.pipelines.set(req.socket, pipeline)
   }
+  if (isUnread(turn)) limitTime(state, turn)
   pipeline.add(turn)
+}
+
+/** A body must have arrived in time, unless it is a file: that one only must not fall silent. */
+function limitTime(state: State, turn: Turn): void {
+  const { req } = turn
+  const timer = setTimeout(() => {
+    if (req.complete || turn.streams) return
+    breakOff(state, Object.assign(new Error('Request timed out'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' }), req.socket)
+  }, state.limits.requestMs)
+  req.once('close', () => clearTimeout(timer))
 }
 
 function begin(state: State, turn: Turn): void {
@@ -180,6 +195,7 @@ async function reply(state: State, turn: Turn): Promise<void> {
     target: req.url ?? '/',
     headers: req.headers,
     body: () => readBody(turn, state.limits.bodyBytes),
+    stream: () => streamBody(turn),
   }
   const early = refusal(state, req, request)
   const response = early ?? (await state.answer(request))

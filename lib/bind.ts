@@ -1,10 +1,13 @@
 /** Binds the operations to a context: what stands behind the doors. Nothing is decided here. */
 import * as clients from './clients/operations.ts'
 import * as bulk from './contacts/bulk.ts'
+import { exportContacts } from './contacts/export.ts'
+import { type Chunks, importContacts } from './contacts/import.ts'
 import * as listing from './contacts/listing.ts'
 import * as contacts from './contacts/operations.ts'
 import type { Context } from './context.ts'
-import type { ClientMailkeep, ClientsDoor, TokensDoor } from './doors.ts'
+import type { ClientMailkeep, ClientOperations, ClientsDoor, TokensDoor } from './doors.ts'
+import * as idempotency from './idempotency/operations.ts'
 import * as identities from './identities/operations.ts'
 import * as lists from './lists/operations.ts'
 import * as tags from './tags/operations.ts'
@@ -34,6 +37,13 @@ export function tokensDoor(ctx: Context): TokensDoor {
 
 export function clientDoor(ctx: Context): ClientMailkeep {
   return {
+    ...operationsDoor(ctx),
+    idempotently: (key, request, work) => idempotency.idempotently(ctx, key, request, (tx) => work(operationsDoor(tx))),
+  }
+}
+
+function operationsDoor(ctx: Context): ClientOperations {
+  return {
     tags: {
       list: (query?: unknown) => tags.listTags(ctx, query),
       create: (input: unknown) => tags.createTag(ctx, input),
@@ -43,10 +53,13 @@ export function clientDoor(ctx: Context): ClientMailkeep {
     contacts: {
       list: (query?: unknown) => listing.listPageOfContacts(ctx, query),
       get: (id: number) => contacts.getContact(ctx, id),
+      count: () => listing.countContacts(ctx),
       listJson: (query?: unknown) => listing.listDocuments(ctx, query),
       getJson: (id: number) => contacts.getContactJson(ctx, id),
       addToList: (listId: number, input: unknown) => contacts.addContactToList(ctx, listId, input),
       addManyToList: (listId: number, inputs: unknown) => bulk.addContactsToList(ctx, listId, inputs),
+      import: (listId: number, source: Chunks, options: unknown) => importContacts(ctx, listId, source, options),
+      export: (query: unknown) => exportContacts(ctx, query),
       update: (id: number, input: unknown) => contacts.updateContact(ctx, id, input),
       unsubscribe: (id: number, options?: unknown) => contacts.unsubscribeContact(ctx, id, options),
       resubscribe: (id: number) => contacts.resubscribeContact(ctx, id),

@@ -22,6 +22,10 @@ export interface Context extends Scope {
   readonly abortDeliveries: (endpointId: number) => void
   /** For tests: hears of every event once it is committed, also of those that nobody takes. */
   readonly onEvent?: ((event: RaisedEvent) => void) | undefined
+  /** The keys of idempotency whose first request runs in this process. */
+  readonly keysUnderWay: Set<string>
+  /** Hears of each contact whose personal data an operation gives out; where answers are kept. */
+  readonly noteShown?: ((contactId: number) => void) | undefined
   /** Tells the house-keeping that there is a stored job. */
   readonly wakeHousekeeping: () => void
 }

@@ -1,7 +1,9 @@
 /** The doors that `Mailkeep` opens, with what the editor shows of each operation. */
 import type { Client, NewToken, Principal, Token } from './clients/schema.ts'
 import type { BulkResult } from './contacts/bulk.ts'
+import type { Chunks, ImportReport } from './contacts/import.ts'
 import type { Contact } from './contacts/schema.ts'
+import type { IdempotencyDoor } from './idempotency/doors.ts'
 import type { Identity } from './identities/schema.ts'
 import type * as inputs from './inputs.ts'
 import type { List } from './lists/schema.ts'
@@ -57,8 +59,8 @@ export interface TokensDoor {
   authenticate(token: string): Promise<Principal | undefined>
 }
 
-/** All that belongs to one client: `mailkeep.forClient(id)`. An id of another client's is `not_found`. */
-export interface ClientMailkeep {
+/** All that belongs to one client. An id of another client's is `not_found`. */
+export interface ClientOperations {
   readonly contacts: ContactsDoor
   readonly lists: ListsDoor
   readonly tags: TagsDoor
@@ -67,6 +69,9 @@ export interface ClientMailkeep {
   readonly events: EventsDoor
   readonly identities: IdentitiesDoor
 }
+
+/** `mailkeep.forClient(id)`: a client's operations, each by itself, or several at most once. */
+export interface ClientMailkeep extends ClientOperations, IdempotencyDoor {}
 
 /** `mailkeep.forClient(id).contacts` */
 export interface ContactsDoor {
@@ -79,6 +84,8 @@ export interface ContactsDoor {
   list(query?: inputs.ContactQueryInput): Promise<Page<Contact>>
   /** @throws MailkeepError `not_found` */
   get(id: number): Promise<Contact>
+  /** How many contacts the client has, unsubscribed ones too. The database counts them: of a million for a tenth of a second. */
+  count(): Promise<number>
   /**
    * As `list`, each contact as the JSON text that the database made: for those who pass it on, at half the cost.
    *
@@ -111,6 +118,25 @@ export interface ContactsDoor {
    * @throws MailkeepError `not_found`: no such list; `validation_failed`: no array, or too many.
    */
   addManyToList(listId: number, inputs: readonly inputs.ContactInput[]): Promise<BulkResult[]>
+  /**
+   * Puts the contacts of a file on a list: each row as `addToList` does. A row that breaks a rule leaves nothing behind,
+   * and the others are saved. What was saved before an error stays; doing it again changes nothing.
+   *
+   * @param source A stream of bytes or text, of any length: it is read no faster than its rows are saved. NDJSON has what
+   *   `addToList` takes in each line; CSV names its columns in the first: `email`, `name`, `tags` (names between
+   *   semicolons or commas, or a JSON array), and attributes. An empty cell says nothing.
+   * @throws MailkeepError `not_found`: no such list; `invalid_json`: no UTF-8, or no CSV; `validation_failed`: the columns
+   *   or the format.
+   */
+  import(listId: number, source: Chunks, options: inputs.ImportInput): Promise<ImportReport>
+  /**
+   * The client's contacts as a file: all that `list` has with the same filters, page by page. NDJSON has a contact in each
+   * line; CSV has its fields as columns, the attributes as JSON, and of tags, lists and topics the names.
+   *
+   * @returns Pieces of text, of whole lines.
+   * @throws MailkeepError `validation_failed`, when the first piece is asked for.
+   */
+  export(query: inputs.ExportInput): AsyncGenerator<string, void, undefined>
   /**
    * Changes a contact's name, tags and attributes; the e-mail address stays.
    *
@@ -261,6 +287,6 @@ export type Unchecked<Door> = {
 }
 
 /** The same client for input that nobody has looked at, as a server has it: decoded JSON, decoded query strings. */
-export function unchecked(client: ClientMailkeep): Unchecked<ClientMailkeep> {
-  return client as Unchecked<ClientMailkeep>
+export function unchecked(client: ClientOperations): Unchecked<ClientOperations> {
+  return client as Unchecked<ClientOperations>
 }

@@ -1,6 +1,7 @@
 import { clearingSteps } from './clearing/operations.ts'
 import type { Context } from './context.ts'
 import { isMailkeepError } from './errors.ts'
+import { deleteExpiredAnswers } from './idempotency/operations.ts'
 import { continueJob, type JobSteps, onTarget } from './jobs/operations.ts'
 import { searchPurgeSteps, tidySearches } from './jobs/search-purge.ts'
 import { nextTurn } from './time.ts'
@@ -75,7 +76,10 @@ export class Housekeeping {
   #look(): void {
     this.wake() // a process that stored a job may have died
     if (this.#minutes++ % minutesBetweenSweeps > 0) return
-    void this.#tolerating(() => deleteExpired(this.#ctx))
+    void this.#tolerating(async () => {
+      await deleteExpired(this.#ctx)
+      await deleteExpiredAnswers(this.#ctx)
+    })
   }
 
   async #tolerating(work: () => Promise<void>): Promise<void> {

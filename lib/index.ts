@@ -2,9 +2,12 @@
 export type { Client, NewToken, Principal, Role, Token } from './clients/schema.ts'
 export { roles } from './clients/schema.ts'
 export type { BulkResult } from './contacts/bulk.ts'
+export type { Format } from './contacts/format.ts'
+export type { Chunks, ImportReport, RefusedRow } from './contacts/import.ts'
 export type { Contact } from './contacts/schema.ts'
 export {
   type ClientMailkeep,
+  type ClientOperations,
   type ClientsDoor,
   type ContactsDoor,
   type IdentitiesDoor,
@@ -24,6 +27,8 @@ export {
   MailkeepError,
   type RateLimit,
 } from './errors.ts'
+export type { IdempotencyDoor } from './idempotency/doors.ts'
+export type { Answered } from './idempotency/schema.ts'
 export type { IdentityProvider } from './identities/provider.ts'
 export { type Identity, type IdentityStatus, identityStatuses } from './identities/schema.ts'
 export type * from './inputs.ts'

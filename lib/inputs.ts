@@ -1,5 +1,6 @@
 /** What callers hand in, as the editor shows it. Operations validate it all the same: types are gone at run time. */
 import type { Role } from './clients/schema.ts'
+import type { Format } from './contacts/format.ts'
 import type { IdentityStatus } from './identities/schema.ts'
 import type { EventType } from './webhooks/schema.ts'
 
@@ -30,7 +31,7 @@ export interface PageInput {
 export type IdsInput = number | string | readonly (number | string)[]
 
 /** Inside one filter any value may match; different filters must all match. */
-export interface ContactQueryInput extends PageInput {
+export interface ContactFiltersInput {
   /** Ids of lists, at most 100. */
   readonly lists?: IdsInput | undefined
   /** Ids of tags, at most 100. */
@@ -41,6 +42,16 @@ export interface ContactQueryInput extends PageInput {
   readonly search?: string | undefined
   /** Default false. */
   readonly include_unsubscribed?: boolean | '1' | '0' | 'true' | 'false' | undefined
+}
+
+export interface ContactQueryInput extends ContactFiltersInput, PageInput {}
+
+export interface ImportInput {
+  readonly format: Format
+}
+
+export interface ExportInput extends ContactFiltersInput {
+  readonly format: Format
 }
 
 /** The known fields of a contact; every other field is an attribute. */

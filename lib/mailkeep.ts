@@ -117,6 +117,7 @@ export class Mailkeep {
         storage.shared?.announce()
       },
       abortDeliveries: (endpointId) => this.#dispatcher.abort(endpointId),
+      keysUnderWay: new Set(),
       wakeHousekeeping: () => this.#housekeeping.wake(),
     }
     this.#ctx = ctx
@@ -220,7 +221,7 @@ export class Mailkeep {
   }
 
   /**
-   * Seals every stored secret with the current encryption key: after it the previous keys are not needed any more.
+   * Seals every stored secret and kept answer with the current encryption key: after it the previous keys are not needed any more.
    *
    * @returns how many were sealed anew.
    */

@@ -92,7 +92,8 @@ async function inProcess(t: TestContext, terminal: boolean, flags: Flags, env: E
   const logger = { debug() {}, info() {}, warn() {}, error() {} }
   let ended: Promise<void> = Promise.resolve()
   const said = await new Promise<{ text: string; json: unknown }>((print, reject) => {
-    ended = serve.run({ args: [], flags: {}, config, logger, print, terminal, stopped })
+    const output = process.stdout // nothing of it is written to
+    ended = serve.run({ args: [], flags: {}, config, logger, print, output, json: false, terminal, stopped })
     ended.catch(reject)
   })
   t.after(stop)
@@ -312,6 +313,52 @@ describe('commands', { concurrency: 4 }, () => {
     assert.deepEqual(await runJson(cwd, ['token', 'revoke', String(made.id)]), { id: made.id, revoked: true })
     assert.equal((await ask(url, made.token)).status, 401)
     assert.equal((await runJson<unknown[]>(cwd, ['client', 'list'])).length, 2)
+  })
+
+  test('take contacts from files and give them back, beside a running daemon', async (t) => {
+    const cwd = await directory(t)
+    await daemon(t, cwd)
+    const { id } = await runJson<{ id: number }>(cwd, ['client', 'create', 'Acme'])
+    const list = await runJson<{ id: number }>(cwd, ['list', 'create', 'News', '--client', String(id)])
+    await writeFile(join(cwd, 'people.csv'), 'email,tags,city\nada@example.org,vip,Bonn\nnobody,,\n')
+    const to = ['--list', String(list.id)]
+    assert.deepEqual(await runJson(cwd, ['import', 'people.csv', ...to]), {
+      total: 2,
+      created: 1,
+      updated: 0,
+      refused: 1,
+      refused_rows: [{ line: 3, errors: { email: ['This must be an e-mail address.'] } }],
+    })
+    const again = await run(cwd, ['import', 'people.csv', ...to])
+    assert.deepEqual([again.code, again.err], [0, ''])
+    assert.equal(
+      again.out,
+      '2 rows: 0 new contacts, 1 that were there, 1 refused\nline 3: email: This must be an e-mail address.\n',
+    )
+    const of = ['--client', String(id)]
+    const [ada, ...others] = await runJson<{ email: string }[]>(cwd, ['export', ...of])
+    assert.deepEqual([ada!.email, others], ['ada@example.org', []])
+    const lines = await run(cwd, ['export', ...of])
+    assert.deepEqual(JSON.parse(lines.out), ada)
+    const csv = await run(cwd, ['export', ...of, '--format', 'csv'])
+    assert.match(csv.out, /^id,uuid,name,email,.*\r\n\d+,.*,ada@example\.org,"\{""city"":""Bonn""\}",.*\r\n$/)
+    assert.deepEqual(await runJson(cwd, ['export', '--client', '1']), [])
+    await writeFile(join(cwd, 'moved'), csv.out)
+    const moved = await runJson(cwd, ['import', 'moved', '--format', 'csv', ...to])
+    assert.deepEqual(moved, { total: 1, created: 0, updated: 1, refused: 0, refused_rows: [] })
+    for (const [args, code, said] of [
+      [['import', 'nothing.csv', ...to], 1, /no such file/],
+      [['import', 'people.csv', '--list', '99'], 1, /There is no list 99/],
+      [['import', 'moved', ...to], 2, /Is moved CSV or NDJSON\?/],
+      [['import', 'people.csv'], 2, /needs --list/],
+      [['import', ...to], 2, /needs <file>/],
+      [['export', ...of, '--format', 'xml'], 2, /--format must be csv or ndjson/],
+      [['export', '--client', '99'], 1, /No such client/],
+    ] as const) {
+      const failed = await run(cwd, args)
+      assert.deepEqual([failed.code, failed.out], [code, ''], args.join(' '))
+      assert.match(failed.err, said)
+    }
   })
 
   test('make the database they need', async (t) => {

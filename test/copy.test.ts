@@ -8,6 +8,7 @@ import { after, before, describe, type TestContext, test } from 'node:test'
 import Database from 'better-sqlite3'
 import { progressOn } from '../daemon/progress.ts'
 import { createMailkeep, type Mailkeep } from '../lib/index.ts'
+import { postgres } from '../lib/storage/postgres.ts'
 import { sqlite } from '../lib/storage/sqlite.ts'
 import { verifyDelivery } from '../lib/webhooks/receiver.ts'
 import { needsPostgres } from './databases.ts'
@@ -70,6 +71,7 @@ async function furnish(mailkeep: Mailkeep, file: string): Promise<Made> {
   fill(file)
   const last = await client.contacts.addToList(1, { email: 'last@example.org' })
   await client.contacts.delete(last.contact.id)
+  await client.idempotently('moved', 1, async ({ contacts }) => (await contacts.get(contact.id)).email)
   const { secret } = await client.webhooks.createEndpoint({ url: hook, events: ['newsletter.sent'] })
   await client.events.raise({ type: 'newsletter.sent', data: { number: 1 } })
   await mailkeep.deliverDue() // nobody is there: it waits for its second attempt
@@ -158,6 +160,10 @@ describe('moving a SQLite file to PostgreSQL', needsPostgres, () => {
     assert.deepEqual(((await odd.json()) as { data: unknown }).data, made.odd)
     const found = await daemon.api('GET', '/contacts?search=somebody%2099999')
     assert.equal(((await found.json()) as { data: unknown[] }).data.length, 1)
+    const moved = await createMailkeep({ database: postgres(place.url, { schema: place.schema }), encryptionKey })
+    t.after(() => moved.close())
+    const kept = await moved.forClient(1).idempotently('moved', 1, async () => 'again')
+    assert.deepEqual(kept, { answer: 'Ödd@Example.org', replayed: true })
     const added = await daemon.api('POST', '/lists/1/contacts', { email: 'new@example.org' })
     assert.equal(((await added.json()) as { data: { id: number } }).data.id, made.erasedId + 1)
     const [index] = await place.ask(

@@ -198,6 +198,36 @@ for (const [name, makeHost] of Object.entries(hosts)) {
       )
     })
 
+    test('a key of idempotency commits with it, and vanishes with it', async (t) => {
+      const { host, acme, list, stored, inside } = await open(t, makeHost)
+      const key = randomUUID()
+      const order = (client: typeof acme) =>
+        client.idempotently(key, { order: 1 }, async ({ contacts }) => {
+          const { contact } = await contacts.addToList(list.id, { email: 'ada@example.org' })
+          return contact.id
+        })
+      const failing = host.run(async (transaction) => {
+        assert.equal((await order(inside(transaction))).replayed, false)
+        assert.equal((await order(inside(transaction))).replayed, true)
+        throw new Error('no order')
+      })
+      await assert.rejects(failing, /no order/)
+      assert.deepEqual((await stored()).contacts, [])
+      await host.run(async (transaction, insertOrder) => {
+        const { replayed } = await order(inside(transaction))
+        assert.equal(replayed, false)
+        await insertOrder('o1')
+        const failed = inside(transaction).idempotently('fails', 1, async ({ contacts }) => {
+          await contacts.addToList(list.id, { email: 'bob@example.org' })
+          throw new Error('second thoughts')
+        })
+        await assert.rejects(failed, /second thoughts/)
+      })
+      assert.equal((await order(acme)).replayed, true)
+      const { contacts, deliveries, orders } = await stored()
+      assert.deepEqual([contacts, deliveries, orders], [['ada@example.org'], 1, ['o1']])
+    })
+
     test('the dispatcher notices the commit by itself', async (t) => {
       const { host, mailkeep, acme, list, inside } = await open(t, makeHost)
       mailkeep.start()

@@ -195,6 +195,14 @@ describe('what is described', () => {
     const world = await openWorld(service, 'mine')
     const missing = Object.fromEntries(Object.keys(world).map((name) => [name, 999_999]))
     const json = { 'content-type': 'application/json' }
+    const csv = { 'content-type': 'text/csv' }
+    const badFiles = [
+      [missing, {}],
+      [world, { token: null }],
+      [world, { raw: 'email\n"', headers: csv }],
+      [world, { raw: 'name\nAda\n', headers: csv }],
+      [world, { raw: '{}', headers: json }],
+    ] as const
     const bad = [
       [missing, {}],
       [world, { token: null }],
@@ -207,11 +215,12 @@ describe('what is described', () => {
     const tooMany = [world, { query: 'x&'.repeat(600) }] as const
     for (const route of routes) {
       const answers = await Promise.all(
-        [...bad, ...(route.method === 'GET' ? [tooMany] : [])].map(([ids, options]) =>
-          service.call(route.method, pathTo(route, route.method === 'DELETE' ? missing : ids), {
-            body: bodyOf(route),
-            ...options,
-          }),
+        [...(route.takes === 'file' ? badFiles : bad), ...(route.method === 'GET' ? [tooMany] : [])].map(
+          ([ids, options]) =>
+            service.call(route.method, pathTo(route, route.method === 'DELETE' ? missing : ids), {
+              body: bodyOf(route),
+              ...options,
+            }),
         ),
       )
       const statuses = new Set(answers.map(({ status }) => status).filter((status) => status >= 400))

@@ -577,3 +577,81 @@ test('closing cuts what does not end in time', async (t) => {
   await wire.closed
   assert.equal(wire.received, '')
 })
+
+/** An answer made while it is sent; `ended` settles with what was made when nobody goes on. */
+function endless() {
+  let made = 0
+  let stop = (_made: number) => {}
+  const ended = new Promise<number>((resolve) => {
+    stop = resolve
+  })
+  async function* text() {
+    try {
+      for (;;) yield `${made++} ${'x'.repeat(2 ** 16)}\n`
+    } finally {
+      stop(made)
+    }
+  }
+  return { ended, answer: async (): Promise<ApiResponse> => ({ status: 200, headers: {}, stream: text() }) }
+}
+
+test('an answer that is a stream is made no faster than it is taken, and no longer', async (t) => {
+  const { ended, answer } = endless()
+  const { server } = await open(t, answer)
+  const wire = dial(t, server)
+  wire.socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
+  await until(wire, /^HTTP\/1\.1 200 .*20 x/s)
+  wire.socket.pause()
+  wire.socket.destroy()
+  const made = await ended
+  assert.ok(made < 1000, `${made} pieces were made`)
+})
+
+test('a stream’s fault cuts the answer off, so that the client sees that the rest is missing', async (t) => {
+  async function* text() {
+    yield 'first'
+    throw new Error('the database is gone')
+  }
+  const { server } = await open(t, async () => ({ status: 200, headers: {}, stream: text() }))
+  const wire = dial(t, server)
+  wire.socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
+  await wire.closed
+  assert.match(wire.received, /^HTTP\/1\.1 200 .*first\r\n$/s)
+})
+
+test('a stream goes to a client of HTTP/1.0, and a connection takes the next request after one', async (t) => {
+  async function* text() {
+    yield 'one '
+    yield 'two'
+  }
+  const { server } = await open(t, async () => ({ status: 200, headers: {}, stream: text() }))
+  const old = dial(t, server)
+  old.socket.write('GET / HTTP/1.0\r\n\r\n')
+  await old.closed
+  assert.match(old.received, /\r\n\r\none two$/)
+  const wire = dial(t, server)
+  const request = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n'
+  wire.socket.write(request + request)
+  await until(wire, /0\r\n\r\nHTTP.*two\r\n0\r\n\r\n/s)
+})
+
+test('a body that is read as it comes may take longer than others, but not fall silent', async (t) => {
+  const answer: Answer = async (request) => {
+    let bytes = 0
+    for await (const chunk of request.stream!()) bytes += chunk.length
+    return json({ bytes })
+  }
+  const { server } = await open(t, answer, { headersMs: 50, requestMs: 100, silenceMs: 1000 })
+  const wire = dial(t, server)
+  wire.socket.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 6\r\n\r\n')
+  const began = performance.now()
+  for (let n = 0; n < 6; n++) {
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    wire.socket.write('x')
+  }
+  await until(wire, /"bytes":6/)
+  assert.ok(performance.now() - began > 200)
+  const silent = dial(t, server)
+  silent.socket.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 6\r\n\r\nx')
+  await silent.closed
+})

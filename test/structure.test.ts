@@ -38,6 +38,7 @@ const rooms = [
   'storage',
   'jobs',
   'clearing',
+  'idempotency',
   'clients',
   'webhooks',
   'tags',

@@ -36,6 +36,12 @@ export async function goodCallsCompile(mailkeep: Mailkeep) {
   await acme.identities.list({ identity_status: 'verified' })
   await mailkeep.tokens.create({ clientId: 1, role: 'member' })
   await unchecked(acme).contacts.addToList(1, JSON.parse(text))
+  const { answer, replayed } = await acme.idempotently('order 1', row, ({ contacts }) => contacts.addToList(1, row))
+  const told: [boolean, boolean] = [answer.created, replayed]
+  await mailkeep
+    .using(told)
+    .forClient(1)
+    .idempotently('order 1', row, async () => 1)
 }
 
 /** Never run: that each of these is an error is the test. */
@@ -69,6 +75,8 @@ export async function badCallsDoNot(mailkeep: Mailkeep) {
   await acme.webhooks.recover(1, { since: new Date() })
   // @ts-expect-error ids stay ids, also unchecked
   await unchecked(acme).contacts.get('1')
+  // @ts-expect-error a key inside a key
+  await acme.idempotently('order 1', 1, (client) => client.idempotently('order 2', 1, async () => 1))
   // @ts-expect-error no such code
   isMailkeepError(undefined, 'gone')
   // @ts-expect-error a contact has no phone
@@ -154,15 +162,16 @@ function operations(): Operation[] {
   const modules = new Map(
     [...bound.matchAll(/import \* as (\w+) from '\.\/(.+)'/g)].map((match) => [match[1], match[2]]),
   )
-  const docs = read('lib/doors.ts') + read('lib/webhooks/doors.ts')
+  const docs = ['lib', 'lib/webhooks', 'lib/idempotency'].map((folder) => read(`${folder}/doors.ts`)).join('')
   const before = (text: string, pattern: string) =>
     new RegExp(`/\\*\\*((?:(?!\\*/)[\\s\\S])*)\\*/\\n\\s*${pattern}`).exec(text)?.[1] ?? ''
+  const doors: Record<string, string> = { clientsDoor: 'Clients', tokensDoor: 'Tokens', clientDoor: 'Idempotency' }
   let slice = ''
   return bound.split('\n\n').flatMap((part) =>
     [
       ...part.matchAll(/^function|^export function (\w+)|^ {4}(\w+): \{$|^ +(\w+): \([^)]*\) =>\s*(\w+)\.(\w+)\(/gm),
     ].flatMap((match) => {
-      if (match[1]) slice = match[1] === 'clientsDoor' ? 'Clients' : match[1] === 'tokensDoor' ? 'Tokens' : ''
+      if (match[1]) slice = doors[match[1]] ?? ''
       if (match[2]) slice = match[2][0]!.toUpperCase() + match[2].slice(1)
       const [, , , method, module, name] = match
       if (!method) return []
@@ -172,7 +181,7 @@ function operations(): Operation[] {
       return [
         {
           name: `${slice}.${method}`,
-          door: before(door, `${method}\\(`),
+          door: before(door, `${method}[<(]`),
           behind: before(source, `export (?:async )?function ${name}\\b`),
         },
       ]

@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { MailkeepError } from '../../lib/index.ts'
 import { type ApiRequest, header } from './exchange.ts'
+import { isPlain, isUtf8Of } from './media-type.ts'
 
 /** The fields a caller sent; what they must be is the library's to decide. */
 export type Fields = Readonly<Record<string, unknown>>
@@ -42,14 +43,7 @@ function isJson(contentType: string | undefined): boolean {
   if (contentType === undefined) return false
   const [type, ...parameters] = contentType.split(';')
   if (type?.trim().toLowerCase() !== 'application/json') return false
-  return parameters.every((parameter) => {
-    const [name, value] = parameter.split('=', 2)
-    return name?.trim().toLowerCase() !== 'charset' || /^(?:utf-8|"utf-8")$/i.test(value?.trim() ?? '')
-  })
-}
-
-function isPlain(contentEncoding: string | undefined): boolean {
-  return contentEncoding === undefined || /^(?:identity)?$/i.test(contentEncoding.trim())
+  return isUtf8Of(parameters)
 }
 
 function unsupported(): MailkeepError {

@@ -11,6 +11,12 @@ export interface ApiRequest {
    * @throws MailkeepError `body_too_large`, `invalid_json` when it ends early.
    */
   body(): Promise<Uint8Array>
+  /**
+   * Reads a body of any length, instead of `body`. Where it is absent, imports are held to what `body` takes.
+   *
+   * @throws MailkeepError (while it is read) `invalid_json` when it ends early.
+   */
+  stream?(): AsyncIterable<Uint8Array>
   /** The path the API is mounted at, such as `/mail`: links have it, the target does not. */
   readonly prefix?: string
   /** Whether the client came by https; links of a host that knows say so. */
@@ -19,11 +25,13 @@ export interface ApiRequest {
   readonly source?: unknown
 }
 
-/** An answer as plain data; without `body` there is nothing to send after the headers. */
+/** An answer as plain data; without `body` and `stream` there is nothing to send after the headers. */
 export interface ApiResponse {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string
+  /** The body of an export, instead of `body`: text that is made while it is sent. Its fault is told by cutting it off. */
+  readonly stream?: AsyncIterable<string>
   /** The route's pattern, where one matched: fit for logs, as it holds nothing of the caller's. */
   readonly route?: string
 }

@@ -1,17 +1,20 @@
 /** The HTTP API without a server: a request as plain data in, an answer as plain data out. */
 
-import { type Logger, type Mailkeep, MailkeepError, unchecked } from '../../lib/index.ts'
+import { type ClientOperations, type Logger, type Mailkeep, MailkeepError, unchecked } from '../../lib/index.ts'
 import { type Authenticate, askHost, authenticate } from './authenticate.ts'
 import { readFields, refuseFields } from './body.ts'
+import { encodeDownload } from './download.ts'
 import { encode, encodeError, type Recipient, requestIdOf } from './encode.ts'
-import type { ApiRequest, ApiResponse } from './exchange.ts'
+import { type ApiRequest, type ApiResponse, header } from './exchange.ts'
 import { foreseen } from './failure.ts'
+import { keyOf, performOnce } from './idempotency.ts'
 import { answerOperation, isDescription, type MetricsPage } from './operations.ts'
 import { readQuery } from './query.ts'
 import { compileRoutes, type Match } from './router.ts'
 import { routes } from './routes/index.ts'
-import type { Outcome, Route } from './routes/route.ts'
+import type { Call, Outcome, Route } from './routes/route.ts'
 import { absoluteUrl, readTarget, type Target } from './target.ts'
+import { readUpload } from './upload.ts'
 
 export type { ApiRequest, ApiResponse } from './exchange.ts'
 export type { MetricsPage } from './operations.ts'
@@ -74,7 +77,9 @@ async function answer(options: ApiOptions, request: ApiRequest): Promise<ApiResp
     const operation = answerOperation(options, request, exchange.target, to)
     if (operation) return await operation
     const outcome = await perform(options, exchange)
-    return encode(to, outcome.status, bodyOf(options, exchange, outcome))
+    if (outcome.download) return encodeDownload(to, outcome.status, outcome.download, options.logger)
+    const replayed = outcome.replayed ? { 'Idempotency-Replayed': 'true' } : {}
+    return encode(to, outcome.status, bodyOf(options, exchange, outcome), replayed)
   } catch (error) {
     const shown = foreseen(error, to.requestId, options.logger)
     const allow = shown.code === 'method_not_allowed' && exchange.match ? { Allow: exchange.match.allow } : {}
@@ -98,17 +103,24 @@ async function perform({ mailkeep, authenticate: host }: ApiOptions, exchange: E
   if (route.role === 'admin' && caller.role !== 'admin') {
     throw new MailkeepError('forbidden', 'This needs a token with the role admin.')
   }
-  const body = takesBody(route) ? await readFields(request) : {}
-  if (route.fields === 'none') refuseFields(body)
-  return await route.call({
-    client: unchecked(mailkeep.forClient(caller.clientId)),
-    params: match.params,
-    query: route.method === 'GET' ? readQuery(target.query) : {},
-    body,
-  })
+  const given = { params: match.params, ...(await inputOf(request, route, target)) }
+  const call = (client: ClientOperations) => route.call({ client: unchecked(client), ...given })
+  const client = mailkeep.forClient(caller.clientId)
+  const key = keyOf(request, route)
+  return key === undefined ? await call(client) : await performOnce(client, key, ['POST', path, given.body], call)
 }
 
-function takesBody({ method }: Route): boolean {
+/** What the request brings, as its route takes it. */
+async function inputOf(request: ApiRequest, route: Route, target: Target): Promise<Omit<Call, 'client' | 'params'>> {
+  const upload = route.takes === 'file' ? { upload: readUpload(request) } : {}
+  const body = takesFields(route) ? await readFields(request) : {}
+  if (route.fields === 'none') refuseFields(body)
+  const query = route.method === 'GET' ? readQuery(target.query) : {}
+  return { query, body, accept: header(request, 'accept') ?? '', ...upload }
+}
+
+function takesFields({ method, takes }: Route): boolean {
+  if (takes === 'file') return false
   return method === 'POST' || method === 'PUT' || method === 'PATCH'
 }
 

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { TLSSocket } from 'node:tls'
-import { readBody, type Turn, tooLarge } from '../request-body.ts'
+import { readBody, streamBody, type Turn, tooLarge } from '../request-body.ts'
 import { defaultSendLimits, send } from '../send.ts'
 import type { ApiRequest } from './exchange.ts'
 import { bodyLeft, headersWithout } from './host-body.ts'
@@ -151,11 +151,22 @@ function requestOf(turn: Turn, arrival: Arrival, place: Place | undefined, bodyB
       if (left.bytes.length > bodyBytes) throw tooLarge(bodyBytes)
       return left.bytes
     },
+    stream: () => (left.bytes || left.error ? streamLeft(left) : streamBody(turn)),
   }
 }
 
+interface LeftBody {
+  readonly bytes?: Buffer | undefined
+  readonly error?: unknown
+}
+
+async function* streamLeft({ bytes, error }: LeftBody): AsyncGenerator<Uint8Array> {
+  if (error) throw error
+  if (bytes) yield bytes
+}
+
 /** A host's mistake is shown when the body is asked for: in the log, as an answer. */
-function leftBody(arrival: Arrival): { bytes?: Buffer | undefined; error?: unknown } {
+function leftBody(arrival: Arrival): LeftBody {
   try {
     return { bytes: bodyLeft(arrival, arrival.req) }
   } catch (error) {

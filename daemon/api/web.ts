@@ -1,5 +1,5 @@
-import { MailkeepError } from '../../lib/index.ts'
-import { tooLarge } from '../request-body.ts'
+import { Readable } from 'node:stream'
+import { endedEarly, tooLarge } from '../request-body.ts'
 import { defaultSendLimits } from '../send.ts'
 import type { ApiRequest } from './exchange.ts'
 import { apiOf, type MountOptions, type Place, placeOf } from './mount.ts'
@@ -21,8 +21,8 @@ export function createFetchHandler(options: MountOptions<Request>): FetchHandler
     const url = new URL(request.url)
     const path = request.url.slice(request.url.indexOf('/', url.protocol.length + 2)).replace(/#.*$/s, '')
     const place = placeOf(path, path, options.prefix)
-    const { status, headers, body } = await api.answer(requestOf(request, url, place, bodyBytes))
-    return new Response(body ?? null, { status, headers })
+    const { status, headers, body, stream } = await api.answer(requestOf(request, url, place, bodyBytes))
+    return new Response(stream ? webStream(stream) : (body ?? null), { status, headers })
   }
 }
 
@@ -38,11 +38,29 @@ function requestOf(request: Request, url: URL, place: Place | undefined, bodyByt
     secure: url.protocol === 'https:',
     source: request,
     body: () => readWebBody(request, bodyBytes),
+    stream: () => streamWebBody(request),
+  }
+}
+
+function webStream(text: AsyncIterable<string>): ReadableStream {
+  return Readable.toWeb(Readable.from(bytesOf(text), { highWaterMark: 1 })) as ReadableStream
+}
+
+async function* bytesOf(text: AsyncIterable<string>): AsyncGenerator<Uint8Array> {
+  for await (const piece of text) yield Buffer.from(piece)
+}
+
+async function* streamWebBody(request: Request): AsyncGenerator<Uint8Array> {
+  if (request.bodyUsed) throw bodyUsed()
+  try {
+    for await (const chunk of request.body ?? []) yield chunk
+  } catch (error) {
+    throw endedEarly(error)
   }
 }
 
 async function readWebBody(request: Request, limit: number): Promise<Uint8Array> {
-  if (request.bodyUsed) throw new Error('The host has read the request’s body: hand in request.clone().')
+  if (request.bodyUsed) throw bodyUsed()
   if (Number(request.headers.get('content-length')) > limit) throw tooLarge(limit)
   const chunks: Uint8Array[] = []
   let bytes = 0
@@ -53,8 +71,12 @@ async function readWebBody(request: Request, limit: number): Promise<Uint8Array>
       chunks.push(chunk)
     }
   } catch (error) {
-    throw new MailkeepError('invalid_json', 'The body ended early.', { cause: error })
+    throw endedEarly(error)
   }
   if (bytes > limit) throw tooLarge(limit)
   return Buffer.concat(chunks)
+}
+
+function bodyUsed(): Error {
+  return new Error('The host has read the request’s body: hand in request.clone().')
 }

@@ -1,4 +1,4 @@
-import type { ClientMailkeep, Logger, Mailkeep } from '../../lib/index.ts'
+import type { ClientMailkeep, Format, Logger, Mailkeep } from '../../lib/index.ts'
 import { columns } from '../columns.ts'
 import { Complaint } from '../complaint.ts'
 import type { Config } from '../config.ts'
@@ -16,6 +16,9 @@ export interface Invocation {
   readonly config: Config
   readonly logger: Logger
   readonly print: Print
+  /** Where a command writes that has more to say than fits into memory; `json` says in which form. */
+  readonly output: NodeJS.WritableStream
+  readonly json: boolean
   /** Shows how far something is, to a person who is looking. */
   readonly progress?: Progress
   /** Whether a person is looking at the output. */
@@ -76,6 +79,14 @@ export function idFrom(name: string, text: string | undefined): number {
   const id = /^[1-9]\d{0,15}$/.test(text ?? '') ? Number(text) : Number.NaN
   if (!Number.isSafeInteger(id)) throw new Complaint(`${name} must be an id: a positive whole number.`, 2)
   return id
+}
+
+export const formatFlag: Flag = { name: 'format', about: 'csv or ndjson' }
+
+/** @throws Complaint unless `text` is a format, or absent. */
+export function formatFrom(text: string | undefined): Format | undefined {
+  if (text === undefined || text === 'csv' || text === 'ndjson') return text
+  throw new Complaint('--format must be csv or ndjson.', 2)
 }
 
 export const clientFlag: Flag = { name: 'client', about: 'ID of the client', required: true }

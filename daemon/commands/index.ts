@@ -5,7 +5,9 @@ import { compact } from './compact.ts'
 import { copy } from './copy.ts'
 import { dispatch } from './dispatch.ts'
 import { doctor } from './doctor.ts'
+import { exportCommand } from './export.ts'
 import { identityCommands } from './identity.ts'
+import { importCommand } from './import.ts'
 import { listCommands } from './list.ts'
 import { migrate } from './migrate.ts'
 import { restore } from './restore.ts'
@@ -22,6 +24,8 @@ export const commands: readonly Command[] = [
   ...listCommands,
   ...identityCommands,
   ...secretsCommands,
+  importCommand,
+  exportCommand,
   backup,
   restore,
   compact,

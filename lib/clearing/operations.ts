@@ -10,7 +10,7 @@ const rows = {
   tag: [queries.deleteContactTags],
   list: [queries.deleteContactLists],
   topic: [queries.deleteContactTopics],
-  contact: [eraseContactEvents],
+  contact: [eraseContactEvents, queries.deleteContactAnswers],
   endpoint: [queries.deleteEndpointDeliveries],
   client: queries.deleteClientRows,
 } satisfies Record<string, readonly queries.ClearRows[]>

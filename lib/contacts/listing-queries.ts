@@ -189,3 +189,10 @@ export const listDocuments = statement.all(
     select c.id, ${contactDocument(dialect, 'c')} as document
     from ${dialect.each(p.ids)} cross join mailkeep_contact as c where c.id = item.value`,
 )
+
+export const countContacts = statement({ client_id: int }, (db, p) =>
+  db
+    .selectFrom('mailkeep_contact')
+    .select((eb) => eb.fn.countAll().as('count'))
+    .where('client_id', '=', p.client_id),
+)

@@ -44,6 +44,11 @@ export async function listDocuments(ctx: Context, query?: unknown): Promise<Page
   return { data: await documentsOf(ctx, page.data), meta: page.meta }
 }
 
+/** How many contacts the client has, unsubscribed ones too. */
+export async function countContacts(ctx: Context): Promise<number> {
+  return Number((await queries.countContacts(ctx, { client_id: ctx.clientId }))!.count)
+}
+
 /** A value that is no record of the client's matches nothing. */
 function ownIds(ctx: Context, wanted: Readonly<Record<queries.Kind, readonly number[] | undefined>>) {
   return Promise.all(
@@ -59,6 +64,7 @@ async function documentsOf(ctx: Context, rows: readonly { id: number }[]): Promi
   if (rows.length === 0) return []
   const documents = await queries.listDocuments(ctx, { ids: rows.map(({ id }) => id) })
   const known = new Map(documents.map(({ id, document }) => [id, document]))
+  for (const { id } of documents) ctx.noteShown?.(id)
   // One that was erased since the walk is gone.
   return rows.map(({ id }) => known.get(id)).filter((document) => document !== undefined)
 }

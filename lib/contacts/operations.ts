@@ -37,6 +37,7 @@ export async function getContactJson(ctx: Context, id: number): Promise<string> 
 async function findDocument(ctx: Context, id: number): Promise<{ document: string }> {
   const row = isId(id) ? await queries.findDocument(ctx, { client_id: ctx.clientId, id }) : undefined
   if (!row) throw notFound('contact')
+  ctx.noteShown?.(id)
   return row
 }
 

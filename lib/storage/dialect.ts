@@ -70,6 +70,11 @@ export interface Dialect {
   readonly lockForClaim: RawBuilder<unknown>
   /** Ends a select of rows that are read to be changed: until the transaction ends, nobody else changes them. */
   readonly lockForChange: RawBuilder<unknown>
+  /**
+   * Takes a lock of that name until the transaction ends; `taken` is false where another has it, and nobody waits. Absent
+   * where there is one writer at a time.
+   */
+  tryLock?(name: Expression<unknown>): RawBuilder<{ taken: boolean }>
   /** Begins a statement whose plan depends on its values: how common they are decides what is walked. */
   readonly plannedAnew: RawBuilder<unknown>
   /** JSON as text, for a column of a result. */

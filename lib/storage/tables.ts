@@ -108,6 +108,18 @@ export interface Tables {
     response_body: string | null
   }
   mailkeep_test_delivery: { id: Generated<number>; client_id: number; created_at: string }
+  /** The first answers of requests with an idempotency key. */
+  mailkeep_kept_answer: {
+    id: Generated<number>
+    client_id: number
+    /** Hex SHA-256 of the key: what a caller put into it is nobody's to read. */
+    key_hash: string
+    /** Sealed: see idempotency/operations. */
+    answer: string
+    created_at: string
+  }
+  /** Whose personal data an answer holds. */
+  mailkeep_kept_answer_contact: { contact_id: number; answer_id: number }
   /** Work too large for one transaction, done in chunks. */
   mailkeep_job: {
     id: Generated<number>

@@ -49,6 +49,7 @@ export async function getDelivery(ctx: Context, endpointId: number, id: number):
 export async function detailOf(ctx: Context, endpointId: number, id: number, active: boolean): Promise<DeliveryDetail> {
   const row = isId(id) ? await queries.findDeliveryDetail(ctx, { endpoint_id: endpointId, id }) : undefined
   if (!row) throw notFound('delivery')
+  if (row.contact_id !== null) ctx.noteShown?.(row.contact_id)
   const attempts: Attempt[] = JSON.parse(row.attempt_log)
   return detailFrom(row, active, attempts.map(attemptFrom))
 }

@@ -146,7 +146,7 @@ export const findDeliveryDetail = statement({ endpoint_id: int, id: int }, (db, 
     .selectFrom('mailkeep_delivery as d')
     .innerJoin('mailkeep_event as e', 'e.id', 'd.event_id')
     .selectAll('d')
-    .select([bodyUnlessErased.as('body'), dialect.jsonText(log).as('attempt_log')])
+    .select(['e.contact_id', bodyUnlessErased.as('body'), dialect.jsonText(log).as('attempt_log')])
     .where('d.endpoint_id', '=', p.endpoint_id)
     .where('d.id', '=', p.id)
 })

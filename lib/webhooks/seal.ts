@@ -11,6 +11,12 @@ export interface Sealer {
   /** @param owner What the text belongs to: sealed for one record, it opens for no other. */
   seal(text: string, owner: string): string
   open(sealed: string, owner: string): string
+  /** As `open`, and remembers nothing: for what is large, personal, or seldom asked for. */
+  openOnce(sealed: string, owner: string): string
+  /** Whether it has the key. */
+  canOpen(sealed: string): boolean
+  /** Whether it is sealed with the current key. */
+  isCurrent(sealed: string): boolean
 }
 
 /**
@@ -25,7 +31,7 @@ export function createSealer(key: Key, previousKeys: readonly Key[] = []): Seale
   const keyId = idOf(bytes)
   const keys = new Map([...previousKeys.map(bytesOf), bytes].map((each) => [idOf(each), each]))
   const opened = new Kept<string, string>(1000)
-  const open = (sealed: string, owner: string) => {
+  const openOnce = (sealed: string, owner: string) => {
     const [version, id, data] = sealed.split('.')
     const opening = keys.get(id ?? '')
     if (version !== 'v1' || !opening || !data) {
@@ -37,8 +43,15 @@ export function createSealer(key: Key, previousKeys: readonly Key[] = []): Seale
     keyId,
     keyIds: [...keys.keys()],
     seal: (text, owner) => `v1.${keyId}.${encrypt(bytes, text, owner).toString('base64url')}`,
-    open: (sealed, owner) => opened.get(`${sealed} ${owner}`, () => open(sealed, owner)),
+    open: (sealed, owner) => opened.get(`${sealed} ${owner}`, () => openOnce(sealed, owner)),
+    openOnce,
+    canOpen: (sealed) => keys.has(keyIdOf(sealed)),
+    isCurrent: (sealed) => keyIdOf(sealed) === keyId,
   }
+}
+
+function keyIdOf(sealed: string): string {
+  return sealed.split('.', 2)[1] ?? ''
 }
 
 export type Key = Uint8Array | string

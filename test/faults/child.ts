@@ -70,6 +70,13 @@ const control = {
   async resealSecrets(): Promise<number> {
     return await mailkeep!.resealSecrets()
   },
+  /** Work is no message: it is made here. */
+  async addByKey(key: string, listId: number, email: string): Promise<{ created: boolean; replayed: boolean }> {
+    const { answer, replayed } = await mailkeep!
+      .forClient(clientId)
+      .idempotently(key, { listId, email }, (client) => client.contacts.addToList(listId, { email }))
+    return { created: answer.created, replayed }
+  },
   async load(load: Load): Promise<void> {
     await loader.run(mailkeep!.forClient(clientId), load)
   },

@@ -36,7 +36,10 @@ export function judge(sent: Sent, rendered: Rendered, reply: Reply, records: Rec
   if (status >= 400) assertError(status, body)
   else assertPromised(rendered, found, body)
   const route = found?.routes.find(({ method }) => method === rendered.method)
-  if (status < 300 && route && sent.token !== 'stranger') records.learn(titleOf(route), found!.params, body?.data)
+  assertReplay(sent, route, reply)
+  // What is told again may be gone.
+  const isNews = status < 300 && headers['idempotency-replayed'] === undefined
+  if (isNews && route && sent.token !== 'stranger') records.learn(titleOf(route), found!.params, body?.data)
 }
 
 /** Our own reading of a target, beside the service's. */
@@ -105,7 +108,13 @@ function answered(sent: Sent, rendered: Rendered, found: Found | undefined, reco
   const isThere = sent.token !== 'stranger' && records.has(found.params)
   const { statuses, byState } = promises[titleOf(route)]!
   const success = isThere || Object.keys(found.params).length === 0 ? statuses : [404]
-  return [...success, ...(verdict === 'good' && !byState ? [] : [422])]
+  // A key may have been used before: for this, whose answer then comes again, or for something else.
+  const kept = isKeyed(sent, route) ? [...statuses, 422] : []
+  return [...success, ...(verdict === 'good' && !byState ? [] : [422]), ...kept]
+}
+
+function isKeyed({ lines }: Sent, { method, key }: Route): boolean {
+  return method === 'POST' && key !== 'none' && lines.some((line) => line.startsWith('Idempotency-Key:'))
 }
 
 function isOurs(path: string): boolean {
@@ -167,6 +176,13 @@ function assertHeaders({ requestId }: Sent, { status, headers, text }: Reply): v
   assert.doesNotMatch(text, /\bmk_|SQLITE_|insert into|mailkeep_|node_modules|\.ts:\d/i, 'it leaks')
 }
 
+function assertReplay(sent: Sent, route: Route | undefined, { status, headers }: Reply): void {
+  const replayed = headers['idempotency-replayed']
+  if (replayed === undefined) return
+  assert.equal(replayed, 'true')
+  assert.ok(route && isKeyed(sent, route) && status < 300, 'nobody asked for an earlier answer')
+}
+
 const statusOf: Readonly<Record<string, readonly number[]>> = {
   invalid_json: [400],
   unauthenticated: [401],
@@ -177,6 +193,7 @@ const statusOf: Readonly<Record<string, readonly number[]>> = {
   body_too_large: [413, 431],
   unsupported_media_type: [415],
   validation_failed: [422],
+  idempotency_mismatch: [422],
   rate_limited: [429],
 }
 

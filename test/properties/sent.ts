@@ -164,5 +164,17 @@ export const sent: fc.Arbitrary<Sent> = fc.nat(routes.length - 1).chain((route) 
   }),
 )
 
+/** With a key by which it is known. */
+const repeated = fc
+  .tuple(sent, fc.constantFrom('k', 'l', 'no key', ''))
+  .map(([one, key]) => ({ ...one, lines: [`Idempotency-Key: ${key}`] }))
+  .map((one) => [one, one])
+
 /** What one client sends, one after another. */
-export const session = fc.array(sent, { minLength: 1, maxLength: 6, size: 'max' })
+export const session = fc
+  .array(fc.oneof({ weight: 8, arbitrary: sent.map((one) => [one]) }, repeated), {
+    minLength: 1,
+    maxLength: 6,
+    size: 'max',
+  })
+  .map((sendings) => sendings.flat())

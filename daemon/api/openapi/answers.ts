@@ -1,8 +1,6 @@
 import { inputLimits } from '../../../lib/index.ts'
-import type { Content, Described, Parameter } from './operation.ts'
+import type { Answer, Content, Described, Parameter } from './operation.ts'
 import { arrayOf, ref, type Schema } from './schema.ts'
-
-type Answer = Described['answers'][number]
 
 function json(schema: Schema): Content {
   return { 'application/json': { schema } }
@@ -24,6 +22,11 @@ export const gone: Answer = { description: 'Gone.' }
 
 export function body(name: string): NonNullable<Described['body']> {
   return { required: true, content: json(ref(name)) }
+}
+
+/** Text of these media types, as it stands. */
+export function plain(...types: readonly string[]): Content {
+  return Object.fromEntries(types.map((type) => [type, { schema: { type: 'string' } }]))
 }
 
 /** All its fields are optional: no body is as good as an empty object. */

@@ -2,7 +2,7 @@ import { type ErrorCode, errorCodes } from '../../../lib/index.ts'
 import { statusOf } from '../failure.ts'
 import { answerHeaders, headerRefs } from './headers.ts'
 import type { Response } from './operation.ts'
-import { arrayOf, ref, type Schema } from './schema.ts'
+import { fieldErrors, ref, type Schema } from './schema.ts'
 
 export const errorSchema: Schema = {
   type: 'object',
@@ -11,9 +11,9 @@ export const errorSchema: Schema = {
     message: { type: 'string', description: 'For people.' },
     code: { type: 'string', enum: errorCodes, description: 'For programs: a closed list.' },
     errors: {
-      type: 'object',
-      description: 'What is wrong, by field; positions are written with dots: `tags.0`. Always there at 422.',
-      additionalProperties: { ...arrayOf({ type: 'string' }), minItems: 1 },
+      ...fieldErrors,
+      description:
+        'What is wrong, by field; positions are written with dots: `tags.0`. Always with `validation_failed`.',
     },
   },
   required: ['message', 'code'],
@@ -25,12 +25,12 @@ const meanings: Readonly<Record<ErrorCode, readonly [when: string, ...headers: s
   forbidden: ['The token’s role is too low.'],
   not_found: ['No such route or record, or another client’s.'],
   method_not_allowed: ['The path is known, the method is not.', 'Allow'],
-  unsupported_media_type: ['A body that is not JSON in UTF-8, or compressed.'],
+  unsupported_media_type: ['A body of another kind, not in UTF-8, or compressed.'],
   invalid_json: ['A body that cannot be read.'],
   body_too_large: ['A body of more than 1 MiB, or what the host allows.'],
   validation_failed: ['A field of body or query breaks a rule: `errors` says which.'],
-  conflict: ['Another request changes the same record.'],
-  idempotency_mismatch: ['The key came before, with another body.'],
+  conflict: ['Another request changes the same record, or one with the same key is still running: try again.'],
+  idempotency_mismatch: ['The key came before, with another body or path.'],
   rate_limited: [
     'Too many: try again later.',
     'Retry-After',
@@ -45,10 +45,17 @@ const meanings: Readonly<Record<ErrorCode, readonly [when: string, ...headers: s
   internal: ['Nobody foresaw it; the log has it under `X-Request-Id`.'],
 }
 
+/** Codes that one operation may answer with the same status. */
+const both: readonly ErrorCode[] = ['validation_failed', 'idempotency_mismatch']
+
 /** Every code's answer. */
 export const errorResponses: Readonly<Record<string, Response>> = Object.fromEntries(
-  errorCodes.map((code) => [code, responseOf([code])]),
+  [...errorCodes.map((code) => [code]), both].map((codes) => [nameOf(codes), responseOf(codes)]),
 )
+
+function nameOf(codes: readonly ErrorCode[]): string {
+  return codes.join('_or_')
+}
 
 /** What the server refuses before there is a request to answer: the codes say what to do about it. */
 export const brokenResponse: Response = {
@@ -59,16 +66,13 @@ export const brokenResponse: Response = {
 }
 
 /** The errors of one operation, by status. */
-export function errorsByStatus(codes: ReadonlySet<ErrorCode>): Record<string, Response | { $ref: string }> {
+export function errorsByStatus(codes: ReadonlySet<ErrorCode>): Record<string, { $ref: string }> {
   const byStatus = new Map<number, ErrorCode[]>()
   for (const code of errorCodes) {
     if (codes.has(code)) byStatus.set(statusOf[code], [...(byStatus.get(statusOf[code]) ?? []), code])
   }
   return Object.fromEntries(
-    [...byStatus].map(([status, [code, ...others]]) => [
-      String(status),
-      others.length === 0 ? { $ref: `#/components/responses/${code}` } : responseOf([code!, ...others]),
-    ]),
+    [...byStatus].map(([status, some]) => [String(status), { $ref: `#/components/responses/${nameOf(some)}` }]),
   )
 }
 

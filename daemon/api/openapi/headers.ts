@@ -2,13 +2,14 @@ import type { Schema } from './schema.ts'
 
 interface Header {
   readonly description: string
-  readonly required: true
+  /** Whether an answer that is said to have it has it always. */
+  readonly required: boolean
   readonly schema: Schema
 }
 
 const seconds: Schema = { type: 'integer', minimum: 1 }
 
-/** All headers that answers may have and programs may want; `required` where an answer is said to have them. */
+/** The headers that programs may want. */
 export const headers: Readonly<Record<string, Header>> = {
   'X-Request-Id': {
     description: 'The caller’s `X-Request-Id`, if it sent a sane one, else a new one.',
@@ -29,6 +30,16 @@ export const headers: Readonly<Record<string, Header>> = {
   'Retry-After': { description: 'Seconds after which to try again.', required: true, schema: seconds },
   'RateLimit-Limit': { description: 'So many in a minute.', required: true, schema: { type: 'integer', minimum: 0 } },
   'RateLimit-Remaining': { description: 'So many are left.', required: true, schema: { type: 'integer', minimum: 0 } },
+  'Idempotency-Replayed': {
+    description: 'This is the first answer, told again: nothing was done.',
+    required: false,
+    schema: { type: 'string', const: 'true' },
+  },
+  'Content-Disposition': {
+    description: 'A name for the file.',
+    required: true,
+    schema: { type: 'string', pattern: '^attachment; filename=' },
+  },
   'RateLimit-Reset': { description: 'Seconds until there are more.', required: true, schema: seconds },
 }
 

@@ -1,4 +1,5 @@
 import type { ErrorCode } from '../../../lib/index.ts'
+import { keyPattern, takesKey } from '../idempotency.ts'
 import type { Params, Route } from '../routes/route.ts'
 import { brokenResponse, errorsByStatus } from './errors.ts'
 import { answerHeaders, headerRefs } from './headers.ts'
@@ -41,6 +42,14 @@ export interface Operation {
   readonly responses: Readonly<Record<string, Response | { readonly $ref: string }>>
 }
 
+/** An answer when all is well. */
+export interface Answer {
+  readonly description: string
+  readonly content?: Content
+  /** Beside those that every answer has. */
+  readonly headers?: readonly string[]
+}
+
 /** What is said of a route beside what its row says already. */
 export interface Described {
   /** `operationId`: what a client made from the description calls it. */
@@ -50,7 +59,7 @@ export interface Described {
   readonly query?: readonly Parameter[]
   readonly body?: Body
   /** The answers when all is well, by status. */
-  readonly answers: Readonly<Record<number, Omit<Response, 'headers'>>>
+  readonly answers: Readonly<Record<number, Answer>>
   /** What can go wrong beside what its row tells. */
   readonly errors?: readonly ErrorCode[]
 }
@@ -60,7 +69,7 @@ export type DescribedRoutes = Readonly<Record<string, Described>>
 
 export function operationOf(route: Route, described: Described, tag: string, isExtension: boolean): Operation {
   const { name, summary, description, query = [], body, answers, errors = [] } = described
-  const parameters = [...idsOf(route), ...query]
+  const parameters = [...idsOf(route), ...query, ...(takesKey(route) ? [key] : [])]
   return {
     operationId: name,
     summary,
@@ -71,7 +80,7 @@ export function operationOf(route: Route, described: Described, tag: string, isE
     ...(parameters.length > 0 && { parameters }),
     ...(body && { requestBody: body }),
     responses: {
-      ...answersOf(answers),
+      ...answersOf(answers, takesKey(route) ? ['Idempotency-Replayed'] : []),
       ...errorsByStatus(new Set([...errorsOf(route), ...errors])),
       default: { $ref: '#/components/responses/broken' },
     },
@@ -79,11 +88,11 @@ export function operationOf(route: Route, described: Described, tag: string, isE
 }
 
 /** With the headers that every answer has. */
-export function answersOf(answers: Described['answers']): Record<string, Response> {
+export function answersOf(answers: Described['answers'], common: readonly string[] = []): Record<string, Response> {
   return Object.fromEntries(
-    Object.entries(answers).map(([status, { description, content }]) => [
+    Object.entries(answers).map(([status, { description, content, headers = [] }]) => [
       status,
-      { description, headers: headerRefs(answerHeaders), ...(content && { content }) },
+      { description, headers: headerRefs([...answerHeaders, ...common, ...headers]), ...(content && { content }) },
     ]),
   )
 }
@@ -116,19 +125,30 @@ function idsOf({ path }: Route): Parameter[] {
   }))
 }
 
-/** In the order of the answers: see `perform`. */
-function errorsOf({ method, path, role }: Route): ErrorCode[] {
-  const writes = method === 'POST' || method === 'PUT' || method === 'PATCH'
+const key: Parameter = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  description:
+    'For requests that may be repeated: the first answer of success is kept for 24 hours, and told again to whoever sends the same key with the same body.',
+  schema: { type: 'string', pattern: keyPattern.source },
+}
+
+function errorsOf(route: Route): ErrorCode[] {
+  const { method, path, role } = route
   return [
     'unauthenticated',
     ...(role === 'admin' ? (['forbidden'] as const) : []),
     ...(path.includes(':') ? (['not_found'] as const) : []),
-    ...(writes
-      ? (['unsupported_media_type', 'body_too_large', 'invalid_json', 'validation_failed', 'conflict'] as const)
-      : []),
     // A query of more than 500 parameters, where there are no others.
     ...(method === 'GET' ? (['validation_failed'] as const) : []),
+    ...(method === 'POST' || method === 'PUT' || method === 'PATCH' ? bodyErrorsOf(route) : []),
+    ...(takesKey(route) ? (['idempotency_mismatch'] as const) : []),
     'internal',
     'unavailable',
   ]
+}
+
+function bodyErrorsOf({ takes }: Route): ErrorCode[] {
+  const tooLarge = takes === 'file' ? [] : (['body_too_large'] as const)
+  return ['unsupported_media_type', ...tooLarge, 'invalid_json', 'validation_failed', 'conflict']
 }

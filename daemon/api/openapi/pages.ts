@@ -1,5 +1,6 @@
+import { plain } from './answers.ts'
 import { errorsByStatus } from './errors.ts'
-import { answersOf, type Described, type Operation } from './operation.ts'
+import { type Answer, answersOf, type Operation } from './operation.ts'
 import type { Schema } from './schema.ts'
 
 export const pagesTag = {
@@ -28,12 +29,7 @@ export function pagePaths({ health, metrics }: Pages): Record<string, Path> {
   }
 }
 
-function pageOf(
-  name: string,
-  summary: string,
-  answer: Described['answers'][number],
-  errors: Operation['responses'],
-): Path {
+function pageOf(name: string, summary: string, answer: Answer, errors: Operation['responses']): Path {
   return {
     get: {
       operationId: name,
@@ -56,7 +52,7 @@ const description = pageOf(
   failing,
 )
 
-function statusPage(status: string): Described['answers'][number] {
+function statusPage(status: string): Answer {
   const schema: Schema = {
     type: 'object',
     properties: { status: { type: 'string', const: status } },
@@ -69,7 +65,7 @@ const healthz = pageOf('getHealth', 'Whether the process is there and answers', 
 const readyz = pageOf('getReadiness', 'Whether requests should come here', statusPage('ready'), failing)
 
 function metricsPath(needsToken: boolean): Path {
-  const page = { description: 'The figures.', content: { 'text/plain': { schema: { type: 'string' } } } } as const
+  const page = { description: 'The figures.', content: plain('text/plain') }
   const errors = errorsByStatus(
     new Set([...(needsToken ? (['unauthenticated'] as const) : []), 'internal', 'unavailable']),
   )

@@ -1,14 +1,16 @@
 import {
   type Contact,
   type Identity,
+  type ImportReport,
   identityStatuses,
   inputLimits,
   type List,
   type Page,
+  type RefusedRow,
   type Tag,
   type Topic,
 } from '../../../lib/index.ts'
-import { arrayOf, flag, id, nullable, record, ref, type Schema, text, utc, uuid } from './schema.ts'
+import { arrayOf, count, fieldErrors, flag, id, nullable, record, ref, type Schema, text, utc, uuid } from './schema.ts'
 
 const email: Schema = { type: 'string', format: 'idn-email', examples: ['ada@example.org'] }
 
@@ -66,6 +68,20 @@ export const recordSchemas: Readonly<Record<string, Schema>> = {
     verified_at: { ...nullable(utc), description: 'null unless verified.' },
     created_at: utc,
     updated_at: utc,
+  }),
+  ImportReport: record<ImportReport>({
+    total: { ...count, description: 'Rows that were read, those of nothing but white space not counted.' },
+    created: { ...count, description: 'Contacts that are new.' },
+    updated: { ...count, description: 'Rows whose contact was there already.' },
+    refused: count,
+    refused_rows: {
+      ...arrayOf(ref('RefusedRow')),
+      description: 'The first of those that were refused: as many as a megabyte holds.',
+    },
+  }),
+  RefusedRow: record<RefusedRow>({
+    line: { type: 'integer', minimum: 1, description: 'Where the row ends in the file.' },
+    errors: { ...fieldErrors, description: 'As an error has them; `row` where it cannot be read.' },
   }),
   Meta: record<Meta & { path: string }>({
     path: { type: 'string', format: 'uri', description: 'URL of the listing, without its query.' },

@@ -59,6 +59,12 @@ export function arrayOf(items: Schema): Schema {
   return { type: 'array', items }
 }
 
+/** Messages by field. */
+export const fieldErrors: Schema = {
+  type: 'object',
+  additionalProperties: { ...arrayOf({ type: 'string' }), minItems: 1 },
+}
+
 export const text = { type: 'string' } as const
 export const flag = { type: 'boolean' } as const
 export const count = { type: 'integer', minimum: 0 } as const

@@ -1,4 +1,5 @@
 import type { Contact } from '../../../lib/index.ts'
+import { exported } from './export.ts'
 import { created, listingJson, noContent, ok, okJson, type Route } from './route.ts'
 
 /** Contract 4.2. */
@@ -49,6 +50,21 @@ export const contacts: readonly Route[] = [
 
 /** Beyond the contract. */
 export const contactExtensions: readonly Route[] = [
+  {
+    method: 'POST',
+    path: '/lists/:listId/contacts/import',
+    role: 'member',
+    takes: 'file',
+    key: 'none',
+    call: async ({ client, params, upload }) =>
+      ok(await client.contacts.import(params.listId, upload!.source, upload!)),
+  },
+  {
+    method: 'GET',
+    path: '/contacts/export',
+    role: 'member',
+    call: async ({ client, query, accept }) => exported(client.contacts, query, accept),
+  },
   {
     method: 'DELETE',
     path: '/contacts/:contactId',

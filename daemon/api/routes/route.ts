@@ -1,5 +1,6 @@
-import type { ClientMailkeep, Page, Unchecked } from '../../../lib/index.ts'
+import type { ClientOperations, Page, Unchecked } from '../../../lib/index.ts'
 import type { Fields } from '../body.ts'
+import type { Upload } from '../upload.ts'
 
 /** The ids that paths name. */
 export type Params = Readonly<
@@ -11,21 +12,35 @@ export type Params = Readonly<
 
 /** A decoded request of an authenticated client. */
 export interface Call {
-  readonly client: Unchecked<ClientMailkeep>
+  readonly client: Unchecked<ClientOperations>
   readonly params: Params
   /** Decoded, not validated. */
   readonly query: Readonly<Record<string, unknown>>
   /** Decoded, not validated; `{}` without a body. */
   readonly body: Fields
+  /** The body of a route that takes a file. */
+  readonly upload?: Upload
+  /** What the caller would like to get: `Accept`, or `''`. */
+  readonly accept: string
 }
 
-/** What an operation gave; with neither `data` nor `json` the answer has no body. */
+/** A file to send, made while it is sent. */
+export interface Download {
+  readonly name: string
+  readonly contentType: string
+  readonly text: AsyncIterable<string>
+}
+
+/** What an operation gave; with neither `data`, `json` nor `download` the answer has no body. */
 export interface Outcome {
   readonly status: number
   readonly data?: unknown
   /** The data as JSON text already. */
   readonly json?: string
   readonly meta?: Page<unknown>['meta']
+  readonly download?: Download
+  /** The first answer to a request that is repeated. */
+  readonly replayed?: boolean
 }
 
 /** A route is a row of data. */
@@ -37,6 +52,10 @@ export interface Route {
   readonly role: 'member' | 'admin'
   /** `none` where the contract shows no body: fields sent all the same are refused. */
   readonly fields?: 'none'
+  /** `file` where the body is a file of any length instead of JSON. */
+  readonly takes?: 'file'
+  /** `none` where a POST is done again at each repeat, whatever its `Idempotency-Key`: its answer is a secret, or a stream. */
+  readonly key?: 'none'
   /** `none` where the contract shows a listing's meta without `path`. */
   readonly metaPath?: 'none'
   readonly call: (call: Call) => Promise<Outcome>

@@ -12,6 +12,7 @@ export const webhooks: readonly Route[] = [
     method: 'POST',
     path: '/webhook-endpoints',
     role: 'admin',
+    key: 'none',
     call: async ({ client, body }) => {
       const { id, uuid, url, events, active, secret } = await client.webhooks.createEndpoint(body)
       return created({ id, uuid, url, events, active, secret })
@@ -56,6 +57,7 @@ export const webhooks: readonly Route[] = [
     method: 'POST',
     path: '/webhook-endpoints/:endpointId/secret',
     role: 'admin',
+    key: 'none',
     fields: 'none',
     call: async ({ client, params }) => {
       const { id, secret } = await client.webhooks.rotateSecret(params.endpointId)

@@ -83,4 +83,18 @@ const start: Migration = {
   ],
 }
 
-export const sqliteMigrations: readonly Migration[] = [start]
+/** What keys of idempotency have been answered: see lib/idempotency. */
+const keptAnswers: Migration = {
+  name: '002-kept-answers',
+  statements: [
+    `create table mailkeep_kept_answer (${id}, ${client}, key_hash text not null, answer text not null,
+      created_at text not null, unique (client_id, key_hash)) strict`,
+    // No foreign key towards the contact: an answer goes with it in chunks, found by what stands here.
+    `create table mailkeep_kept_answer_contact (contact_id integer not null,
+      answer_id integer not null references mailkeep_kept_answer (id) on delete cascade,
+      primary key (contact_id, answer_id)) strict, without rowid`,
+    'create index mailkeep_kept_answer_contact_answer on mailkeep_kept_answer_contact (answer_id)',
+  ],
+}
+
+export const sqliteMigrations: readonly Migration[] = [start, keptAnswers]

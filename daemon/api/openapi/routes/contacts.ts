@@ -1,5 +1,6 @@
-import { inputLimits } from '../../../../lib/index.ts'
-import { body, gone, inQuery, one, optionalBody, page, place } from '../answers.ts'
+import { type Format, inputLimits } from '../../../../lib/index.ts'
+import { formatOf } from '../../upload.ts'
+import { body, gone, inQuery, one, optionalBody, page, place, plain } from '../answers.ts'
 import type { DescribedRoutes, Parameter } from '../operation.ts'
 import { arrayOf, id } from '../schema.ts'
 
@@ -65,7 +66,37 @@ export const contacts: DescribedRoutes = {
   },
 }
 
+const formats: Readonly<Record<Format, string>> = { csv: 'text/csv', ndjson: 'application/x-ndjson' }
+
 export const contactExtensions: DescribedRoutes = {
+  'POST /lists/:listId/contacts/import': {
+    name: 'importContacts',
+    summary: 'Put the contacts of a file on a list',
+    description:
+      'CSV, whose first line names the columns, or a JSON object a line; of any length. Each row does what posting it to the list does; one that breaks a rule is refused, and the others are saved. What was saved before an error stays, and doing it again changes nothing.',
+    body: { required: false, content: plain(...formatOf.keys()) },
+    answers: { 200: one('ImportReport', 'What became of the rows.') },
+  },
+  'GET /contacts/export': {
+    name: 'exportContacts',
+    summary: 'All contacts as a file',
+    description:
+      'All that the listing has with the same filters. A fault on the way cuts the file off. In CSV attributes are JSON, and tags, lists and topics names.',
+    query: [
+      ...filters,
+      inQuery('format', 'Without it `Accept` decides: CSV where it is asked for, else NDJSON.', {
+        type: 'string',
+        enum: Object.keys(formats),
+      }),
+    ],
+    answers: {
+      200: {
+        description: 'A contact a line.',
+        content: plain(...Object.values(formats)),
+        headers: ['Content-Disposition'],
+      },
+    },
+  },
   'DELETE /contacts/:contactId': {
     name: 'eraseContact',
     summary: 'Erase a contact and every stored copy of its data',

@@ -1,0 +1,30 @@
+import type { ContactsDoor, Format, Unchecked } from '../../../lib/index.ts'
+import type { Outcome } from './route.ts'
+
+const contentTypeOf: Readonly<Record<Format, string>> = {
+  csv: 'text/csv; charset=utf-8; header=present',
+  ndjson: 'application/x-ndjson; charset=utf-8',
+}
+
+/** The first piece is made before the answer begins: a query that is no good still gets an error. */
+export async function exported(
+  contacts: Unchecked<ContactsDoor>,
+  query: Readonly<Record<string, unknown>>,
+  accept: string,
+): Promise<Outcome> {
+  const format = (query.format ?? formatOf(accept)) as Format
+  const rest = contacts.export({ ...query, format })
+  const first = await rest.next()
+  const text = whole(first.value ?? '', rest)
+  return { status: 200, download: { name: `contacts.${format}`, contentType: contentTypeOf[format], text } }
+}
+
+/** CSV for those who ask for it and for nothing better; else NDJSON. */
+function formatOf(accept: string): Format {
+  return /\btext\/csv\b/i.test(accept) && !/\bndjson\b/i.test(accept) ? 'csv' : 'ndjson'
+}
+
+async function* whole(first: string, rest: AsyncIterable<string>): AsyncGenerator<string> {
+  yield first
+  yield* rest
+}

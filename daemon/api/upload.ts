@@ -1,0 +1,47 @@
+import { type Format, MailkeepError } from '../../lib/index.ts'
+import { type ApiRequest, header } from './exchange.ts'
+import { isPlain, isUtf8Of } from './media-type.ts'
+
+/** A file on its way in. */
+export interface Upload {
+  readonly format: Format
+  readonly source: AsyncIterable<Uint8Array>
+}
+
+/** RFC 7111 for CSV; NDJSON has no registered name, and these are in use. */
+export const formatOf: ReadonlyMap<string, Format> = new Map([
+  ['text/csv', 'csv'],
+  ['application/csv', 'csv'],
+  ['application/x-ndjson', 'ndjson'],
+  ['application/ndjson', 'ndjson'],
+  ['application/jsonl', 'ndjson'],
+  ['application/x-jsonlines', 'ndjson'],
+])
+
+/**
+ * The file that a request brings. Without a body it is an empty one.
+ *
+ * @throws MailkeepError `unsupported_media_type`
+ */
+export function readUpload(request: ApiRequest): Upload {
+  const length = header(request, 'content-length')
+  const hasBody = header(request, 'transfer-encoding') !== undefined || (length !== undefined && Number(length) !== 0)
+  if (!hasBody) return { format: 'ndjson', source: noBytes() }
+  const [type, ...parameters] = (header(request, 'content-type') ?? '').split(';')
+  const format = formatOf.get(type!.trim().toLowerCase())
+  if (!format || !isUtf8Of(parameters) || !isPlain(header(request, 'content-encoding'))) throw unsupported()
+  return { format, source: request.stream?.() ?? wholeBody(request) }
+}
+
+async function* noBytes(): AsyncGenerator<Uint8Array> {}
+
+async function* wholeBody(request: ApiRequest): AsyncGenerator<Uint8Array> {
+  yield await request.body()
+}
+
+function unsupported(): MailkeepError {
+  return new MailkeepError(
+    'unsupported_media_type',
+    'Imports must be text/csv or application/x-ndjson in UTF-8, not compressed.',
+  )
+}

@@ -1,0 +1,57 @@
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import type { ClientMailkeep, Format } from '../../lib/index.ts'
+import type { Progress } from '../progress.ts'
+import { type Command, clientFlag, formatFlag, formatFrom, type Invocation, withClient } from './command.ts'
+
+export const exportCommand: Command = {
+  usage: 'export',
+  about: 'Write all contacts of a client to the output, unsubscribed ones too; --json writes one array',
+  flags: [clientFlag, formatFlag],
+  run: (invocation) => {
+    const { json, flags } = invocation
+    const format = formatFrom(flags.format) ?? 'ndjson'
+    return withClient(invocation, (client) => write(invocation, client, json ? 'array' : format))
+  },
+}
+
+/** As what contacts are written. */
+type Form = Format | 'array'
+
+async function write({ output, progress }: Invocation, { contacts }: ClientMailkeep, form: Form): Promise<void> {
+  const pieces = contacts.export({ format: form === 'array' ? 'ndjson' : form, include_unsubscribed: true })
+  const watched = progress ? watch(pieces, await contacts.count(), progress) : pieces
+  const text = form === 'array' ? arrayOf(watched) : watched
+  try {
+    await pipeline(Readable.from(text, { highWaterMark: 1 }), output, { end: false })
+  } catch (error) {
+    // Whoever read us has seen enough (`| head`).
+    if ((error as NodeJS.ErrnoException).code !== 'EPIPE') throw error
+  } finally {
+    progress?.clear()
+  }
+}
+
+/** A piece is a page of so many contacts at most. */
+const pageSize = 100
+
+async function* watch(pieces: AsyncIterable<string>, total: number, progress: Progress): AsyncGenerator<string> {
+  let done = 0
+  for await (const piece of pieces) {
+    yield piece
+    done = Math.min(done + pageSize, total)
+    progress.show(done, total, 'exporting', 'contacts')
+  }
+}
+
+/** Exactly one JSON value, however large. */
+
+async function* arrayOf(pieces: AsyncIterable<string>): AsyncGenerator<string> {
+  let before = '['
+  for await (const piece of pieces) {
+    if (piece === '') continue
+    yield before + piece.trimEnd().replaceAll('\n', ',')
+    before = ','
+  }
+  yield before === '[' ? '[]\n' : ']\n'
+}
