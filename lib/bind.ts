@@ -1,10 +1,10 @@
 /** Binds the operations to a context: what stands behind the doors. Nothing is decided here. */
 import * as clients from './clients/operations.ts'
 import * as bulk from './contacts/bulk.ts'
-import { exportContacts } from './contacts/export.ts'
-import { type Chunks, importContacts } from './contacts/import.ts'
 import * as listing from './contacts/listing.ts'
 import * as contacts from './contacts/operations.ts'
+import { exportContacts } from './contacts/transfer/export.ts'
+import { type Chunks, importContacts } from './contacts/transfer/import.ts'
 import type { Context } from './context.ts'
 import type { ClientMailkeep, ClientOperations, ClientsDoor, TokensDoor } from './doors.ts'
 import * as idempotency from './idempotency/operations.ts'

@@ -1,8 +1,8 @@
 /** The doors that `Mailkeep` opens, with what the editor shows of each operation. */
 import type { Client, NewToken, Principal, Token } from './clients/schema.ts'
 import type { BulkResult } from './contacts/bulk.ts'
-import type { Chunks, ImportReport } from './contacts/import.ts'
 import type { Contact } from './contacts/schema.ts'
+import type { Chunks, ImportReport } from './contacts/transfer/import.ts'
 import type { IdempotencyDoor } from './idempotency/doors.ts'
 import type { Identity } from './identities/schema.ts'
 import type * as inputs from './inputs.ts'

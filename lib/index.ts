@@ -2,9 +2,9 @@
 export type { Client, NewToken, Principal, Role, Token } from './clients/schema.ts'
 export { roles } from './clients/schema.ts'
 export type { BulkResult } from './contacts/bulk.ts'
-export type { Format } from './contacts/format.ts'
-export type { Chunks, ImportReport, RefusedRow } from './contacts/import.ts'
 export type { Contact } from './contacts/schema.ts'
+export type { Format } from './contacts/transfer/format.ts'
+export type { Chunks, ImportReport, RefusedRow } from './contacts/transfer/import.ts'
 export {
   type ClientMailkeep,
   type ClientOperations,

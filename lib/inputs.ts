@@ -1,6 +1,6 @@
 /** What callers hand in, as the editor shows it. Operations validate it all the same: types are gone at run time. */
 import type { Role } from './clients/schema.ts'
-import type { Format } from './contacts/format.ts'
+import type { Format } from './contacts/transfer/format.ts'
 import type { IdentityStatus } from './identities/schema.ts'
 import type { EventType } from './webhooks/schema.ts'
 

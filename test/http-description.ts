@@ -242,6 +242,9 @@ function assertBody(
   const type = String(headers['content-type']).split(';')[0]!
   assert.ok(type in content, `${what}: ${type} is not described`)
   if (type === 'application/json') assertFits(JSON.parse(text), what, ...at, 'content', type, 'schema')
+  // OpenAPI 3.1 cannot say that of each line.
+  const lines = type === 'application/x-ndjson' ? text.split('\n').filter((line) => line !== '') : []
+  for (const line of lines) assertFits(JSON.parse(line), what, 'components', 'schemas', 'Contact')
 }
 
 /** What was accepted is what the description would have had. */

@@ -5,7 +5,7 @@ import { routes } from '../../daemon/api/routes/index.ts'
 import type { Route } from '../../daemon/api/routes/route.ts'
 import { errorCodes } from '../../lib/index.ts'
 import { assertDescribed } from '../http-description.ts'
-import { assertShape } from '../http-shapes.ts'
+import { assertShape, contact } from '../http-shapes.ts'
 import { titleOf } from '../http-world.ts'
 import { promises } from './promises.ts'
 import type { Records } from './records.ts'
@@ -25,12 +25,17 @@ export function judge(sent: Sent, rendered: Rendered, reply: Reply, records: Rec
   const allowed = allowedStatuses(sent, rendered, found, records)
   const { status, headers, text } = reply
   assert.ok(allowed.includes(status), `${status}, not ${allowed.join(' or ')}`)
-  assertHeaders(sent, reply)
+  const json = 'application/json; charset=utf-8'
+  assertHeaders(sent, reply, isExport(rendered, reply) ? 'application/x-ndjson; charset=utf-8' : json)
   if (status === 405 && found) assert.equal(headers.allow, allowOf(found))
   assertDescribed({ ...rendered, status, headers, text, payload: rendered.bytes, what: 'the answer' })
   if (rendered.message.isHead || status === 204) {
     assert.equal(text, '')
     if (status !== 204) return
+  }
+  if (isExport(rendered, reply)) {
+    for (const line of text.split('\n')) if (line !== '') assertShape(JSON.parse(line), contact)
+    return
   }
   const body = text === '' ? undefined : JSON.parse(text)
   if (status >= 400) assertError(status, body)
@@ -40,6 +45,11 @@ export function judge(sent: Sent, rendered: Rendered, reply: Reply, records: Rec
   // What is told again may be gone.
   const isNews = status < 300 && headers['idempotency-replayed'] === undefined
   if (isNews && route && sent.token !== 'stranger') records.learn(titleOf(route), found!.params, body?.data)
+}
+
+function isExport({ method, target }: Pick<Rendered, 'method' | 'target'>, { status }: Reply): boolean {
+  const path = target.replace(/^https?:\/\/[^/?]*/i, '').split('?')[0]!
+  return status === 200 && /^(GET|HEAD)$/.test(method) && decodeURIComponent(path) === '/api/v1/contacts/export'
 }
 
 /** Our own reading of a target, beside the service's. */
@@ -124,7 +134,9 @@ function isOurs(path: string): boolean {
 
 type Verdict = number | 'good' | 'unsure'
 
-function ofBody(sent: Sent, { bytes, message }: Rendered, route: Route): Verdict {
+function ofBody(sent: Sent, rendered: Rendered, route: Route): Verdict {
+  const { bytes, message } = rendered
+  if (route.takes === 'file') return ofFile(sent, rendered)
   if (bytes === undefined) return hasRequired(route) ? 422 : 'good'
   const length = message.ends ? bytes.length + 5 : bytes.length
   if (!isJsonType(sent) && length > 0) return 415
@@ -137,6 +149,13 @@ function ofBody(sent: Sent, { bytes, message }: Rendered, route: Route): Verdict
   if (route.fields === 'none') return Object.keys(fields).length === 0 ? 'good' : 422
   // Fields were made for the route that was meant; another method may have come to another.
   return sent.body.kind === 'fields' && sent.body.valid && routes[sent.route] === route ? 'good' : 'unsure'
+}
+
+/** Beyond its type all is a matter of its rows. */
+function ofFile({ contentType = '', lines, framing }: Sent, { bytes }: Rendered): Verdict {
+  if (bytes === undefined || (bytes.length === 0 && framing !== 'chunks')) return 'good'
+  const encoded = lines.some((line) => line === 'Content-Encoding: gzip')
+  return encoded || !/^(application\/x-ndjson|text\/csv)/.test(contentType) ? 415 : 'unsure'
 }
 
 function hasRequired({ method, path, fields }: Route): boolean {
@@ -164,13 +183,13 @@ function ofQuery({ query }: Sent, { method }: Route): Verdict {
   return query === '' || method !== 'GET' ? 'good' : 'unsure'
 }
 
-function assertHeaders({ requestId }: Sent, { status, headers, text }: Reply): void {
+function assertHeaders({ requestId }: Sent, { status, headers, text }: Reply, contentType: string): void {
   const own = requestId !== undefined && /^[\w.~:-]{1,128}$/.test(requestId)
   const pattern = own && status !== 431 && status !== 400 ? new RegExp(`^${requestId}$`) : /^[\w.~:-]{1,128}$/
   assert.match(headers['x-request-id'] ?? 'none', pattern)
   assert.equal(headers['cache-control'], 'no-store')
   if (status === 204) assert.equal(headers['content-type'], undefined)
-  else assert.equal(headers['content-type'], 'application/json; charset=utf-8')
+  else assert.equal(headers['content-type'], contentType)
   if (status === 401) assert.equal(headers['www-authenticate'], 'Bearer')
   if (status === 429) assert.match(headers['retry-after'] ?? '', /^[1-9]\d*$/)
   assert.doesNotMatch(text, /\bmk_|SQLITE_|insert into|mailkeep_|node_modules|\.ts:\d/i, 'it leaks')

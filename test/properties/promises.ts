@@ -43,6 +43,8 @@ const deliveryDetail: Shape = {
 const recovery: Shape = { id: isCount, status: /^(pending|running|done|stopped)$/, total: isCount, done: isCount }
 const raised: Shape = { type: (value) => eventTypes.includes(value as never) }
 
+const report: Shape = { total: isCount, created: isCount, updated: isCount, refused: isCount, refused_rows: isArray }
+
 const page = (data: Shape): Promised => ({ statuses: [200], data, meta })
 const ok = (data: Shape): Promised => ({ statuses: [200], data })
 const created = (data: Shape): Promised => ({ statuses: [201], data })
@@ -55,6 +57,8 @@ export const promises: Readonly<Record<string, Promised>> = {
   'PATCH /tags/:tagId': { ...ok(tag), byState: true },
   'DELETE /tags/:tagId': nothing,
   'GET /contacts': page(contact),
+  'GET /contacts/export': { statuses: [200] },
+  'POST /lists/:listId/contacts/import': { statuses: [200, 400], data: report, byState: true },
   'GET /contacts/:contactId': ok(contact),
   'POST /lists/:listId/contacts': { statuses: [200, 201], data: contactWithoutTopics },
   'PUT /contacts/:contactId': ok(contactWithoutTopics),

@@ -128,6 +128,20 @@ const bytes = fc.oneof(
   junkJson.map((value) => JSON.stringify(value)),
 )
 
+const fileTypes = fc.constantFrom('application/x-ndjson', 'text/csv', 'text/csv; charset=utf-8; header=present')
+
+/** Files of which no row can be imported: whom an import makes, its answer does not tell. */
+const files = fc
+  .array(
+    fc.oneof(
+      fc.constantFrom('email', 'email,name,tags', 'name', 'email,email', '{}', '{"email":"a"}', '', '\r', '"', '"a"b'),
+      fc.constantFrom('a,b,c', 'x', '{"email":["a@x.co"]}', '\ufeff', ',,', '{"extra_attributes":1}', 'latin1:\xff'),
+      fc.string({ unit: 'binary', maxLength: 8 }),
+    ),
+    { maxLength: 6 },
+  )
+  .map((lines): SentBody => ({ kind: 'bytes', bytes: lines.join('\n') }))
+
 /** One route in its own way, but for a thing or two. */
 export const sent: fc.Arbitrary<Sent> = fc.nat(routes.length - 1).chain((route) =>
   fc.record({
@@ -146,12 +160,18 @@ export const sent: fc.Arbitrary<Sent> = fc.nat(routes.length - 1).chain((route) 
     ),
     query,
     body: fc.oneof(
-      { weight: 10, arbitrary: fieldsFor(routes[route]!) as fc.Arbitrary<SentBody> },
+      {
+        weight: 10,
+        arbitrary: routes[route]!.takes === 'file' ? files : (fieldsFor(routes[route]!) as fc.Arbitrary<SentBody>),
+      },
       bytes.map((text): SentBody => ({ kind: 'bytes', bytes: text })),
       { weight: 1, arbitrary: fc.constant<SentBody>({ kind: 'none' }) },
     ),
     framing: rarely<Sent['framing']>('length', fc.constantFrom('chunks', 'continue', 'short')),
-    contentType: rarely<string | undefined>('application/json', contentTypes),
+    contentType:
+      routes[route]!.takes === 'file'
+        ? fc.oneof({ weight: 6, arbitrary: fileTypes as fc.Arbitrary<string | undefined> }, contentTypes)
+        : rarely<string | undefined>('application/json', contentTypes),
     requestId: rarely<string | undefined>(
       undefined,
       fc.oneof(fc.constantFrom('abc-1', 'a b', '', 'é', 'x'.repeat(200))),

@@ -112,12 +112,18 @@ export class Wire {
       headers[name!.toLowerCase()] = value!
     }
     const bodiless = isHead || status === 204 || status === 100
-    if (!bodiless) assert.ok('content-length' in headers, `an answer without its length: ${first}`)
+    const isStream = !bodiless && headers['transfer-encoding'] === 'chunked'
+    if (!bodiless && !isStream) assert.ok('content-length' in headers, `an answer without its length: ${first}`)
     const length = bodiless ? 0 : Number(headers['content-length'])
-    if (this.#received.length < end + 4 + length) return undefined
-    const text = this.#received.subarray(end + 4, end + 4 + length).toString('utf8')
-    this.#received = this.#received.subarray(end + 4 + length)
-    return { status, headers, text }
+    const rest = this.#received.subarray(end + 4)
+    const taken = isStream
+      ? dechunk(rest)
+      : rest.length < length
+        ? undefined
+        : { body: rest.subarray(0, length), length }
+    if (!taken) return undefined
+    this.#received = rest.subarray(taken.length)
+    return { status, headers, text: taken.body.toString('utf8') }
   }
 
   async #closed(socket: Socket, isLate: () => boolean): Promise<void> {
@@ -131,5 +137,20 @@ export class Wire {
       }),
     ])
     assert.ok(!isLate(), 'the connection was not closed')
+  }
+}
+
+/** RFC 9112, 7.1. @returns undefined while its last chunk has not come. */
+function dechunk(bytes: Buffer): { body: Buffer; length: number } | undefined {
+  const chunks: Buffer[] = []
+  for (let at = 0; ; ) {
+    const end = bytes.indexOf('\r\n', at)
+    if (end < 0) return undefined
+    const size = Number.parseInt(bytes.subarray(at, end).toString('latin1'), 16)
+    assert.ok(Number.isSafeInteger(size), `no chunk: ${bytes.subarray(at, end)}`)
+    at = end + 2 + size + 2
+    if (bytes.length < at) return undefined
+    if (size === 0) return { body: Buffer.concat(chunks), length: at }
+    chunks.push(bytes.subarray(end + 2, end + 2 + size))
   }
 }

@@ -1,7 +1,7 @@
 /** How a contact stands in an export, and how an import takes it back. */
-import { invalid } from '../errors.ts'
+import { invalid } from '../../errors.ts'
+import type { Contact } from '../schema.ts'
 import { cellOfNames, quoted } from './csv.ts'
-import type { Contact } from './schema.ts'
 
 const columns = [
   'id',

@@ -1,4 +1,4 @@
-import type { FieldErrors } from '../errors.ts'
+import type { FieldErrors } from '../../errors.ts'
 
 /** A row of an import: what it says of a contact, as `addContactToList` takes it, or why it says nothing. */
 export type Row = {

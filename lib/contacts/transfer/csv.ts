@@ -1,5 +1,5 @@
 import type { Parser } from 'csv-parse'
-import { invalid, MailkeepError } from '../errors.ts'
+import { invalid, MailkeepError } from '../../errors.ts'
 import { longestRowBytes, type Row, unreadable } from './row.ts'
 
 /** What a column of an import is of a contact; every other column is an attribute of its name. */

@@ -1,10 +1,10 @@
 import * as v from 'valibot'
-import type { Context } from '../context.ts'
-import { parse } from '../parse.ts'
+import type { Context } from '../../context.ts'
+import { parse } from '../../parse.ts'
+import { listDocuments } from '../listing.ts'
+import { ContactFilters, contactFrom } from '../schema.ts'
 import { csvHeader, csvLine } from './exported.ts'
 import { FormatOption } from './format.ts'
-import { listDocuments } from './listing.ts'
-import { ContactFilters, contactFrom } from './schema.ts'
 
 /** Read at once: others are let in between. */
 const per_page = 100
