@@ -1,6 +1,6 @@
 import type { Schema } from './schema.ts'
 
-interface Header {
+export interface Header {
   readonly description: string
   /** Whether an answer that is said to have it has it always. */
   readonly required: boolean
