@@ -11,7 +11,8 @@ import { recordSchemas } from './records.ts'
 import { chapters } from './routes/index.ts'
 import { webhookSchemas } from './webhook-records.ts'
 
-export interface Described extends Pages {
+/** What depends on how the API is served. */
+export interface Surroundings extends Pages {
   /** Whether clients come with mailkeep's own tokens; else the host finds out who they are. */
   readonly tokens: boolean
 }
@@ -20,28 +21,28 @@ export interface Described extends Pages {
  * @returns all of the document but its version, and `servers`, which depends on who asks.
  * @throws Error when a route is not described.
  */
-export function documentOf(described: Described) {
+export function documentOf(around: Surroundings) {
   return {
     info: {
       title: 'mailkeep',
       version,
       summary: 'An email-marketing back end: contacts, tags, lists, topics and signed webhooks.',
-      description: described.tokens ? `${about} ${aboutTokens}` : `${about} The host finds out who is calling.`,
+      description: around.tokens ? `${about} ${aboutTokens}` : `${about} The host finds out who is calling.`,
       license: { name: 'MIT', identifier: 'MIT' },
     },
-    ...(described.tokens && { security: [{ token: [] }] }),
+    ...(around.tokens && { security: [{ token: [] }] }),
     tags: [
       ...chapters.map(({ tag, description }) => ({ name: tag, description })),
       pagesTag,
       { name: 'Deliveries', description: 'What the service sends to webhook endpoints.' },
     ],
-    paths: { ...routePaths(), ...pagePaths(described) },
+    paths: { ...routePaths(), ...pagePaths(around) },
     webhooks: webhooks(),
     components: {
       schemas: { ...recordSchemas, ...webhookSchemas, ...bodySchemas, ...eventSchemas, Error: errorSchema },
       responses: { ...errorResponses, ...otherResponses },
       headers,
-      ...securityOf(described),
+      ...securityOf(around),
     },
   }
 }
@@ -56,7 +57,7 @@ const about = [
 const aboutTokens =
   'An operation with the `x-role` admin needs a token of that role, the others take any. Without a good token every path below `/api/v1` but this description is answered with 401.'
 
-function securityOf({ tokens, metrics }: Described) {
+function securityOf({ tokens, metrics }: Surroundings) {
   const bearer = (description: string) => ({ type: 'http', scheme: 'bearer', description })
   const securitySchemes = {
     ...(tokens && { token: bearer('A token of a client.') }),
