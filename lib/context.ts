@@ -1,3 +1,4 @@
+import type PQueue from 'p-queue'
 import type { TokenCache } from './clients/token-cache.ts'
 import type { Logger } from './logger.ts'
 import type { Scope } from './storage/statement.ts'
@@ -22,6 +23,8 @@ export interface Context extends Scope {
   readonly abortDeliveries: (endpointId: number) => void
   /** For tests: hears of every event once it is committed, also of those that nobody takes. */
   readonly onEvent?: ((event: RaisedEvent) => void) | undefined
+  /** Batches of many contacts, one at a time: however many imports there are, a save waits for no more than one or two. */
+  readonly batches: PQueue
   /** The keys of idempotency whose first request runs in this process. */
   readonly keysUnderWay: Set<string>
   /** Hears of each contact whose personal data an operation gives out; where answers are kept. */

@@ -1,3 +1,4 @@
+import PQueue from 'p-queue'
 import { clientDoor, clientsDoor, tokensDoor } from './bind.ts'
 import { TokenCache } from './clients/token-cache.ts'
 import type { Context, RaisedEvent } from './context.ts'
@@ -117,6 +118,7 @@ export class Mailkeep {
         storage.shared?.announce()
       },
       abortDeliveries: (endpointId) => this.#dispatcher.abort(endpointId),
+      batches: new PQueue({ concurrency: 1 }),
       keysUnderWay: new Set(),
       wakeHousekeeping: () => this.#housekeeping.wake(),
     }

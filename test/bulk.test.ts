@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
 import type { TestContext } from 'node:test'
 import Database from 'better-sqlite3'
 import { type BulkResult, type ContactInput, createMailkeep, isMailkeepError, unchecked } from '../lib/index.ts'
@@ -207,4 +208,19 @@ onPostgres('adding many contacts from several processes', () => {
       (select count(*)::int from mailkeep_event) as events, (select count(*)::int from mailkeep_tag) as tags`)
     assert.deepEqual(counted, [{ contacts: 200, events: 200, tags: 40 }])
   })
+})
+
+test('on SQLite, many batches at once let a single save through', async (t) => {
+  const mailkeep = await createMailkeep({ database: sqlite(':memory:'), encryptionKey: randomBytes(32) })
+  t.after(() => mailkeep.close())
+  const { contacts, lists } = mailkeep.forClient((await mailkeep.clients.create({ name: 'acme' })).id)
+  const list = await lists.create({ name: 'News' })
+  const many = Array.from({ length: 10 }, (_, n) => contacts.addManyToList(list.id, people(3000, n * 3000)))
+  while ((await contacts.count()) === 0) await new Promise(setImmediate)
+  const before = await contacts.count()
+  await contacts.addToList(list.id, { email: 'single@example.org' })
+  const passed = (await contacts.count()) - before
+  assert.ok(passed <= 3001, `${passed} were saved before it`)
+  await Promise.all(many)
+  assert.equal(await contacts.count(), 30_001)
 })

@@ -41,8 +41,13 @@ export async function addContactsToList(ctx: Context, listId: number, inputs: un
   if (inputs.length > most) throw invalid('body', `At most ${most.toLocaleString('en')} contacts at a time.`)
   await getList(ctx, listId)
   const results: BulkResult[] = []
-  for (const batch of batchesOf(inputs)) results.push(...(await addBatch(ctx, listId, batch)))
+  for (const batch of batchesOf(inputs)) results.push(...(await inTurn(ctx, () => addBatch(ctx, listId, batch))))
   return results
+}
+
+/** Where one writes at a time; inside a transaction that one is us. */
+function inTurn<T>(ctx: Context, save: () => Promise<T>): Promise<T> {
+  return ctx.transaction || ctx.storage.dialect.manyWriters ? save() : ctx.batches.add(save)
 }
 
 /** An entry that breaks a rule stays in its place, as what is told of it. */
