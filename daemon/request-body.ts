@@ -57,6 +57,10 @@ export async function* streamBody(turn: Turn): AsyncGenerator<Buffer> {
     yield* turn.req.iterator({ destroyOnReturn: false })
   } catch (error) {
     throw endedEarly(error)
+  } finally {
+    // Node reads on by itself only where nothing was read yet: the next request waits behind what is left.
+    turn.streams = false
+    turn.req.resume()
   }
 }
 

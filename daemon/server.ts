@@ -163,18 +163,21 @@ function serve(state: State, req: IncomingMessage, res: ServerResponse, awaitsCo
     pipeline = new Pipeline(req.socket, state.waiting, (next) => begin(state, next))
     state.pipelines.set(req.socket, pipeline)
   }
-  if (isUnread(turn)) limitTime(state, turn)
+  if (isUnread(turn)) limitTime(state, turn, pipeline)
   pipeline.add(turn)
 }
 
-/** A body must have arrived in time, unless it is a file: that one only must not fall silent. */
-function limitTime(state: State, turn: Turn): void {
+/**
+ * A body must have arrived in time, unless it is a file: that one only must not fall silent. Behind an answer that is
+ * still being sent it has more time, since cutting the connection would cut that off.
+ */
+function limitTime(state: State, turn: Turn, pipeline: Pipeline): void {
   const { req } = turn
-  const timer = setTimeout(() => {
-    if (req.complete || turn.streams) return
+  const timer = setInterval(() => {
+    if (req.complete || turn.streams || pipeline.count > 1) return
     breakOff(state, Object.assign(new Error('Request timed out'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' }), req.socket)
   }, state.limits.requestMs)
-  req.once('close', () => clearTimeout(timer))
+  req.once('close', () => clearInterval(timer))
 }
 
 function begin(state: State, turn: Turn): void {

@@ -333,7 +333,7 @@ describe('commands', { concurrency: 4 }, () => {
     assert.deepEqual([again.code, again.err], [0, ''])
     assert.equal(
       again.out,
-      '2 rows: 0 new contacts, 1 that were there, 1 refused\nline 3: email: This must be an e-mail address.\n',
+      '2 rows: 0 new, 1 there before, 1 refused\nline 3: email: This must be an e-mail address.\n',
     )
     const of = ['--client', String(id)]
     const [ada, ...others] = await runJson<{ email: string }[]>(cwd, ['export', ...of])

@@ -1,7 +1,7 @@
 /** Imports and exports over HTTP: decisions.md 2, "Beyond the contract". What rows mean is in transfer.test. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { request } from 'node:http'
+import { Agent, request } from 'node:http'
 import type { TestContext } from 'node:test'
 import { test } from './databases.ts'
 import { type Open, onEveryDatabase } from './harness.ts'
@@ -21,8 +21,10 @@ async function openList(open: Open, t: TestContext) {
 type Opened = Awaited<ReturnType<typeof openList>>
 
 /** A request whose body the test writes itself. */
-function upload({ url, admin, path }: Opened, headers: Record<string, string>) {
-  return request(`${url}/api/v1${path}`, { method: 'POST', headers: { authorization: `Bearer ${admin}`, ...headers } })
+function upload({ url, admin, path }: Opened, headers: Record<string, string>, agent?: Agent) {
+  const authorization = `Bearer ${admin}`
+  const options = { method: 'POST', headers: { authorization, ...headers }, ...(agent && { agent }) }
+  return request(`${url}/api/v1${path}`, options)
 }
 
 async function bodyOf(stream: AsyncIterable<Buffer>): Promise<string> {
@@ -100,6 +102,32 @@ onEveryDatabase('imports over HTTP', (open) => {
     const charset = { 'content-type': 'Text/CSV; header=present; charset="UTF-8"' }
     assert.deepEqual((await call('POST', path, { raw: 'email\n', headers: charset })).status, 200)
     assert.equal((await call('GET', path)).status, 405)
+    const chunked = { 'transfer-encoding': 'chunked', 'content-length': undefined }
+    assert.equal((await call('POST', path, { raw: '', headers: chunked })).status, 200)
+    assert.deepEqual(await status('{}', { 'transfer-encoding': 'chunked' }), refused)
+  })
+
+  test('answered before their end leave the connection to the next request', async (t) => {
+    const opened = await openList(open, t)
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    t.after(() => agent.destroy())
+    // In one piece it would have been read already.
+    const rest = 'x'.repeat(300_000)
+    const body = `email\n"a"b\n${rest}`
+    for (const type of [csv, { 'content-type': 'text/csv', 'transfer-encoding': 'chunked' }]) {
+      const length = 'transfer-encoding' in type ? {} : { 'content-length': String(body.length) }
+      const req = upload(opened, { ...type, ...length }, agent)
+      req.write(body.slice(0, 20))
+      const answered = once(req, 'response')
+      setImmediate(() => req.end(body.slice(20)))
+      const [res] = await answered
+      assert.equal(res.statusCode, 400)
+      await bodyOf(res)
+      const next = request(`${opened.url}/api/v1/tags`, { agent, headers: { authorization: `Bearer ${opened.admin}` } })
+      const [second] = await once(next.end(), 'response')
+      assert.equal(second.statusCode, 200)
+      await bodyOf(second)
+    }
   })
 })
 

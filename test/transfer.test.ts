@@ -170,6 +170,48 @@ onEveryDatabase('imports', (open) => {
     )
   })
 
+  test('refuse too many columns, and rows without an end, whatever is in their cells', async (t) => {
+    const { load, acme, list, emails } = await openWithList(open, t)
+    const columns = Array.from({ length: 200_000 }, (_, n) => n).join(',')
+    await assert.rejects(load('csv', `email,${columns}\n`), { code: 'invalid_json' })
+    await assert.rejects(load('csv', `email,${columns.slice(0, 100_000)}\n`), { code: 'validation_failed' })
+    const commas = ','.repeat(2 ** 20)
+    async function* endless() {
+      yield Buffer.from('email\nfirst@example.org\n')
+      for (let n = 0; n < 20; n++) yield Buffer.from(commas)
+      assert.fail('it was read on')
+    }
+    const loading = acme.contacts.import(list.id, endless(), { format: 'csv' })
+    await assert.rejects(loading, { code: 'invalid_json', message: /^After line 2 a row has more than/ })
+    assert.deepEqual(await emails(), ['first@example.org'])
+    await assert.rejects(load('csv', commas, ','), { code: 'invalid_json' })
+  })
+
+  test('take a row of an export for one, though its attributes are an empty cell', async (t) => {
+    const { load, dump } = await openWithList(open, t)
+    const head =
+      'id,uuid,name,email,extra_attributes,unsubscribed_at,unsubscribed_by_contact,tags,lists,topics,created_at'
+    const report = await load(
+      'csv',
+      `${head},plan\n7,u,Ann,ann@x.org,,2026-01-01T00:00:00Z,true,,L,,2026,\n`,
+      '8,u,Bob,bob@x.org,,,false,vip,L,,2026,basic\n',
+      '9,u,Cid,cid@x.org,"{""city"":""Bonn""}",,false,,L,,2026,\n',
+    )
+    assert.deepEqual(report.refused_rows, [
+      {
+        line: 2,
+        errors: { unsubscribed_at: ['Someone unsubscribed is not imported: that would subscribe them again.'] },
+      },
+    ])
+    assert.deepEqual(
+      (await dump()).map(({ email, extra_attributes }) => [email, extra_attributes]),
+      [
+        ['bob@x.org', { plan: 'basic' }],
+        ['cid@x.org', { city: 'Bonn' }],
+      ],
+    )
+  })
+
   test('tell of as many refused rows as a megabyte holds, and count all', async (t) => {
     const { load } = await openWithList(open, t)
     const { refused, refused_rows } = await load('ndjson', '{}\n'.repeat(30_000), ...lines(1))

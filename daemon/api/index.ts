@@ -112,7 +112,7 @@ async function perform({ mailkeep, authenticate: host }: ApiOptions, exchange: E
 
 /** What the request brings, as its route takes it. */
 async function inputOf(request: ApiRequest, route: Route, target: Target): Promise<Omit<Call, 'client' | 'params'>> {
-  const upload = route.takes === 'file' ? { upload: readUpload(request) } : {}
+  const upload = route.takes === 'file' ? { upload: await readUpload(request) } : {}
   const body = takesFields(route) ? await readFields(request) : {}
   if (route.fields === 'none') refuseFields(body)
   const query = route.method === 'GET' ? readQuery(target.query) : {}

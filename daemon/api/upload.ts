@@ -23,14 +23,19 @@ export const formatOf: ReadonlyMap<string, Format> = new Map([
  *
  * @throws MailkeepError `unsupported_media_type`
  */
-export function readUpload(request: ApiRequest): Upload {
+export async function readUpload(request: ApiRequest): Promise<Upload> {
   const length = header(request, 'content-length')
-  const hasBody = header(request, 'transfer-encoding') !== undefined || (length !== undefined && Number(length) !== 0)
-  if (!hasBody) return { format: 'ndjson', source: noBytes() }
+  const chunked = header(request, 'transfer-encoding') !== undefined
+  if (!chunked && (length === undefined || Number(length) === 0)) return { format: 'ndjson', source: noBytes() }
   const [type, ...parameters] = (header(request, 'content-type') ?? '').split(';')
   const format = formatOf.get(type!.trim().toLowerCase())
-  if (!format || !isUtf8Of(parameters) || !isPlain(header(request, 'content-encoding'))) throw unsupported()
-  return { format, source: request.stream?.() ?? wholeBody(request) }
+  const known = format && isUtf8Of(parameters) && isPlain(header(request, 'content-encoding'))
+  // A wrong type needs a body: only reading shows whether there is one in chunks.
+  if (!known && length !== undefined && Number(length) !== 0) throw unsupported()
+  const source = request.stream?.() ?? wholeBody(request)
+  if (known) return { format, source }
+  for await (const chunk of source) if (chunk.length > 0) throw unsupported()
+  return { format: 'ndjson', source: noBytes() }
 }
 
 async function* noBytes(): AsyncGenerator<Uint8Array> {}

@@ -45,7 +45,6 @@ async function* watch(pieces: AsyncIterable<string>, total: number, progress: Pr
 }
 
 /** Exactly one JSON value, however large. */
-
 async function* arrayOf(pieces: AsyncIterable<string>): AsyncGenerator<string> {
   let before = '['
   for await (const piece of pieces) {

@@ -67,5 +67,5 @@ function textOf({ total, created, updated, refused, refused_rows }: ImportReport
   const [all, fresh, there, no] = [total, created, updated, refused].map((count) => count.toLocaleString('en'))
   // Names of columns may hold anything: what would steer a terminal is not printed.
   const lines = [...shown, ...more].map((line) => line.replace(/\p{C}/gu, '?'))
-  return [`${all} rows: ${fresh} new contacts, ${there} that were there, ${no} refused`, ...lines].join('\n')
+  return [`${all} rows: ${fresh} new, ${there} there before, ${no} refused`, ...lines].join('\n')
 }

@@ -153,7 +153,7 @@ function ofBody(sent: Sent, rendered: Rendered, route: Route): Verdict {
 
 /** Beyond its type all is a matter of its rows. */
 function ofFile({ contentType = '', lines, framing }: Sent, { bytes }: Rendered): Verdict {
-  if (bytes === undefined || (bytes.length === 0 && framing !== 'chunks')) return 'good'
+  if (bytes === undefined || (bytes.length === 0 && framing !== 'short')) return 'good'
   const encoded = lines.some((line) => line === 'Content-Encoding: gzip')
   return encoded || !/^(application\/x-ndjson|text\/csv)/.test(contentType) ? 415 : 'unsure'
 }

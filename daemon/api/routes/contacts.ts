@@ -57,7 +57,7 @@ export const contactExtensions: readonly Route[] = [
     takes: 'file',
     key: 'none',
     call: async ({ client, params, upload }) =>
-      ok(await client.contacts.import(params.listId, upload!.source, upload!)),
+      ok(await client.contacts.import(params.listId, upload!.source, { format: upload!.format })),
   },
   {
     method: 'GET',

@@ -1,5 +1,7 @@
 import type { Parser } from 'csv-parse'
 import { invalid, MailkeepError } from '../../errors.ts'
+import { inputLimits } from '../../limits.ts'
+import { exportMark } from './imported.ts'
 import { longestRowBytes, type Row, unreadable } from './row.ts'
 
 /** What a column of an import is of a contact; every other column is an attribute of its name. */
@@ -22,14 +24,14 @@ export async function* readCsv(source: AsyncIterable<Uint8Array>): AsyncGenerato
   }
 }
 
-interface Record {
+interface CsvRecord {
   readonly cells: readonly string[]
   readonly line: number
 }
 
-async function* recordsOf(source: AsyncIterable<Uint8Array>): AsyncGenerator<Record> {
+async function* recordsOf(source: AsyncIterable<Uint8Array>): AsyncGenerator<CsvRecord> {
   const { Parser } = await import('csv-parse')
-  let read: Record[] = []
+  let read: CsvRecord[] = []
   let [records, breaks, line] = [0, 0, 0]
   const parser: Parser = new Parser({
     bom: true,
@@ -50,11 +52,16 @@ async function* recordsOf(source: AsyncIterable<Uint8Array>): AsyncGenerator<Rec
     read = []
   }
   parser.on('error', () => {}) // what is written tells of it
+  let begun = 0
   try {
     for await (const text of textOf(source)) {
+      const before = records
       const error = await new Promise((resolve) => parser.write(text, resolve))
       yield* taken()
       if (error) throw error
+      // The parser itself looks at what is in the cells, and not at how many there are.
+      begun = records > before ? text.length : begun + text.length
+      if (begun > longestRowBytes) throw Object.assign(new Error('too long'), { code: 'CSV_MAX_RECORD_SIZE' })
     }
     const error = await new Promise((resolve) => parser.end(resolve))
     yield* taken()
@@ -64,11 +71,18 @@ async function* recordsOf(source: AsyncIterable<Uint8Array>): AsyncGenerator<Rec
   }
 }
 
+/** In pieces so small that a row that is too long is seen in time. */
 async function* textOf(source: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
-  for await (const chunk of source) yield decoder.decode(chunk, { stream: true })
+  for await (const chunk of source) {
+    for (let at = 0; at < chunk.length; at += pieceBytes) {
+      yield decoder.decode(chunk.subarray(at, at + pieceBytes), { stream: true })
+    }
+  }
   yield decoder.decode()
 }
+
+const pieceBytes = 64 * 1024
 
 /** The parser's own messages quote the file. */
 function faultOf(cause: unknown, line: number): unknown {
@@ -87,6 +101,7 @@ const faults: ReadonlyMap<string, string> = new Map([
 ])
 
 function columnsOf(cells: readonly string[]): string[] {
+  if (cells.length > inputLimits.fields) throw invalid('body', `At most ${inputLimits.fields} columns.`)
   const columns = cells.map((cell) => {
     const name = cell.trim()
     return known.find((each) => each === name.toLowerCase()) ?? name
@@ -101,14 +116,15 @@ function columnsOf(cells: readonly string[]): string[] {
 }
 
 function rowOf(columns: readonly string[], cells: readonly string[], line: number): Row {
-  const bytes = cells.reduce((sum, cell) => sum + cell.length, 0)
+  const bytes = cells.reduce((sum, cell) => sum + cell.length + 1, 0)
   if (cells.length !== columns.length) {
     return unreadable(line, `This row has ${cells.length} cells, and there are ${columns.length} columns.`, bytes)
   }
   const fields: [string, unknown][] = []
   for (const [at, name] of columns.entries()) {
     const cell = cells[at]!
-    if (cell !== '') fields.push([name, name === 'tags' ? namesOf(cell) : cell])
+    // Of an export's row an empty cell is still one of an export.
+    if (cell !== '' || name === exportMark) fields.push([name, name === 'tags' ? namesOf(cell) : cell])
   }
   return { line, bytes, input: Object.fromEntries(fields) } // entries: a column may be called __proto__
 }
