@@ -81,7 +81,8 @@ onEveryDatabase('imports over HTTP', (open) => {
   })
 
   test('refuse what they cannot read, and the connection survives', async (t) => {
-    const { call, path } = await openList(open, t)
+    const opened = await openList(open, t)
+    const { call, path } = opened
     const status = async (raw: string, headers: Record<string, string>, at = path) => {
       const answer = await call('POST', at, { raw, headers })
       return [answer.status, answer.body.code]
@@ -102,9 +103,14 @@ onEveryDatabase('imports over HTTP', (open) => {
     const charset = { 'content-type': 'Text/CSV; header=present; charset="UTF-8"' }
     assert.deepEqual((await call('POST', path, { raw: 'email\n', headers: charset })).status, 200)
     assert.equal((await call('GET', path)).status, 405)
-    const chunked = { 'transfer-encoding': 'chunked', 'content-length': undefined }
-    assert.equal((await call('POST', path, { raw: '', headers: chunked })).status, 200)
-    assert.deepEqual(await status('{}', { 'transfer-encoding': 'chunked' }), refused)
+    for (const [body, status] of [
+      ['', 200],
+      ['{}', 415],
+    ] as const) {
+      const [res] = await once(upload(opened, { 'transfer-encoding': 'chunked' }).end(body), 'response')
+      assert.equal(res.statusCode, status, body)
+      await bodyOf(res)
+    }
   })
 
   test('answered before their end leave the connection to the next request', async (t) => {
