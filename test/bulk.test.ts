@@ -175,6 +175,30 @@ test('adding many inside the host’s own transaction goes with it', async (t) =
 })
 
 onPostgres('adding many contacts from several processes', () => {
+  test('of the same people waits for no deadlock', async (t) => {
+    const database = await openPostgres()
+    const open = () => createMailkeep({ database: database.source, encryptionKey: Buffer.alloc(32) })
+    const all = await Promise.all([open(), open(), open()])
+    t.after(async () => {
+      for (const mailkeep of all) await mailkeep.close({ timeoutMs: 0 })
+      await database.close()
+    })
+    const { id } = await all[0]!.clients.create({ name: 'Acme' })
+    const doors = all.map((mailkeep) => mailkeep.forClient(id))
+    const list = await doors[0]!.lists.create({ name: 'News' })
+    // Each batch has other people of the same: it finds some, makes some, and meets some that another is making.
+    const shuffled = (step: number) =>
+      Array.from({ length: 4001 }, (_, n) => ({ email: `p${(n * step) % 4001}@example.org` }))
+    const steps = [1, 2711, 1999, 577, 3001, 37]
+    await Promise.all(steps.map((step, n) => doors[n % 3]!.contacts.addManyToList(list.id, shuffled(step))))
+    assert.equal(await doors[0]!.contacts.count(), 4001)
+    await Promise.all(all.map((mailkeep) => mailkeep.close())) // what ends tells of its deadlocks
+    const deadlocks = await database.ask(
+      'select deadlocks::int from pg_stat_database where datname = current_database()',
+    )
+    assert.deepEqual(deadlocks, [{ deadlocks: 0 }])
+  })
+
   test('makes each once, whatever their order, and nobody waits for ever', async (t) => {
     const database = await openPostgres()
     const open = () => createMailkeep({ database: database.source, encryptionKey: Buffer.alloc(32) })
@@ -223,4 +247,20 @@ test('on SQLite, many batches at once let a single save through', async (t) => {
   assert.ok(passed <= 3001, `${passed} were saved before it`)
   await Promise.all(many)
   assert.equal(await contacts.count(), 30_001)
+})
+
+onEveryDatabase('an address that comes again and again', (open) => {
+  test('is saved each time, in order, and other contacts with it', async (t) => {
+    const { contacts, list } = await openWithList(open, t)
+    const again = Array.from({ length: 300 }, (_, n) => ({
+      email: `${n % 2 ? 'A' : 'a'}@example.org`,
+      count: String(n),
+    }))
+    const results = await contacts.addManyToList(list.id, [...again, ...people(10), again[7]!])
+    assert.deepEqual(
+      results.map((result) => !result.refused && result.created),
+      [true, ...Array(299).fill(false), ...Array(10).fill(true), false],
+    )
+    assert.deepEqual((await contacts.get(idOf(results[0]))).extra_attributes, { count: '7' })
+  })
 })

@@ -69,11 +69,19 @@ async function deleteClientContacts(tx: Tx, { target, limit }: { target: number;
   return deleted.length * weight
 }
 
+/** Each may have a megabyte and more. */
+function deleteAnswers(deleteSome: ClearRows): ClearRows {
+  const weight = 25
+  return async (tx, { target, limit }) => (await deleteSome(tx, { target, limit: Math.ceil(limit / weight) })) * weight
+}
+
 /** The kept answers that show an erased contact. */
-export const deleteContactAnswers: ClearRows = statement.affected(
-  chunk,
-  (_, p) => sql`delete from mailkeep_kept_answer where id in
-    (select answer_id from mailkeep_kept_answer_contact where contact_id = ${p.target} limit ${p.limit})`,
+export const deleteContactAnswers = deleteAnswers(
+  statement.affected(
+    chunk,
+    (_, p) => sql`delete from mailkeep_kept_answer where id in
+      (select answer_id from mailkeep_kept_answer_contact where contact_id = ${p.target} limit ${p.limit})`,
+  ),
 )
 
 /** A client's rows, what hangs on other rows first; the client itself last. */
@@ -81,7 +89,7 @@ export const deleteClientRows: readonly ClearRows[] = [
   deleteWithEvents(deleteDeliveriesOfClient),
   deleteWithEvents(deleteHandledOfClient),
   deleteRows('mailkeep_endpoint', 'client_id'),
-  deleteRows('mailkeep_kept_answer', 'client_id'),
+  deleteAnswers(deleteRows('mailkeep_kept_answer', 'client_id')),
   deleteClientContacts,
   deleteRows('mailkeep_tag', 'client_id'),
   deleteRows('mailkeep_topic', 'client_id'),

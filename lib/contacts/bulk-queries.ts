@@ -2,7 +2,10 @@
 import { sql } from 'kysely'
 import { bool, int, ints, json, rows, statement, text, texts, time } from '../storage/statement.ts'
 
-/** In one order everywhere: two transactions must not wait for each other's contacts. */
+/** Until the transaction ends nobody else gets it; where one writes at a time there is none. */
+export const lockBatches = statement({ name: text }, (_, p, dialect) => dialect.lock!(p.name))
+
+/** In one order: two transactions must not wait for each other's contacts. */
 export const lockContactsByEmail = statement.all({ client_id: int, email_keys: texts }, (db, p, dialect) =>
   db
     .selectFrom('mailkeep_contact')

@@ -1,6 +1,5 @@
 import { type Context, now, type Tx } from '../context.ts'
 import { MailkeepError } from '../errors.ts'
-import { chunkRows } from '../jobs/operations.ts'
 import { parse } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
 import { nextTurn, timestamp } from '../time.ts'
@@ -9,6 +8,9 @@ import * as queries from './queries.ts'
 import { type Answered, fingerprintOf, hashOf, type Kept, NamedRequest } from './schema.ts'
 
 const keptMs = 86_400_000
+
+/** In one transaction: an answer may have a megabyte and more. */
+const atOnce = 20
 
 /**
  * Does work at most once for a key of the client's: the key commits with what the work has written, and for 24 hours a
@@ -87,7 +89,7 @@ async function keep(tx: Tx, key_hash: string, text: string, contact_ids: readonl
 
 /** Deletes kept answers past their time, in chunks. */
 export async function deleteExpiredAnswers(ctx: Context): Promise<void> {
-  const chunk = { kept_since: keptSince(ctx), limit: chunkRows }
+  const chunk = { kept_since: keptSince(ctx), limit: atOnce }
   while ((await transact(ctx, (tx) => queries.deleteOldAnswers(tx, chunk))) > 0) await nextTurn()
 }
 
@@ -103,6 +105,7 @@ export const sealedAnswers: SealedRows = {
   },
   save: queries.saveAnswer,
   mayBeLost: true,
+  atOnce,
 }
 
 /** Sealed for one key of one client, an answer opens for no other. */

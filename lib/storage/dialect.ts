@@ -75,6 +75,8 @@ export interface Dialect {
    * where there is one writer at a time.
    */
   tryLock?(name: Expression<unknown>): RawBuilder<{ taken: boolean }>
+  /** As `tryLock`, and waits for whoever has it. */
+  lock?(name: Expression<unknown>): RawBuilder<unknown>
   /** Begins a statement whose plan depends on its values: how common they are decides what is walked. */
   readonly plannedAnew: RawBuilder<unknown>
   /** JSON as text, for a column of a result. */

@@ -15,6 +15,8 @@ export interface SealedRows {
   save(tx: Tx, row: { id: number; sealed: string }): Promise<unknown>
   /** Whether one that no key opens is left as it is; else it is an error. */
   readonly mayBeLost: boolean
+  /** In one transaction. */
+  readonly atOnce: number
 }
 
 const lockSecrets = statement.all({ after: int, limit: int }, (db, p, dialect) =>
@@ -31,7 +33,7 @@ const saveSecret = statement({ id: int, sealed: text }, (db, p) =>
   db.updateTable('mailkeep_endpoint').set({ secret: p.sealed }).where('id', '=', p.id),
 )
 
-const secrets: SealedRows = { lock: lockSecrets, save: saveSecret, mayBeLost: false }
+const secrets: SealedRows = { lock: lockSecrets, save: saveSecret, mayBeLost: false, atOnce: chunkRows }
 
 /**
  * Seals every stored secret and kept answer with the current key, in chunks; those of the current key stay as they are,
@@ -54,16 +56,16 @@ export async function resealSecrets(ctx: Context): Promise<number> {
 
 function resealSome(
   ctx: Context,
-  { lock, save, mayBeLost }: SealedRows,
+  { lock, save, mayBeLost, atOnce }: SealedRows,
   after: number,
 ): Promise<{ resealed: number; next: number | undefined }> {
   return transact(ctx, async (tx) => {
     const { sealer } = tx
-    const rows = await lock(tx, { after, limit: chunkRows })
+    const rows = await lock(tx, { after, limit: atOnce })
     const old = rows.filter(({ sealed }) => !sealer.isCurrent(sealed) && (sealer.canOpen(sealed) || !mayBeLost))
     for (const { id, owner, sealed } of old) {
       await save(tx, { id, sealed: sealer.seal(sealer.openOnce(sealed, owner), owner) })
     }
-    return { resealed: old.length, next: rows.length < chunkRows ? undefined : rows.at(-1)!.id }
+    return { resealed: old.length, next: rows.length < atOnce ? undefined : rows.at(-1)!.id }
   })
 }

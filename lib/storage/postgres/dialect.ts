@@ -88,10 +88,13 @@ export const dialect: Dialect = {
   json: (column) => sql`${column}`,
   lockForClaim: sql`for update skip locked`,
   lockForChange: sql`for no key update`, // rows may still come to point to them
-  // By the id of a table, which is the same however a host's search path leads to it.
-  tryLock: (name) =>
-    sql`select pg_try_advisory_xact_lock(hashtextextended(
-      cast(cast(cast('mailkeep_client' as regclass) as oid) as text) || ' ' || ${name}, 0)) as taken`,
+  tryLock: (name) => sql`select pg_try_advisory_xact_lock(${lockId(name)}) as taken`,
+  lock: (name) => sql`select pg_advisory_xact_lock(${lockId(name)})`,
   plannedAnew: sql.raw(plannedAnew),
   jsonText: (json) => sql<string>`cast(${json} as text)`,
+}
+
+/** With the id of a table, which is the same however a host's search path leads to it. */
+function lockId(name: Expression<unknown>): RawBuilder<unknown> {
+  return sql`hashtextextended(cast(cast(cast('mailkeep_client' as regclass) as oid) as text) || ' ' || ${name}, 0)`
 }
