@@ -167,6 +167,10 @@ function serve(state: State, req: IncomingMessage, res: ServerResponse, awaitsCo
   pipeline.add(turn)
 }
 
+class RequestTimeout extends Error {
+  readonly code = 'ERR_HTTP_REQUEST_TIMEOUT'
+}
+
 /**
  * A body must have arrived in time, unless it is a file: that one only must not fall silent. Behind an answer that is
  * still being sent it has more time, since cutting the connection would cut that off.
@@ -174,9 +178,10 @@ function serve(state: State, req: IncomingMessage, res: ServerResponse, awaitsCo
 function limitTime(state: State, turn: Turn, pipeline: Pipeline): void {
   const { req } = turn
   const timer = setInterval(() => {
-    if (req.complete || turn.streams || pipeline.count > 1) return
-    breakOff(state, Object.assign(new Error('Request timed out'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' }), req.socket)
-  }, state.limits.requestMs)
+    // A request does not close where its connection goes after its answer and before its end.
+    if (req.complete || req.socket.destroyed) clearInterval(timer)
+    else if (!turn.streams && pipeline.count <= 1) breakOff(state, new RequestTimeout(), req.socket)
+  }, state.limits.requestMs).unref()
   req.once('close', () => clearInterval(timer))
 }
 

@@ -1,11 +1,11 @@
 import type PQueue from 'p-queue'
 import type { TokenCache } from './clients/token-cache.ts'
 import type { Logger } from './logger.ts'
+import type { Sealer } from './sealing/seal.ts'
 import type { Scope } from './storage/statement.ts'
 import type { Within } from './storage/transaction.ts'
 import { type Clock, type Timestamp, timestamp } from './time.ts'
 import type { EventType } from './webhooks/schema.ts'
-import type { Sealer } from './webhooks/seal.ts'
 import type { WebhookSettings } from './webhooks/settings.ts'
 
 /** What every operation gets first: nothing else is read from outside. */

@@ -5,12 +5,16 @@ import type { Context, RaisedEvent } from './context.ts'
 import type { ClientMailkeep, ClientsDoor, TokensDoor } from './doors.ts'
 import { invalid } from './errors.ts'
 import { Housekeeping } from './housekeeping.ts'
+import { sealedAnswers } from './idempotency/operations.ts'
 import * as identities from './identities/operations.ts'
 import type { IdentityProvider } from './identities/provider.ts'
 import type { Identity } from './identities/schema.ts'
 import { Kept } from './kept.ts'
 import { type Logger, silent } from './logger.ts'
 import { isId } from './parse.ts'
+import { checkEncryptionKey } from './sealing/encryption-key.ts'
+import { reseal } from './sealing/reseal.ts'
+import { createSealer, type Key } from './sealing/seal.ts'
 import type { DatabaseSource, Storage } from './storage/connection.ts'
 import { type HostDatabase, sourceOf } from './storage/host/database.ts'
 import { withinHostTransaction } from './storage/host/transaction.ts'
@@ -18,13 +22,11 @@ import { migrate } from './storage/migrate.ts'
 import { refuseUnfinishedCopy } from './storage/unfinished-copy.ts'
 import type { Clock } from './time.ts'
 import { Dispatcher } from './webhooks/dispatcher.ts'
-import { checkEncryptionKey } from './webhooks/encryption-key.ts'
 import type { EventHandler } from './webhooks/handlers.ts'
 import { Health, type Readiness, type Stats } from './webhooks/health.ts'
-import { resealSecrets } from './webhooks/reseal.ts'
 import type { LookupSettings } from './webhooks/resolve.ts'
 import type { EventType } from './webhooks/schema.ts'
-import { createSealer, type Key } from './webhooks/seal.ts'
+import { sealedSecrets } from './webhooks/secrets.ts'
 import { createSender, type Sender } from './webhooks/send.ts'
 import { defaultWebhookSettings, type WebhookSettings } from './webhooks/settings.ts'
 import { type Subscriber, subscribe } from './webhooks/subscribers.ts'
@@ -228,7 +230,7 @@ export class Mailkeep {
    * @returns how many were sealed anew.
    */
   resealSecrets(): Promise<number> {
-    return resealSecrets(this.#ctx)
+    return reseal(this.#ctx, [sealedSecrets, sealedAnswers])
   }
 
   /**

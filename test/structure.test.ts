@@ -38,6 +38,7 @@ const rooms = [
   'storage',
   'jobs',
   'clearing',
+  'sealing',
   'idempotency',
   'clients',
   'webhooks',

@@ -1,9 +1,9 @@
 import { type Context, now, type Tx } from '../context.ts'
 import { MailkeepError } from '../errors.ts'
 import { parse } from '../parse.ts'
+import type { SealedRows } from '../sealing/reseal.ts'
 import { transact } from '../storage/transaction.ts'
 import { nextTurn, timestamp } from '../time.ts'
-import type { SealedRows } from '../webhooks/reseal.ts'
 import * as queries from './queries.ts'
 import { type Answered, fingerprintOf, hashOf, type Kept, NamedRequest } from './schema.ts'
 

@@ -19,7 +19,7 @@ export interface RefusedRow {
 
 /** What became of an import. */
 export interface ImportReport {
-  /** Rows that were read, those of nothing but white space not counted. */
+  /** Rows that were read; empty lines are none. */
   total: number
   /** Contacts that are new. */
   created: number

@@ -4,7 +4,7 @@ import { longestRowBytes, type Row, tooLong, unreadable } from './row.ts'
 const lineFeed = 0x0a
 const byteOrderMark = '\ufeff'
 
-/** Newline-delimited JSON (ndjson.org): one value a line; lines of nothing but white space are none. */
+/** Newline-delimited JSON (ndjson.org): one value a line; empty lines, and those of white space, are none. */
 export async function* readNdjson(source: AsyncIterable<Uint8Array>): AsyncGenerator<Row> {
   let line = 0
   for await (const bytes of linesOf(source)) {

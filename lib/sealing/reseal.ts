@@ -1,7 +1,4 @@
 import type { Context, Tx } from '../context.ts'
-import { sealedAnswers } from '../idempotency/operations.ts'
-import { chunkRows } from '../jobs/operations.ts'
-import { int, statement, text } from '../storage/statement.ts'
 import { transact } from '../storage/transaction.ts'
 import { rememberEncryptionKey } from './encryption-key.ts'
 
@@ -19,31 +16,15 @@ export interface SealedRows {
   readonly atOnce: number
 }
 
-const lockSecrets = statement.all({ after: int, limit: int }, (db, p, dialect) =>
-  db
-    .selectFrom('mailkeep_endpoint')
-    .select(['id', 'uuid as owner', 'secret as sealed'])
-    .where('id', '>', p.after)
-    .orderBy('id')
-    .limit(p.limit)
-    .modifyEnd(dialect.lockForChange),
-)
-
-const saveSecret = statement({ id: int, sealed: text }, (db, p) =>
-  db.updateTable('mailkeep_endpoint').set({ secret: p.sealed }).where('id', '=', p.id),
-)
-
-const secrets: SealedRows = { lock: lockSecrets, save: saveSecret, mayBeLost: false, atOnce: chunkRows }
-
 /**
- * Seals every stored secret and kept answer with the current key, in chunks; those of the current key stay as they are,
- * so that it may be done again.
+ * Seals rows with the current key, in chunks; those of the current key stay as they are, so that it may be done again.
  *
+ * @param kinds All that there are: afterwards other keys are not needed any more.
  * @returns how many were sealed anew.
  */
-export async function resealSecrets(ctx: Context): Promise<number> {
+export async function reseal(ctx: Context, kinds: readonly SealedRows[]): Promise<number> {
   let resealed = 0
-  for (const kind of [secrets, sealedAnswers]) {
+  for (const kind of kinds) {
     for (let after: number | undefined = 0; after !== undefined; ) {
       const chunk = await resealSome(ctx, kind, after)
       resealed += chunk.resealed
