@@ -174,18 +174,24 @@ test('adding many inside the host’s own transaction goes with it', async (t) =
   assert.equal((await mailkeep.forClient(id).contacts.list({ search: 'person 1099' })).data.length, 1)
 })
 
+/** Three on one PostgreSQL, as three processes would be. */
+async function openSeveral(t: TestContext) {
+  const database = await openPostgres()
+  const open = () => createMailkeep({ database: database.source, encryptionKey: Buffer.alloc(32) })
+  const all = await Promise.all([open(), open(), open()])
+  t.after(async () => {
+    for (const mailkeep of all) await mailkeep.close({ timeoutMs: 0 })
+    await database.close()
+  })
+  const { id } = await all[0]!.clients.create({ name: 'Acme' })
+  const doors = all.map((mailkeep) => mailkeep.forClient(id))
+  const list = await doors[0]!.lists.create({ name: 'News' })
+  return { database, all, doors, list }
+}
+
 onPostgres('adding many contacts from several processes', () => {
   test('of the same people waits for no deadlock', async (t) => {
-    const database = await openPostgres()
-    const open = () => createMailkeep({ database: database.source, encryptionKey: Buffer.alloc(32) })
-    const all = await Promise.all([open(), open(), open()])
-    t.after(async () => {
-      for (const mailkeep of all) await mailkeep.close({ timeoutMs: 0 })
-      await database.close()
-    })
-    const { id } = await all[0]!.clients.create({ name: 'Acme' })
-    const doors = all.map((mailkeep) => mailkeep.forClient(id))
-    const list = await doors[0]!.lists.create({ name: 'News' })
+    const { database, all, doors, list } = await openSeveral(t)
     // Each batch has other people of the same: it finds some, makes some, and meets some that another is making.
     const shuffled = (step: number) =>
       Array.from({ length: 4001 }, (_, n) => ({ email: `p${(n * step) % 4001}@example.org` }))
@@ -200,16 +206,7 @@ onPostgres('adding many contacts from several processes', () => {
   })
 
   test('makes each once, whatever their order, and nobody waits for ever', async (t) => {
-    const database = await openPostgres()
-    const open = () => createMailkeep({ database: database.source, encryptionKey: Buffer.alloc(32) })
-    const all = await Promise.all([open(), open(), open()])
-    t.after(async () => {
-      for (const mailkeep of all) await mailkeep.close({ timeoutMs: 0 })
-      await database.close()
-    })
-    const { id } = await all[0]!.clients.create({ name: 'Acme' })
-    const doors = all.map((mailkeep) => mailkeep.forClient(id))
-    const list = await doors[0]!.lists.create({ name: 'News' })
+    const { database, doors, list } = await openSeveral(t)
     await doors[0]!.webhooks.createEndpoint({ url: 'https://partner.example/', events: ['contact.subscribed'] })
     const tagged = people(200).map((person, n) => ({ ...person, tags: [`t${n % 20}`, `u${(n * 7) % 20}`] }))
     const orders = [tagged, tagged.toReversed(), [...tagged.slice(100), ...tagged.slice(0, 100)]]

@@ -53,28 +53,38 @@ function inTurn<T>(ctx: Context, save: () => Promise<T>): Promise<T> {
 /** An entry that breaks a rule stays in its place, as what is told of it. */
 type Entry = NewContact | Refused
 
-/** The same address may come so often in a batch: each time is a round of its own. */
+/** The same address may come so often in a batch. */
 const mostRounds = 4
 
-function* batchesOf(inputs: readonly unknown[]): Generator<Entry[]> {
-  let batch: Entry[] = []
+interface Batch {
+  readonly entries: Entry[]
+  /** Those to be saved, by their e-mails, folded: an address that comes again is saved after its first time. */
+  readonly rounds: Map<string, NewContact>[]
+}
+
+function* batchesOf(inputs: readonly unknown[]): Generator<Batch> {
+  let batch: Batch = { entries: [], rounds: [] }
   let rows = 0
-  let times = new Map<string, number>()
   for (const input of inputs) {
     const entry = orRefused(() => parse(NewContact, input))
-    batch.push(entry)
+    batch.entries.push(entry)
     if (isRefused(entry)) continue
     rows += rowsOf(entry)
-    const key = fold(entry.email)
-    const time = (times.get(key) ?? 0) + 1
-    times.set(key, time)
-    if (rows < mostRows && time < mostRounds) continue
+    if (placeIn(batch.rounds, entry) < mostRounds && rows < mostRows) continue
     yield batch
-    batch = []
+    batch = { entries: [], rounds: [] }
     rows = 0
-    times = new Map()
   }
-  if (batch.length > 0) yield batch
+  if (batch.entries.length > 0) yield batch
+}
+
+/** @returns in which round it is, from 1. */
+function placeIn(rounds: Map<string, NewContact>[], contact: NewContact): number {
+  const key = fold(contact.email)
+  const at = rounds.findIndex((round) => !round.has(key))
+  if (at < 0) return rounds.push(new Map([[key, contact]]))
+  rounds[at]!.set(key, contact)
+  return at + 1
 }
 
 function rowsOf({ tags = [], attributes }: NewContact): number {
@@ -83,33 +93,17 @@ function rowsOf({ tags = [], attributes }: NewContact): number {
   return 1 + tags.length + Math.floor(characters / rowCharacters)
 }
 
-async function addBatch(ctx: Context, listId: number, batch: readonly Entry[]): Promise<BulkResult[]> {
-  const contacts = batch.filter((entry): entry is NewContact => !isRefused(entry))
+async function addBatch(ctx: Context, listId: number, { entries, rounds }: Batch): Promise<BulkResult[]> {
   const saved = await transact(ctx, async (tx) => {
     // Who finds that another was faster locks what that one wrote, in no order with what it has: they would wait for each
     // other. A single save takes one contact, and is in nobody's way.
     if (tx.storage.dialect.lock) await queries.lockBatches(tx, { name: `batches ${tx.clientId}` })
     const list = await getList(tx, listId)
     const results = new Map<NewContact, BulkResult>()
-    for (const round of withoutRepeats(contacts)) await saveRound(tx, list, round, results)
+    for (const round of rounds) await saveRound(tx, list, round, results)
     return results
   })
-  return batch.map((entry) => (isRefused(entry) ? entry : saved.get(entry)!))
-}
-
-/** The same address again is saved after its first time. */
-function* withoutRepeats(contacts: readonly NewContact[]): Generator<Map<string, NewContact>> {
-  for (let rest = contacts; rest.length > 0; ) {
-    const round = new Map<string, NewContact>()
-    const later: NewContact[] = []
-    for (const contact of rest) {
-      const key = fold(contact.email)
-      if (round.has(key)) later.push(contact)
-      else round.set(key, contact)
-    }
-    yield round
-    rest = later
-  }
+  return entries.map((entry) => (isRefused(entry) ? entry : saved.get(entry)!))
 }
 
 /** @param round By their e-mails, folded. */
