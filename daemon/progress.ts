@@ -18,9 +18,9 @@ interface Output {
 const barWidth = 30
 const betweenMs = 100
 
-/** A line on a terminal; nothing where nobody is looking. */
-export function progressOn(output: Output): Progress {
-  if (output.isTTY !== true) return { show() {}, clear() {} }
+/** A line on a terminal. @returns undefined where nobody is looking. */
+export function progressOn(output: Output): Progress | undefined {
+  if (output.isTTY !== true) return undefined
   let shownMs = Number.NEGATIVE_INFINITY
   let shown = ''
   return {

@@ -246,7 +246,7 @@ test('on a terminal a line tells how far it is, and goes when it is done', () =>
     said += text
   }
   const output = { isTTY: true, columns: 60, write }
-  const progress = progressOn(output)
+  const progress = progressOn(output)!
   progress.show(0, 2000, 'client')
   progress.show(2000, 2000, 'verifying')
   progress.clear()
@@ -259,6 +259,6 @@ test('on a terminal a line tells how far it is, and goes when it is done', () =>
     '',
   ])
   said = ''
-  progressOn({ ...output, isTTY: false }).show(1, 2, 'client')
+  progressOn({ ...output, isTTY: false })?.show(1, 2, 'client')
   assert.equal(said, '')
 })

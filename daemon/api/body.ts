@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { MailkeepError } from '../../lib/index.ts'
-import { type ApiRequest, header } from './exchange.ts'
+import { type ApiRequest, declaredBody, header } from './exchange.ts'
 import { isPlain, isUtf8Of } from './media-type.ts'
 
 /** The fields a caller sent; what they must be is the library's to decide. */
@@ -12,11 +12,11 @@ export type Fields = Readonly<Record<string, unknown>>
  * @throws MailkeepError `unsupported_media_type`, `body_too_large`, `invalid_json`; `validation_failed` on `body`.
  */
 export async function readFields(request: ApiRequest): Promise<Fields> {
-  const length = header(request, 'content-length')
-  if (length === undefined && header(request, 'transfer-encoding') === undefined) return {}
+  const declared = declaredBody(request)
+  if (declared === 'none') return {}
   const known = isJson(header(request, 'content-type')) && isPlain(header(request, 'content-encoding'))
-  // A wrong type goes before a wrong size; only a chunked body must be read to see whether there is one.
-  if (!known && length !== undefined && Number(length) !== 0) throw unsupported()
+  // A wrong type goes before a wrong size.
+  if (!known && declared === 'bytes') throw unsupported()
   const bytes = await request.body().catch((error: unknown) => {
     throw known ? error : unsupported()
   })

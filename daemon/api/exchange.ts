@@ -36,6 +36,12 @@ export interface ApiResponse {
   readonly route?: string
 }
 
+/** What a request's headers say of its body; of one in chunks only reading shows whether there are any. */
+export function declaredBody(request: ApiRequest): 'none' | 'bytes' | 'chunks' {
+  if (header(request, 'transfer-encoding') !== undefined) return 'chunks'
+  return Number(header(request, 'content-length') ?? 0) === 0 ? 'none' : 'bytes'
+}
+
 /** @returns one header's value; several of the same name are one list, as RFC 9110, 5.3 says. */
 export function header(request: ApiRequest, name: string): string | undefined {
   const value = request.headers[name]

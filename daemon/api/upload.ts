@@ -1,5 +1,5 @@
 import { type Format, MailkeepError } from '../../lib/index.ts'
-import { type ApiRequest, header } from './exchange.ts'
+import { type ApiRequest, declaredBody, header } from './exchange.ts'
 import { isPlain, isUtf8Of } from './media-type.ts'
 
 /** A file on its way in. */
@@ -24,14 +24,12 @@ export const formatOf: ReadonlyMap<string, Format> = new Map([
  * @throws MailkeepError `unsupported_media_type`
  */
 export async function readUpload(request: ApiRequest): Promise<Upload> {
-  const length = header(request, 'content-length')
-  const chunked = header(request, 'transfer-encoding') !== undefined
-  if (!chunked && (length === undefined || Number(length) === 0)) return { format: 'ndjson', source: noBytes() }
+  const declared = declaredBody(request)
+  if (declared === 'none') return { format: 'ndjson', source: noBytes() }
   const [type, ...parameters] = (header(request, 'content-type') ?? '').split(';')
   const format = formatOf.get(type!.trim().toLowerCase())
   const known = format && isUtf8Of(parameters) && isPlain(header(request, 'content-encoding'))
-  // A wrong type needs a body: only reading shows whether there is one in chunks.
-  if (!known && length !== undefined && Number(length) !== 0) throw unsupported()
+  if (!known && declared === 'bytes') throw unsupported()
   const source = request.stream?.() ?? wholeBody(request)
   if (known) return { format, source }
   for await (const chunk of source) if (chunk.length > 0) throw unsupported()

@@ -64,16 +64,11 @@ async function readWebBody(request: Request, limit: number): Promise<Uint8Array>
   if (Number(request.headers.get('content-length')) > limit) throw tooLarge(limit)
   const chunks: Uint8Array[] = []
   let bytes = 0
-  try {
-    for await (const chunk of request.body ?? []) {
-      bytes += chunk.length
-      if (bytes > limit) break
-      chunks.push(chunk)
-    }
-  } catch (error) {
-    throw endedEarly(error)
+  for await (const chunk of streamWebBody(request)) {
+    bytes += chunk.length
+    if (bytes > limit) throw tooLarge(limit)
+    chunks.push(chunk)
   }
-  if (bytes > limit) throw tooLarge(limit)
   return Buffer.concat(chunks)
 }
 

@@ -19,8 +19,8 @@ export interface Invocation {
   /** Where a command writes that has more to say than fits into memory; `json` says in which form. */
   readonly output: NodeJS.WritableStream
   readonly json: boolean
-  /** Shows how far something is, to a person who is looking. */
-  readonly progress?: Progress
+  /** Shows how far something is, to a person; undefined where nobody is looking. */
+  readonly progress?: Progress | undefined
   /** Whether a person is looking at the output. */
   readonly terminal: boolean
   /** A listening socket that whoever started us holds for us. */

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import type { ClientMailkeep, Format } from '../../lib/index.ts'
+import { type ClientMailkeep, type Format, inputLimits } from '../../lib/index.ts'
 import type { Progress } from '../progress.ts'
 import { type Command, clientFlag, formatFlag, formatFrom, type Invocation, withClient } from './command.ts'
 
@@ -32,14 +32,11 @@ async function write({ output, progress }: Invocation, { contacts }: ClientMailk
   }
 }
 
-/** A piece is a page of so many contacts at most. */
-const pageSize = 100
-
 async function* watch(pieces: AsyncIterable<string>, total: number, progress: Progress): AsyncGenerator<string> {
   let done = 0
   for await (const piece of pieces) {
     yield piece
-    done = Math.min(done + pageSize, total)
+    done = Math.min(done + inputLimits.pageRecords, total) // a piece is a page
     progress.show(done, total, 'exporting', 'contacts')
   }
 }

@@ -1,10 +1,10 @@
 import type { ContactsDoor, Format, Unchecked } from '../../../lib/index.ts'
 import type { Outcome } from './route.ts'
 
-const contentTypeOf: Readonly<Record<Format, string>> = {
-  csv: 'text/csv; charset=utf-8; header=present',
-  ndjson: 'application/x-ndjson; charset=utf-8',
-}
+export const mediaTypes: Readonly<Record<Format, string>> = { csv: 'text/csv', ndjson: 'application/x-ndjson' }
+
+/** RFC 7111. */
+const parametersOf: Readonly<Record<Format, string>> = { csv: 'charset=utf-8; header=present', ndjson: 'charset=utf-8' }
 
 /** The first piece is made before the answer begins: a query that is no good still gets an error. */
 export async function exported(
@@ -16,7 +16,8 @@ export async function exported(
   const rest = contacts.export({ ...query, format })
   const first = await rest.next()
   const text = whole(first.value ?? '', rest)
-  return { status: 200, download: { name: `contacts.${format}`, contentType: contentTypeOf[format], text } }
+  const contentType = `${mediaTypes[format]}; ${parametersOf[format]}`
+  return { status: 200, download: { name: `contacts.${format}`, contentType, text } }
 }
 
 /** CSV for those who ask for it and for nothing better; else NDJSON. */

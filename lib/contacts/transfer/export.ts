@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import type { Context } from '../../context.ts'
+import { inputLimits } from '../../limits.ts'
 import { parse } from '../../parse.ts'
 import { listDocuments } from '../listing.ts'
 import { ContactFilters, contactFrom } from '../schema.ts'
@@ -7,7 +8,7 @@ import { csvHeader, csvLine } from './exported.ts'
 import { FormatOption } from './format.ts'
 
 /** Read at once: others are let in between. */
-const per_page = 100
+const per_page = inputLimits.pageRecords
 
 const ExportQuery = v.object({ ...ContactFilters.entries, ...FormatOption.entries })
 

@@ -1,4 +1,5 @@
-import { type Format, inputLimits } from '../../../../lib/index.ts'
+import { inputLimits } from '../../../../lib/index.ts'
+import { mediaTypes } from '../../routes/export.ts'
 import { formatOf } from '../../upload.ts'
 import { body, gone, inQuery, one, optionalBody, page, place, plain } from '../answers.ts'
 import type { DescribedRoutes, Parameter } from '../operation.ts'
@@ -66,8 +67,6 @@ export const contacts: DescribedRoutes = {
   },
 }
 
-const formats: Readonly<Record<Format, string>> = { csv: 'text/csv', ndjson: 'application/x-ndjson' }
-
 export const contactExtensions: DescribedRoutes = {
   'POST /lists/:listId/contacts/import': {
     name: 'importContacts',
@@ -86,13 +85,13 @@ export const contactExtensions: DescribedRoutes = {
       ...filters,
       inQuery('format', 'Without it `Accept` decides: CSV where it is asked for, else NDJSON.', {
         type: 'string',
-        enum: Object.keys(formats),
+        enum: Object.keys(mediaTypes),
       }),
     ],
     answers: {
       200: {
         description: 'A contact a line.',
-        content: plain(...Object.values(formats)),
+        content: plain(...Object.values(mediaTypes)),
         headers: ['Content-Disposition'],
       },
     },
