@@ -2,7 +2,7 @@
  * Builds `dist/mailkeep.cjs`, the daemon in one file, and with `--binary` also `dist/mailkeep`, which needs nothing
  * else: node itself with the bundle and better-sqlite3's native addon inside.
  *
- * See https://nodejs.org/docs/latest-v20.x/api/single-executable-applications.html
+ * See https://nodejs.org/docs/latest-v24.x/api/single-executable-applications.html
  */
 import { execFileSync } from 'node:child_process'
 import { chmod, copyFile, mkdir, mkdtemp, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
@@ -16,7 +16,7 @@ const root = join(import.meta.dirname, '..')
 const dist = join(root, 'dist')
 const { resolve } = createRequire(import.meta.url)
 const addonName = 'better_sqlite3.node'
-const addonPath = join(dirname(resolve('better-sqlite3/package.json')), 'build/Release', addonName)
+const addonPath = sqliteAddon()
 
 /** As the documentation of single executable applications gives it. */
 const fuse = 'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2'
@@ -80,7 +80,7 @@ export async function buildBundle(directory = dist): Promise<Bundle> {
     bundle: true,
     platform: 'node',
     format: 'cjs',
-    target: 'node20',
+    target: 'node24',
     minifySyntax: true,
     minifyWhitespace: true, // names stay: stacks in logs are to be read
     legalComments: 'none',
@@ -165,6 +165,15 @@ function strip(program: string): void {
   try {
     execFileSync('strip', [program], { stdio: 'ignore' })
   } catch {}
+}
+
+/** The addon that better-sqlite3 itself would load on this machine: one of its prebuilt files, or one compiled here. */
+function sqliteAddon(): string {
+  const folder = dirname(resolve('better-sqlite3/package.json'))
+  const { getPrebuildPath } = createRequire(import.meta.url)(join(folder, 'lib/binding.js')) as {
+    getPrebuildPath: () => string | null
+  }
+  return getPrebuildPath() ?? join(folder, 'build/Release', addonName)
 }
 
 /** What `--version` says beside the version. */

@@ -121,7 +121,8 @@ export const dialect: Dialect = {
   object: (fields) =>
     sql`json_object(${sql.join(Object.entries(fields).flatMap(([name, value]) => [sql.lit(name), value]))})`,
   // Rows come in the order of the index they are walked over, which is the one asked for: sorting them would cost more.
-  list: (item, _order, from) => sql`(select json_group_array(${item}) ${from})`,
+  // SQLite 3.54 and later do not pass the JSON subtype through a scalar subquery, so `json()` states it again.
+  list: (item, _order, from) => sql`json((select json_group_array(${item}) ${from}))`,
   time: (column) => sql`${column}`,
   bool: (column) => sql`json(iif(${column}, 'true', 'false'))`,
   json: (column) => sql`json(${column})`,
