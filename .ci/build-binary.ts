@@ -5,6 +5,7 @@
  * See https://nodejs.org/docs/latest-v24.x/api/single-executable-applications.html
  */
 import { execFileSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import { chmod, copyFile, mkdir, mkdtemp, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
@@ -80,7 +81,7 @@ export async function buildBundle(directory = dist): Promise<Bundle> {
     bundle: true,
     platform: 'node',
     format: 'cjs',
-    target: 'node24',
+    target: 'node20',
     minifySyntax: true,
     minifyWhitespace: true, // names stay: stacks in logs are to be read
     legalComments: 'none',
@@ -167,13 +168,13 @@ function strip(program: string): void {
   } catch {}
 }
 
-/** The addon that better-sqlite3 itself would load on this machine: one of its prebuilt files, or one compiled here. */
+/** The addon that better-sqlite3 itself would load here: one that was compiled, else a prebuilt one (version 13 on). */
 function sqliteAddon(): string {
   const folder = dirname(resolve('better-sqlite3/package.json'))
-  const { getPrebuildPath } = createRequire(import.meta.url)(join(folder, 'lib/binding.js')) as {
-    getPrebuildPath: () => string | null
-  }
-  return getPrebuildPath() ?? join(folder, 'build/Release', addonName)
+  const compiled = join(folder, 'build/Release', addonName)
+  if (existsSync(compiled)) return compiled
+  const binding = createRequire(import.meta.url)(join(folder, 'lib/binding.js')) as { getPrebuildPath(): string | null }
+  return binding.getPrebuildPath() ?? compiled
 }
 
 /** What `--version` says beside the version. */
