@@ -55,6 +55,7 @@ async function bundleConnections(root: string): Promise<string[]> {
 }
 
 async function bundleDaemon(root: string): Promise<string[]> {
+  const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
   const { metafile } = await build({
     ...bundling,
     absWorkingDir: root,
@@ -63,6 +64,7 @@ async function bundleDaemon(root: string): Promise<string[]> {
     banner: {
       js: "import { createRequire as createRequireOfNode } from 'node:module';\nconst require = createRequireOfNode(import.meta.url);",
     },
+    external: Object.keys(dependencies), // npm installs them for the library
     plugins: [partsOfPackages, builtModules(root)],
   })
   return Object.keys(metafile!.inputs)

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { cpSync, existsSync, readFileSync, rmSync } from 'node:fs'
 import { delimiter, dirname, join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { after, before, describe, test } from 'node:test'
 import { build } from 'esbuild'
 import { readDeclarations } from './declarations.ts'
@@ -179,6 +181,32 @@ describe('the packed package', { concurrency: 2 }, () => {
     assert.match(asked(withPg, 'mail.db'), /^mailkeep: better-sqlite3 is missing, which a SQLite database needs/)
   })
 
+  test('serves as a program, with its log and its metrics, beside Kysely and one driver alone', async (t) => {
+    const project = packed.project('daemon', ['kysely', 'better-sqlite3'])
+    const env = { PATH: process.env.PATH, MAILKEEP_PORT: '0', MAILKEEP_DATABASE: 'mail.db' }
+    const program = spawn(process.execPath, ['node_modules/mailkeep/dist/daemon/main.js', 'serve', '--json'], {
+      cwd: project.folder,
+      env,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    t.after(() => program.kill('SIGKILL'))
+    let log = ''
+    program.stderr.setEncoding('utf8').on('data', (text) => (log += text))
+    const [line] = await once(createInterface(program.stdout), 'line')
+    const url = `http://127.0.0.1:${JSON.parse(line).port}`
+    const token = readFileSync(join(project.folder, 'mail.db.admin-token'), 'utf8').trim()
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+    const made = await fetch(`${url}/api/v1/tags`, { method: 'POST', headers, body: '{"name":"vip"}' })
+    assert.equal(made.status, 201)
+    assert.equal((await fetch(`${url}/healthz`)).status, 200)
+    assert.equal((await fetch(`${url}/api/v1/openapi.json`)).status, 200)
+    assert.match(await (await fetch(`${url}/metrics`)).text(), /^mailkeep_/m)
+    program.kill('SIGTERM')
+    const [code] = await once(program, 'exit')
+    assert.equal(code, 0, log)
+    assert.match(log, /"path":"\/api\/v1\/tags","status":201/)
+  })
+
   const asksAmazon = `import { createMailkeep } from 'mailkeep'
     import { ses } from 'mailkeep/ses'
     import { sqlite } from 'mailkeep/sqlite'
@@ -264,6 +292,9 @@ describe('the packed package', { concurrency: 2 }, () => {
     const own = ['csv-parse', 'ipaddr.js', 'p-queue', 'valibot']
     assert.deepEqual(Object.keys(manifest.dependencies).sort(), own)
     const licences = readFileSync(join(packed.folder, 'dist/daemon/THIRD-PARTY-LICENSES.txt'), 'utf8')
+    for (const [, licence] of licences.matchAll(/^\S+ \d+\.\d+\.\d+ \((.+)\)$/gm)) {
+      assert.match(licence!, /^(MIT|ISC|BSD-\d-Clause|Apache-2\.0)$/)
+    }
     for (const name of ['pino', 'polka', 'prom-client', 'sade', 'undici']) {
       assert.match(licences, new RegExp(`^${name} \\d`, 'm'))
     }
