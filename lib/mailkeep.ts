@@ -14,7 +14,7 @@ import { type Logger, silent } from './logger.ts'
 import { isId } from './parse.ts'
 import { checkEncryptionKey } from './sealing/encryption-key.ts'
 import { reseal } from './sealing/reseal.ts'
-import { createSealer, type Key } from './sealing/seal.ts'
+import { createSealer, type EncryptionKey } from './sealing/seal.ts'
 import type { DatabaseSource, Storage } from './storage/connection.ts'
 import { type HostDatabase, sourceOf } from './storage/host/database.ts'
 import { withinHostTransaction } from './storage/host/transaction.ts'
@@ -35,9 +35,9 @@ export interface MailkeepOptions {
   /** `sqlite(file)`; its schema is brought up to date. */
   readonly database: HostDatabase
   /** Seals secrets at rest: 32 bytes, or base64 of them. Keep it: without it they cannot be read again. */
-  readonly encryptionKey: Key
+  readonly encryptionKey: EncryptionKey
   /** Keys used before: they open what they sealed, until `resealSecrets()` is done. */
-  readonly previousEncryptionKeys?: readonly Key[]
+  readonly previousEncryptionKeys?: readonly EncryptionKey[]
   readonly logger?: Logger
   /** What differs from `defaultWebhookSettings`. */
   readonly webhooks?: Partial<WebhookSettings>
@@ -98,7 +98,7 @@ export class Mailkeep {
   #poll: NodeJS.Timeout | undefined
   #closed: Promise<void> | undefined
 
-  /** Use `createMailkeep`. */
+  /** @internal Use `createMailkeep`. */
   constructor(
     storage: Storage,
     { logger, clock, lookup, webhooks, identityProvider, sender, onEvent }: Wired,
@@ -186,7 +186,12 @@ export class Mailkeep {
     options: { readonly name: string },
   ): Promise<Subscriber> {
     const events = typeof types === 'string' ? [types] : types
-    return subscribe(this.#ctx, this.#dispatcher.handlers, { name: options?.name, events }, handler as EventHandler)
+    return subscribe(
+      this.#ctx,
+      this.#dispatcher.handlers,
+      { name: options?.name, events },
+      handler as unknown as EventHandler,
+    )
   }
 
   /**

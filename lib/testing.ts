@@ -15,7 +15,7 @@ import { type CapturedDelivery, CapturingSender, type Reply } from './testing/se
 import type { WebhookEvent } from './webhooks/receiver.ts'
 import type { EventType } from './webhooks/schema.ts'
 
-export type { Duration, TestClock } from './testing/clock.ts'
+export type { Duration, DurationUnit, TestClock } from './testing/clock.ts'
 export type { CapturedDelivery, Reply, ReplyTo } from './testing/sender.ts'
 
 export interface TestOptions extends Pick<MailkeepOptions, 'webhooks' | 'logger' | 'identityProvider'> {

@@ -38,6 +38,8 @@ export async function goodCallsCompile(mailkeep: Mailkeep) {
   await unchecked(acme).contacts.addToList(1, JSON.parse(text))
   const { answer, replayed } = await acme.idempotently('order 1', row, ({ contacts }) => contacts.addToList(1, row))
   const told: [boolean, boolean] = [answer.created, replayed]
+  await mailkeep.on('contact.unsubscribed', ({ data }) => data.contact.email, { name: 'one' })
+  await mailkeep.on(['contact.subscribed', 'webhook.test'], (event) => event.type, { name: 'several' })
   await mailkeep
     .using(told)
     .forClient(1)

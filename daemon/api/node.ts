@@ -37,7 +37,8 @@ export interface KoaContext {
   respond?: boolean | undefined
 }
 
-type Next = (error?: unknown) => unknown
+/** Hands the request on to the host: Express' and Koa's `next`. */
+export type Next = (error?: unknown) => unknown
 
 /** Resolves once the request is answered, or handed on. */
 export interface Handler {

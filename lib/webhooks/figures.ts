@@ -1,11 +1,10 @@
 import { decide } from './backoff.ts'
-import type { Ending } from './plan.ts'
 import type { Outcome } from './send.ts'
 import type { WebhookSettings } from './settings.ts'
 import type { Ended } from './settle.ts'
 
 /** How attempts end: `refused` never went out, `interrupted` was cut from our side. */
-export type AttemptEnding = Ending | 'refused' | 'interrupted'
+export type AttemptEnding = 'success' | 'failure' | 'timeout' | 'refused' | 'interrupted'
 
 /** What this process has sent since it started. */
 export interface DeliveryFigures {

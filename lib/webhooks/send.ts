@@ -61,7 +61,7 @@ export function createSender(settings: WebhookSettings, clock: Clock, lookup: Lo
   // Loaded for the first request: it takes a tenth of the time of a start.
   let undici: Undici | undefined
   const load = async (): Promise<Undici> => {
-    undici = await import('undici')
+    undici = await import('./connections.ts')
     return undici
   }
   const keep = (origin: string, loaded: Undici): Pool => {

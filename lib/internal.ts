@@ -1,0 +1,2 @@
+/** What the daemon needs beside the public entries. No entry of the package exports it. */
+export { encryptionKeyId } from './sealing/seal.ts'
