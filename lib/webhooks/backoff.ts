@@ -41,7 +41,7 @@ export function decide(
 export function retryAfterMs(status: number, value: string | undefined, nowMs: number): number | undefined {
   if ((status !== 429 && status !== 503) || value === undefined) return undefined
   const text = value.trim()
-  if (/^\d{1,10}$/.test(text)) return Number(text) * 1000
+  if (/^\d+$/.test(text)) return Number(text) * 1000 // of any length: `decide` caps it
   // Its oldest form names no zone, and means GMT.
   const at = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? /.test(text)
     ? Date.parse(text.replace(/(?: GMT)?$/, ' GMT'))
