@@ -26,6 +26,7 @@ export function decide(
   if (outcome.kind === 'refused') return { status: 'failed', disable: false }
   if (outcome.kind === 'answered' && outcome.status === 410) return { status: 'failed', disable: true }
   if (outcome.kind === 'interrupted') return { status: 'pending', delayMs: 0 }
+  // Also after a fault of our own, which only time or an operator can mend.
   const delaySeconds = retryScheduleSeconds[attempt - 1]
   if (delaySeconds === undefined) return { status: 'failed', disable: false }
   const scheduledMs = delaySeconds * 1000 * (1 + random / 5)

@@ -86,6 +86,7 @@ export const listWaiting = statement.all(
 
 interface DueRow {
   id: number
+  uuid: string
   client_id: number
   claim: string | null
   attempts: number
@@ -97,7 +98,7 @@ interface DueRow {
 const listDue = statement.all(
   { retry: bool, endpoint_id: int, now: time, limit: int },
   (_, p, dialect) => sql<DueRow>`
-    select id, client_id, claim, attempts, attempts_before, due_at from mailkeep_delivery
+    select id, uuid, client_id, claim, attempts, attempts_before, due_at from mailkeep_delivery
     where status = 'pending' and retry = ${p.retry} and endpoint_id = ${p.endpoint_id} and due_at <= ${p.now}
       and exists (select 1 from mailkeep_endpoint where id = ${p.endpoint_id} and disabled_reason is null)
     order by due_at limit ${p.limit} ${dialect.lockForClaim}`,
@@ -213,11 +214,23 @@ async function findClaimable(
       if (inFlight.has(row.id)) continue
       if (row.claim !== null) await noteInterruption(tx, row)
       const spent = row.attempts - row.attempts_before > tx.webhooks.retryScheduleSeconds.length
-      if (spent) await giveUp(tx, { id: row.id, error: 'The last attempt was interrupted.', now: now(tx) })
+      if (spent) await giveUpInterrupted(tx, grant.endpointId, row)
       else ids.push(row.id)
     }
   }
   return ids
+}
+
+/** No attempt is left, and the outcome of the last is not known. */
+async function giveUpInterrupted(tx: Tx, endpointId: number, { id, uuid, client_id, attempts }: DueRow): Promise<void> {
+  const error = 'The last attempt was interrupted.'
+  await giveUp(tx, { id, error, now: now(tx) })
+  tx.transaction.afterCommit(() => {
+    tx.logger.warn(
+      { client_id, endpoint_id: endpointId, delivery: uuid, attempt: attempts, reason: error },
+      'a delivery failed and will not be retried',
+    )
+  })
 }
 
 function findGranted(tx: Tx, { endpointId, retry, limit }: Grant) {

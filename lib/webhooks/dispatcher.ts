@@ -3,7 +3,7 @@ import type { Context } from '../context.ts'
 import { nextTurn } from '../time.ts'
 import { type Claimed, claimDue, lookForDue } from './claim.ts'
 import { makeImpossibleWaitsDue, watchClock } from './clock-jump.ts'
-import { DeliveryCounter, type DeliveryFigures, endingOf } from './figures.ts'
+import { DeliveryCounter, type DeliveryFigures, endingOf, saysOfReceiver } from './figures.ts'
 import { Handlers } from './handlers.ts'
 import { atLeastOne, Shares } from './plan.ts'
 import type { Outcome, Sender, Sending } from './send.ts'
@@ -197,8 +197,7 @@ export class Dispatcher {
     const startedMs = clock()
     const outcome = await this.#send(entry)
     const ending = endingOf(outcome)
-    // What never went out, or was cut from our side, says nothing of the receiver.
-    const learnt = ending === 'refused' || ending === 'interrupted' ? undefined : ending
+    const learnt = saysOfReceiver(ending) ? ending : undefined
     this.#shares.ended(claimed.endpointId, claimed.account, claimed.retry, learnt)
     this.#ended.push({ claimed, outcome, startedMs, endedMs: clock(), random: Math.random() })
     this.#settling ??= this.#settleAll()
@@ -209,11 +208,21 @@ export class Dispatcher {
       const { claimed } = entry
       const sending = claimed.endpointId < 0 ? this.handlers.handle(claimed) : this.#request(claimed)
       entry.sending = sending
-      return await sending.outcome
-    } catch (error) {
-      this.#ctx.logger.error({ err: error, delivery: entry.claimed.uuid }, 'a delivery could not be sent')
-      return { kind: 'failed', error: 'The request could not be made: see the log.', timedOut: false }
+      const outcome = await sending.outcome
+      if (outcome.kind === 'fault') this.#logFault(entry, outcome.cause)
+      return outcome
+    } catch (cause) {
+      this.#logFault(entry, cause)
+      return { kind: 'fault', cause }
     }
+  }
+
+  #logFault({ claimed }: InFlight, cause: unknown): void {
+    const { clientId, endpointId, uuid, attempt } = claimed
+    this.#ctx.logger.error(
+      { err: cause, client_id: clientId, endpoint_id: endpointId, delivery: uuid, attempt },
+      "a delivery could not be sent by mailkeep's own fault: it will be retried",
+    )
   }
 
   #request({ uuid, url, eventType, body, sealedSecret, endpointUuid }: Claimed): Sending {
@@ -256,8 +265,7 @@ export class Dispatcher {
     }
     for (;;) {
       try {
-        await settle(this.#ctx, take)
-        this.#counter.count(batch, this.#ctx.webhooks)
+        this.#counter.count(await settle(this.#ctx, take), this.#ctx.webhooks)
         return batch
       } catch (error) {
         this.#ctx.logger.error({ err: error, deliveries: batch.length }, 'outcomes could not be recorded yet')

@@ -4,6 +4,7 @@ import { Kept } from '../kept.ts'
 import type { Clock } from '../time.ts'
 import { version } from '../version.ts'
 import { retryAfterMs } from './backoff.ts'
+import { isOwnFault } from './own-fault.ts'
 import { checkTarget, guardedLookup, type LookupSettings, RefusedAddress } from './resolve.ts'
 import { ResponseFilter } from './response-filter.ts'
 import type { WebhookSettings } from './settings.ts'
@@ -28,6 +29,8 @@ export type Outcome =
   /** A subscriber's handler has returned, or thrown: `body` tells what. */
   | { readonly kind: 'handled' }
   | { readonly kind: 'threw'; readonly error: string; readonly body: string }
+  /** The attempt failed on our side; says nothing about the receiver. */
+  | { readonly kind: 'fault'; readonly cause: unknown }
   /** No request was made: the address is refused. */
   | { readonly kind: 'refused'; readonly error: string }
   /** Aborted from our side. */
@@ -227,6 +230,7 @@ class Answer implements Connections.DispatchHandler {
 
   failedBy(error: Error): void {
     if (error instanceof RefusedAddress) this.end({ kind: 'refused', error: error.message })
+    else if (isOwnFault(error)) this.end({ kind: 'fault', cause: error })
     else this.#fail(describe(error), isTimeout(error))
   }
 
