@@ -6,6 +6,7 @@ import { makeImpossibleWaitsDue, watchClock } from './clock-jump.ts'
 import { DeliveryCounter, type DeliveryFigures, endingOf, saysOfReceiver } from './figures.ts'
 import { Handlers } from './handlers.ts'
 import { atLeastOne, Shares } from './plan.ts'
+import { PollRest } from './poll-rest.ts'
 import type { Outcome, Sender, Sending } from './send.ts'
 import { type Ended, settle } from './settle.ts'
 
@@ -36,6 +37,7 @@ export class Dispatcher {
   readonly #counter = new DeliveryCounter()
   #counted = 1
   #lastRoundMs = 0
+  readonly #rest = new PollRest()
   #ended: Ended[] = []
   #settling: Promise<void> | undefined
   #running: Promise<void> | undefined
@@ -102,6 +104,7 @@ export class Dispatcher {
   /** Claims no more, finishes what is under way, and aborts what is not done in time; all outcomes are recorded. */
   async stop(timeoutMs: number): Promise<void> {
     this.#stopping = true
+    this.#rest.stop()
     this.wake()
     await this.#running
     await this.#looking
@@ -119,6 +122,7 @@ export class Dispatcher {
       this.#woken = false
       const restMs = await this.#round()
       if (restMs !== undefined) this.#lastRoundMs = performance.now()
+      if (!this.#stopping) await this.#rest.take()
       await this.#sleep(restMs ?? afterFaultMs)
     }
     this.#tellLooked()
@@ -154,7 +158,7 @@ export class Dispatcher {
   async #startSome() {
     const { concurrency, endpointConcurrency } = this.#ctx.webhooks
     await this.#lookForImpossibleWaits()
-    const { endpoints, nextMs } = await lookForDue(this.#ctx, this.#counted, this.handlers.ids)
+    const { endpoints, waitingEndpoints, nextMs } = await lookForDue(this.#ctx, this.#counted, this.handlers.ids)
     this.#tellLooked()
     // Enough to fill all, twice, when each has as many.
     this.#counted = atLeastOne(Math.min(endpointConcurrency, (2 * concurrency) / atLeastOne(endpoints.length)))
@@ -163,6 +167,8 @@ export class Dispatcher {
       !this.#isBehind && this.#shares.any(endpoints)
         ? await claimDue(this.#ctx, () => this.#shares.plan(endpoints), this.#inFlight)
         : []
+    // A database server looks in a process of its own.
+    if (!this.#ctx.storage.dialect.manyWriters) this.#rest.after(waitingEndpoints, claimed.length)
     if (claimed.length > 0) void this.#queue.add(() => Promise.all(claimed.map((one) => this.#deliver(one))))
     return { claimed: claimed.length, nextMs }
   }
@@ -232,7 +238,7 @@ export class Dispatcher {
 
   /** Settles when it has been looked around, and what was found is about to be claimed. */
   async #nextLook(): Promise<void> {
-    if (!this.#running || this.#stopping) return await nextTurn()
+    if (!this.#running || this.#stopping || this.#rest.isResting) return await nextTurn()
     const looked = new Promise<void>((resolve) => this.#afterLook.push(resolve))
     this.wake()
     // Where writes share no commit there is nothing to wait for.
