@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
 import { type Context, now, type Tx } from '../context.ts'
-import { invalid } from '../errors.ts'
+import { invalid, isMailkeepError } from '../errors.ts'
 import { inputLimits } from '../limits.ts'
 import { bool, int, nullable, rows, statement, text, time, word } from '../storage/statement.ts'
 import { type Timestamp, timestamp } from '../time.ts'
@@ -230,9 +230,26 @@ function statusFor(active: boolean): DeliveryStatus {
   return active ? 'pending' : 'held'
 }
 
-/** @throws MailkeepError `validation_failed` on `data` when an event of it could not be sent. */
+/** @throws MailkeepError `validation_failed` on `data`, or a number in it, when an event of it could not be sent. */
 export function checkBody(type: EventType, data: object): void {
+  stringify({ data }, refuseNumbersWithoutJson())
   bodyOf(randomUUID(), type, timestamp(0), data)
+}
+
+type Replacer = (this: object, key: string, value: unknown) => unknown
+
+/** A replacer for JSON.stringify, which itself writes NaN and infinities as null. */
+function refuseNumbersWithoutJson(): Replacer {
+  const paths = new WeakMap<object, string>()
+  return function (key, value) {
+    const parent = paths.get(this)
+    const path = parent ? `${parent}.${key}` : key
+    if (typeof value === 'bigint' || (typeof value === 'number' && !Number.isFinite(value))) {
+      throw invalid(path, `This must be a number that JSON can hold, not ${value}. Send it as a string.`)
+    }
+    if (typeof value === 'object' && value !== null) paths.set(value, path)
+    return value
+  }
 }
 
 function bodyOf(id: string, type: EventType, created_at: string, data: object): string {
@@ -246,10 +263,11 @@ function bodyOf(id: string, type: EventType, created_at: string, data: object): 
   throw invalid('data', `The event's body would have more than ${inputLimits.eventBytes} bytes.`)
 }
 
-function stringify(event: object): string {
+function stringify(event: object, replacer?: Replacer): string {
   try {
-    return JSON.stringify(event)
-  } catch {
+    return JSON.stringify(event, replacer)
+  } catch (error) {
+    if (isMailkeepError(error)) throw error
     throw invalid('data', 'This cannot be written as JSON: it may be nested too deeply.')
   }
 }
