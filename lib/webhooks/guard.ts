@@ -1,7 +1,7 @@
 import { isIPv4 } from 'node:net'
-import { domainToASCII, domainToUnicode } from 'node:url'
 import { inputLimits } from '../limits.ts'
 import { addressProblem } from './address.ts'
+import { dependsOnVersion, isSoundName } from './international-name.ts'
 
 export interface GuardSettings {
   /** For development: allows http, any port and private hosts; nothing else. */
@@ -56,10 +56,11 @@ function parse(url: string): URL | undefined {
   }
 }
 
-/** The parser decodes percent signs in a host and then drops what is invisible. */
+/** The parser decodes percent signs in a host and then drops what is invisible, or maps it as its version does. */
 function hidesCharacters(authority: string): boolean {
   try {
-    return forbidden.test(decodeURIComponent(authority))
+    const written = decodeURIComponent(authority)
+    return forbidden.test(written) || dependsOnVersion(written)
   } catch {
     return true
   }
@@ -75,10 +76,11 @@ function hostProblem(host: string, authority: string, { allowPrivate }: GuardSet
   return nameProblem(name) ?? (allowPrivate ? undefined : privateName(name))
 }
 
-/** Letters, digits and inner hyphens (RFC 952, RFC 1123), and punycode that means what it says ("xn--localhost-"). */
+/** Letters, digits and inner hyphens (RFC 952, RFC 1123), and internationalised labels that mean one thing everywhere. */
 function nameProblem(name: string): string | undefined {
-  const sound = name.length <= maxNameLength && name.split('.').every((part) => label.test(part))
-  return sound && domainToASCII(domainToUnicode(name)) === name ? undefined : "The URL's host is not a valid name."
+  const labels = name.split('.')
+  const sound = name.length <= maxNameLength && labels.every((part) => label.test(part)) && isSoundName(labels)
+  return sound ? undefined : "The URL's host is not a valid name."
 }
 
 function privateName(name: string): string | undefined {
