@@ -6,8 +6,10 @@ import type { Ended } from './settle.ts'
 /** How attempts end: `refused` never went out, `interrupted` was cut from our side, `fault` failed by our own fault. */
 export type AttemptEnding = 'success' | 'failure' | 'timeout' | 'refused' | 'interrupted' | 'fault'
 
+type RequestEnding = 'success' | 'failure' | 'timeout'
+
 /** Whether an attempt made a request that ran its course: only then does it say something about the receiver. */
-export function saysOfReceiver(ending: AttemptEnding): ending is Ending {
+export function saysOfReceiver(ending: AttemptEnding): ending is RequestEnding {
   return ending === 'success' || ending === 'failure' || ending === 'timeout'
 }
 

@@ -1,7 +1,7 @@
 import { isIPv4 } from 'node:net'
+import { domainToASCII, domainToUnicode } from 'node:url'
 import { inputLimits } from '../limits.ts'
 import { addressProblem } from './address.ts'
-import { dependsOnVersion, isSoundName } from './international-name.ts'
 
 export interface GuardSettings {
   /** For development: allows http, any port and private hosts; nothing else. */
@@ -56,11 +56,10 @@ function parse(url: string): URL | undefined {
   }
 }
 
-/** The parser decodes percent signs in a host and then drops what is invisible, or maps it as its version does. */
+/** The parser decodes percent signs in a host and then drops what is invisible. */
 function hidesCharacters(authority: string): boolean {
   try {
-    const written = decodeURIComponent(authority)
-    return forbidden.test(written) || dependsOnVersion(written)
+    return forbidden.test(decodeURIComponent(authority))
   } catch {
     return true
   }
@@ -76,11 +75,20 @@ function hostProblem(host: string, authority: string, { allowPrivate }: GuardSet
   return nameProblem(name) ?? (allowPrivate ? undefined : privateName(name))
 }
 
-/** Letters, digits and inner hyphens (RFC 952, RFC 1123), and internationalised labels that mean one thing everywhere. */
+/** Letters, digits and inner hyphens (RFC 952, RFC 1123), and internationalised labels in Punycode. */
 function nameProblem(name: string): string | undefined {
-  const labels = name.split('.')
-  const sound = name.length <= maxNameLength && labels.every((part) => label.test(part)) && isSoundName(labels)
-  return sound ? undefined : "The URL's host is not a valid name."
+  const isValid = name.length <= maxNameLength && name.split('.').every((part) => label.test(part) && isEncoded(part))
+  return isValid ? undefined : "The URL's host is not a valid name."
+}
+
+/**
+ * Whether a label that begins with `xn--` is Punycode of a name. Node 20 refuses others when it parses the URL; Node 22
+ * and later keep them as they are.
+ */
+function isEncoded(part: string): boolean {
+  if (!part.startsWith('xn--')) return true
+  const text = domainToUnicode(part)
+  return text !== '' && text !== part && domainToASCII(text) === part
 }
 
 function privateName(name: string): string | undefined {
