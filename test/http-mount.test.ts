@@ -4,9 +4,10 @@ import { describe, type TestContext, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import express from 'express'
 import fastify from 'fastify'
-import { isMailkeepError, MailkeepError, silentLogger } from 'mailkeep'
-import { createApi, createFetchHandler, createHandler } from 'mailkeep/http'
+import { isMailkeepError, MailkeepError } from 'mailkeep'
+import { createFetchHandler, createHandler } from 'mailkeep/http'
 import { testMailkeep } from 'mailkeep/testing'
+import { createApi } from '../daemon/api/index.ts'
 import { hosts, listen, type OpenHost } from './http-mounts.ts'
 
 const json = { 'Content-Type': 'application/json' }
@@ -177,7 +178,7 @@ describe('a mounted API', () => {
     const [message, fields] = error.mock.calls[0]!.arguments as [string, { requestId: string; stack: string }]
     assert.equal(message, 'mailkeep: request failed')
     assert.deepEqual([fields.requestId, /the session store is down/.test(fields.stack)], ['r1', true])
-    const silent = createFetchHandler({ mailkeep: kit.mailkeep, authenticate, logger: silentLogger })
+    const silent = createFetchHandler({ mailkeep: kit.mailkeep, authenticate, logger: { error: () => {} } })
     await silent(new Request('https://app.example/api/v1/tags'))
     assert.equal(error.mock.callCount(), 1)
   })

@@ -1,4 +1,5 @@
-import { type Logger, type Mailkeep, MailkeepError, refuseUnknownNames } from '../../lib/index.ts'
+import { type Logger, type Mailkeep, MailkeepError } from '../../lib/index.ts'
+import { refuseUnknownNames } from '../../lib/internal.ts'
 
 /** Where errors go that no code foresaw. */
 export type ErrorLog = Pick<Logger, 'error'>
