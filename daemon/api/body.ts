@@ -34,7 +34,7 @@ const mostNamed = 100
 export function refuseFields(fields: Fields): void {
   const names = Object.keys(fields)
   if (names.length === 0) return
-  const message = 'This field is not known.'
+  const message = 'There is no such field here: this operation takes none.'
   // Entries, not assignment: a field may be called __proto__.
   const errors = Object.fromEntries(names.slice(0, mostNamed).map((name) => [name, [message]]))
   throw new MailkeepError('validation_failed', 'This operation takes no fields.', { errors })

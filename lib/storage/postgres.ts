@@ -1,6 +1,7 @@
 import pg from 'pg'
 import { invalid } from '../errors.ts'
 import type { Logger } from '../logger.ts'
+import { checkOptions } from '../options.ts'
 import type { DatabaseSource, Storage } from './connection.ts'
 import { migrate } from './migrate.ts'
 import { postgresMigrations } from './migrations/postgres.ts'
@@ -37,10 +38,10 @@ export interface PostgresOptions {
  *
  * @param source A URL `postgres://…`, or a `pg.Pool` of the host's. The pool is used as it is, and not ended; with a
  *   `schema` it only lends its settings, since the search path of its connections is the host's.
- * @throws MailkeepError `validation_failed` on `schema`
+ * @throws MailkeepError `validation_failed` on `schema`, and on an unknown option.
  */
 export function postgres(source: string | PostgresPool, options: PostgresOptions = {}): DatabaseSource {
-  checkOptions(options)
+  checkPostgresOptions(options)
   return {
     kind: 'postgres',
     migrations: postgresMigrations,
@@ -55,7 +56,7 @@ export function postgres(source: string | PostgresPool, options: PostgresOptions
  * @throws MailkeepError `unavailable`, `validation_failed`
  */
 export async function inspectServer(url: string, options: PostgresOptions = {}): Promise<ServerReport> {
-  checkOptions(options)
+  checkPostgresOptions(options)
   try {
     const client = new pg.Client(settingsFor(url, options) as pg.ClientConfig)
     client.on('error', () => {}) // told to the statement under way
@@ -85,7 +86,7 @@ export async function copyInto(
   options: PostgresOptions & { logger: Logger; report?: (progress: CopyProgress) => void },
 ): Promise<Record<string, number>> {
   const { logger, report = () => {}, ...rest } = options
-  checkOptions(rest)
+  checkPostgresOptions(rest)
   const storage = await open(url, rest, logger)
   try {
     await migrate(storage, postgresMigrations, storage.shared!.clock)
@@ -95,7 +96,9 @@ export async function copyInto(
   }
 }
 
-function checkOptions({ schema, pooler }: PostgresOptions): void {
+function checkPostgresOptions(options: PostgresOptions): void {
+  checkOptions('postgres', options)
+  const { schema, pooler } = options
   if (schema === undefined) return
   if (!/^[A-Za-z_][A-Za-z0-9_]{0,62}$/.test(schema)) {
     throw invalid('schema', 'This must be letters, digits and underscores, at most 63.')

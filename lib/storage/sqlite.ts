@@ -3,6 +3,7 @@ import { setImmediate } from 'node:timers'
 import Database from 'better-sqlite3'
 import { invalid, MailkeepError } from '../errors.ts'
 import type { Logger } from '../logger.ts'
+import { checkOptions } from '../options.ts'
 import { nextTurn } from '../time.ts'
 import type { Connection, DatabaseSource, Storage } from './connection.ts'
 import { GroupCommit, type GroupTarget, groupLimits } from './group.ts'
@@ -38,9 +39,11 @@ export interface SqliteOptions {
  *
  * @param source A file's path, `:memory:`, or a better-sqlite3 handle: of a file, connections of our own are opened
  *   beside it; a handle in memory is used itself.
- * @throws MailkeepError `unavailable` at opening: it cannot be opened, or better-sqlite3 does not run on this Node.
+ * @throws MailkeepError `validation_failed` on an unknown option; `unavailable` at opening: it cannot be opened, or
+ *   better-sqlite3 does not run on this Node.
  */
 export function sqlite(source: string | SqliteHandle, options: SqliteOptions = {}): DatabaseSource {
+  checkOptions('sqlite', options)
   return {
     kind: 'sqlite',
     migrations: sqliteMigrations,
