@@ -17,6 +17,8 @@ export interface TokenInput {
   readonly role: Role
   /** Milliseconds from now; without it the token lasts until it is revoked. */
   readonly expiresInMs?: number | undefined
+  /** For people, to tell tokens apart: 1–255 characters. */
+  readonly name?: string | undefined
 }
 
 /** A place in a listing. */

@@ -129,7 +129,8 @@ export class Mailkeep {
         this.#dispatcher.wake()
         storage.shared?.announce()
       },
-      abortDeliveries: (endpointId) => this.#dispatcher.abort(endpointId),
+      abortDeliveries: (endpointId) => this.#dispatcher.abort((claimed) => claimed.endpointId === endpointId),
+      abortDeliveriesOf: (clientId) => this.#dispatcher.abort((claimed) => claimed.clientId === clientId),
       batches: new PQueue({ concurrency: 1 }),
       keysUnderWay: new Set(),
       wakeHousekeeping: () => this.#housekeeping.wake(),
