@@ -141,7 +141,7 @@ describe('the binary, with nothing beside it, as another user', () => {
       return
     }
     try {
-      const { out, err, code } = await run('client', 'list')
+      const { out, err, code } = await run('migrate')
       assert.equal(out, '')
       const line = `The SQLite addon cannot be loaded: ${temporary} does not let programs run (noexec).`
       assert.equal(err, `mailkeep: ${line} Set TMPDIR to a directory where it may.\n`)
