@@ -114,7 +114,7 @@ function written(stream: Writable): Promise<void> {
   })
 }
 
-// Not left to the event loop: a handle of ours that stays open must not keep a stopped daemon.
+// Does not leave the end to the event loop: a handle that stays open must not keep a stopped daemon running.
 async function exit(code: number): Promise<void> {
   const late = new Promise((resolve) => setTimeout(resolve, lastLinesMs))
   await Promise.race([late, Promise.all([written(process.stdout), written(process.stderr)])])

@@ -5,7 +5,7 @@ export interface ProgressReport {
   /** What is being done now, such as a file's name. */
   readonly what: string
   readonly done: number
-  /** undefined where nobody can know. */
+  /** undefined when it is not known. */
   readonly total?: number | undefined
   /** What is counted, in the singular. */
   readonly unit: string
