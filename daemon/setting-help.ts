@@ -135,6 +135,12 @@ export const settingHelp: Readonly<Record<SettingName, SettingHelp>> = {
     default: String(webhooks.disableAfterHours),
     example: '48',
   },
+  ENDPOINTS_PER_CLIENT: {
+    value: 'NUMBER',
+    about: 'Maximum webhook endpoints of one client',
+    default: String(webhooks.endpointsPerClient),
+    example: '200',
+  },
   TEST_DELIVERIES_PER_MINUTE: {
     value: 'NUMBER',
     about: 'Maximum test deliveries of a client in any 60 seconds',

@@ -3,10 +3,10 @@ import type { Context } from '../../context.ts'
 import { type FieldErrors, isMailkeepError } from '../../errors.ts'
 import type { ImportCounts } from '../../inputs.ts'
 import { getList } from '../../lists/operations.ts'
-import { parse } from '../../parse.ts'
+import { closedObject, parse } from '../../parse.ts'
 import { addContactsToList, type BulkResult } from '../bulk.ts'
 import { readCsv } from './csv.ts'
-import { FormatOption } from './format.ts'
+import { formatField } from './format.ts'
 import { fieldsOf } from './imported.ts'
 import { readNdjson } from './ndjson.ts'
 import type { Row } from './row.ts'
@@ -32,8 +32,8 @@ export interface ImportReport {
   refused_rows: RefusedRow[]
 }
 
-const ImportOptions = v.object({
-  ...FormatOption.entries,
+const ImportOptions = closedObject({
+  ...formatField,
   onProgress: v.optional(
     v.custom<(counts: ImportCounts) => void>((value) => typeof value === 'function', 'This must be a function.'),
   ),
