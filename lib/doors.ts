@@ -24,11 +24,7 @@ export interface ClientsDoor {
   list(): Promise<Client[]>
   /** @throws MailkeepError `not_found` */
   get(id: number): Promise<Client>
-  /**
-   * Renames a client.
-   *
-   * @throws MailkeepError `not_found`, `validation_failed`
-   */
+  /** Renames a client. @throws MailkeepError `not_found`, `validation_failed` */
   rename(id: number, input: inputs.ClientInput): Promise<Client>
   /**
    * Deletes a client with all its records. Its tokens open nothing from the commit on, and its deliveries in flight are
