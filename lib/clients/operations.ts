@@ -67,7 +67,7 @@ export async function deleteClient(ctx: Context, id: number): Promise<void> {
     await queries.revokeTokensOf(tx, { client_id: id, revoked_at: deleted_at })
     tx.transaction.afterCommit(() => {
       tx.tokens.clear()
-      tx.abortDeliveriesOf(id)
+      tx.abortDeliveries(({ clientId }) => clientId === id)
     })
     await clear({ ...tx, clientId: id }, 'client', id)
   })
