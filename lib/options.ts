@@ -46,7 +46,6 @@ const webhooks = v.optional(
     endpointConcurrency: anything,
     disableAfterFailures: anything,
     disableAfterHours: anything,
-    endpointsPerClient: anything,
     testDeliveriesPerMinute: anything,
     retentionDays: anything,
   } satisfies OptionsOf<WebhookSettings>),
