@@ -1,4 +1,3 @@
-import { Readable } from 'node:stream'
 import { endedEarly, tooLarge } from '../request-body.ts'
 import { defaultSendLimits } from '../send.ts'
 import type { ApiRequest } from './exchange.ts'
@@ -43,12 +42,23 @@ function requestOf(request: Request, url: URL, place: Place | undefined, bodyByt
   }
 }
 
+/** A portion is made only when it is asked for. */
 function webStream(text: AsyncIterable<string>): ReadableStream {
-  return Readable.toWeb(Readable.from(bytesOf(text), { highWaterMark: 1 })) as ReadableStream
-}
-
-async function* bytesOf(text: AsyncIterable<string>): AsyncGenerator<Uint8Array> {
-  for await (const piece of text) yield Buffer.from(piece)
+  const portions = text[Symbol.asyncIterator]()
+  return new ReadableStream(
+    {
+      async pull(controller) {
+        const { done, value } = await portions.next()
+        if (done) controller.close()
+        else if (value !== '') controller.enqueue(Buffer.from(value))
+        else await this.pull!(controller)
+      },
+      async cancel() {
+        await portions.return?.()
+      },
+    },
+    { highWaterMark: 0 },
+  )
 }
 
 async function* streamWebBody(request: Request): AsyncGenerator<Uint8Array> {
