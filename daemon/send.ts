@@ -49,7 +49,7 @@ export function send(
 }
 
 /** Of a server that is the host's own. */
-const unbounded = new AnswerBudget(Number.POSITIVE_INFINITY)
+const unbounded = new AnswerBudget(Number.MAX_SAFE_INTEGER)
 
 /** Makes a portion only when the socket has taken the one before it: a client that reads nothing costs one portion. */
 async function sendStream(res: ServerResponse, stream: AsyncIterable<string>, answers: AnswerBudget): Promise<void> {

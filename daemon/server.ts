@@ -3,11 +3,11 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from 'node:net'
 import polka from 'polka'
 import { type Logger, MailkeepError } from '../lib/index.ts'
+import { AnswerBudget, noRoom } from './answer-budget.ts'
 import { encodeError, requestIdOf } from './api/encode.ts'
 import type { Api, ApiRequest, ApiResponse } from './api/index.ts'
 import { answerBroken, brokenAnswer, sendRaw } from './broken-request.ts'
 import { Pipeline, type Waiting } from './pipeline.ts'
-import { AnswerBudget } from './answer-budget.ts'
 import { type BodyRoom, isUnread, readBody, releaseBody, streamBody, type Turn } from './request-body.ts'
 import { defaultSendLimits, type SendLimits, send } from './send.ts'
 
@@ -212,6 +212,7 @@ async function reply(state: State, turn: Turn): Promise<void> {
     headers: req.headers,
     body: () => readBody(turn, state.limits.bodyBytes),
     stream: () => streamBody(turn),
+    buildLarge: (make) => state.answers.build(turn.res, make),
   }
   const early = refusal(state, req, request)
   const made = early ?? (await answerOf(state, turn, request))
@@ -254,8 +255,7 @@ async function withinBudget(
   if (stream ? answers.hasRoom : body === undefined || answers.take(Buffer.byteLength(body), res)) return response
   await stream?.[Symbol.asyncIterator]().return?.()
   const to = { requestId: requestIdOf(request), method: request.method, ...(route !== undefined && { route }) }
-  const message = 'Too many large answers are on their way. What you asked for may be done: repeat the request.'
-  return encodeError(to, new MailkeepError('unavailable', message))
+  return encodeError(to, noRoom())
 }
 
 /** What is answered without asking the API, and ends the connection. */

@@ -88,9 +88,13 @@ onEveryDatabase('a contact', (open) => {
     assert.deepEqual(Object.keys(results[0]!.refused!.errors!), ['extra_attributes'])
     assert.deepEqual(await contacts.get(contact.id), contact)
     await contacts.update(contact.id, { k0: null, ...more })
-    const report = await contacts.import(list.id, [JSON.stringify({ email: 'full@example.org', ...texts(26, 10_000) })], {
-      format: 'ndjson',
-    })
+    const report = await contacts.import(
+      list.id,
+      [JSON.stringify({ email: 'full@example.org', ...texts(26, 10_000) })],
+      {
+        format: 'ndjson',
+      },
+    )
     assert.deepEqual(Object.keys(report.refused_rows[0]!.errors), ['extra_attributes'])
   })
 
@@ -163,7 +167,9 @@ onEveryDatabase('a contact from before there were limits', (open) => {
     await contacts.addToList(list.id, { email: 'before@example.org' })
     const { contact } = await contacts.addToList(list.id, { email })
     await contacts.addToList(list.id, { email: 'behind@example.org' })
-    await ask(`update mailkeep_contact set attributes = '${JSON.stringify(texts(100, 60_000))}' where id = ${contact.id}`)
+    await ask(
+      `update mailkeep_contact set attributes = '${JSON.stringify(texts(100, 60_000))}' where id = ${contact.id}`,
+    )
     const pages: string[][] = []
     let cursor: string | undefined
     do {

@@ -11,7 +11,7 @@ import { raiseAll } from '../webhooks/outbox.ts'
 import { type Attributes, changeAttributes, noAttributes, readAttributes, writeAttributes } from './attributes.ts'
 import * as queries from './bulk-queries.ts'
 import { listDocuments } from './listing-queries.ts'
-import { saveChanges, type Stored, tooMany } from './operations.ts'
+import { type Stored, saveChanges, tooMany } from './operations.ts'
 import { contactFrom, NewContact } from './schema.ts'
 import { searchText } from './search.ts'
 
