@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { type Context, now, type Tx } from '../context.ts'
-import { invalid, isMailkeepError, type MailkeepError } from '../errors.ts'
+import { invalid } from '../errors.ts'
 import { inputLimits } from '../limits.ts'
 import { getList } from '../lists/operations.ts'
 import type { List } from '../lists/schema.ts'
@@ -8,17 +8,13 @@ import { fold, parse } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
 import { ensureTagsByKey } from '../tags/operations.ts'
 import { raiseAll } from '../webhooks/outbox.ts'
-import { type Attributes, changeAttributes, noAttributes, readAttributes, writeAttributes } from './attributes.ts'
+import { noAttributes, readAttributes, writeAttributes } from './attributes.ts'
 import * as queries from './bulk-queries.ts'
 import { listDocuments } from './listing-queries.ts'
+import { type BulkResult, isRefused, type Merged, mergeContacts, orRefused, type Refused } from './merge.ts'
 import { type Stored, saveChanges, tooMany } from './operations.ts'
 import { contactFrom, NewContact } from './schema.ts'
 import { searchText } from './search.ts'
-
-/** What became of one of many contacts: it was saved, or refused. */
-export type BulkResult =
-  | { readonly id: number; readonly created: boolean; readonly refused?: undefined }
-  | { readonly refused: MailkeepError }
 
 /** A transaction ends after so many rows, tags included: other writes wait for no more than these. */
 const maxRowsPerBatch = 1500
@@ -193,58 +189,11 @@ async function saveStored(
     for (const contact of contacts) results.set(contact, { refused: tooMany('lists') })
     return
   }
-  const merged = mergeAll(contacts, () => readAttributes(stored.attributes), tagKeys.get(stored.id), results)
+  const merged = mergeContacts(contacts, () => readAttributes(stored.attributes), tagKeys.get(stored.id), results)
   if (merged.accepted.length === 0) return
   for (const contact of merged.accepted) results.set(contact, { id: stored.id, created: false })
   await saveChanges(tx, stored, merged.name, merged.attributes && writeAttributes(merged.attributes))
   tags.set(stored.id, merged.tags)
-}
-
-/** Contacts of one e-mail as one. */
-interface Merged {
-  readonly accepted: readonly NewContact[]
-  readonly name: string | undefined
-  /** undefined where none of them changes any. */
-  readonly attributes: Attributes | undefined
-  readonly tags: readonly string[]
-}
-
-/**
- * Applies contacts of one e-mail in their order. One that breaks a limit is refused and changes nothing.
- *
- * @param tagKeys The folded names of the tags the contact has already; undefined where there is room for all.
- */
-function mergeAll(
-  contacts: readonly NewContact[],
-  stored: () => Attributes,
-  tagKeys: Set<string> | undefined,
-  results: Map<NewContact, BulkResult>,
-): Merged {
-  const accepted: NewContact[] = []
-  const tags: string[] = []
-  let name: string | undefined
-  let attributes: Attributes | undefined
-  for (const contact of contacts) {
-    try {
-      const keys = tagKeys && withTags(tagKeys, contact.tags)
-      if (contact.attributes.size > 0) attributes = changeAttributes(attributes ?? stored(), contact.attributes)
-      for (const key of keys ?? []) tagKeys!.add(key)
-    } catch (error) {
-      results.set(contact, refusal(error))
-      continue
-    }
-    accepted.push(contact)
-    name = contact.name ?? name
-    if (contact.tags) tags.push(...contact.tags)
-  }
-  return { accepted, name, attributes, tags }
-}
-
-/** @returns the folded names among these that the contact does not have. */
-function withTags(known: ReadonlySet<string>, names: readonly string[] = []): Set<string> {
-  const added = new Set(names.map(fold).filter((key) => !known.has(key)))
-  if (added.size > 0 && known.size + added.size > inputLimits.tags) throw tooMany('tags')
-  return added
 }
 
 /** @returns those that another process has inserted in between. */
@@ -252,7 +201,7 @@ async function insertContacts(tx: Tx, newcomers: ByEmail, { results, tags }: Sav
   const all = new Map<string, Merged>()
   for (const [key, contacts] of newcomers) {
     const tagKeys = countTags(contacts) > inputLimits.tags ? new Set<string>() : undefined
-    const merged = mergeAll(contacts, () => noAttributes, tagKeys, results)
+    const merged = mergeContacts(contacts, () => noAttributes, tagKeys, results)
     if (merged.accepted.length > 0) all.set(key, merged)
   }
   if (all.size === 0) return new Map()
@@ -299,26 +248,4 @@ async function addMemberships(tx: Tx, list: List, contact_ids: readonly number[]
     const contacts = ids.map((id) => contactFrom(documents.get(id)!)).filter((contact) => !contact.unsubscribed_at)
     return contacts.map((contact) => ({ contactId: contact.id, data: { contact, list } }))
   })
-}
-
-interface Refused {
-  readonly refused: MailkeepError
-}
-
-function isRefused(entry: object): entry is Refused {
-  return 'refused' in entry
-}
-
-function orRefused<T>(make: () => T): T | Refused {
-  try {
-    return make()
-  } catch (error) {
-    return refusal(error)
-  }
-}
-
-/** What breaks a rule concerns its own entry; any other fault concerns all. */
-function refusal(error: unknown): Refused {
-  if (isMailkeepError(error, 'validation_failed')) return { refused: error }
-  throw error
 }
