@@ -3,7 +3,7 @@ import { invalid } from '../../errors.ts'
 import type { Connection } from '../connection.ts'
 import { connectionOfKysely } from '../host/transaction.ts'
 import { connectionLimits, Session } from './connections.ts'
-import type { PooledClient } from './driver.ts'
+import { ignoreErrorEvents, type PooledClient } from './driver.ts'
 import { Fault } from './faults.ts'
 import { momentFromText } from './values.ts'
 
@@ -12,6 +12,7 @@ export function adopt(handle: unknown): Connection {
   const connection = connectionOfKysely(handle)
   if (connection) return withOwnRows(connection)
   if (typeof handle === 'object' && handle !== null && 'query' in handle && !('totalCount' in handle)) {
+    ignoreErrorEvents(handle as PooledClient)
     return new Session(handle as PooledClient, () => undefined, connectionLimits.answerMs)
   }
   throw invalid('transaction', "This must be Kysely's transaction or a connected pg client, not a pool.")
