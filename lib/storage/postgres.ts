@@ -37,9 +37,10 @@ export interface PostgresOptions {
  *
  * @param source A URL `postgres://…`, or a `pg.Pool` of the host's. The pool is used as it is, and not ended; with a
  *   `schema` it only lends its settings, since the search path of its connections is the host's.
- * @throws MailkeepError `validation_failed` on `schema`
+ * @throws MailkeepError `validation_failed`: neither of them; also on `schema` and `connections`.
  */
 export function postgres(source: string | PostgresPool, options: PostgresOptions = {}): DatabaseSource {
+  checkSource(source)
   checkOptions(options)
   return {
     kind: 'postgres',
@@ -95,9 +96,21 @@ export async function copyInto(
   }
 }
 
-function checkOptions({ schema, pooler }: PostgresOptions): void {
+function checkSource(source: unknown): void {
+  if (typeof source === 'string' && /^postgres(?:ql)?:/i.test(source)) return
+  const { connect, options } = (source ?? {}) as { connect?: unknown; options?: unknown }
+  if (typeof connect === 'function' && typeof options === 'object') return
+  throw invalid('database', 'The argument of postgres() must be a URL, postgres://…, or a pg.Pool.')
+}
+
+function checkOptions(options: PostgresOptions): void {
+  if (typeof options !== 'object' || options === null) throw invalid('options', 'The options must be an object.')
+  const { schema, connections, pooler } = options
+  if (connections !== undefined && !(Number.isInteger(connections) && connections > 0)) {
+    throw invalid('connections', 'connections must be a positive whole number.')
+  }
   if (schema === undefined) return
-  if (!/^[A-Za-z_][A-Za-z0-9_]{0,62}$/.test(schema)) {
+  if (typeof schema !== 'string' || !/^[A-Za-z_][A-Za-z0-9_]{0,62}$/.test(schema)) {
     throw invalid('schema', 'This must be letters, digits and underscores, at most 63.')
   }
   if (pooler) {

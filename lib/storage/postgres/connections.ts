@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { CompiledQuery, QueryResult } from 'kysely'
 import { MailkeepError } from '../../errors.ts'
 import type { Logger } from '../../logger.ts'
+import { closedMessage } from '../closed.ts'
 import type { Connection } from '../connection.ts'
 import { plannedAnew } from './dialect.ts'
 import { type DriverPool, type DriverResult, ignoreErrorEvents, type PooledClient } from './driver.ts'
@@ -132,7 +133,7 @@ export class Connections {
   }
 
   async #acquire(): Promise<PooledClient> {
-    if (this.#closed) throw new MailkeepError('unavailable', 'mailkeep is shutting down.')
+    if (this.#closed) throw new MailkeepError('unavailable', closedMessage)
     if (this.#pool.waitingCount >= this.#limits.waiting) {
       throw new MailkeepError('unavailable', 'Too many requests wait for the database: try again shortly.')
     }
