@@ -10,6 +10,7 @@ import type { ClientMailkeep, ClientOperations, ClientsDoor, TokensDoor } from '
 import * as idempotency from './idempotency/operations.ts'
 import * as identities from './identities/operations.ts'
 import * as lists from './lists/operations.ts'
+import { requireFunction } from './parse.ts'
 import * as tags from './tags/operations.ts'
 import * as topics from './topics/operations.ts'
 import * as deliveries from './webhooks/deliveries.ts'
@@ -38,7 +39,10 @@ export function tokensDoor(ctx: Context): TokensDoor {
 export function clientDoor(ctx: Context): ClientMailkeep {
   return {
     ...operationsDoor(ctx),
-    idempotently: (key, request, work) => idempotency.idempotently(ctx, key, request, (tx) => work(operationsDoor(tx))),
+    async idempotently(key, request, work) {
+      requireFunction('work', work)
+      return await idempotency.idempotently(ctx, key, request, (tx) => work(operationsDoor(tx)))
+    },
   }
 }
 

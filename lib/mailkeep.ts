@@ -3,7 +3,7 @@ import { clientDoor, clientsDoor, tokensDoor } from './bind.ts'
 import { TokenCache } from './clients/token-cache.ts'
 import type { Context, RaisedEvent } from './context.ts'
 import type { ClientMailkeep, ClientsDoor, TokensDoor } from './doors.ts'
-import { invalid } from './errors.ts'
+import { invalid, MailkeepError } from './errors.ts'
 import { Housekeeping } from './housekeeping.ts'
 import { sealedAnswers } from './idempotency/operations.ts'
 import * as identities from './identities/operations.ts'
@@ -11,10 +11,12 @@ import type { IdentityProvider } from './identities/provider.ts'
 import type { Identity } from './identities/schema.ts'
 import { Kept } from './kept.ts'
 import { type Logger, silent } from './logger.ts'
-import { isId } from './parse.ts'
+import { checkOptionValues } from './option-values.ts'
+import { requireId } from './parse.ts'
 import { checkEncryptionKey } from './sealing/encryption-key.ts'
 import { reseal } from './sealing/reseal.ts'
 import { createSealer, type EncryptionKey } from './sealing/seal.ts'
+import { closedMessage } from './storage/closed.ts'
 import type { DatabaseSource, Storage } from './storage/connection.ts'
 import { type HostDatabase, sourceOf } from './storage/host/database.ts'
 import { withinHostTransaction } from './storage/host/transaction.ts'
@@ -60,9 +62,10 @@ const pollMs = 50
  * Opens a database and brings its schema up to date.
  *
  * @throws MailkeepError `unavailable`: it cannot be opened; `conflict`: another encryption key, or a newer version's
- *   database; `validation_failed` on `encryptionKey`.
+ *   database; `validation_failed` on the option that is wrong.
  */
 export async function createMailkeep(options: MailkeepOptions): Promise<Mailkeep> {
+  checkOptionValues('createMailkeep', options)
   const { database, encryptionKey, previousEncryptionKeys, logger = silent } = options
   const sealer = createSealer(encryptionKey, previousEncryptionKeys)
   const source = sourceOf(database)
@@ -145,7 +148,10 @@ export class Mailkeep {
    * @throws MailkeepError `validation_failed`: no id. An unknown client's operations give `not_found`, or nothing.
    */
   forClient(clientId: number): ClientMailkeep {
-    return this.#doors.get(clientId, () => clientDoor({ ...this.#ctx, clientId: requireId(clientId) }))
+    return this.#doors.get(clientId, () => {
+      requireId('clientId', clientId)
+      return clientDoor({ ...this.#ctx, clientId })
+    })
   }
 
   /**
@@ -154,15 +160,23 @@ export class Mailkeep {
    *
    * @param transaction Kysely's transaction, or the driver's handle with a transaction open: better-sqlite3's
    *   `Database` after BEGIN IMMEDIATE, a `pg` client after BEGIN.
-   * @throws MailkeepError `validation_failed`: it is neither, or has no transaction open.
+   * A synchronous transaction function, as `db.transaction(fn)` of better-sqlite3 and Drizzle, cannot be used: it ends
+   * before the first call has. Run BEGIN and COMMIT yourself, or use Kysely.
+   *
+   * @throws MailkeepError `validation_failed`: it is neither, has no transaction open, or is on another database. Calls
+   *   after its end are refused so, too.
    */
   using(transaction: unknown): Pick<Mailkeep, 'clients' | 'tokens' | 'forClient'> {
+    this.#refuseClosed()
     const storage = withinHostTransaction(this.#storage, this.#storage.adopt(transaction))
     const ctx = { ...this.#ctx, storage, tokens: new TokenCache(this.#ctx.tokens) }
     return {
       clients: clientsDoor(ctx),
       tokens: tokensDoor(ctx),
-      forClient: (clientId) => clientDoor({ ...ctx, clientId: requireId(clientId) }),
+      forClient: (clientId) => {
+        requireId('clientId', clientId)
+        return clientDoor({ ...ctx, clientId })
+      },
     }
   }
 
@@ -198,9 +212,13 @@ export class Mailkeep {
    * Starts delivering webhooks, and the house-keeping; not needed where data is only written.
    *
    * @param options.dispatch false: only the house-keeping, where another process delivers.
+   * @throws MailkeepError `validation_failed` on `dispatch`; `unavailable`: it was closed.
    */
-  start({ dispatch = true }: { dispatch?: boolean } = {}): void {
-    if (this.#closed || this.#poll) return
+  start(options: { dispatch?: boolean } = {}): void {
+    checkOptionValues('start', options)
+    this.#refuseClosed()
+    const { dispatch = true } = options
+    if (this.#poll) return
     this.#housekeeping.start()
     if (!dispatch) return
     this.#dispatcher.start()
@@ -225,6 +243,7 @@ export class Mailkeep {
    * @throws MailkeepError `unavailable`
    */
   async deliverDue(): Promise<number | undefined> {
+    this.#refuseClosed()
     await this.#housekeeping.finish()
     return await this.#dispatcher.deliverDue()
   }
@@ -254,14 +273,20 @@ export class Mailkeep {
    * Finishes what is under way and closes the database.
    *
    * @param options.timeoutMs Deliveries that take longer are aborted, and sent again later; default 10,000.
+   * @throws MailkeepError `validation_failed` on `timeoutMs`; then nothing is closed.
    */
-  close({ timeoutMs = 10_000 }: { timeoutMs?: number } = {}): Promise<void> {
-    this.#closed ??= this.#close(timeoutMs)
-    return this.#closed
+  async close(options: { timeoutMs?: number } = {}): Promise<void> {
+    checkOptionValues('close', options)
+    this.#closed ??= this.#close(options.timeoutMs ?? 10_000)
+    await this.#closed
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close()
+  }
+
+  #refuseClosed(): void {
+    if (this.#closed) throw new MailkeepError('unavailable', closedMessage)
   }
 
   async #close(timeoutMs: number): Promise<void> {
@@ -280,9 +305,4 @@ export class Mailkeep {
       seen = version
     }, pollMs)
   }
-}
-
-function requireId(clientId: number): number {
-  if (isId(clientId)) return clientId
-  throw invalid('clientId', 'This must be a positive whole number.')
 }

@@ -1,8 +1,8 @@
 import { hash, randomBytes, randomUUID } from 'node:crypto'
 import { clear } from '../clearing/operations.ts'
 import { type Context, now, type Tx } from '../context.ts'
-import { MailkeepError, notFound } from '../errors.ts'
-import { isId, parse } from '../parse.ts'
+import { invalid, MailkeepError, notFound } from '../errors.ts'
+import { parse, requireId } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
 import { msOf, timestamp } from '../time.ts'
 import * as queries from './queries.ts'
@@ -32,7 +32,8 @@ export async function listClients(ctx: Context): Promise<Client[]> {
 
 /** @throws MailkeepError `not_found` */
 export async function getClient(ctx: Context, id: number): Promise<Client> {
-  const row = isId(id) ? await queries.findClient(ctx, { id }) : undefined
+  requireId('clientId', id)
+  const row = await queries.findClient(ctx, { id })
   if (!row) throw notFound('client')
   return clientFrom(row)
 }
@@ -44,7 +45,8 @@ export async function getClient(ctx: Context, id: number): Promise<Client> {
  */
 export async function deleteClient(ctx: Context, id: number): Promise<void> {
   return transact(ctx, async (tx) => {
-    if (!isId(id) || !(await queries.markClientDeleted(tx, { id, deleted_at: now(tx) }))) throw notFound('client')
+    requireId('clientId', id)
+    if (!(await queries.markClientDeleted(tx, { id, deleted_at: now(tx) }))) throw notFound('client')
     tx.transaction.afterCommit(() => tx.tokens.clear())
     await clear({ ...tx, clientId: id }, 'client', id)
   })
@@ -85,6 +87,7 @@ export async function createToken(ctx: Context, input: unknown): Promise<NewToke
 }
 
 export async function listTokens(ctx: Context, { clientId }: { clientId?: number } = {}): Promise<Token[]> {
+  if (clientId !== undefined) requireId('clientId', clientId)
   return (await queries.listTokens(ctx, { client_id: clientId ?? null })).map(tokenFrom)
 }
 
@@ -95,13 +98,15 @@ export async function listTokens(ctx: Context, { clientId }: { clientId?: number
  */
 export async function revokeToken(ctx: Context, id: number): Promise<void> {
   return transact(ctx, async (tx) => {
-    if (!isId(id) || !(await queries.revokeToken(tx, { id, revoked_at: now(tx) }))) throw notFound('token')
+    requireId('tokenId', id)
+    if (!(await queries.revokeToken(tx, { id, revoked_at: now(tx) }))) throw notFound('token')
     tx.transaction.afterCommit(() => tx.tokens.clear())
   })
 }
 
 /** @returns whom the token stands for; undefined when it is unknown, revoked or expired, or its client is gone. */
 export async function authenticate(ctx: Context, token: string): Promise<Principal | undefined> {
+  if (typeof token !== 'string') throw invalid('token', 'token must be a string.')
   const tokenHash = hashOf(token)
   const version = await ctx.storage.version()
   const nowMs = ctx.clock()

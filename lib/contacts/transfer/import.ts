@@ -1,5 +1,5 @@
 import type { Context } from '../../context.ts'
-import { type FieldErrors, isMailkeepError } from '../../errors.ts'
+import { type FieldErrors, invalid, isMailkeepError } from '../../errors.ts'
 import { getList } from '../../lists/operations.ts'
 import { parse } from '../../parse.ts'
 import { addContactsToList, type BulkResult } from '../bulk.ts'
@@ -55,6 +55,7 @@ export async function importContacts(
   options: unknown,
 ): Promise<ImportReport> {
   const { format } = parse(FormatOption, options)
+  if (!isIterable(source)) throw invalid('source', 'source must be a stream, or an iterable of text or bytes.')
   await getList(ctx, listId)
   const report: ImportReport = { total: 0, created: 0, updated: 0, refused: 0, refused_rows: [] }
   const note = noterOf(report)
@@ -66,6 +67,10 @@ export async function importContacts(
     for (const row of rows) note(row, row.errors ? undefined : results[next++])
   }
   return report
+}
+
+function isIterable(source: unknown): boolean {
+  return typeof source === 'object' && source !== null && (Symbol.asyncIterator in source || Symbol.iterator in source)
 }
 
 /** @returns what enters into the report what became of a row. */
