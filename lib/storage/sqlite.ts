@@ -203,7 +203,7 @@ function target({ handle, connection, indexSearch, failure, files }: TargetParts
     async begin() {
       // A host's own transaction on a shared handle is waited for, like another process's.
       if (handle.inTransaction) return false
-      files?.check()
+      files?.checkIfMissing()
       try {
         begin.run()
         return true

@@ -28,6 +28,11 @@ export class DatabaseFiles {
     this.#logger = logger
   }
 
+  /** As `check`, but only while a file is missing: then nothing is written to files that may be lost. */
+  checkIfMissing(): void {
+    if (this.#missing) this.check()
+  }
+
   /**
    * Compares the files with those that were opened: three calls of stat, about 3 µs each.
    *
