@@ -12,7 +12,6 @@ import type { Identity } from './identities/schema.ts'
 import { Kept } from './kept.ts'
 import { type Logger, silent } from './logger.ts'
 import { checkOptionValues } from './option-values.ts'
-import { requireId } from './parse.ts'
 import { checkEncryptionKey } from './sealing/encryption-key.ts'
 import { reseal } from './sealing/reseal.ts'
 import { createSealer, type EncryptionKey } from './sealing/seal.ts'
@@ -148,10 +147,7 @@ export class Mailkeep {
    * @throws MailkeepError `validation_failed`: no id. An unknown client's operations give `not_found`, or nothing.
    */
   forClient(clientId: number): ClientMailkeep {
-    return this.#doors.get(clientId, () => {
-      requireId('clientId', clientId)
-      return clientDoor({ ...this.#ctx, clientId })
-    })
+    return this.#doors.get(clientId, () => clientDoor({ ...this.#ctx, clientId }))
   }
 
   /**
@@ -173,10 +169,7 @@ export class Mailkeep {
     return {
       clients: clientsDoor(ctx),
       tokens: tokensDoor(ctx),
-      forClient: (clientId) => {
-        requireId('clientId', clientId)
-        return clientDoor({ ...ctx, clientId })
-      },
+      forClient: (clientId) => clientDoor({ ...ctx, clientId }),
     }
   }
 
