@@ -210,10 +210,9 @@ export class Mailkeep {
   start(options: { dispatch?: boolean } = {}): void {
     checkOptionValues('start', options)
     this.#refuseClosed()
-    const { dispatch = true } = options
     if (this.#poll) return
     this.#housekeeping.start()
-    if (!dispatch) return
+    if (options.dispatch === false) return
     this.#dispatcher.start()
     this.#watch()
   }

@@ -134,7 +134,7 @@ async function open(source: string | PostgresPool, options: PostgresOptions, log
 }
 
 function storageOn(pool: PostgresPool, own: boolean, signals: Signals, logger: Logger, prepare: boolean): Storage {
-  const connections = new Connections(pool as DriverPool, logger, prepare)
+  const connections = new Connections(pool as unknown as DriverPool, logger, prepare)
   const reader = new Reader(connections)
   const writes = new Writes(connections)
   return {
