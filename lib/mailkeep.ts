@@ -166,11 +166,8 @@ export class Mailkeep {
     this.#refuseClosed()
     const storage = withinHostTransaction(this.#storage, this.#storage.adopt(transaction))
     const ctx = { ...this.#ctx, storage, tokens: new TokenCache(this.#ctx.tokens) }
-    return {
-      clients: clientsDoor(ctx),
-      tokens: tokensDoor(ctx),
-      forClient: (clientId) => clientDoor({ ...ctx, clientId }),
-    }
+    const forClient = (clientId: number) => clientDoor({ ...ctx, clientId })
+    return { clients: clientsDoor(ctx), tokens: tokensDoor(ctx), forClient }
   }
 
   /**
@@ -280,7 +277,6 @@ export class Mailkeep {
   #refuseClosed(): void {
     if (this.#closed) throw new MailkeepError('unavailable', closedMessage)
   }
-
   async #close(timeoutMs: number): Promise<void> {
     clearInterval(this.#poll)
     await Promise.all([this.#dispatcher.stop(timeoutMs), this.#housekeeping.stop()])

@@ -5,7 +5,7 @@ import type { Connection, SearchChange, Transaction, Work } from './connection.t
 
 /** Work that waits for anything else would hold up every other write, or wait for itself. */
 export const awaitsElsewhere =
-  'Inside a transaction only its own statements may be awaited: in idempotently(key, request, work) use only the client that `work` is given, not an outer one, and await nothing else.'
+  'Inside a transaction only statements may be awaited: in idempotently(key, request, work) use only the client that `work` is given, not an outer one, and await nothing else.'
 
 export const transactionIsOver =
   'This transaction has ended: await every call inside it, and use its client nowhere else.'

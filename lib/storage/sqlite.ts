@@ -1,4 +1,4 @@
-import { closeSync, openSync, statSync } from 'node:fs'
+import { closeSync, openSync } from 'node:fs'
 import { setImmediate } from 'node:timers'
 import Database from 'better-sqlite3'
 import { invalid, isMailkeepError, MailkeepError } from '../errors.ts'
@@ -14,7 +14,7 @@ import { Compaction, type CompactionReport, compactNow } from './sqlite/compacti
 import { copyInto, type FileReport, report } from './sqlite/copy.ts'
 import { builder, dialect, hostDialect } from './sqlite/dialect.ts'
 import { damaged, failureOf, isDamaged, isLocked } from './sqlite/faults.ts'
-import { DatabaseFiles } from './sqlite/files.ts'
+import { DatabaseFiles, isSameFile } from './sqlite/files.ts'
 import type { SqliteHandle } from './sqlite/handle.ts'
 import { KeptConnection } from './sqlite/kept-connection.ts'
 import { unlocked } from './sqlite/locks.ts'
@@ -177,13 +177,6 @@ function configure(handle: Handle): void {
   // Thrice SQLite's own: pages that are written again and again are moved into the file less often.
   handle.pragma('wal_autocheckpoint = 3000')
   handle.pragma('temp_store = memory')
-}
-
-/** Paths may differ where one has a symbolic link. */
-function isSameFile(one: string, other: string): boolean {
-  if (one === other) return true
-  const [a, b] = [one, other].map((path) => statSync(path, { throwIfNoEntry: false }))
-  return a !== undefined && b !== undefined && a.dev === b.dev && a.ino === b.ino
 }
 
 interface TargetParts extends Pick<GroupTarget, 'connection' | 'failure'> {

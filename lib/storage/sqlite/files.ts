@@ -64,3 +64,8 @@ function identityOf(path: string): string | undefined {
   const stats = statSync(path, { throwIfNoEntry: false })
   return stats && `${stats.dev} ${stats.ino}`
 }
+
+/** @returns whether two paths lead to one file: one of them may have a symbolic link. */
+export function isSameFile(one: string, other: string): boolean {
+  return one === other || (identityOf(one) ?? 'none') === identityOf(other)
+}
