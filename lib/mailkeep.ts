@@ -11,7 +11,7 @@ import type { IdentityProvider } from './identities/provider.ts'
 import type { Identity } from './identities/schema.ts'
 import { Kept } from './kept.ts'
 import { type Logger, silent } from './logger.ts'
-import { checkOptionValues } from './option-values.ts'
+import { type CloseOptions, checkOptions, type StartOptions, type SubscriberOptions } from './options.ts'
 import { checkEncryptionKey } from './sealing/encryption-key.ts'
 import { reseal } from './sealing/reseal.ts'
 import { createSealer, type EncryptionKey } from './sealing/seal.ts'
@@ -61,10 +61,10 @@ const pollMs = 50
  * Opens a database and brings its schema up to date.
  *
  * @throws MailkeepError `unavailable`: it cannot be opened; `conflict`: another encryption key, or a newer version's
- *   database; `validation_failed` on the option that is wrong.
+ *   database; `validation_failed` on each option that is wrong or unknown.
  */
 export async function createMailkeep(options: MailkeepOptions): Promise<Mailkeep> {
-  checkOptionValues('createMailkeep', options)
+  checkOptions('createMailkeep', options)
   const { database, encryptionKey, previousEncryptionKeys, logger = silent } = options
   const sealer = createSealer(encryptionKey, previousEncryptionKeys)
   const source = sourceOf(database)
@@ -74,7 +74,12 @@ export async function createMailkeep(options: MailkeepOptions): Promise<Mailkeep
     await migrate(storage, source.migrations, clock)
     await refuseUnfinishedCopy({ storage })
     await storage.migrated?.()
-    const mailkeep = new Mailkeep(storage, { ...options, logger, clock }, sealer, source.migrations)
+    const mailkeep = new Mailkeep(
+      storage,
+      { ...options, logger, hostLogger: options.logger, clock },
+      sealer,
+      source.migrations,
+    )
     await mailkeep.check()
     return mailkeep
   } catch (error) {
@@ -83,10 +88,12 @@ export async function createMailkeep(options: MailkeepOptions): Promise<Mailkeep
   }
 }
 
-type Wired = MailkeepOptions & { logger: Logger; clock: Clock }
+type Wired = MailkeepOptions & { logger: Logger; hostLogger: Logger | undefined; clock: Clock }
 
 /** A running mailkeep: `createMailkeep` makes one. */
 export class Mailkeep {
+  /** Where it reports what it does; undefined when the host gave no logger. */
+  readonly logger: Logger | undefined
   readonly clients: ClientsDoor
   readonly tokens: TokensDoor
   readonly #ctx: Context
@@ -103,10 +110,11 @@ export class Mailkeep {
   /** @internal Use `createMailkeep`. */
   constructor(
     storage: Storage,
-    { logger, clock, lookup, webhooks, identityProvider, sender, onEvent }: Wired,
+    { logger, hostLogger, clock, lookup, webhooks, identityProvider, sender, onEvent }: Wired,
     sealer: Context['sealer'],
     migrations: DatabaseSource['migrations'],
   ) {
+    this.logger = hostLogger
     const settings = { ...defaultWebhookSettings, ...webhooks }
     const ctx: Context = {
       storage,
@@ -152,13 +160,11 @@ export class Mailkeep {
 
   /**
    * The same inside a transaction of the host's own: its rows, the contact and its webhook event commit or vanish
-   * together. Await every call before the transaction ends. Deliveries start within 250 ms of the commit.
+   * together. Await every call before the transaction ends: a synchronous `db.transaction(fn)` of better-sqlite3 or
+   * Drizzle cannot be used. Deliveries start within 250 ms of the commit.
    *
    * @param transaction Kysely's transaction, or the driver's handle with a transaction open: better-sqlite3's
    *   `Database` after BEGIN IMMEDIATE, a `pg` client after BEGIN.
-   * A synchronous transaction function, as `db.transaction(fn)` of better-sqlite3 and Drizzle, cannot be used: it ends
-   * before the first call has. Run BEGIN and COMMIT yourself, or use Kysely.
-   *
    * @throws MailkeepError `validation_failed`: it is neither, has no transaction open, or is on another database. Calls
    *   after its end are refused so, too.
    */
@@ -178,22 +184,21 @@ export class Mailkeep {
    * @param types One event type, or several.
    * @param handler Called with the event and `{ deliveryId, attempt, signal }`. It must not await `deliverDue()`, which
    *   waits for the handlers.
-   * @param options.name The subscriber's own, 1–255 characters: it keeps its place over restarts. Registered again with
-   *   other types, it gets those from now on.
    * @throws MailkeepError `validation_failed`: also when this process handles that name already.
    * @example
    * await mailkeep.on('contact.subscribed', ({ data }) => greet(data.contact.email), { name: 'greeter' })
    */
-  on<Type extends EventType>(
+  async on<Type extends EventType>(
     types: Type | readonly Type[],
     handler: EventHandler<Type>,
-    options: { readonly name: string },
+    options: SubscriberOptions,
   ): Promise<Subscriber> {
     const events = typeof types === 'string' ? [types] : types
-    return subscribe(
+    checkOptions('on', options)
+    return await subscribe(
       this.#ctx,
       this.#dispatcher.handlers,
-      { name: options?.name, events },
+      { name: options.name, events },
       handler as unknown as EventHandler,
     )
   }
@@ -201,11 +206,10 @@ export class Mailkeep {
   /**
    * Starts delivering webhooks, and the house-keeping; not needed where data is only written.
    *
-   * @param options.dispatch false: only the house-keeping, where another process delivers.
-   * @throws MailkeepError `validation_failed` on `dispatch`; `unavailable`: it was closed.
+   * @throws MailkeepError `validation_failed` on an option that is wrong; `unavailable`: it was closed.
    */
-  start(options: { dispatch?: boolean } = {}): void {
-    checkOptionValues('start', options)
+  start(options: StartOptions = {}): void {
+    checkOptions('start', options)
     this.#refuseClosed()
     if (this.#poll) return
     this.#housekeeping.start()
@@ -261,11 +265,10 @@ export class Mailkeep {
   /**
    * Finishes what is under way and closes the database.
    *
-   * @param options.timeoutMs Deliveries that take longer are aborted, and sent again later; default 10,000.
-   * @throws MailkeepError `validation_failed` on `timeoutMs`; then nothing is closed.
+   * @throws MailkeepError `validation_failed` on an option that is wrong; then nothing is closed.
    */
-  async close(options: { timeoutMs?: number } = {}): Promise<void> {
-    checkOptionValues('close', options)
+  async close(options: CloseOptions = {}): Promise<void> {
+    checkOptions('close', options)
     this.#closed ??= this.#close(options.timeoutMs ?? 10_000)
     await this.#closed
   }

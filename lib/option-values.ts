@@ -54,6 +54,7 @@ const webhookValues = {
   retryScheduleSeconds: numbers(0, maxSeconds),
   timeoutSeconds: must((value) => isNumber(0, 3600)(value) && value !== 0, 'must be a number above 0, at most 3600'),
   concurrency: whole(1, maxCount),
+  endpointsPerClient: whole(1, maxCount),
   endpointConcurrency: whole(1, maxCount),
   disableAfterFailures: whole(1, maxCount),
   disableAfterHours: number(0, maxCount),
@@ -73,7 +74,7 @@ const logger = must(
   'must have the functions debug, info, warn and error, as a logger of pino has',
 )
 
-const schemas = {
+const schemas: Readonly<Record<string, v.GenericSchema>> = {
   createMailkeep: v.object({
     database: v.optional(v.unknown()), // looked at where it is opened
     encryptionKey: v.optional(v.unknown()), // and this where it is first used
@@ -95,11 +96,12 @@ const schemas = {
  *
  * @throws MailkeepError `validation_failed`, with paths such as `webhooks.timeoutSeconds`.
  */
-export function checkOptionValues(of: keyof typeof schemas, options: unknown): void {
+export function checkOptionValues(of: string, options: unknown): void {
   const isObject = typeof options === 'object' && options !== null && !Array.isArray(options)
   if (!isObject || 'then' in options) throw invalid('options', `The options of ${of} must be an object.`)
-  const result = v.safeParse(schemas[of], options)
-  if (result.success) return
+  const schema = schemas[of]
+  const result = schema && v.safeParse(schema, options)
+  if (!result || result.success) return
   const issue = result.issues[0]
   const path = v.getDotPath(issue as v.BaseIssue<unknown>) ?? 'options'
   throw invalid(path, `${path} ${issue.message}.`)

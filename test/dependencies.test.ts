@@ -6,6 +6,8 @@ import { test } from 'node:test'
 const read = (name: string) => readFileSync(join(import.meta.dirname, '..', name), 'utf8')
 
 interface Locked {
+  /** A workspace, for tests only. */
+  readonly link?: true
   readonly dev?: true
   readonly devOptional?: true
   readonly optional?: true
@@ -25,8 +27,8 @@ test('the README names every dependency with its reason, and counts what they br
   for (const name of bundled) assert.ok(name in devDependencies, name)
   for (const peer of Object.keys(peerDependencies)) assert.ok(section.includes(`\`${peer}\``), peer)
   const locked: Record<string, Locked> = JSON.parse(read('package-lock.json')).packages
-  const used = Object.entries(locked).filter(([path, { dev, devOptional, optional }]) => {
-    return path !== '' && !dev && !devOptional && !optional
+  const used = Object.entries(locked).filter(([path, { link, dev, devOptional, optional }]) => {
+    return path.startsWith('node_modules/') && !link && !dev && !devOptional && !optional
   })
   assert.match(section, new RegExp(`with what they bring along ${used.length},`))
   for (const [path, { license }] of used) assert.match(license ?? '', /^(MIT|ISC|BSD-\d-Clause|Apache-2\.0)$/, path)

@@ -24,7 +24,8 @@ export function readQuery(query: string): Record<string, unknown> {
   }
   // Without a prototype: `__proto__` and `constructor` are names like any other.
   const fields: Record<string, Field> = Object.create(null)
-  for (const [written, value] of new URLSearchParams(query)) {
+  // URLSearchParams takes one question mark off the beginning, which here is part of a name.
+  for (const [written, value] of new URLSearchParams(`&${query}`)) {
     const [, name = written, brackets] = bracketForm.exec(written) ?? []
     fields[name] = withValue(fields[name], brackets, value)
   }
@@ -37,6 +38,20 @@ function withValue(known: Field | undefined, brackets: string | undefined, value
   if (typeof known === 'object' && !Array.isArray(known)) return known
   if (known === undefined && brackets === undefined) return value
   return [known ?? [], value].flat()
+}
+
+/**
+ * Refuses parameters where a route has none.
+ *
+ * @throws MailkeepError `validation_failed` on each parameter.
+ */
+export function refuseParameters(query: Readonly<Record<string, unknown>>): void {
+  const names = Object.keys(query).slice(0, 100)
+  if (names.length === 0) return
+  const message = 'There is no such parameter here: this operation takes none.'
+  throw new MailkeepError('validation_failed', message, {
+    errors: Object.fromEntries(names.map((name) => [name, [message]])),
+  })
 }
 
 function countParameters(query: string): number {

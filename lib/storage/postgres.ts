@@ -1,6 +1,7 @@
 import pg from 'pg'
 import { invalid } from '../errors.ts'
 import type { Logger } from '../logger.ts'
+import { checkOptions } from '../options.ts'
 import type { DatabaseSource, Storage } from './connection.ts'
 import { migrate } from './migrate.ts'
 import { postgresMigrations } from './migrations/postgres.ts'
@@ -37,11 +38,11 @@ export interface PostgresOptions {
  *
  * @param source A URL `postgres://…`, or a `pg.Pool` of the host's. The pool is used as it is, and not ended; with a
  *   `schema` it only lends its settings, since the search path of its connections is the host's.
- * @throws MailkeepError `validation_failed`: neither of them; also on `schema` and `connections`.
+ * @throws MailkeepError `validation_failed` on `source` and on each option that is wrong or unknown.
  */
 export function postgres(source: string | PostgresPool, options: PostgresOptions = {}): DatabaseSource {
   checkSource(source)
-  checkOptions(options)
+  checkPostgresOptions(options)
   return {
     kind: 'postgres',
     migrations: postgresMigrations,
@@ -56,7 +57,7 @@ export function postgres(source: string | PostgresPool, options: PostgresOptions
  * @throws MailkeepError `unavailable`, `validation_failed`
  */
 export async function inspectServer(url: string, options: PostgresOptions = {}): Promise<ServerReport> {
-  checkOptions(options)
+  checkPostgresOptions(options)
   try {
     const client = new pg.Client(settingsFor(url, options) as pg.ClientConfig)
     client.on('error', () => {}) // told to the statement under way
@@ -86,7 +87,7 @@ export async function copyInto(
   options: PostgresOptions & { logger: Logger; report?: (progress: CopyProgress) => void },
 ): Promise<Record<string, number>> {
   const { logger, report = () => {}, ...rest } = options
-  checkOptions(rest)
+  checkPostgresOptions(rest)
   const storage = await open(url, rest, logger)
   try {
     await migrate(storage, postgresMigrations, storage.shared!.clock)
@@ -103,8 +104,8 @@ function checkSource(source: unknown): void {
   throw invalid('database', 'The argument of postgres() must be a URL, postgres://…, or a pg.Pool.')
 }
 
-function checkOptions(options: PostgresOptions): void {
-  if (typeof options !== 'object' || options === null) throw invalid('options', 'The options must be an object.')
+function checkPostgresOptions(options: PostgresOptions): void {
+  checkOptions('postgres', options)
   const { schema, connections, pooler } = options
   if (connections !== undefined && !(Number.isInteger(connections) && connections > 0)) {
     throw invalid('connections', 'connections must be a positive whole number.')

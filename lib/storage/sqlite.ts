@@ -3,6 +3,7 @@ import { setImmediate } from 'node:timers'
 import Database from 'better-sqlite3'
 import { invalid, isMailkeepError, MailkeepError } from '../errors.ts'
 import type { Logger } from '../logger.ts'
+import { checkOptions } from '../options.ts'
 import { nextTurn } from '../time.ts'
 import type { DatabaseSource, Storage } from './connection.ts'
 import { GroupCommit, type GroupTarget, groupLimits } from './group.ts'
@@ -40,12 +41,12 @@ export interface SqliteOptions {
  *
  * @param source A file's path, `:memory:`, or a better-sqlite3 handle: of a file, connections of our own are opened
  *   beside it; a handle in memory is used itself.
- * @throws MailkeepError `validation_failed`: it is neither, or the handle is closed. At opening `unavailable`: it
- *   cannot be opened, or better-sqlite3 does not run on this Node.
+ * @throws MailkeepError `validation_failed` on `source` and on an unknown option; `unavailable` at opening: it cannot be opened, or
+ *   better-sqlite3 does not run on this Node.
  */
 export function sqlite(source: string | SqliteHandle, options: SqliteOptions = {}): DatabaseSource {
   checkSource(source)
-  if (typeof options !== 'object' || options === null) throw invalid('options', 'The options must be an object.')
+  checkOptions('sqlite', options)
   return {
     kind: 'sqlite',
     migrations: sqliteMigrations,

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import { sql } from 'kysely'
+import { type Expression, sql } from 'kysely'
 import { erasedError } from '../clearing/operations.ts'
 import { type Context, now, type Tx } from '../context.ts'
 import { chunkRows } from '../jobs/operations.ts'
+import type { Dialect } from '../storage/dialect.ts'
 import { bool, int, ints, nullable, statement, text, time } from '../storage/statement.ts'
 import { transact } from '../storage/transaction.ts'
 import { msOf, type Timestamp, timestamp } from '../time.ts'
@@ -34,6 +35,8 @@ export interface Claimed {
 /** Where deliveries are due, and when the next will be. */
 export interface Due {
   readonly endpoints: readonly DueEndpoint[]
+  /** Endpoints with pending deliveries, due or not: what a look costs grows with them. */
+  readonly waitingEndpoints: number
   /** Milliseconds since 1970; undefined when nothing waits. */
   readonly nextMs: number | undefined
 }
@@ -50,7 +53,25 @@ export function leaseUntil(ctx: Context): Timestamp {
   return timestamp(ctx.clock() + leaseMs(ctx))
 }
 
-interface WaitingRow {
+/** The endpoints that have pending deliveries; of the host's subscribers only those that this process handles. */
+const waiting = (p: { retry: unknown; handled: Expression<unknown> }, dialect: Dialect) => sql`
+  pending (endpoint_id) as (
+    select min(endpoint_id) from mailkeep_delivery where status = 'pending' and retry = ${p.retry}
+    union all
+    select (select min(endpoint_id) from mailkeep_delivery
+      where status = 'pending' and retry = ${p.retry} and endpoint_id > pending.endpoint_id)
+    from pending where pending.endpoint_id is not null),
+  waiting as materialized (
+    select endpoint_id, (select min(due_at) from mailkeep_delivery
+      where status = 'pending' and retry = ${p.retry} and endpoint_id = pending.endpoint_id) as due_at
+    from pending where endpoint_id > 0 or ${dialect.anyOf(sql.ref('endpoint_id'), p.handled)})`
+
+export const listWaiting = statement.all(
+  { retry: bool, handled: ints },
+  (_, p, dialect) => sql<{ id: number }>`with recursive ${waiting(p, dialect)} select endpoint_id as id from waiting`,
+)
+
+interface DueEndpointRow {
   id: number
   client_id: number
   active: boolean
@@ -61,31 +82,32 @@ interface WaitingRow {
 }
 
 /**
- * Endpoint first: jumping from endpoint to endpoint over the index costs a few microseconds each, whatever their
- * backlogs, and no endpoint's backlog hides another's. Of the host's subscribers only those that this process handles.
+ * The endpoints where something is due, and one row without an id: how many endpoints have pending deliveries, and when
+ * the next of those that are not due yet will be.
+ *
+ * Endpoint first: jumping from endpoint to endpoint over the index costs a microsecond or two each, whatever their
+ * backlogs, and no endpoint's backlog hides another's. Endpoints with nothing due cost no more than that, as thousands
+ * may wait for a retry.
  */
-export const listWaiting = statement.all(
+export const listDueEndpoints = statement.all(
   { retry: bool, now: time, most: int, handled: ints },
-  (_, p, dialect) => sql<WaitingRow>`
-    with recursive waiting (endpoint_id) as (
-      select min(endpoint_id) from mailkeep_delivery where status = 'pending' and retry = ${p.retry}
-      union all
-      select (select min(endpoint_id) from mailkeep_delivery
-        where status = 'pending' and retry = ${p.retry} and endpoint_id > waiting.endpoint_id)
-      from waiting where waiting.endpoint_id is not null)
+  (_, p, dialect) => sql<DueEndpointRow | { id: null; next_due_at: Timestamp | null; due: number }>`
+    with recursive ${waiting(p, dialect)}
     select endpoint.id, coalesce(endpoint.client_id, 0) as client_id, endpoint.active,
       (endpoint.last_triggered_at is not null and endpoint.consecutive_failures = 0) as proven,
-      (select min(due_at) from mailkeep_delivery
-        where status = 'pending' and retry = ${p.retry} and endpoint_id = endpoint.id) as next_due_at,
+      waiting.due_at as next_due_at,
       (select count(*) from (select 1 from mailkeep_delivery
         where status = 'pending' and retry = ${p.retry} and endpoint_id = endpoint.id and due_at <= ${p.now}
         limit ${p.most}) as counted) as due
     from waiting join mailkeep_endpoint as endpoint on endpoint.id = waiting.endpoint_id
-    where endpoint.id > 0 or ${dialect.anyOf(sql.ref('endpoint.id'), p.handled)}`,
+    where waiting.due_at <= ${p.now}
+    union all
+    select null, null, null, null, min(case when due_at > ${p.now} then due_at end), count(*) from waiting`,
 )
 
 interface DueRow {
   id: number
+  uuid: string
   client_id: number
   claim: string | null
   attempts: number
@@ -97,7 +119,7 @@ interface DueRow {
 const listDue = statement.all(
   { retry: bool, endpoint_id: int, now: time, limit: int },
   (_, p, dialect) => sql<DueRow>`
-    select id, client_id, claim, attempts, attempts_before, due_at from mailkeep_delivery
+    select id, uuid, client_id, claim, attempts, attempts_before, due_at from mailkeep_delivery
     where status = 'pending' and retry = ${p.retry} and endpoint_id = ${p.endpoint_id} and due_at <= ${p.now}
       and exists (select 1 from mailkeep_endpoint where id = ${p.endpoint_id} and disabled_reason is null)
     order by due_at limit ${p.limit} ${dialect.lockForClaim}`,
@@ -159,18 +181,24 @@ export async function lookForDue(ctx: Context, most: number, handled: readonly n
   const at = now(ctx)
   const endpoints: DueEndpoint[] = []
   let next: Timestamp | undefined
-  const waiting = await Promise.all(
+  let waitingEndpoints = 0
+  const found = await Promise.all(
     [false, true].map(async (retry) => {
-      const rows = await listWaiting(ctx, { retry, now: at, most, handled })
+      const rows = await listDueEndpoints(ctx, { retry, now: at, most, handled })
       return rows.map((row) => ({ ...row, retry }))
     }),
   )
-  for (const { id, client_id: clientId, active, retry, due, proven, next_due_at } of waiting.flat()) {
-    if (active && due > 0) endpoints.push({ id, clientId, retry, due, proven: Boolean(proven) })
-    else if (!active) await transact(ctx, (tx) => holdDeliveries(tx, id, chunkRows))
-    else if (next === undefined || next_due_at < next) next = next_due_at
+  for (const row of found.flat()) {
+    if (row.id === null) {
+      waitingEndpoints += row.due
+      if (row.next_due_at !== null && (next === undefined || row.next_due_at < next)) next = row.next_due_at
+      continue
+    }
+    const { id, client_id: clientId, active, retry, due, proven } = row
+    if (active) endpoints.push({ id, clientId, retry, due, proven: Boolean(proven) })
+    else await transact(ctx, (tx) => holdDeliveries(tx, id, chunkRows))
   }
-  return { endpoints, nextMs: next === undefined ? undefined : msOf(next) }
+  return { endpoints, waitingEndpoints, nextMs: next === undefined ? undefined : msOf(next) }
 }
 
 /**
@@ -213,11 +241,23 @@ async function findClaimable(
       if (inFlight.has(row.id)) continue
       if (row.claim !== null) await noteInterruption(tx, row)
       const spent = row.attempts - row.attempts_before > tx.webhooks.retryScheduleSeconds.length
-      if (spent) await giveUp(tx, { id: row.id, error: 'The last attempt was interrupted.', now: now(tx) })
+      if (spent) await giveUpInterrupted(tx, grant.endpointId, row)
       else ids.push(row.id)
     }
   }
   return ids
+}
+
+/** No attempt is left, and the outcome of the last is not known. */
+async function giveUpInterrupted(tx: Tx, endpointId: number, { id, uuid, client_id, attempts }: DueRow): Promise<void> {
+  const error = 'The last attempt was interrupted.'
+  await giveUp(tx, { id, error, now: now(tx) })
+  tx.transaction.afterCommit(() => {
+    tx.logger.warn(
+      { client_id, endpoint_id: endpointId, delivery: uuid, attempt: attempts, reason: error },
+      'a delivery failed and will not be retried',
+    )
+  })
 }
 
 function findGranted(tx: Tx, { endpointId, retry, limit }: Grant) {

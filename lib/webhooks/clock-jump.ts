@@ -72,7 +72,7 @@ export async function makeImpossibleWaitsDue(
   suspects: 'all' | readonly number[],
 ): Promise<void> {
   for (const retry of [false, true]) {
-    for (const { id } of await listWaiting(ctx, { retry, now: now(ctx), most: 1, handled })) {
+    for (const { id } of await listWaiting(ctx, { retry, handled })) {
       if (suspects === 'all' || suspects.includes(id)) await makeDueAt(ctx, id, retry, inFlight)
     }
   }

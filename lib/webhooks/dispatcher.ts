@@ -3,9 +3,10 @@ import type { Context } from '../context.ts'
 import { nextTurn } from '../time.ts'
 import { type Claimed, claimDue, lookForDue } from './claim.ts'
 import { makeImpossibleWaitsDue, watchClock } from './clock-jump.ts'
-import { DeliveryCounter, type DeliveryFigures, endingOf } from './figures.ts'
+import { DeliveryCounter, type DeliveryFigures, endingOf, saysOfReceiver } from './figures.ts'
 import { Handlers } from './handlers.ts'
 import { atLeastOne, Shares } from './plan.ts'
+import { PollRest } from './poll-rest.ts'
 import type { Outcome, Sender, Sending } from './send.ts'
 import { type Ended, settle } from './settle.ts'
 
@@ -36,6 +37,7 @@ export class Dispatcher {
   readonly #counter = new DeliveryCounter()
   #counted = 1
   #lastRoundMs = 0
+  readonly #rest = new PollRest()
   #ended: Ended[] = []
   #settling: Promise<void> | undefined
   #running: Promise<void> | undefined
@@ -102,6 +104,7 @@ export class Dispatcher {
   /** Claims no more, finishes what is under way, and aborts what is not done in time; all outcomes are recorded. */
   async stop(timeoutMs: number): Promise<void> {
     this.#stopping = true
+    this.#rest.stop()
     this.wake()
     await this.#running
     await this.#looking
@@ -119,6 +122,7 @@ export class Dispatcher {
       this.#woken = false
       const restMs = await this.#round()
       if (restMs !== undefined) this.#lastRoundMs = performance.now()
+      if (!this.#stopping) await this.#rest.take()
       await this.#sleep(restMs ?? afterFaultMs)
     }
     this.#tellLooked()
@@ -154,7 +158,7 @@ export class Dispatcher {
   async #startSome() {
     const { concurrency, endpointConcurrency } = this.#ctx.webhooks
     await this.#lookForImpossibleWaits()
-    const { endpoints, nextMs } = await lookForDue(this.#ctx, this.#counted, this.handlers.ids)
+    const { endpoints, waitingEndpoints, nextMs } = await lookForDue(this.#ctx, this.#counted, this.handlers.ids)
     this.#tellLooked()
     // Enough to fill all, twice, when each has as many.
     this.#counted = atLeastOne(Math.min(endpointConcurrency, (2 * concurrency) / atLeastOne(endpoints.length)))
@@ -163,6 +167,8 @@ export class Dispatcher {
       !this.#isBehind && this.#shares.any(endpoints)
         ? await claimDue(this.#ctx, () => this.#shares.plan(endpoints), this.#inFlight)
         : []
+    // A database server looks in a process of its own.
+    if (!this.#ctx.storage.dialect.manyWriters) this.#rest.after(waitingEndpoints, claimed.length)
     if (claimed.length > 0) void this.#queue.add(() => Promise.all(claimed.map((one) => this.#deliver(one))))
     return { claimed: claimed.length, nextMs }
   }
@@ -197,8 +203,7 @@ export class Dispatcher {
     const startedMs = clock()
     const outcome = await this.#send(entry)
     const ending = endingOf(outcome)
-    // What never went out, or was cut from our side, says nothing of the receiver.
-    const learnt = ending === 'refused' || ending === 'interrupted' ? undefined : ending
+    const learnt = saysOfReceiver(ending) ? ending : undefined
     this.#shares.ended(claimed.endpointId, claimed.account, claimed.retry, learnt)
     this.#ended.push({ claimed, outcome, startedMs, endedMs: clock(), random: Math.random() })
     this.#settling ??= this.#settleAll()
@@ -209,11 +214,21 @@ export class Dispatcher {
       const { claimed } = entry
       const sending = claimed.endpointId < 0 ? this.handlers.handle(claimed) : this.#request(claimed)
       entry.sending = sending
-      return await sending.outcome
-    } catch (error) {
-      this.#ctx.logger.error({ err: error, delivery: entry.claimed.uuid }, 'a delivery could not be sent')
-      return { kind: 'failed', error: 'The request could not be made: see the log.', timedOut: false }
+      const outcome = await sending.outcome
+      if (outcome.kind === 'fault') this.#logFault(entry, outcome.cause)
+      return outcome
+    } catch (cause) {
+      this.#logFault(entry, cause)
+      return { kind: 'fault', cause }
     }
+  }
+
+  #logFault({ claimed }: InFlight, cause: unknown): void {
+    const { clientId, endpointId, uuid, attempt } = claimed
+    this.#ctx.logger.error(
+      { err: cause, client_id: clientId, endpoint_id: endpointId, delivery: uuid, attempt },
+      "a delivery could not be sent by mailkeep's own fault: it will be retried",
+    )
   }
 
   #request({ uuid, url, eventType, body, sealedSecret, endpointUuid }: Claimed): Sending {
@@ -223,7 +238,7 @@ export class Dispatcher {
 
   /** Settles when it has been looked around, and what was found is about to be claimed. */
   async #nextLook(): Promise<void> {
-    if (!this.#running || this.#stopping) return await nextTurn()
+    if (!this.#running || this.#stopping || this.#rest.isResting) return await nextTurn()
     const looked = new Promise<void>((resolve) => this.#afterLook.push(resolve))
     this.wake()
     // Where writes share no commit there is nothing to wait for.
@@ -256,8 +271,7 @@ export class Dispatcher {
     }
     for (;;) {
       try {
-        await settle(this.#ctx, take)
-        this.#counter.count(batch, this.#ctx.webhooks)
+        this.#counter.count(await settle(this.#ctx, take), this.#ctx.webhooks)
         return batch
       } catch (error) {
         this.#ctx.logger.error({ err: error, deliveries: batch.length }, 'outcomes could not be recorded yet')

@@ -3,8 +3,15 @@ import type { Outcome } from './send.ts'
 import type { WebhookSettings } from './settings.ts'
 import type { Ended } from './settle.ts'
 
-/** How attempts end: `refused` never went out, `interrupted` was cut from our side. */
-export type AttemptEnding = 'success' | 'failure' | 'timeout' | 'refused' | 'interrupted'
+/** How attempts end: `refused` never went out, `interrupted` was cut from our side, `fault` failed by our own fault. */
+export type AttemptEnding = 'success' | 'failure' | 'timeout' | 'refused' | 'interrupted' | 'fault'
+
+type RequestEnding = 'success' | 'failure' | 'timeout'
+
+/** Whether an attempt made a request that ran its course: only then does it say something about the receiver. */
+export function saysOfReceiver(ending: AttemptEnding): ending is RequestEnding {
+  return ending === 'success' || ending === 'failure' || ending === 'timeout'
+}
 
 /** What this process has sent since it started. */
 export interface DeliveryFigures {
@@ -20,7 +27,14 @@ const boundsMs = [10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 15_000, N
 
 /** Counts outcomes that have been recorded. */
 export class DeliveryCounter {
-  readonly #attempts: Record<AttemptEnding, number> = { success: 0, failure: 0, timeout: 0, refused: 0, interrupted: 0 }
+  readonly #attempts: Record<AttemptEnding, number> = {
+    success: 0,
+    failure: 0,
+    timeout: 0,
+    refused: 0,
+    interrupted: 0,
+    fault: 0,
+  }
   readonly #deliveries = { success: 0, failed: 0 }
   readonly #durations = boundsMs.map(() => 0)
   #durationSum = 0
@@ -31,7 +45,7 @@ export class DeliveryCounter {
       this.#attempts[ending] += 1
       const { status } = decide(outcome, claimed.attemptOfRound, settings, random)
       if (status !== 'pending') this.#deliveries[status] += 1
-      if (ending === 'refused' || ending === 'interrupted') continue
+      if (!saysOfReceiver(ending)) continue
       const ms = Math.max(0, endedMs - startedMs) // the clock may have been set
       this.#durationSum += ms
       this.#durations[boundsMs.findIndex((bound) => ms <= bound)]! += 1

@@ -6,7 +6,7 @@ import { type Migration, unappliedMigrations } from '../storage/migrate.ts'
 import { statement, text } from '../storage/statement.ts'
 import { transact } from '../storage/transaction.ts'
 import { msOf } from '../time.ts'
-import { listWaiting } from './claim.ts'
+import { listDueEndpoints } from './claim.ts'
 import type { Dispatcher } from './dispatcher.ts'
 import type { DeliveryFigures } from './figures.ts'
 
@@ -130,13 +130,9 @@ export class Health {
     const due = new Map<number, number>()
     const handled = this.#dispatcher.handlers.ids
     for (const retry of [false, true]) {
-      for (const { id, due: count, next_due_at } of await listWaiting(this.#ctx, {
-        retry,
-        now: at,
-        most: 1,
-        handled,
-      })) {
-        if (count > 0) due.set(id, Math.min(due.get(id) ?? Number.POSITIVE_INFINITY, msOf(next_due_at)))
+      for (const row of await listDueEndpoints(this.#ctx, { retry, now: at, most: 1, handled })) {
+        if (row.id === null) continue
+        due.set(row.id, Math.min(due.get(row.id) ?? Number.POSITIVE_INFINITY, msOf(row.next_due_at)))
       }
     }
     const oldestMs = Math.min(msOf(at), ...due.values())

@@ -4,10 +4,11 @@ import * as queries from './queries.ts'
 
 export const holdKind = 'hold deliveries'
 
-/** Switches the endpoint off and holds what was still to be sent to it. */
-export async function deactivate(tx: Tx, id: number, reason: 'manual' | 'auto_failures'): Promise<void> {
-  if (!(await queries.deactivateEndpoint(tx, { client_id: tx.clientId, id, active: false, reason }))) return
+/** Switches the endpoint off and holds what was still to be sent to it. @returns whether it was switched off by this. */
+export async function deactivate(tx: Tx, id: number, reason: 'manual' | 'auto_failures'): Promise<boolean> {
+  if (!(await queries.deactivateEndpoint(tx, { client_id: tx.clientId, id, active: false, reason }))) return false
   await doOrStore(tx, holdKind, holdDeliveries, id)
+  return true
 }
 
 /** Holds some; none once the endpoint is active again. */

@@ -3,7 +3,7 @@ import { type Context, now, type Tx } from '../context.ts'
 import { invalid, notFound } from '../errors.ts'
 import { type StoredJob, storeJob } from '../jobs/operations.ts'
 import { findJobOf, updateJob } from '../jobs/queries.ts'
-import { parse, requireId } from '../parse.ts'
+import { closedObject, parse, requireId } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
 import { timestamp } from '../time.ts'
 import { leaseUntil } from './claim.ts'
@@ -31,7 +31,7 @@ interface State extends Omit<Recovery, 'id'> {
 export const recoverKind = 'recover'
 export const endedKind = 'recovered'
 
-const Since = v.strictObject({
+const Since = closedObject({
   since: v.pipe(
     v.string('This must be a string.'),
     v.regex(

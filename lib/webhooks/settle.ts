@@ -73,17 +73,31 @@ const countOutcomes = statement(
  * Records a batch of outcomes, in the order in which they came; each counts only while its claim holds.
  *
  * @param take Gives the batch when it is its turn to be written; when it has to be written again, all of it again.
+ * @returns those that were recorded: the others had lost their claim.
  */
-export function settle(ctx: Context, take: () => readonly Ended[]): Promise<void> {
+export function settle(ctx: Context, take: () => readonly Ended[]): Promise<readonly Ended[]> {
   return transact(ctx, async (tx) => {
     const tallies = new Map<number, Tally>()
+    const recorded: Ended[] = []
     for (const ended of take()) {
       const verdict = decide(ended.outcome, ended.claimed.attemptOfRound, tx.webhooks, ended.random)
       if (!(await recordOutcome(tx, ended, verdict))) continue
+      recorded.push(ended)
+      if (verdict.status === 'failed') logFailure(tx, ended)
       if (ended.outcome.kind !== 'refused') tallyOf(tallies, ended.claimed).add(ended, verdict)
     }
     // In one order everywhere: two processes must not wait for each other's endpoints.
     for (const [endpointId, tally] of [...tallies].sort(([a], [b]) => a - b)) await countOn(tx, endpointId, tally)
+    return recorded
+  })
+}
+
+/** With ids only: a URL may hold a secret. */
+function logFailure(tx: Tx, { claimed, outcome }: Ended): void {
+  const { clientId, endpointId, uuid, eventType, attempt } = claimed
+  const fields = { client_id: clientId, endpoint_id: endpointId, delivery: uuid, event_type: eventType, attempt }
+  tx.transaction.afterCommit(() => {
+    tx.logger.warn({ ...fields, reason: errorOf(outcome) }, 'a delivery failed and will not be retried')
   })
 }
 
@@ -122,9 +136,13 @@ async function recordOutcome(
   return true
 }
 
+const ownFaultError =
+  "Mailkeep's own fault, not the receiver's: the request could not be made. Mailkeep's log has the cause."
+
 function errorOf(outcome: Outcome): string | null {
   if (outcome.kind === 'answered') return `The receiver answered ${outcome.status}.`
   if (outcome.kind === 'interrupted') return 'The attempt was interrupted: its outcome is not known.'
+  if (outcome.kind === 'fault') return ownFaultError
   return 'error' in outcome ? outcome.error : null
 }
 
@@ -143,7 +161,7 @@ class Tally {
 
   add({ outcome, startedMs, endedMs }: Ended, verdict: Verdict): void {
     this.lastStartedMs = Math.max(this.lastStartedMs, startedMs)
-    if (outcome.kind === 'interrupted') return
+    if (outcome.kind === 'interrupted' || outcome.kind === 'fault') return
     if (verdict.status === 'success') {
       this.succeeded = true
       this.failures = 0
@@ -180,5 +198,25 @@ async function countOn(tx: Tx, id: number, tally: Tally): Promise<void> {
     endpoint.first_failure_at !== null &&
     msOf(endpoint.first_failure_at) <= msOf(now(tx)) - disableAfterHours * 3_600_000
   const tooMany = endpoint.consecutive_failures >= disableAfterFailures && longEnough
-  if (tally.gone || tooMany) await deactivate({ ...tx, clientId: tally.clientId }, id, 'auto_failures')
+  if (!tally.gone && !tooMany) return
+  const deactivated = await deactivate({ ...tx, clientId: tally.clientId }, id, 'auto_failures')
+  if (deactivated) logDeactivation(tx, tally, endpoint)
+}
+
+function logDeactivation(
+  tx: Tx,
+  { clientId, gone }: Tally,
+  {
+    id,
+    consecutive_failures,
+    first_failure_at,
+  }: { id: number; consecutive_failures: number; first_failure_at: string | null },
+): void {
+  const reason = gone ? 'The receiver answered 410.' : `${consecutive_failures} attempts in a row have failed.`
+  tx.transaction.afterCommit(() => {
+    tx.logger.warn(
+      { client_id: clientId, endpoint_id: id, reason, consecutive_failures, first_failure_at },
+      'a webhook endpoint was switched off',
+    )
+  })
 }
