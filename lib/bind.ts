@@ -10,6 +10,7 @@ import type { ClientMailkeep, ClientOperations, ClientsDoor, TokensDoor } from '
 import * as idempotency from './idempotency/operations.ts'
 import * as identities from './identities/operations.ts'
 import * as lists from './lists/operations.ts'
+import { requireFunction, requireId } from './parse.ts'
 import * as tags from './tags/operations.ts'
 import * as topics from './topics/operations.ts'
 import * as deliveries from './webhooks/deliveries.ts'
@@ -36,10 +37,15 @@ export function tokensDoor(ctx: Context): TokensDoor {
   }
 }
 
+/** @throws MailkeepError `validation_failed` on `clientId` */
 export function clientDoor(ctx: Context): ClientMailkeep {
+  requireId('clientId', ctx.clientId)
   return {
     ...operationsDoor(ctx),
-    idempotently: (key, request, work) => idempotency.idempotently(ctx, key, request, (tx) => work(operationsDoor(tx))),
+    async idempotently(key, request, work) {
+      requireFunction('work', work)
+      return await idempotency.idempotently(ctx, key, request, (tx) => work(operationsDoor(tx)))
+    },
   }
 }
 

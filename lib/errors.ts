@@ -73,8 +73,8 @@ export function isMailkeepError<Code extends ErrorCode = ErrorCode>(
 }
 
 /** One field breaks a rule. */
-export function invalid(field: string, message: string): MailkeepError {
-  return new MailkeepError('validation_failed', message, { errors: { [field]: [message] } })
+export function invalid(field: string, message: string, cause?: unknown): MailkeepError {
+  return new MailkeepError('validation_failed', message, { errors: { [field]: [message] }, cause })
 }
 
 /** No such record, or another client's: the two are not told apart. */

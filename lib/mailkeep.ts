@@ -3,7 +3,7 @@ import { clientDoor, clientsDoor, tokensDoor } from './bind.ts'
 import { TokenCache } from './clients/token-cache.ts'
 import type { Context, RaisedEvent } from './context.ts'
 import type { ClientMailkeep, ClientsDoor, TokensDoor } from './doors.ts'
-import { invalid } from './errors.ts'
+import { invalid, MailkeepError } from './errors.ts'
 import { Housekeeping } from './housekeeping.ts'
 import { sealedAnswers } from './idempotency/operations.ts'
 import * as identities from './identities/operations.ts'
@@ -12,10 +12,10 @@ import type { Identity } from './identities/schema.ts'
 import { Kept } from './kept.ts'
 import { type Logger, silent } from './logger.ts'
 import { type CloseOptions, checkOptions, type StartOptions, type SubscriberOptions } from './options.ts'
-import { isId } from './parse.ts'
 import { checkEncryptionKey } from './sealing/encryption-key.ts'
 import { reseal } from './sealing/reseal.ts'
 import { createSealer, type EncryptionKey } from './sealing/seal.ts'
+import { closedMessage } from './storage/closed.ts'
 import type { DatabaseSource, Storage } from './storage/connection.ts'
 import { type HostDatabase, sourceOf } from './storage/host/database.ts'
 import { withinHostTransaction } from './storage/host/transaction.ts'
@@ -61,7 +61,7 @@ const pollMs = 50
  * Opens a database and brings its schema up to date.
  *
  * @throws MailkeepError `unavailable`: it cannot be opened; `conflict`: another encryption key, or a newer version's
- *   database; `validation_failed` on `encryptionKey`, and on each unknown option.
+ *   database; `validation_failed` on each option that is wrong or unknown.
  */
 export async function createMailkeep(options: MailkeepOptions): Promise<Mailkeep> {
   checkOptions('createMailkeep', options)
@@ -155,25 +155,25 @@ export class Mailkeep {
    * @throws MailkeepError `validation_failed`: no id. An unknown client's operations give `not_found`, or nothing.
    */
   forClient(clientId: number): ClientMailkeep {
-    return this.#doors.get(clientId, () => clientDoor({ ...this.#ctx, clientId: requireId(clientId) }))
+    return this.#doors.get(clientId, () => clientDoor({ ...this.#ctx, clientId }))
   }
 
   /**
    * The same inside a transaction of the host's own: its rows, the contact and its webhook event commit or vanish
-   * together. Await every call before the transaction ends. Deliveries start within 250 ms of the commit.
+   * together. Await every call before the transaction ends: a synchronous `db.transaction(fn)` of better-sqlite3 or
+   * Drizzle cannot be used. Deliveries start within 250 ms of the commit.
    *
    * @param transaction Kysely's transaction, or the driver's handle with a transaction open: better-sqlite3's
    *   `Database` after BEGIN IMMEDIATE, a `pg` client after BEGIN.
-   * @throws MailkeepError `validation_failed`: it is neither, or has no transaction open.
+   * @throws MailkeepError `validation_failed`: it is neither, has no transaction open, or is on another database. Calls
+   *   after its end are refused so, too.
    */
   using(transaction: unknown): Pick<Mailkeep, 'clients' | 'tokens' | 'forClient'> {
+    this.#refuseClosed()
     const storage = withinHostTransaction(this.#storage, this.#storage.adopt(transaction))
     const ctx = { ...this.#ctx, storage, tokens: new TokenCache(this.#ctx.tokens) }
-    return {
-      clients: clientsDoor(ctx),
-      tokens: tokensDoor(ctx),
-      forClient: (clientId) => clientDoor({ ...ctx, clientId: requireId(clientId) }),
-    }
+    const forClient = (clientId: number) => clientDoor({ ...ctx, clientId })
+    return { clients: clientsDoor(ctx), tokens: tokensDoor(ctx), forClient }
   }
 
   /**
@@ -206,11 +206,12 @@ export class Mailkeep {
   /**
    * Starts delivering webhooks, and the house-keeping; not needed where data is only written.
    *
-   * @throws MailkeepError `validation_failed` on an unknown option.
+   * @throws MailkeepError `validation_failed` on an option that is wrong; `unavailable`: it was closed.
    */
   start(options: StartOptions = {}): void {
     checkOptions('start', options)
-    if (this.#closed || this.#poll) return
+    this.#refuseClosed()
+    if (this.#poll) return
     this.#housekeeping.start()
     if (options.dispatch === false) return
     this.#dispatcher.start()
@@ -235,6 +236,7 @@ export class Mailkeep {
    * @throws MailkeepError `unavailable`
    */
   async deliverDue(): Promise<number | undefined> {
+    this.#refuseClosed()
     await this.#housekeeping.finish()
     return await this.#dispatcher.deliverDue()
   }
@@ -263,7 +265,7 @@ export class Mailkeep {
   /**
    * Finishes what is under way and closes the database.
    *
-   * @throws MailkeepError `validation_failed` on an unknown option; then nothing is closed.
+   * @throws MailkeepError `validation_failed` on an option that is wrong; then nothing is closed.
    */
   async close(options: CloseOptions = {}): Promise<void> {
     checkOptions('close', options)
@@ -275,6 +277,9 @@ export class Mailkeep {
     return this.close()
   }
 
+  #refuseClosed(): void {
+    if (this.#closed) throw new MailkeepError('unavailable', closedMessage)
+  }
   async #close(timeoutMs: number): Promise<void> {
     clearInterval(this.#poll)
     await Promise.all([this.#dispatcher.stop(timeoutMs), this.#housekeeping.stop()])
@@ -291,9 +296,4 @@ export class Mailkeep {
       seen = version
     }, pollMs)
   }
-}
-
-function requireId(clientId: number): number {
-  if (isId(clientId)) return clientId
-  throw invalid('clientId', 'This must be a positive whole number.')
 }

@@ -4,6 +4,7 @@
  */
 import * as v from 'valibot'
 import type { MailkeepOptions } from './mailkeep.ts'
+import { checkOptionValues } from './option-values.ts'
 import { closedObject, parse } from './parse.ts'
 import type { PostgresOptions } from './storage/postgres.ts'
 import type { SqliteOptions } from './storage/sqlite.ts'
@@ -98,4 +99,5 @@ const schemas = {
  */
 export function checkOptions(of: keyof typeof schemas, options: unknown): void {
   parse(schemas[of], options, 'options')
+  checkOptionValues(of, options)
 }

@@ -114,9 +114,20 @@ export const Name = v.pipe(
 /** Text people write: at most 1,000 characters. */
 export const Description = v.pipe(Text, atMost(inputLimits.descriptionCharacters))
 
-/** Ids as arguments: what is no positive 53-bit integer names no record. */
-export function isId(id: unknown): id is number {
-  return typeof id === 'number' && Number.isSafeInteger(id) && id > 0
+/**
+ * Checks an id that a caller passed as an argument.
+ *
+ * @param name `clientId`, `listId`: the field of the error.
+ * @throws MailkeepError `validation_failed`: it is no positive 53-bit integer, such as the text '1'.
+ */
+export function requireId(name: string, id: unknown): asserts id is number {
+  if (typeof id === 'number' && Number.isSafeInteger(id) && id > 0) return
+  throw invalid(name, `${name} must be a positive whole number.`)
+}
+
+/** @throws MailkeepError `validation_failed`: an argument that must be a function is none. */
+export function requireFunction(name: string, value: unknown): void {
+  if (typeof value !== 'function') throw invalid(name, `${name} must be a function.`)
 }
 
 /** An address of at most 254 characters; internationalised ones too (RFC 6531), quoted local parts and bare IPs not. */

@@ -17,10 +17,12 @@ function open({
   fault = () => undefined,
   limits = {},
   locked = () => false,
+  checkFiles = () => {},
 }: {
   fault?: Fault
   limits?: Partial<GroupLimits>
   locked?: () => boolean
+  checkFiles?: () => void
 } = {}) {
   const handle = new Database(':memory:')
   handle.exec('create table t (v text unique)')
@@ -44,6 +46,7 @@ function open({
       connection,
       inTransaction: () => handle.inTransaction,
       failure: (error) => error,
+      checkFiles,
       indexSearch: async (changes) => {
         for (const { contactId } of changes) log.push(`index ${contactId}`)
       },
@@ -88,6 +91,24 @@ describe('group commit', () => {
     const note = () => seen.push(count(log, 'commit'))
     await Promise.all([group.write(insert('a')).then(note), group.write(insert('b')).then(note)])
     assert.deepEqual(seen, [1, 1])
+  })
+
+  test('a file that went away during the commit is an error for those that were committed, and nothing runs again', async () => {
+    const lost = new Error('the file is gone')
+    const { group, log } = open({
+      checkFiles: () => {
+        throw lost
+      },
+    })
+    const failing = async () => {
+      throw new Error('no')
+    }
+    const results = await Promise.allSettled([group.write(insert('a')), group.write(failing)])
+    assert.deepEqual(
+      results.map((result) => result.status === 'rejected' && result.reason.message),
+      ['the file is gone', 'no'],
+    )
+    assert.equal(count(log, 'commit'), 1)
   })
 
   test('one that fails undoes only itself', async () => {

@@ -273,3 +273,100 @@ test('a call outside `using` while the host holds the database says what to do',
   handle.exec('rollback')
   await mailkeep.close()
 })
+
+const handles: Record<string, (t: TestContext) => { handle: Database.Database; source: DatabaseSource }> = {
+  'of a file': (t) => {
+    const path = file(t)
+    const handle = new Database(path)
+    t.after(() => handle.close())
+    return { handle, source: sqlite(path) }
+  },
+  'in memory, shared': () => {
+    const handle = new Database(':memory:')
+    return { handle, source: sqlite(handle) }
+  },
+}
+
+for (const [name, makeHandle] of Object.entries(handles)) {
+  describe(`a better-sqlite3 handle ${name}, whose transaction ends before a call has`, () => {
+    const openHandle = async (t: TestContext) => {
+      const { handle, source } = makeHandle(t)
+      const mailkeep = await createMailkeep({ database: source, encryptionKey: key })
+      t.after(() => mailkeep.close())
+      const { id } = await mailkeep.clients.create({ name: 'Acme' })
+      const acme = mailkeep.forClient(id)
+      const list = await acme.lists.create({ name: 'News' })
+      const save = (within: ReturnType<Mailkeep['using']>, email = 'ada@example.org') =>
+        within.forClient(id).contacts.addToList(list.id, { email, tags: ['vip'] })
+      const stored = async () => ({
+        contacts: (await acme.contacts.list()).data.map(({ email }) => email),
+        tags: (await acme.tags.list()).data.length,
+      })
+      return { handle, mailkeep, save, stored }
+    }
+    const refused = (error: unknown) =>
+      isMailkeepError(error, 'validation_failed') && /has ended: await every call/.test(error.message)
+    const nothing = { contacts: [], tags: 0 }
+
+    for (const end of ['rollback', 'commit'] as const) {
+      test(`a call that was not awaited before ${end} is refused, and saves nothing by itself`, async (t) => {
+        const { handle, mailkeep, save, stored } = await openHandle(t)
+        handle.exec('begin immediate')
+        const late = save(mailkeep.using(handle))
+        handle.exec(end)
+        await assert.rejects(late, refused)
+        assert.deepEqual(await stored(), nothing)
+      })
+    }
+
+    test('a rollback in the middle of a call undoes what it did, and the rest is refused', async (t) => {
+      for (let turns = 0; turns < 12; turns++) {
+        const { handle, mailkeep, save, stored } = await openHandle(t)
+        handle.exec('begin immediate')
+        const late = save(mailkeep.using(handle))
+        for (let turn = 0; turn < turns; turn++) await undefined
+        handle.exec('rollback')
+        await late.catch((error) => assert.ok(refused(error), error))
+        assert.deepEqual(await stored(), nothing, `after ${turns} turns`)
+      }
+    })
+
+    test('a transaction that begins after a rollback is another one', async (t) => {
+      const { handle, mailkeep, save, stored } = await openHandle(t)
+      handle.exec('begin immediate')
+      const within = mailkeep.using(handle)
+      const late = save(within)
+      handle.exec('rollback; begin immediate')
+      await assert.rejects(late, refused)
+      await assert.rejects(save(within), refused)
+      await save(mailkeep.using(handle), 'bob@example.org')
+      await assert.rejects(within.clients.list(), refused)
+      handle.exec('commit')
+      assert.deepEqual((await stored()).contacts, ['bob@example.org'])
+    })
+
+    test('a synchronous transaction function cannot be used', async (t) => {
+      const { handle, mailkeep, save, stored } = await openHandle(t)
+      let late: Promise<unknown> | undefined
+      handle.transaction(() => {
+        late = save(mailkeep.using(handle))
+      })()
+      await assert.rejects(late!, /synchronous transaction function.*run BEGIN and COMMIT yourself/)
+      assert.deepEqual(await stored(), nothing)
+    })
+
+    test("within one transaction using() may be called again, and the host's savepoints are its own", async (t) => {
+      const { handle, mailkeep, save, stored } = await openHandle(t)
+      handle.exec('begin immediate')
+      const first = mailkeep.using(handle)
+      await save(first, 'ada@example.org')
+      handle.exec('savepoint host')
+      await save(mailkeep.using(handle), 'bob@example.org')
+      await save(first, 'cid@example.org')
+      handle.exec('rollback to host; release host')
+      await save(first, 'dan@example.org')
+      handle.exec('commit')
+      assert.deepEqual((await stored()).contacts, ['ada@example.org', 'dan@example.org'])
+    })
+  })
+}

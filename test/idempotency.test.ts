@@ -92,7 +92,7 @@ onEveryDatabase('work under a key', (open) => {
     }
     await assert.rejects(
       mk.acme.idempotently('big', 1, async () => 1n),
-      TypeError,
+      (error) => isMailkeepError(error, 'validation_failed'),
     )
     assert.equal((await mk.acme.idempotently('big', 1, tag('big'))).replayed, false)
   })

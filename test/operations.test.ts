@@ -225,6 +225,15 @@ describe('mailkeep doctor', { concurrency: 4 }, () => {
       broken.some(([check, state]) => /integrity|database/.test(check!) && state === 'fault'),
       String(broken),
     )
+    for (const command of ['serve', 'migrate', 'client list', 'token list', 'export --client 1', 'backup copy.db']) {
+      const { err, code } = await run(command.split(' '), { cwd })
+      assert.match(
+        err,
+        /^mailkeep: The database \S*mailkeep\.db is damaged.*mailkeep doctor.*mailkeep restore.*\n$/,
+        command,
+      )
+      assert.equal(code, 1)
+    }
   })
 
   test('tells a port that another program has', async (t) => {

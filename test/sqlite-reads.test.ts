@@ -29,7 +29,7 @@ describe('reads asked for in one turn', () => {
     ])
     await storage.close()
     assert.equal(first.status === 'fulfilled' && first.value, 1)
-    assert.match(broken.status === 'rejected' ? String(broken.reason) : '', /no such table: nowhere/)
+    assert.match(broken.status === 'rejected' ? String(broken.reason.cause) : '', /no such table: nowhere/)
     assert.equal(last.status === 'fulfilled' && last.value, 2)
   })
 

@@ -10,12 +10,29 @@ export interface Proxy {
   mute(): void
   /** Is as it was. */
   mend(): void
+  /**
+   * Plays a PostgreSQL server that ends connections just as they become ready: the next `count` answers that end with
+   * ReadyForQuery get a FATAL error behind it, in the same chunk.
+   */
+  terminateWhenReady(count: number): void
   close(): Promise<void>
 }
+
+/** ReadyForQuery: its type, its length, and the state of the transaction. */
+function endsReady(bytes: Buffer): boolean {
+  return bytes.length >= 6 && bytes.subarray(-6, -1).equals(Buffer.from('Z\0\0\0\x05'))
+}
+
+/** What a server sends to a connection that an administrator terminates. */
+const fields = ['SFATAL', 'VFATAL', 'C57P01', 'Mterminating connection due to administrator command'].join('\0')
+const length = Buffer.alloc(4)
+length.writeInt32BE(4 + fields.length + 2)
+const terminated = Buffer.concat([Buffer.from('E'), length, Buffer.from(`${fields}\0\0`)])
 
 export async function openProxy(target: { host: string; port: number }): Promise<Proxy> {
   const sockets = new Set<Socket>()
   let state: 'open' | 'cut' | 'mute' = 'open'
+  let terminations = 0
   const end = () => {
     for (const socket of sockets) socket.destroy()
   }
@@ -25,12 +42,17 @@ export async function openProxy(target: { host: string; port: number }): Promise
       return
     }
     const far = connect(target)
+    const pass = (bytes: Buffer, from: Socket, to: Socket) => {
+      if (from === near || terminations === 0 || !endsReady(bytes)) return void to.write(bytes)
+      terminations -= 1
+      to.end(Buffer.concat([bytes, terminated]))
+    }
     for (const [from, to] of [
       [near, far],
       [far, near],
     ] as const) {
       sockets.add(from)
-      from.on('data', (bytes) => state !== 'mute' && to.write(bytes))
+      from.on('data', (bytes) => state !== 'mute' && pass(bytes, from, to))
       from.on('error', () => {})
       from.on('close', () => {
         sockets.delete(from)
@@ -51,6 +73,9 @@ export async function openProxy(target: { host: string; port: number }): Promise
     },
     mend() {
       state = 'open'
+    },
+    terminateWhenReady(count) {
+      terminations = count
     },
     async close() {
       end()

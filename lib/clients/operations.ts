@@ -1,8 +1,8 @@
 import { hash, randomBytes, randomUUID } from 'node:crypto'
 import { clear } from '../clearing/operations.ts'
 import { type Context, now, type Tx } from '../context.ts'
-import { MailkeepError, notFound } from '../errors.ts'
-import { isId, parse } from '../parse.ts'
+import { invalid, MailkeepError, notFound } from '../errors.ts'
+import { parse, requireId } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
 import { msOf, timestamp } from '../time.ts'
 import * as queries from './queries.ts'
@@ -33,7 +33,8 @@ export async function listClients(ctx: Context): Promise<Client[]> {
 
 /** @throws MailkeepError `not_found` */
 export async function getClient(ctx: Context, id: number): Promise<Client> {
-  const row = isId(id) ? await queries.findClient(ctx, { id }) : undefined
+  requireId('clientId', id)
+  const row = await queries.findClient(ctx, { id })
   if (!row) throw notFound('client')
   return clientFrom(row)
 }
@@ -47,7 +48,8 @@ export async function getClient(ctx: Context, id: number): Promise<Client> {
 export async function renameClient(ctx: Context, id: number, input: unknown): Promise<Client> {
   const { name } = parse(NewClient, input)
   return transact(ctx, async (tx) => {
-    const row = isId(id) ? await queries.renameClient(tx, { id, name }) : undefined
+    requireId('clientId', id)
+    const row = await queries.renameClient(tx, { id, name })
     if (!row) throw notFound('client')
     return clientFrom(row)
   })
@@ -61,8 +63,9 @@ export async function renameClient(ctx: Context, id: number, input: unknown): Pr
  */
 export async function deleteClient(ctx: Context, id: number): Promise<void> {
   return transact(ctx, async (tx) => {
+    requireId('clientId', id)
     const deleted_at = now(tx)
-    if (!isId(id) || !(await queries.markClientDeleted(tx, { id, deleted_at }))) throw notFound('client')
+    if (!(await queries.markClientDeleted(tx, { id, deleted_at }))) throw notFound('client')
     await queries.switchOffEndpointsOf(tx, { client_id: id, active: false })
     await queries.revokeTokensOf(tx, { client_id: id, revoked_at: deleted_at })
     tx.transaction.afterCommit(() => {
@@ -123,13 +126,15 @@ export async function listTokens(ctx: Context, filter: unknown = {}): Promise<To
  */
 export async function revokeToken(ctx: Context, id: number): Promise<void> {
   return transact(ctx, async (tx) => {
-    if (!isId(id) || !(await queries.revokeToken(tx, { id, revoked_at: now(tx) }))) throw notFound('token')
+    requireId('tokenId', id)
+    if (!(await queries.revokeToken(tx, { id, revoked_at: now(tx) }))) throw notFound('token')
     tx.transaction.afterCommit(() => tx.tokens.clear())
   })
 }
 
 /** @returns whom the token stands for; undefined when it is unknown, revoked or expired, or its client is gone. */
 export async function authenticate(ctx: Context, token: string): Promise<Principal | undefined> {
+  if (typeof token !== 'string') throw invalid('token', 'token must be a string.')
   const tokenHash = hashOf(token)
   const version = await ctx.storage.version()
   const nowMs = ctx.clock()

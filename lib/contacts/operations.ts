@@ -4,7 +4,7 @@ import { type Context, now, type Tx } from '../context.ts'
 import { invalid, type MailkeepError, notFound } from '../errors.ts'
 import { inputLimits } from '../limits.ts'
 import { getList } from '../lists/operations.ts'
-import { fold, isId, parse } from '../parse.ts'
+import { fold, parse, requireId } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
 import { ensureTags } from '../tags/operations.ts'
 import { getTopic } from '../topics/operations.ts'
@@ -36,7 +36,8 @@ export async function getContactJson(ctx: Context, id: number): Promise<string> 
 }
 
 async function findDocument(ctx: Context, id: number): Promise<{ document: string }> {
-  const row = isId(id) ? await queries.findDocument(ctx, { client_id: ctx.clientId, id }) : undefined
+  requireId('contactId', id)
+  const row = await queries.findDocument(ctx, { client_id: ctx.clientId, id })
   if (!row) throw notFound('contact')
   ctx.noteShown?.(id)
   return row
@@ -80,7 +81,8 @@ export async function addContactToList(
 export async function updateContact(ctx: Context, id: number, input: unknown): Promise<Contact> {
   const { name, tags, attributes } = parse(ContactChange, input)
   return transact(ctx, async (tx) => {
-    const stored = isId(id) ? await queries.lockContact(tx, { client_id: tx.clientId, id }) : undefined
+    requireId('contactId', id)
+    const stored = await queries.lockContact(tx, { client_id: tx.clientId, id })
     if (!stored) throw notFound('contact')
     await saveChanges(tx, stored, name, attributes.size > 0 ? mergeAttributes(stored, attributes) : undefined)
     if (tags) await replaceTags(tx, id, tags)
@@ -98,7 +100,8 @@ export async function unsubscribeContact(ctx: Context, id: number, options: unkn
   const { byContact } = parse(UnsubscribeOptions, options)
   return transact(ctx, async (tx) => {
     const change = { client_id: tx.clientId, id, unsubscribed_at: now(tx), by_contact: byContact }
-    const changed = isId(id) ? await queries.markUnsubscribed(tx, change) : undefined
+    requireId('contactId', id)
+    const changed = await queries.markUnsubscribed(tx, change)
     const contact = await getContact(tx, id)
     if (changed) await raise(tx, 'contact.unsubscribed', { contact }, id)
     return contact
@@ -113,7 +116,8 @@ export async function unsubscribeContact(ctx: Context, id: number, options: unkn
 export async function resubscribeContact(ctx: Context, id: number): Promise<Contact> {
   return transact(ctx, async (tx) => {
     const change = { client_id: tx.clientId, id, by_contact: false }
-    const changed = isId(id) ? await queries.markSubscribed(tx, change) : undefined
+    requireId('contactId', id)
+    const changed = await queries.markSubscribed(tx, change)
     const contact = await getContact(tx, id)
     if (changed) await raise(tx, 'contact.resubscribed', { contact }, id)
     return contact
@@ -171,7 +175,8 @@ export async function unsubscribeFromTopic(ctx: Context, contactId: number, topi
  */
 export async function deleteContact(ctx: Context, id: number): Promise<void> {
   return transact(ctx, async (tx) => {
-    const deleted = isId(id) ? await queries.deleteContact(tx, { client_id: tx.clientId, id }) : undefined
+    requireId('contactId', id)
+    const deleted = await queries.deleteContact(tx, { client_id: tx.clientId, id })
     if (!deleted) throw notFound('contact')
     tx.transaction.indexSearch({ clientId: tx.clientId, contactId: id, before: deleted.search, after: null })
     await clear(tx, 'contact', id)
@@ -180,7 +185,8 @@ export async function deleteContact(ctx: Context, id: number): Promise<void> {
 
 /** From here on its memberships are this transaction's alone: what is read of them stays true. */
 async function requireContact(tx: Tx, id: number): Promise<void> {
-  if (!isId(id) || !(await queries.lockContact(tx, { client_id: tx.clientId, id }))) throw notFound('contact')
+  requireId('contactId', id)
+  if (!(await queries.lockContact(tx, { client_id: tx.clientId, id }))) throw notFound('contact')
 }
 
 /** Finds the contact by its e-mail or inserts it, with name and attributes as given. */

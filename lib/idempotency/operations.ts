@@ -1,5 +1,5 @@
 import { type Context, now, type Tx } from '../context.ts'
-import { MailkeepError } from '../errors.ts'
+import { invalid, MailkeepError } from '../errors.ts'
 import { parse } from '../parse.ts'
 import type { SealedRows } from '../sealing/reseal.ts'
 import { transact } from '../storage/transaction.ts'
@@ -36,11 +36,19 @@ export async function idempotently<T>(
       if (kept) return { answer: answerTo(asked, kept) as T, replayed: true }
       const shown = new Set<number>()
       const answer = await work({ ...tx, noteShown: (contactId) => void shown.add(contactId) })
-      const text = JSON.stringify({ asked, answer } satisfies Kept)
+      const text = textOf({ asked, answer })
       await keep(tx, key_hash, text, [...shown])
       return { answer: (JSON.parse(text) as Kept).answer as T, replayed: false }
     }),
   )
+}
+
+function textOf(kept: Kept): string {
+  try {
+    return JSON.stringify(kept)
+  } catch (cause) {
+    throw invalid('work', 'What work returns must be JSON: no BigInt, no cycles.', cause)
+  }
 }
 
 /** Two requests with one key do not wait for each other: who comes second may ask again. */

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { type Context, now } from '../context.ts'
 import { invalid, isMailkeepError, notFound } from '../errors.ts'
 import { mapPage, type Page, readPage } from '../page.ts'
-import { fold, isId, parse } from '../parse.ts'
+import { fold, parse, requireId } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
 import type { IdentityProvider } from './provider.ts'
 import * as queries from './queries.ts'
@@ -25,7 +25,8 @@ export async function listIdentities(ctx: Context, query?: unknown): Promise<Pag
 
 /** @throws MailkeepError `not_found` */
 export async function getIdentity(ctx: Context, id: number): Promise<Identity> {
-  const row = isId(id) ? await queries.findIdentity(ctx, { client_id: ctx.clientId, id }) : undefined
+  requireId('identityId', id)
+  const row = await queries.findIdentity(ctx, { client_id: ctx.clientId, id })
   if (!row) throw notFound('identity')
   return identityFrom(row)
 }
@@ -60,7 +61,8 @@ export async function addIdentity(ctx: Context, input: unknown): Promise<Identit
 /** @throws MailkeepError `not_found` */
 export async function removeIdentity(ctx: Context, id: number): Promise<void> {
   return transact(ctx, async (tx) => {
-    if (!isId(id) || !(await queries.deleteIdentity(tx, { client_id: tx.clientId, id }))) throw notFound('identity')
+    requireId('identityId', id)
+    if (!(await queries.deleteIdentity(tx, { client_id: tx.clientId, id }))) throw notFound('identity')
   })
 }
 

@@ -3,7 +3,7 @@ import { clear } from '../clearing/operations.ts'
 import { type Context, now } from '../context.ts'
 import { notFound } from '../errors.ts'
 import { listPage, mapPage, type Page } from '../page.ts'
-import { isId, parse } from '../parse.ts'
+import { parse, requireId } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
 import * as queries from './queries.ts'
 import { type List, listFrom, NewList } from './schema.ts'
@@ -23,7 +23,8 @@ export async function listLists(ctx: Context, query?: unknown): Promise<Page<Lis
 
 /** @throws MailkeepError `not_found` */
 export async function getList(ctx: Context, id: number): Promise<List> {
-  const row = isId(id) ? await queries.findList(ctx, { client_id: ctx.clientId, id }) : undefined
+  requireId('listId', id)
+  const row = await queries.findList(ctx, { client_id: ctx.clientId, id })
   if (!row) throw notFound('list')
   return listFrom(row)
 }
@@ -52,7 +53,8 @@ export async function createList(ctx: Context, input: unknown): Promise<List> {
 export async function updateList(ctx: Context, id: number, input: unknown): Promise<List> {
   const { name } = parse(NewList, input)
   return transact(ctx, async (tx) => {
-    const row = isId(id) ? await queries.renameList(tx, { client_id: tx.clientId, id, name }) : undefined
+    requireId('listId', id)
+    const row = await queries.renameList(tx, { client_id: tx.clientId, id, name })
     if (!row) throw notFound('list')
     return listFrom(row)
   })

@@ -57,9 +57,12 @@ function keyIdOf(sealed: string): string {
 export type EncryptionKey = Uint8Array | string
 
 function bytesOf(key: EncryptionKey): Buffer {
-  const bytes = typeof key === 'string' ? Buffer.from(key, 'base64') : Buffer.from(key)
+  const isBytes = (key as unknown) instanceof Uint8Array
+  const bytes = isBytes ? Buffer.from(key as Uint8Array) : Buffer.from(typeof key === 'string' ? key : '', 'base64')
   if (bytes.length === 32) return bytes
-  throw invalid('encryptionKey', 'The encryption key must be 32 bytes, or base64 of 32 bytes.')
+  const missing = key === undefined ? ' It is undefined: is its environment variable set?' : ''
+  const message = `The encryption key must be 32 bytes, or base64 of 32 bytes.${missing} Make one with: openssl rand -base64 32`
+  throw invalid('encryptionKey', message)
 }
 
 /**

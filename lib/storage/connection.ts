@@ -49,6 +49,10 @@ export interface StorageFigures {
   readonly pool?: { readonly total: number; readonly idle: number; readonly waiting: number }
 }
 
+export interface FailureOptions {
+  readonly inHostTransaction?: boolean
+}
+
 /** A database as the rest of the library sees it. */
 export interface Storage {
   readonly dialect: Dialect
@@ -86,8 +90,12 @@ export interface Storage {
    * too soon, the next call does. Absent where that is not ours to do.
    */
   compact?(nowMs: number): Promise<void>
-  /** What callers are told of a driver's error; others stay what they are. */
-  failure(error: unknown): unknown
+  /**
+   * Maps a driver's error to the MailkeepError that callers get; other errors stay what they are.
+   *
+   * @param options.inHostTransaction The statement ran in a transaction that the host opened.
+   */
+  failure(error: unknown, options?: FailureOptions): unknown
   /**
    * The connection of a transaction that the host has open.
    *

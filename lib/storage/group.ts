@@ -1,6 +1,7 @@
 import type { CompiledQuery } from 'kysely'
 import { MailkeepError } from '../errors.ts'
 import { nextTurn } from '../time.ts'
+import { closedMessage } from './closed.ts'
 import { type Connection, plainQuery, type SearchChange, type StorageFigures, type Work } from './connection.ts'
 import { Operation } from './operation.ts'
 
@@ -15,6 +16,12 @@ export interface GroupTarget {
   indexSearch(changes: readonly SearchChange[]): Promise<void>
   /** What callers are told when the database itself failed. */
   failure(error: unknown): unknown
+  /**
+   * Called after each COMMIT, before its operations are answered.
+   *
+   * @throws MailkeepError `unavailable`: the file that was written is not the one at the database's path any more.
+   */
+  checkFiles?(): void
 }
 
 export interface GroupLimits {
@@ -75,7 +82,7 @@ export class GroupCommit {
 
   /** @throws MailkeepError `unavailable`: closing, too many writes waiting, or locked for too long. */
   write<T>(work: Work<T>): Promise<T> {
-    if (this.#closed) return Promise.reject(new MailkeepError('unavailable', 'mailkeep is shutting down.'))
+    if (this.#closed) return Promise.reject(new MailkeepError('unavailable', closedMessage))
     if (this.#queue.length >= this.#limits.waiting) {
       return Promise.reject(new MailkeepError('unavailable', 'Too many writes are waiting: try again shortly.'))
     }
@@ -87,7 +94,7 @@ export class GroupCommit {
 
   /** Runs a statement that no transaction may have around it, as soon as none is open. */
   between(query: CompiledQuery): Promise<void> {
-    if (this.#closed) return Promise.reject(new MailkeepError('unavailable', 'mailkeep is shutting down.'))
+    if (this.#closed) return Promise.reject(new MailkeepError('unavailable', closedMessage))
     return new Promise((resolve, reject) => {
       const run = () => this.#target.connection.executeQuery(query)
       this.#between.push(() =>
@@ -166,13 +173,25 @@ export class GroupCommit {
       ended.push(await this.#run(this.#queue.shift()!))
     } while (this.#intact(ended) && ended.length < size && this.#queue.length > 0 && performance.now() < ends)
     if (this.#intact(ended) && (await this.#commit(ended))) {
-      for (const each of ended) tell(each)
+      this.#tellAll(ended)
       return
     }
     await this.#rollBack()
     // Nobody was answered, and what failed may have failed for a neighbour's sake: each runs once more, alone.
     const lockEnds = performance.now() + this.#limits.lockMs
     for (const { waiting } of ended) await this.#alone(waiting, lockEnds)
+  }
+
+  /** Answers what has been committed. */
+  #tellAll(ended: readonly Ended[]): void {
+    try {
+      this.#target.checkFiles?.()
+    } catch (error) {
+      // Not run again: should the file come back, what was committed is in it.
+      for (const each of ended) tell(each.ok ? { ...each, ok: false, error } : each)
+      return
+    }
+    for (const each of ended) tell(each)
   }
 
   #intact(ended: readonly Ended[]): boolean {
@@ -235,7 +254,7 @@ export class GroupCommit {
         await this.#target.connection.executeQuery(commit)
         this.#sizes[1]! += 1
       }
-      tell(ended)
+      this.#tellAll([ended])
     } catch (error) {
       await this.#rollBack()
       waiting.reject(this.#target.failure(error))

@@ -1,6 +1,19 @@
 import { setImmediate } from 'node:timers'
 import type { CompiledQuery, QueryResult } from 'kysely'
+import { MailkeepError } from '../errors.ts'
 import type { Connection, SearchChange, Transaction, Work } from './connection.ts'
+
+/** Work that waits for anything else would hold up every other write, or wait for itself. */
+export const awaitsElsewhere =
+  'Inside a transaction only statements may be awaited: in idempotently(key, request, work) use only the client that `work` is given, not an outer one, and await nothing else.'
+
+export const transactionIsOver =
+  'This transaction has ended: await every call inside it, and use its client nowhere else.'
+
+/** The calling code is wrong, not its input. */
+export function misuse(message: string): MailkeepError {
+  return new MailkeepError('internal', message)
+}
 
 /** One operation inside a transaction that others share: it must end by itself, awaiting nothing but statements. */
 export class Operation implements Transaction {
@@ -24,12 +37,12 @@ export class Operation implements Transaction {
   }
 
   executeNow<R>(query: CompiledQuery): QueryResult<R> | undefined {
-    if (this.#ended !== undefined) throw new Error(this.#ended)
+    if (this.#ended !== undefined) throw misuse(this.#ended)
     return this.#connection.executeNow?.(query)
   }
 
   async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
-    if (this.#ended !== undefined) throw new Error(this.#ended)
+    if (this.#ended !== undefined) throw misuse(this.#ended)
     this.#statements += 1
     try {
       return await this.#connection.executeQuery(query)
@@ -44,11 +57,11 @@ export class Operation implements Transaction {
       process.nextTick(() =>
         this.#watch((reason) => {
           this.#ended ??= reason
-          reject(new Error(reason))
+          reject(misuse(reason))
         }),
       )
       const end = () => {
-        this.#ended ??= 'This transaction has ended.'
+        this.#ended ??= transactionIsOver
       }
       work(this).then(resolve, reject).finally(end)
     })
@@ -58,6 +71,6 @@ export class Operation implements Transaction {
   #watch(abort: (reason: string) => void): void {
     if (this.#ended !== undefined) return
     if (this.#statements > 0) setImmediate(() => this.#watch(abort))
-    else abort('Inside a transaction only statements may be awaited: it holds up every other write.')
+    else abort(awaitsElsewhere)
   }
 }

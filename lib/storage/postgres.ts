@@ -38,9 +38,10 @@ export interface PostgresOptions {
  *
  * @param source A URL `postgres://…`, or a `pg.Pool` of the host's. The pool is used as it is, and not ended; with a
  *   `schema` it only lends its settings, since the search path of its connections is the host's.
- * @throws MailkeepError `validation_failed` on `schema`, and on an unknown option.
+ * @throws MailkeepError `validation_failed` on `source` and on each option that is wrong or unknown.
  */
 export function postgres(source: string | PostgresPool, options: PostgresOptions = {}): DatabaseSource {
+  checkSource(source)
   checkPostgresOptions(options)
   return {
     kind: 'postgres',
@@ -96,11 +97,21 @@ export async function copyInto(
   }
 }
 
+function checkSource(source: unknown): void {
+  if (typeof source === 'string' && /^postgres(?:ql)?:/i.test(source)) return
+  const { connect, options } = (source ?? {}) as { connect?: unknown; options?: unknown }
+  if (typeof connect === 'function' && typeof options === 'object') return
+  throw invalid('database', 'The argument of postgres() must be a URL, postgres://…, or a pg.Pool.')
+}
+
 function checkPostgresOptions(options: PostgresOptions): void {
   checkOptions('postgres', options)
-  const { schema, pooler } = options
+  const { schema, connections, pooler } = options
+  if (connections !== undefined && !(Number.isInteger(connections) && connections > 0)) {
+    throw invalid('connections', 'connections must be a positive whole number.')
+  }
   if (schema === undefined) return
-  if (!/^[A-Za-z_][A-Za-z0-9_]{0,62}$/.test(schema)) {
+  if (typeof schema !== 'string' || !/^[A-Za-z_][A-Za-z0-9_]{0,62}$/.test(schema)) {
     throw invalid('schema', 'This must be letters, digits and underscores, at most 63.')
   }
   if (pooler) {
@@ -124,7 +135,7 @@ async function open(source: string | PostgresPool, options: PostgresOptions, log
 }
 
 function storageOn(pool: PostgresPool, own: boolean, signals: Signals, logger: Logger, prepare: boolean): Storage {
-  const connections = new Connections(pool as DriverPool, logger, prepare)
+  const connections = new Connections(pool as unknown as DriverPool, logger, prepare)
   const reader = new Reader(connections)
   const writes = new Writes(connections)
   return {

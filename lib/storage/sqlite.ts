@@ -1,19 +1,21 @@
 import { closeSync, openSync } from 'node:fs'
 import { setImmediate } from 'node:timers'
 import Database from 'better-sqlite3'
-import { invalid, MailkeepError } from '../errors.ts'
+import { invalid, isMailkeepError, MailkeepError } from '../errors.ts'
 import type { Logger } from '../logger.ts'
 import { checkOptions } from '../options.ts'
 import { nextTurn } from '../time.ts'
-import type { Connection, DatabaseSource, Storage } from './connection.ts'
+import type { DatabaseSource, Storage } from './connection.ts'
 import { GroupCommit, type GroupTarget, groupLimits } from './group.ts'
-import { connectionOfKysely, noTransaction } from './host/transaction.ts'
+import { connectionOfKysely, speaksSqlite } from './host/transaction.ts'
 import { sqliteMigrations } from './migrations/sqlite.ts'
 import type { RowSource } from './rows.ts'
+import { adoptHandle, type IsOurs } from './sqlite/adopted.ts'
 import { Compaction, type CompactionReport, compactNow } from './sqlite/compaction.ts'
 import { copyInto, type FileReport, report } from './sqlite/copy.ts'
 import { builder, dialect, hostDialect } from './sqlite/dialect.ts'
-import { failure, isLocked } from './sqlite/faults.ts'
+import { damaged, failureOf, isDamaged, isLocked } from './sqlite/faults.ts'
+import { DatabaseFiles, isSameFile } from './sqlite/files.ts'
 import type { SqliteHandle } from './sqlite/handle.ts'
 import { KeptConnection } from './sqlite/kept-connection.ts'
 import { unlocked } from './sqlite/locks.ts'
@@ -39,10 +41,11 @@ export interface SqliteOptions {
  *
  * @param source A file's path, `:memory:`, or a better-sqlite3 handle: of a file, connections of our own are opened
  *   beside it; a handle in memory is used itself.
- * @throws MailkeepError `validation_failed` on an unknown option; `unavailable` at opening: it cannot be opened, or
+ * @throws MailkeepError `validation_failed` on `source` and on an unknown option; `unavailable` at opening: it cannot be opened, or
  *   better-sqlite3 does not run on this Node.
  */
 export function sqlite(source: string | SqliteHandle, options: SqliteOptions = {}): DatabaseSource {
+  checkSource(source)
   checkOptions('sqlite', options)
   return {
     kind: 'sqlite',
@@ -51,17 +54,33 @@ export function sqlite(source: string | SqliteHandle, options: SqliteOptions = {
   }
 }
 
+function checkSource(source: unknown): void {
+  if (typeof source === 'string' && source !== '' && !source.includes('\0')) return
+  const { prepare, open: isOpen } = (source ?? {}) as { prepare?: unknown; open?: unknown }
+  if (typeof prepare !== 'function') {
+    throw invalid('database', "The argument of sqlite() must be a file's path, ':memory:' or a better-sqlite3 handle.")
+  }
+  if (isOpen === false) throw invalid('database', 'The better-sqlite3 handle given to sqlite() is closed.')
+}
+
 async function open(source: string | Handle, options: SqliteOptions, logger: Logger): Promise<Storage> {
-  if (typeof source !== 'string' && source.memory) return await storageOn(source, source, [])
-  const file = typeof source === 'string' ? source : source.name
-  const inMemory = file === ':memory:' || file === ''
-  requireSupportedNode()
+  const isOwn = typeof source === 'string'
+  const file = isOwn ? source : source.name
+  const inMemory = isOwn ? file === ':memory:' || file === '' : source.memory
+  if (isOwn || !inMemory) requireSupportedNode()
+  const ours: Handle[] = []
+  const opened = () => {
+    const handle = connect(file, options, inMemory)
+    ours.push(handle)
+    return handle
+  }
   try {
-    const writer = connect(file, options, inMemory)
-    const reader = inMemory ? writer : connect(file, options, false)
+    const writer = inMemory && !isOwn ? source : opened()
+    const reader = inMemory ? writer : opened()
     logger.debug({ database: file }, 'database opened')
-    return await storageOn(writer, reader, inMemory ? [writer] : [reader, writer])
+    return await storageOn({ writer, reader, ours, file: inMemory ? undefined : file, logger })
   } catch (error) {
+    for (const handle of ours) handle.close()
     throw cannotOpen(file, error)
   }
 }
@@ -74,19 +93,35 @@ function connect(file: string, { nativeBinding }: SqliteOptions, inMemory: boole
 }
 
 function cannotOpen(file: string, error: unknown): MailkeepError {
+  if (isMailkeepError(error)) return error
+  if (isDamaged(error)) return damaged(file, error)
   const reason = error instanceof Error ? error.message : String(error)
   return new MailkeepError('unavailable', `The database ${file} cannot be opened: ${reason}`, { cause: error })
 }
 
-async function storageOn(writer: Handle, reader: Handle, ours: readonly Handle[]): Promise<Storage> {
+interface Opened {
+  readonly writer: Handle
+  /** The writer itself where there is one connection for both. */
+  readonly reader: Handle
+  /** Those that are closed with the storage. */
+  readonly ours: readonly Handle[]
+  /** undefined: in memory. */
+  readonly file: string | undefined
+  readonly logger: Logger
+}
+
+async function storageOn({ writer, reader, ours, file, logger }: Opened): Promise<Storage> {
   for (const handle of new Set([writer, reader])) await unlocked(() => configure(handle), 'The database is locked.')
   const write = new KeptConnection(writer)
   const indexSearch = searchIndexer()
-  const group = new GroupCommit(target(writer, write, indexSearch), groupLimits)
+  const failure = failureOf(file)
+  const files = file === undefined ? undefined : new DatabaseFiles(file, logger)
+  const group = new GroupCommit(target({ handle: writer, connection: write, indexSearch, failure, files }), groupLimits)
   // A handle shared with the host tells of its own commits by the rows it has changed.
   const shared = 'select data_version + total_changes() from pragma_data_version'
   const version = writer.prepare(reader === writer ? shared : 'pragma data_version').pluck()
-  const reads = new Reader(reader === writer ? write : new KeptConnection(reader), reader)
+  const reads = new Reader(reader === writer ? write : new KeptConnection(reader), reader, failure)
+  const isOurs: IsOurs = (handle) => (file === undefined ? handle === writer : isSameFile(handle.name, file))
   const purge = searchPurger()
   const compaction = new Compaction(group, writer)
   return {
@@ -97,7 +132,10 @@ async function storageOn(writer: Handle, reader: Handle, ours: readonly Handle[]
     write: (work) => group.write(work),
     writeAlone: (work) => group.write(work),
     figures: () => group.figures(),
-    version: onceATurn(async () => version.get() as number),
+    version: onceATurn(async () => {
+      reads.refuseClosed()
+      return version.get() as number
+    }),
     indexSearch,
     purgeSearch: async (connection, progress) => {
       const next = await purge(connection, progress)
@@ -107,10 +145,11 @@ async function storageOn(writer: Handle, reader: Handle, ours: readonly Handle[]
     ...(reader === writer ? {} : { compact: (nowMs) => compaction.run(nowMs) }),
     isSearchScattered: () => isScattered(reads),
     failure,
-    adopt,
+    adopt: (handle) => connectionOfKysely(handle, speaksSqlite) ?? adoptHandle(handle, isOurs),
     close: async () => {
       await group.close()
       await nextTurn() // reads asked for in this turn
+      reads.close()
       for (const handle of ours) handle.close()
     },
   }
@@ -130,24 +169,6 @@ function onceATurn<T>(ask: () => Promise<T>): () => Promise<T> {
   }
 }
 
-const adopted = new WeakMap<Handle, KeptConnection>()
-
-/** Only that the host has begun is asked: to wait for a lock, it should be BEGIN IMMEDIATE. */
-function adopt(handle: unknown): Connection {
-  const connection = connectionOfKysely(handle)
-  if (connection) return connection
-  if (!isHandle(handle)) throw invalid('transaction', "This must be Kysely's transaction or a better-sqlite3 handle.")
-  if (!handle.inTransaction) throw noTransaction()
-  const kept = adopted.get(handle) ?? new KeptConnection(handle)
-  adopted.set(handle, kept)
-  return kept
-}
-
-/** By its shape: the host's better-sqlite3 may be another copy. */
-function isHandle(handle: unknown): handle is Handle {
-  return typeof handle === 'object' && handle !== null && 'inTransaction' in handle && 'prepare' in handle
-}
-
 function configure(handle: Handle): void {
   handle.pragma('journal_mode = wal')
   handle.pragma('synchronous = full') // after the journal mode: in WAL this build means NORMAL until told
@@ -159,16 +180,24 @@ function configure(handle: Handle): void {
   handle.pragma('temp_store = memory')
 }
 
-function target(handle: Handle, connection: Connection, indexSearch: ReturnType<typeof searchIndexer>): GroupTarget {
+interface TargetParts extends Pick<GroupTarget, 'connection' | 'failure'> {
+  readonly handle: Handle
+  readonly indexSearch: ReturnType<typeof searchIndexer>
+  readonly files: DatabaseFiles | undefined
+}
+
+function target({ handle, connection, indexSearch, failure, files }: TargetParts): GroupTarget {
   const begin = handle.prepare('begin immediate')
   return {
     connection,
     inTransaction: () => handle.inTransaction,
     indexSearch: (changes) => indexSearch(connection, changes),
     failure,
+    ...(files ? { checkFiles: () => files.check() } : {}),
     async begin() {
       // A host's own transaction on a shared handle is waited for, like another process's.
       if (handle.inTransaction) return false
+      files?.checkIfMissing()
       try {
         begin.run()
         return true

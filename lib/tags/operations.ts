@@ -4,7 +4,7 @@ import { takeTurn } from '../clients/operations.ts'
 import { type Context, now, type Tx } from '../context.ts'
 import { invalid, notFound } from '../errors.ts'
 import { listPage, mapPage, type Page } from '../page.ts'
-import { fold, isId, parse } from '../parse.ts'
+import { fold, parse, requireId } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
 import * as queries from './queries.ts'
 import { NewTag, type Tag, tagFrom } from './schema.ts'
@@ -43,7 +43,8 @@ export async function updateTag(ctx: Context, id: number, input: unknown): Promi
   const { name } = parse(NewTag, input)
   return transact(ctx, async (tx) => {
     const key = { client_id: tx.clientId, id }
-    if (!isId(id) || !(await queries.findTag(tx, key))) throw notFound('tag')
+    requireId('tagId', id)
+    if (!(await queries.findTag(tx, key))) throw notFound('tag')
     const name_key = fold(name)
     const holder = await queries.findTagByKey(tx, { client_id: tx.clientId, name_key })
     if (holder && holder.id !== id) throw nameTaken()
@@ -60,7 +61,8 @@ export async function updateTag(ctx: Context, id: number, input: unknown): Promi
  */
 export async function deleteTag(ctx: Context, id: number): Promise<void> {
   return transact(ctx, async (tx) => {
-    if (!isId(id) || !(await queries.deleteTag(tx, { client_id: tx.clientId, id }))) throw notFound('tag')
+    requireId('tagId', id)
+    if (!(await queries.deleteTag(tx, { client_id: tx.clientId, id }))) throw notFound('tag')
     await clear(tx, 'tag', id)
   })
 }

@@ -4,7 +4,7 @@ import { type Context, now } from '../context.ts'
 import { notFound } from '../errors.ts'
 import { getList } from '../lists/operations.ts'
 import { listPage, mapPage, type Page } from '../page.ts'
-import { isId, parse } from '../parse.ts'
+import { parse, requireId } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
 import * as queries from './queries.ts'
 import { NewTopic, type Topic, TopicChange, topicFrom } from './schema.ts'
@@ -25,7 +25,8 @@ export async function listTopics(ctx: Context, listId: number, query?: unknown):
 
 /** @throws MailkeepError `not_found` */
 export async function getTopic(ctx: Context, id: number): Promise<Topic> {
-  const row = isId(id) ? await queries.findTopic(ctx, { client_id: ctx.clientId, id }) : undefined
+  requireId('topicId', id)
+  const row = await queries.findTopic(ctx, { client_id: ctx.clientId, id })
   if (!row) throw notFound('topic')
   return topicFrom(row)
 }
@@ -57,7 +58,8 @@ export async function createTopic(ctx: Context, listId: number, input: unknown):
 export async function updateTopic(ctx: Context, id: number, input: unknown): Promise<Topic> {
   const change = parse(TopicChange, input)
   return transact(ctx, async (tx) => {
-    if (isId(id)) await queries.lockTopic(tx, { client_id: tx.clientId, id })
+    requireId('topicId', id)
+    await queries.lockTopic(tx, { client_id: tx.clientId, id })
     const topic = await getTopic(tx, id)
     const { name = topic.name, description = topic.description } = change
     return topicFrom((await queries.updateTopic(tx, { client_id: tx.clientId, id, name, description }))!)
@@ -71,7 +73,8 @@ export async function updateTopic(ctx: Context, id: number, input: unknown): Pro
  */
 export async function deleteTopic(ctx: Context, id: number): Promise<void> {
   return transact(ctx, async (tx) => {
-    if (!isId(id) || !(await queries.deleteTopic(tx, { client_id: tx.clientId, id }))) throw notFound('topic')
+    requireId('topicId', id)
+    if (!(await queries.deleteTopic(tx, { client_id: tx.clientId, id }))) throw notFound('topic')
     await clear(tx, 'topic', id)
   })
 }

@@ -2,7 +2,7 @@ import { erasedError } from '../clearing/operations.ts'
 import { type Context, now, type Tx } from '../context.ts'
 import { invalid, notFound } from '../errors.ts'
 import { listPage, mapPage, type Page } from '../page.ts'
-import { isId } from '../parse.ts'
+import { requireId } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
 import { leaseUntil } from './claim.ts'
 import { requireEndpoint } from './operations.ts'
@@ -47,7 +47,8 @@ export async function getDelivery(ctx: Context, endpointId: number, id: number):
 
 /** @param active Whether the endpoint is. */
 export async function detailOf(ctx: Context, endpointId: number, id: number, active: boolean): Promise<DeliveryDetail> {
-  const row = isId(id) ? await queries.findDeliveryDetail(ctx, { endpoint_id: endpointId, id }) : undefined
+  requireId('deliveryId', id)
+  const row = await queries.findDeliveryDetail(ctx, { endpoint_id: endpointId, id })
   if (!row) throw notFound('delivery')
   if (row.contact_id !== null) ctx.noteShown?.(row.contact_id)
   const attempts: Attempt[] = JSON.parse(row.attempt_log)
@@ -80,7 +81,8 @@ export async function queueOne(tx: Tx, endpointId: number, id: number): Promise<
 }
 
 async function requireDelivery(ctx: Context, endpoint_id: number, id: number) {
-  const row = isId(id) ? await queries.findDelivery(ctx, { endpoint_id, id }) : undefined
+  requireId('deliveryId', id)
+  const row = await queries.findDelivery(ctx, { endpoint_id, id })
   if (!row) throw notFound('delivery')
   return row
 }

@@ -5,7 +5,7 @@ import { type Context, now, type Tx } from '../context.ts'
 import { invalid, MailkeepError, notFound } from '../errors.ts'
 import { chunkRows } from '../jobs/operations.ts'
 import { listPage, mapPage, type Page } from '../page.ts'
-import { isId, parse } from '../parse.ts'
+import { parse, requireId } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
 import { msOf, timestamp } from '../time.ts'
 import { urlProblem } from './guard.ts'
@@ -97,7 +97,8 @@ export async function updateEndpoint(ctx: Context, id: number, input: unknown): 
 async function changeEndpoint(tx: Tx, id: number, { active, description }: EndpointChange) {
   const key = { client_id: tx.clientId, id }
   // Held until the commit: who switches it off at this moment comes before all this, or after.
-  if (!isId(id) || !(await queries.lockEndpoint(tx, key))) throw notFound('endpoint')
+  requireId('endpointId', id)
+  if (!(await queries.lockEndpoint(tx, key))) throw notFound('endpoint')
   if (active === true && (await holdBeforeActivating(tx, id, chunkRows)) <= 0) return undefined
   if (description !== undefined) await queries.describeEndpoint(tx, { ...key, description })
   if (active === false) await deactivate(tx, id, 'manual')
@@ -112,7 +113,8 @@ async function changeEndpoint(tx: Tx, id: number, { active, description }: Endpo
  */
 export async function deleteEndpoint(ctx: Context, id: number): Promise<void> {
   return transact(ctx, async (tx) => {
-    if (!isId(id) || !(await queries.deleteEndpoint(tx, { client_id: tx.clientId, id }))) throw notFound('endpoint')
+    requireId('endpointId', id)
+    if (!(await queries.deleteEndpoint(tx, { client_id: tx.clientId, id }))) throw notFound('endpoint')
     tx.transaction.afterCommit(() => tx.abortDeliveries(({ endpointId }) => endpointId === id))
     await clear(tx, 'endpoint', id)
   })
@@ -180,7 +182,8 @@ export async function raiseEvent(ctx: Context, input: unknown): Promise<void> {
 
 /** The endpoint's row: with its sealed secret. */
 export async function requireEndpoint(ctx: Context, id: number) {
-  const row = isId(id) ? await queries.findEndpoint(ctx, { client_id: ctx.clientId, id }) : undefined
+  requireId('endpointId', id)
+  const row = await queries.findEndpoint(ctx, { client_id: ctx.clientId, id })
   if (!row) throw notFound('endpoint')
   return row
 }

@@ -3,7 +3,7 @@ import { type Context, now, type Tx } from '../context.ts'
 import { invalid, notFound } from '../errors.ts'
 import { type StoredJob, storeJob } from '../jobs/operations.ts'
 import { findJobOf, updateJob } from '../jobs/queries.ts'
-import { closedObject, isId, parse } from '../parse.ts'
+import { closedObject, parse, requireId } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
 import { timestamp } from '../time.ts'
 import { leaseUntil } from './claim.ts'
@@ -67,7 +67,8 @@ export async function recoverEndpoint(ctx: Context, endpointId: number, input: u
 export async function getRecovery(ctx: Context, endpointId: number, id: number): Promise<Recovery> {
   await getEndpoint(ctx, endpointId)
   const key = { client_id: ctx.clientId, target_id: endpointId, id, kinds: [recoverKind, endedKind] }
-  const job = isId(id) ? await findJobOf(ctx, key) : undefined
+  requireId('recoveryId', id)
+  const job = await findJobOf(ctx, key)
   if (!job) throw notFound('recovery')
   return recoveryFrom(job)
 }

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import type { Context } from '../../context.ts'
-import { type FieldErrors, isMailkeepError, MailkeepError } from '../../errors.ts'
+import { type FieldErrors, invalid, isMailkeepError, MailkeepError } from '../../errors.ts'
 import type { ImportCounts } from '../../inputs.ts'
 import { getList } from '../../lists/operations.ts'
 import { closedObject, parse } from '../../parse.ts'
@@ -66,6 +66,7 @@ export async function importContacts(
   options: unknown,
 ): Promise<ImportReport> {
   const { format, onProgress } = parse(ImportOptions, options)
+  if (!isIterable(source)) throw invalid('source', 'source must be a stream, or an iterable of text or bytes.')
   await getList(ctx, listId)
   const report: ImportReport = { total: 0, created: 0, updated: 0, refused: 0, refused_rows: [] }
   const note = noterOf(report)
@@ -103,6 +104,10 @@ function importRowOf(row: Row): ImportRow {
 
 function unreadableRow(errors: FieldErrors): MailkeepError {
   return new MailkeepError('validation_failed', 'The row cannot be read.', { errors })
+}
+
+function isIterable(source: unknown): boolean {
+  return typeof source === 'object' && source !== null && (Symbol.asyncIterator in source || Symbol.iterator in source)
 }
 
 /** @returns what enters into the report what became of a row. */

@@ -3,6 +3,7 @@ import { invalid } from '../../errors.ts'
 import type { DatabaseSource } from '../connection.ts'
 import { openPostgresThrough } from './postgres.ts'
 import { openSqliteThrough } from './sqlite.ts'
+import { speaksPostgres, speaksSqlite } from './transaction.ts'
 
 /** What `createMailkeep` takes for a database. */
 // biome-ignore lint/suspicious/noExplicitAny: the host's tables are its own.
@@ -27,8 +28,8 @@ function through(host: Kysely<any>, own: boolean): DatabaseSource {
   // The host's plugins rename columns and change values: ours are to stay as they are.
   const kysely = host.withoutPlugins()
   const speaks = host.getExecutor().adapter.constructor.name
-  if (/sqlite/i.test(speaks)) return openSqliteThrough(kysely, own)
-  if (/postgres|pglite/i.test(speaks)) return openPostgresThrough(kysely, own)
+  if (speaksSqlite.test(speaks)) return openSqliteThrough(kysely, own)
+  if (speaksPostgres.test(speaks)) return openPostgresThrough(kysely, own)
   throw invalid('database', `This Kysely instance speaks neither SQLite nor PostgreSQL (${speaks}).`)
 }
 

@@ -1,14 +1,15 @@
 import type { CompiledQuery, Kysely, QueryResult } from 'kysely'
-import { MailkeepError } from '../../errors.ts'
+import { invalid, MailkeepError } from '../../errors.ts'
+import { closedMessage } from '../closed.ts'
 import { type Connection, type DatabaseSource, plainQuery, type SearchChange, type Storage } from '../connection.ts'
 import { GroupCommit, type GroupTarget, groupLimits } from '../group.ts'
 import { sqliteMigrations } from '../migrations/sqlite.ts'
 import { builder, hostDialect } from '../sqlite/dialect.ts'
-import { failure, isLocked } from '../sqlite/faults.ts'
+import { failureOf, isLocked } from '../sqlite/faults.ts'
 import { searchIndexer } from '../sqlite/search-index.ts'
 import { isScattered, searchPurger } from '../sqlite/search-purge.ts'
 import { connectionOf, type HeldConnection, hold } from './held-connection.ts'
-import { connectionOfKysely } from './transaction.ts'
+import { connectionOfKysely, speaksSqlite } from './transaction.ts'
 
 const begin = plainQuery('begin immediate')
 const foreignKeys = plainQuery('pragma foreign_keys')
@@ -17,6 +18,8 @@ const version = plainQuery('select data_version + total_changes() as version fro
 
 const heldUp =
   'The database was held by another transaction for 5 s. Inside a transaction of your own? Use mailkeep.using(trx).'
+
+const failure = failureOf(undefined)
 
 /** SQLite through a Kysely instance: most have one connection for everything, so a group of writes holds it as a whole. */
 export function openSqliteThrough(kysely: Kysely<unknown>, own: boolean): DatabaseSource {
@@ -40,12 +43,13 @@ export function openSqliteThrough(kysely: Kysely<unknown>, own: boolean): Databa
         isSearchScattered: () => isScattered(reader),
         failure,
         adopt: (handle) => {
-          const connection = connectionOfKysely(handle)
+          const connection = connectionOfKysely(handle, speaksSqlite)
           if (connection) return connection
-          throw new MailkeepError('validation_failed', 'This must be a transaction of the Kysely instance.')
+          throw invalid('transaction', 'This must be a transaction of the Kysely instance that mailkeep was made with.')
         },
         close: async () => {
           await group.close()
+          reader.close()
           if (own) await kysely.destroy()
         },
       }
@@ -63,18 +67,27 @@ async function requireForeignKeys(reader: Connection): Promise<void> {
 /** Waits for its turn at the connection, but not for ever. */
 class PatientReader implements Connection {
   readonly #kysely: Kysely<unknown>
+  #closed = false
 
   constructor(kysely: Kysely<unknown>) {
     this.#kysely = kysely
   }
 
+  /** Refuses all later reads: the instance may be the host's, and stay open. */
+  close(): void {
+    this.#closed = true
+  }
+
   async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
+    if (this.#closed) throw new MailkeepError('unavailable', closedMessage)
     let timer: NodeJS.Timeout | undefined
     const late = new Promise<never>((_, reject) => {
       timer = setTimeout(() => reject(new MailkeepError('unavailable', heldUp)), groupLimits.lockMs)
     })
     try {
       return await Promise.race([connectionOf(this.#kysely).executeQuery<R>(query), late])
+    } catch (error) {
+      throw failure(error)
     } finally {
       clearTimeout(timer)
     }

@@ -2,9 +2,10 @@ import { createHash } from 'node:crypto'
 import type { CompiledQuery, QueryResult } from 'kysely'
 import { MailkeepError } from '../../errors.ts'
 import type { Logger } from '../../logger.ts'
+import { closedMessage } from '../closed.ts'
 import type { Connection } from '../connection.ts'
 import { plannedAnew } from './dialect.ts'
-import type { DriverPool, DriverResult, PooledClient } from './driver.ts'
+import { type DriverPool, type DriverResult, ignoreErrorEvents, type PooledClient } from './driver.ts'
 import { Fault, failure } from './faults.ts'
 import { rowTypes } from './values.ts'
 
@@ -82,6 +83,9 @@ export class Connections {
     // Without a listener an idle connection's end would end the process.
     this.#onIdleError = (error) => logger.debug({ err: error }, 'an idle database connection ended')
     pool.on('error', this.#onIdleError)
+    // The pool removes its own listener right after this event, before `connect()` resolves. New clients and those
+    // that a host's pool had before pass here alike.
+    pool.on('acquire', ignoreErrorEvents)
   }
 
   /**
@@ -109,25 +113,27 @@ export class Connections {
     this.#closed = true
     if (this.#held > 0) await new Promise<void>((resolve) => (this.#whenIdle = resolve))
     // Ours still has connections that are just being ended: what the server says to them then must be heard, too.
-    if (end) await this.#pool.end()
-    else this.#pool.off('error', this.#onIdleError)
+    if (end) {
+      await this.#pool.end()
+    } else {
+      this.#pool.off('error', this.#onIdleError)
+      this.#pool.off('acquire', ignoreErrorEvents)
+    }
   }
 
   async #useHeld<T>(work: (session: Session) => Promise<T>): Promise<T> {
     const client = await this.#acquire()
-    // A connection's end is told to the statement under way; unheard as an event it would end the process.
-    client.on('error', nothing)
+    ignoreErrorEvents(client) // in case the host's pool emits no `acquire`
     const session = new Session(client, this.#nameOf, this.#limits.answerMs)
     try {
       return await work(session)
     } finally {
       client.release(session.broken)
-      client.off('error', nothing)
     }
   }
 
   async #acquire(): Promise<PooledClient> {
-    if (this.#closed) throw new MailkeepError('unavailable', 'mailkeep is shutting down.')
+    if (this.#closed) throw new MailkeepError('unavailable', closedMessage)
     if (this.#pool.waitingCount >= this.#limits.waiting) {
       throw new MailkeepError('unavailable', 'Too many requests wait for the database: try again shortly.')
     }
@@ -191,5 +197,3 @@ async function inTime(connecting: Promise<PooledClient>, waitMs: number): Promis
     clearTimeout(timer)
   }
 }
-
-function nothing(): void {}

@@ -48,7 +48,21 @@ export interface DriverPool {
   connect(): Promise<PooledClient>
   end(): Promise<void>
   on(event: 'error', listener: (error: Error) => void): unknown
+  on(event: 'acquire', listener: (client: DriverClient) => void): unknown
   off(event: 'error', listener: (error: Error) => void): unknown
+  off(event: 'acquire', listener: (client: DriverClient) => void): unknown
+}
+
+const clientsWithListener = new WeakSet<DriverClient>()
+
+/**
+ * Gives a client an `error` listener for as long as it lives: without one, Node ends the process when the server ends
+ * the connection. The statement under way, or the next one, reports the fault.
+ */
+export function ignoreErrorEvents(client: DriverClient): void {
+  if (clientsWithListener.has(client)) return
+  clientsWithListener.add(client)
+  client.on('error', () => {})
 }
 
 /** A connection of its own, outside the pool. */

@@ -1,5 +1,6 @@
-import { MailkeepError, notFound } from '../../errors.ts'
-import { noTransaction } from '../host/transaction.ts'
+import { invalid, MailkeepError, notFound } from '../../errors.ts'
+import type { FailureOptions } from '../connection.ts'
+import { noTransaction, otherDatabase } from '../host/transaction.ts'
 
 /**
  * What a failed statement means for the work it belongs to:
@@ -64,10 +65,14 @@ function isOurs(error: Error): boolean {
 }
 
 /** What callers are told: never a code of the driver's or the server's. */
-export function failure(error: unknown): unknown {
+export function failure(error: unknown, { inHostTransaction = false }: FailureOptions = {}): unknown {
   if (!(error instanceof Fault)) return error
   const { cause, kind, sqlState } = error
-  if (sqlState === '25P01') return noTransaction() // a savepoint of ours, outside a transaction of the host's
+  if (sqlState === '25P01') return noTransaction(cause) // a savepoint of ours, outside a transaction of the host's
+  if (inHostTransaction && sqlState === '42P01') return otherDatabase(cause)
+  if (inHostTransaction && sqlState === '25P02') {
+    return invalid('transaction', 'A statement of this transaction failed before: roll it back and begin again.', cause)
+  }
   if (sqlState === '23503') return notFound(recordOf(cause))
   if (sqlState === '23505') {
     return new MailkeepError('conflict', 'Another request changes the same record: try again.', { cause })

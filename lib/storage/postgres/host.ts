@@ -1,20 +1,30 @@
 import { CompiledQuery, type QueryResult } from 'kysely'
 import { invalid } from '../../errors.ts'
 import type { Connection } from '../connection.ts'
-import { connectionOfKysely } from '../host/transaction.ts'
+import { connectionOfKysely, speaksPostgres } from '../host/transaction.ts'
 import { connectionLimits, Session } from './connections.ts'
-import type { PooledClient } from './driver.ts'
+import { ignoreErrorEvents, type PooledClient } from './driver.ts'
 import { Fault } from './faults.ts'
 import { momentFromText } from './values.ts'
 
 /** The connection of a transaction that the host has open: Kysely's, or a `pg` client after BEGIN. */
 export function adopt(handle: unknown): Connection {
-  const connection = connectionOfKysely(handle)
+  const connection = connectionOfKysely(handle, speaksPostgres)
   if (connection) return withOwnRows(connection)
-  if (typeof handle === 'object' && handle !== null && 'query' in handle && !('totalCount' in handle)) {
-    return new Session(handle as PooledClient, () => undefined, connectionLimits.answerMs)
+  if (isClient(handle)) {
+    ignoreErrorEvents(handle)
+    return new Session(handle, () => undefined, connectionLimits.answerMs)
   }
-  throw invalid('transaction', "This must be Kysely's transaction or a connected pg client, not a pool.")
+  const message =
+    "This must be Kysely's transaction or a pg client that has begun one; not a pool, nor a transaction object of another library such as Drizzle: pass the pg client it runs on."
+  throw invalid('transaction', message)
+}
+
+/** By its shape: the host's pg may be another copy. Drizzle's transaction has a `query` too, but no events. */
+function isClient(handle: unknown): handle is PooledClient {
+  if (typeof handle !== 'object' || handle === null || 'totalCount' in handle) return false
+  const { query, on } = handle as Partial<PooledClient>
+  return typeof query === 'function' && typeof on === 'function'
 }
 
 /** JSON documents are text to us. */

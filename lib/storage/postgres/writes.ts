@@ -1,6 +1,7 @@
 import type { CompiledQuery, QueryResult } from 'kysely'
 import { MailkeepError } from '../../errors.ts'
 import type { Transaction, Work } from '../connection.ts'
+import { awaitsElsewhere, misuse, transactionIsOver } from '../operation.ts'
 import type { Connections, Session } from './connections.ts'
 import { Fault, type FaultKind, failure } from './faults.ts'
 
@@ -94,7 +95,8 @@ async function commit(session: Session): Promise<void> {
     throw error
   }
   // Work that swallowed a statement's error has nothing to commit, and the server does not call that an error.
-  if (command !== 'COMMIT') throw new Error('A statement of this transaction failed: it was rolled back.')
+  if (command !== 'COMMIT')
+    throw misuse('A statement of this transaction failed, and its error was ignored: it was rolled back.')
 }
 
 async function rollBack(session: Session): Promise<void> {
@@ -151,14 +153,14 @@ class Operation implements Transaction {
       this.#watchOver()
       work(this)
         .then(resolve, reject)
-        .finally(() => end(new Error('This transaction has ended.')))
+        .finally(() => end(misuse(transactionIsOver)))
     })
   }
 
   /** Whoever has got an answer goes on before the event loop turns, or is done, or waits for something else. */
   #watchOver(): void {
     this.#watch = setImmediate(() => {
-      this.#abort(new Error('Inside a transaction only statements may be awaited: it holds a connection.'))
+      this.#abort(misuse(awaitsElsewhere))
     })
   }
 }

@@ -1,15 +1,61 @@
 import { MailkeepError, notFound } from '../../errors.ts'
+import { closedMessage } from '../closed.ts'
+import type { FailureOptions, Storage } from '../connection.ts'
+import { otherDatabase, transactionEnded } from '../host/transaction.ts'
 
 /** @returns whether another connection holds the database: trying again may help. */
 export function isLocked(error: unknown): boolean {
-  return error instanceof Error && /^SQLITE_(BUSY|LOCKED)/.test((error as { code?: string }).code ?? '')
+  return /^SQLITE_(BUSY|LOCKED)/.test(codeOf(error))
 }
 
-/** What is the machine's fault and may pass becomes `unavailable`; the rest stays what it is. */
-export function failure(error: unknown): unknown {
-  const code = error instanceof Error ? ((error as { code?: string }).code ?? '') : ''
+/** @returns whether the file is no database, or one with damaged pages. */
+export function isDamaged(error: unknown): boolean {
+  return /^SQLITE_(CORRUPT|NOTADB)/.test(codeOf(error))
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error ? String((error as { code?: unknown }).code ?? '') : ''
+}
+
+/** @param file Its path, where it is known. Only the library and the command line show the message: it is `internal`. */
+export function damaged(file: string | undefined, cause: unknown): MailkeepError {
+  const what = file === undefined ? 'The database' : `The database ${file}`
+  const message = `${what} is damaged, or is not a SQLite database: run mailkeep doctor, and restore a backup with mailkeep restore.`
+  return new MailkeepError('internal', message, { cause })
+}
+
+/**
+ * Maps the driver's errors: what is the machine's fault and may pass becomes `unavailable`.
+ *
+ * @param file The database's path, for the message about a damaged file.
+ */
+export function failureOf(file: string | undefined): Storage['failure'] {
+  return (error, options) => failure(error, file, options)
+}
+
+function failure(error: unknown, file: string | undefined, options: FailureOptions = {}): unknown {
+  const code = codeOf(error)
+  if (isNotOpen(error))
+    return options.inHostTransaction
+      ? transactionEnded(error)
+      : new MailkeepError('unavailable', closedMessage, { cause: error })
   // Every foreign key that a caller can miss is the client's.
   if (code === 'SQLITE_CONSTRAINT_FOREIGNKEY') return notFound('client')
-  if (!/^SQLITE_(FULL|IOERR|BUSY|LOCKED|READONLY|CANTOPEN|NOMEM)/.test(code)) return error
-  return new MailkeepError('unavailable', `The database cannot be written now (${code}).`, { cause: error })
+  if (isDamaged(error)) return damaged(file, error)
+  if (options.inHostTransaction && isMissingTable(error)) return otherDatabase(error)
+  if (/^SQLITE_(FULL|IOERR|BUSY|LOCKED|READONLY|CANTOPEN|NOMEM)/.test(code)) {
+    return new MailkeepError('unavailable', `The database cannot be written now (${code}).`, { cause: error })
+  }
+  return code.startsWith('SQLITE_')
+    ? new MailkeepError('internal', `A statement failed (${code}).`, { cause: error })
+    : error
+}
+
+/** better-sqlite3's own words for a handle that was closed. */
+function isNotOpen(error: unknown): boolean {
+  return error instanceof TypeError && error.message === 'The database connection is not open'
+}
+
+function isMissingTable(error: unknown): boolean {
+  return error instanceof Error && /^no such table: (?:\w+\.)?mailkeep_/.test(error.message)
 }

@@ -1,6 +1,8 @@
 import { setImmediate } from 'node:timers'
 import type { CompiledQuery, QueryResult } from 'kysely'
-import { type Connection, plainQuery } from '../connection.ts'
+import { MailkeepError } from '../../errors.ts'
+import { closedMessage } from '../closed.ts'
+import { type Connection, plainQuery, type Storage } from '../connection.ts'
 import type { KeptConnection } from './kept-connection.ts'
 import { unlocked } from './locks.ts'
 
@@ -24,14 +26,28 @@ interface Asked {
 export class Reader implements Connection {
   readonly #connection: KeptConnection
   readonly #handle: { readonly inTransaction: boolean }
+  readonly #failure: Storage['failure']
   #asked: Asked[] = []
+  #closed = false
 
-  constructor(connection: KeptConnection, handle: { readonly inTransaction: boolean }) {
+  constructor(connection: KeptConnection, handle: { readonly inTransaction: boolean }, failure: Storage['failure']) {
     this.#connection = connection
     this.#handle = handle
+    this.#failure = failure
+  }
+
+  /** Refuses all later reads: the handle may be the host's, and stay open. */
+  close(): void {
+    this.#closed = true
+  }
+
+  /** @throws MailkeepError `unavailable` */
+  refuseClosed(): void {
+    if (this.#closed) throw new MailkeepError('unavailable', closedMessage)
   }
 
   executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
+    if (this.#closed) return Promise.reject(new MailkeepError('unavailable', closedMessage))
     return new Promise<QueryResult<R>>((resolve, reject) => {
       if (this.#asked.length === 0) setImmediate(() => this.#answer())
       this.#asked.push({ query, resolve, reject })
@@ -56,7 +72,7 @@ export class Reader implements Connection {
       try {
         resolve(this.#connection.executeNow(query))
       } catch (error) {
-        reject(error)
+        reject(this.#failure(error))
       }
     }
   }
@@ -86,6 +102,10 @@ export class Reader implements Connection {
       () => !this.#handle.inTransaction,
       'The database was locked by another transaction. Inside a transaction of your own? Use mailkeep.using(trx).',
     )
-    return await this.#connection.executeQuery(query)
+    try {
+      return this.#connection.executeNow(query)
+    } catch (error) {
+      throw this.#failure(error)
+    }
   }
 }

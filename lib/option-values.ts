@@ -1,0 +1,108 @@
+/**
+ * What the values of the library's options must be. Every mistake becomes a MailkeepError that names the option, before
+ * anything is opened or changed.
+ */
+import * as v from 'valibot'
+import { invalid } from './errors.ts'
+import type { LookupSettings } from './webhooks/resolve.ts'
+import type { WebhookSettings } from './webhooks/settings.ts'
+
+/** A schema for each option, as the compiler checks. */
+type ValuesOf<Options> = Readonly<Record<keyof Options, v.GenericSchema>>
+
+function isObjectWith(...methods: string[]) {
+  return (value: unknown) =>
+    typeof value === 'object' &&
+    value !== null &&
+    methods.every((name) => typeof (value as Record<string, unknown>)[name] === 'function')
+}
+
+function must(be: (value: unknown) => boolean, message: string) {
+  return v.optional(v.custom<unknown>(be, message))
+}
+
+const flag = must((value) => typeof value === 'boolean', 'must be true or false')
+const method = must((value) => typeof value === 'function', 'must be a function')
+
+function isNumber(min: number, max: number) {
+  return (value: unknown) => typeof value === 'number' && value >= min && value <= max
+}
+
+function number(min: number, max: number) {
+  return must(isNumber(min, max), `must be a number from ${min} to ${max}`)
+}
+
+function whole(min: number, max: number) {
+  const fits = isNumber(min, max)
+  return must((value) => fits(value) && Number.isInteger(value), `must be a whole number from ${min} to ${max}`)
+}
+
+function numbers(min: number, max: number, isOne: (value: unknown) => boolean = isNumber(min, max)) {
+  return must((value) => Array.isArray(value) && value.every(isOne), `must be a list of numbers from ${min} to ${max}`)
+}
+
+const isPort = (value: unknown) => isNumber(1, 65_535)(value) && Number.isInteger(value)
+
+/** The longest time that a timer of Node's can wait. */
+const maxTimerMs = 2 ** 31 - 1
+const maxCount = 1_000_000
+const maxSeconds = 31_536_000
+
+const webhookValues = {
+  allowPrivate: flag,
+  ports: numbers(1, 65_535, isPort),
+  retryScheduleSeconds: numbers(0, maxSeconds),
+  timeoutSeconds: must((value) => isNumber(0, 3600)(value) && value !== 0, 'must be a number above 0, at most 3600'),
+  concurrency: whole(1, maxCount),
+  endpointsPerClient: whole(1, maxCount),
+  endpointConcurrency: whole(1, maxCount),
+  disableAfterFailures: whole(1, maxCount),
+  disableAfterHours: number(0, maxCount),
+  testDeliveriesPerMinute: whole(0, maxCount),
+  retentionDays: must((value) => isNumber(0, 36_500)(value) && value !== 0, 'must be a number above 0, at most 36500'),
+} satisfies ValuesOf<WebhookSettings>
+
+const lookupValues = {
+  resolver: must((value) => typeof value === 'object' && value !== null, 'must be a resolver of host names'),
+  timeoutMs: number(0, maxTimerMs),
+  cacheMs: number(0, Number.MAX_SAFE_INTEGER),
+  now: method,
+} satisfies ValuesOf<LookupSettings>
+
+const logger = must(
+  isObjectWith('debug', 'info', 'warn', 'error'),
+  'must have the functions debug, info, warn and error, as a logger of pino has',
+)
+
+const schemas: Readonly<Record<string, v.GenericSchema>> = {
+  createMailkeep: v.object({
+    database: v.optional(v.unknown()), // looked at where it is opened
+    encryptionKey: v.optional(v.unknown()), // and this where it is first used
+    previousEncryptionKeys: must(Array.isArray, 'must be a list of keys'),
+    logger,
+    webhooks: v.optional(v.object(webhookValues, 'must be an object')),
+    identityProvider: must(isObjectWith('start', 'status'), 'must have the functions start and status, as ses() has'),
+    clock: method,
+    sender: must(isObjectWith('send', 'close'), 'must have the functions send and close'),
+    onEvent: method,
+    lookup: v.optional(v.object(lookupValues, 'must be an object')),
+  }),
+  start: v.object({ dispatch: flag }),
+  close: v.object({ timeoutMs: number(0, maxTimerMs) }),
+}
+
+/**
+ * Checks the values of the options of one of the library's functions.
+ *
+ * @throws MailkeepError `validation_failed`, with paths such as `webhooks.timeoutSeconds`.
+ */
+export function checkOptionValues(of: string, options: unknown): void {
+  const isObject = typeof options === 'object' && options !== null && !Array.isArray(options)
+  if (!isObject || 'then' in options) throw invalid('options', `The options of ${of} must be an object.`)
+  const schema = schemas[of]
+  const result = schema && v.safeParse(schema, options)
+  if (!result || result.success) return
+  const issue = result.issues[0]
+  const path = v.getDotPath(issue as v.BaseIssue<unknown>) ?? 'options'
+  throw invalid(path, `${path} ${issue.message}.`)
+}
