@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { decide, retryAfterMs } from '../lib/webhooks/backoff.ts'
-import type { Outcome } from '../lib/webhooks/send.ts'
+import { decide, retryAfterMs } from '../lib/webhooks/dispatch/retry.ts'
+import type { Outcome } from '../lib/webhooks/http/send.ts'
 import { defaultWebhookSettings } from '../lib/webhooks/settings.ts'
 import { addEndpoint, copies, dayMs, open, openReceiver, raise, until } from './webhook-harness.ts'
 

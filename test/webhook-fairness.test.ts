@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe } from 'node:test'
-import { type DueEndpoint, Shares } from '../lib/webhooks/plan.ts'
+import { type DueEndpoint, Shares } from '../lib/webhooks/dispatch/fairness.ts'
 import { test } from './databases.ts'
 import { addEndpoint, copies, onSharedDatabases, openReceiver, raise, until } from './webhook-harness.ts'
 

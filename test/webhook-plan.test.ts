@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { type Ending, Shares } from '../lib/webhooks/plan.ts'
+import { type Ending, Shares } from '../lib/webhooks/dispatch/fairness.ts'
 
 describe('an endpoint’s window', () => {
   /** How many may start at once at an endpoint that has plenty. */

@@ -6,9 +6,9 @@ import { type Migration, unappliedMigrations } from '../storage/migrate.ts'
 import { statement, text } from '../storage/statement.ts'
 import { transact } from '../storage/transaction.ts'
 import { msOf } from '../time.ts'
-import { listWaiting } from './claim.ts'
-import type { Dispatcher } from './dispatcher.ts'
-import type { DeliveryFigures } from './figures.ts'
+import { listWaiting } from './dispatch/claim.ts'
+import type { Dispatcher } from './dispatch/dispatcher.ts'
+import type { DeliveryFigures } from './dispatch/metrics.ts'
 
 /** Whether the service can do its work: each part is fine, or there is a sentence about it. */
 export interface Readiness {

@@ -6,7 +6,7 @@ import { findJobOf, updateJob } from '../jobs/queries.ts'
 import { isId, parse } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
 import { timestamp } from '../time.ts'
-import { leaseUntil } from './claim.ts'
+import { leaseUntil } from './dispatch/claim.ts'
 import { getEndpoint } from './operations.ts'
 import { countRecoverable, findEndpoint, listRecoverable, queueAllAgain } from './queries.ts'
 

@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
-import { erasedError } from '../clearing/operations.ts'
-import { type Context, now, type Tx } from '../context.ts'
-import { chunkRows } from '../jobs/operations.ts'
-import { bool, int, ints, nullable, statement, text, time } from '../storage/statement.ts'
-import { transact } from '../storage/transaction.ts'
-import { msOf, type Timestamp, timestamp } from '../time.ts'
-import { holdDeliveries } from './holding.ts'
-import type { DueEndpoint, Grant } from './plan.ts'
-import { bodyUnlessErased, insertAttempt } from './queries.ts'
+import { erasedError } from '../../clearing/operations.ts'
+import { type Context, now, type Tx } from '../../context.ts'
+import { chunkRows } from '../../jobs/operations.ts'
+import { bool, int, ints, nullable, statement, text, time } from '../../storage/statement.ts'
+import { transact } from '../../storage/transaction.ts'
+import { msOf, type Timestamp, timestamp } from '../../time.ts'
+import { bodyUnlessErased, insertAttempt } from '../queries.ts'
+import type { DueEndpoint, Grant } from './fairness.ts'
+import { holdDeliveries } from './pause.ts'
 
 /** A delivery claimed for one attempt, with all that sending needs. */
 export interface Claimed {

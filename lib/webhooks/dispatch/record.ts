@@ -1,14 +1,14 @@
 import { sql } from 'kysely'
-import { type Context, now, type Tx } from '../context.ts'
-import { bool, int, nullable, statement, text, time, word } from '../storage/statement.ts'
-import { transact } from '../storage/transaction.ts'
-import { msOf, timestamp } from '../time.ts'
-import { decide, type Verdict } from './backoff.ts'
+import { type Context, now, type Tx } from '../../context.ts'
+import { bool, int, nullable, statement, text, time, word } from '../../storage/statement.ts'
+import { transact } from '../../storage/transaction.ts'
+import { msOf, timestamp } from '../../time.ts'
+import type { Outcome } from '../http/send.ts'
+import { insertAttempt } from '../queries.ts'
+import type { DeliveryStatus } from '../schema.ts'
 import type { Claimed } from './claim.ts'
-import { deactivate } from './holding.ts'
-import { insertAttempt } from './queries.ts'
-import type { DeliveryStatus } from './schema.ts'
-import type { Outcome } from './send.ts'
+import { deactivate } from './pause.ts'
+import { decide, type Verdict } from './retry.ts'
 
 /** An attempt that has ended, to be recorded. */
 export interface Ended {

@@ -1,5 +1,5 @@
-import type { Outcome } from './send.ts'
-import type { WebhookSettings } from './settings.ts'
+import type { Outcome } from '../http/send.ts'
+import type { WebhookSettings } from '../settings.ts'
 
 /** What becomes of a delivery after an attempt. */
 export type Verdict =

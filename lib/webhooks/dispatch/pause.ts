@@ -1,6 +1,6 @@
-import { now, type Tx } from '../context.ts'
-import { doOrStore } from '../jobs/operations.ts'
-import * as queries from './queries.ts'
+import { now, type Tx } from '../../context.ts'
+import { doOrStore } from '../../jobs/operations.ts'
+import * as queries from '../queries.ts'
 
 export const holdKind = 'hold deliveries'
 

@@ -1,9 +1,9 @@
 import { sql } from 'kysely'
-import { type Context, now } from '../context.ts'
-import { chunkRows } from '../jobs/operations.ts'
-import { bool, int, ints, statement, time } from '../storage/statement.ts'
-import { transact } from '../storage/transaction.ts'
-import { msOf, nextTurn, type Timestamp } from '../time.ts'
+import { type Context, now } from '../../context.ts'
+import { chunkRows } from '../../jobs/operations.ts'
+import { bool, int, ints, statement, time } from '../../storage/statement.ts'
+import { transact } from '../../storage/transaction.ts'
+import { msOf, nextTurn, type Timestamp } from '../../time.ts'
 import { leaseMs, listWaiting } from './claim.ts'
 
 /** The clock may drift so far from the processor's between two looks without having been set. */

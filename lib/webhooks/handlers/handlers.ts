@@ -1,8 +1,8 @@
-import type { Context } from '../context.ts'
-import { type Claimed, leaseMs, renewClaim } from './claim.ts'
-import type { WebhookEvent } from './receiver.ts'
-import type { EventType } from './schema.ts'
-import type { Outcome, Sending } from './send.ts'
+import type { Context } from '../../context.ts'
+import { type Claimed, leaseMs, renewClaim } from '../dispatch/claim.ts'
+import type { Outcome, Sending } from '../http/send.ts'
+import type { WebhookEvent } from '../receiver.ts'
+import type { EventType } from '../schema.ts'
 
 /** An event, and whose. */
 export type HandledEvent<Type extends EventType = EventType> = Extract<WebhookEvent, { type: Type }> & {

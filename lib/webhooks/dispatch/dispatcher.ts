@@ -1,13 +1,13 @@
 import PQueue from 'p-queue'
-import type { Context } from '../context.ts'
-import { nextTurn } from '../time.ts'
+import type { Context } from '../../context.ts'
+import { nextTurn } from '../../time.ts'
+import { Handlers } from '../handlers/handlers.ts'
+import type { Outcome, Sender, Sending } from '../http/send.ts'
 import { type Claimed, claimDue, lookForDue } from './claim.ts'
-import { makeImpossibleWaitsDue, watchClock } from './clock-jump.ts'
-import { DeliveryCounter, type DeliveryFigures, endingOf } from './figures.ts'
-import { Handlers } from './handlers.ts'
-import { atLeastOne, Shares } from './plan.ts'
-import type { Outcome, Sender, Sending } from './send.ts'
-import { type Ended, settle } from './settle.ts'
+import { makeImpossibleWaitsDue, watchClock } from './clock.ts'
+import { atLeastOne, Shares } from './fairness.ts'
+import { DeliveryCounter, type DeliveryFigures, endingOf } from './metrics.ts'
+import { type Ended, settle } from './record.ts'
 
 /** However quiet it seems, it looks again after this long: the clock may have been set. */
 const longestSleepMs = 1000

@@ -1,8 +1,8 @@
-import { decide } from './backoff.ts'
-import type { Ending } from './plan.ts'
-import type { Outcome } from './send.ts'
-import type { WebhookSettings } from './settings.ts'
-import type { Ended } from './settle.ts'
+import type { Outcome } from '../http/send.ts'
+import type { WebhookSettings } from '../settings.ts'
+import type { Ending } from './fairness.ts'
+import type { Ended } from './record.ts'
+import { decide } from './retry.ts'
 
 /** How attempts end: `refused` never went out, `interrupted` was cut from our side. */
 export type AttemptEnding = Ending | 'refused' | 'interrupted'
