@@ -6,7 +6,7 @@ import { type Migration, unappliedMigrations } from '../storage/migrate.ts'
 import { statement, text } from '../storage/statement.ts'
 import { transact } from '../storage/transaction.ts'
 import { msOf } from '../time.ts'
-import { listWaiting } from './dispatch/claim.ts'
+import { listWaitingEndpoints } from './dispatch/claim.ts'
 import type { Dispatcher } from './dispatch/dispatcher.ts'
 import type { DeliveryFigures } from './dispatch/metrics.ts'
 
@@ -34,7 +34,7 @@ export interface Stats extends DeliveryFigures {
 const countEndpoints = statement.all({}, (db) =>
   db
     .selectFrom('mailkeep_endpoint')
-    .where('id', '>', 0)
+    .where('kind', '=', 'http')
     .select((eb) => ['disabled_reason', sql<number>`cast(${eb.fn.countAll()} as integer)`.as('count')])
     .groupBy('disabled_reason'),
 )
@@ -127,19 +127,13 @@ export class Health {
   /** As the dispatcher looks: from endpoint to endpoint, whatever their backlogs. */
   async #backlog(): Promise<Pick<Stats, 'oldestDueSeconds' | 'endpointsDue'>> {
     const at = now(this.#ctx)
-    const due = new Map<number, number>()
-    const handled = this.#dispatcher.handlers.ids
-    for (const retry of [false, true]) {
-      for (const { id, due: count, next_due_at } of await listWaiting(this.#ctx, {
-        retry,
-        now: at,
-        most: 1,
-        handled,
-      })) {
-        if (count > 0) due.set(id, Math.min(due.get(id) ?? Number.POSITIVE_INFINITY, msOf(next_due_at)))
-      }
-    }
-    const oldestMs = Math.min(msOf(at), ...due.values())
-    return { oldestDueSeconds: (msOf(at) - oldestMs) / 1000, endpointsDue: due.size }
+    const waiting = await listWaitingEndpoints(this.#ctx, {
+      now: at,
+      max_due: 1,
+      handled: this.#dispatcher.handlers.ids,
+    })
+    const due = waiting.filter((endpoint) => endpoint.due > 0).map(({ next_due_at }) => msOf(next_due_at))
+    const oldestMs = Math.min(msOf(at), ...due)
+    return { oldestDueSeconds: (msOf(at) - oldestMs) / 1000, endpointsDue: due.length }
   }
 }

@@ -56,6 +56,7 @@ export async function createEndpoint(ctx: Context, input: unknown): Promise<Endp
     const row = await queries.insertEndpoint(tx, {
       client_id: tx.clientId,
       uuid,
+      kind: 'http',
       url,
       description,
       events: JSON.stringify(events),
@@ -133,7 +134,7 @@ export async function testEndpoint(ctx: Context, id: number): Promise<Delivery> 
     if (!endpoint.active) throw invalid('active', 'The endpoint is inactive: switch it on before testing it.')
     await countTest(tx)
     const data = { message: 'This is a test delivery from mailkeep.' }
-    const [deliveryId] = await record(tx, 'webhook.test', data, null, [{ id, active: true }])
+    const [deliveryId] = await record(tx, 'webhook.test', data, null, [{ id, kind: 'http', active: true }])
     return deliveryFrom((await queries.findDelivery(tx, { endpoint_id: id, id: deliveryId! }))!, true)
   })
 }

@@ -3,22 +3,22 @@ import { sql } from 'kysely'
 import { now, type Tx } from '../context.ts'
 import { invalid } from '../errors.ts'
 import { inputLimits } from '../limits.ts'
-import { bool, int, nullable, rows, statement, text, time, word } from '../storage/statement.ts'
-import { timestamp } from '../time.ts'
-import type { DeliveryStatus, EventType } from './schema.ts'
+import { int, nullable, rows, statement, text, time, word } from '../storage/statement.ts'
+import { type Timestamp, timestamp } from '../time.ts'
+import type { DeliveryStatus, EndpointKind, EventType } from './schema.ts'
 
 const listSubscribers = statement.all({ client_id: int, quoted_type: text }, (db, p, dialect) =>
   db
     .selectFrom('mailkeep_endpoint')
-    .select(['id', 'active'])
+    .select(['id', 'kind', 'active'])
     .where('client_id', '=', p.client_id)
     // The list is JSON text: a type in its quotes cannot be part of another's name.
     .where(dialect.contains(sql.ref('events'), p.quoted_type))
     .unionAll((eb) =>
       eb
         .selectFrom('mailkeep_endpoint')
-        .select(['id', 'active'])
-        .where('id', '<', 0)
+        .select(['id', 'kind', 'active'])
+        .where('kind', '=', 'handler')
         .where(dialect.contains(sql.ref('events'), p.quoted_type)),
     ),
 )
@@ -33,12 +33,14 @@ const insertDelivery = statement.inserted(
     client_id: int,
     uuid: text,
     endpoint_id: int,
+    kind: word<EndpointKind>(),
     event_id: int,
     event_type: text,
     status: word<DeliveryStatus>(),
     attempts: int,
-    retry: bool,
     due_at: time,
+    scheduled_at: nullable(time),
+    ended_at: nullable(time),
     created_at: time,
   },
   (db, row) => db.insertInto('mailkeep_delivery').values(row),
@@ -60,23 +62,27 @@ const insertDeliveries = statement(
   {
     client_id: int,
     endpoint_id: int,
+    kind: word<EndpointKind>(),
     event_type: text,
     status: word<DeliveryStatus>(),
     attempts: int,
-    retry: bool,
+    scheduled_at: nullable(time),
+    ended_at: nullable(time),
     created_at: time,
     deliveries: rows(newDelivery),
   },
   (_, p, dialect) => sql`
     insert into mailkeep_delivery
-      (client_id, uuid, endpoint_id, event_id, event_type, status, attempts, retry, due_at, created_at)
-    select ${p.client_id}, item.uuid, ${p.endpoint_id}, item.event_id, ${p.event_type}, ${p.status}, ${p.attempts},
-      ${p.retry}, ${p.created_at}, ${p.created_at}
+      (client_id, uuid, endpoint_id, kind, event_id, event_type, status, attempts,
+        due_at, scheduled_at, ended_at, created_at)
+    select ${p.client_id}, item.uuid, ${p.endpoint_id}, ${p.kind}, item.event_id, ${p.event_type}, ${p.status},
+      ${p.attempts}, ${p.created_at}, ${p.scheduled_at}, ${p.ended_at}, ${p.created_at}
     from ${dialect.eachRow(p.deliveries, newDelivery)}`,
 )
 
 interface Recipient {
   readonly id: number
+  readonly kind: EndpointKind
   readonly active: boolean
 }
 
@@ -132,14 +138,13 @@ async function recordAll(
     return { uuid, contact_id: contactId, body: bodyOf(uuid, type, created_at, data) }
   })
   const recorded = await insertEvents(tx, { client_id, type, created_at, events })
-  for (const { id: endpoint_id, active } of recipients) {
+  for (const { id: endpoint_id, kind, active } of recipients) {
     await insertDeliveries(tx, {
       client_id,
       endpoint_id,
+      kind,
       event_type: type,
-      status: active ? 'pending' : 'held',
-      attempts: 0,
-      retry: false,
+      ...firstStep(active, created_at),
       created_at,
       deliveries: recorded.map(({ id }) => ({ uuid: randomUUID(), event_id: id })),
     })
@@ -161,16 +166,15 @@ export async function record(
   const body = bodyOf(uuid, type, created_at, data)
   const event = await insertEvent(tx, { client_id, uuid, type, contact_id: contactId, body, created_at })
   const ids: number[] = []
-  for (const { id, active } of recipients) {
+  for (const { id, kind, active } of recipients) {
     const delivery = await insertDelivery(tx, {
       client_id,
       uuid: randomUUID(),
       endpoint_id: id,
+      kind,
       event_id: event!,
       event_type: type,
-      status: active ? 'pending' : 'held',
-      attempts: 0,
-      retry: false,
+      ...firstStep(active, created_at),
       due_at: created_at,
       created_at,
     })
@@ -178,6 +182,13 @@ export async function record(
   }
   tx.transaction.afterCommit(tx.wakeDispatcher)
   return ids
+}
+
+/** A new delivery is due at once; held when its endpoint is inactive. */
+function firstStep(active: boolean, created_at: Timestamp) {
+  return active
+    ? { status: 'pending' as const, attempts: 0, scheduled_at: created_at, ended_at: null }
+    : { status: 'held' as const, attempts: 0, scheduled_at: null, ended_at: created_at }
 }
 
 /** @throws MailkeepError `validation_failed` on `data` when an event of it could not be sent. */

@@ -32,6 +32,9 @@ export interface Endpoint {
   last_triggered_at: string | null
 }
 
+/** How an endpoint's deliveries are made: a request to a URL, or a call of a handler in the host's process. */
+export type EndpointKind = 'http' | 'handler'
+
 export type DeliveryStatus = 'pending' | 'success' | 'failed' | 'held'
 
 /** One event on its way to one endpoint. */

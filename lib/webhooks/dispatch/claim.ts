@@ -3,27 +3,27 @@ import { sql } from 'kysely'
 import { erasedError } from '../../clearing/operations.ts'
 import { type Context, now, type Tx } from '../../context.ts'
 import { chunkRows } from '../../jobs/operations.ts'
-import { bool, int, ints, nullable, statement, text, time } from '../../storage/statement.ts'
+import { int, ints, nullable, statement, text, time } from '../../storage/statement.ts'
 import { transact } from '../../storage/transaction.ts'
 import { msOf, type Timestamp, timestamp } from '../../time.ts'
-import { bodyUnlessErased, insertAttempt } from '../queries.ts'
-import type { DueEndpoint, Grant } from './fairness.ts'
+import { bodyUnlessErased } from '../queries.ts'
+import type { EndpointKind } from '../schema.ts'
+import type { Allowance, DueEndpoint } from './fairness.ts'
 import { holdDeliveries } from './pause.ts'
 
-/** A delivery claimed for one attempt, with all that sending needs. */
-export interface Claimed {
+/** A delivery claimed for one attempt, with all that the attempt needs. */
+export interface ClaimedDelivery {
   readonly id: number
   readonly uuid: string
   readonly clientId: number
   readonly endpointId: number
-  /** Whose share of the requests in flight it takes: its client's, or that of all subscribers, which is 0's. */
-  readonly account: number
+  readonly kind: EndpointKind
   readonly eventType: string
-  readonly retry: boolean
-  /** This attempt's number, over all rounds and in this one. */
+  /** This attempt's number, from 1, over all rounds of the schedule. */
   readonly attempt: number
+  /** Its number on the schedule: a redelivery starts the schedule again. */
   readonly attemptOfRound: number
-  /** Proves that the outcome is still ours to record. */
+  /** Proves that the outcome is ours to record. */
   readonly claim: string
   readonly url: string
   readonly sealedSecret: string
@@ -31,90 +31,94 @@ export interface Claimed {
   readonly body: string
 }
 
-/** Where deliveries are due, and when the next will be. */
-export interface Due {
+/** What a poll found. */
+export interface DueWork {
   readonly endpoints: readonly DueEndpoint[]
-  /** Milliseconds since 1970; undefined when nothing waits. */
-  readonly nextMs: number | undefined
+  /** When a delivery that waits now is due, in milliseconds since 1970; undefined when none waits. */
+  readonly nextDueMs: number | undefined
+  /** When the first lease ends, this process's own included. */
+  readonly nextLeaseEndMs: number | undefined
 }
 
-/** How much longer than the time-out a claim lasts: a dead process's claims return by then. */
+/** How long a lease outlives the time-out of its attempt. A dead process's deliveries are free again after both. */
 const leaseBeyondTimeoutMs = 15_000
 
 export function leaseMs({ webhooks }: Context): number {
   return webhooks.timeoutSeconds * 1000 + leaseBeyondTimeoutMs
 }
 
-/** When a claim made now ends. */
-export function leaseUntil(ctx: Context): Timestamp {
+/** The end of a lease that begins now. */
+export function leaseEnd(ctx: Context): Timestamp {
   return timestamp(ctx.clock() + leaseMs(ctx))
 }
 
-interface WaitingRow {
+interface WaitingEndpoint {
   id: number
   client_id: number
   active: boolean
-  /** Whether its last attempt succeeded. */
   proven: boolean
   next_due_at: Timestamp
   due: number
 }
 
 /**
- * Endpoint first: jumping from endpoint to endpoint over the index costs a few microseconds each, whatever their
- * backlogs, and no endpoint's backlog hides another's. Of the host's subscribers only those that this process handles.
+ * Jumps from endpoint to endpoint over the index of free deliveries: each costs a few microseconds, whatever its
+ * backlog. A scan in order of `due_at` would read the backlog of an endpoint that hangs first. Of the handlers' endpoints
+ * only those of this process.
  */
-export const listWaiting = statement.all(
-  { retry: bool, now: time, most: int, handled: ints },
-  (_, p, dialect) => sql<WaitingRow>`
+export const listWaitingEndpoints = statement.all(
+  { now: time, max_due: int, handled: ints },
+  (_, p, dialect) => sql<WaitingEndpoint>`
     with recursive waiting (endpoint_id) as (
-      select min(endpoint_id) from mailkeep_delivery where status = 'pending' and retry = ${p.retry}
+      select min(endpoint_id) from mailkeep_delivery where status = 'pending' and lease_until is null
       union all
       select (select min(endpoint_id) from mailkeep_delivery
-        where status = 'pending' and retry = ${p.retry} and endpoint_id > waiting.endpoint_id)
+        where status = 'pending' and lease_until is null and endpoint_id > waiting.endpoint_id)
       from waiting where waiting.endpoint_id is not null)
     select endpoint.id, coalesce(endpoint.client_id, 0) as client_id, endpoint.active,
       (endpoint.last_triggered_at is not null and endpoint.consecutive_failures = 0) as proven,
       (select min(due_at) from mailkeep_delivery
-        where status = 'pending' and retry = ${p.retry} and endpoint_id = endpoint.id) as next_due_at,
+        where status = 'pending' and lease_until is null and endpoint_id = endpoint.id) as next_due_at,
       (select count(*) from (select 1 from mailkeep_delivery
-        where status = 'pending' and retry = ${p.retry} and endpoint_id = endpoint.id and due_at <= ${p.now}
-        limit ${p.most}) as counted) as due
+        where status = 'pending' and lease_until is null and endpoint_id = endpoint.id and due_at <= ${p.now}
+        limit ${p.max_due}) as counted) as due
     from waiting join mailkeep_endpoint as endpoint on endpoint.id = waiting.endpoint_id
-    where endpoint.id > 0 or ${dialect.anyOf(sql.ref('endpoint.id'), p.handled)}`,
+    where endpoint.kind = 'http' or ${dialect.anyOf(sql.ref('endpoint.id'), p.handled)}`,
 )
 
-interface DueRow {
-  id: number
-  client_id: number
-  claim: string | null
-  attempts: number
-  attempts_before: number
-  due_at: Timestamp
-}
+const findNextLeaseEnd = statement(
+  {},
+  () => sql<{ lease_until: Timestamp | null }>`
+    select min(lease_until) as lease_until from mailkeep_delivery where lease_until is not null`,
+)
 
 /** Of an endpoint that is still there and active. */
-const listDue = statement.all(
-  { retry: bool, endpoint_id: int, now: time, limit: int },
-  (_, p, dialect) => sql<DueRow>`
-    select id, client_id, claim, attempts, attempts_before, due_at from mailkeep_delivery
-    where status = 'pending' and retry = ${p.retry} and endpoint_id = ${p.endpoint_id} and due_at <= ${p.now}
+const listClaimable = statement.all(
+  { endpoint_id: int, now: time, limit: int },
+  (_, p, dialect) => sql<{ id: number }>`
+    select id from mailkeep_delivery
+    where status = 'pending' and lease_until is null and endpoint_id = ${p.endpoint_id} and due_at <= ${p.now}
       and exists (select 1 from mailkeep_endpoint where id = ${p.endpoint_id} and disabled_reason is null)
     order by due_at limit ${p.limit} ${dialect.lockForClaim}`,
 )
 
-/** The claim itself; attempts rise with it, so that none is ever uncounted. */
-const claimDeliveries = statement({ ids: ints, claim: text, lease_until: time }, (db, p, dialect) =>
+/** `attempts` rises with the claim, so that each attempt is counted even if the process dies. */
+const setClaim = statement({ ids: ints, claim: text, now: time, lease_until: time }, (db, p, dialect) =>
   db
     .updateTable('mailkeep_delivery')
-    .set((eb) => ({ claim: p.claim, due_at: p.lease_until, attempts: eb('attempts', '+', 1) }))
+    .set((eb) => ({
+      claim: p.claim,
+      claimed_at: p.now,
+      lease_until: p.lease_until,
+      attempts: eb('attempts', '+', 1),
+    }))
     .where(dialect.anyOf(sql.ref('id'), p.ids)),
 )
 
-const renewLease = statement.affected({ id: int, claim: text, lease_until: time }, (db, p) =>
+const extendLease = statement.affected({ id: int, claim: text, lease_until: time }, (db, p) =>
   db
     .updateTable('mailkeep_delivery')
-    .set({ due_at: p.lease_until })
+    .set({ lease_until: p.lease_until })
     .where('id', '=', p.id)
     .where('claim', '=', p.claim)
     .where('status', '=', 'pending'),
@@ -131,10 +135,10 @@ const loadDeliveries = statement.all({ ids: ints }, (db, p, dialect) =>
       'd.client_id',
       'd.endpoint_id',
       'd.event_type',
-      'd.retry',
       'd.attempts',
       'd.attempts_before',
       bodyUnlessErased.as('body'),
+      'p.kind',
       'p.url',
       'p.uuid as endpoint_uuid',
       'p.secret',
@@ -142,112 +146,74 @@ const loadDeliveries = statement.all({ ids: ints }, (db, p, dialect) =>
     .where(dialect.anyOf(sql.ref('d.id'), p.ids)),
 )
 
-const giveUp = statement({ id: int, error: nullable(text), now: time }, (db, p) =>
+const failDelivery = statement({ id: int, error: nullable(text), now: time }, (db, p) =>
   db
     .updateTable('mailkeep_delivery')
-    .set({ status: 'failed', claim: null, error: p.error, due_at: p.now })
+    .set({
+      status: 'failed',
+      error: p.error,
+      ended_at: p.now,
+      scheduled_at: null,
+      claim: null,
+      claimed_at: null,
+      lease_until: null,
+    })
     .where('id', '=', p.id),
 )
 
 /**
- * Looks where deliveries are due; what is due at endpoints switched off meanwhile is held on the way.
+ * Finds the endpoints that have deliveries due. Holds deliveries that it finds pending at an inactive endpoint: they
+ * were raised while it was switched off.
  *
- * @param most So many are counted of an endpoint.
- * @param handled The subscribers that have a handler in this process.
+ * @param maxDue Counts up to this many due deliveries of an endpoint.
+ * @param handled The endpoints that have a handler in this process.
  */
-export async function lookForDue(ctx: Context, most: number, handled: readonly number[]): Promise<Due> {
-  const at = now(ctx)
+export async function findDue(ctx: Context, maxDue: number, handled: readonly number[]): Promise<DueWork> {
+  const waiting = await listWaitingEndpoints(ctx, { now: now(ctx), max_due: maxDue, handled })
   const endpoints: DueEndpoint[] = []
   let next: Timestamp | undefined
-  const waiting = await Promise.all(
-    [false, true].map(async (retry) => {
-      const rows = await listWaiting(ctx, { retry, now: at, most, handled })
-      return rows.map((row) => ({ ...row, retry }))
-    }),
-  )
-  for (const { id, client_id: clientId, active, retry, due, proven, next_due_at } of waiting.flat()) {
-    if (active && due > 0) endpoints.push({ id, clientId, retry, due, proven: Boolean(proven) })
+  for (const { id, client_id: clientId, active, due, proven, next_due_at } of waiting) {
+    if (active && due > 0) endpoints.push({ id, clientId, due, proven: Boolean(proven) })
     else if (!active) await transact(ctx, (tx) => holdDeliveries(tx, id, chunkRows))
     else if (next === undefined || next_due_at < next) next = next_due_at
   }
-  return { endpoints, nextMs: next === undefined ? undefined : msOf(next) }
+  const leaseEnd = (await findNextLeaseEnd(ctx, {}))?.lease_until
+  return {
+    endpoints,
+    nextDueMs: next === undefined ? undefined : msOf(next),
+    nextLeaseEndMs: leaseEnd ? msOf(leaseEnd) : undefined,
+  }
 }
 
 /**
- * Claims what is granted, with a lease.
+ * Claims what is allowed, with a lease.
  *
- * @param grant Says what may start now, when the transaction's turn has come.
- * @param inFlight The deliveries that this process has in flight: it never claims them again, whatever the clock says.
+ * @param inFlight Deliveries in flight in this process: never claimed again, whatever the clock says.
  */
-export function claimDue(
-  ctx: Context,
-  grant: () => readonly Grant[],
-  inFlight: ReadonlyMap<number, unknown>,
-): Promise<Claimed[]> {
-  return transact(ctx, async (tx) => {
-    const rows = await loadDeliveries(tx, { ids: await findClaimable(tx, grant(), inFlight) })
-    const ready = rows.filter(({ body }) => body !== '')
-    for (const { id, body } of rows) if (body === '') await giveUp(tx, { id, error: erasedError, now: now(tx) })
-    if (ready.length === 0) return []
-    const claim = randomUUID()
-    const ids = ready.map(({ id }) => id)
-    await claimDeliveries(tx, { ids, claim, lease_until: leaseUntil(tx) })
-    return ready.map((row) => claimedFrom(row, claim))
-  })
-}
-
-/** @returns whether the claim still holds: then it lasts a whole lease from now. */
-export async function renewClaim(ctx: Context, { id, claim }: Claimed): Promise<boolean> {
-  return transact(ctx, async (tx) => (await renewLease(tx, { id, claim, lease_until: leaseUntil(tx) })) > 0)
-}
-
-/** What is due and has attempts left; what has none is given up. */
-async function findClaimable(
+export async function claimDeliveries(
   tx: Tx,
-  grants: readonly Grant[],
+  allowances: readonly Allowance[],
   inFlight: ReadonlyMap<number, unknown>,
-): Promise<number[]> {
-  const ids: number[] = []
-  for (const grant of grants) {
-    for (const row of await findGranted(tx, grant)) {
-      if (inFlight.has(row.id)) continue
-      if (row.claim !== null) await noteInterruption(tx, row)
-      const spent = row.attempts - row.attempts_before > tx.webhooks.retryScheduleSeconds.length
-      if (spent) await giveUp(tx, { id: row.id, error: 'The last attempt was interrupted.', now: now(tx) })
-      else ids.push(row.id)
-    }
+): Promise<ClaimedDelivery[]> {
+  const found: number[] = []
+  for (const { endpointId, limit } of allowances) {
+    const rows = await listClaimable(tx, { endpoint_id: endpointId, now: now(tx), limit })
+    found.push(...rows.map(({ id }) => id).filter((id) => !inFlight.has(id)))
   }
-  return ids
-}
-
-function findGranted(tx: Tx, { endpointId, retry, limit }: Grant) {
-  return listDue(tx, { retry, endpoint_id: endpointId, now: now(tx), limit })
-}
-
-/** The lease has run out: whoever had the claim died, or could not record the outcome. */
-async function noteInterruption(tx: Tx, { id, client_id, attempts, due_at }: DueRow): Promise<void> {
-  await insertAttempt(tx, {
-    delivery_id: id,
-    number: attempts,
-    client_id,
-    started_at: timestamp(msOf(due_at) - leaseMs(tx)),
-    duration_ms: null,
-    response_status: null,
-    error: 'The attempt was interrupted: its outcome is not known.',
-    response_body: null,
-  })
-}
-
-/** @param row As it was before the claim. */
-function claimedFrom(row: Awaited<ReturnType<typeof loadDeliveries>>[number], claim: string): Claimed {
-  return {
+  if (found.length === 0) return []
+  const rows = await loadDeliveries(tx, { ids: found })
+  const ready = rows.filter(({ body }) => body !== '')
+  for (const { id, body } of rows) if (body === '') await failDelivery(tx, { id, error: erasedError, now: now(tx) })
+  if (ready.length === 0) return []
+  const claim = randomUUID()
+  await setClaim(tx, { ids: ready.map(({ id }) => id), claim, now: now(tx), lease_until: leaseEnd(tx) })
+  return ready.map((row) => ({
     id: row.id,
     uuid: row.uuid,
     clientId: row.client_id,
     endpointId: row.endpoint_id,
-    account: row.endpoint_id < 0 ? 0 : row.client_id,
+    kind: row.kind,
     eventType: row.event_type,
-    retry: Boolean(row.retry),
     attempt: row.attempts + 1,
     attemptOfRound: row.attempts + 1 - row.attempts_before,
     claim,
@@ -255,5 +221,12 @@ function claimedFrom(row: Awaited<ReturnType<typeof loadDeliveries>>[number], cl
     sealedSecret: row.secret,
     endpointUuid: row.endpoint_uuid,
     body: row.body,
-  }
+  }))
 }
+
+/** Extends the lease to a whole one from now. @returns false when the claim is not current any more. */
+export async function renewLease(ctx: Context, { id, claim }: ClaimedDelivery): Promise<boolean> {
+  return transact(ctx, async (tx) => (await extendLease(tx, { id, claim, lease_until: leaseEnd(tx) })) > 0)
+}
+
+export { failDelivery }

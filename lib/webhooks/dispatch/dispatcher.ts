@@ -1,270 +1,264 @@
 import PQueue from 'p-queue'
 import type { Context } from '../../context.ts'
+import { transact } from '../../storage/transaction.ts'
 import { nextTurn } from '../../time.ts'
 import { Handlers } from '../handlers/handlers.ts'
 import type { Outcome, Sender, Sending } from '../http/send.ts'
-import { type Claimed, claimDue, lookForDue } from './claim.ts'
-import { makeImpossibleWaitsDue, watchClock } from './clock.ts'
-import { atLeastOne, Shares } from './fairness.ts'
+import { type ClaimedDelivery, claimDeliveries, type DueWork, findDue } from './claim.ts'
+import { type Allowance, atLeastOne, FairScheduler } from './fairness.ts'
+import { releaseExpiredLeases, releaseStaleSchedules, watchClock } from './leases.ts'
 import { DeliveryCounter, type DeliveryFigures, endingOf } from './metrics.ts'
-import { type Ended, settle } from './record.ts'
+import { type FinishedAttempt, recordAttempts } from './record.ts'
+import { nextStep } from './retry.ts'
+import { Signal } from './signal.ts'
 
-/** However quiet it seems, it looks again after this long: the clock may have been set. */
-const longestSleepMs = 1000
-const afterFaultMs = 1000
+/** Maximum poll interval. Also covers changes of the system clock. */
+const maxPollIntervalMs = 1000
+const pauseAfterErrorMs = 1000
+/** An attempt that takes this part of the time-out makes its endpoint slow. */
+const slowShareOfTimeout = 1 / 3
+/** A long poll is followed by a pause this many times as long, so that polling leaves the thread to other work. */
+const pausePerPollTime = 4
+const shortPollMs = 2
 
 interface InFlight {
-  readonly claimed: Claimed
-  sending: Sending | undefined
+  readonly delivery: ClaimedDelivery
+  sending?: Sending
+}
+
+/** What a turn did, and when the next one has something to do: milliseconds since 1970; undefined when nothing waits. */
+interface Turn {
+  readonly claimed: number
+  readonly nextMs: number | 'now' | undefined
 }
 
 /**
- * Delivers what is due: claims it in batches, sends it through one queue, records the outcomes in batches. No
- * transaction is open while a request is under way.
+ * Delivers what is due. Each turn of its loop is one transaction that records finished attempts and claims new
+ * deliveries; the claimed ones then run in a queue. No transaction is open while a request is under way. Attempts that
+ * finish while one turn commits are recorded in the next.
  */
 export class Dispatcher {
+  /** The event handlers of this process. */
+  readonly handlers: Handlers
   readonly #ctx: Context
   readonly #sender: Sender
-  readonly #shares: Shares
+  readonly #scheduler: FairScheduler
+  /** Bounds the attempts under way: one task each. */
   readonly #queue: PQueue
+  readonly #signal = new Signal()
   readonly #clockWasSet: () => boolean
-  /** Endpoints where waits may be impossible; undefined: nowhere. */
-  #suspects: 'all' | readonly number[] | undefined
-  /** What handles events in this process. */
-  readonly handlers: Handlers
+  /** Claimed deliveries whose attempt is not recorded yet, by id. */
   readonly #inFlight = new Map<number, InFlight>()
   readonly #counter = new DeliveryCounter()
-  #counted = 1
-  #lastRoundMs = 0
-  #ended: Ended[] = []
-  #settling: Promise<void> | undefined
+  #finished: FinishedAttempt[] = []
+  #lastTurn: Promise<unknown> = Promise.resolve()
+  #lastTurnMs = 0
+  #nextPollMs = 0
+  /** The clock may have been set back since times were stored; at the start always. */
+  #mayHaveStaleTimes = true
   #running: Promise<void> | undefined
-  #looking: Promise<unknown> = Promise.resolve()
-  #stopping = false
-  #woken = false
-  #wakeUp: (() => void) | undefined
-  /** What waits for the next look around. */
-  #afterLook: (() => void)[] = []
+  #isStopping = false
 
   constructor(ctx: Context, sender: Sender) {
-    const { concurrency, endpointConcurrency } = ctx.webhooks
+    const { concurrency, endpointConcurrency, timeoutSeconds } = ctx.webhooks
     this.#ctx = ctx
     this.#sender = sender
-    this.#shares = new Shares({ total: concurrency, endpoint: endpointConcurrency })
+    this.#scheduler = new FairScheduler({
+      total: concurrency,
+      endpoint: endpointConcurrency,
+      slowMs: timeoutSeconds * 1000 * slowShareOfTimeout,
+    })
     this.#queue = new PQueue({ concurrency })
     this.handlers = new Handlers(ctx)
     this.#clockWasSet = watchClock(ctx.clock)
   }
 
   start(): void {
-    this.#lastRoundMs = performance.now()
+    this.#lastTurnMs = performance.now()
     this.#running ??= this.#run()
   }
 
   /**
-   * Sends all that is due now, and resolves when it is recorded; also where nothing was started.
+   * Delivers all that is due now, and resolves when it is recorded; also where nothing was started.
    *
-   * @returns when more will be due, in milliseconds since 1970; undefined: nothing waits, or it is being stopped.
-   * @throws the database's fault, when it cannot be looked for.
+   * @returns when more will be due, in milliseconds since 1970; undefined when nothing waits, or after `stop`.
+   * @throws MailkeepError `unavailable`: the database cannot be used.
    */
   async deliverDue(): Promise<number | undefined> {
-    while (!this.#stopping) {
-      const { claimed, nextMs } = await this.#startDue()
-      if (claimed === 0 && this.#inFlight.size === 0) return nextMs
-      await this.#queue.onIdle()
-      await this.#settling
+    while (!this.#isStopping) {
+      const { seen } = this.#signal
+      const { claimed, nextMs } = await this.#takeTurn({ mustPoll: true })
+      if (claimed > 0) continue
+      if (this.#inFlight.size === 0 && nextMs !== 'now') return nextMs
+      if (nextMs !== 'now') await this.#signal.wait(seen, maxPollIntervalMs)
     }
     return undefined
   }
 
-  /** There may be something due. */
+  /** Tells that something may be due. */
   wake(): void {
-    this.#woken = true
-    this.#wakeUp?.()
+    this.#signal.wake()
   }
 
-  /** How long ago it last looked around in vain or not; undefined when it is not to. */
+  /** Milliseconds since the last turn that succeeded; undefined when not running. */
   silentMs(): number | undefined {
-    return this.#running && !this.#stopping ? performance.now() - this.#lastRoundMs : undefined
+    return this.#running && !this.#isStopping ? performance.now() - this.#lastTurnMs : undefined
   }
 
   figures(): DeliveryFigures & { readonly inFlight: number } {
     return { ...this.#counter.figures(), inFlight: this.#inFlight.size }
   }
 
-  /** Aborts what is in flight to an endpoint. */
+  /** Aborts the attempts in flight to an endpoint. */
   abort(endpointId: number): void {
-    for (const { claimed, sending } of this.#inFlight.values()) {
-      if (claimed.endpointId === endpointId) sending?.abort()
+    for (const { delivery, sending } of this.#inFlight.values()) {
+      if (delivery.endpointId === endpointId) sending?.abort()
     }
   }
 
-  /** Claims no more, finishes what is under way, and aborts what is not done in time; all outcomes are recorded. */
+  /** Claims no more, lets attempts finish, aborts them after `timeoutMs`, and records them all. */
   async stop(timeoutMs: number): Promise<void> {
-    this.#stopping = true
-    this.wake()
-    await this.#running
-    await this.#looking
+    this.#isStopping = true
+    this.#signal.wake()
     const timer = setTimeout(() => {
       for (const { sending } of this.#inFlight.values()) sending?.abort()
     }, timeoutMs)
-    await this.#queue.onIdle()
-    await this.#settling
+    await this.#lastTurn // may still claim
+    await (this.#running ?? this.#run())
     clearTimeout(timer)
     await this.#sender.close()
   }
 
   async #run(): Promise<void> {
-    while (!this.#stopping) {
-      this.#woken = false
-      const restMs = await this.#round()
-      if (restMs !== undefined) this.#lastRoundMs = performance.now()
-      await this.#sleep(restMs ?? afterFaultMs)
+    while (!this.#isStopping || this.#inFlight.size > 0) {
+      const { seen } = this.#signal
+      const sleepMs = await this.#takeTurn({ mustPoll: false }).then(
+        (turn) => this.#sleepMs(turn),
+        (error: unknown) => this.#sleepAfter(error),
+      )
+      await this.#signal.wait(seen, sleepMs)
     }
-    this.#tellLooked()
   }
 
-  /** Starts what may start now. @returns how long nothing more will be due, in ms; undefined when it did not work. */
-  async #round(): Promise<number | undefined> {
+  /** Turns run one after another: two that find the same deliveries would both be allowed them. */
+  #takeTurn({ mustPoll }: { mustPoll: boolean }): Promise<Turn> {
+    const turn = this.#lastTurn.then(() => this.#turn(mustPoll))
+    this.#lastTurn = turn.catch(() => {})
+    return turn
+  }
+
+  async #turn(mustPoll: boolean): Promise<Turn> {
+    await nextTurn() // attempts that end in the same turn of the event loop are recorded together
+    const { endpoints, nextDueMs, nextLeaseEndMs } = await this.#poll(mustPoll)
+    this.#mayHaveStaleTimes ||= this.#clockWasSet()
+    const mustRelease = this.#mayHaveStaleTimes || (nextLeaseEndMs ?? Infinity) <= this.#ctx.clock()
+    const allowances = this.#scheduler.allow(endpoints)
+    const finished = this.#finished.splice(0)
+    const turn =
+      finished.length + allowances.length > 0 || mustRelease
+        ? await this.#recordAndClaim(finished, allowances, mustRelease)
+        : { claimed: [], released: false }
+    this.#lastTurnMs = performance.now()
+    for (const delivery of turn.claimed) this.#begin(delivery)
+    const nextMs = earlierOf(nextDueMs, mustRelease ? undefined : nextLeaseEndMs)
+    return { claimed: turn.claimed.length, nextMs: turn.released ? 'now' : nextMs }
+  }
+
+  async #recordAndClaim(finished: FinishedAttempt[], allowances: readonly Allowance[], mustRelease: boolean) {
     try {
-      if (this.#shares.free <= 0 || this.#isBehind) return longestSleepMs
-      const { claimed, nextMs } = await this.#startDue()
-      if (claimed > 0) return 0
-      return nextMs === undefined ? longestSleepMs : nextMs - this.#ctx.clock()
+      const done = await transact(this.#ctx, async (tx) => {
+        const recorded = await recordAttempts(tx, finished)
+        const released = mustRelease ? await releaseExpiredLeases(tx, this.#inFlight) : 0
+        const rescheduled = this.#mayHaveStaleTimes ? await releaseStaleSchedules(tx) : 0
+        const claimed = await claimDeliveries(tx, allowances, this.#inFlight)
+        return { recorded, claimed, released: released + rescheduled > 0 }
+      })
+      if (!done.released) this.#mayHaveStaleTimes = false
+      for (const { delivery } of finished) this.#inFlight.delete(delivery.id)
+      this.#counter.count(done.recorded)
+      return done
     } catch (error) {
-      this.#ctx.logger.error({ err: error }, 'deliveries could not be claimed')
-      return undefined
-    } finally {
-      this.#tellLooked()
+      this.#finished.unshift(...finished)
+      throw error
     }
   }
 
-  /** What is not recorded yet would be sent again if the process died: so many attempts at most. */
-  get #isBehind(): boolean {
-    return this.#inFlight.size >= 2 * this.#ctx.webhooks.concurrency
-  }
-
-  /** One look at a time: what two find would be granted twice. */
-  #startDue(): Promise<{ claimed: number; nextMs: number | undefined }> {
-    const look = this.#looking.then(() => this.#startSome())
-    this.#looking = look.catch(() => {})
-    return look
-  }
-
-  async #startSome() {
+  /** Finds what is due, unless nothing may be claimed now or the poll before took long. */
+  async #poll(mustPoll: boolean): Promise<DueWork> {
     const { concurrency, endpointConcurrency } = this.#ctx.webhooks
-    await this.#lookForImpossibleWaits()
-    const { endpoints, nextMs } = await lookForDue(this.#ctx, this.#counted, this.handlers.ids)
-    this.#tellLooked()
-    // Enough to fill all, twice, when each has as many.
-    this.#counted = atLeastOne(Math.min(endpointConcurrency, (2 * concurrency) / atLeastOne(endpoints.length)))
-    // What may start is asked again in the transaction: outcomes have come in while it waited for its turn.
-    const claimed =
-      !this.#isBehind && this.#shares.any(endpoints)
-        ? await claimDue(this.#ctx, () => this.#shares.plan(endpoints), this.#inFlight)
-        : []
-    if (claimed.length > 0) void this.#queue.add(() => Promise.all(claimed.map((one) => this.#deliver(one))))
-    return { claimed: claimed.length, nextMs }
+    const startedMs = performance.now()
+    const room = concurrency - this.#scheduler.inFlight
+    if (this.#isStopping || room <= 0) return { endpoints: [], nextDueMs: undefined, nextLeaseEndMs: undefined }
+    if (startedMs < this.#nextPollMs && !mustPoll) {
+      const nextDueMs = this.#ctx.clock() + this.#nextPollMs - startedMs
+      return { endpoints: [], nextDueMs, nextLeaseEndMs: undefined }
+    }
+    const due = await findDue(this.#ctx, atLeastOne(Math.min(endpointConcurrency, room)), this.handlers.ids)
+    const pollMs = performance.now() - startedMs
+    this.#nextPollMs = pollMs < shortPollMs ? 0 : startedMs + pollMs * (1 + pausePerPollTime)
+    return due
   }
 
-  /** A look that fails is made again. */
-  async #lookForImpossibleWaits(): Promise<void> {
-    const added = this.handlers.takeAdded()
-    if (this.#clockWasSet()) this.#suspects = 'all'
-    else if (added.length > 0 && this.#suspects !== 'all') this.#suspects = [...(this.#suspects ?? []), ...added]
-    if (!this.#suspects) return
-    await makeImpossibleWaitsDue(this.#ctx, this.#inFlight, this.handlers.ids, this.#suspects)
-    this.#suspects = undefined
+  #sleepMs({ claimed, nextMs }: Turn): number {
+    if (claimed > 0 || nextMs === 'now') return 0
+    return nextMs === undefined ? maxPollIntervalMs : Math.min(nextMs - this.#ctx.clock(), maxPollIntervalMs)
   }
 
-  async #sleep(ms: number): Promise<void> {
-    if (this.#woken || this.#stopping || ms <= 0) return
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, Math.min(ms, longestSleepMs))
-      this.#wakeUp = () => {
-        clearTimeout(timer)
-        resolve()
-      }
-    })
-    this.#wakeUp = undefined
+  /** While stopping, gives up on what could not be recorded: its leases run out, and it is sent again. */
+  #sleepAfter(error: unknown): number {
+    this.#ctx.logger.error(
+      { err: error, attempts: this.#finished.length },
+      'deliveries could not be claimed or recorded',
+    )
+    if (!this.#isStopping) return pauseAfterErrorMs
+    for (const { delivery } of this.#finished.splice(0)) this.#inFlight.delete(delivery.id)
+    return maxPollIntervalMs
   }
 
-  async #deliver(claimed: Claimed): Promise<void> {
-    const entry: InFlight = { claimed, sending: undefined }
-    this.#inFlight.set(claimed.id, entry)
-    this.#shares.started(claimed.endpointId, claimed.account, claimed.retry)
-    const { clock } = this.#ctx
+  #begin(delivery: ClaimedDelivery): void {
+    const entry: InFlight = { delivery }
+    this.#inFlight.set(delivery.id, entry)
+    this.#scheduler.started(delivery.endpointId, shareOf(delivery))
+    void this.#queue.add(() => this.#attempt(entry))
+  }
+
+  async #attempt(entry: InFlight): Promise<void> {
+    const { delivery } = entry
+    const { clock, webhooks } = this.#ctx
     const startedMs = clock()
+    const begunMs = performance.now()
     const outcome = await this.#send(entry)
     const ending = endingOf(outcome)
-    // What never went out, or was cut from our side, says nothing of the receiver.
-    const learnt = ending === 'refused' || ending === 'interrupted' ? undefined : ending
-    this.#shares.ended(claimed.endpointId, claimed.account, claimed.retry, learnt)
-    this.#ended.push({ claimed, outcome, startedMs, endedMs: clock(), random: Math.random() })
-    this.#settling ??= this.#settleAll()
+    const pace = { timedOut: ending === 'timeout', durationMs: performance.now() - begunMs }
+    this.#scheduler.ended(delivery.endpointId, shareOf(delivery), ending === 'interrupted' ? undefined : pace)
+    const disposition = nextStep(outcome, delivery.attemptOfRound, webhooks, Math.random())
+    this.#finished.push({ delivery, outcome, disposition, startedMs, endedMs: clock() })
+    this.#signal.wake()
   }
 
   async #send(entry: InFlight): Promise<Outcome> {
+    const { delivery } = entry
     try {
-      const { claimed } = entry
-      const sending = claimed.endpointId < 0 ? this.handlers.handle(claimed) : this.#request(claimed)
-      entry.sending = sending
-      return await sending.outcome
+      entry.sending = delivery.kind === 'handler' ? this.handlers.handle(delivery) : this.#request(delivery)
+      return await entry.sending.outcome
     } catch (error) {
-      this.#ctx.logger.error({ err: error, delivery: entry.claimed.uuid }, 'a delivery could not be sent')
+      this.#ctx.logger.error({ err: error, delivery: delivery.uuid }, 'a delivery could not be sent')
       return { kind: 'failed', error: 'The request could not be made: see the log.', timedOut: false }
     }
   }
 
-  #request({ uuid, url, eventType, body, sealedSecret, endpointUuid }: Claimed): Sending {
+  #request({ uuid, url, eventType, body, sealedSecret, endpointUuid }: ClaimedDelivery): Sending {
     const secret = this.#ctx.sealer.open(sealedSecret, endpointUuid)
     return this.#sender.send({ url, secret, deliveryId: uuid, eventType, body })
   }
+}
 
-  /** Settles when it has been looked around, and what was found is about to be claimed. */
-  async #nextLook(): Promise<void> {
-    if (!this.#running || this.#stopping) return await nextTurn()
-    const looked = new Promise<void>((resolve) => this.#afterLook.push(resolve))
-    this.wake()
-    // Where writes share no commit there is nothing to wait for.
-    await (this.#ctx.storage.dialect.manyWriters ? nextTurn() : looked)
-  }
+function earlierOf(one: number | undefined, other: number | undefined): number | undefined {
+  if (one === undefined || other === undefined) return one ?? other
+  return Math.min(one, other)
+}
 
-  #tellLooked(): void {
-    for (const go of this.#afterLook.splice(0)) go()
-  }
-
-  /** Outcomes that come while others are recorded make the next batch. */
-  async #settleAll(): Promise<void> {
-    while (this.#ended.length > 0) {
-      // What has room now is claimed in the same commit as these outcomes.
-      await this.#nextLook()
-      const settled = await this.#settleSome()
-      for (const { claimed } of settled) this.#inFlight.delete(claimed.id)
-      this.wake()
-    }
-    this.#settling = undefined
-  }
-
-  /** Records what has ended until its turn to be written comes. */
-  async #settleSome(): Promise<readonly Ended[]> {
-    let batch: Ended[] = []
-    const take = () => {
-      batch = batch.concat(this.#ended)
-      this.#ended = []
-      return batch
-    }
-    for (;;) {
-      try {
-        await settle(this.#ctx, take)
-        this.#counter.count(batch, this.#ctx.webhooks)
-        return batch
-      } catch (error) {
-        this.#ctx.logger.error({ err: error, deliveries: batch.length }, 'outcomes could not be recorded yet')
-        // Unrecorded when the process stops: the leases run out, and the deliveries are sent again.
-        if (this.#stopping) return take()
-        await new Promise((resolve) => setTimeout(resolve, afterFaultMs))
-      }
-    }
-  }
+/** Whose share of the requests in flight a delivery takes: its client's; 0 for all handlers of the host together. */
+function shareOf({ kind, clientId }: ClaimedDelivery): number {
+  return kind === 'handler' ? 0 : clientId
 }

@@ -1,239 +1,205 @@
-/** How an endpoint has answered lately; it is not known before its first answer. */
-type Standing = 'unknown' | 'answering' | 'hanging'
+/** How an endpoint answered its last attempt; `unknown` before its first answer. */
+export type Standing = 'unknown' | 'answering' | 'slow' | 'hanging'
 
-/** An endpoint's share of the requests in flight: it moves as TCP's window does. */
-interface Share {
-  window: number
-  /** Successes since the window last changed. */
-  successes: number
-  standing: Standing
-  inFlight: number
-  /** Retries among them. */
-  retries: number
-  /** Which kind was served last: the other goes first next time. */
-  lastWasRetry: boolean
+/** What an attempt says about its endpoint. */
+export interface AttemptPace {
+  readonly timedOut: boolean
+  readonly durationMs: number
 }
 
-/** Deliveries due at one endpoint. */
+/** An endpoint that has deliveries due. */
 export interface DueEndpoint {
   readonly id: number
+  /** Whose share of the requests in flight it takes; 0: the handlers of the host's process. */
   readonly clientId: number
-  readonly retry: boolean
-  /** How many are due; counted up to what could start at all. */
+  /** How many are due, counted up to the most that could start. */
   readonly due: number
-  /** Whether its last attempt succeeded, perhaps in a process before this one. */
+  /** Whether its last recorded attempt succeeded, perhaps in an earlier process. */
   readonly proven: boolean
 }
 
-/** So many deliveries of an endpoint may start now. */
-export interface Grant {
+/** How many deliveries of an endpoint may be claimed now. */
+export interface Allowance {
   readonly endpointId: number
-  readonly retry: boolean
   readonly limit: number
 }
 
-export interface Limits {
+export interface FairnessLimits {
   /** Requests in flight, in all. */
   readonly total: number
   /** Requests in flight, to one endpoint. */
   readonly endpoint: number
+  /** An attempt that took longer makes its endpoint slow. */
+  readonly slowMs: number
 }
 
-export type Ending = 'success' | 'failure' | 'timeout'
-
-interface Place {
-  readonly one: DueEndpoint
-  readonly share: Share
-  granted: number
+interface EndpointState {
+  standing: Standing
+  inFlight: number
 }
 
-const initialWindow = 8
-const keptShares = 10_000
+interface Candidate {
+  readonly due: DueEndpoint
+  readonly state: EndpointState
+  allowed: number
+}
+
+const maxRememberedEndpoints = 10_000
 
 /**
- * Shares the requests in flight out fairly, so that endpoints that hang, however many and whosever, do not delay the
- * others: each endpoint has a window that grows by one with each full round of successes, halves at a failure, and is
- * one after a time-out until it answers; a client has at most a quarter of all; retries at most half and, when any are
- * due, at least a quarter; and of all, as of each client's part, some is kept for those that answer: see `Room`. What
- * is free goes to the client with the fewest in flight, so that slow answers do not crowd out fast ones.
+ * Shares the requests in flight so that endpoints that hang do not delay the others, however many there are and
+ * whichever client owns them.
+ *
+ * - An endpoint has at most `limits.endpoint` requests in flight, and one until it has answered or after a time-out.
+ * - A client has at most a quarter of all.
+ * - Of all requests, and of each client's, a quarter is kept for endpoints that answer quickly, and endpoints that hang
+ *   have an eighth.
+ * - Free places go to the client with the fewest requests in flight.
  */
-export class Shares {
-  readonly #limits: Limits
-  readonly #all: Room
-  readonly #clients = new Map<number, Room>()
-  readonly #shares = new Map<number, Share>()
-  #retries = 0
-  /** Claims go round the endpoints: the next begins after the one served last. */
-  #lastServed = 0
+export class FairScheduler {
+  readonly #limits: FairnessLimits
+  readonly #all: Places
+  readonly #clients = new Map<number, Places>()
+  readonly #endpoints = new Map<number, EndpointState>()
+  /** Endpoints take turns: the next allowance begins after this one. */
+  #lastServedId = 0
 
-  constructor(limits: Limits) {
+  constructor(limits: FairnessLimits) {
     this.#limits = limits
-    this.#all = new Room(limits.total)
+    this.#all = new Places(limits.total)
   }
 
-  get free(): number {
-    return this.#all.free
+  get inFlight(): number {
+    return this.#all.inFlight
   }
 
-  /** Whether anything may be claimed now. */
-  any(due: readonly DueEndpoint[]): boolean {
-    const anyRetries = due.some(({ retry }) => retry)
-    return due.some((one) => this.#mayStart({ one, share: this.#shareOf(one.id, one.proven), granted: 0 }, anyRetries))
-  }
-
-  /** Says what may be claimed now: never more than can start at once. */
-  plan(due: readonly DueEndpoint[]): Grant[] {
-    this.#forgetIdle() // not while it is made: what it counts on a share must stay
-    const anyRetries = due.some(({ retry }) => retry)
-    const places = this.#inTurn(due.map((one) => ({ one, share: this.#shareOf(one.id, one.proven), granted: 0 })))
-    let clients = [...byClient(places)]
+  /** Returns what may be claimed now: never more than can start at once. */
+  allow(due: readonly DueEndpoint[]): Allowance[] {
+    this.#forgetIdle()
+    const candidates = this.#inTurn(due).map((one) => ({ due: one, state: this.#stateOf(one), allowed: 0 }))
+    let clients = [...byClient(candidates)]
+    // Level by level: nobody gets a second place before each client in need has a first.
     for (let level = 1; clients.length > 0; level++) {
-      clients = clients.filter(([id, own]) => this.#roomOf(id).inFlight >= level || this.#grant(own, anyRetries))
+      clients = clients.filter(([id, own]) => this.#placesOf(id).inFlight >= level || this.#allowOne(own))
     }
-    // While it was made it counted as started.
-    for (const { one, share, granted } of places) this.#count(share, one.clientId, one.retry, -granted)
-    const granted = places.filter((place) => place.granted > 0)
-    return granted.map(({ one, granted: limit }) => ({ endpointId: one.id, retry: one.retry, limit }))
+    // Allowances counted as in flight while they were made.
+    for (const { due, state, allowed } of candidates) this.#count(state, due.clientId, -allowed)
+    return candidates
+      .filter(({ allowed }) => allowed > 0)
+      .map(({ due, allowed }) => ({ endpointId: due.id, limit: allowed }))
   }
 
-  started(endpointId: number, clientId: number, retry: boolean): void {
-    this.#count(this.#shareOf(endpointId), clientId, retry, 1)
+  started(endpointId: number, clientId: number): void {
+    this.#count(this.#stateOf({ id: endpointId, proven: false }), clientId, 1)
   }
 
-  ended(endpointId: number, clientId: number, retry: boolean, ending: Ending | undefined): void {
-    const share = this.#shareOf(endpointId)
-    if (ending) this.#learn(share, clientId, ending)
-    this.#count(share, clientId, retry, -1)
+  /** @param pace Undefined when the attempt says nothing about the receiver: it was cut from this side. */
+  ended(endpointId: number, clientId: number, pace: AttemptPace | undefined): void {
+    const state = this.#stateOf({ id: endpointId, proven: false })
+    this.#count(state, clientId, -1)
+    if (!pace) return
+    const standing = pace.timedOut ? 'hanging' : pace.durationMs > this.#limits.slowMs ? 'slow' : 'answering'
+    const places = [this.#all, this.#placesOf(clientId)]
+    if (state.standing === 'hanging') for (const one of places) one.hanging -= state.inFlight
+    if (standing === 'hanging') for (const one of places) one.hanging += state.inFlight
+    state.standing = standing
   }
 
-  #count(share: Share, clientId: number, retry: boolean, by: number): void {
-    const client = this.#roomOf(clientId)
-    for (const room of [this.#all, client]) {
-      room.inFlight += by
-      if (share.standing === 'hanging') room.hanging += by
-    }
-    share.inFlight += by
-    if (retry) share.retries += by
-    if (retry) this.#retries += by
-    if (client.inFlight === 0) this.#clients.delete(clientId)
-  }
-
-  #learn(share: Share, clientId: number, ending: Ending): void {
-    const before = share.standing
-    share.standing = ending === 'timeout' ? 'hanging' : 'answering'
-    // What is still in flight there counts as its endpoint does.
-    for (const room of [this.#all, this.#roomOf(clientId)]) {
-      if (before === 'hanging') room.hanging -= share.inFlight
-      if (share.standing === 'hanging') room.hanging += share.inFlight
-    }
-    if (ending === 'timeout') this.#resize(share, 1)
-    else if (before === 'hanging') this.#resize(share, initialWindow)
-    else if (ending === 'failure') this.#resize(share, Math.floor(share.window / 2))
-    else if (++share.successes >= share.window) this.#resize(share, share.window + 1)
-  }
-
-  #resize(share: Share, window: number): void {
-    share.window = Math.min(Math.max(window, 1), this.#limits.endpoint)
-    share.successes = 0
-  }
-
-  /** Grants one more to the client, where it has the fewest of a kind in flight; false when none may start. */
-  #grant(places: readonly Place[], anyRetries: boolean): boolean {
-    const open = places.filter((place) => this.#mayStart(place, anyRetries))
-    if (open.length === 0) return false
-    const place = open.reduce((least, one) => (ofKind(one) < ofKind(least) ? one : least))
-    place.granted += 1
-    place.share.lastWasRetry = place.one.retry
-    this.#lastServed = place.one.id
-    this.started(place.one.id, place.one.clientId, place.one.retry)
+  #allowOne(candidates: readonly Candidate[]): boolean {
+    const open = candidates.filter((one) => this.#mayStart(one))
+    const [first, ...rest] = open
+    if (!first) return false
+    const chosen = rest.reduce((fewest, one) => (one.state.inFlight < fewest.state.inFlight ? one : fewest), first)
+    chosen.allowed += 1
+    this.#lastServedId = chosen.due.id
+    this.#count(chosen.state, chosen.due.clientId, 1)
     return true
   }
 
-  #mayStart({ one, share, granted }: Place, anyRetries: boolean): boolean {
-    if (granted >= one.due || share.inFlight >= share.window) return false
-    const { total } = this.#limits
-    const firsts = this.#all.inFlight - this.#retries
-    if (one.retry && this.#retries >= atLeastOne(total / 2)) return false
-    if (!one.retry && anyRetries && firsts >= atLeastOne(total - atLeastOne(total / 4))) return false
-    const client = this.#roomOf(one.clientId)
+  #mayStart({ due, state, allowed }: Candidate): boolean {
+    if (allowed >= due.due || state.inFlight >= this.#maxInFlight(state)) return false
+    const client = this.#placesOf(due.clientId)
     return (
-      this.#all.admits(share.standing, client.inFlight === 0) && client.admits(share.standing, share.inFlight === 0)
+      this.#all.admits(state.standing, client.inFlight === 0) && client.admits(state.standing, state.inFlight === 0)
     )
   }
 
-  #roomOf(clientId: number): Room {
-    const room = this.#clients.get(clientId) ?? new Room(atLeastOne(this.#limits.total / 4))
-    this.#clients.set(clientId, room)
-    return room
+  #maxInFlight({ standing }: EndpointState): number {
+    return standing === 'answering' || standing === 'slow' ? this.#limits.endpoint : 1
   }
 
-  #shareOf(endpointId: number, proven = false): Share {
-    let share = this.#shares.get(endpointId)
-    if (!share) {
-      const window = Math.min(initialWindow, this.#limits.endpoint)
-      const standing = proven ? 'answering' : 'unknown'
-      share = { window, successes: 0, standing, inFlight: 0, retries: 0, lastWasRetry: true }
-      this.#shares.set(endpointId, share)
+  #count(state: EndpointState, clientId: number, change: number): void {
+    const client = this.#placesOf(clientId)
+    state.inFlight += change
+    for (const places of [this.#all, client]) {
+      places.inFlight += change
+      if (state.standing === 'hanging') places.hanging += change
     }
-    return share
+    if (client.inFlight === 0) this.#clients.delete(clientId)
+  }
+
+  #placesOf(clientId: number): Places {
+    const places = this.#clients.get(clientId) ?? new Places(atLeastOne(this.#limits.total / 4))
+    this.#clients.set(clientId, places)
+    return places
+  }
+
+  #stateOf({ id, proven }: Pick<DueEndpoint, 'id' | 'proven'>): EndpointState {
+    const state = this.#endpoints.get(id) ?? { standing: proven ? 'answering' : 'unknown', inFlight: 0 }
+    this.#endpoints.set(id, state)
+    return state
   }
 
   #forgetIdle(): void {
-    if (this.#shares.size <= keptShares) return
-    for (const [id, share] of this.#shares) {
-      if (share.inFlight === 0 && this.#shares.size > keptShares / 2) this.#shares.delete(id)
+    if (this.#endpoints.size <= maxRememberedEndpoints) return
+    for (const [id, { inFlight }] of this.#endpoints) {
+      if (inFlight === 0 && this.#endpoints.size > maxRememberedEndpoints / 2) this.#endpoints.delete(id)
     }
   }
 
-  #inTurn(places: readonly Place[]): Place[] {
-    const last = ({ one, share }: Place) => Number(one.retry === share.lastWasRetry)
-    const sorted = [...places].sort((a, b) => a.one.id - b.one.id || last(a) - last(b))
-    const first = sorted.findIndex(({ one }) => one.id > this.#lastServed)
+  #inTurn(due: readonly DueEndpoint[]): DueEndpoint[] {
+    const sorted = [...due].sort((a, b) => a.id - b.id)
+    const first = sorted.findIndex(({ id }) => id > this.#lastServedId)
     return first <= 0 ? sorted : [...sorted.slice(first), ...sorted.slice(0, first)]
   }
 }
 
-/**
- * So many requests in flight, of all or of one client. The last quarter is kept for endpoints that answer and for first
- * requests to those not known yet, the last eighth for those that answer; those that hang have a quarter together.
- */
-class Room {
+/** The requests in flight of all clients, or of one. */
+class Places {
   readonly #limit: number
   inFlight = 0
+  /** Those to endpoints that hang. */
   hanging = 0
 
   constructor(limit: number) {
     this.#limit = limit
   }
 
-  get free(): number {
-    return this.#limit - this.inFlight
-  }
-
-  /** @param first Whether nothing is in flight yet: of all, by the client; of a client, at the endpoint. */
-  admits(standing: Standing, first: boolean): boolean {
-    if (standing === 'answering') return this.free > 0
-    if (standing === 'hanging' && this.hanging >= atLeastOne(this.#limit / 4)) return false
-    return this.free > Math.floor(this.#limit / (standing === 'unknown' && first ? 8 : 4))
+  /**
+   * Returns whether another request may start. A quarter is kept for endpoints that answer quickly; the first request of
+   * a client, or of a client's endpoint, that is unknown may use half of it. Endpoints that hang have at most an eighth.
+   *
+   * @param isFirst Whether nothing is in flight yet: in all, for the client; of a client, for the endpoint.
+   */
+  admits(standing: Standing, isFirst: boolean): boolean {
+    const free = this.#limit - this.inFlight
+    if (standing === 'answering') return free > 0
+    if (standing === 'hanging' && this.hanging >= atLeastOne(this.#limit / 8)) return false
+    return free > Math.floor(this.#limit / (standing === 'unknown' && isFirst ? 8 : 4))
   }
 }
 
-function byClient(places: readonly Place[]): Map<number, Place[]> {
-  const clients = new Map<number, Place[]>()
-  for (const place of places) {
-    const own = clients.get(place.one.clientId) ?? []
-    own.push(place)
-    clients.set(place.one.clientId, own)
+function byClient(candidates: readonly Candidate[]): Map<number, Candidate[]> {
+  const clients = new Map<number, Candidate[]>()
+  for (const candidate of candidates) {
+    const own = clients.get(candidate.due.clientId)
+    if (own) own.push(candidate)
+    else clients.set(candidate.due.clientId, [candidate])
   }
   return clients
 }
 
-/** In flight at the endpoint, of the place's kind. */
-function ofKind({ one, share }: Place): number {
-  return one.retry ? share.retries : share.inFlight - share.retries
-}
-
-/** Whole, and one where it would be none. */
+/** Rounded down, but at least 1. */
 export function atLeastOne(count: number): number {
   return Math.max(1, Math.floor(count))
 }

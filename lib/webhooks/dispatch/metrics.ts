@@ -1,39 +1,35 @@
 import type { Outcome } from '../http/send.ts'
-import type { WebhookSettings } from '../settings.ts'
-import type { Ending } from './fairness.ts'
-import type { Ended } from './record.ts'
-import { decide } from './retry.ts'
+import type { RecordedAttempt } from './record.ts'
 
-/** How attempts end: `refused` never went out, `interrupted` was cut from our side. */
-export type AttemptEnding = Ending | 'refused' | 'interrupted'
+/** How attempts end: `refused` never went out, `interrupted` was cut from this side. */
+export type AttemptEnding = 'success' | 'failure' | 'timeout' | 'refused' | 'interrupted'
 
 /** What this process has sent since it started. */
 export interface DeliveryFigures {
   readonly attempts: Readonly<Record<AttemptEnding, number>>
-  /** Deliveries that came to their end here. */
+  /** Deliveries that reached their final status here. */
   readonly deliveries: Readonly<Record<'success' | 'failed', number>>
-  /** How many attempts took at most so many milliseconds, of those that made a request; the last has no bound. */
+  /** Attempts that made a request, by duration: `count` took at most `upTo` ms. The last bound is infinite. */
   readonly attemptMs: readonly { readonly upTo: number; readonly count: number }[]
   readonly attemptMsSum: number
 }
 
 const boundsMs = [10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 15_000, Number.POSITIVE_INFINITY]
 
-/** Counts outcomes that have been recorded. */
+/** Counts attempts that are recorded; one whose claim was lost does not count. */
 export class DeliveryCounter {
   readonly #attempts: Record<AttemptEnding, number> = { success: 0, failure: 0, timeout: 0, refused: 0, interrupted: 0 }
   readonly #deliveries = { success: 0, failed: 0 }
   readonly #durations = boundsMs.map(() => 0)
   #durationSum = 0
 
-  count(batch: readonly Ended[], settings: WebhookSettings): void {
-    for (const { outcome, claimed, startedMs, endedMs, random } of batch) {
+  count(recorded: readonly RecordedAttempt[]): void {
+    for (const { outcome, disposition, startedMs, endedMs } of recorded) {
       const ending = endingOf(outcome)
       this.#attempts[ending] += 1
-      const { status } = decide(outcome, claimed.attemptOfRound, settings, random)
-      if (status !== 'pending') this.#deliveries[status] += 1
+      if (disposition.status !== 'pending') this.#deliveries[disposition.status] += 1
       if (ending === 'refused' || ending === 'interrupted') continue
-      const ms = Math.max(0, endedMs - startedMs) // the clock may have been set
+      const ms = Math.max(0, endedMs - startedMs) // negative when the clock was set back
       this.#durationSum += ms
       this.#durations[boundsMs.findIndex((bound) => ms <= bound)]! += 1
     }

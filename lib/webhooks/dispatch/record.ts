@@ -1,35 +1,43 @@
 import { sql } from 'kysely'
-import { type Context, now, type Tx } from '../../context.ts'
-import { bool, int, nullable, statement, text, time, word } from '../../storage/statement.ts'
-import { transact } from '../../storage/transaction.ts'
+import { now, type Tx } from '../../context.ts'
+import { int, nullable, statement, text, time, word } from '../../storage/statement.ts'
 import { msOf, timestamp } from '../../time.ts'
 import type { Outcome } from '../http/send.ts'
 import { insertAttempt } from '../queries.ts'
 import type { DeliveryStatus } from '../schema.ts'
-import type { Claimed } from './claim.ts'
+import type { ClaimedDelivery } from './claim.ts'
 import { deactivate } from './pause.ts'
-import { decide, type Verdict } from './retry.ts'
+import type { Disposition } from './retry.ts'
 
-/** An attempt that has ended, to be recorded. */
-export interface Ended {
-  readonly claimed: Claimed
+/** An attempt that has ended and is not recorded yet. */
+export interface FinishedAttempt {
+  readonly delivery: ClaimedDelivery
   readonly outcome: Outcome
+  readonly disposition: Disposition
   /** Milliseconds since 1970. */
   readonly startedMs: number
   readonly endedMs: number
-  /** From 0 to 1, drawn once, so that recording twice gives the same. */
-  readonly random: number
 }
 
-/** Only while the claim holds. What was held meanwhile stays held, unless this attempt settled it. */
-const settleDelivery = statement.affected(
+/** A finished attempt whose claim was still current, so that its outcome is the delivery's. */
+export interface RecordedAttempt extends FinishedAttempt {
+  /** Whether this attempt switched its endpoint off. */
+  readonly disabledEndpoint: boolean
+}
+
+/**
+ * Updates the delivery only while our claim is current. A delivery that was put on hold during the attempt stays held,
+ * unless the attempt was final.
+ */
+const recordOutcome = statement.affected(
   {
     id: int,
     claim: text,
     status: word<DeliveryStatus>(),
-    retry: bool,
     due_at: time,
-    ended_at: time,
+    scheduled_at: nullable(time),
+    ended_at: nullable(time),
+    now: time,
     uncounted: int,
     response_status: nullable(int),
     error: nullable(text),
@@ -40,9 +48,12 @@ const settleDelivery = statement.affected(
       .updateTable('mailkeep_delivery')
       .set((eb) => ({
         status: sql`case when status = 'held' and ${p.status} = 'pending' then 'held' else ${p.status} end`,
-        retry: p.retry,
-        due_at: sql`case when status = 'held' and ${p.status} = 'pending' then ${p.ended_at} else ${p.due_at} end`,
+        due_at: p.due_at,
+        scheduled_at: p.scheduled_at,
+        ended_at: sql`case when status = 'held' and ${p.status} = 'pending' then ${p.now} else ${p.ended_at} end`,
         claim: null,
+        claimed_at: null,
+        lease_until: null,
         attempts: eb('attempts', '-', p.uncounted),
         response_status: eb.fn.coalesce(p.response_status, 'response_status'),
         error: p.error,
@@ -52,13 +63,14 @@ const settleDelivery = statement.affected(
       .where('claim', '=', p.claim),
 )
 
-const countOutcomes = statement(
+const updateEndpointHealth = statement(
   { id: int, failures: int, first_failure_at: nullable(time), last_triggered_at: time, now: time },
   (db, p, _, { afterSuccess }) =>
     db
       .updateTable('mailkeep_endpoint')
       .set((eb) => ({
-        // An attempt that began later may have ended before; a time ahead of now was written before the clock was set back.
+        // An attempt that began later may have been recorded before. A time in the future was written before the clock
+        // was set back.
         last_triggered_at: sql`case when last_triggered_at > ${p.last_triggered_at} and last_triggered_at <= ${p.now}
           then last_triggered_at else ${p.last_triggered_at} end`,
         consecutive_failures: afterSuccess ? p.failures : eb('consecutive_failures', '+', p.failures),
@@ -70,52 +82,51 @@ const countOutcomes = statement(
 )
 
 /**
- * Records a batch of outcomes, in the order in which they came; each counts only while its claim holds.
+ * Records attempts in the order in which they ended, and updates the health of their endpoints.
  *
- * @param take Gives the batch when it is its turn to be written; when it has to be written again, all of it again.
+ * @returns those whose claim was current. The others change nothing: another process has claimed their deliveries.
  */
-export function settle(ctx: Context, take: () => readonly Ended[]): Promise<void> {
-  return transact(ctx, async (tx) => {
-    const tallies = new Map<number, Tally>()
-    for (const ended of take()) {
-      const verdict = decide(ended.outcome, ended.claimed.attemptOfRound, tx.webhooks, ended.random)
-      if (!(await recordOutcome(tx, ended, verdict))) continue
-      if (ended.outcome.kind !== 'refused') tallyOf(tallies, ended.claimed).add(ended, verdict)
-    }
-    // In one order everywhere: two processes must not wait for each other's endpoints.
-    for (const [endpointId, tally] of [...tallies].sort(([a], [b]) => a - b)) await countOn(tx, endpointId, tally)
-  })
+export async function recordAttempts(tx: Tx, finished: readonly FinishedAttempt[]): Promise<RecordedAttempt[]> {
+  const current: FinishedAttempt[] = []
+  for (const attempt of finished) if (await recordAttempt(tx, attempt)) current.push(attempt)
+  const tallies = new Map<number, EndpointTally>()
+  for (const attempt of current) if (attempt.outcome.kind !== 'refused') addToTally(tallies, attempt)
+  const disabled = new Set<number>()
+  // Sorted by id, so that two processes lock endpoints in the same order and cannot deadlock.
+  for (const [id, tally] of [...tallies].sort(([a], [b]) => a - b)) {
+    if (await recordHealth(tx, id, tally)) disabled.add(id)
+  }
+  return current.map((attempt) => ({ ...attempt, disabledEndpoint: disabled.has(attempt.delivery.endpointId) }))
 }
 
-async function recordOutcome(
-  tx: Tx,
-  { claimed, outcome, startedMs, endedMs }: Ended,
-  verdict: Verdict,
-): Promise<boolean> {
-  const dueMs = verdict.status === 'pending' ? endedMs + verdict.delayMs : endedMs
-  const status = 'status' in outcome ? (outcome.status ?? null) : null
-  const error = verdict.status === 'success' ? null : errorOf(outcome)
-  const settled = await settleDelivery(tx, {
-    id: claimed.id,
-    claim: claimed.claim,
-    status: verdict.status,
-    retry: true,
-    due_at: timestamp(dueMs),
-    ended_at: timestamp(endedMs),
+async function recordAttempt(tx: Tx, attempt: FinishedAttempt): Promise<boolean> {
+  const { delivery, outcome, disposition, startedMs, endedMs } = attempt
+  const endedAt = timestamp(endedMs)
+  const waits = disposition.status === 'pending'
+  const responseStatus = 'status' in outcome ? (outcome.status ?? null) : null
+  const error = disposition.status === 'success' ? null : errorOf(outcome)
+  const updated = await recordOutcome(tx, {
+    id: delivery.id,
+    claim: delivery.claim,
+    status: disposition.status,
+    due_at: waits ? timestamp(endedMs + disposition.delayMs) : endedAt,
+    scheduled_at: waits ? endedAt : null,
+    ended_at: waits ? null : endedAt,
+    now: endedAt,
     uncounted: outcome.kind === 'refused' ? 1 : 0,
-    response_status: status,
+    response_status: responseStatus,
     error,
-    delivered_at: verdict.status === 'success' ? timestamp(endedMs) : null,
+    delivered_at: disposition.status === 'success' ? endedAt : null,
   })
-  if (settled === 0) return false
+  if (updated === 0) return false
   if (outcome.kind === 'refused') return true
   await insertAttempt(tx, {
-    delivery_id: claimed.id,
-    number: claimed.attempt,
-    client_id: claimed.clientId,
+    delivery_id: delivery.id,
+    number: delivery.attempt,
+    client_id: delivery.clientId,
     started_at: timestamp(startedMs),
     duration_ms: outcome.kind === 'interrupted' ? null : Math.max(0, Math.round(endedMs - startedMs)),
-    response_status: status,
+    response_status: responseStatus,
     error,
     response_body: 'body' in outcome ? outcome.body : null,
   })
@@ -128,42 +139,43 @@ function errorOf(outcome: Outcome): string | null {
   return 'error' in outcome ? outcome.error : null
 }
 
-/** What a batch says of one endpoint. */
-class Tally {
+/** What a turn's attempts say about one endpoint. */
+interface EndpointTally {
   readonly clientId: number
-  succeeded = false
-  failures = 0
+  succeeded: boolean
+  /** Since the last success among them. */
+  failures: number
   firstFailureMs: number | undefined
-  lastStartedMs = 0
-  gone = false
-
-  constructor(clientId: number) {
-    this.clientId = clientId
-  }
-
-  add({ outcome, startedMs, endedMs }: Ended, verdict: Verdict): void {
-    this.lastStartedMs = Math.max(this.lastStartedMs, startedMs)
-    if (outcome.kind === 'interrupted') return
-    if (verdict.status === 'success') {
-      this.succeeded = true
-      this.failures = 0
-      this.firstFailureMs = undefined
-      return
-    }
-    this.failures += 1
-    this.firstFailureMs ??= endedMs
-    if (verdict.status === 'failed') this.gone ||= verdict.disable
-  }
+  lastStartedMs: number
+  /** Whether the receiver asked to be switched off (410 Gone). */
+  isGone: boolean
 }
 
-function tallyOf(tallies: Map<number, Tally>, { endpointId, clientId }: Claimed): Tally {
-  const tally = tallies.get(endpointId) ?? new Tally(clientId)
-  tallies.set(endpointId, tally)
-  return tally
+function addToTally(tallies: Map<number, EndpointTally>, attempt: FinishedAttempt): void {
+  const { delivery, outcome, disposition, startedMs, endedMs } = attempt
+  const tally = tallies.get(delivery.endpointId) ?? {
+    clientId: delivery.clientId,
+    succeeded: false,
+    failures: 0,
+    firstFailureMs: undefined,
+    lastStartedMs: 0,
+    isGone: false,
+  }
+  tallies.set(delivery.endpointId, tally)
+  tally.lastStartedMs = Math.max(tally.lastStartedMs, startedMs)
+  if (outcome.kind === 'interrupted') return
+  if (disposition.status === 'success') {
+    Object.assign(tally, { succeeded: true, failures: 0, firstFailureMs: undefined })
+    return
+  }
+  tally.failures += 1
+  tally.firstFailureMs ??= endedMs
+  if (disposition.status === 'failed') tally.isGone ||= disposition.disable
 }
 
-async function countOn(tx: Tx, id: number, tally: Tally): Promise<void> {
-  const endpoint = await countOutcomes(
+/** @returns whether the endpoint was switched off. */
+async function recordHealth(tx: Tx, id: number, tally: EndpointTally): Promise<boolean> {
+  const endpoint = await updateEndpointHealth(
     tx,
     {
       id,
@@ -174,11 +186,12 @@ async function countOn(tx: Tx, id: number, tally: Tally): Promise<void> {
     },
     { afterSuccess: tally.succeeded },
   )
-  if (!endpoint || endpoint.disabled_reason !== null) return
+  if (!endpoint || endpoint.disabled_reason !== null) return false
   const { disableAfterFailures, disableAfterHours } = tx.webhooks
-  const longEnough =
+  const failsForLong =
     endpoint.first_failure_at !== null &&
     msOf(endpoint.first_failure_at) <= msOf(now(tx)) - disableAfterHours * 3_600_000
-  const tooMany = endpoint.consecutive_failures >= disableAfterFailures && longEnough
-  if (tally.gone || tooMany) await deactivate({ ...tx, clientId: tally.clientId }, id, 'auto_failures')
+  const failsTooOften = endpoint.consecutive_failures >= disableAfterFailures && failsForLong
+  if (!tally.isGone && !failsTooOften) return false
+  return await deactivate({ ...tx, clientId: tally.clientId }, id, 'auto_failures')
 }
