@@ -120,6 +120,7 @@ export interface DeliveryDetail extends Delivery {
   payload: unknown
   error: string | null
   created_at: string
+  /** While an attempt is under way: when the next one comes if this one's process dies. */
   next_attempt_at: string | null
   attempt_log: Attempt[]
 }
@@ -147,6 +148,7 @@ interface DetailRow extends DeliveryRow {
   error: string | null
   created_at: Timestamp
   due_at: Timestamp
+  lease_until: Timestamp | null
 }
 
 export function detailFrom(row: DetailRow, active: boolean, attempt_log: Attempt[]): DeliveryDetail {
@@ -156,7 +158,7 @@ export function detailFrom(row: DetailRow, active: boolean, attempt_log: Attempt
     payload: row.body === '' ? null : JSON.parse(row.body),
     error: row.error,
     created_at: withOffset(row.created_at),
-    next_attempt_at: delivery.status === 'pending' ? withOffset(row.due_at) : null,
+    next_attempt_at: delivery.status === 'pending' ? withOffset(row.lease_until ?? row.due_at) : null,
     attempt_log,
   }
 }

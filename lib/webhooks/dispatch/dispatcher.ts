@@ -29,7 +29,7 @@ interface InFlight {
 /** What a turn did, and when the next one has something to do: milliseconds since 1970; undefined when nothing waits. */
 interface Turn {
   readonly claimed: number
-  readonly nextMs: number | 'now' | undefined
+  readonly nextMs: number | undefined
 }
 
 /**
@@ -88,9 +88,9 @@ export class Dispatcher {
     while (!this.#isStopping) {
       const { seen } = this.#signal
       const { claimed, nextMs } = await this.#takeTurn({ mustPoll: true })
-      if (claimed > 0) continue
-      if (this.#inFlight.size === 0 && nextMs !== 'now') return nextMs
-      if (nextMs !== 'now') await this.#signal.wait(seen, maxPollIntervalMs)
+      if (claimed > 0 || (nextMs !== undefined && nextMs <= this.#ctx.clock())) continue
+      if (this.#inFlight.size === 0) return nextMs
+      await this.#signal.wait(seen, maxPollIntervalMs)
     }
     return undefined
   }
@@ -157,11 +157,11 @@ export class Dispatcher {
     const turn =
       finished.length + allowances.length > 0 || mustRelease
         ? await this.#recordAndClaim(finished, allowances, mustRelease)
-        : { claimed: [], released: false }
+        : { claimed: [], nextDueMs: undefined }
     this.#lastTurnMs = performance.now()
     for (const delivery of turn.claimed) this.#begin(delivery)
-    const nextMs = earlierOf(nextDueMs, mustRelease ? undefined : nextLeaseEndMs)
-    return { claimed: turn.claimed.length, nextMs: turn.released ? 'now' : nextMs }
+    const times = [nextDueMs, turn.nextDueMs, mustRelease ? undefined : nextLeaseEndMs]
+    return { claimed: turn.claimed.length, nextMs: earliest(times) }
   }
 
   async #recordAndClaim(finished: FinishedAttempt[], allowances: readonly Allowance[], mustRelease: boolean) {
@@ -176,7 +176,10 @@ export class Dispatcher {
       if (!done.released) this.#mayHaveStaleTimes = false
       for (const { delivery } of finished) this.#inFlight.delete(delivery.id)
       this.#counter.count(done.recorded)
-      return done
+      const retries = done.recorded.map(({ endedMs, disposition }) =>
+        disposition.status === 'pending' ? endedMs + disposition.delayMs : undefined,
+      )
+      return { claimed: done.claimed, nextDueMs: done.released ? this.#ctx.clock() : earliest(retries) }
     } catch (error) {
       this.#finished.unshift(...finished)
       throw error
@@ -200,7 +203,7 @@ export class Dispatcher {
   }
 
   #sleepMs({ claimed, nextMs }: Turn): number {
-    if (claimed > 0 || nextMs === 'now') return 0
+    if (claimed > 0) return 0
     return nextMs === undefined ? maxPollIntervalMs : Math.min(nextMs - this.#ctx.clock(), maxPollIntervalMs)
   }
 
@@ -253,9 +256,9 @@ export class Dispatcher {
   }
 }
 
-function earlierOf(one: number | undefined, other: number | undefined): number | undefined {
-  if (one === undefined || other === undefined) return one ?? other
-  return Math.min(one, other)
+function earliest(times: readonly (number | undefined)[]): number | undefined {
+  const known = times.filter((ms) => ms !== undefined)
+  return known.length > 0 ? known.reduce((first, ms) => Math.min(first, ms)) : undefined
 }
 
 /** Whose share of the requests in flight a delivery takes: its client's; 0 for all handlers of the host together. */
