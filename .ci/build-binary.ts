@@ -5,12 +5,14 @@
  * See https://nodejs.org/docs/latest-v24.x/api/single-executable-applications.html
  */
 import { execFileSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import { chmod, copyFile, mkdir, mkdtemp, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { build, type Plugin } from 'esbuild'
+import { build } from 'esbuild'
 import { cacheName, launcherOf, makeCodeCache, programFile, programName } from './code-cache.ts'
+import { absentModules, partsOfPackages } from './package-parts.ts'
 
 const root = join(import.meta.dirname, '..')
 const dist = join(root, 'dist')
@@ -20,48 +22,6 @@ const addonPath = sqliteAddon()
 
 /** As the documentation of single executable applications gives it. */
 const fuse = 'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2'
-
-/** Of these packages only what is used: the rest of them is half of the time that a start takes. */
-const parts: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  undici: { Client: 'lib/dispatcher/client.js', Pool: 'lib/dispatcher/pool.js' },
-  'prom-client': {
-    Counter: 'lib/counter.js',
-    Histogram: 'lib/histogram.js',
-    Registry: 'lib/registry.js',
-    collectDefaultMetrics: 'lib/defaultMetrics.js',
-  },
-  qs: { parse: 'lib/parse.js' },
-}
-
-const partsOfPackages: Plugin = {
-  name: 'parts of packages',
-  setup({ onResolve, onLoad }) {
-    const names = new RegExp(`^(?:${Object.keys(parts).join('|')})$`)
-    onResolve({ filter: names }, ({ path }) => ({ path, namespace: 'part' }))
-    onLoad({ filter: /./, namespace: 'part' }, ({ path }) => ({
-      // An import of anything else fails the build.
-      contents: Object.entries(parts[path]!)
-        .map(([name, file]) => `export { default as ${name} } from '${path}/${file}'`)
-        .join('\n'),
-      resolveDir: root,
-    }))
-  },
-}
-
-/**
- * What parts of packages ask for and we never use: raw-body's decoders, as we take bodies as bytes (their tables are a
- * quarter of the bundle), and undici's HTTP/2, which is switched off.
- */
-const absentModules: Plugin = {
-  name: 'absent modules',
-  setup({ onResolve, onLoad }) {
-    onResolve({ filter: /^iconv-lite$|\/client-h2\.js$/ }, ({ path }) => ({ path, namespace: 'absent' }))
-    onLoad({ filter: /./, namespace: 'absent' }, ({ path }) => {
-      const fail = `() => { throw new Error('there is no ${path} in this bundle') }`
-      return { contents: `module.exports = Object.assign(${fail}, { getDecoder: ${fail} })` }
-    })
-  },
-}
 
 interface Bundle {
   /** The daemon as a CommonJS module. */
@@ -80,7 +40,7 @@ export async function buildBundle(directory = dist): Promise<Bundle> {
     bundle: true,
     platform: 'node',
     format: 'cjs',
-    target: 'node24',
+    target: 'node20',
     minifySyntax: true,
     minifyWhitespace: true, // names stay: stacks in logs are to be read
     legalComments: 'none',
@@ -167,13 +127,13 @@ function strip(program: string): void {
   } catch {}
 }
 
-/** The addon that better-sqlite3 itself would load on this machine: one of its prebuilt files, or one compiled here. */
+/** The addon that better-sqlite3 itself would load here: one that was compiled, else a prebuilt one (version 13 on). */
 function sqliteAddon(): string {
   const folder = dirname(resolve('better-sqlite3/package.json'))
-  const { getPrebuildPath } = createRequire(import.meta.url)(join(folder, 'lib/binding.js')) as {
-    getPrebuildPath: () => string | null
-  }
-  return getPrebuildPath() ?? join(folder, 'build/Release', addonName)
+  const compiled = join(folder, 'build/Release', addonName)
+  if (existsSync(compiled)) return compiled
+  const binding = createRequire(import.meta.url)(join(folder, 'lib/binding.js')) as { getPrebuildPath(): string | null }
+  return binding.getPrebuildPath() ?? compiled
 }
 
 /** What `--version` says beside the version. */

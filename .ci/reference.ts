@@ -25,7 +25,9 @@ export function reference(): string {
       ...declared('lib/mailkeep.ts', ['createMailkeep', 'MailkeepOptions']),
       ...declared('lib/webhooks/settings.ts', ['WebhookSettings']),
       ...declared('lib/storage/sqlite.ts', ['sqlite', 'SqliteOptions']),
+      ...declared('lib/storage/sqlite/handle.ts', ['SqliteHandle', 'SqliteStatement']),
       ...declared('lib/storage/postgres.ts', ['postgres', 'PostgresOptions']),
+      ...declared('lib/storage/postgres/driver.ts', ['PostgresPool']),
     ]),
     ...section('`Mailkeep`', members('lib/mailkeep.ts', 'class Mailkeep', 'mailkeep')),
     ...section('`mailkeep.on`', [
@@ -70,12 +72,19 @@ export function reference(): string {
     ]),
     ...section('Testing: `mailkeep/testing`', [
       ...declared('lib/testing.ts', ['testMailkeep', 'TestOptions', 'TestKit', 'KitEvent']),
-      ...declared('lib/testing/clock.ts', ['Duration']),
+      ...declared('lib/testing/clock.ts', ['Duration', 'DurationUnit']),
       ...members('lib/testing/clock.ts', 'class TestClock', 'clock'),
       ...declared('lib/testing/sender.ts', ['CapturedDelivery', 'ReplyTo', 'Reply']),
     ]),
     ...section('Receiving: `mailkeep/receiver`', [
-      ...declared('lib/webhooks/receiver.ts', ['verifyDelivery', 'VerifyOptions', 'DeliveryErrorCode', 'WebhookEvent']),
+      ...declared('lib/webhooks/receiver.ts', [
+        'verifyDelivery',
+        'VerifyOptions',
+        'DeliveryErrorCode',
+        'WebhookEvent',
+        'EventEnvelope',
+        'ContactData',
+      ]),
     ]),
   ].join('\n')}\n`
 }

@@ -150,6 +150,7 @@ function configFrom(settings: Settings): Omit<Config, 'adminTokenFile'> {
       endpointConcurrency: settings.WEBHOOK_ENDPOINT_CONCURRENCY,
       disableAfterFailures: settings.WEBHOOK_DISABLE_AFTER_FAILURES,
       disableAfterHours: settings.WEBHOOK_DISABLE_AFTER_HOURS,
+      endpointsPerClient: settings.ENDPOINTS_PER_CLIENT,
       testDeliveriesPerMinute: settings.TEST_DELIVERIES_PER_MINUTE,
       retentionDays: settings.DELIVERY_RETENTION_DAYS,
     }),

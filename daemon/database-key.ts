@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { encryptionKeyId } from '../lib/index.ts'
+import { encryptionKeyId } from '../lib/internal.ts'
 import type { Config } from './config.ts'
 
 /** Where a database's key was found. */

@@ -1,5 +1,4 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import getRawBody from 'raw-body'
 import { MailkeepError } from '../lib/index.ts'
 
 /** A request and its answer, on their way over one connection. */
@@ -34,11 +33,11 @@ export async function readBody(turn: Turn, limit: number): Promise<Buffer> {
   const length = req.headers['content-length'] ?? null
   if (Number(length) > limit) throw tooLarge(limit)
   const bytes = length === null ? limit : Number(length)
-  if (!room || bytes <= smallBytes) return await receive(turn, length, limit)
+  if (!room || bytes <= smallBytes) return await receive(turn, limit)
   if (room.leftBytes < bytes) throw new MailkeepError('unavailable', 'Too many large bodies are on their way.')
   room.leftBytes -= bytes
   try {
-    return await receive(turn, length, limit)
+    return await receive(turn, limit)
   } finally {
     room.leftBytes += bytes
   }
@@ -74,14 +73,35 @@ export function endedEarly(cause: unknown): MailkeepError {
   return new MailkeepError('invalid_json', 'The body ended early.', { cause })
 }
 
-async function receive(turn: Turn, length: string | null, limit: number): Promise<Buffer> {
+async function receive(turn: Turn, limit: number): Promise<Buffer> {
   askForBody(turn)
-  try {
-    return await getRawBody(turn.req, { length, limit })
-  } catch (error) {
-    if ((error as getRawBody.RawBodyError).type === 'entity.too.large') throw tooLarge(limit)
-    throw endedEarly(error)
-  }
+  const { req } = turn
+  if (req.destroyed || req.readableEnded) throw endedEarly(undefined)
+  return await new Promise<Buffer>((resolve, reject) => {
+    const chunks: Buffer[] = []
+    let receivedBytes = 0
+    const stop = (error: MailkeepError) => {
+      removeListeners()
+      req.pause() // the connection's end is the server's to decide
+      reject(error)
+    }
+    const onData = (chunk: Buffer | string) => {
+      const bytes = typeof chunk === 'string' ? Buffer.from(chunk, req.readableEncoding ?? 'utf8') : chunk
+      receivedBytes += bytes.length
+      if (receivedBytes > limit) stop(tooLarge(limit))
+      else chunks.push(bytes)
+    }
+    const onEnd = () => {
+      removeListeners()
+      resolve(Buffer.concat(chunks))
+    }
+    const onError = (error: Error) => stop(endedEarly(error))
+    const onClose = () => stop(endedEarly(undefined))
+    const removeListeners = () => {
+      req.off('data', onData).off('end', onEnd).off('error', onError).off('close', onClose)
+    }
+    req.on('data', onData).on('end', onEnd).on('error', onError).on('close', onClose)
+  })
 }
 
 /** @returns whether bytes of the body are still to come. */

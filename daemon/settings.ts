@@ -100,6 +100,7 @@ export const Settings = v.object({
   WEBHOOK_ENDPOINT_CONCURRENCY: v.optional(numeric(1, 10_000)),
   WEBHOOK_DISABLE_AFTER_FAILURES: v.optional(numeric(1, 1_000_000)),
   WEBHOOK_DISABLE_AFTER_HOURS: v.optional(numeric(0, 87_600, 'decimal')),
+  ENDPOINTS_PER_CLIENT: v.optional(numeric(1, 1_000_000)),
   TEST_DELIVERIES_PER_MINUTE: v.optional(numeric(0, 1_000_000)),
   DELIVERY_RETENTION_DAYS: v.optional(numeric(0.001, 36_500, 'decimal')),
 })

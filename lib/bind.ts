@@ -29,7 +29,7 @@ export function clientsDoor(ctx: Context): ClientsDoor {
 export function tokensDoor(ctx: Context): TokensDoor {
   return {
     create: (input: unknown) => clients.createToken(ctx, input),
-    list: (filter?: { clientId?: number }) => clients.listTokens(ctx, filter),
+    list: (filter?: unknown) => clients.listTokens(ctx, filter),
     revoke: (id: number) => clients.revokeToken(ctx, id),
     authenticate: (token: string) => clients.authenticate(ctx, token),
   }

@@ -47,7 +47,11 @@ export interface TokensDoor {
    * @throws MailkeepError `validation_failed`, `not_found`: no such client.
    */
   create(input: inputs.TokenInput): Promise<NewToken>
-  /** The tokens of one client, or of all. */
+  /**
+   * The tokens of one client, or of all.
+   *
+   * @throws MailkeepError `validation_failed`
+   */
   list(filter?: { clientId?: number }): Promise<Token[]>
   /**
    * Revokes a token; from then on it opens nothing.

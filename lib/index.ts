@@ -5,6 +5,7 @@ export type { BulkResult } from './contacts/bulk.ts'
 export type { Contact } from './contacts/schema.ts'
 export type { Format } from './contacts/transfer/format.ts'
 export type { Chunks, ImportReport, RefusedRow } from './contacts/transfer/import.ts'
+export type { RaisedEvent } from './context.ts'
 export {
   type ClientMailkeep,
   type ClientOperations,
@@ -20,6 +21,7 @@ export {
 } from './doors.ts'
 export {
   type ErrorCode,
+  type ErrorDetails,
   errorCodes,
   type FieldErrors,
   type Issue,
@@ -34,18 +36,36 @@ export { type Identity, type IdentityStatus, identityStatuses } from './identiti
 export type * from './inputs.ts'
 export { inputLimits } from './limits.ts'
 export type { List } from './lists/schema.ts'
-export { type Logger, silent as silentLogger } from './logger.ts'
+export type { Logger } from './logger.ts'
 export { createMailkeep, type Mailkeep, type MailkeepOptions } from './mailkeep.ts'
+export type { CloseOptions, StartOptions, SubscriberOptions } from './options.ts'
 export type { Page } from './page.ts'
-export { encryptionKeyId } from './sealing/seal.ts'
-export type { DatabaseSource } from './storage/connection.ts'
+export type { EncryptionKey } from './sealing/seal.ts'
+export type { DatabaseSource, StorageFigures } from './storage/connection.ts'
+export type { HostDatabase } from './storage/host/database.ts'
 export type { Tag } from './tags/schema.ts'
+export type { Clock, Timestamp } from './time.ts'
 export type { Topic } from './topics/schema.ts'
 export { version } from './version.ts'
+export type { AttemptEnding, DeliveryFigures } from './webhooks/dispatch/metrics.ts'
 export type { EventsDoor, WebhooksDoor } from './webhooks/doors.ts'
 export type { EventHandler, HandledEvent, Handling } from './webhooks/handlers/handlers.ts'
 export type { Subscriber } from './webhooks/handlers/subscribers.ts'
 export type { Readiness, Stats } from './webhooks/health.ts'
+export type { LookupSettings, NameResolver } from './webhooks/http/resolve.ts'
+export type { Outcome as SendOutcome, Request as SendRequest, Sender, Sending } from './webhooks/http/send.ts'
+export type {
+  ContactData,
+  ContactResubscribedEvent,
+  ContactSubscribedEvent,
+  ContactUnsubscribedEvent,
+  EventEnvelope,
+  NewsletterSentEvent,
+  SequenceCompletedEvent,
+  SequenceStepSentEvent,
+  WebhookEvent,
+  WebhookTestEvent,
+} from './webhooks/receiver.ts'
 export type { Recovery } from './webhooks/recovery.ts'
 export type { Attempt, Delivery, DeliveryDetail, DeliveryStatus, Endpoint, EventType } from './webhooks/schema.ts'
 export { eventTypes } from './webhooks/schema.ts'

@@ -11,10 +11,11 @@ import type { IdentityProvider } from './identities/provider.ts'
 import type { Identity } from './identities/schema.ts'
 import { Kept } from './kept.ts'
 import { type Logger, silent } from './logger.ts'
+import { type CloseOptions, checkOptions, type StartOptions, type SubscriberOptions } from './options.ts'
 import { isId } from './parse.ts'
 import { checkEncryptionKey } from './sealing/encryption-key.ts'
 import { reseal } from './sealing/reseal.ts'
-import { createSealer, type Key } from './sealing/seal.ts'
+import { createSealer, type EncryptionKey } from './sealing/seal.ts'
 import type { DatabaseSource, Storage } from './storage/connection.ts'
 import { type HostDatabase, sourceOf } from './storage/host/database.ts'
 import { withinHostTransaction } from './storage/host/transaction.ts'
@@ -35,9 +36,9 @@ export interface MailkeepOptions {
   /** `sqlite(file)`; its schema is brought up to date. */
   readonly database: HostDatabase
   /** Seals secrets at rest: 32 bytes, or base64 of them. Keep it: without it they cannot be read again. */
-  readonly encryptionKey: Key
+  readonly encryptionKey: EncryptionKey
   /** Keys used before: they open what they sealed, until `resealSecrets()` is done. */
-  readonly previousEncryptionKeys?: readonly Key[]
+  readonly previousEncryptionKeys?: readonly EncryptionKey[]
   readonly logger?: Logger
   /** What differs from `defaultWebhookSettings`. */
   readonly webhooks?: Partial<WebhookSettings>
@@ -60,9 +61,10 @@ const pollMs = 50
  * Opens a database and brings its schema up to date.
  *
  * @throws MailkeepError `unavailable`: it cannot be opened; `conflict`: another encryption key, or a newer version's
- *   database; `validation_failed` on `encryptionKey`.
+ *   database; `validation_failed` on `encryptionKey`, and on each unknown option.
  */
 export async function createMailkeep(options: MailkeepOptions): Promise<Mailkeep> {
+  checkOptions('createMailkeep', options)
   const { database, encryptionKey, previousEncryptionKeys, logger = silent } = options
   const sealer = createSealer(encryptionKey, previousEncryptionKeys)
   const source = sourceOf(database)
@@ -72,7 +74,12 @@ export async function createMailkeep(options: MailkeepOptions): Promise<Mailkeep
     await migrate(storage, source.migrations, clock)
     await refuseUnfinishedCopy({ storage })
     await storage.migrated?.()
-    const mailkeep = new Mailkeep(storage, { ...options, logger, clock }, sealer, source.migrations)
+    const mailkeep = new Mailkeep(
+      storage,
+      { ...options, logger, hostLogger: options.logger, clock },
+      sealer,
+      source.migrations,
+    )
     await mailkeep.check()
     return mailkeep
   } catch (error) {
@@ -81,10 +88,12 @@ export async function createMailkeep(options: MailkeepOptions): Promise<Mailkeep
   }
 }
 
-type Wired = MailkeepOptions & { logger: Logger; clock: Clock }
+type Wired = MailkeepOptions & { logger: Logger; hostLogger: Logger | undefined; clock: Clock }
 
 /** A running mailkeep: `createMailkeep` makes one. */
 export class Mailkeep {
+  /** Where it reports what it does; undefined when the host gave no logger. */
+  readonly logger: Logger | undefined
   readonly clients: ClientsDoor
   readonly tokens: TokensDoor
   readonly #ctx: Context
@@ -98,13 +107,14 @@ export class Mailkeep {
   #poll: NodeJS.Timeout | undefined
   #closed: Promise<void> | undefined
 
-  /** Use `createMailkeep`. */
+  /** @internal Use `createMailkeep`. */
   constructor(
     storage: Storage,
-    { logger, clock, lookup, webhooks, identityProvider, sender, onEvent }: Wired,
+    { logger, hostLogger, clock, lookup, webhooks, identityProvider, sender, onEvent }: Wired,
     sealer: Context['sealer'],
     migrations: DatabaseSource['migrations'],
   ) {
+    this.logger = hostLogger
     const settings = { ...defaultWebhookSettings, ...webhooks }
     const ctx: Context = {
       storage,
@@ -174,30 +184,35 @@ export class Mailkeep {
    * @param types One event type, or several.
    * @param handler Called with the event and `{ deliveryId, attempt, signal }`. It must not await `deliverDue()`, which
    *   waits for the handlers.
-   * @param options.name The subscriber's own, 1–255 characters: it keeps its place over restarts. Registered again with
-   *   other types, it gets those from now on.
    * @throws MailkeepError `validation_failed`: also when this process handles that name already.
    * @example
    * await mailkeep.on('contact.subscribed', ({ data }) => greet(data.contact.email), { name: 'greeter' })
    */
-  on<Type extends EventType>(
+  async on<Type extends EventType>(
     types: Type | readonly Type[],
     handler: EventHandler<Type>,
-    options: { readonly name: string },
+    options: SubscriberOptions,
   ): Promise<Subscriber> {
     const events = typeof types === 'string' ? [types] : types
-    return subscribe(this.#ctx, this.#dispatcher.handlers, { name: options?.name, events }, handler as EventHandler)
+    checkOptions('on', options)
+    return await subscribe(
+      this.#ctx,
+      this.#dispatcher.handlers,
+      { name: options.name, events },
+      handler as unknown as EventHandler,
+    )
   }
 
   /**
    * Starts delivering webhooks, and the house-keeping; not needed where data is only written.
    *
-   * @param options.dispatch false: only the house-keeping, where another process delivers.
+   * @throws MailkeepError `validation_failed` on an unknown option.
    */
-  start({ dispatch = true }: { dispatch?: boolean } = {}): void {
+  start(options: StartOptions = {}): void {
+    checkOptions('start', options)
     if (this.#closed || this.#poll) return
     this.#housekeeping.start()
-    if (!dispatch) return
+    if (options.dispatch === false) return
     this.#dispatcher.start()
     this.#watch()
   }
@@ -248,11 +263,12 @@ export class Mailkeep {
   /**
    * Finishes what is under way and closes the database.
    *
-   * @param options.timeoutMs Deliveries that take longer are aborted, and sent again later; default 10,000.
+   * @throws MailkeepError `validation_failed` on an unknown option; then nothing is closed.
    */
-  close({ timeoutMs = 10_000 }: { timeoutMs?: number } = {}): Promise<void> {
-    this.#closed ??= this.#close(timeoutMs)
-    return this.#closed
+  async close(options: CloseOptions = {}): Promise<void> {
+    checkOptions('close', options)
+    this.#closed ??= this.#close(options.timeoutMs ?? 10_000)
+    await this.#closed
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { inputLimits } from './limits.ts'
-import { parse } from './parse.ts'
+import { closedObject, parse } from './parse.ts'
 
 /** One page of a listing, and the cursors to its neighbours. */
 export interface Page<T> {
@@ -34,14 +34,17 @@ const Cursor = v.pipe(
 
 const pageProblem = `This must be between 1 and ${inputLimits.pageRecords}.`
 
-/** What every listing takes; unknown keys are ignored. */
-export const PageQuery = v.object({
+/** The fields of every listing's query. */
+export const pageFields = {
   per_page: v.optional(
     v.pipe(WholeNumber, v.minValue(1, pageProblem), v.maxValue(inputLimits.pageRecords, pageProblem)),
     inputLimits.usualPageRecords,
   ),
   cursor: v.optional(Cursor),
-})
+}
+
+/** The query of a listing that has no filters. */
+export const PageQuery = closedObject(pageFields)
 export type PageQuery = v.InferOutput<typeof PageQuery>
 
 /** One stretch of a listing: the rows beyond `after`, upwards or downwards, at most `limit`. */

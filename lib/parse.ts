@@ -1,28 +1,30 @@
 import * as v from 'valibot'
 import { type FieldErrors, invalid, MailkeepError } from './errors.ts'
 import { inputLimits } from './limits.ts'
+import { unknownNameMessage, unknownNames } from './unknown-names.ts'
 
 /**
  * Validates what a caller sent, once; the output is trimmed and typed.
  *
- * @throws MailkeepError `validation_failed`, with messages by field; `body` when the input as a whole is wrong.
+ * @throws MailkeepError `validation_failed`, with messages by field.
+ * @param whole The name that an error has when the input as a whole is wrong.
  */
-export function parse<S extends v.GenericSchema>(schema: S, input: unknown): v.InferOutput<S> {
+export function parse<S extends v.GenericSchema>(schema: S, input: unknown, whole = 'body'): v.InferOutput<S> {
   // Valibot takes an array for an object.
-  if (Array.isArray(input)) throw invalid('body', 'This must be an object.')
+  if (Array.isArray(input)) throw invalid(whole, 'This must be an object.')
   const result = v.safeParse(schema, input)
   if (result.success) return result.output
-  throw validationFailed(result.issues)
+  throw validationFailed(result.issues, whole)
 }
 
 /** An input of a megabyte can break rules a hundred thousand times. */
 const shownIssues = 100
 
-function validationFailed(issues: readonly v.BaseIssue<unknown>[]): MailkeepError {
+function validationFailed(issues: readonly v.BaseIssue<unknown>[], whole: string): MailkeepError {
   // No prototype: a field may be called __proto__.
   const errors: FieldErrors = Object.create(null)
   for (const issue of issues.slice(0, shownIssues)) {
-    const field = issue.path?.map((item) => String(item.key)).join('.') ?? 'body'
+    const field = issue.path?.map((item) => String(item.key)).join('.') ?? whole
     errors[field] ??= []
     errors[field].push(messageOf(issue))
   }
@@ -33,12 +35,43 @@ function validationFailed(issues: readonly v.BaseIssue<unknown>[]): MailkeepErro
   })
 }
 
-/** What is wrong, for people; valibot's own words know neither absent nor unknown fields. */
+/** What is wrong, for people; valibot's own words do not know absent fields. */
 export function messageOf(issue: v.BaseIssue<unknown>): string {
-  if (issue.type === 'strict_object' && issue.expected === 'never') return 'This field is not known.'
   if (issue.received === 'undefined') return 'This field is required.'
-  if (issue.type === 'strict_object' || issue.type === 'object') return 'This must be an object.'
+  if (issue.type === 'object') return 'This must be an object.'
   return issue.message
+}
+
+/**
+ * An object that has these fields and no others: every unknown field is refused by its name. Valibot's strictObject
+ * reports only the first one, and takes names such as `constructor` for known.
+ *
+ * @param known The names that the message for an unknown field lists; default: all fields.
+ */
+export function closedObject<Entries extends v.ObjectEntries>(
+  entries: Entries,
+  known: readonly (keyof Entries & string)[] = Object.keys(entries),
+) {
+  const names = Object.keys(entries)
+  const object = v.object(entries)
+  return v.pipe(
+    v.custom<v.InferInput<typeof object>>(isRecord, 'This must be an object.'),
+    v.rawTransform(({ dataset, addIssue, NEVER }) => {
+      const input = dataset.value as Record<string, unknown>
+      const result = v.safeParse(object, input)
+      for (const issue of result.issues ?? []) addIssue({ message: messageOf(issue), path: issue.path as never })
+      const unknown = unknownNames(input, names)
+      for (const key of unknown) {
+        const path = [{ type: 'object', origin: 'key', input, key, value: input[key] }] as never
+        addIssue({ message: unknownNameMessage(key, known), path })
+      }
+      return result.success && unknown.length === 0 ? (result.output as v.InferOutput<typeof object>) : NEVER
+    }),
+  )
+}
+
+function isRecord(input: unknown): boolean {
+  return typeof input === 'object' && input !== null && !Array.isArray(input)
 }
 
 /** Folds case the way names, addresses and searches are compared: NFC, then simple lower case, in every script. */

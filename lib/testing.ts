@@ -9,13 +9,14 @@ import type { ClientMailkeep } from './doors.ts'
 import type { ContactFieldsInput, ContactInput } from './inputs.ts'
 import type { List } from './lists/schema.ts'
 import { createMailkeep, type Mailkeep, type MailkeepOptions } from './mailkeep.ts'
+import { checkOptions } from './options.ts'
 import { sqlite } from './storage/sqlite.ts'
 import { TestClock } from './testing/clock.ts'
 import { type CapturedDelivery, CapturingSender, type Reply } from './testing/sender.ts'
 import type { WebhookEvent } from './webhooks/receiver.ts'
 import type { EventType } from './webhooks/schema.ts'
 
-export type { Duration, TestClock } from './testing/clock.ts'
+export type { Duration, DurationUnit, TestClock } from './testing/clock.ts'
 export type { CapturedDelivery, Reply, ReplyTo } from './testing/sender.ts'
 
 export interface TestOptions extends Pick<MailkeepOptions, 'webhooks' | 'logger' | 'identityProvider'> {
@@ -23,10 +24,16 @@ export interface TestOptions extends Pick<MailkeepOptions, 'webhooks' | 'logger'
   readonly now?: number | Date
 }
 
-/** An event as it was raised; `Type` narrows its data. */
-export type KitEvent<Type extends EventType = EventType> = Omit<Extract<WebhookEvent, { type: Type }>, 'id'> & {
-  readonly clientId: number
+/** Where the kit puts a contact. */
+export interface ContactPlace {
+  /** A list, or its id; default: a list that the kit makes once. */
+  readonly list?: List | number
 }
+
+/** An event as it was raised. Of several types it is a union: `type` narrows `data`. */
+export type KitEvent<Type extends EventType = EventType> = {
+  [Each in Type]: Omit<Extract<WebhookEvent, { type: Each }>, 'id'> & { readonly clientId: number }
+}[Type]
 
 /** A mailkeep of a test's own. */
 export interface TestKit extends AsyncDisposable {
@@ -40,12 +47,8 @@ export interface TestKit extends AsyncDisposable {
   /**
    * Puts a contact on a list of the client's; each has an e-mail address of its own unless one is given.
    *
-   * @param on A list, or its id; default: a list that the kit makes once.
    */
-  contact(
-    input?: ContactFieldsInput & { readonly email?: string },
-    on?: { readonly list?: List | number },
-  ): Promise<Contact>
+  contact(input?: ContactFieldsInput & { readonly email?: string }, on?: ContactPlace): Promise<Contact>
   /** Makes another client, for tests of who sees what. */
   addClient(name?: string): Promise<{ id: number; client: ClientMailkeep }>
   /** The events raised so far, also those that no endpoint takes, the oldest first; of one type, where one is given. */
@@ -71,7 +74,9 @@ export interface TestKit extends AsyncDisposable {
  * await kit.client.contacts.unsubscribe(id)
  * assert.deepEqual(kit.events().map(({ type }) => type), ['contact.subscribed', 'contact.unsubscribed'])
  */
-export async function testMailkeep({ now = Date.now(), ...options }: TestOptions = {}): Promise<TestKit> {
+export async function testMailkeep(given: TestOptions = {}): Promise<TestKit> {
+  checkOptions('testMailkeep', given)
+  const { now = Date.now(), ...options } = given
   const raised: RaisedEvent[] = []
   const clock = new TestClock(Number(now), () => mailkeep.deliverDue())
   const sender = new CapturingSender(clock)
@@ -123,6 +128,7 @@ function factories(client: ClientMailkeep): Pick<TestKit, 'list' | 'contact'> {
   return {
     list,
     async contact(input = {}, on = {}) {
+      checkOptions('kitContact', on)
       if (on.list === undefined) usual ??= list()
       const { id: listId } = typeof on.list === 'number' ? { id: on.list } : (on.list ?? (await usual!))
       const number = ++contacts

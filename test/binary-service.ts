@@ -121,6 +121,7 @@ const variables: Partial<Record<keyof WebhookSettings, string>> = {
   endpointConcurrency: 'WEBHOOK_ENDPOINT_CONCURRENCY',
   disableAfterFailures: 'WEBHOOK_DISABLE_AFTER_FAILURES',
   disableAfterHours: 'WEBHOOK_DISABLE_AFTER_HOURS',
+  endpointsPerClient: 'ENDPOINTS_PER_CLIENT',
   testDeliveriesPerMinute: 'TEST_DELIVERIES_PER_MINUTE',
   retentionDays: 'DELIVERY_RETENTION_DAYS',
 }

@@ -76,6 +76,7 @@ const everything = {
   WEBHOOK_ENDPOINT_CONCURRENCY: '2',
   WEBHOOK_DISABLE_AFTER_FAILURES: '3',
   WEBHOOK_DISABLE_AFTER_HOURS: '0',
+  ENDPOINTS_PER_CLIENT: '1000',
   TEST_DELIVERIES_PER_MINUTE: '5',
   DELIVERY_RETENTION_DAYS: '7',
 }
@@ -102,6 +103,7 @@ const understood: Config = {
     endpointConcurrency: 2,
     disableAfterFailures: 3,
     disableAfterHours: 0,
+    endpointsPerClient: 1000,
     testDeliveriesPerMinute: 5,
     retentionDays: 7,
   },
@@ -158,6 +160,7 @@ test('a wrong setting is one line that names it', () => {
     WEBHOOK_RETRY_SCHEDULE: ['-5', '5,,5', 'soon'],
     WEBHOOK_TIMEOUT_SECONDS: ['0', 'Infinity', 'NaN'],
     WEBHOOK_CONCURRENCY: ['0', '2.5'],
+    ENDPOINTS_PER_CLIENT: ['0', '-1', '2.5', 'many'],
     DELIVERY_RETENTION_DAYS: ['0', '1e9'],
   }
   for (const [name, values] of Object.entries(wrong)) {

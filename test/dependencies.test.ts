@@ -6,21 +6,29 @@ import { test } from 'node:test'
 const read = (name: string) => readFileSync(join(import.meta.dirname, '..', name), 'utf8')
 
 interface Locked {
+  /** A workspace, for tests only. */
+  readonly link?: true
   readonly dev?: true
   readonly devOptional?: true
   readonly optional?: true
   readonly license?: string
 }
 
+/** Packages that the build puts into the published files. */
+const bundled = ['pino', 'polka', 'prom-client', 'sade', 'undici']
+
 test('the README names every dependency with its reason, and counts what they bring along', () => {
-  const { dependencies, peerDependencies } = JSON.parse(read('package.json'))
+  const { dependencies, devDependencies, peerDependencies } = JSON.parse(read('package.json'))
   const section = read('README.md').split('### Dependencies\n')[1]!.split('\n## ')[0]!
-  const named = [...section.matchAll(/^\| `(.+?)` \| .{10,} \|$/gm)].map(([, name]) => name)
-  assert.deepEqual(named.sort(), Object.keys(dependencies).sort())
+  const rows = [...section.matchAll(/^\| `(.+?)`( \(inside\))? \| .{10,} \|$/gm)]
+  const namesOf = (inside: boolean) => rows.filter((row) => (row[2] !== undefined) === inside).map((row) => row[1]!)
+  assert.deepEqual(namesOf(false).sort(), Object.keys(dependencies).sort())
+  assert.deepEqual(namesOf(true).sort(), bundled)
+  for (const name of bundled) assert.ok(name in devDependencies, name)
   for (const peer of Object.keys(peerDependencies)) assert.ok(section.includes(`\`${peer}\``), peer)
   const locked: Record<string, Locked> = JSON.parse(read('package-lock.json')).packages
-  const used = Object.entries(locked).filter(([path, { dev, devOptional, optional }]) => {
-    return path !== '' && !dev && !devOptional && !optional
+  const used = Object.entries(locked).filter(([path, { link, dev, devOptional, optional }]) => {
+    return path.startsWith('node_modules/') && !link && !dev && !devOptional && !optional
   })
   assert.match(section, new RegExp(`with what they bring along ${used.length},`))
   for (const [path, { license }] of used) assert.match(license ?? '', /^(MIT|ISC|BSD-\d-Clause|Apache-2\.0)$/, path)

@@ -134,6 +134,7 @@ const accepted = rows(`
   https://hooks.example.com/a?b=c&d=%20e https://example.com/@user https://example.com/?url=http://127.0.0.1/
   https://example.com/%23/%5c/%0a https://example.com//double//../x https://a.b.c.d.e.f.example.co.uk/ https://1.example.com/
   https://3com.com/ https://a-b.com/ https://r3---sn-abc.example.com/ https://bücher.example/ https://xn--bcher-kva.example/
+  https://שלום.com/ https://موقع.com/ https://موقع1.وزارة-الأتصالات.مصر/ https://xn--4dbrk0ce.com/ https://xn--p1ai.com/ https://हिन्दी.com/
   https://例え.jp/ https://faß.de/ https://ｅｘａｍｐｌｅ.com/ https://example。com/ https://ex%61mple.com/ https://💩.la/
   https://127.0.0.1.nip.io/ https://localhost.example.com/ https://local.com/ https://notlocal.dev/ https://mail.example.com/
   https://testing.com/ https://internal.example.com/ https://mylocalhost.com/ https://cafe.com/café?q=ü:[]{}|

@@ -4,18 +4,26 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { type ErrorObject, Ajv2020 as Judge, type ValidateFunction } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import { createApi } from '../daemon/api/index.ts'
+import { testMailkeep } from '../lib/testing.ts'
 
 interface Ref {
   readonly $ref: string
 }
 
-type Content = Readonly<Record<string, { readonly schema: object }>>
+interface MediaType {
+  readonly schema: object
+  readonly example?: unknown
+  readonly examples?: Readonly<Record<string, { readonly value: unknown }>>
+}
+
+type Content = Readonly<Record<string, MediaType>>
 
 interface Parameter {
   readonly name: string
   readonly in: string
   readonly required?: boolean
   readonly schema: Readonly<Record<string, unknown>>
+  readonly example?: unknown
 }
 
 export interface Response {
@@ -59,7 +67,8 @@ async function ask(): Promise<Description> {
   const metrics = { contentType: 'text/plain', render: async () => '' }
   const logged: string[] = []
   const logger = { error: ({ stack }: { stack?: string }) => void logged.push(String(stack)) }
-  const { answer } = createApi({ mailkeep: undefined as never, metrics, logger })
+  await using kit = await testMailkeep()
+  const { answer } = createApi({ mailkeep: kit.mailkeep, metrics, logger })
   const target = '/api/v1/openapi.json'
   const { status, body } = await answer({ method: 'GET', target, headers: {}, body: async () => new Uint8Array() })
   // Such as a route that is not described.
@@ -156,7 +165,7 @@ export function assertDescribed(exchanged: Exchanged): void {
   if (!operation) {
     if (found) assert.ok(status >= 400, `${what}: ${found} is described without ${method}`)
     assert.ok(status >= 400, `${what}: this path is not described`)
-    if (method !== 'HEAD') assertAnswer(exchanged, ['components', 'responses', errorName(exchanged)])
+    if (method !== 'HEAD') assertAnswer(exchanged, errorPlace(exchanged))
     return
   }
   const { responses } = operation
@@ -195,11 +204,56 @@ function decode(segment: string): string {
 }
 
 /** Where nothing is described: which of the errors it is. */
-function errorName({ text, what, status }: Exchanged): string {
-  if ([400, 408, 413, 431].includes(status)) return 'broken'
+function errorPlace({ text, what, status }: Exchanged): string[] {
+  if ([400, 408, 413, 431].includes(status)) return ['components', 'responses', 'broken']
   const { code } = JSON.parse(text)
+  // An operation has this one itself, with an example of its own.
+  if (code === 'not_found') return ['paths', '/api/v1/tags/{tagId}', 'patch', 'responses', '404']
   assert.ok(code in description.components.responses, what)
-  return code
+  return ['components', 'responses', code]
+}
+
+/** A place in the description that has a schema and should have an example. */
+export interface Exemplified {
+  /** Segments of a JSON Pointer. */
+  readonly at: readonly string[]
+  readonly examples: readonly unknown[]
+}
+
+/** Every body that is sent or answered, with its examples. */
+export function bodiesWithExamples(): Exemplified[] {
+  const found: Exemplified[] = []
+  const walk = (value: unknown, at: readonly string[]) => {
+    if (typeof value !== 'object' || value === null) return
+    for (const [name, inner] of Object.entries(value)) {
+      if (name === 'example' || name === 'examples' || name === 'schemas') continue
+      if (name !== 'content') walk(inner, [...at, name])
+      else {
+        for (const [type, { example, examples }] of Object.entries(inner as Content)) {
+          const all = examples ? Object.values(examples).map(({ value }) => value) : [example]
+          found.push({ at: [...at, name, type], examples: all.filter((each) => each !== undefined) })
+        }
+      }
+    }
+  }
+  walk(description, [])
+  return found
+}
+
+/** @throws AssertionError when there is no example, or one that its schema refuses. */
+export function assertExamplesFit(): void {
+  for (const { at, examples } of bodiesWithExamples()) {
+    assert.ok(examples.length > 0, `${at.join(' ')} has no example`)
+    for (const example of examples) assertFits(example, JSON.stringify(example), ...at, 'schema')
+  }
+  for (const [path, methods] of Object.entries(description.paths)) {
+    for (const [method, { parameters = [] }] of Object.entries(methods)) {
+      for (const [at, { example }] of parameters.entries()) {
+        const place = ['paths', path, method, 'parameters', String(at), 'schema']
+        if (example !== undefined) assertFits(example, `${path} ${method}`, ...place)
+      }
+    }
+  }
 }
 
 function assertAnswer({ method, headers, text, what }: Exchanged, at: readonly string[]): void {

@@ -4,9 +4,10 @@ import { describe, type TestContext, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import express from 'express'
 import fastify from 'fastify'
-import { MailkeepError } from 'mailkeep'
+import { isMailkeepError, MailkeepError } from 'mailkeep'
 import { createFetchHandler, createHandler } from 'mailkeep/http'
 import { testMailkeep } from 'mailkeep/testing'
+import { createApi } from '../daemon/api/index.ts'
 import { hosts, listen, type OpenHost } from './http-mounts.ts'
 
 const json = { 'Content-Type': 'application/json' }
@@ -145,6 +146,57 @@ describe('a mounted API', () => {
     assert.deepEqual(errors, [])
     assert.equal(await statusFor('mad', '/tags'), 500)
     assert.equal(errors.length, 1)
+  })
+
+  test('writes an unforeseen error to the Mailkeep’s own logger when it is given none', async (t) => {
+    const said: string[] = []
+    const note = (fields: object, message: string) => void said.push(`${message} ${JSON.stringify(fields)}`)
+    const kit = await testMailkeep({ logger: { debug() {}, info() {}, warn() {}, error: note } })
+    t.after(() => kit.close())
+    const authenticate = () => {
+      throw new Error('the session store is down')
+    }
+    const origin = await listen(t, createHandler({ mailkeep: kit.mailkeep, authenticate }))
+    assert.equal((await fetch(`${origin}/api/v1/tags`)).status, 500)
+    assert.match(said.join(), /^request failed .*the session store is down/)
+    const handler = createFetchHandler({ mailkeep: kit.mailkeep, authenticate })
+    assert.equal((await handler(new Request('https://app.example/api/v1/tags'))).status, 500)
+    assert.equal(said.length, 2)
+  })
+
+  test('writes an unforeseen error to the console when nothing has a logger', async (t) => {
+    const kit = await testMailkeep()
+    t.after(() => kit.close())
+    const error = t.mock.method(console, 'error', () => {})
+    const authenticate = () => {
+      throw new Error('the session store is down')
+    }
+    const handler = createFetchHandler({ mailkeep: kit.mailkeep, authenticate })
+    const answer = await handler(new Request('https://app.example/api/v1/tags', { headers: { 'X-Request-Id': 'r1' } }))
+    assert.equal(answer.status, 500)
+    assert.equal(error.mock.callCount(), 1)
+    const [message, fields] = error.mock.calls[0]!.arguments as [string, { requestId: string; stack: string }]
+    assert.equal(message, 'mailkeep: request failed')
+    assert.deepEqual([fields.requestId, /the session store is down/.test(fields.stack)], ['r1', true])
+    const silent = createFetchHandler({ mailkeep: kit.mailkeep, authenticate, logger: { error: () => {} } })
+    await silent(new Request('https://app.example/api/v1/tags'))
+    assert.equal(error.mock.callCount(), 1)
+  })
+
+  test('refuses at once what is not a Mailkeep, and says what to do', async (t) => {
+    const kit = await testMailkeep()
+    t.after(() => kit.close())
+    const { mailkeep } = kit
+    for (const wrong of [Promise.resolve(mailkeep), {}, undefined, null, 5, 'x', kit, mailkeep.forClient(1)]) {
+      for (const make of [createHandler, createFetchHandler, createApi]) {
+        assert.throws(
+          () => make({ mailkeep: wrong as never }),
+          (error) =>
+            isMailkeepError(error, 'validation_failed') && /await createMailkeep\(…\) first/.test(error.message),
+        )
+      }
+    }
+    assert.throws(() => createHandler(undefined as never), isMailkeepError)
   })
 
   test('asks the host with a Web request, too', async (t) => {

@@ -66,7 +66,8 @@ export async function viewOf({ call }: Tenant, world: World): Promise<Record<str
     ({ method, path }) => method === 'GET' && paramsOf({ path }).every((name) => name in world),
   )) {
     const path = pathTo(route, world)
-    const { status, body, text } = await call('GET', path, { query: { include_unsubscribed: 1 } })
+    const query = /^\/contacts(\/export)?$/.test(path) ? { include_unsubscribed: 1 } : ''
+    const { status, body, text } = await call('GET', path, { query })
     view[path] = [status, body?.data ?? text]
   }
   return view

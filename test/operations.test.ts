@@ -146,7 +146,7 @@ describe('metrics', () => {
       ({ deliveries }) => deliveries.success + deliveries.failed === 2,
     )
     assert.deepEqual(stats.deliveries, { success: 1, failed: 1 })
-    assert.deepEqual(stats.attempts, { success: 1, failure: 1, timeout: 0, refused: 0, interrupted: 0 })
+    assert.deepEqual(stats.attempts, { success: 1, failure: 1, timeout: 0, refused: 0, interrupted: 0, fault: 0 })
     const { body } = await apiOf(mailkeep)('/metrics')
     assert.equal(figure(body, 'mailkeep_deliveries_total{outcome="failed"}'), 1)
     assert.equal(figure(body, 'mailkeep_delivery_attempts_total{outcome="success"}'), 1)

@@ -1,11 +1,15 @@
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
-import { cpSync } from 'node:fs'
-import { join } from 'node:path'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { cpSync, existsSync, readFileSync, rmSync } from 'node:fs'
+import { delimiter, dirname, join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { after, before, describe, test } from 'node:test'
 import { build } from 'esbuild'
+import { readDeclarations } from './declarations.ts'
 import { scenes } from './example-scenes.ts'
 import { manifest, type Packed, type Project, pack, root, tool } from './packed.ts'
+import { publicNames } from './public-names.ts'
 
 let packed: Packed
 before(async () => {
@@ -15,6 +19,39 @@ after(() => packed?.remove())
 
 const entries = Object.keys(manifest.exports).map((path) => path.replace(/^\./, 'mailkeep'))
 const drivers = ['kysely', 'better-sqlite3', 'pg']
+
+const declarationFiles = Object.fromEntries(
+  Object.entries<{ types?: string }>(manifest.exports)
+    .filter(([, { types }]) => types !== undefined)
+    .map(([path, { types }]) => [path.replace(/^\./, 'mailkeep'), types!]),
+)
+
+/** Targets of a document's links, code left out. */
+function linksOf(markdown: string): string[] {
+  const prose = markdown.replace(/^```[\s\S]*?^```/gm, '').replace(/`[^`\n]*`/g, 'code')
+  return [...prose.matchAll(/\]\(<?([^)\s>]+)>?[^)]*\)|^\[[^\]]+\]: (\S+)/gm)].map((match) => (match[1] ?? match[2])!)
+}
+
+/** The anchors that GitHub gives a document's headings. */
+function anchorsOf(markdown: string): string[] {
+  const prose = markdown.replace(/^```[\s\S]*?^```/gm, '')
+  return [...prose.matchAll(/^#+ (.*)$/gm)].map(([, heading]) =>
+    heading!
+      .toLowerCase()
+      .replace(/\[([^\]]*)\]\([^)]*\)/g, '$1')
+      .replace(/[^\p{L}\p{N}\s_-]/gu, '')
+      .trim()
+      .replaceAll(' ', '-'),
+  )
+}
+
+/** A node of this major version among the programs of this machine. */
+function findNode(major: number): string | undefined {
+  const folders = [...(process.env.PATH ?? '').split(delimiter), '/usr/bin', '/usr/local/bin']
+  return folders
+    .map((folder) => join(folder, 'node'))
+    .find((file) => existsSync(file) && spawnSync(file, ['-v'], { encoding: 'utf8' }).stdout.startsWith(`v${major}.`))
+}
 
 /** The first page of the README, and a look at every entry. */
 const session = `
@@ -58,9 +95,14 @@ describe('the packed package', { concurrency: 2 }, () => {
         assert.ok(packed.files.includes(file.slice(2)), file)
       }
     }
-    const allowed = /^(package\.json|README\.md|LICENSE|dist\/(lib|daemon)\/.+\.(js|d\.ts))$/
+    const allowed = [
+      /^(package\.json|README\.md|LICENSE|dist\/daemon\/THIRD-PARTY-LICENSES\.txt)$/,
+      /^dist\/(lib|daemon)\/.+\.(js|d\.ts)(\.map)?$/,
+      /^(lib|daemon)\/.+\.(ts|md)$/,
+      /^examples\/([\w-]+\.(ts|md)|deploy\/[\w.-]+)$/,
+    ]
     assert.deepEqual(
-      packed.files.filter((file) => !allowed.test(file)),
+      packed.files.filter((file) => !allowed.some((pattern) => pattern.test(file))),
       [],
     )
     for (const name of [
@@ -139,6 +181,32 @@ describe('the packed package', { concurrency: 2 }, () => {
     assert.match(asked(withPg, 'mail.db'), /^mailkeep: better-sqlite3 is missing, which a SQLite database needs/)
   })
 
+  test('serves as a program, with its log and its metrics, beside Kysely and one driver alone', async (t) => {
+    const project = packed.project('daemon', ['kysely', 'better-sqlite3'])
+    const env = { PATH: process.env.PATH, MAILKEEP_PORT: '0', MAILKEEP_DATABASE: 'mail.db' }
+    const program = spawn(process.execPath, ['node_modules/mailkeep/dist/daemon/main.js', 'serve', '--json'], {
+      cwd: project.folder,
+      env,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    t.after(() => program.kill('SIGKILL'))
+    let log = ''
+    program.stderr.setEncoding('utf8').on('data', (text) => (log += text))
+    const [line] = await once(createInterface(program.stdout), 'line')
+    const url = `http://127.0.0.1:${JSON.parse(line).port}`
+    const token = readFileSync(join(project.folder, 'mail.db.admin-token'), 'utf8').trim()
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+    const made = await fetch(`${url}/api/v1/tags`, { method: 'POST', headers, body: '{"name":"vip"}' })
+    assert.equal(made.status, 201)
+    assert.equal((await fetch(`${url}/healthz`)).status, 200)
+    assert.equal((await fetch(`${url}/api/v1/openapi.json`)).status, 200)
+    assert.match(await (await fetch(`${url}/metrics`)).text(), /^mailkeep_/m)
+    program.kill('SIGTERM')
+    const [code] = await once(program, 'exit')
+    assert.equal(code, 0, log)
+    assert.match(log, /"path":"\/api\/v1\/tags","status":201/)
+  })
+
   const asksAmazon = `import { createMailkeep } from 'mailkeep'
     import { ses } from 'mailkeep/ses'
     import { sqlite } from 'mailkeep/sqlite'
@@ -181,6 +249,174 @@ describe('the packed package', { concurrency: 2 }, () => {
     assert.ok(outputFiles[0]!.text.length < 2000, `${outputFiles[0]!.text.length} characters for one function`)
   })
 
+  test('brings the sources that its maps name, so that editors go from a name to its definition', () => {
+    const maps = packed.files.filter((file) => file.endsWith('.map'))
+    for (const file of maps) {
+      const { sources } = JSON.parse(readFileSync(join(packed.folder, file), 'utf8')) as { sources: string[] }
+      for (const source of sources) assert.ok(packed.files.includes(join(dirname(file), source)), `${file}: ${source}`)
+    }
+    for (const { types } of Object.values<{ types?: string }>(manifest.exports)) {
+      if (types) assert.ok(maps.includes(`${types.slice(2)}.map`), types)
+    }
+  })
+
+  test('has no dead links in its documents', () => {
+    const documents = packed.files.filter((file) => file.endsWith('.md'))
+    for (const name of ['README.md', 'lib/REFERENCE.md', 'lib/CHANGELOG.md']) assert.ok(documents.includes(name), name)
+    const dead = documents.flatMap((file) => {
+      const text = readFileSync(join(packed.folder, file), 'utf8')
+      return linksOf(text)
+        .filter((link) => !/^[a-z]+:/.test(link))
+        .filter((link) => !leadsSomewhere(file, decodeURI(link)))
+        .map((link) => `${file}: ${link}`)
+    })
+    assert.deepEqual(dead, [])
+  })
+
+  function leadsSomewhere(file: string, link: string): boolean {
+    const [path = '', anchor] = link.split('#')
+    const target = path === '' ? file : join(dirname(file), path)
+    if (!existsSync(join(packed.folder, target)) || target.startsWith('..')) return false
+    if (anchor === undefined || !target.endsWith('.md')) return true
+    return anchorsOf(readFileSync(join(packed.folder, target), 'utf8')).includes(anchor)
+  }
+
+  test('names its home', () => {
+    const home = 'https://github.com/mailkeep/mailkeep'
+    assert.equal(manifest.repository.url, `git+${home}.git`)
+    assert.equal(manifest.bugs.url, `${home}/issues`)
+    assert.equal(manifest.homepage, `${home}#readme`)
+  })
+
+  test('installs nothing that only the daemon needs', () => {
+    const own = ['csv-parse', 'ipaddr.js', 'p-queue', 'valibot']
+    assert.deepEqual(Object.keys(manifest.dependencies).sort(), own)
+    const licences = readFileSync(join(packed.folder, 'dist/daemon/THIRD-PARTY-LICENSES.txt'), 'utf8')
+    for (const [, licence] of licences.matchAll(/^\S+ \d+\.\d+\.\d+ \((.+)\)$/gm)) {
+      assert.match(licence!, /^(MIT|ISC|BSD-\d-Clause|Apache-2\.0)$/)
+    }
+    for (const name of ['pino', 'polka', 'prom-client', 'sade', 'undici']) {
+      assert.match(licences, new RegExp(`^${name} \\d`, 'm'))
+    }
+  })
+
+  test('exports exactly what is documented, values and types', () => {
+    const { exported } = readDeclarations(packed.folder, declarationFiles)
+    assert.deepEqual(exported, publicNames)
+  })
+
+  test('exports every type that a public declaration mentions', () => {
+    assert.deepEqual(readDeclarations(packed.folder, declarationFiles).unnameable, [])
+  })
+
+  test('declares no internal members', () => {
+    for (const file of packed.files.filter((name) => /^dist\/.*\.d\.ts$/.test(name))) {
+      assert.doesNotMatch(readFileSync(join(packed.folder, file), 'utf8'), /@internal/, file)
+    }
+  })
+
+  const host = `import { createServer } from 'node:http'
+    import { once } from 'node:events'
+    import { createMailkeep } from 'mailkeep'
+    import { createHandler } from 'mailkeep/http'
+    import { verifyDelivery } from 'mailkeep/receiver'
+    import { sqlite } from 'mailkeep/sqlite'
+    const encryptionKey = new Uint8Array(32)
+    const webhooks = { allowPrivate: true }
+    const mailkeep = await createMailkeep({ database: sqlite(':memory:'), encryptionKey, webhooks })
+    const client = mailkeep.forClient((await mailkeep.clients.create({ name: 'Acme' })).id)
+    const { token } = await mailkeep.tokens.create({ clientId: 1, role: 'admin' })
+    const handle = createHandler({ mailkeep })
+    let delivered
+    const delivery = new Promise((resolve) => (delivered = resolve))
+    const server = createServer(async (req, res) => {
+      if (req.url !== '/hook') return handle(req, res)
+      let body = ''
+      for await (const chunk of req) body += chunk
+      res.end()
+      delivered(verifyDelivery(req.headers, body, secret))
+    }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const url = 'http://127.0.0.1:' + server.address().port
+    const { secret } = await client.webhooks.createEndpoint({ url: url + '/hook', events: ['contact.subscribed'] })
+    const list = await client.lists.create({ name: 'News' })
+    mailkeep.start()
+    const saved = await fetch(url + '/api/v1/lists/' + list.id + '/contacts', {
+      method: 'POST',
+      headers: { authorization: 'Bearer ' + token, 'content-type': 'application/json' },
+      body: JSON.stringify({ email: 'ada@example.org' }),
+    })
+    const report = await client.contacts.import(list.id, ['email\\nbob@example.org\\n'], { format: 'csv' })
+    console.log(saved.status, report.created, (await delivery).data.contact.email)
+    server.close()
+    server.closeAllConnections()
+    await mailkeep.close()`
+
+  for (const [format, file] of [
+    ['esm', 'bundle.mjs'],
+    ['cjs', 'bundle.cjs'],
+  ] as const) {
+    test(`works inside a host that esbuild bundles as ${format}: a save and its delivery arrive`, async () => {
+      const project = packed.project(`host ${format}`, ['kysely', 'better-sqlite3'])
+      await build({
+        stdin: {
+          contents:
+            format === 'esm' ? host : `${host.replace('const encr', 'async function main() {\n const encr')}}\nmain()`,
+          resolveDir: project.folder,
+        },
+        outfile: join(project.folder, file),
+        bundle: true,
+        platform: 'node',
+        format,
+        external: ['better-sqlite3'],
+        logLevel: 'silent',
+      })
+      // Only better-sqlite3 is left beside the bundle.
+      for (const name of ['mailkeep', 'kysely', ...Object.keys(manifest.dependencies)]) {
+        rmSync(join(project.folder, 'node_modules', name), { recursive: true, force: true })
+      }
+      assert.equal(await project.node(file), '201 1 ada@example.org\n')
+    })
+  }
+
+  test('says in one line that better-sqlite3 13 does not run on Node 20', async (t) => {
+    const node20 = findNode(20)
+    if (!node20) return t.skip('there is no Node 20 on this machine')
+    const project = packed.project('node 20', ['kysely', 'better-sqlite3'], {
+      'main.mjs': `import { createMailkeep } from 'mailkeep'
+        import { sqlite } from 'mailkeep/sqlite'
+        await createMailkeep({ database: sqlite('mail.db'), encryptionKey: new Uint8Array(32) })
+          .catch(({ code, message }) => console.log(code, message))`,
+    })
+    const said =
+      /^unavailable better-sqlite3 13 needs Node 22 or later; this is Node 20\.[\d.]+\. Update Node or install better-sqlite3@12\.\n$/
+    assert.match(await project.node('main.mjs', node20), said)
+  })
+
+  for (const [sqlite, kysely, fits] of [
+    ['12.0.0', '0.28.0', true],
+    ['12.11.1', '0.28.17', true],
+    ['13.2.0', '0.29.9', true],
+    ['11.10.0', '0.29.9', false],
+    ['13.2.0', '0.27.6', false],
+  ] as const) {
+    test(`is ${fits ? 'taken' : 'refused'} by npm beside better-sqlite3 ${sqlite} and Kysely ${kysely}`, async () => {
+      const { name, version, peerDependencies, peerDependenciesMeta } = manifest
+      const own = { name, version, peerDependencies, peerDependenciesMeta } // its dependencies would need the registry
+      const project = packed.project(`peers ${sqlite} ${kysely}`, [], {
+        'package.json': '{"private":true}',
+        'own/package.json': JSON.stringify(own),
+        'sqlite/package.json': JSON.stringify({ name: 'better-sqlite3', version: sqlite }),
+        'kysely/package.json': JSON.stringify({ name: 'kysely', version: kysely }),
+      })
+      rmSync(join(project.folder, 'node_modules'), { recursive: true })
+      const args = ['install', '--dry-run', '--offline', '--strict-peer-deps', './own', './sqlite', './kysely']
+      const { status, stderr } = spawnSync('npm', args, { cwd: project.folder, encoding: 'utf8' })
+      assert.equal(status === 0, fits, stderr)
+      if (!fits) assert.match(stderr, /ERESOLVE/)
+    })
+  }
+
   const types = ['@types/node', '@types/better-sqlite3', '@types/pg']
   for (const [name, type, options] of [
     ['NodeNext', 'module', { module: 'NodeNext' }],
@@ -199,13 +435,36 @@ describe('the packed package', { concurrency: 2 }, () => {
     })
   }
 
-  test('compiles without the drivers’ types where the drivers are not used', async () => {
+  const strictProject = JSON.stringify({
+    compilerOptions: { strict: true, skipLibCheck: false, module: 'NodeNext', noEmit: true, types: ['node'] },
+    files: ['main.ts'],
+  })
+
+  test('compiles strictly, its own types included, without the types of better-sqlite3 and pg', async () => {
     const project = packed.project('types without drivers', ['kysely', '@types/node'], {
       'package.json': '{"type":"module"}',
-      'main.ts':
-        "export * from 'mailkeep'\nexport * from 'mailkeep/http'\nexport { verifyDelivery } from 'mailkeep/receiver'\nexport * from 'mailkeep/ses'\n",
-      'tsconfig.json':
-        '{"compilerOptions":{"strict":true,"module":"NodeNext","noEmit":true,"types":["node"]},"files":["main.ts"]}',
+      'main.ts': typed,
+      'tsconfig.json': strictProject,
+    })
+    await tool('tsc', ['-p', project.folder], project.folder)
+  })
+
+  test('takes a handle of better-sqlite3 and a pool of pg as their types declare them', async () => {
+    const project = packed.project('types of handles', [...drivers, ...types], {
+      'package.json': '{"type":"module"}',
+      'main.ts': `import Database from 'better-sqlite3'
+        import pg from 'pg'
+        import { postgres, type PostgresPool } from 'mailkeep/postgres'
+        import { sqlite, type SqliteHandle } from 'mailkeep/sqlite'
+        export const handle: SqliteHandle = new Database(':memory:')
+        export const pool: PostgresPool = new pg.Pool()
+        export const sources = [sqlite(new Database('mail.db')), postgres(new pg.Pool())]
+        // @ts-expect-error neither a path nor a handle
+        sqlite({})
+        // @ts-expect-error neither a URL nor a pool
+        postgres({})
+        `,
+      'tsconfig.json': strictProject,
     })
     await tool('tsc', ['-p', project.folder], project.folder)
   })

@@ -4,6 +4,7 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symli
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
+import { buildPackage } from '../.ci/build.ts'
 
 const run = promisify(execFile)
 export const root = join(import.meta.dirname, '..')
@@ -25,6 +26,8 @@ export interface Packed {
   readonly tarball: string
   /** Paths in the tarball. */
   readonly files: readonly string[]
+  /** The tarball unpacked. */
+  readonly folder: string
   /** An empty project with the tarball installed, and these packages of ours beside it. */
   project(name: string, beside: readonly string[], files?: Readonly<Record<string, string>>): Project
   remove(): void
@@ -32,16 +35,18 @@ export interface Packed {
 
 export interface Project {
   readonly folder: string
-  /** Runs a file with node; gives what it prints. */
-  node(file: string): Promise<string>
+  /** Runs a file with node, or with another node; returns what it prints. */
+  node(file: string, executable?: string): Promise<string>
 }
 
 export async function pack(): Promise<Packed> {
   const folder = mkdtempSync(join(tmpdir(), 'mailkeep-package-'))
   const stage = join(folder, 'stage')
   mkdirSync(stage)
-  for (const name of ['package.json', 'README.md', 'LICENSE']) cpSync(join(root, name), join(stage, name))
-  await tool('tsc', ['-p', '.ci/tsconfig.build.json', '--outDir', join(stage, 'dist')])
+  const sources = ['package.json', 'README.md', 'LICENSE', 'tsconfig.json', '.ci', 'lib', 'daemon', 'examples']
+  for (const name of sources) cpSync(join(root, name), join(stage, name), { recursive: true })
+  symlinkSync(own, join(stage, 'node_modules'))
+  await buildPackage(stage)
   const args = ['pack', '--ignore-scripts', '--json', '--offline', '--pack-destination', folder]
   const { stdout } = await run('npm', args, { cwd: stage })
   const [packed] = JSON.parse(stdout) as [{ filename: string; files: { path: string }[] }]
@@ -50,6 +55,7 @@ export async function pack(): Promise<Packed> {
   return {
     tarball,
     files: packed.files.map(({ path }) => path),
+    folder: join(folder, 'package'),
     project: (name, beside, files) => project(folder, name, beside, files),
     remove: () => rmSync(folder, { recursive: true }),
   }
@@ -72,6 +78,6 @@ function project(folder: string, name: string, beside: readonly string[], files 
   }
   return {
     folder: place,
-    node: async (file) => (await run(process.execPath, [file], { cwd: place })).stdout,
+    node: async (file, executable = process.execPath) => (await run(executable, [file], { cwd: place })).stdout,
   }
 }

@@ -52,7 +52,16 @@ const rooms = [
 ]
 
 /** The files beside the rooms: plain ones below everything, those that wire above everything. */
-const wiring = new Set(['index.ts', 'mailkeep.ts', 'bind.ts', 'housekeeping.ts', 'testing.ts'])
+const wiring = new Set([
+  'index.ts',
+  'internal.ts',
+  'sqlite.ts',
+  'postgres.ts',
+  'testing.ts',
+  'mailkeep.ts',
+  'bind.ts',
+  'housekeeping.ts',
+])
 
 function roomOf(path: string): string {
   const [, first, second] = path.split('/')
@@ -110,8 +119,8 @@ describe('the house', () => {
     }
   })
 
-  test('the daemon comes in by the front doors only', () => {
-    const doors = /^lib\/(index|storage\/sqlite|storage\/postgres|webhooks\/receiver)\.ts$/
+  test('the daemon imports the library’s entries, its module for the daemon and the drivers’ modules only', () => {
+    const doors = /^lib\/(index|internal|storage\/sqlite|storage\/postgres|webhooks\/receiver)\.ts$/
     for (const { path, imports } of daemon) {
       for (const name of imports) if (name.startsWith('lib/')) assert.match(name, doors, path)
     }

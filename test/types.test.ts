@@ -11,6 +11,7 @@ import { errorCodes, isMailkeepError, type Mailkeep, MailkeepError, unchecked } 
 import type * as lists from '../lib/lists/schema.ts'
 import type { PageQuery } from '../lib/page.ts'
 import type * as tags from '../lib/tags/schema.ts'
+import type { TestKit } from '../lib/testing.ts'
 import type * as topics from '../lib/topics/schema.ts'
 import type * as webhooks from '../lib/webhooks/schema.ts'
 
@@ -38,6 +39,8 @@ export async function goodCallsCompile(mailkeep: Mailkeep) {
   await unchecked(acme).contacts.addToList(1, JSON.parse(text))
   const { answer, replayed } = await acme.idempotently('order 1', row, ({ contacts }) => contacts.addToList(1, row))
   const told: [boolean, boolean] = [answer.created, replayed]
+  await mailkeep.on('contact.unsubscribed', ({ data }) => data.contact.email, { name: 'one' })
+  await mailkeep.on(['contact.subscribed', 'webhook.test'], (event) => event.type, { name: 'several' })
   await mailkeep
     .using(told)
     .forClient(1)
@@ -81,6 +84,38 @@ export async function badCallsDoNot(mailkeep: Mailkeep) {
   isMailkeepError(undefined, 'gone')
   // @ts-expect-error a contact has no phone
   ;(await acme.contacts.get(1)).phone
+}
+
+/** Never run: handlers and the test kit give each event's data. */
+export async function eventsAreTyped(mailkeep: Mailkeep, kit: TestKit) {
+  const name = { name: 'greeter' }
+  await mailkeep.on('contact.subscribed', ({ data }) => data.list.name satisfies string, name)
+  await mailkeep.on('contact.unsubscribed', ({ data }) => data.contact.email satisfies string, name)
+  await mailkeep.on(
+    'contact.resubscribed',
+    ({ data, clientId }) => [data.contact.tags, clientId satisfies number],
+    name,
+  )
+  await mailkeep.on('newsletter.sent', ({ data }) => data.subject satisfies unknown, name)
+  await mailkeep.on('sequence_step.sent', ({ data, type }) => [data.step, type satisfies 'sequence_step.sent'], name)
+  await mailkeep.on('sequence.completed', ({ data, id }) => [data.sequence, id satisfies string], name)
+  await mailkeep.on('webhook.test', ({ data }) => data.message satisfies string, name)
+  await mailkeep.on(['contact.subscribed', 'contact.unsubscribed'], ({ data }) => data.contact.email, name)
+  await mailkeep.on(
+    ['contact.subscribed', 'newsletter.sent'],
+    (event) => (event.type === 'contact.subscribed' ? event.data.list.id : event.data.subject),
+    name,
+  )
+  // @ts-expect-error only contact.subscribed has a list
+  await mailkeep.on('contact.unsubscribed', ({ data }) => data.list, name)
+  // @ts-expect-error newsletter.sent has no contact of a known type
+  await mailkeep.on(['contact.subscribed', 'newsletter.sent'], ({ data }) => data.contact.email, name)
+  kit.events('contact.unsubscribed')[0]?.data.contact.email satisfies string | undefined
+  for (const event of kit.events()) {
+    if (event.type === 'contact.subscribed') event.data.list.name satisfies string
+    else if (event.type === 'webhook.test') event.data.message satisfies string
+    else event.data satisfies object
+  }
 }
 
 /** Never run: the guard narrows to its code. */

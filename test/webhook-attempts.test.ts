@@ -8,6 +8,7 @@ import {
   addEndpoint,
   attempted,
   moment,
+  type Opened,
   onSharedDatabases,
   open,
   openReceiver,
@@ -16,8 +17,8 @@ import {
   until,
 } from './webhook-harness.ts'
 
-const timeoutSeconds = 0.7
-const timedOut = /No complete answer within 0.7 s/
+const timeoutSeconds = 1.5
+const timedOut = /No complete answer within 1.5 s/
 const broken = /^The request failed: (ECONNRESET|HPE_\w+|UND_ERR_\w+|HTTPParserError)\.$/
 
 const head = (length: number | undefined, status = '200 OK', more = '') =>
@@ -29,9 +30,19 @@ function drip(socket: Socket, piece: string): void {
   socket.on('close', () => clearInterval(timer))
 }
 
+/** Writes without end, as fast as the other side reads. */
+function flood(socket: Socket, start: string, piece: string): void {
+  const more = piece.repeat(Math.ceil(16_384 / piece.length))
+  const write = () => {
+    while (socket.writable && socket.write(more)) {}
+  }
+  socket.on('drain', write).write(start)
+  write()
+}
+
 interface Misbehaviour {
   readonly what: string
-  readonly answer: (socket: Socket) => void
+  readonly answer: (socket: Socket) => unknown
   /** Why it failed; none where it succeeds. */
   readonly error?: RegExp
   readonly status: number | null
@@ -83,10 +94,10 @@ const misbehaviours: Misbehaviour[] = [
     body: 'ok',
   },
   {
-    what: '100, which nobody asked for, and then 200',
+    what: '100 without being asked for it, and then 200',
     answer: (s) => s.write(`${head(undefined, '100 Continue')}${head(2)}ok`),
-    error: broken,
-    status: null,
+    status: 200,
+    body: 'ok',
   },
   {
     what: 'switching protocols',
@@ -135,25 +146,70 @@ const misbehaviours: Misbehaviour[] = [
   },
 ]
 
+const floods: Misbehaviour[] = [
+  {
+    what: '100 and 103 with headers, and then 200, byte by byte',
+    answer: async (s) => {
+      s.setNoDelay()
+      const text = `${head(undefined, '100 Continue')}${head(undefined, '103 Early Hints', 'Link: </a>\r\n')}${head(2)}ok`
+      for (const byte of text) await new Promise((written) => s.write(byte, written))
+    },
+    status: 200,
+    body: 'ok',
+  },
+  {
+    what: 'interim responses without end',
+    answer: (s) => flood(s, '', head(undefined, '103 Early Hints')),
+    error: /^The receiver sent more than 16 KiB of interim responses\.$/,
+    status: null,
+  },
+  {
+    what: 'one interim response without end',
+    answer: (s) => flood(s, 'HTTP/1.1 103 Early Hints\r\n', 'Link: </a>\r\n'),
+    error: /^The receiver sent more than 16 KiB of interim responses\.$/,
+    status: null,
+  },
+  {
+    what: 'chunk extensions without end: the answer counts as far as it was read',
+    answer: (s) =>
+      flood(s, head(undefined, '200 OK', 'Transfer-Encoding: chunked\r\n'), `1;${'x'.repeat(5000)}\r\na\r\n`),
+    status: 200,
+  },
+  {
+    what: 'trailers without end',
+    answer: (s) => flood(s, `${head(undefined, '200 OK', 'Transfer-Encoding: chunked\r\n')}0\r\n`, 'A: b\r\n'),
+    error: /OVERFLOW/,
+    status: 200,
+  },
+]
+
+/** Has each receiver misbehave in one attempt, and compares what is recorded. */
+async function attemptAll(t: TestContext, mk: Opened, all: readonly Misbehaviour[]): Promise<void> {
+  const endpoints = new Map<Misbehaviour, number>()
+  for (const one of all) {
+    endpoints.set(one, (await addEndpoint(mk, (await openSocket(t, one.answer)).url)).id)
+  }
+  await raise(mk)
+  for (const [{ what, status, error, body }, id] of endpoints) {
+    const delivery = await attempted(mk, id, 1)
+    assert.equal(delivery.status, error ? 'pending' : 'success', `${what}: ${delivery.error}`)
+    assert.equal(delivery.response_status, status, what)
+    if (error) assert.match(delivery.error!, error, what)
+    const [attempt] = delivery.attempt_log
+    assert.equal(attempt!.error, delivery.error, what)
+    assert.equal(attempt!.response_status, status, what)
+    if (body !== undefined) assert.equal(attempt!.response_body, body, what)
+    assert.ok(Buffer.byteLength(attempt!.response_body ?? '') <= 4096, what)
+  }
+}
+
 onSharedDatabases('a receiver that misbehaves', (open) => {
   test('fails the attempt, or does not, and no more', async (t) => {
-    const mk = await open(t, { webhooks: { timeoutSeconds } })
-    const endpoints = new Map<Misbehaviour, number>()
-    for (const one of misbehaviours) {
-      endpoints.set(one, (await addEndpoint(mk, (await openSocket(t, one.answer)).url)).id)
-    }
-    await raise(mk)
-    for (const [{ what, status, error, body }, id] of endpoints) {
-      const delivery = await attempted(mk, id, 1)
-      assert.equal(delivery.status, error ? 'pending' : 'success', `${what}: ${delivery.error}`)
-      assert.equal(delivery.response_status, status, what)
-      if (error) assert.match(delivery.error!, error, what)
-      const [attempt] = delivery.attempt_log
-      assert.equal(attempt!.error, delivery.error, what)
-      assert.equal(attempt!.response_status, status, what)
-      if (body !== undefined) assert.equal(attempt!.response_body, body, what)
-      assert.ok(Buffer.byteLength(attempt!.response_body ?? '') <= 4096, what)
-    }
+    await attemptAll(t, await open(t, { webhooks: { timeoutSeconds } }), misbehaviours)
+  })
+
+  test('by sending much or in pieces is cut off, long before the time-out', async (t) => {
+    await attemptAll(t, await open(t), floods)
   })
 
   test('with 10 MB: reads 64 KiB, keeps 4, and hangs up', async (t) => {
@@ -173,6 +229,27 @@ onSharedDatabases('a receiver that misbehaves', (open) => {
     assert.deepEqual([status, attempt_log[0]!.response_body], ['success', 'x'.repeat(4096)])
     await until('it has hung up', () => receiver.sockets.size === 0 || undefined)
     assert.ok(written < 10_000_000, `the kernel took ${written} bytes`)
+  })
+
+  test('with interim responses without end, at sixteen endpoints: all are cut off long before the time-out', async (t) => {
+    const mk = await open(t)
+    const receivers = await Promise.all(
+      Array.from({ length: 16 }, () =>
+        openSocket(t, (socket) =>
+          flood(socket, '', head(undefined, '103 Early Hints', `Link: <${'a'.repeat(100)}>\r\n`)),
+        ),
+      ),
+    )
+    const honest = await openReceiver(t)
+    const ids = []
+    for (const { url } of receivers) ids.push((await addEndpoint(mk, url)).id)
+    const { id } = await addEndpoint(mk, honest.url())
+    const startedMs = performance.now()
+    await raise(mk)
+    assert.equal((await attempted(mk, id, 1)).status, 'success')
+    for (const one of ids) assert.match((await attempted(mk, one, 1)).error!, /interim responses/)
+    assert.ok(performance.now() - startedMs < 7500, 'half the time-out')
+    await until('all are hung up', () => receivers.every(({ sockets }) => sockets.size === 0) || undefined)
   })
 
   test('with what is no text: the kept answer is text of at most 4 KiB, without NUL', async (t) => {

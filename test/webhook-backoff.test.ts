@@ -79,7 +79,9 @@ describe('retryAfterMs', () => {
     ['-1', undefined],
     ['1.5', undefined],
     ['1994-11-06T08:49:37Z', undefined],
-    ['99999999999999999999', undefined],
+    ['99999999999', 99_999_999_999_000],
+    ['99999999999999999999', 1e23],
+    ['9'.repeat(400), Number.POSITIVE_INFINITY],
   ]
   for (const [value, expected] of cases) {
     test(`${JSON.stringify(value)} is ${expected}`, () => {

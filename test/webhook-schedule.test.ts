@@ -168,6 +168,7 @@ onSharedDatabases('Retry-After', (open) => {
     ['0', 429, '0', scheduled],
     ['a date in the past', 503, 'Sun, 06 Nov 1994 08:49:37 GMT', scheduled],
     ['a month is cut to a day', 503, '2592000', [dayMs, dayMs]],
+    ['more digits than seconds need', 503, '99999999999', [dayMs, dayMs]],
     ['a date in the far future', 429, 'Fri, 31 Dec 2100 00:00:00 GMT', [dayMs, dayMs]],
     ['a word', 503, 'soon', scheduled],
     ['a negative number', 503, '-60', scheduled],

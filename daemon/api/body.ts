@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { MailkeepError } from '../../lib/index.ts'
+import { findInexactNumber } from './exact-numbers.ts'
 import { type ApiRequest, declaredBody, header } from './exchange.ts'
 import { isPlain, isUtf8Of } from './media-type.ts'
 
@@ -9,7 +10,8 @@ export type Fields = Readonly<Record<string, unknown>>
 /**
  * Reads a JSON object. A body of no bytes is no body, whatever its headers say, and stands for `{}`.
  *
- * @throws MailkeepError `unsupported_media_type`, `body_too_large`, `invalid_json`; `validation_failed` on `body`.
+ * @throws MailkeepError `unsupported_media_type`, `body_too_large`, `invalid_json`; `validation_failed` on `body`, or on a
+ *   number that cannot be kept exactly.
  */
 export async function readFields(request: ApiRequest): Promise<Fields> {
   const declared = declaredBody(request)
@@ -32,7 +34,7 @@ const mostNamed = 100
 export function refuseFields(fields: Fields): void {
   const names = Object.keys(fields)
   if (names.length === 0) return
-  const message = 'This field is not known.'
+  const message = 'There is no such field here: this operation takes none.'
   // Entries, not assignment: a field may be called __proto__.
   const errors = Object.fromEntries(names.slice(0, mostNamed).map((name) => [name, [message]]))
   throw new MailkeepError('validation_failed', 'This operation takes no fields.', { errors })
@@ -52,12 +54,27 @@ function unsupported(): MailkeepError {
 
 function decode(bytes: Uint8Array): unknown {
   if (!isUtf8(bytes)) throw new MailkeepError('invalid_json', 'The body is not UTF-8.')
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8')
+  const value = parse(text)
+  refuseInexactNumbers(text)
+  return value
+}
+
+function parse(text: string): unknown {
   try {
-    return JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8'))
+    return JSON.parse(text)
   } catch {
     // The parser's own message quotes the body.
     throw new MailkeepError('invalid_json', 'The body is not JSON.')
   }
+}
+
+/** Such a number would be stored, signed and sent as another one. */
+function refuseInexactNumbers(text: string): void {
+  const path = findInexactNumber(text)
+  if (path === undefined) return
+  const message = 'This number cannot be kept exactly (64-bit floating point). Send it as a string.'
+  throw new MailkeepError('validation_failed', message, { errors: Object.fromEntries([[path || 'body', [message]]]) })
 }
 
 function object(value: unknown): Fields {

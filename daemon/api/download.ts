@@ -1,4 +1,4 @@
-import type { Logger } from '../../lib/index.ts'
+import type { ErrorLog } from './api-options.ts'
 import { encode, type Recipient } from './encode.ts'
 import type { ApiResponse } from './exchange.ts'
 import { foreseen } from './failure.ts'
@@ -9,7 +9,7 @@ export function encodeDownload(
   to: Recipient,
   status: number,
   { name, contentType, text }: Download,
-  logger: Pick<Logger, 'error'> | undefined,
+  logger: ErrorLog,
 ): ApiResponse {
   const response = encode(to, status, undefined, {
     'Content-Type': contentType,
@@ -19,7 +19,7 @@ export function encodeDownload(
 }
 
 /** Who gets the answer sees it cut off: why, only the log can tell. */
-async function* watched(text: AsyncIterable<string>, requestId: string, logger: Pick<Logger, 'error'> | undefined) {
+async function* watched(text: AsyncIterable<string>, requestId: string, logger: ErrorLog) {
   try {
     yield* text
   } catch (error) {

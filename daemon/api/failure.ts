@@ -1,4 +1,5 @@
-import { type ErrorCode, isMailkeepError, type Logger, MailkeepError, type RateLimit } from '../../lib/index.ts'
+import { type ErrorCode, isMailkeepError, MailkeepError, type RateLimit } from '../../lib/index.ts'
+import type { ErrorLog } from './api-options.ts'
 
 /** The one place where an error's code becomes a status. */
 export const statusOf: Readonly<Record<ErrorCode, number>> = {
@@ -21,13 +22,13 @@ export const statusOf: Readonly<Record<ErrorCode, number>> = {
 const unavailableForSeconds = 2
 
 /**
- * Makes of anything thrown an error that may be shown. What nobody foresaw shows nothing of itself:
- * it goes to the log, with the request's id.
+ * Turns anything thrown into an error that may be shown. An unforeseen error shows nothing of itself: it goes to the
+ * log, with the request's id.
  */
-export function foreseen(error: unknown, requestId: string, logger: Pick<Logger, 'error'> | undefined): MailkeepError {
+export function foreseen(error: unknown, requestId: string, logger: ErrorLog): MailkeepError {
   if (isMailkeepError(error) && Object.hasOwn(statusOf, error.code) && error.code !== 'internal') return error
-  logger?.error({ requestId, stack: stackOf(error) }, 'request failed')
-  return new MailkeepError('internal', 'Something went wrong here. The request id finds it in the log.')
+  logger.error({ requestId, stack: stackOf(error) }, 'request failed')
+  return new MailkeepError('internal', 'Internal error. Quote the X-Request-Id when you report it.')
 }
 
 /** The headers that belong to an error's status. */

@@ -1,6 +1,7 @@
 /** The HTTP API without a server: a request as plain data in, an answer as plain data out. */
 
-import { type ClientOperations, type Logger, type Mailkeep, MailkeepError, unchecked } from '../../lib/index.ts'
+import { type ClientOperations, type Mailkeep, MailkeepError, unchecked } from '../../lib/index.ts'
+import { checkApiOptions, type ErrorLog, errorLogOf } from './api-options.ts'
 import { type Authenticate, askHost, authenticate } from './authenticate.ts'
 import { readFields, refuseFields } from './body.ts'
 import { encodeDownload } from './download.ts'
@@ -9,7 +10,7 @@ import { type ApiRequest, type ApiResponse, header } from './exchange.ts'
 import { foreseen } from './failure.ts'
 import { keyOf, performOnce } from './idempotency.ts'
 import { answerOperation, isDescription, type MetricsPage } from './operations.ts'
-import { readQuery } from './query.ts'
+import { readQuery, refuseParameters } from './query.ts'
 import { compileRoutes, type Match } from './router.ts'
 import { routes } from './routes/index.ts'
 import type { Call, Outcome, Route } from './routes/route.ts'
@@ -21,8 +22,11 @@ export type { MetricsPage } from './operations.ts'
 
 export interface ApiOptions {
   readonly mailkeep: Mailkeep
-  /** Where unforeseen errors go, with their stack and the request's id. */
-  readonly logger?: Pick<Logger, 'error'>
+  /**
+   * Where unforeseen errors go, with their stack and the request's id. Default: the Mailkeep's own logger, or the
+   * console when it has none.
+   */
+  readonly logger?: ErrorLog
   /** The URL clients see, for `meta.path`; else `http://` and the request's `Host`. */
   readonly publicUrl?: string
   /** Shown under `/metrics`, if there is one. */
@@ -36,9 +40,13 @@ export interface ApiOptions {
 export interface Api {
   /** Answers one request. Never throws: what goes wrong is an answer too. */
   answer(request: ApiRequest): Promise<ApiResponse>
+  /** Where unforeseen errors go. */
+  readonly logger: ErrorLog
   /** @returns whether a request target's path is one of the API's, whatever the method. */
   knows(target: string): boolean
 }
+
+type LoggedOptions = ApiOptions & { readonly logger: ErrorLog }
 
 /** What is known of a request so far; an error's answer wants it as well. */
 interface Exchange {
@@ -52,13 +60,26 @@ interface Exchange {
 /**
  * The API over a mailkeep, for any HTTP server to mount: it owns no socket and reads no environment.
  *
+ * @throws MailkeepError `validation_failed`: no Mailkeep, or an unknown option.
  * @example
  * const { answer } = createApi({ mailkeep })
  * const { status, headers, body } = await answer({ method: 'GET', target: '/api/v1/tags', headers, body: readBody })
  */
 export function createApi(options: ApiOptions): Api {
-  return { answer: (request) => answer(options, request), knows }
+  checkApiOptions(options, optionNames)
+  const logger = errorLogOf(options.mailkeep, options.logger)
+  const logged: LoggedOptions = { ...options, logger }
+  return { answer: (request) => answer(logged, request), logger, knows }
 }
+
+const optionNames = Object.keys({
+  mailkeep: true,
+  logger: true,
+  publicUrl: true,
+  metrics: true,
+  authenticate: true,
+  mounted: true,
+} satisfies Record<keyof ApiOptions, true>)
 
 const prefix = '/api/v1'
 const findPath = compileRoutes(routes)
@@ -70,7 +91,7 @@ function knows(target: string): boolean {
   return api === 'api' && version === 'v1' && findPath(path) !== undefined
 }
 
-async function answer(options: ApiOptions, request: ApiRequest): Promise<ApiResponse> {
+async function answer(options: LoggedOptions, request: ApiRequest): Promise<ApiResponse> {
   const to: Recipient = { requestId: requestIdOf(request), method: request.method }
   const exchange: Exchange = { request, to, target: readTarget(request.target) }
   try {
@@ -112,10 +133,11 @@ async function perform({ mailkeep, authenticate: host }: ApiOptions, exchange: E
 
 /** What the request brings, as its route takes it. */
 async function inputOf(request: ApiRequest, route: Route, target: Target): Promise<Omit<Call, 'client' | 'params'>> {
+  const query = readQuery(target.query)
+  if (!route.hasQuery) refuseParameters(query)
   const upload = route.takes === 'file' ? { upload: await readUpload(request) } : {}
   const body = takesFields(route) ? await readFields(request) : {}
   if (route.fields === 'none') refuseFields(body)
-  const query = route.method === 'GET' ? readQuery(target.query) : {}
   return { query, body, accept: header(request, 'accept') ?? '', ...upload }
 }
 

@@ -1,12 +1,16 @@
-import type { Logger, Mailkeep } from '../../lib/index.ts'
+import type { Mailkeep } from '../../lib/index.ts'
+import { checkApiOptions, type ErrorLog } from './api-options.ts'
 import type { Authenticate } from './authenticate.ts'
 import { type Api, type ApiOptions, createApi } from './index.ts'
 
 /** How a host mounts the API. */
 export interface MountOptions<Request> {
   readonly mailkeep: Mailkeep
-  /** Where unforeseen errors go, with their stack and the request's id. */
-  readonly logger?: Pick<Logger, 'error'>
+  /**
+   * Where unforeseen errors go, with their stack and the request's id. Default: the Mailkeep's own logger, or the
+   * console when it has none.
+   */
+  readonly logger?: ErrorLog
   /** What clients see before `/api/v1`, for `meta.path`, such as `https://app.example/mail`; else as the request has it. */
   readonly publicUrl?: string
   /**
@@ -20,7 +24,19 @@ export interface MountOptions<Request> {
   readonly bodyBytes?: number
 }
 
-export function apiOf<Request>({ mailkeep, logger, publicUrl, authenticate }: MountOptions<Request>): Api {
+const optionNames = Object.keys({
+  mailkeep: true,
+  logger: true,
+  publicUrl: true,
+  authenticate: true,
+  prefix: true,
+  bodyBytes: true,
+} satisfies Record<keyof MountOptions<never>, true>)
+
+/** @throws MailkeepError `validation_failed`: no Mailkeep, or an unknown option. */
+export function apiOf<Request>(mountOptions: MountOptions<Request>): Api {
+  checkApiOptions(mountOptions, optionNames)
+  const { mailkeep, logger, publicUrl, authenticate } = mountOptions
   const options: ApiOptions = {
     mailkeep,
     mounted: true,

@@ -37,7 +37,8 @@ export interface KoaContext {
   respond?: boolean | undefined
 }
 
-type Next = (error?: unknown) => unknown
+/** Hands the request on to the host: Express' and Koa's `next`. */
+export type Next = (error?: unknown) => unknown
 
 /** Resolves once the request is answered, or handed on. */
 export interface Handler {
@@ -68,6 +69,7 @@ interface Arrival {
  * The API as a handler of requests of node:http, for any host that has them: plain servers, Express, Fastify, Koa,
  * Next.js' API routes. Paths that are not the API's go to `next`, where there is one.
  *
+ * @throws MailkeepError `validation_failed`: no Mailkeep (a missing `await`), or an unknown option.
  * @example
  * app.use('/mail', createHandler({ mailkeep })) // Express: https://app.example/mail/api/v1/…
  * app.all('/api/v1/*', createHandler({ mailkeep })) // Fastify
@@ -89,7 +91,7 @@ export function createHandler<Request = HostRequest>(options: MountOptions<Reque
     try {
       send(turn, await api.answer(requestOf(turn, arrival, place, limits.bodyBytes)), false, limits)
     } catch (error) {
-      options.logger?.error({ err: error }, 'request could not be answered')
+      api.logger.error({ err: error }, 'request could not be answered')
       res.destroy()
     }
   }

@@ -10,6 +10,7 @@ export type FetchHandler = (request: Request) => Promise<Response>
 /**
  * The API as a Web-standard handler: for Hono and the like, and for Next.js' route files.
  *
+ * @throws MailkeepError `validation_failed`: no Mailkeep (a missing `await`), or an unknown option.
  * @example
  * app.all('/api/v1/*', (c) => handler(c.req.raw)) // Hono
  * export { handler as GET, handler as POST } // app/api/v1/[...path]/route.ts of Next.js

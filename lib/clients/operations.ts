@@ -16,6 +16,7 @@ import {
   type Principal,
   type Role,
   type Token,
+  TokenFilter,
   tokenFrom,
 } from './schema.ts'
 import type { KnownToken } from './token-cache.ts'
@@ -84,7 +85,9 @@ export async function createToken(ctx: Context, input: unknown): Promise<NewToke
   })
 }
 
-export async function listTokens(ctx: Context, { clientId }: { clientId?: number } = {}): Promise<Token[]> {
+/** @throws MailkeepError `validation_failed` */
+export async function listTokens(ctx: Context, filter: unknown = {}): Promise<Token[]> {
+  const { clientId } = parse(TokenFilter, filter)
   return (await queries.listTokens(ctx, { client_id: clientId ?? null })).map(tokenFrom)
 }
 

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { Name } from '../parse.ts'
+import { closedObject, Name } from '../parse.ts'
 import type { Tables } from '../storage/tables.ts'
 import type { Timestamp } from '../time.ts'
 
@@ -36,7 +36,7 @@ export interface Principal {
   role: Role
 }
 
-export const NewClient = v.strictObject({ name: Name })
+export const NewClient = closedObject({ name: Name })
 
 const PositiveInteger = v.pipe(
   v.number('This must be a number.'),
@@ -44,11 +44,14 @@ const PositiveInteger = v.pipe(
   v.minValue(1, 'This must be positive.'),
 )
 
-export const NewTokenInput = v.strictObject({
+export const NewTokenInput = closedObject({
   clientId: PositiveInteger,
   role: v.picklist(roles, 'This must be admin or member.'),
   expiresInMs: v.optional(PositiveInteger),
 })
+
+/** The filter of the token listing. */
+export const TokenFilter = closedObject({ clientId: v.optional(PositiveInteger) })
 
 /** What a bearer token may look like: RFC 6750's b64token. */
 export const BearerToken = v.pipe(
@@ -56,7 +59,7 @@ export const BearerToken = v.pipe(
   v.regex(/^[A-Za-z0-9\-._~+/]{1,512}=*$/, 'This must be made of letters, digits and -._~+/ (RFC 6750).'),
 )
 
-export const Bootstrap = v.strictObject({ token: v.optional(BearerToken) })
+export const Bootstrap = closedObject({ token: v.optional(BearerToken) })
 
 type Stored<T extends keyof Tables, K extends keyof Tables[T]> = { [P in K]: P extends 'id' ? number : Tables[T][P] }
 

@@ -6,7 +6,7 @@ import type { List } from '../lists/schema.ts'
 import { fold, parse } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
 import { ensureTagsByKey } from '../tags/operations.ts'
-import { raiseAll } from '../webhooks/outbox.ts'
+import { countRecipients, raiseAll } from '../webhooks/outbox.ts'
 import * as queries from './bulk-queries.ts'
 import { listDocuments } from './listing-queries.ts'
 import { mergeAttributes, saveChanges } from './operations.ts'
@@ -18,7 +18,7 @@ export type BulkResult =
   | { readonly id: number; readonly created: boolean; readonly refused?: undefined }
   | { readonly refused: MailkeepError }
 
-/** A transaction ends after so many rows, tags included: other writes wait for no more than these. */
+/** A transaction ends after so many rows, tags and deliveries included: other writes wait for no more than these. */
 const mostRows = 1500
 
 /** Attributes of so many characters count as a row. */
@@ -41,7 +41,9 @@ export async function addContactsToList(ctx: Context, listId: number, inputs: un
   if (inputs.length > most) throw invalid('body', `At most ${most.toLocaleString('en')} contacts at a time.`)
   await getList(ctx, listId)
   const results: BulkResult[] = []
-  for (const batch of batchesOf(inputs)) results.push(...(await inTurn(ctx, () => addBatch(ctx, listId, batch))))
+  const deliveriesPerContact = await countRecipients(ctx, 'contact.subscribed')
+  for (const batch of batchesOf(inputs, deliveriesPerContact))
+    results.push(...(await inTurn(ctx, () => addBatch(ctx, listId, batch))))
   return results
 }
 
@@ -62,14 +64,14 @@ interface Batch {
   readonly rounds: Map<string, NewContact>[]
 }
 
-function* batchesOf(inputs: readonly unknown[]): Generator<Batch> {
+function* batchesOf(inputs: readonly unknown[], deliveriesPerContact: number): Generator<Batch> {
   let batch: Batch = { entries: [], rounds: [] }
   let rows = 0
   for (const input of inputs) {
     const entry = orRefused(() => parse(NewContact, input))
     batch.entries.push(entry)
     if (isRefused(entry)) continue
-    rows += rowsOf(entry)
+    rows += rowsOf(entry) + deliveriesPerContact
     if (placeIn(batch.rounds, entry) < mostRounds && rows < mostRows) continue
     yield batch
     batch = { entries: [], rounds: [] }

@@ -1,8 +1,8 @@
 import * as v from 'valibot'
 import { inputLimits } from '../limits.ts'
 import type { List } from '../lists/schema.ts'
-import { PageQuery, WholeNumber } from '../page.ts'
-import { atMost, EmailAddress, messageOf, Text } from '../parse.ts'
+import { pageFields, WholeNumber } from '../page.ts'
+import { atMost, closedObject, EmailAddress, messageOf, Text } from '../parse.ts'
 import { type Tag, TagName } from '../tags/schema.ts'
 import type { Timestamp } from '../time.ts'
 import type { Topic } from '../topics/schema.ts'
@@ -112,18 +112,17 @@ const Ids = v.pipe(
 )
 
 /** The filters of the contact listing. */
-export const ContactFilters = v.object({
+export const filterFields = {
   lists: v.optional(Ids),
   tags: v.optional(Ids),
   topics: v.optional(Ids),
   search: v.optional(Text),
   include_unsubscribed: v.optional(QueryBoolean, false),
-})
-export type ContactFilters = v.InferOutput<typeof ContactFilters>
+}
 
-export const ContactQuery = v.object({ ...PageQuery.entries, ...ContactFilters.entries })
+export const ContactQuery = closedObject({ ...filterFields, ...pageFields })
 
-export const UnsubscribeOptions = v.strictObject({
+export const UnsubscribeOptions = closedObject({
   byContact: v.optional(v.boolean('This must be true or false.'), false),
 })
 

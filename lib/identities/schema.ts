@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { inputLimits } from '../limits.ts'
-import { PageQuery } from '../page.ts'
-import { atMost, EmailAddress, Text } from '../parse.ts'
+import { pageFields } from '../page.ts'
+import { atMost, closedObject, EmailAddress, Text } from '../parse.ts'
 import type { Timestamp } from '../time.ts'
 
 export const identityStatuses = ['pending', 'verifying', 'verified', 'failed'] as const
@@ -23,13 +23,13 @@ export interface Identity {
 
 const Status = v.picklist(identityStatuses, `This must be one of ${identityStatuses.join(', ')}.`)
 
-export const NewIdentity = v.strictObject({
+export const NewIdentity = closedObject({
   email: EmailAddress,
   name: v.optional(v.pipe(Text, atMost(inputLimits.nameCharacters)), ''),
   status: v.optional(Status, 'pending'),
 })
 
-export const IdentityQuery = v.object({ ...PageQuery.entries, identity_status: v.optional(Status) })
+export const IdentityQuery = closedObject({ identity_status: v.optional(Status), ...pageFields })
 
 export function identityFrom(row: Identity): Identity {
   return {

@@ -1,6 +1,7 @@
 /** mailkeep/ses: sender addresses verified by Amazon SES. Its SDK is loaded when the first address is asked about. */
 import { domainToASCII } from 'node:url'
 import { MailkeepError } from '../errors.ts'
+import { refuseUnknownNames } from '../unknown-names.ts'
 import type { IdentityProvider } from './provider.ts'
 import type { IdentityStatus } from './schema.ts'
 
@@ -17,6 +18,11 @@ export interface SesOptions {
   /** A request that takes longer, the SDK's own retries included, is given up; default 15,000. */
   readonly timeoutMs?: number
 }
+
+const optionNames = Object.keys({ client: true, region: true, timeoutMs: true } satisfies Record<
+  keyof SesOptions,
+  true
+>)
 
 /** What is used of `@aws-sdk/client-sesv2`. */
 interface Sdk {
@@ -41,11 +47,12 @@ type Ask = (operation: 'CreateEmailIdentity' | 'GetEmailIdentity', email: string
  * SES knows no such address or has NOT_STARTED: `pending`; PENDING, or SUCCESS while sending is not enabled:
  * `verifying`; SUCCESS: `verified`; FAILED: `failed`; TEMPORARY_FAILURE: the status stays.
  *
- * @throws MailkeepError `validation_failed`, from `refreshIdentities()`: the SDK cannot be loaded.
+ * @throws MailkeepError `validation_failed` on an unknown option; and from `refreshIdentities()`: the SDK cannot be loaded.
  * @example
  * const mailkeep = await createMailkeep({ database, encryptionKey, identityProvider: ses({ region: 'eu-central-1' }) })
  */
 export function ses(options: SesOptions = {}): IdentityProvider {
+  refuseUnknownNames(options, optionNames)
   let opening: Promise<Ask> | undefined
   const ask: Ask = async (operation, email) => {
     opening ??= open(options).catch((error) => {

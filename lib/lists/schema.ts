@@ -1,5 +1,4 @@
-import * as v from 'valibot'
-import { Name } from '../parse.ts'
+import { closedObject, Name } from '../parse.ts'
 import type { Timestamp } from '../time.ts'
 
 /** A list: contract 2. Two lists may have one name. */
@@ -10,7 +9,7 @@ export interface List {
   created_at: Timestamp
 }
 
-export const NewList = v.strictObject({ name: Name })
+export const NewList = closedObject({ name: Name })
 
 export function listFrom(row: List): List {
   return { id: row.id, uuid: row.uuid, name: row.name, created_at: row.created_at }

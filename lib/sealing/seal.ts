@@ -26,7 +26,7 @@ export interface Sealer {
  * @param previousKeys Those before it: they still open, until all is sealed anew.
  * @throws MailkeepError `validation_failed` on `encryptionKey` when one is anything else.
  */
-export function createSealer(key: Key, previousKeys: readonly Key[] = []): Sealer {
+export function createSealer(key: EncryptionKey, previousKeys: readonly EncryptionKey[] = []): Sealer {
   const bytes = bytesOf(key)
   const keyId = idOf(bytes)
   const keys = new Map([...previousKeys.map(bytesOf), bytes].map((each) => [idOf(each), each]))
@@ -54,9 +54,9 @@ function keyIdOf(sealed: string): string {
   return sealed.split('.', 2)[1] ?? ''
 }
 
-export type Key = Uint8Array | string
+export type EncryptionKey = Uint8Array | string
 
-function bytesOf(key: Key): Buffer {
+function bytesOf(key: EncryptionKey): Buffer {
   const bytes = typeof key === 'string' ? Buffer.from(key, 'base64') : Buffer.from(key)
   if (bytes.length === 32) return bytes
   throw invalid('encryptionKey', 'The encryption key must be 32 bytes, or base64 of 32 bytes.')
@@ -67,7 +67,7 @@ function bytesOf(key: Key): Buffer {
  *
  * @throws MailkeepError `validation_failed` on `encryptionKey`: it is not 32 bytes, or base64 of them.
  */
-export function encryptionKeyId(key: Key): string {
+export function encryptionKeyId(key: EncryptionKey): string {
   return idOf(bytesOf(key))
 }
 

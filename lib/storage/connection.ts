@@ -103,9 +103,12 @@ export interface Storage {
   close(): Promise<void>
 }
 
-/** What `sqlite()` gives: a database not opened yet. */
+/** What `sqlite()` and `postgres()` return: a database that is not opened yet. */
 export interface DatabaseSource {
+  readonly kind: 'sqlite' | 'postgres'
+  /** @internal */
   readonly migrations: readonly Migration[]
+  /** @internal */
   open(logger: Logger): Promise<Storage>
 }
 

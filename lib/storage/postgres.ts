@@ -1,13 +1,14 @@
 import pg from 'pg'
 import { invalid } from '../errors.ts'
 import type { Logger } from '../logger.ts'
+import { checkOptions } from '../options.ts'
 import type { DatabaseSource, Storage } from './connection.ts'
 import { migrate } from './migrate.ts'
 import { postgresMigrations } from './migrations/postgres.ts'
 import { Connections, connectionLimits, Reader } from './postgres/connections.ts'
 import { copyRows } from './postgres/copy.ts'
 import { builder, dialect } from './postgres/dialect.ts'
-import type { SignalClient } from './postgres/driver.ts'
+import type { DriverPool, PostgresPool, SignalClient } from './postgres/driver.ts'
 import { failure } from './postgres/faults.ts'
 import { adopt } from './postgres/host.ts'
 import { inspect, type ServerReport } from './postgres/inspect.ts'
@@ -17,6 +18,7 @@ import { Signals } from './postgres/signals.ts'
 import { Writes } from './postgres/writes.ts'
 import type { CopyProgress, RowSource } from './rows.ts'
 
+export type { PostgresPool } from './postgres/driver.ts'
 export type { ServerReport } from './postgres/inspect.ts'
 
 export interface PostgresOptions {
@@ -36,11 +38,12 @@ export interface PostgresOptions {
  *
  * @param source A URL `postgres://…`, or a `pg.Pool` of the host's. The pool is used as it is, and not ended; with a
  *   `schema` it only lends its settings, since the search path of its connections is the host's.
- * @throws MailkeepError `validation_failed` on `schema`
+ * @throws MailkeepError `validation_failed` on `schema`, and on an unknown option.
  */
-export function postgres(source: string | pg.Pool, options: PostgresOptions = {}): DatabaseSource {
-  checkOptions(options)
+export function postgres(source: string | PostgresPool, options: PostgresOptions = {}): DatabaseSource {
+  checkPostgresOptions(options)
   return {
+    kind: 'postgres',
     migrations: postgresMigrations,
     open: (logger) => open(source, options, logger),
   }
@@ -53,7 +56,7 @@ export function postgres(source: string | pg.Pool, options: PostgresOptions = {}
  * @throws MailkeepError `unavailable`, `validation_failed`
  */
 export async function inspectServer(url: string, options: PostgresOptions = {}): Promise<ServerReport> {
-  checkOptions(options)
+  checkPostgresOptions(options)
   try {
     const client = new pg.Client(settingsFor(url, options) as pg.ClientConfig)
     client.on('error', () => {}) // told to the statement under way
@@ -83,7 +86,7 @@ export async function copyInto(
   options: PostgresOptions & { logger: Logger; report?: (progress: CopyProgress) => void },
 ): Promise<Record<string, number>> {
   const { logger, report = () => {}, ...rest } = options
-  checkOptions(rest)
+  checkPostgresOptions(rest)
   const storage = await open(url, rest, logger)
   try {
     await migrate(storage, postgresMigrations, storage.shared!.clock)
@@ -93,7 +96,9 @@ export async function copyInto(
   }
 }
 
-function checkOptions({ schema, pooler }: PostgresOptions): void {
+function checkPostgresOptions(options: PostgresOptions): void {
+  checkOptions('postgres', options)
+  const { schema, pooler } = options
   if (schema === undefined) return
   if (!/^[A-Za-z_][A-Za-z0-9_]{0,62}$/.test(schema)) {
     throw invalid('schema', 'This must be letters, digits and underscores, at most 63.')
@@ -103,7 +108,7 @@ function checkOptions({ schema, pooler }: PostgresOptions): void {
   }
 }
 
-async function open(source: string | pg.Pool, options: PostgresOptions, logger: Logger): Promise<Storage> {
+async function open(source: string | PostgresPool, options: PostgresOptions, logger: Logger): Promise<Storage> {
   const settings = settingsFor(source, options)
   const Client = (settings.Client ?? pg.Client) as typeof pg.Client // a host's pool may have one of its own
   const connect = () => new Client(settings) as unknown as SignalClient
@@ -118,8 +123,8 @@ async function open(source: string | pg.Pool, options: PostgresOptions, logger: 
   return storageOn(own ? new pg.Pool(settings) : source, own, signals, logger, !options.pooler)
 }
 
-function storageOn(pool: pg.Pool, own: boolean, signals: Signals, logger: Logger, prepare: boolean): Storage {
-  const connections = new Connections(pool, logger, prepare)
+function storageOn(pool: PostgresPool, own: boolean, signals: Signals, logger: Logger, prepare: boolean): Storage {
+  const connections = new Connections(pool as DriverPool, logger, prepare)
   const reader = new Reader(connections)
   const writes = new Writes(connections)
   return {
@@ -146,7 +151,7 @@ function storageOn(pool: pg.Pool, own: boolean, signals: Signals, logger: Logger
 }
 
 /** What is set on a connection of ours, whatever the role's defaults are. */
-function settingsFor(source: string | pg.Pool, { schema, pooler, connections }: PostgresOptions): pg.PoolConfig {
+function settingsFor(source: string | PostgresPool, { schema, pooler, connections }: PostgresOptions): pg.PoolConfig {
   const common: pg.PoolConfig = {
     keepAlive: true,
     connectionTimeoutMillis: connectionLimits.waitMs,
@@ -155,12 +160,17 @@ function settingsFor(source: string | pg.Pool, { schema, pooler, connections }: 
   }
   const max = connections === undefined ? {} : { max: connections }
   const isUrl = typeof source === 'string'
-  const given = isUrl ? { connectionString: source } : { ...source.options, password: source.options.password }
+  const given = isUrl ? { connectionString: source } : withPassword(source.options)
   const theirs: pg.PoolConfig = { ...common, ...given, ...max } as pg.PoolConfig
   if (pooler || (!isUrl && schema === undefined)) return theirs
   const session = `${sessionOptions}${schema === undefined ? '' : ` -c search_path="${schema}"`}`
   if (isUrl) return { ...limits, ...theirs, connectionString: withOptions(source, session) }
   return { ...limits, ...theirs, options: `${theirs.options ?? ''} ${session}`.trim() }
+}
+
+/** The pool hides its password from copies of its settings. */
+function withPassword(settings: pg.PoolConfig): pg.PoolConfig {
+  return { ...settings, ...(settings.password !== undefined && { password: settings.password }) }
 }
 
 /** Statements here are short and many: workers and compilers of their own would cost more than they save. */

@@ -3,6 +3,7 @@ import { setImmediate } from 'node:timers'
 import Database from 'better-sqlite3'
 import { invalid, MailkeepError } from '../errors.ts'
 import type { Logger } from '../logger.ts'
+import { checkOptions } from '../options.ts'
 import { nextTurn } from '../time.ts'
 import type { Connection, DatabaseSource, Storage } from './connection.ts'
 import { GroupCommit, type GroupTarget, groupLimits } from './group.ts'
@@ -13,8 +14,10 @@ import { Compaction, type CompactionReport, compactNow } from './sqlite/compacti
 import { copyInto, type FileReport, report } from './sqlite/copy.ts'
 import { builder, dialect, hostDialect } from './sqlite/dialect.ts'
 import { failure, isLocked } from './sqlite/faults.ts'
+import type { SqliteHandle } from './sqlite/handle.ts'
 import { KeptConnection } from './sqlite/kept-connection.ts'
 import { unlocked } from './sqlite/locks.ts'
+import { requireSupportedNode } from './sqlite/node-version.ts'
 import { Reader } from './sqlite/reader.ts'
 import { takeRows } from './sqlite/rows.ts'
 import { searchIndexer } from './sqlite/search-index.ts'
@@ -22,8 +25,9 @@ import { isScattered, searchPurger } from './sqlite/search-purge.ts'
 
 export type { CompactionReport } from './sqlite/compaction.ts'
 export type { FileReport } from './sqlite/copy.ts'
+export type { SqliteHandle, SqliteStatement } from './sqlite/handle.ts'
 
-type Handle = Database.Database
+type Handle = SqliteHandle
 
 export interface SqliteOptions {
   /** Path of better-sqlite3's native addon, or the loaded addon itself, where it is not beside its package. */
@@ -35,9 +39,13 @@ export interface SqliteOptions {
  *
  * @param source A file's path, `:memory:`, or a better-sqlite3 handle: of a file, connections of our own are opened
  *   beside it; a handle in memory is used itself.
+ * @throws MailkeepError `validation_failed` on an unknown option; `unavailable` at opening: it cannot be opened, or
+ *   better-sqlite3 does not run on this Node.
  */
-export function sqlite(source: string | Handle, options: SqliteOptions = {}): DatabaseSource {
+export function sqlite(source: string | SqliteHandle, options: SqliteOptions = {}): DatabaseSource {
+  checkOptions('sqlite', options)
   return {
+    kind: 'sqlite',
     migrations: sqliteMigrations,
     open: (logger) => open(source, options, logger),
   }
@@ -47,6 +55,7 @@ async function open(source: string | Handle, options: SqliteOptions, logger: Log
   if (typeof source !== 'string' && source.memory) return await storageOn(source, source, [])
   const file = typeof source === 'string' ? source : source.name
   const inMemory = file === ':memory:' || file === ''
+  requireSupportedNode()
   try {
     const writer = connect(file, options, inMemory)
     const reader = inMemory ? writer : connect(file, options, false)
@@ -226,6 +235,7 @@ export function closeOff(file: string, options: SqliteOptions, use: () => void):
  * @throws MailkeepError `conflict` when somebody has it open; `unavailable`
  */
 export function openRows(file: string, { nativeBinding }: SqliteOptions = {}): RowSource & Disposable {
+  requireSupportedNode()
   let handle: Handle | undefined
   try {
     const binding = nativeBinding ? { nativeBinding: nativeBinding as string } : {}
@@ -240,6 +250,7 @@ export function openRows(file: string, { nativeBinding }: SqliteOptions = {}): R
 }
 
 function onFile<T>(file: string, { nativeBinding }: SqliteOptions, use: (handle: Handle) => T): T {
+  requireSupportedNode()
   const options = {
     fileMustExist: true,
     timeout: 2000,

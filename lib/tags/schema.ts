@@ -1,5 +1,4 @@
-import * as v from 'valibot'
-import { Name } from '../parse.ts'
+import { closedObject, Name } from '../parse.ts'
 import type { Timestamp } from '../time.ts'
 
 /** A tag: contract 2. */
@@ -11,7 +10,7 @@ export interface Tag {
 }
 
 export const TagName = Name
-export const NewTag = v.strictObject({ name: TagName })
+export const NewTag = closedObject({ name: TagName })
 
 export function tagFrom(row: Tag): Tag {
   return { id: row.id, uuid: row.uuid, name: row.name, created_at: row.created_at }

@@ -1,10 +1,18 @@
 import { invalid } from '../errors.ts'
 
-const unitsMs = { ms: 1, second: 1000, minute: 60_000, hour: 3_600_000, day: 86_400_000, week: 604_800_000 } as const
-type Unit = keyof typeof unitsMs
+const unitsMs: Readonly<Record<DurationUnit, number>> = {
+  ms: 1,
+  second: 1000,
+  minute: 60_000,
+  hour: 3_600_000,
+  day: 86_400_000,
+  week: 604_800_000,
+}
+
+export type DurationUnit = 'ms' | 'second' | 'minute' | 'hour' | 'day' | 'week'
 
 /** Milliseconds, or words: `'3 days'`, `'1 hour'`, `'90 seconds'`. */
-export type Duration = number | `${number} ${Unit}` | `${number} ${Exclude<Unit, 'ms'>}s`
+export type Duration = number | `${number} ${DurationUnit}` | `${number} ${Exclude<DurationUnit, 'ms'>}s`
 
 /** A clock that stands still unless moved. */
 export class TestClock {
@@ -12,6 +20,7 @@ export class TestClock {
   readonly #deliverDue: () => Promise<number | undefined>
 
   /** @param deliverDue Attempts what is due; gives when more will be. */
+  /** @internal */
   constructor(ms: number, deliverDue: () => Promise<number | undefined>) {
     this.#ms = ms
     this.#deliverDue = deliverDue
@@ -43,5 +52,5 @@ function msOf(duration: Duration): number {
   if (typeof duration === 'number' && duration >= 0) return duration
   const [, count, unit] = /^(\d+(?:\.\d+)?) (ms|second|minute|hour|day|week)s?$/.exec(String(duration)) ?? []
   if (count === undefined) throw invalid('duration', "This must be milliseconds or words, such as '3 days'.")
-  return Number(count) * unitsMs[unit as Unit]
+  return Number(count) * unitsMs[unit as DurationUnit]
 }

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { Description, Name } from '../parse.ts'
+import { closedObject, Description, Name } from '../parse.ts'
 import type { Timestamp } from '../time.ts'
 
 /** A topic of a list: contract 2. */
@@ -14,8 +14,8 @@ export interface Topic {
 
 const TopicDescription = v.optional(v.nullable(Description))
 
-export const NewTopic = v.strictObject({ name: Name, description: TopicDescription })
-export const TopicChange = v.strictObject({ name: v.optional(Name), description: TopicDescription })
+export const NewTopic = closedObject({ name: Name, description: TopicDescription })
+export const TopicChange = closedObject({ name: v.optional(Name), description: TopicDescription })
 
 export function topicFrom(row: Topic): Topic {
   return {

@@ -6,7 +6,7 @@ import { type Migration, unappliedMigrations } from '../storage/migrate.ts'
 import { statement, text } from '../storage/statement.ts'
 import { transact } from '../storage/transaction.ts'
 import { msOf } from '../time.ts'
-import { listWaitingEndpoints } from './dispatch/claim.ts'
+import { listDueEndpoints } from './dispatch/claim.ts'
 import type { Dispatcher } from './dispatch/dispatcher.ts'
 import type { DeliveryFigures } from './dispatch/metrics.ts'
 
@@ -127,12 +127,9 @@ export class Health {
   /** As the dispatcher looks: from endpoint to endpoint, whatever their backlogs. */
   async #backlog(): Promise<Pick<Stats, 'oldestDueSeconds' | 'endpointsDue'>> {
     const at = now(this.#ctx)
-    const waiting = await listWaitingEndpoints(this.#ctx, {
-      now: at,
-      max_due: 1,
-      handled: this.#dispatcher.handlers.ids,
-    })
-    const due = waiting.filter((endpoint) => endpoint.due > 0).map(({ next_due_at }) => msOf(next_due_at))
+    const handled = this.#dispatcher.handlers.ids
+    const rows = await listDueEndpoints(this.#ctx, { now: at, max_due: 1, handler: 'handler', handled })
+    const due = rows.filter((row) => row.id !== null).map(({ first_due_at }) => msOf(first_due_at))
     const oldestMs = Math.min(msOf(at), ...due)
     return { oldestDueSeconds: (msOf(at) - oldestMs) / 1000, endpointsDue: due.length }
   }

@@ -11,7 +11,7 @@ import { msOf, timestamp } from '../time.ts'
 import { deactivate, holdBeforeActivating } from './dispatch/pause.ts'
 import { newSecret } from './http/signature.ts'
 import { urlProblem } from './http/url-rule.ts'
-import { checkBody, raise, record } from './outbox.ts'
+import { checkBody, raise, recordFor } from './outbox.ts'
 import * as queries from './queries.ts'
 import {
   type Delivery,
@@ -44,7 +44,7 @@ export async function getEndpoint(ctx: Context, id: number): Promise<Endpoint> {
 /**
  * @param input `{ url, events, description? }`: a public HTTPS URL, at least one event type.
  * @returns The endpoint with its signing secret, shown this once.
- * @throws MailkeepError `validation_failed`
+ * @throws MailkeepError `validation_failed`: also when the client has as many endpoints as it may have.
  */
 export async function createEndpoint(ctx: Context, input: unknown): Promise<Endpoint & { secret: string }> {
   const { url, events, description } = parse(NewEndpoint, input)
@@ -52,6 +52,7 @@ export async function createEndpoint(ctx: Context, input: unknown): Promise<Endp
   if (problem) throw invalid('url', problem)
   const secret = newSecret()
   return transact(ctx, async (tx) => {
+    await checkEndpointCount(tx)
     const uuid = randomUUID()
     const row = await queries.insertEndpoint(tx, {
       client_id: tx.clientId,
@@ -67,6 +68,15 @@ export async function createEndpoint(ctx: Context, input: unknown): Promise<Endp
     })
     return { ...endpointFrom(row!), secret }
   })
+}
+
+/** Locks the client, so that two creations at the same time cannot both be the last one allowed. */
+async function checkEndpointCount(tx: Tx): Promise<void> {
+  await takeTurn(tx)
+  const limit = tx.webhooks.endpointsPerClient
+  const { count } = (await queries.countEndpoints(tx, { client_id: tx.clientId }))!
+  if (count < limit) return
+  throw invalid('body', `A client may have at most ${limit} webhook endpoints. Delete one to create another.`)
 }
 
 /**
@@ -134,8 +144,8 @@ export async function testEndpoint(ctx: Context, id: number): Promise<Delivery> 
     if (!endpoint.active) throw invalid('active', 'The endpoint is inactive: switch it on before testing it.')
     await countTest(tx)
     const data = { message: 'This is a test delivery from mailkeep.' }
-    const [deliveryId] = await record(tx, 'webhook.test', data, null, [{ id, kind: 'http', active: true }])
-    return deliveryFrom((await queries.findDelivery(tx, { endpoint_id: id, id: deliveryId! }))!, true)
+    const deliveryId = await recordFor(tx, id, 'webhook.test', data)
+    return deliveryFrom((await queries.findDelivery(tx, { endpoint_id: id, id: deliveryId }))!, true)
   })
 }
 

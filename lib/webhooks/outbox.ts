@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
-import { now, type Tx } from '../context.ts'
-import { invalid } from '../errors.ts'
+import { type Context, now, type Tx } from '../context.ts'
+import { invalid, isMailkeepError } from '../errors.ts'
 import { inputLimits } from '../limits.ts'
 import { int, nullable, rows, statement, text, time, word } from '../storage/statement.ts'
 import { type Timestamp, timestamp } from '../time.ts'
@@ -22,6 +22,11 @@ const listSubscribers = statement.all({ client_id: int, quoted_type: text }, (db
         .where(dialect.contains(sql.ref('events'), p.quoted_type)),
     ),
 )
+
+/** @returns how many deliveries an event of this type makes: one for each endpoint and subscriber that asked for it. */
+export async function countRecipients(ctx: Context, type: EventType): Promise<number> {
+  return (await listSubscribers(ctx, { client_id: ctx.clientId, quoted_type: JSON.stringify(type) })).length
+}
 
 const insertEvent = statement.inserted(
   { client_id: int, uuid: text, type: text, contact_id: nullable(int), body: text, created_at: time },
@@ -56,29 +61,41 @@ const insertEvents = statement.all(
     from ${dialect.eachRow(p.events, newEvent)} returning id`,
 )
 
-const newDelivery = { uuid: text, event_id: int }
+const newDelivery = {
+  uuid: text,
+  event_id: int,
+  endpoint_id: int,
+  kind: word<EndpointKind>(),
+  status: word<DeliveryStatus>(),
+}
+interface NewDelivery {
+  readonly uuid: string
+  readonly event_id: number
+  readonly endpoint_id: number
+  readonly kind: EndpointKind
+  readonly status: DeliveryStatus
+}
 
 const insertDeliveries = statement(
   {
     client_id: int,
-    endpoint_id: int,
-    kind: word<EndpointKind>(),
     event_type: text,
-    status: word<DeliveryStatus>(),
     attempts: int,
-    scheduled_at: nullable(time),
-    ended_at: nullable(time),
     created_at: time,
     deliveries: rows(newDelivery),
   },
   (_, p, dialect) => sql`
     insert into mailkeep_delivery
-      (client_id, uuid, endpoint_id, kind, event_id, event_type, status, attempts,
-        due_at, scheduled_at, ended_at, created_at)
-    select ${p.client_id}, item.uuid, ${p.endpoint_id}, ${p.kind}, item.event_id, ${p.event_type}, ${p.status},
-      ${p.attempts}, ${p.created_at}, ${p.scheduled_at}, ${p.ended_at}, ${p.created_at}
+      (client_id, uuid, endpoint_id, kind, event_id, event_type, status, attempts, due_at, scheduled_at, ended_at,
+        created_at)
+    select ${p.client_id}, item.uuid, item.endpoint_id, item.kind, item.event_id, ${p.event_type}, item.status,
+      ${p.attempts}, ${p.created_at}, case when item.status = 'pending' then ${p.created_at} end,
+      case when item.status = 'held' then ${p.created_at} end, ${p.created_at}
     from ${dialect.eachRow(p.deliveries, newDelivery)}`,
 )
+
+/** Most rows of one insert statement. */
+const maxRowsPerInsert = 1000
 
 interface Recipient {
   readonly id: number
@@ -138,62 +155,114 @@ async function recordAll(
     return { uuid, contact_id: contactId, body: bodyOf(uuid, type, created_at, data) }
   })
   const recorded = await insertEvents(tx, { client_id, type, created_at, events })
-  for (const { id: endpoint_id, kind, active } of recipients) {
-    await insertDeliveries(tx, {
-      client_id,
-      endpoint_id,
-      kind,
-      event_type: type,
-      ...firstStep(active, created_at),
-      created_at,
-      deliveries: recorded.map(({ id }) => ({ uuid: randomUUID(), event_id: id })),
-    })
-  }
-  tx.transaction.afterCommit(tx.wakeDispatcher)
+  const eventIds = recorded.map(({ id }) => id)
+  await queueDeliveries(tx, type, created_at, eventIds, recipients)
 }
 
-/** Records an event for these endpoints, whatever they subscribed to. @returns the ids of its deliveries. */
-export async function record(
+/** Records an event for these endpoints, whatever they subscribed to. */
+async function record(
   tx: Tx,
   type: EventType,
   data: object,
   contactId: number | null,
   recipients: readonly Recipient[],
-): Promise<number[]> {
-  const { clientId: client_id } = tx
-  const uuid = randomUUID()
+): Promise<void> {
   const created_at = now(tx)
+  const eventId = await insertOneEvent(tx, type, data, contactId, created_at)
+  if (recipients.length === 1) await queueDelivery(tx, type, created_at, eventId, recipients[0]!)
+  else await queueDeliveries(tx, type, created_at, [eventId], recipients)
+}
+
+/** Records an event for one active endpoint, whatever it subscribed to. @returns the id of its delivery. */
+export async function recordFor(tx: Tx, endpointId: number, type: EventType, data: object): Promise<number> {
+  const created_at = now(tx)
+  const eventId = await insertOneEvent(tx, type, data, null, created_at)
+  return await queueDelivery(tx, type, created_at, eventId, { id: endpointId, kind: 'http', active: true })
+}
+
+async function insertOneEvent(
+  tx: Tx,
+  type: EventType,
+  data: object,
+  contact_id: number | null,
+  created_at: Timestamp,
+): Promise<number> {
+  const uuid = randomUUID()
   const body = bodyOf(uuid, type, created_at, data)
-  const event = await insertEvent(tx, { client_id, uuid, type, contact_id: contactId, body, created_at })
-  const ids: number[] = []
-  for (const { id, kind, active } of recipients) {
-    const delivery = await insertDelivery(tx, {
-      client_id,
-      uuid: randomUUID(),
-      endpoint_id: id,
-      kind,
-      event_id: event!,
-      event_type: type,
-      ...firstStep(active, created_at),
-      due_at: created_at,
-      created_at,
-    })
-    ids.push(delivery!)
+  return (await insertEvent(tx, { client_id: tx.clientId, uuid, type, contact_id, body, created_at }))!
+}
+
+/** One delivery for each of the events to each of the endpoints. */
+async function queueDeliveries(
+  tx: Tx,
+  event_type: EventType,
+  created_at: Timestamp,
+  eventIds: readonly number[],
+  recipients: readonly Recipient[],
+): Promise<void> {
+  const fixed = { client_id: tx.clientId, event_type, attempts: 0, created_at }
+  let deliveries: NewDelivery[] = []
+  for (const event_id of eventIds) {
+    for (const { id: endpoint_id, kind, active } of recipients) {
+      deliveries.push({ uuid: randomUUID(), event_id, endpoint_id, kind, status: statusFor(active) })
+      if (deliveries.length < maxRowsPerInsert) continue
+      await insertDeliveries(tx, { ...fixed, deliveries })
+      deliveries = []
+    }
   }
+  if (deliveries.length > 0) await insertDeliveries(tx, { ...fixed, deliveries })
   tx.transaction.afterCommit(tx.wakeDispatcher)
-  return ids
 }
 
-/** A new delivery is due at once; held when its endpoint is inactive. */
-function firstStep(active: boolean, created_at: Timestamp) {
-  return active
-    ? { status: 'pending' as const, attempts: 0, scheduled_at: created_at, ended_at: null }
-    : { status: 'held' as const, attempts: 0, scheduled_at: null, ended_at: created_at }
+async function queueDelivery(
+  tx: Tx,
+  event_type: EventType,
+  created_at: Timestamp,
+  event_id: number,
+  { id: endpoint_id, kind, active }: Recipient,
+): Promise<number> {
+  const id = await insertDelivery(tx, {
+    client_id: tx.clientId,
+    uuid: randomUUID(),
+    endpoint_id,
+    kind,
+    event_id,
+    event_type,
+    status: statusFor(active),
+    attempts: 0,
+    due_at: created_at,
+    scheduled_at: active ? created_at : null,
+    ended_at: active ? null : created_at,
+    created_at,
+  })
+  tx.transaction.afterCommit(tx.wakeDispatcher)
+  return id!
 }
 
-/** @throws MailkeepError `validation_failed` on `data` when an event of it could not be sent. */
+function statusFor(active: boolean): DeliveryStatus {
+  return active ? 'pending' : 'held'
+}
+
+/** @throws MailkeepError `validation_failed` on `data`, or a number in it, when an event of it could not be sent. */
 export function checkBody(type: EventType, data: object): void {
+  stringify({ data }, refuseNumbersWithoutJson())
   bodyOf(randomUUID(), type, timestamp(0), data)
+}
+
+type Replacer = (this: object, key: string, value: unknown) => unknown
+
+/** A replacer for JSON.stringify, which itself writes NaN and infinities as null. */
+function refuseNumbersWithoutJson(): Replacer {
+  const paths = new WeakMap<object, string>()
+  return function (key, value) {
+    const parent = paths.get(this)
+    const path = parent ? `${parent}.${key}` : key
+    if (typeof value === 'bigint' || (typeof value === 'number' && !Number.isFinite(value))) {
+      throw invalid(path, `This must be a number that JSON can hold, not ${value}. Send it as a string.`)
+    }
+    if (typeof value === 'object' && value !== null) paths.set(value, path)
+    return value
+  }
 }
 
 function bodyOf(id: string, type: EventType, created_at: string, data: object): string {
@@ -207,10 +276,11 @@ function bodyOf(id: string, type: EventType, created_at: string, data: object): 
   throw invalid('data', `The event's body would have more than ${inputLimits.eventBytes} bytes.`)
 }
 
-function stringify(event: object): string {
+function stringify(event: object, replacer?: Replacer): string {
   try {
-    return JSON.stringify(event)
-  } catch {
+    return JSON.stringify(event, replacer)
+  } catch (error) {
+    if (isMailkeepError(error)) throw error
     throw invalid('data', 'This cannot be written as JSON: it may be nested too deeply.')
   }
 }

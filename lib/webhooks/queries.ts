@@ -22,6 +22,13 @@ export const listEndpoints = statement.all(
   ['desc'],
 )
 
+export const countEndpoints = statement({ client_id: int }, (db, p) =>
+  db
+    .selectFrom('mailkeep_endpoint')
+    .select((eb) => sql<number>`cast(${eb.fn.countAll()} as integer)`.as('count'))
+    .where('client_id', '=', p.client_id),
+)
+
 export const findEndpoint = statement(endpointKey, (db, p) =>
   db.selectFrom('mailkeep_endpoint').selectAll().where('client_id', '=', p.client_id).where('id', '=', p.id),
 )

@@ -52,7 +52,8 @@ export interface ContactData {
   truncated?: string[]
 }
 
-interface Event<Type extends string, Data> {
+/** What every event has; `Type` and `Data` differ. */
+export interface EventEnvelope<Type extends string, Data> {
   /** The event's UUID, the same for all endpoints; `X-Service-Delivery` is the same over retries. */
   id: string
   type: Type
@@ -60,12 +61,24 @@ interface Event<Type extends string, Data> {
   data: Data
 }
 
-/** Every event there is; switch on `type`, and let the default be: types may be added. */
+export type ContactSubscribedEvent = EventEnvelope<'contact.subscribed', ContactData & { list: List }>
+export type ContactUnsubscribedEvent = EventEnvelope<'contact.unsubscribed', ContactData>
+export type ContactResubscribedEvent = EventEnvelope<'contact.resubscribed', ContactData>
+/** `data` of these three is what the host raised them with. */
+export type NewsletterSentEvent = EventEnvelope<'newsletter.sent', Record<string, unknown>>
+export type SequenceStepSentEvent = EventEnvelope<'sequence_step.sent', Record<string, unknown>>
+export type SequenceCompletedEvent = EventEnvelope<'sequence.completed', Record<string, unknown>>
+export type WebhookTestEvent = EventEnvelope<'webhook.test', { message: string }>
+
+/** All events. Switch on `type`, and ignore unknown types: later versions may add some. */
 export type WebhookEvent =
-  | Event<'contact.subscribed', ContactData & { list: List }>
-  | Event<'contact.unsubscribed' | 'contact.resubscribed', ContactData>
-  | Event<'newsletter.sent' | 'sequence_step.sent' | 'sequence.completed', Record<string, unknown>>
-  | Event<'webhook.test', { message: string }>
+  | ContactSubscribedEvent
+  | ContactUnsubscribedEvent
+  | ContactResubscribedEvent
+  | NewsletterSentEvent
+  | SequenceStepSentEvent
+  | SequenceCompletedEvent
+  | WebhookTestEvent
 
 /** Node's `request.headers`, any record with names in any letter case, or a Web `Headers`. */
 export type DeliveryHeaders =

@@ -3,7 +3,7 @@ import { type Context, now, type Tx } from '../context.ts'
 import { invalid, notFound } from '../errors.ts'
 import { type StoredJob, storeJob } from '../jobs/operations.ts'
 import { findJobOf, updateJob } from '../jobs/queries.ts'
-import { isId, parse } from '../parse.ts'
+import { closedObject, isId, parse } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
 import { timestamp } from '../time.ts'
 import { getEndpoint } from './operations.ts'
@@ -30,7 +30,7 @@ interface State extends Omit<Recovery, 'id'> {
 export const recoverKind = 'recover'
 export const endedKind = 'recovered'
 
-const Since = v.strictObject({
+const Since = closedObject({
   since: v.pipe(
     v.string('This must be a string.'),
     v.regex(

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { inputLimits } from '../limits.ts'
-import { Description, Text } from '../parse.ts'
+import { closedObject, Description, Text } from '../parse.ts'
 import { type Timestamp, withOffset } from '../time.ts'
 
 /** Every event type an endpoint can subscribe to: contract 6. */
@@ -58,7 +58,7 @@ export const EventTypes = v.pipe(
   v.transform((events) => [...new Set(events)]),
 )
 
-export const NewEndpoint = v.strictObject({
+export const NewEndpoint = closedObject({
   url: Text,
   events: EventTypes,
   description: v.optional(Description, ''),
@@ -66,15 +66,18 @@ export const NewEndpoint = v.strictObject({
 
 const immutable = v.optional(v.never('This cannot be changed: delete the endpoint and create another.'))
 
-export const EndpointChange = v.strictObject({
-  active: v.optional(v.boolean('This must be true or false.')),
-  description: v.optional(Description),
-  url: immutable,
-  events: immutable,
-})
+export const EndpointChange = closedObject(
+  {
+    active: v.optional(v.boolean('This must be true or false.')),
+    description: v.optional(Description),
+    url: immutable,
+    events: immutable,
+  },
+  ['active', 'description'],
+)
 export type EndpointChange = v.InferOutput<typeof EndpointChange>
 
-export const HostEvent = v.strictObject({
+export const HostEvent = closedObject({
   type: v.picklist(hostEventTypes, `This must be one of ${hostEventTypes.join(', ')}.`),
   data: v.custom<Record<string, unknown>>(
     (data) => typeof data === 'object' && data !== null && !Array.isArray(data),

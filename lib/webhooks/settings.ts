@@ -16,6 +16,8 @@ export interface WebhookSettings {
   readonly disableAfterFailures: number
   /** … the first time so many hours ago, is switched off. */
   readonly disableAfterHours: number
+  /** Webhook endpoints a client may have at most: each event makes a delivery for each of them. */
+  readonly endpointsPerClient: number
   readonly testDeliveriesPerMinute: number
   /** Deliveries are kept so long. */
   readonly retentionDays: number
@@ -31,6 +33,7 @@ export const defaultWebhookSettings: WebhookSettings = {
   endpointConcurrency: 64,
   disableAfterFailures: 20,
   disableAfterHours: 24,
+  endpointsPerClient: 100,
   testDeliveriesPerMinute: 10,
   retentionDays: 30,
 }

@@ -1,7 +1,8 @@
 /** A PostgreSQL database to measure on: the server that MAILKEEP_TEST_POSTGRES names, else the one at 127.0.0.1:5432. */
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
-import { createMailkeep, type Mailkeep, silentLogger } from '../../lib/index.ts'
+import { createMailkeep, type Mailkeep } from '../../lib/index.ts'
+import { silent } from '../../lib/logger.ts'
 import { copyInto, postgres } from '../../lib/storage/postgres.ts'
 import { openRows } from '../../lib/storage/sqlite.ts'
 import { encryptionKey } from './population.ts'
@@ -27,7 +28,7 @@ async function fill(folder: string, size: number, url: string): Promise<void> {
   const file = await scratch(folder, size)
   {
     using rows = openRows(file)
-    await copyInto(url, rows, { logger: silentLogger })
+    await copyInto(url, rows, { logger: silent })
   }
   await discard(file)
   await ask(url, 'checkpoint') // what is still being written out would slow the first commits

@@ -121,7 +121,7 @@ describe("a process killed during the rotation of an endpoint's secret", { timeo
 test('a process killed while it seals secrets anew leaves each readable, and the next one ends the work', {
   timeout,
 }, async (t) => {
-  const scene = await setScene(t)
+  const scene = await setScene(t, { webhooks: { endpointsPerClient: 2000 } })
   const many = 1200 // more than two chunks
   const { client, mailkeep } = await scene.restart({ dispatch: false })
   const input = { url: 'http://127.0.0.1:9/never', events: ['webhook.test' as const] }

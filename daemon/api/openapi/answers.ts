@@ -1,32 +1,35 @@
 import { inputLimits } from '../../../lib/index.ts'
+import { bodyExamples, fileExample, metaExample, recordExamples } from './examples.ts'
 import type { Answer, Content, Described, Parameter } from './operation.ts'
 import { arrayOf, ref, type Schema } from './schema.ts'
 
-function json(schema: Schema): Content {
-  return { 'application/json': { schema } }
+function json(schema: Schema, example: unknown): Content {
+  return { 'application/json': { schema, example } }
 }
 
 /** A record in `data`. */
 export function one(name: string, description: string): Answer {
-  const data = ref(name)
-  return { description, content: json({ type: 'object', properties: { data }, required: ['data'] }) }
+  const schema: Schema = { type: 'object', properties: { data: ref(name) }, required: ['data'] }
+  return { description, content: json(schema, { data: recordExamples[name] }) }
 }
 
-/** A page of a listing: records in `data`, and `meta`. */
-export function page(name: string, meta = 'Meta'): Answer {
-  const properties = { data: arrayOf(ref(name)), meta: ref(meta) }
-  return { description: 'A page.', content: json({ type: 'object', properties, required: ['data', 'meta'] }) }
+/**
+ * A page of a listing: records in `data`, and `meta`.
+ *
+ * @param path Of the example, below `/api/v1`; undefined where `meta` has no path.
+ */
+export function page(name: string, path: string | undefined): Answer {
+  const meta = ref(path === undefined ? 'MetaWithoutPath' : 'Meta')
+  const properties = { data: arrayOf(ref(name)), meta }
+  const example = { data: [recordExamples[name]], meta: metaExample(path) }
+  return { description: 'A page.', content: json({ type: 'object', properties, required: ['data', 'meta'] }, example) }
 }
 
 export const gone: Answer = { description: 'Gone.' }
 
 export function body(name: string): NonNullable<Described['body']> {
-  return { required: true, content: json(ref(name)) }
-}
-
-/** Text of these media types, as it stands. */
-export function plain(...types: readonly string[]): Content {
-  return Object.fromEntries(types.map((type) => [type, { schema: { type: 'string' } }]))
+  const { good, errors } = bodyExamples[name]!
+  return { required: true, content: json(ref(name), good), errors }
 }
 
 /** All its fields are optional: no body is as good as an empty object. */
@@ -34,8 +37,24 @@ export function optionalBody(name: string): NonNullable<Described['body']> {
   return { ...body(name), required: false }
 }
 
-export function inQuery(name: string, description: string, schema: Schema): Parameter {
-  return { name, in: 'query', description, schema }
+/** A file to import. */
+export function importFile(types: Iterable<string>): NonNullable<Described['body']> {
+  const message = 'The first line must name the columns, separated by commas: one of them must be email.'
+  const messages = {
+    unsupported_media_type: 'Imports must be text/csv or application/x-ndjson in UTF-8, not compressed.',
+    invalid_json: 'After line 3 a quote is missing or too much. What stands before was imported.',
+  }
+  return { required: false, content: files(types, false), errors: { body: [message] }, messages }
+}
+
+/** A file of these media types. */
+export function files(types: Iterable<string>, exported: boolean): Content {
+  const schema: Schema = { type: 'string' }
+  return Object.fromEntries([...types].map((type) => [type, { schema, example: fileExample(type, exported) }]))
+}
+
+export function inQuery(name: string, description: string, schema: Schema, example?: unknown): Parameter {
+  return { name, in: 'query', description, schema, ...(example !== undefined && { example }) }
 }
 
 /** What every listing takes. */
@@ -46,5 +65,5 @@ export const place: readonly Parameter[] = [
     maximum: inputLimits.pageRecords,
     default: inputLimits.usualPageRecords,
   }),
-  inQuery('cursor', '`next_cursor` or `prev_cursor` of a page of the same listing.', { type: 'string' }),
+  inQuery('cursor', '`next_cursor` or `prev_cursor` of a page of the same listing.', { type: 'string' }, 'bmV4dDo3'),
 ]

@@ -31,11 +31,15 @@ const contact = {
 /** Contract 4.2: every other field is an attribute. */
 const attributes = {
   propertyNames: { type: 'string', maxLength: nameCharacters },
-  additionalProperties: {
-    type: ['string', 'null'],
-    maxLength: attributeCharacters,
-    description: 'An attribute: kept in `extra_attributes`; null deletes it.',
+  patternProperties: {
+    '^(?!(?:email|name|tags)$)': {
+      type: ['string', 'null'],
+      maxLength: attributeCharacters,
+      description: 'An attribute: kept in `extra_attributes`; null deletes it.',
+    },
   },
+  // No field is left for this. TypeScript needs it: an index signature must have room for the type of `tags`.
+  additionalProperties: arrayOf({ type: 'string' }),
   maxProperties: inputLimits.fields,
 } as const
 
@@ -80,13 +84,13 @@ export const bodySchemas: Readonly<Record<string, Schema>> = {
   },
   ContactChange: {
     type: 'object',
-    description: attributesText,
+    description: `${attributesText} The e-mail address of a contact cannot be changed.`,
     properties: {
-      email: { not: {}, description: 'The e-mail address of a contact cannot be changed.' },
       name: contact.name,
       tags: { ...contact.tags, description: 'Names: they replace the contact’s tags.' },
     },
     ...attributes,
+    propertyNames: { ...attributes.propertyNames, not: { const: 'email' } },
   },
   EndpointInput: input<EndpointInput>(
     {
@@ -102,7 +106,7 @@ export const bodySchemas: Readonly<Record<string, Schema>> = {
         maxItems: inputLimits.values,
         description: 'Repeats are dropped.',
       },
-      description: { ...description, default: '' },
+      description: { ...description, description: 'Empty when absent.' },
     },
     'url',
     'events',

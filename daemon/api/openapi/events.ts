@@ -1,4 +1,5 @@
 import { type Contact, type EventType, eventTypes, type List } from '../../../lib/index.ts'
+import { eventExample } from './examples.ts'
 import type { Operation, Parameter } from './operation.ts'
 import { arrayOf, record, ref, type Schema, text, utc, uuid } from './schema.ts'
 
@@ -66,7 +67,10 @@ function delivery(type: EventType): Operation {
     tags: ['Deliveries'],
     security: [],
     parameters: deliveryHeaders(type),
-    requestBody: { required: true, content: { 'application/json': { schema: ref(eventSchemaName(type)) } } },
+    requestBody: {
+      required: true,
+      content: { 'application/json': { schema: ref(eventSchemaName(type)), example: eventExample(type) } },
+    },
     responses: {
       '2XX': { description: 'Taken.' },
       '410': { description: 'Never again: the delivery has failed, and the endpoint is switched off at once.' },

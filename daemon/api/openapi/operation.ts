@@ -1,4 +1,4 @@
-import type { ErrorCode } from '../../../lib/index.ts'
+import { type ErrorCode, type FieldErrors, inputLimits } from '../../../lib/index.ts'
 import { keyPattern, takesKey } from '../idempotency.ts'
 import type { Params, Route } from '../routes/route.ts'
 import { brokenResponse, errorsByStatus } from './errors.ts'
@@ -6,7 +6,13 @@ import { answerHeaders, headerRefs } from './headers.ts'
 import { id, type Schema } from './schema.ts'
 
 /** By media type. */
-export type Content = Readonly<Record<string, { readonly schema: Schema }>>
+export type Content = Readonly<Record<string, MediaType>>
+
+interface MediaType {
+  readonly schema: Schema
+  readonly example?: unknown
+  readonly examples?: Readonly<Record<string, { readonly summary: string; readonly value: unknown }>>
+}
 
 export interface Parameter {
   readonly name: string
@@ -14,6 +20,7 @@ export interface Parameter {
   readonly required?: boolean
   readonly description?: string
   readonly schema: Schema
+  readonly example?: unknown
 }
 
 export interface Response {
@@ -57,18 +64,21 @@ export interface Described {
   readonly summary: string
   readonly description?: string
   readonly query?: readonly Parameter[]
-  readonly body?: Body
+  /** With what is wrong in the example of a body that is refused. */
+  readonly body?: Body & { readonly errors: FieldErrors; readonly messages?: Partial<Record<ErrorCode, string>> }
   /** The answers when all is well, by status. */
   readonly answers: Readonly<Record<number, Answer>>
   /** What can go wrong beside what its row tells. */
   readonly errors?: readonly ErrorCode[]
+  /** What is wrong in the example of 422, where neither body nor query tell. */
+  readonly refused?: FieldErrors
 }
 
 /** Routes of one slice, by method and path as they stand in its rows. */
 export type DescribedRoutes = Readonly<Record<string, Described>>
 
 export function operationOf(route: Route, described: Described, tag: string, isExtension: boolean): Operation {
-  const { name, summary, description, query = [], body, answers, errors = [] } = described
+  const { name, summary, description, query = [], body, answers, errors = [], refused } = described
   const parameters = [...idsOf(route), ...query, ...(takesKey(route) ? [key] : [])]
   return {
     operationId: name,
@@ -78,10 +88,14 @@ export function operationOf(route: Route, described: Described, tag: string, isE
     'x-role': route.role,
     ...(isExtension && { 'x-extension': true }),
     ...(parameters.length > 0 && { parameters }),
-    ...(body && { requestBody: body }),
+    ...(body && { requestBody: { required: body.required, content: body.content } }),
     responses: {
       ...answersOf(answers, takesKey(route) ? ['Idempotency-Replayed'] : []),
-      ...errorsByStatus(new Set([...errorsOf(route), ...errors])),
+      ...errorsByStatus(new Set([...errorsOf(route), ...errors]), {
+        record: recordOf(route),
+        errors: refused ?? body?.errors ?? queryErrorsOf(query),
+        messages: body?.messages,
+      }),
       default: { $ref: '#/components/responses/broken' },
     },
   }
@@ -104,6 +118,20 @@ function texts(...parts: readonly (string | false | undefined)[]): { description
   return description === '' ? {} : { description }
 }
 
+/** What the path names last: what is not found. */
+function recordOf({ path }: Route): string {
+  const name = [...path.matchAll(/:(\w+)Id/g)].at(-1)?.[1]
+  return name === 'endpoint' ? 'webhook endpoint' : (name ?? 'record')
+}
+
+function queryErrorsOf(query: readonly Parameter[]): FieldErrors {
+  return query.some(({ name }) => name === 'per_page')
+    ? { per_page: [`This must be between 1 and ${inputLimits.pageRecords}.`] }
+    : query.length > 0
+      ? { tag: [`There is no "tag" here. Known: ${query.map(({ name }) => name.replace('[]', '')).join(', ')}.`] }
+      : { dry_run: ['There is no such parameter here: this operation takes none.'] }
+}
+
 const idsTell: Readonly<Record<keyof Params, string>> = {
   tagId: 'A tag.',
   contactId: 'A contact.',
@@ -122,6 +150,7 @@ function idsOf({ path }: Route): Parameter[] {
     required: true,
     description: idsTell[name as keyof Params],
     schema: id,
+    example: 1,
   }))
 }
 
@@ -131,6 +160,7 @@ const key: Parameter = {
   description:
     'For requests that may be repeated: the first answer of success is kept for 24 hours, and told again to whoever sends the same key with the same body.',
   schema: { type: 'string', pattern: keyPattern.source },
+  example: 'order-4711',
 }
 
 function errorsOf(route: Route): ErrorCode[] {
@@ -139,8 +169,7 @@ function errorsOf(route: Route): ErrorCode[] {
     'unauthenticated',
     ...(role === 'admin' ? (['forbidden'] as const) : []),
     ...(path.includes(':') ? (['not_found'] as const) : []),
-    // A query of more than 500 parameters, where there are no others.
-    ...(method === 'GET' ? (['validation_failed'] as const) : []),
+    'validation_failed', // an unknown parameter, at least
     ...(method === 'POST' || method === 'PUT' || method === 'PATCH' ? bodyErrorsOf(route) : []),
     ...(takesKey(route) ? (['idempotency_mismatch'] as const) : []),
     'internal',
@@ -150,5 +179,5 @@ function errorsOf(route: Route): ErrorCode[] {
 
 function bodyErrorsOf({ takes }: Route): ErrorCode[] {
   const tooLarge = takes === 'file' ? [] : (['body_too_large'] as const)
-  return ['unsupported_media_type', ...tooLarge, 'invalid_json', 'validation_failed', 'conflict']
+  return ['unsupported_media_type', ...tooLarge, 'invalid_json', 'conflict']
 }

@@ -1,4 +1,3 @@
-import { plain } from './answers.ts'
 import { errorsByStatus } from './errors.ts'
 import { type Answer, answersOf, type Operation } from './operation.ts'
 import type { Schema } from './schema.ts'
@@ -42,13 +41,16 @@ function pageOf(name: string, summary: string, answer: Answer, errors: Operation
   }
 }
 
-const unavailable = errorsByStatus(new Set(['unavailable']))
-const failing = errorsByStatus(new Set(['internal', 'unavailable']))
+const unavailable = errorsByStatus(new Set(['method_not_allowed', 'unavailable']))
+const failing = errorsByStatus(new Set(['method_not_allowed', 'internal', 'unavailable']))
 
 const description = pageOf(
   'getOpenapi',
   'This description',
-  { description: 'OpenAPI 3.1.', content: { 'application/json': { schema: { type: 'object' } } } },
+  {
+    description: 'OpenAPI 3.1.',
+    content: { 'application/json': { schema: { type: 'object' }, example: { openapi: '3.1.0' } } },
+  },
   failing,
 )
 
@@ -58,16 +60,26 @@ function statusPage(status: string): Answer {
     properties: { status: { type: 'string', const: status } },
     required: ['status'],
   }
-  return { description: 'Yes.', content: { 'application/json': { schema } } }
+  return { description: 'Yes.', content: { 'application/json': { schema, example: { status } } } }
 }
 
 const healthz = pageOf('getHealth', 'Whether the process is there and answers', statusPage('ok'), unavailable)
 const readyz = pageOf('getReadiness', 'Whether requests should come here', statusPage('ready'), failing)
 
+const metricsExample = [
+  '# HELP mailkeep_deliveries_in_flight Requests to receivers under way',
+  '# TYPE mailkeep_deliveries_in_flight gauge',
+  'mailkeep_deliveries_in_flight 0',
+  '',
+].join('\n')
+
 function metricsPath(needsToken: boolean): Path {
-  const page = { description: 'The figures.', content: plain('text/plain') }
+  const page = {
+    description: 'The figures.',
+    content: { 'text/plain': { schema: { type: 'string' } as const, example: metricsExample } },
+  }
   const errors = errorsByStatus(
-    new Set([...(needsToken ? (['unauthenticated'] as const) : []), 'internal', 'unavailable']),
+    new Set([...(needsToken ? (['unauthenticated'] as const) : []), 'method_not_allowed', 'internal', 'unavailable']),
   )
   const path = pageOf('getMetrics', 'Figures in Prometheus’ text format', page, errors)
   return needsToken ? { get: { ...path.get, security: [{ metricsToken: [] }] } } : path

@@ -8,6 +8,7 @@ export const contacts: readonly Route[] = [
     method: 'GET',
     path: '/contacts',
     role: 'member',
+    hasQuery: true,
     call: async ({ client, query }) => listingJson(await client.contacts.listJson(query)),
   },
   {
@@ -63,6 +64,7 @@ export const contactExtensions: readonly Route[] = [
     method: 'GET',
     path: '/contacts/export',
     role: 'member',
+    hasQuery: true,
     call: async ({ client, query, accept }) => exported(client.contacts, query, accept),
   },
   {

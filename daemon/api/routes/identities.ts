@@ -6,6 +6,7 @@ export const identities: readonly Route[] = [
     method: 'GET',
     path: '/email-identities',
     role: 'member',
+    hasQuery: true,
     call: async ({ client, query }) => listing(await client.identities.list(query)),
   },
   {

@@ -6,6 +6,7 @@ export const listExtensions: readonly Route[] = [
     method: 'GET',
     path: '/lists',
     role: 'member',
+    hasQuery: true,
     call: async ({ client, query }) => listing(await client.lists.list(query)),
   },
   {

@@ -50,6 +50,8 @@ export interface Route {
   readonly path: string
   /** The least role that may call; an admin may do all that a member may. */
   readonly role: 'member' | 'admin'
+  /** Whether the query has parameters, which the operation validates. Elsewhere every parameter is refused. */
+  readonly hasQuery?: true
   /** `none` where the contract shows no body: fields sent all the same are refused. */
   readonly fields?: 'none'
   /** `file` where the body is a file of any length instead of JSON. */

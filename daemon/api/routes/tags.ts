@@ -6,6 +6,7 @@ export const tags: readonly Route[] = [
     method: 'GET',
     path: '/tags',
     role: 'member',
+    hasQuery: true,
     call: async ({ client, query }) => listing(await client.tags.list(query)),
   },
   {

@@ -6,6 +6,7 @@ export const topicExtensions: readonly Route[] = [
     method: 'GET',
     path: '/lists/:listId/topics',
     role: 'member',
+    hasQuery: true,
     call: async ({ client, params, query }) => listing(await client.topics.list(params.listId, query)),
   },
   {

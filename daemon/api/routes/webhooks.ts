@@ -6,6 +6,7 @@ export const webhooks: readonly Route[] = [
     method: 'GET',
     path: '/webhook-endpoints',
     role: 'admin',
+    hasQuery: true,
     call: async ({ client, query }) => listing(await client.webhooks.listEndpoints(query)),
   },
   {
@@ -41,6 +42,7 @@ export const webhooks: readonly Route[] = [
     path: '/webhook-endpoints/:endpointId/deliveries',
     role: 'admin',
     metaPath: 'none',
+    hasQuery: true,
     call: async ({ client, params, query }) => listing(await client.webhooks.listDeliveries(params.endpointId, query)),
   },
   {

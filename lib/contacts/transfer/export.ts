@@ -1,16 +1,15 @@
-import * as v from 'valibot'
 import type { Context } from '../../context.ts'
 import { inputLimits } from '../../limits.ts'
-import { parse } from '../../parse.ts'
+import { closedObject, parse } from '../../parse.ts'
 import { listDocuments } from '../listing.ts'
-import { ContactFilters, contactFrom } from '../schema.ts'
+import { contactFrom, filterFields } from '../schema.ts'
 import { csvHeader, csvLine } from './exported.ts'
-import { FormatOption } from './format.ts'
+import { formatField } from './format.ts'
 
 /** Read at once: others are let in between. */
 const per_page = inputLimits.pageRecords
 
-const ExportQuery = v.object({ ...ContactFilters.entries, ...FormatOption.entries })
+const ExportQuery = closedObject({ ...filterFields, ...formatField })
 
 /**
  * The client's contacts as a file: all that the listing has with the same filters, page by page, so that a row deleted

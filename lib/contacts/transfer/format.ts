@@ -1,7 +1,10 @@
 import * as v from 'valibot'
+import { closedObject } from '../../parse.ts'
 
 /** Of imports and exports: CSV (RFC 4180), or a JSON object a line (ndjson.org). */
-export const formats = ['csv', 'ndjson'] as const
-export type Format = (typeof formats)[number]
+export const formats = ['csv', 'ndjson'] as const satisfies readonly Format[]
+export type Format = 'csv' | 'ndjson'
 
-export const FormatOption = v.object({ format: v.picklist(formats, 'This must be csv or ndjson.') })
+export const formatField = { format: v.picklist(formats, 'This must be csv or ndjson.') }
+
+export const FormatOption = closedObject(formatField)

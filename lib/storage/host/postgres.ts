@@ -16,6 +16,7 @@ const lookMs = 200
 /** PostgreSQL through a Kysely instance: its driver and pool are the host's. */
 export function openPostgresThrough(kysely: Kysely<unknown>, own: boolean): DatabaseSource {
   return {
+    kind: 'postgres',
     migrations: postgresMigrations,
     async open(logger) {
       const connections = new Connections(new KyselyPool(kysely), logger, false)

@@ -21,6 +21,7 @@ const heldUp =
 /** SQLite through a Kysely instance: most have one connection for everything, so a group of writes holds it as a whole. */
 export function openSqliteThrough(kysely: Kysely<unknown>, own: boolean): DatabaseSource {
   return {
+    kind: 'sqlite',
     migrations: sqliteMigrations,
     async open() {
       const reader = new PatientReader(kysely)

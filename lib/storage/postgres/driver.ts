@@ -30,6 +30,19 @@ export interface PooledClient extends DriverClient {
   release(end?: boolean): void
 }
 
+/** What mailkeep uses of a `pg.Pool` of the host's. Any of its versions fits, without its types being installed. */
+export interface PostgresPool {
+  /** What the pool was made with. */
+  readonly options: object
+  readonly totalCount: number
+  readonly idleCount: number
+  readonly waitingCount: number
+  connect(): Promise<object>
+  end(): Promise<void>
+  on(event: 'error', listener: (error: Error) => void): unknown
+  off(event: 'error', listener: (error: Error) => void): unknown
+}
+
 export interface DriverPool {
   readonly waitingCount: number
   connect(): Promise<PooledClient>

@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import { erasedError } from '../../clearing/operations.ts'
 import { type Context, now, type Tx } from '../../context.ts'
 import { chunkRows } from '../../jobs/operations.ts'
-import { int, ints, nullable, statement, text, time } from '../../storage/statement.ts'
+import { int, ints, nullable, statement, text, time, word } from '../../storage/statement.ts'
 import { transact } from '../../storage/transaction.ts'
 import { msOf, type Timestamp, timestamp } from '../../time.ts'
 import { bodyUnlessErased } from '../queries.ts'
@@ -52,13 +52,20 @@ export function leaseEnd(ctx: Context): Timestamp {
   return timestamp(ctx.clock() + leaseMs(ctx))
 }
 
-interface WaitingEndpoint {
+interface DueEndpointRow {
   id: number
   client_id: number
   active: boolean
+  /** Whether its last attempt succeeded. */
   proven: boolean
-  next_due_at: Timestamp
+  first_due_at: Timestamp
   due: number
+}
+
+/** The last row: when the first delivery is due at the endpoints that have nothing due. */
+interface NextDueRow {
+  id: null
+  first_due_at: Timestamp | null
 }
 
 /**
@@ -66,24 +73,30 @@ interface WaitingEndpoint {
  * backlog. A scan in order of `due_at` would read the backlog of an endpoint that hangs first. Of the handlers' endpoints
  * only those of this process.
  */
-export const listWaitingEndpoints = statement.all(
-  { now: time, max_due: int, handled: ints },
-  (_, p, dialect) => sql<WaitingEndpoint>`
-    with recursive waiting (endpoint_id) as (
+export const listDueEndpoints = statement.all(
+  { now: time, max_due: int, handler: word<EndpointKind>(), handled: ints },
+  (_, p, dialect) => sql<DueEndpointRow | NextDueRow>`
+    with recursive free (endpoint_id) as (
       select min(endpoint_id) from mailkeep_delivery where status = 'pending' and lease_until is null
       union all
       select (select min(endpoint_id) from mailkeep_delivery
-        where status = 'pending' and lease_until is null and endpoint_id > waiting.endpoint_id)
-      from waiting where waiting.endpoint_id is not null)
+        where status = 'pending' and lease_until is null and endpoint_id > free.endpoint_id)
+      from free where free.endpoint_id is not null),
+    waiting as materialized (
+      select endpoint_id, (select min(due_at) from mailkeep_delivery
+        where status = 'pending' and lease_until is null and endpoint_id = free.endpoint_id) as due_at
+      from free where endpoint_id is not null and (${dialect.anyOf(sql.ref('endpoint_id'), p.handled)}
+        or endpoint_id not in (select id from mailkeep_endpoint where kind = ${p.handler})))
     select endpoint.id, coalesce(endpoint.client_id, 0) as client_id, endpoint.active,
       (endpoint.last_triggered_at is not null and endpoint.consecutive_failures = 0) as proven,
-      (select min(due_at) from mailkeep_delivery
-        where status = 'pending' and lease_until is null and endpoint_id = endpoint.id) as next_due_at,
+      waiting.due_at as first_due_at,
       (select count(*) from (select 1 from mailkeep_delivery
         where status = 'pending' and lease_until is null and endpoint_id = endpoint.id and due_at <= ${p.now}
         limit ${p.max_due}) as counted) as due
     from waiting join mailkeep_endpoint as endpoint on endpoint.id = waiting.endpoint_id
-    where endpoint.kind = 'http' or ${dialect.anyOf(sql.ref('endpoint.id'), p.handled)}`,
+    where waiting.due_at <= ${p.now}
+    union all
+    select null, null, null, null, min(due_at), null from waiting where due_at > ${p.now}`,
 )
 
 const findNextLeaseEnd = statement(
@@ -169,20 +182,25 @@ const failDelivery = statement({ id: int, error: nullable(text), now: time }, (d
  * @param handled The endpoints that have a handler in this process.
  */
 export async function findDue(ctx: Context, maxDue: number, handled: readonly number[]): Promise<DueWork> {
-  const waiting = await listWaitingEndpoints(ctx, { now: now(ctx), max_due: maxDue, handled })
+  const rows = await listDueEndpoints(ctx, { now: now(ctx), max_due: maxDue, handler: 'handler', handled })
   const endpoints: DueEndpoint[] = []
-  let next: Timestamp | undefined
-  for (const { id, client_id: clientId, active, due, proven, next_due_at } of waiting) {
-    if (active && due > 0) endpoints.push({ id, clientId, due, proven: Boolean(proven) })
-    else if (!active) await transact(ctx, (tx) => holdDeliveries(tx, id, chunkRows))
-    else if (next === undefined || next_due_at < next) next = next_due_at
+  let next: Timestamp | null = null
+  for (const row of rows) {
+    if (row.id === null) next = row.first_due_at
+    else if (row.active) endpoints.push(dueEndpointFrom(row))
+    else await transact(ctx, (tx) => holdDeliveries(tx, row.id, chunkRows))
   }
-  const leaseEnd = (await findNextLeaseEnd(ctx, {}))?.lease_until
+  const firstLease = await findNextLeaseEnd(ctx, {})
+  const leaseEndsAt = firstLease?.lease_until
   return {
     endpoints,
-    nextDueMs: next === undefined ? undefined : msOf(next),
-    nextLeaseEndMs: leaseEnd ? msOf(leaseEnd) : undefined,
+    nextDueMs: next === null ? undefined : msOf(next),
+    nextLeaseEndMs: leaseEndsAt ? msOf(leaseEndsAt) : undefined,
   }
+}
+
+function dueEndpointFrom({ id, client_id: clientId, due, proven }: DueEndpointRow): DueEndpoint {
+  return { id, clientId, due, proven: Boolean(proven) }
 }
 
 /**

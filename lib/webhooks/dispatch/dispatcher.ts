@@ -19,7 +19,7 @@ const pauseAfterErrorMs = 1000
 const slowShareOfTimeout = 1 / 3
 /** A long poll is followed by a pause this many times as long, so that polling leaves the thread to other work. */
 const pausePerPollTime = 4
-const shortPollMs = 2
+const shortPollMs = 5
 
 interface InFlight {
   readonly delivery: ClaimedDelivery
@@ -198,7 +198,9 @@ export class Dispatcher {
     }
     const due = await findDue(this.#ctx, atLeastOne(Math.min(endpointConcurrency, room)), this.handlers.ids)
     const pollMs = performance.now() - startedMs
-    this.#nextPollMs = pollMs < shortPollMs ? 0 : startedMs + pollMs * (1 + pausePerPollTime)
+    // A database server polls in a process of its own.
+    const mustPause = pollMs > shortPollMs && !this.#ctx.storage.dialect.manyWriters
+    this.#nextPollMs = mustPause ? startedMs + pollMs * (1 + pausePerPollTime) : 0
     return due
   }
 
@@ -233,7 +235,11 @@ export class Dispatcher {
     const outcome = await this.#send(entry)
     const ending = endingOf(outcome)
     const pace = { timedOut: ending === 'timeout', durationMs: performance.now() - begunMs }
-    this.#scheduler.ended(delivery.endpointId, shareOf(delivery), ending === 'interrupted' ? undefined : pace)
+    this.#scheduler.ended(
+      delivery.endpointId,
+      shareOf(delivery),
+      ending === 'interrupted' || ending === 'fault' ? undefined : pace,
+    )
     const disposition = nextStep(outcome, delivery.attemptOfRound, webhooks, Math.random())
     this.#finished.push({ delivery, outcome, disposition, startedMs, endedMs: clock() })
     this.#signal.wake()
@@ -243,11 +249,20 @@ export class Dispatcher {
     const { delivery } = entry
     try {
       entry.sending = delivery.kind === 'handler' ? this.handlers.handle(delivery) : this.#request(delivery)
-      return await entry.sending.outcome
-    } catch (error) {
-      this.#ctx.logger.error({ err: error, delivery: delivery.uuid }, 'a delivery could not be sent')
-      return { kind: 'failed', error: 'The request could not be made: see the log.', timedOut: false }
+      const outcome = await entry.sending.outcome
+      if (outcome.kind === 'fault') this.#logFault(delivery, outcome.cause)
+      return outcome
+    } catch (cause) {
+      this.#logFault(delivery, cause)
+      return { kind: 'fault', cause }
     }
+  }
+
+  #logFault({ clientId, endpointId, uuid, attempt }: ClaimedDelivery, cause: unknown): void {
+    this.#ctx.logger.error(
+      { err: cause, client_id: clientId, endpoint_id: endpointId, delivery: uuid, attempt },
+      "a delivery could not be sent by mailkeep's own fault: it will be retried",
+    )
   }
 
   #request({ uuid, url, eventType, body, sealedSecret, endpointUuid }: ClaimedDelivery): Sending {

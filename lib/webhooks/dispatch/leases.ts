@@ -13,7 +13,9 @@ const toleratedDriftMs = 2000
 
 interface ExpiredLease {
   id: number
+  uuid: string
   client_id: number
+  endpoint_id: number
   status: DeliveryStatus
   attempts: number
   attempts_before: number
@@ -24,7 +26,8 @@ interface ExpiredLease {
 const listExpiredLeases = statement.all(
   { now: time, future: time, limit: int },
   (_, p, dialect) => sql<ExpiredLease>`
-    select id, client_id, status, attempts, attempts_before, claimed_at from mailkeep_delivery
+    select id, uuid, client_id, endpoint_id, status, attempts, attempts_before, claimed_at
+    from mailkeep_delivery
     where lease_until is not null and (lease_until <= ${p.now} or claimed_at > ${p.future})
     order by lease_until limit ${p.limit} ${dialect.lockForClaim}`,
 )
@@ -74,12 +77,17 @@ export async function releaseExpiredLeases(tx: Tx, inFlight: ReadonlyMap<number,
   }
   const isSpent = (row: ExpiredLease) =>
     row.status === 'pending' && row.attempts - row.attempts_before > tx.webhooks.retryScheduleSeconds.length
-  for (const { id } of expired.filter(isSpent)) {
-    await failDelivery(tx, { id, error: 'The last attempt was interrupted.', now: now(tx) })
-  }
+  for (const row of expired.filter(isSpent)) await failInterrupted(tx, row)
   const ids = expired.filter((row) => !isSpent(row)).map(({ id }) => id)
   if (ids.length > 0) await releaseLeases(tx, { ids, now: now(tx) })
   return expired.length
+}
+
+async function failInterrupted(tx: Tx, { id, uuid, client_id, endpoint_id, attempts }: ExpiredLease): Promise<void> {
+  const reason = 'The last attempt was interrupted.'
+  await failDelivery(tx, { id, error: reason, now: now(tx) })
+  const fields = { client_id, endpoint_id, delivery: uuid, attempt: attempts, reason }
+  tx.transaction.afterCommit(() => tx.logger.warn(fields, 'a delivery failed and will not be retried'))
 }
 
 /**

@@ -1,8 +1,11 @@
 import type { Outcome } from '../http/send.ts'
 import type { RecordedAttempt } from './record.ts'
 
-/** How attempts end: `refused` never went out, `interrupted` was cut from this side. */
-export type AttemptEnding = 'success' | 'failure' | 'timeout' | 'refused' | 'interrupted'
+/** How attempts end: `refused` never went out, `interrupted` was cut from this side, `fault` is an error of our own. */
+export type AttemptEnding = 'success' | 'failure' | 'timeout' | 'refused' | 'interrupted' | 'fault'
+
+/** Endings of an attempt whose request ran its course. */
+const requestEndings: ReadonlySet<AttemptEnding> = new Set(['success', 'failure', 'timeout'])
 
 /** What this process has sent since it started. */
 export interface DeliveryFigures {
@@ -18,7 +21,14 @@ const boundsMs = [10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 15_000, N
 
 /** Counts attempts that are recorded; one whose claim was lost does not count. */
 export class DeliveryCounter {
-  readonly #attempts: Record<AttemptEnding, number> = { success: 0, failure: 0, timeout: 0, refused: 0, interrupted: 0 }
+  readonly #attempts: Record<AttemptEnding, number> = {
+    success: 0,
+    failure: 0,
+    timeout: 0,
+    refused: 0,
+    interrupted: 0,
+    fault: 0,
+  }
   readonly #deliveries = { success: 0, failed: 0 }
   readonly #durations = boundsMs.map(() => 0)
   #durationSum = 0
@@ -28,7 +38,7 @@ export class DeliveryCounter {
       const ending = endingOf(outcome)
       this.#attempts[ending] += 1
       if (disposition.status !== 'pending') this.#deliveries[disposition.status] += 1
-      if (ending === 'refused' || ending === 'interrupted') continue
+      if (!requestEndings.has(ending)) continue
       const ms = Math.max(0, endedMs - startedMs) // negative when the clock was set back
       this.#durationSum += ms
       this.#durations[boundsMs.findIndex((bound) => ms <= bound)]! += 1

@@ -20,10 +20,7 @@ export interface FinishedAttempt {
 }
 
 /** A finished attempt whose claim was still current, so that its outcome is the delivery's. */
-export interface RecordedAttempt extends FinishedAttempt {
-  /** Whether this attempt switched its endpoint off. */
-  readonly disabledEndpoint: boolean
-}
+export type RecordedAttempt = FinishedAttempt
 
 /**
  * Updates the delivery only while our claim is current. A delivery that was put on hold during the attempt stays held,
@@ -87,16 +84,22 @@ const updateEndpointHealth = statement(
  * @returns those whose claim was current. The others change nothing: another process has claimed their deliveries.
  */
 export async function recordAttempts(tx: Tx, finished: readonly FinishedAttempt[]): Promise<RecordedAttempt[]> {
-  const current: FinishedAttempt[] = []
-  for (const attempt of finished) if (await recordAttempt(tx, attempt)) current.push(attempt)
+  const recorded: RecordedAttempt[] = []
+  for (const attempt of finished) if (await recordAttempt(tx, attempt)) recorded.push(attempt)
   const tallies = new Map<number, EndpointTally>()
-  for (const attempt of current) if (attempt.outcome.kind !== 'refused') addToTally(tallies, attempt)
-  const disabled = new Set<number>()
+  for (const attempt of recorded) if (attempt.outcome.kind !== 'refused') addToTally(tallies, attempt)
   // Sorted by id, so that two processes lock endpoints in the same order and cannot deadlock.
-  for (const [id, tally] of [...tallies].sort(([a], [b]) => a - b)) {
-    if (await recordHealth(tx, id, tally)) disabled.add(id)
-  }
-  return current.map((attempt) => ({ ...attempt, disabledEndpoint: disabled.has(attempt.delivery.endpointId) }))
+  for (const [id, tally] of [...tallies].sort(([a], [b]) => a - b)) await recordHealth(tx, id, tally)
+  tx.transaction.afterCommit(() => {
+    for (const attempt of recorded) if (attempt.disposition.status === 'failed') logFailure(tx, attempt)
+  })
+  return recorded
+}
+
+function logFailure({ logger }: Tx, { delivery, outcome }: RecordedAttempt): void {
+  const { clientId: client_id, endpointId: endpoint_id, uuid, eventType: event_type, attempt } = delivery
+  const fields = { client_id, endpoint_id, delivery: uuid, event_type, attempt, reason: errorOf(outcome) }
+  logger.warn(fields, 'a delivery failed and will not be retried')
 }
 
 async function recordAttempt(tx: Tx, attempt: FinishedAttempt): Promise<boolean> {
@@ -133,9 +136,13 @@ async function recordAttempt(tx: Tx, attempt: FinishedAttempt): Promise<boolean>
   return true
 }
 
+const ownFaultError =
+  "Mailkeep's own fault, not the receiver's: the request could not be made. Mailkeep's log has the cause."
+
 function errorOf(outcome: Outcome): string | null {
   if (outcome.kind === 'answered') return `The receiver answered ${outcome.status}.`
   if (outcome.kind === 'interrupted') return 'The attempt was interrupted: its outcome is not known.'
+  if (outcome.kind === 'fault') return ownFaultError
   return 'error' in outcome ? outcome.error : null
 }
 
@@ -163,7 +170,7 @@ function addToTally(tallies: Map<number, EndpointTally>, attempt: FinishedAttemp
   }
   tallies.set(delivery.endpointId, tally)
   tally.lastStartedMs = Math.max(tally.lastStartedMs, startedMs)
-  if (outcome.kind === 'interrupted') return
+  if (outcome.kind === 'interrupted' || outcome.kind === 'fault') return
   if (disposition.status === 'success') {
     Object.assign(tally, { succeeded: true, failures: 0, firstFailureMs: undefined })
     return
@@ -173,8 +180,8 @@ function addToTally(tallies: Map<number, EndpointTally>, attempt: FinishedAttemp
   if (disposition.status === 'failed') tally.isGone ||= disposition.disable
 }
 
-/** @returns whether the endpoint was switched off. */
-async function recordHealth(tx: Tx, id: number, tally: EndpointTally): Promise<boolean> {
+/** Updates the endpoint's health, and switches it off when it has failed too often or asked for it. */
+async function recordHealth(tx: Tx, id: number, tally: EndpointTally): Promise<void> {
   const endpoint = await updateEndpointHealth(
     tx,
     {
@@ -186,12 +193,16 @@ async function recordHealth(tx: Tx, id: number, tally: EndpointTally): Promise<b
     },
     { afterSuccess: tally.succeeded },
   )
-  if (!endpoint || endpoint.disabled_reason !== null) return false
+  if (!endpoint || endpoint.disabled_reason !== null) return
   const { disableAfterFailures, disableAfterHours } = tx.webhooks
   const failsForLong =
     endpoint.first_failure_at !== null &&
     msOf(endpoint.first_failure_at) <= msOf(now(tx)) - disableAfterHours * 3_600_000
   const failsTooOften = endpoint.consecutive_failures >= disableAfterFailures && failsForLong
-  if (!tally.isGone && !failsTooOften) return false
-  return await deactivate({ ...tx, clientId: tally.clientId }, id, 'auto_failures')
+  if (!tally.isGone && !failsTooOften) return
+  if (!(await deactivate({ ...tx, clientId: tally.clientId }, id, 'auto_failures'))) return
+  const { consecutive_failures, first_failure_at } = endpoint
+  const reason = tally.isGone ? 'The receiver answered 410.' : `${consecutive_failures} attempts in a row have failed.`
+  const fields = { client_id: tally.clientId, endpoint_id: id, reason, consecutive_failures, first_failure_at }
+  tx.transaction.afterCommit(() => tx.logger.warn(fields, 'a webhook endpoint was switched off'))
 }

@@ -26,6 +26,7 @@ export function nextStep(
   if (outcome.kind === 'refused') return { status: 'failed', disable: false }
   if (outcome.kind === 'answered' && outcome.status === 410) return { status: 'failed', disable: true }
   if (outcome.kind === 'interrupted') return { status: 'pending', delayMs: 0 }
+  // Also after a fault of our own, which only time or an operator can mend.
   const delaySeconds = retryScheduleSeconds[attempt - 1]
   if (delaySeconds === undefined) return { status: 'failed', disable: false }
   const scheduledMs = delaySeconds * 1000 * (1 + random / 5)
@@ -41,7 +42,7 @@ export function nextStep(
 export function retryAfterMs(status: number, value: string | undefined, nowMs: number): number | undefined {
   if ((status !== 429 && status !== 503) || value === undefined) return undefined
   const text = value.trim()
-  if (/^\d{1,10}$/.test(text)) return Number(text) * 1000
+  if (/^\d+$/.test(text)) return Number(text) * 1000 // of any length: `decide` caps it
   // Its oldest form names no zone, and means GMT.
   const at = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? /.test(text)
     ? Date.parse(text.replace(/(?: GMT)?$/, ' GMT'))

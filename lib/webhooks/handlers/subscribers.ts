@@ -6,7 +6,7 @@ import { type Context, now, type Tx } from '../../context.ts'
 import { invalid } from '../../errors.ts'
 import type * as inputs from '../../inputs.ts'
 import type { Page } from '../../page.ts'
-import { atMost, parse, Text } from '../../parse.ts'
+import { atMost, closedObject, parse, Text } from '../../parse.ts'
 import { bool, int, statement, text, time, word } from '../../storage/statement.ts'
 import { transact } from '../../storage/transaction.ts'
 import { detailOf, listOf, queueOne } from '../deliveries.ts'
@@ -33,7 +33,7 @@ export interface Subscriber {
 }
 
 /** What `mailkeep.on` asks for: a name of the subscriber's own, and event types. */
-const Subscription = v.strictObject({
+const Subscription = closedObject({
   name: v.pipe(Text, v.trim(), v.minLength(1, 'A subscriber needs a name.'), atMost(255)),
   events: EventTypes,
 })

@@ -5,7 +5,9 @@ import type { Clock } from '../../time.ts'
 import { version } from '../../version.ts'
 import { retryAfterMs } from '../dispatch/retry.ts'
 import type { WebhookSettings } from '../settings.ts'
+import { isOwnFault } from './own-fault.ts'
 import { checkTarget, guardedLookup, type LookupSettings, RefusedAddress } from './resolve.ts'
+import { ResponseFilter } from './response-filter.ts'
 import { signContract, signStandard } from './signature.ts'
 
 /** What is sent, and whereto. */
@@ -27,6 +29,8 @@ export type Outcome =
   /** A subscriber's handler has returned, or thrown: `body` tells what. */
   | { readonly kind: 'handled' }
   | { readonly kind: 'threw'; readonly error: string; readonly body: string }
+  /** The attempt failed on our side; says nothing about the receiver. */
+  | { readonly kind: 'fault'; readonly cause: unknown }
   /** No request was made: the address is refused. */
   | { readonly kind: 'refused'; readonly error: string }
   /** Aborted from our side. */
@@ -61,7 +65,7 @@ export function createSender(settings: WebhookSettings, clock: Clock, lookup: Lo
   // Loaded for the first request: it takes a tenth of the time of a start.
   let undici: Undici | undefined
   const load = async (): Promise<Undici> => {
-    undici = await import('undici')
+    undici = await import('./connections.ts')
     return undici
   }
   const keep = (origin: string, loaded: Undici): Pool => {
@@ -105,14 +109,19 @@ type OwnRequest = Connections.DispatchOptions & { answer: Answer }
 
 type PooledOptions = Client.Options & { connect: buildConnector.connector }
 
-/** One connection. It tells its answers how to hang up: undici's abort would connect anew, for nothing. */
+/**
+ * One connection. It gives each answer a way to hang up, since undici's abort would open another connection, and reads
+ * through a filter.
+ */
 function newClient(Client: Undici['Client'], url: URL, options: PooledOptions): Client {
   let socket: Socket | null = null
+  const filter = new ResponseFilter()
   const client = new Client(url, {
     ...options,
     connect: (target, done) =>
       options.connect(target, (...made: [null, Socket] | [Error, null]) => {
         socket = made[1]
+        if (socket) filter.attach(socket)
         done(...made)
       }),
   })
@@ -120,6 +129,7 @@ function newClient(Client: Undici['Client'], url: URL, options: PooledOptions): 
   client.dispatch = (request, handler) => {
     const { answer } = request as OwnRequest
     answer.hangUp = () => socket?.destroy(new Error('The attempt is over.'))
+    filter.startAttempt((reason) => answer.cutShort(reason))
     return dispatch(request, handler)
   }
   return client
@@ -220,6 +230,7 @@ class Answer implements Connections.DispatchHandler {
 
   failedBy(error: Error): void {
     if (error instanceof RefusedAddress) this.end({ kind: 'refused', error: error.message })
+    else if (isOwnFault(error)) this.end({ kind: 'fault', cause: error })
     else this.#fail(describe(error), isTimeout(error))
   }
 
@@ -236,6 +247,13 @@ class Answer implements Connections.DispatchHandler {
     // An answer that was read to its end leaves the connection to the next.
     const complete = outcome.kind === 'answered' && this.#read < readBytes
     if (this.#started && !complete) this.hangUp()
+  }
+
+  /** The receiver sent too much. What was read of an answer counts, as where its body is long. */
+  cutShort(reason: string): void {
+    if (this.#status === undefined) this.#fail(reason, false)
+    else this.#answered()
+    this.hangUp() // also where the whole answer was read: the connection is not to be used again
   }
 
   #answered(): void {

@@ -75,10 +75,20 @@ function hostProblem(host: string, authority: string, { allowPrivate }: GuardSet
   return nameProblem(name) ?? (allowPrivate ? undefined : privateName(name))
 }
 
-/** Letters, digits and inner hyphens (RFC 952, RFC 1123), and punycode that means what it says ("xn--localhost-"). */
+/** Letters, digits and inner hyphens (RFC 952, RFC 1123), and internationalised labels in Punycode. */
 function nameProblem(name: string): string | undefined {
-  const sound = name.length <= maxNameLength && name.split('.').every((part) => label.test(part))
-  return sound && domainToASCII(domainToUnicode(name)) === name ? undefined : "The URL's host is not a valid name."
+  const isValid = name.length <= maxNameLength && name.split('.').every((part) => label.test(part) && isEncoded(part))
+  return isValid ? undefined : "The URL's host is not a valid name."
+}
+
+/**
+ * Whether a label that begins with `xn--` is Punycode of a name. Node 20 refuses others when it parses the URL; Node 22
+ * and later keep them as they are.
+ */
+function isEncoded(part: string): boolean {
+  if (!part.startsWith('xn--')) return true
+  const text = domainToUnicode(part)
+  return text !== '' && text !== part && domainToASCII(text) === part
 }
 
 function privateName(name: string): string | undefined {

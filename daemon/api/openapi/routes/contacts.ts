@@ -1,14 +1,14 @@
 import { inputLimits } from '../../../../lib/index.ts'
 import { mediaTypes } from '../../routes/export.ts'
 import { formatOf } from '../../upload.ts'
-import { body, gone, inQuery, one, optionalBody, page, place, plain } from '../answers.ts'
+import { body, files, gone, importFile, inQuery, one, optionalBody, page, place } from '../answers.ts'
 import type { DescribedRoutes, Parameter } from '../operation.ts'
 import { arrayOf, id } from '../schema.ts'
 
 const { maximum: _, ...anyId } = id
 
 function idsIn(name: string, description: string): Parameter {
-  return inQuery(name, description, { ...arrayOf(anyId), maxItems: inputLimits.values })
+  return inQuery(name, description, { ...arrayOf(anyId), maxItems: inputLimits.values }, [1])
 }
 
 /** Inside one filter any value may match; different filters must all match. */
@@ -16,7 +16,12 @@ const filters: readonly Parameter[] = [
   idsIn('lists[]', 'On any of these lists.'),
   idsIn('tags[]', 'With any of these tags.'),
   idsIn('topics[]', 'Currently subscribed to any of these topics.'),
-  inQuery('search', 'A part of name or e-mail address, taken literally, without regard to case.', { type: 'string' }),
+  inQuery(
+    'search',
+    'A part of name or e-mail address, taken literally, without regard to case.',
+    { type: 'string' },
+    'ada',
+  ),
   inQuery('include_unsubscribed', 'Unsubscribed contacts, too; `1` and `0` are taken as well.', {
     type: 'boolean',
     default: false,
@@ -29,7 +34,7 @@ export const contacts: DescribedRoutes = {
     summary: 'List contacts',
     description: 'Inside one filter any value may match; different filters must all match.',
     query: [...filters, ...place],
-    answers: { 200: page('Contact') },
+    answers: { 200: page('Contact', '/contacts') },
   },
   'GET /contacts/:contactId': {
     name: 'getContact',
@@ -73,7 +78,7 @@ export const contactExtensions: DescribedRoutes = {
     summary: 'Put the contacts of a file on a list',
     description:
       'CSV, whose first line names the columns, or a JSON object a line; of any length. Each row does what posting it to the list does; one that breaks a rule is refused, and the others are saved. What was saved before an error stays, and doing it again changes nothing.',
-    body: { required: false, content: plain(...formatOf.keys()) },
+    body: importFile(formatOf.keys()),
     answers: { 200: one('ImportReport', 'What became of the rows.') },
   },
   'GET /contacts/export': {
@@ -91,7 +96,7 @@ export const contactExtensions: DescribedRoutes = {
     answers: {
       200: {
         description: 'A contact a line.',
-        content: plain(...Object.values(mediaTypes)),
+        content: files(Object.values(mediaTypes), true),
         headers: ['Content-Disposition'],
       },
     },
@@ -110,6 +115,7 @@ export const contactExtensions: DescribedRoutes = {
     name: 'subscribeContactToTopic',
     summary: 'Subscribe a contact to a topic',
     description: 'The contact must be on the topic’s list.',
+    refused: { topic_id: ["The contact is not on this topic's list."] },
     answers: { 200: one('Contact', 'As it is now.') },
   },
   'DELETE /contacts/:contactId/topics/:topicId': {

@@ -10,7 +10,7 @@ export const identities: DescribedRoutes = {
       inQuery('identity_status', 'Only those of this status.', { type: 'string', enum: identityStatuses }),
       ...place,
     ],
-    answers: { 200: page('Identity') },
+    answers: { 200: page('Identity', '/email-identities') },
   },
   'GET /email-identities/:identityId': {
     name: 'getIdentity',

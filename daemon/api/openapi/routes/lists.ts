@@ -2,7 +2,7 @@ import { body, gone, one, page, place } from '../answers.ts'
 import type { DescribedRoutes } from '../operation.ts'
 
 export const listExtensions: DescribedRoutes = {
-  'GET /lists': { name: 'listLists', summary: 'List lists', query: place, answers: { 200: page('List') } },
+  'GET /lists': { name: 'listLists', summary: 'List lists', query: place, answers: { 200: page('List', '/lists') } },
   'POST /lists': {
     name: 'createList',
     summary: 'Create a list',

@@ -2,7 +2,7 @@ import { body, gone, one, page, place } from '../answers.ts'
 import type { DescribedRoutes } from '../operation.ts'
 
 export const tags: DescribedRoutes = {
-  'GET /tags': { name: 'listTags', summary: 'List tags', query: place, answers: { 200: page('Tag') } },
+  'GET /tags': { name: 'listTags', summary: 'List tags', query: place, answers: { 200: page('Tag', '/tags') } },
   'POST /tags': {
     name: 'createTag',
     summary: 'Create a tag',

@@ -6,7 +6,7 @@ export const topicExtensions: DescribedRoutes = {
     name: 'listTopics',
     summary: 'List the topics of a list',
     query: place,
-    answers: { 200: page('Topic') },
+    answers: { 200: page('Topic', '/lists/1/topics') },
   },
   'POST /lists/:listId/topics': {
     name: 'createTopic',

@@ -7,7 +7,7 @@ export const webhooks: DescribedRoutes = {
     summary: 'List webhook endpoints',
     description: 'Never with their secrets.',
     query: place,
-    answers: { 200: page('Endpoint') },
+    answers: { 200: page('Endpoint', '/webhook-endpoints') },
   },
   'POST /webhook-endpoints': {
     name: 'createEndpoint',
@@ -18,7 +18,7 @@ export const webhooks: DescribedRoutes = {
   },
   'PATCH /webhook-endpoints/:endpointId': {
     name: 'updateEndpoint',
-    summary: 'Switch an endpoint on or off, or describe it anew',
+    summary: 'Switch an endpoint on or off, or change its description',
     description:
       'Switched off, its pending deliveries are held; switched on, its failures are forgotten, and nothing is sent by that. URL and events stay: delete the endpoint and create another.',
     body: optionalBody('EndpointChange'),
@@ -34,7 +34,7 @@ export const webhooks: DescribedRoutes = {
     name: 'listDeliveries',
     summary: 'What was sent to an endpoint, newest first',
     query: place,
-    answers: { 200: page('Delivery', 'MetaWithoutPath') },
+    answers: { 200: page('Delivery', undefined) },
   },
   'POST /webhook-endpoints/:endpointId/test': {
     name: 'testEndpoint',
@@ -42,6 +42,7 @@ export const webhooks: DescribedRoutes = {
     description: 'So many in a minute for each client. An inactive endpoint is 422.',
     answers: { 202: one('QueuedTest', 'Queued.') },
     errors: ['rate_limited'],
+    refused: { active: ['The endpoint is inactive: switch it on before testing it.'] },
   },
   'POST /webhook-endpoints/:endpointId/secret': {
     name: 'rotateSecret',
@@ -68,6 +69,7 @@ export const webhookExtensions: DescribedRoutes = {
     description:
       'One attempt now, then the schedule from its start; one that is pending becomes due now. An inactive endpoint, and a payload that was erased, are 422.',
     answers: { 202: one('Delivery', 'Queued.') },
+    refused: { active: ['The endpoint is inactive: switch it on before redelivering.'] },
   },
   'POST /webhook-endpoints/:endpointId/recover': {
     name: 'recoverEndpoint',

@@ -1,0 +1,106 @@
+/**
+ * Builds what is published: the library as modules, and the daemon as one file with its own packages inside, so that
+ * users of the library do not install them.
+ *
+ * Run: npm run build
+ */
+import { execFileSync } from 'node:child_process'
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { type BuildOptions, build, type Plugin } from 'esbuild'
+import { absentModules, partsOfPackages } from './package-parts.ts'
+
+const bundling: BuildOptions = {
+  bundle: true,
+  platform: 'node',
+  format: 'esm',
+  target: 'node20.19',
+  legalComments: 'none',
+  metafile: true,
+  logLevel: 'warning',
+}
+
+/** @param root The checkout, or a copy of it with its `node_modules`; the result is in its `dist`. */
+export async function buildPackage(root: string): Promise<void> {
+  for (const name of ['lib', 'daemon']) rmSync(join(root, 'dist', name), { recursive: true, force: true })
+  const tsc = join(root, 'node_modules/typescript/bin/tsc')
+  execFileSync(process.execPath, [tsc, '-p', join(root, '.ci/tsconfig.build.json')], {
+    stdio: ['ignore', 'inherit', 'inherit'],
+  })
+  const inputs = [...(await bundleConnections(root)), ...(await bundleDaemon(root))]
+  writeFileSync(join(root, 'dist/daemon/THIRD-PARTY-LICENSES.txt'), licencesOf(root, inputs))
+}
+
+/**
+ * Replaces the module that passes undici on by one that contains it. undici is CommonJS: inside a host's bundle of ES
+ * modules its `require('node:net')` fails. Here node's modules come from `process.getBuiltinModule`, which works in
+ * every bundle.
+ */
+async function bundleConnections(root: string): Promise<string[]> {
+  const file = join(root, 'dist/lib/webhooks/connections.js')
+  rmSync(`${file}.map`)
+  const { metafile } = await build({
+    ...bundling,
+    absWorkingDir: root,
+    entryPoints: ['lib/webhooks/connections.ts'],
+    outfile: file,
+    allowOverwrite: true,
+    minifySyntax: true,
+    minifyWhitespace: true, // names stay, for stacks in logs
+    banner: { js: 'const require = (name) => process.getBuiltinModule(name);' },
+    plugins: [partsOfPackages, absentModules],
+  })
+  return Object.keys(metafile!.inputs)
+}
+
+async function bundleDaemon(root: string): Promise<string[]> {
+  const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+  const { metafile } = await build({
+    ...bundling,
+    absWorkingDir: root,
+    entryPoints: ['daemon/main.ts'],
+    outfile: join(root, 'dist/daemon/main.js'),
+    banner: {
+      js: "import { createRequire as createRequireOfNode } from 'node:module';\nconst require = createRequireOfNode(import.meta.url);",
+    },
+    external: Object.keys(dependencies), // npm installs them for the library
+    plugins: [partsOfPackages, builtModules(root)],
+  })
+  return Object.keys(metafile!.inputs)
+}
+
+/** Leaves out of the daemon's file what is beside it already: the library and the API. */
+function builtModules(root: string): Plugin {
+  return {
+    name: 'built modules',
+    setup({ onResolve }) {
+      onResolve({ filter: /^\.\.?\/.*\.ts$/ }, ({ path, resolveDir, kind }) => {
+        if (kind === 'entry-point') return undefined
+        const built = relative(root, join(resolveDir, path)).replace(/\.ts$/, '.js')
+        if (!existsSync(join(root, 'dist', built))) return undefined
+        const external = relative('daemon', built)
+        return { path: external.startsWith('.') ? external : `./${external}`, external: true }
+      })
+    },
+  }
+}
+
+/** The licences of the bundled packages, which ask to be passed on with every copy. */
+function licencesOf(root: string, inputs: readonly string[]): string {
+  const folders = inputs.flatMap((path) => path.match(/^.*node_modules\/(?:@[^/]+\/)?[^/]+/) ?? [])
+  return [...new Set(folders)]
+    .sort()
+    .map((folder) => {
+      const { name, version, license } = JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8'))
+      const files = readdirSync(join(root, folder)).filter((file) => /^(?:licen[cs]e|notice)/i.test(file))
+      const texts = files.map((file) => readFileSync(join(root, folder, file), 'utf8').trim())
+      return [`${name} ${version} (${license})`, ...texts].join('\n\n')
+    })
+    .join(`\n\n${'-'.repeat(80)}\n\n`)
+    .concat('\n')
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
+  await buildPackage(join(import.meta.dirname, '..'))
+}

@@ -1,0 +1,180 @@
+/** Examples of all that goes over the wire: one small world, in which Ada is on the list "News". */
+import type {
+  Attempt,
+  Contact,
+  ContactInput,
+  Delivery,
+  DeliveryDetail,
+  Endpoint,
+  EndpointInput,
+  EventInput,
+  EventType,
+  FieldErrors,
+  Identity,
+  ImportReport,
+  List,
+  Page,
+  Recovery,
+  Tag,
+  TagInput,
+  Topic,
+  TopicInput,
+} from '../../../lib/index.ts'
+
+const created_at = '2026-01-02T03:04:05.678901Z'
+const uuidOf = (number: number) => `0b9c7c3e-7e0a-4d7e-8a43-1f1f8a6f1f${number}`
+
+const tag: Tag = { id: 3, uuid: uuidOf(10), name: 'vip', created_at }
+const list: List = { id: 1, uuid: uuidOf(11), name: 'News', created_at }
+const topic: Topic = {
+  ...{ id: 2, uuid: uuidOf(12), list_id: 1, name: 'Weekly', description: 'Every Monday.' },
+  created_at,
+}
+
+const contactWithoutTopics: Omit<Contact, 'topics'> = {
+  id: 7,
+  uuid: uuidOf(13),
+  name: 'Ada Lovelace',
+  email: 'ada@example.org',
+  extra_attributes: { company: 'Engines' },
+  unsubscribed_at: null,
+  unsubscribed_by_contact: false,
+  tags: [tag],
+  lists: [list],
+  created_at,
+}
+const contact: Contact = { ...contactWithoutTopics, topics: [topic] }
+
+const identity: Identity = {
+  ...{ id: 1, uuid: uuidOf(14), email: 'news@example.org', name: 'News', domain: 'example.org' },
+  ...{ identity_status: 'verified', verified_at: created_at, created_at, updated_at: created_at },
+}
+
+const importReport: ImportReport = {
+  ...{ total: 2, created: 1, updated: 0, refused: 1 },
+  refused_rows: [{ line: 3, errors: { email: ['This must be an e-mail address.'] } }],
+}
+
+/** 32 bytes in base64, as secrets have them; too readable to be one. */
+const secret = `whsec_${Buffer.from('an example secret of 32 bytes...').toString('base64')}`
+
+const endpoint: Endpoint = {
+  id: 1,
+  uuid: uuidOf(15),
+  url: 'https://partner.example/hook',
+  description: 'Partner',
+  events: ['contact.subscribed', 'contact.unsubscribed'],
+  active: true,
+  disabled_reason: null,
+  consecutive_failures: 0,
+  last_triggered_at: '2026-01-02T03:04:06+00:00',
+}
+
+const delivery: Delivery = {
+  ...{ id: 5, uuid: uuidOf(16), event_type: 'contact.subscribed', status: 'success', attempts: 1 },
+  ...{ response_status: 200, delivered_at: '2026-01-02T03:04:06+00:00' },
+}
+
+const attempt: Attempt = {
+  ...{ number: 1, started_at: '2026-01-02T03:04:06+00:00', duration_ms: 84.2 },
+  ...{ response_status: 200, error: null, response_body: 'ok' },
+}
+
+const dataOf: Readonly<Record<EventType, object>> = {
+  'contact.subscribed': { contact, list },
+  'contact.unsubscribed': { contact: { ...contact, unsubscribed_at: '2026-01-03T09:00:00.000000Z' } },
+  'contact.resubscribed': { contact },
+  'newsletter.sent': { newsletter: 'January', recipients: 1200 },
+  'sequence_step.sent': { sequence: 'Welcome', step: 2, contact_id: 7 },
+  'sequence.completed': { sequence: 'Welcome', contact_id: 7 },
+  'webhook.test': { message: 'This is a test delivery.' },
+}
+
+/** The body of an event. */
+export function eventExample(type: EventType): object {
+  return { id: uuidOf(17), type, created_at, data: dataOf[type] }
+}
+
+const deliveryDetail: DeliveryDetail = {
+  ...delivery,
+  payload: eventExample('contact.subscribed'),
+  error: null,
+  created_at: '2026-01-02T03:04:05+00:00',
+  next_attempt_at: null,
+  attempt_log: [attempt],
+}
+
+const recovery: Recovery = { id: 1, status: 'pending', total: 12, done: 0 }
+
+/** By name of the schema. */
+export const recordExamples: Readonly<Record<string, object>> = {
+  Tag: tag,
+  List: list,
+  Topic: topic,
+  Contact: contact,
+  ContactWithoutTopics: contactWithoutTopics,
+  Identity: identity,
+  ImportReport: importReport,
+  Endpoint: endpoint,
+  NewEndpoint: {
+    ...{ id: endpoint.id, uuid: endpoint.uuid, url: endpoint.url, events: endpoint.events, active: true },
+    secret,
+  },
+  ChangedEndpoint: { id: 1, active: false },
+  NewSecret: { id: 1, secret },
+  Delivery: delivery,
+  QueuedTest: { id: 6, event_type: 'webhook.test', status: 'pending' },
+  DeliveryDetail: deliveryDetail,
+  Recovery: recovery,
+  RaisedEvent: { type: 'newsletter.sent' },
+}
+
+const tagInput: TagInput = { name: 'vip' }
+const contactInput: ContactInput = {
+  ...{ email: 'ada@example.org', name: 'Ada Lovelace', tags: ['vip'] },
+  company: 'Engines',
+}
+const topicInput: TopicInput = { name: 'Weekly', description: 'Every Monday.' }
+const endpointInput: EndpointInput = { url: endpoint.url, events: endpoint.events, description: 'Partner' }
+const eventInput: EventInput = { type: 'newsletter.sent', data: dataOf['newsletter.sent'] }
+
+/** What a caller sends, and what is wrong with a body that is refused. By name of the schema. */
+export const bodyExamples: Readonly<Record<string, { readonly good: object; readonly errors: FieldErrors }>> = {
+  TagInput: { good: tagInput, errors: { name: ['There is a tag of this name already.'] } },
+  ListInput: { good: { name: 'News' }, errors: { name: ['This field is required.'] } },
+  TopicInput: { good: topicInput, errors: { name: ['This field is required.'] } },
+  TopicChange: { good: { description: 'Every other Monday.' }, errors: { name: ['This must not be empty.'] } },
+  ContactInput: { good: contactInput, errors: { email: ['This must be an e-mail address.'] } },
+  ContactChange: {
+    good: { name: 'Ada King', tags: ['vip'], company: null },
+    errors: { email: ['The e-mail address of a contact cannot be changed.'] },
+  },
+  EndpointInput: { good: endpointInput, errors: { events: ['At least one event type is needed.'] } },
+  EndpointChange: { good: { active: false }, errors: { active: ['This must be true or false.'] } },
+  EventInput: { good: eventInput, errors: { data: ['This must be an object.'] } },
+  RecoverInput: {
+    good: { since: '2026-01-02T03:04:05Z' },
+    errors: { since: ['This must be a time with its offset, as in 2026-01-02T03:04:05Z.'] },
+  },
+}
+
+/** Text files, by media type. */
+export function fileExample(type: string, exported: boolean): string {
+  if (type.endsWith('csv'))
+    return exported ? exportedCsv : 'email,name,tags,company\nada@example.org,Ada Lovelace,vip,Engines\n'
+  return `${JSON.stringify(exported ? contact : contactInput)}\n`
+}
+
+const exportedCsv = [
+  'id,uuid,name,email,extra_attributes,unsubscribed_at,unsubscribed_by_contact,tags,lists,topics,created_at',
+  `7,${contact.uuid},Ada Lovelace,ada@example.org,"{""company"":""Engines""}",,false,vip,News,Weekly,${created_at}`,
+  '',
+].join('\r\n')
+
+/** A first page that has a next one. */
+export function metaExample(path: string | undefined): Page<unknown>['meta'] & { path?: string } {
+  return {
+    ...(path !== undefined && { path: `http://127.0.0.1:6245/api/v1${path}` }),
+    ...{ per_page: 25, next_cursor: 'bmV4dDo3', prev_cursor: null },
+  }
+}

@@ -1,0 +1,38 @@
+import { type FieldErrors, MailkeepError } from './errors.ts'
+
+/** Maximum names that one error lists. A megabyte of unknown names must not become four megabytes of errors. */
+const maxListedNames = 100
+
+/** Maximum characters of a name that a message quotes. */
+const maxQuotedCharacters = 100
+
+/** Returns the names in `given` that are not among `known`, at most 100 of them. */
+export function unknownNames(given: object, known: readonly string[]): string[] {
+  const unknown: string[] = []
+  for (const name of Object.keys(given)) {
+    if (!known.includes(name)) unknown.push(name)
+    if (unknown.length === maxListedNames) break
+  }
+  return unknown
+}
+
+/** Returns the message for a name that is not known, such as a misspelt filter. */
+export function unknownNameMessage(name: string, known: readonly string[]): string {
+  const quoted = JSON.stringify(name.slice(0, maxQuotedCharacters))
+  return `There is no ${quoted} here. Known: ${known.join(', ')}.`
+}
+
+/**
+ * Refuses names that are not known, so that a spelling mistake never changes what a call does.
+ *
+ * @throws MailkeepError `validation_failed` on each unknown name.
+ */
+export function refuseUnknownNames(given: object, known: readonly string[]): void {
+  const names = unknownNames(given, known)
+  if (names.length === 0) return
+  // Entries, not assignment: a name may be __proto__.
+  const errors: FieldErrors = Object.fromEntries(names.map((name) => [name, [unknownNameMessage(name, known)]]))
+  const first = unknownNameMessage(names[0]!, known)
+  const message = names.length === 1 ? first : `${first} (and more: see errors)`
+  throw new MailkeepError('validation_failed', message, { errors })
+}

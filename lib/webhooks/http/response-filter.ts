@@ -1,0 +1,91 @@
+import type { Socket } from 'node:net'
+
+/** Most bytes read from the socket in one attempt: interim responses, headers, chunk sizes, body and trailers. */
+const maxBytesPerAttempt = 128 * 1024
+/** Most bytes of interim responses (1xx) in one attempt. */
+const maxInterimBytes = 16 * 1024
+
+const interimStart = 'HTTP/1.1 1'
+const statusLineStartLength = 'HTTP/1.1 100'.length
+const endOfHead = '\r\n\r\n'
+const empty = Buffer.alloc(0)
+
+/**
+ * Stands between a connection's socket and the HTTP parser. It bounds what a receiver may send in one attempt, and
+ * drops interim responses (RFC 9110, 15.2), among them the `100 Continue` that undici's parser rejects because the
+ * request did not ask for it. `101 Switching Protocols` is passed on: the parser refuses it.
+ */
+export class ResponseFilter {
+  #bytesLeft = maxBytesPerAttempt
+  #interimBytesLeft = maxInterimBytes
+  /** The start of a head that may be an interim response, until its end has come. */
+  #held: Buffer = empty
+  #finalResponse = false
+  #onOverflow = (_reason: string) => {}
+
+  /** @param onOverflow Called once when the receiver sends too much; it must end the attempt. */
+  startAttempt(onOverflow: (reason: string) => void): void {
+    this.#bytesLeft = maxBytesPerAttempt
+    this.#interimBytesLeft = maxInterimBytes
+    this.#held = empty
+    this.#finalResponse = false
+    this.#onOverflow = onOverflow
+  }
+
+  /** Undici's parser takes what `socket.read()` gives. */
+  attach(socket: Socket): void {
+    const read = socket.read.bind(socket)
+    socket.read = (size?: number) => this.#read(() => read(size))
+  }
+
+  /** @returns the next bytes for the parser; null when there are none now. */
+  #read(readSocket: () => Buffer | null): Buffer | null {
+    for (;;) {
+      if (this.#bytesLeft <= 0) return this.#overflow(`more than ${maxBytesPerAttempt / 1024} KiB`)
+      const chunk = readSocket()
+      if (chunk === null) return null
+      const allowed = chunk.subarray(0, this.#bytesLeft)
+      this.#bytesLeft -= allowed.length
+      const passed = this.#finalResponse ? allowed : this.#dropInterim(allowed)
+      if (passed.length > 0) return passed
+      if (this.#interimBytesLeft < 0) {
+        return this.#overflow(`more than ${maxInterimBytes / 1024} KiB of interim responses`)
+      }
+    }
+  }
+
+  #overflow(amount: string): null {
+    this.#onOverflow(`The receiver sent ${amount}.`)
+    return null
+  }
+
+  /** @returns what is not an interim response; empty while that is not known yet. */
+  #dropInterim(chunk: Buffer): Buffer {
+    let bytes = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk])
+    this.#held = empty
+    while (bytes.length > 0) {
+      const kind = kindOf(bytes)
+      if (kind === 'final') {
+        this.#finalResponse = true
+        return bytes
+      }
+      const end = kind === 'interim' ? bytes.indexOf(endOfHead) : -1
+      if (end < 0) {
+        this.#held = Buffer.from(bytes)
+        if (bytes.length > this.#interimBytesLeft) this.#interimBytesLeft = -1
+        return empty
+      }
+      this.#interimBytesLeft -= end + endOfHead.length
+      if (this.#interimBytesLeft < 0) return empty
+      bytes = bytes.subarray(end + endOfHead.length)
+    }
+    return empty
+  }
+}
+
+function kindOf(bytes: Buffer): 'interim' | 'final' | 'unknown' {
+  const start = bytes.toString('latin1', 0, statusLineStartLength)
+  if (!interimStart.startsWith(start.slice(0, interimStart.length))) return 'final'
+  if (start.length < statusLineStartLength) return 'unknown'
+  return /^HTTP\/1\.1 1(?!01)\d\d$/.test(start) ? 'interim' : 'final'
+}
