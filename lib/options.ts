@@ -42,6 +42,7 @@ const webhooks = v.optional(
     retryScheduleSeconds: anything,
     timeoutSeconds: anything,
     concurrency: anything,
+    endpointsPerClient: anything,
     endpointConcurrency: anything,
     disableAfterFailures: anything,
     disableAfterHours: anything,
