@@ -220,6 +220,7 @@ async function reply(state: State, turn: Turn): Promise<void> {
       status,
       ms: Math.round(ms * 10) / 10,
       requestId: response.headers['X-Request-Id'],
+      ...(response.tokenId === undefined ? {} : { tokenId: response.tokenId }),
       ...(aborted ? { aborted } : {}),
     },
     'request',

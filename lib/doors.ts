@@ -24,8 +24,11 @@ export interface ClientsDoor {
   list(): Promise<Client[]>
   /** @throws MailkeepError `not_found` */
   get(id: number): Promise<Client>
+  /** Renames a client. @throws MailkeepError `not_found`, `validation_failed` */
+  rename(id: number, input: inputs.ClientInput): Promise<Client>
   /**
-   * Deletes a client with all its records. It is gone at once; what is many rows leaves the database in chunks.
+   * Deletes a client with all its records. Its tokens open nothing from the commit on, and its deliveries in flight are
+   * aborted. Many rows are deleted in batches, by a stored job.
    *
    * @throws MailkeepError `not_found`
    */

@@ -34,6 +34,8 @@ export interface ApiResponse {
   readonly stream?: AsyncIterable<string>
   /** The route's pattern, where one matched: fit for logs, as it holds nothing of the caller's. */
   readonly route?: string
+  /** Id of the token the request came with, for logs. */
+  readonly tokenId?: number
 }
 
 /** What a request's headers say of its body; of one in chunks only reading shows whether there are any. */

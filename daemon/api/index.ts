@@ -114,6 +114,7 @@ async function perform({ mailkeep, authenticate: host }: ApiOptions, exchange: E
   const [api, version, ...path] = target.segments
   if (api !== 'api' || version !== 'v1') throw noSuchRoute()
   const caller = host ? await askHost(host, request) : await authenticate(mailkeep, request)
+  if (caller.tokenId !== undefined) exchange.to.tokenId = caller.tokenId
   const match = findPath(path)
   if (!match) throw noSuchRoute()
   exchange.match = match

@@ -6,8 +6,8 @@ import { type Command, clientFlag, formatFlag, formatFrom, type Invocation, with
 
 export const exportCommand: Command = {
   usage: 'export',
-  about: 'Write all contacts of a client to the output, unsubscribed ones too; --json writes one array',
-  flags: [clientFlag, formatFlag],
+  about: 'Write all contacts of a client to standard output, unsubscribed ones too; --json writes one array',
+  flags: [clientFlag, { ...formatFlag, default: 'ndjson' }],
   run: (invocation) => {
     const { json, flags } = invocation
     const format = formatFrom(flags.format) ?? 'ndjson'
@@ -37,7 +37,7 @@ async function* watch(pieces: AsyncIterable<string>, total: number, progress: Pr
   for await (const piece of pieces) {
     yield piece
     done = Math.min(done + inputLimits.pageRecords, total) // a piece is a page
-    progress.show(done, total, 'exporting', 'contacts')
+    progress.show({ what: 'exporting', done, total, unit: 'contact' })
   }
 }
 

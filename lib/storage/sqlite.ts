@@ -186,6 +186,19 @@ export function inspectFile(file: string, { thorough, ...options }: SqliteOption
 }
 
 /**
+ * Whether a database file has tables, but none of mailkeep's. Those of replication tools do not count.
+ *
+ * @throws MailkeepError `unavailable`
+ */
+export function holdsForeignTables(file: string, options: SqliteOptions = {}): boolean {
+  return onFile(file, options, (handle) => {
+    const tables = handle.prepare(`select name from sqlite_master where type = 'table'`).pluck().all() as string[]
+    if (tables.some((name) => name.startsWith('mailkeep_'))) return false
+    return tables.some((name) => !/^(?:sqlite|_litestream)_/.test(name))
+  })
+}
+
+/**
  * Copies a database file, which others may be using, as it is at this moment.
  *
  * @param target Empty, or not there.

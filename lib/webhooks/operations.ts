@@ -114,7 +114,7 @@ async function changeEndpoint(tx: Tx, id: number, { active, description }: Endpo
 export async function deleteEndpoint(ctx: Context, id: number): Promise<void> {
   return transact(ctx, async (tx) => {
     if (!isId(id) || !(await queries.deleteEndpoint(tx, { client_id: tx.clientId, id }))) throw notFound('endpoint')
-    tx.transaction.afterCommit(() => tx.abortDeliveries(id))
+    tx.transaction.afterCommit(() => tx.abortDeliveries(({ endpointId }) => endpointId === id))
     await clear(tx, 'endpoint', id)
   })
 }

@@ -109,11 +109,33 @@ function columnsOf(cells: readonly string[]): string[] {
   const twice = columns.find((name, at) => columns.indexOf(name) < at)
   if (twice !== undefined) throw invalid('body', `Two columns have the name ${JSON.stringify(twice)}.`)
   if (columns.includes('')) throw invalid('body', 'A column has no name.')
-  if (!columns.includes('email')) {
-    throw invalid('body', 'The first line must name the columns, separated by commas: one of them must be email.')
-  }
+  if (!columns.includes('email')) throw invalid('body', withoutEmail(columns))
   return columns
 }
+
+/** What is wrong with columns of which none is called email. Cells that may be personal data are not repeated. */
+function withoutEmail(columns: readonly string[]): string {
+  const rule = 'The first line must name the columns, separated by commas, and one of them must be email'
+  const [first = ''] = columns
+  const separator = columns.length === 1 ? otherSeparators.find(([character]) => first.includes(character)) : undefined
+  if (separator) return `${rule}: they are separated by ${separator[1]}, so save it with commas.`
+  if (columns.some((name) => name.includes('@')))
+    return `${rule}: it has an e-mail address instead of the columns' names.`
+  const shown = columns.slice(0, mostShownColumns).map((name) => JSON.stringify(name.slice(0, 50)))
+  const more = columns.length > shown.length ? [`${columns.length - shown.length} more`] : []
+  const found = [...shown, ...more].join(', ').replace(/, ([^,]*)$/, ' and $1')
+  const meant = columns.find((name) => /^e-?mail[ _-]?(?:address)?$|^address$/i.test(name))
+  const remedy = meant === undefined ? '' : `: rename ${JSON.stringify(meant)} to email`
+  return `${rule}: found ${found}${remedy}.`
+}
+
+const mostShownColumns = 10
+
+const otherSeparators = [
+  [';', 'semicolons'],
+  ['\t', 'tabs'],
+  ['|', 'bars'],
+] as const
 
 function rowOf(columns: readonly string[], cells: readonly string[], line: number): Row {
   const bytes = cells.reduce((sum, cell) => sum + cell.length + 1, 0)

@@ -1,10 +1,12 @@
+import * as v from 'valibot'
 import type { Context } from '../../context.ts'
 import { type FieldErrors, isMailkeepError } from '../../errors.ts'
+import type { ImportCounts } from '../../inputs.ts'
 import { getList } from '../../lists/operations.ts'
-import { parse } from '../../parse.ts'
+import { closedObject, parse } from '../../parse.ts'
 import { addContactsToList, type BulkResult } from '../bulk.ts'
 import { readCsv } from './csv.ts'
-import { FormatOption } from './format.ts'
+import { formatField } from './format.ts'
 import { fieldsOf } from './imported.ts'
 import { readNdjson } from './ndjson.ts'
 import type { Row } from './row.ts'
@@ -30,6 +32,13 @@ export interface ImportReport {
   refused_rows: RefusedRow[]
 }
 
+const ImportOptions = closedObject({
+  ...formatField,
+  onProgress: v.optional(
+    v.custom<(counts: ImportCounts) => void>((value) => typeof value === 'function', 'This must be a function.'),
+  ),
+})
+
 /** What a source may give: bytes, or text. */
 export type Chunks = AsyncIterable<Uint8Array | string> | Iterable<Uint8Array | string>
 
@@ -44,7 +53,7 @@ const portion = { rows: 1000, bytes: 2 * 1024 * 1024 }
  * behind, and the others are saved. What was saved before an error stays; doing it again changes nothing.
  *
  * @param source A stream of bytes or text, of any length: it is read no faster than its rows are saved.
- * @param options `{ format }`: `csv` or `ndjson`.
+ * @param options `{ format, onProgress? }`: `csv` or `ndjson`; a function that gets the counts after each batch.
  * @throws MailkeepError `not_found`: no such list; `invalid_json`: no UTF-8, or no CSV; `validation_failed`: the columns
  *   or the format.
  */
@@ -54,7 +63,7 @@ export async function importContacts(
   source: Chunks,
   options: unknown,
 ): Promise<ImportReport> {
-  const { format } = parse(FormatOption, options)
+  const { format, onProgress } = parse(ImportOptions, options)
   await getList(ctx, listId)
   const report: ImportReport = { total: 0, created: 0, updated: 0, refused: 0, refused_rows: [] }
   const note = noterOf(report)
@@ -64,6 +73,8 @@ export async function importContacts(
     const results = await addContactsToList(ctx, listId, inputs)
     let next = 0
     for (const row of rows) note(row, row.errors ? undefined : results[next++])
+    const { total, created, updated, refused } = report
+    onProgress?.({ total, created, updated, refused })
   }
   return report
 }

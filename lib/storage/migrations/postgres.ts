@@ -103,6 +103,12 @@ const keptAnswers: Migration = {
   ],
 }
 
+/** Names for people, to tell tokens apart. */
+const tokenNames: Migration = {
+  name: '003-token-names',
+  statements: ['alter table mailkeep_token add column name text'],
+}
+
 const endpointSequence = `pg_get_serial_sequence('mailkeep_endpoint', 'id')`
 
 /** The last id given out: handlers, which had negative ids, get the ids after it. */
@@ -145,4 +151,4 @@ const deliveryColumns: Migration = {
   ],
 }
 
-export const postgresMigrations: readonly Migration[] = [start, keptAnswers, deliveryColumns]
+export const postgresMigrations: readonly Migration[] = [start, keptAnswers, tokenNames, deliveryColumns]

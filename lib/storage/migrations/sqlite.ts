@@ -97,6 +97,12 @@ const keptAnswers: Migration = {
   ],
 }
 
+/** Names for people, to tell tokens apart. */
+const tokenNames: Migration = {
+  name: '003-token-names',
+  statements: ['alter table mailkeep_token add column name text'],
+}
+
 /** The last id given out: handlers, which had negative ids, get the ids after it. */
 const lastEndpointId = `(select coalesce(max(seq), 0) from sqlite_sequence where name = 'mailkeep_endpoint')`
 
@@ -137,4 +143,4 @@ const deliveryColumns: Migration = {
   ],
 }
 
-export const sqliteMigrations: readonly Migration[] = [start, keptAnswers, deliveryColumns]
+export const sqliteMigrations: readonly Migration[] = [start, keptAnswers, tokenNames, deliveryColumns]

@@ -109,11 +109,9 @@ export class Dispatcher {
     return { ...this.#counter.figures(), inFlight: this.#inFlight.size }
   }
 
-  /** Aborts the attempts in flight to an endpoint. */
-  abort(endpointId: number): void {
-    for (const { delivery, sending } of this.#inFlight.values()) {
-      if (delivery.endpointId === endpointId) sending?.abort()
-    }
+  /** Aborts the attempts in flight that `matches` selects. */
+  abort(matches: (delivery: ClaimedDelivery) => boolean): void {
+    for (const { delivery, sending } of this.#inFlight.values()) if (matches(delivery)) sending?.abort()
   }
 
   /** Claims no more, lets attempts finish, aborts them after `timeoutMs`, and records them all. */
