@@ -1,6 +1,6 @@
 /** The doors that `Mailkeep` opens, with what the editor shows of each operation. */
 import type { Client, NewToken, Principal, Token } from './clients/schema.ts'
-import type { BulkResult } from './contacts/bulk.ts'
+import type { BulkResult } from './contacts/merge.ts'
 import type { Contact } from './contacts/schema.ts'
 import type { Chunks, ImportReport } from './contacts/transfer/import.ts'
 import type { IdempotencyDoor } from './idempotency/doors.ts'

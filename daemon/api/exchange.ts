@@ -17,6 +17,12 @@ export interface ApiRequest {
    * @throws MailkeepError (while it is read) `invalid_json` when it ends early.
    */
   stream?(): AsyncIterable<Uint8Array>
+  /**
+   * Makes an answer that may be large, when there is room for it. Absent: always at once.
+   *
+   * @throws MailkeepError `unavailable`
+   */
+  buildLarge?<T>(make: () => Promise<T>): Promise<T>
   /** The path the API is mounted at, such as `/mail`: links have it, the target does not. */
   readonly prefix?: string
   /** Whether the client came by https; links of a host that knows say so. */

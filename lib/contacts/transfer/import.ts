@@ -1,10 +1,12 @@
 import * as v from 'valibot'
 import type { Context } from '../../context.ts'
-import { type FieldErrors, isMailkeepError } from '../../errors.ts'
+import { type FieldErrors, isMailkeepError, MailkeepError } from '../../errors.ts'
 import type { ImportCounts } from '../../inputs.ts'
 import { getList } from '../../lists/operations.ts'
 import { closedObject, parse } from '../../parse.ts'
-import { addContactsToList, type BulkResult } from '../bulk.ts'
+import { TurnLimit } from '../../time.ts'
+import { addEntries, type Entry, entryOf } from '../bulk.ts'
+import type { BulkResult } from '../merge.ts'
 import { readCsv } from './csv.ts'
 import { formatField } from './format.ts'
 import { fieldsOf } from './imported.ts'
@@ -68,64 +70,84 @@ export async function importContacts(
   const report: ImportReport = { total: 0, created: 0, updated: 0, refused: 0, refused_rows: [] }
   const note = noterOf(report)
   const read = format === 'csv' ? readCsv : readNdjson
-  for await (const rows of portionsOf(fieldsOfEach(read(bytesOf(source))))) {
-    const inputs = rows.flatMap((row) => (row.errors ? [] : [row.input]))
-    const results = await addContactsToList(ctx, listId, inputs)
-    let next = 0
-    for (const row of rows) note(row, row.errors ? undefined : results[next++])
+  for await (const rows of portionsOf(read(bytesOf(source)))) {
+    await getList(ctx, listId) // where no row can be saved, too
+    const results = await addEntries(
+      ctx,
+      listId,
+      rows.map(({ entry }) => entry),
+    )
+    for (const [at, { line }] of rows.entries()) note(line, results[at]!)
     const { total, created, updated, refused } = report
     onProgress?.({ total, created, updated, refused })
   }
   return report
 }
 
+/** A row, validated at once: what was read of one that is refused is kept no longer. */
+interface ImportRow {
+  readonly line: number
+  readonly entry: Entry
+}
+
+function importRowOf(row: Row): ImportRow {
+  const { line } = row
+  if (row.errors) return { line, entry: { refused: unreadableRow(row.errors) } }
+  try {
+    return { line, entry: entryOf(fieldsOf(row.input)) }
+  } catch (error) {
+    if (!isMailkeepError(error, 'validation_failed')) throw error
+    return { line, entry: { refused: error } }
+  }
+}
+
+function unreadableRow(errors: FieldErrors): MailkeepError {
+  return new MailkeepError('validation_failed', 'The row cannot be read.', { errors })
+}
+
 /** @returns what enters into the report what became of a row. */
-function noterOf(report: ImportReport): (row: Row, result: BulkResult | undefined) => void {
+function noterOf(report: ImportReport): (line: number, result: BulkResult) => void {
   let told = 0
-  return (row, result) => {
+  return (line, result) => {
     report.total += 1
-    if (result && !result.refused) {
+    if (!result.refused) {
       report[result.created ? 'created' : 'updated'] += 1
       return
     }
     report.refused += 1
-    const refused = { line: row.line, errors: row.errors ?? result!.refused.errors! }
+    if (told > mostTold) return
+    const refused = { line, errors: result.refused.errors! }
     told += JSON.stringify(refused).length
     if (told <= mostTold) report.refused_rows.push(refused)
   }
 }
 
-async function* portionsOf(rows: AsyncIterable<Row>): AsyncGenerator<Row[]> {
-  let some: Row[] = []
+/** After so long other work gets a turn: a piece of a file can hold thousands of rows. */
+const maxTurnMs = 10
+
+async function* portionsOf(pieces: AsyncIterable<Row[]>): AsyncGenerator<ImportRow[]> {
+  let some: ImportRow[] = []
   let bytes = 0
   let fault: { error: unknown } | undefined
+  const turn = new TurnLimit(maxTurnMs)
   try {
-    for await (const row of rows) {
-      some.push(row)
-      bytes += row.bytes
-      if (some.length < portion.rows && bytes < portion.bytes) continue
-      yield some
-      some = []
-      bytes = 0
+    for await (const rows of pieces) {
+      for (const row of rows) {
+        some.push(importRowOf(row))
+        bytes += row.bytes
+        if (turn.isOver()) await turn.next()
+        if (some.length < portion.rows && bytes < portion.bytes) continue
+        yield some
+        some = []
+        bytes = 0
+      }
+      if (turn.isOver()) await turn.next()
     }
   } catch (error) {
     fault = { error }
   }
   if (some.length > 0) yield some // also those before what cannot be read
   if (fault) throw fault.error
-}
-
-async function* fieldsOfEach(rows: AsyncIterable<Row>): AsyncGenerator<Row> {
-  for await (const row of rows) yield row.errors ? row : takeFields(row)
-}
-
-function takeFields({ input, ...place }: Exclude<Row, { errors: FieldErrors }>): Row {
-  try {
-    return { ...place, input: fieldsOf(input) }
-  } catch (error) {
-    if (!isMailkeepError(error, 'validation_failed')) throw error
-    return { ...place, errors: error.errors! }
-  }
 }
 
 async function* bytesOf(source: Chunks): AsyncGenerator<Uint8Array> {
