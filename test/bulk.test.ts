@@ -128,9 +128,13 @@ onEveryDatabase('adding many contacts to a list', (open) => {
       message: 'At most 10,000 contacts at a time.',
     })
     const other = mailkeep.forClient((await mailkeep.clients.create({ name: 'Other' })).id)
-    for (const id of [list.id + 1, 0, 1.5]) {
-      await assert.rejects(addManyToList(id, people(1)), { code: 'not_found' })
-      await assert.rejects(addManyToList(id, []), { code: 'not_found' })
+    for (const [id, code] of [
+      [list.id + 1, 'not_found'],
+      [0, 'validation_failed'],
+      [1.5, 'validation_failed'],
+    ] as const) {
+      await assert.rejects(addManyToList(id, people(1)), { code })
+      await assert.rejects(addManyToList(id, []), { code })
     }
     await assert.rejects(other.contacts.addManyToList(list.id, people(1)), { code: 'not_found' })
     assert.deepEqual(await contacts.addManyToList(list.id, []), [])

@@ -14,8 +14,12 @@ onEveryDatabase('clients', (open) => {
       return isMailkeepError(error, 'validation_failed') && error.errors?.name !== undefined
     })
     await mailkeep.clients.delete(acmeId)
-    for (const id of [acmeId, 999, 0.5]) {
-      await assert.rejects(mailkeep.clients.rename(id, { name: 'x' }), (error) => isMailkeepError(error, 'not_found'))
+    for (const [id, code] of [
+      [acmeId, 'not_found'],
+      [999, 'not_found'],
+      [0.5, 'validation_failed'],
+    ] as const) {
+      await assert.rejects(mailkeep.clients.rename(id, { name: 'x' }), (error) => isMailkeepError(error, code))
     }
   })
 

@@ -1,4 +1,5 @@
 /** mailkeep/http: the HTTP API for a server that is there already. */
+export type { ErrorLog } from './api-options.ts'
 export type { Authenticate } from './authenticate.ts'
 export type { MountOptions } from './mount.ts'
 export { createHandler, type FastifyPair, type Handler, type HostRequest, type KoaContext, type Next } from './node.ts'
