@@ -1,15 +1,16 @@
-import sade from 'sade'
-import type { Command } from './commands/command.ts'
+import { argumentsOf, type Command, nameOf } from './commands/command.ts'
 import { commands } from './commands/index.ts'
 import { Complaint } from './complaint.ts'
 import { type Flags, unknownFlag } from './config.ts'
-import { flagOf, secretSettings, settingNames, variableOf } from './settings.ts'
+import { commandHelp, groupHelp, programHelp } from './help.ts'
+import { flagOf, type SettingName, secretSettings, settingNames, switchSettings } from './settings.ts'
+import { nearest } from './suggest.ts'
 
 /** What a command line asks for. */
 export interface CommandLine {
   readonly command: Command
   readonly args: readonly string[]
-  /** The command's own flags, each with its one value. */
+  /** The command's own flags, each with its one value; `''` for a switch that is set. */
   readonly own: Readonly<Record<string, string>>
   /** All flags as given, settings among them. */
   readonly flags: Flags
@@ -17,94 +18,137 @@ export interface CommandLine {
 
 const wrongUsage = 2
 const publicSettings = settingNames.filter((name) => !secretSettings.has(name))
+const settingsOfAll = ['DATABASE', 'DATABASE_SCHEMA', 'DATABASE_POOLER', 'LOG_LEVEL'] as const
 
 /**
  * Reads a command line.
  *
  * @param argv Without the program, and without `--json`.
- * @returns undefined when help or the version was asked for, and has been printed.
+ * @returns What to run; or text to print, when help or the version was asked for.
  * @throws Complaint
  */
-export function readArguments(argv: readonly string[], version: string): CommandLine | undefined {
-  const program = describe(version)
-  if (/^(?:-h|--help|-v|--version)$/.test(argv[0] ?? '')) return program.parse(['', '', ...argv]) as undefined
+export function readArguments(argv: readonly string[], version: string): CommandLine | string {
+  const [first] = argv
+  if (first === '-v' || first === '--version') return `mailkeep, ${version}`
+  if (first === '-h' || first === '--help' || (first === 'help' && argv.length === 1)) return programHelp(commands)
+  if (first === 'help') return readArguments([...argv.slice(1), '--help'], version)
   // A command comes first; flags alone are the default command's.
-  const words = argv[0] === undefined || argv[0].startsWith('-') ? ['serve', ...argv] : argv
-  const command = findCommand(words)
-  if (!command) {
-    if (words.includes('--help') || words.includes('-h')) return program.help() as undefined
-    throw new Complaint(`There is no command ${words.slice(0, 2).join(' ')}: see mailkeep --help.`, wrongUsage)
-  }
-  refuseMissing(command, words)
-  const parsed = program.parse(['', '', ...words], {
-    lazy: true,
-    // Else `--name 007` would be 7.
-    string: [...settingsOf(command), ...(command.flags ?? [])].map(({ name }) => name),
-    unknown: (flag) => {
-      throw unknownFlag(flag)
-    },
-  }) as sade.LazyOutput | undefined
-  if (!parsed) return undefined
-  const flags = parsed.args.pop() as unknown as Record<string, unknown> & { _: string[] }
-  const [extra] = flags._
-  if (extra !== undefined) throw new Complaint(`${command.usage} does not take ${JSON.stringify(extra)}.`, wrongUsage)
-  return { command, args: parsed.args, own: ownFlags(command, flags), flags }
+  const words = first === undefined || first.startsWith('-') ? ['serve', ...argv] : argv
+  const asksHelp = beforeSeparator(words).some((word) => word === '--help' || word === '-h')
+  const command = commands.find((each) => nameOf(each).every((word, at) => words[at] === word))
+  if (!command) return helpOfGroup(words, asksHelp)
+  if (asksHelp) return commandHelp(command, settingsOf(command))
+  const { args, flags } = parse(command, words.slice(nameOf(command).length))
+  refuseWrongCount(command, args)
+  return { command, args, own: ownFlags(command, flags), flags }
 }
 
-function describe(version: string): sade.Sade {
-  const program = sade('mailkeep').version(version).option('--json', 'Print exactly one JSON value')
-  for (const command of commands) {
-    program.command(command.usage, command.about, { default: command.usage === 'serve' })
-    for (const { name, about } of [...(command.flags ?? []), ...settingsOf(command)]) program.option(`--${name}`, about)
-  }
-  return program
+function beforeSeparator(words: readonly string[]): readonly string[] {
+  const at = words.indexOf('--')
+  return at === -1 ? words : words.slice(0, at)
 }
 
-function settingsOf(command: Command): { name: string; about: string }[] {
-  const taken =
-    command.lasting || command.settings
-      ? publicSettings
-      : (['DATABASE', 'DATABASE_SCHEMA', 'DATABASE_POOLER', 'LOG_LEVEL'] as const)
-  return taken.map((name) => ({ name: flagOf(name), about: `goes before ${variableOf(name)}` }))
+function helpOfGroup(words: readonly string[], asksHelp: boolean): string {
+  const [name = '', second] = words
+  const group = commands.filter((command) => nameOf(command).length > 1 && nameOf(command)[0] === name)
+  if (group.length === 0) throw noCommand(words)
+  if (asksHelp) return groupHelp(name, group)
+  if (second !== undefined && !second.startsWith('-')) throw noCommand(words)
+  const names = group.map((command) => nameOf(command)[1])
+  throw new Complaint(`${name} needs a command: ${names.join(', ')}. See mailkeep ${name} --help.`, wrongUsage)
 }
 
-function findCommand(words: readonly string[]): Command | undefined {
-  return commands.find(({ usage }) => nameOf(usage).every((word, at) => words[at] === word))
+function noCommand(words: readonly string[]): Complaint {
+  const given = words.slice(0, 2).filter((word, at) => at === 0 || !word.startsWith('-'))
+  const names = commands.map((command) => nameOf(command).join(' '))
+  const meant = nearest(given.join(' '), names) ?? nearest(given[0]!, names)
+  const hint = meant === undefined ? '' : ` Did you mean ${meant}?`
+  return new Complaint(`There is no command ${given.join(' ')}.${hint} See mailkeep --help.`, wrongUsage)
 }
 
-function nameOf(usage: string): string[] {
-  return usage.replace(/ <.*/, '').split(' ')
+function settingsOf(command: Command): readonly SettingName[] {
+  return command.lasting || command.settings ? publicSettings : settingsOfAll
 }
 
-/** Before sade does: it would not say what is missing, and leave the process by itself. */
-function refuseMissing({ usage }: Command, words: readonly string[]): void {
-  const wanted = usage.match(/<\w+>/g) ?? []
-  const given = countArguments(words.slice(nameOf(usage).length))
-  const missing = wanted[given]
-  if (missing === undefined || words.includes('--help') || words.includes('-h')) return
-  throw new Complaint(`${nameOf(usage).join(' ')} needs ${missing}.`, wrongUsage)
-}
+type Given = Record<string, string | false | (string | false)[]>
 
-/** Every flag of a command with arguments has a value. */
-function countArguments(words: readonly string[]): number {
-  let count = 0
+/** Splits words into arguments and flags: `--name VALUE`, `--name=VALUE`, `--switch`, `--no-switch`. */
+function parse(command: Command, words: readonly string[]): { args: string[]; flags: Given } {
+  const kinds = kindsOf(command)
+  const args: string[] = []
+  const flags: Given = Object.create(null)
   for (let at = 0; at < words.length; at++) {
     const word = words[at]!
-    if (word === '--') return count + words.length - at - 1
-    if (!word.startsWith('-')) count++
-    else if (!word.includes('=')) at++
+    if (word === '--') return { args: [...args, ...words.slice(at + 1)], flags }
+    if (word === '-' || !word.startsWith('-')) {
+      args.push(word)
+      continue
+    }
+    const [, name, assigned] = /^--([^=]+)(?:=(.*))?$/s.exec(word) ?? []
+    const kind = name === undefined ? undefined : kinds.get(name)
+    if (name !== undefined && kind !== undefined) {
+      const takesNext = assigned === undefined && isValue(words[at + 1], kind)
+      add(flags, name, assigned ?? (takesNext ? words[at + 1]! : ''))
+      if (takesNext) at++
+    } else if (assigned === undefined && kinds.get(word.replace(/^--no-/, '')) === 'boolean') {
+      add(flags, word.slice(5), false)
+    } else throw unknownFlag(word, [...kinds.keys()], nameOf(command).join(' '))
   }
-  return count
+  return { args, flags }
 }
 
-function ownFlags(command: Command, flags: Flags): Record<string, string> {
+/** `switch` takes no value, `boolean` may do without one. */
+type Kind = 'value' | 'switch' | 'boolean'
+
+function kindsOf(command: Command): ReadonlyMap<string, Kind> {
+  const own = (command.flags ?? []).map(({ name, value }) => [name, value === undefined ? 'switch' : 'value'] as const)
+  const settings = settingsOf(command).map((name) => {
+    return [flagOf(name), switchSettings.has(name) ? 'boolean' : 'value'] as const
+  })
+  return new Map<string, Kind>([...settings, ...own])
+}
+
+function isValue(next: string | undefined, kind: Kind): boolean {
+  if (next === undefined || kind === 'switch') return false
+  if (kind === 'boolean') return /^(?:true|false|0|1)$/i.test(next)
+  return next === '-' || !next.startsWith('-')
+}
+
+/** A flag that is given twice has several values, which is refused where it is read. */
+function add(flags: Given, name: string, value: string | false): void {
+  const before = flags[name]
+  flags[name] = before === undefined ? value : [before, value].flat()
+}
+
+function refuseWrongCount(command: Command, args: readonly string[]): void {
+  const name = nameOf(command).join(' ')
+  const wanted = argumentsOf(command)
+  const missing = wanted[args.length]
+  if (missing !== undefined) {
+    throw new Complaint(`${name} needs ${missing}: mailkeep ${command.usage}. See mailkeep ${name} --help.`, wrongUsage)
+  }
+  const extra = args[wanted.length]
+  if (extra === undefined) return
+  const isCommand = commands.some((each) => nameOf(each)[0] === extra)
+  const hint = isCommand ? ` A command comes before its flags: mailkeep ${extra} ….` : ''
+  throw new Complaint(`${name} does not take ${JSON.stringify(extra)}.${hint}`, wrongUsage)
+}
+
+function ownFlags(command: Command, flags: Given): Record<string, string> {
   const own: Record<string, string> = {}
-  for (const { name, required } of command.flags ?? []) {
+  for (const { name, value: shape, required } of command.flags ?? []) {
     const value = flags[name]
     if (value === undefined && !required) continue
-    if (value === undefined) throw new Complaint(`${command.usage} needs --${name}.`, wrongUsage)
-    if (typeof value !== 'string' || value === '') throw new Complaint(`--${name} needs one value.`, wrongUsage)
+    if (value === undefined) throw missingFlag(command, name)
+    if (typeof value !== 'string') throw new Complaint(`--${name} needs one value.`, wrongUsage)
+    if (shape === undefined && value !== '') throw new Complaint(`--${name} takes no value.`, wrongUsage)
+    if (shape !== undefined && value === '') throw new Complaint(`--${name} needs one value.`, wrongUsage)
     own[name] = value
   }
   return own
+}
+
+function missingFlag(command: Command, flag: string): Complaint {
+  const name = nameOf(command).join(' ')
+  return new Complaint(`${name} needs --${flag}. See mailkeep ${name} --help.`, wrongUsage)
 }

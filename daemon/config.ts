@@ -13,6 +13,7 @@ import {
   switchSettings,
   variableOf,
 } from './settings.ts'
+import { nearest } from './suggest.ts'
 
 /** Everything the daemon is told from outside. */
 export interface Config {
@@ -171,11 +172,22 @@ function strangers(env: Environment): string[] {
   return strange.map((variable) => `${variable} is not a setting of mailkeep: it is ignored.`)
 }
 
-/** What to say of a flag that no command knows. */
-export function unknownFlag(token: string): Complaint {
-  const flag = token.replace(/^-+/, '').replace(/=.*$/s, '')
+/**
+ * The error for a flag that a command does not have.
+ *
+ * @param known The flags it has.
+ * @param command Its name.
+ */
+export function unknownFlag(token: string, known: readonly string[] = [], command = ''): Complaint {
+  const given = token.replace(/=.*$/s, '')
+  const flag = given.replace(/^-+/, '')
   const secret = [...secretSettings].find((name) => flagOf(name) === flag)
-  if (!secret) return new Complaint(`There is no flag ${token.replace(/=.*$/s, '')} here.`, 2)
+  if (!secret) {
+    const meant = nearest(flag, [...known, 'json', 'help'])
+    const hint = meant === undefined ? '' : ` Did you mean --${meant}?`
+    const see = command === '' ? '' : ` See mailkeep ${command} --help.`
+    return new Complaint(`There is no flag ${given} here.${hint}${see}`, 2)
+  }
   const variable = variableOf(secret)
   return new Complaint(
     `--${flag} is not taken from the command line, which others can read: set ${variable} or ${variable}_FILE.`,

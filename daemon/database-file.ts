@@ -1,4 +1,5 @@
-import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
+import { closeSync, existsSync, fstatSync, openSync, readSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
 import { Complaint, reasonOf } from './complaint.ts'
 
 export const inMemory = ':memory:'
@@ -18,6 +19,15 @@ export function holdsDatabase(path: string): boolean {
   if (head.length === 0) return false
   if (!head.equals(magic)) throw new Complaint(`${path} is not a SQLite database.`)
   return true
+}
+
+/** @throws Complaint when the directory of the database does not exist: it is not created. */
+export function refuseMissingDirectory(path: string): void {
+  const directory = dirname(resolve(path))
+  if (path === inMemory || existsSync(directory)) return
+  throw new Complaint(
+    `The database ${path} cannot be created: there is no directory ${directory}. Create it, or set MAILKEEP_DATABASE.`,
+  )
 }
 
 /** At once: a first wait for the file system would start node's threads, a tenth of the time of a start. */

@@ -1,19 +1,26 @@
+import { resolve } from 'node:path'
 import { createMailkeep, type DatabaseSource, type Logger, type Mailkeep } from '../lib/index.ts'
 import type { SqliteOptions } from '../lib/storage/sqlite.ts'
 import { nativeAddon } from './addon.ts'
+import { Complaint } from './complaint.ts'
 import type { Config } from './config.ts'
-import { holdsDatabase } from './database-file.ts'
-import { isServer } from './database-url.ts'
+import { holdsDatabase, inMemory, refuseMissingDirectory } from './database-file.ts'
+import { isServer, shownDatabase } from './database-url.ts'
 import { loadPostgres, loadSqlite } from './drivers.ts'
 import { openEncryptionKey } from './encryption-key.ts'
 
 /**
  * Opens the configured database, and migrates it.
  *
+ * @param options.create Whether a database that is missing is created, with its key.
  * @throws Complaint, MailkeepError when it cannot be opened.
  */
-export async function openMailkeep(config: Config, logger: Logger): Promise<Mailkeep> {
-  const database = await sourceOf(config)
+export async function openMailkeep(
+  config: Config,
+  logger: Logger,
+  { create }: { readonly create: boolean },
+): Promise<Mailkeep> {
+  const database = await sourceOf(config, create)
   const encryptionKey = await openEncryptionKey(config)
   return await createMailkeep({
     database,
@@ -24,14 +31,28 @@ export async function openMailkeep(config: Config, logger: Logger): Promise<Mail
   })
 }
 
-async function sourceOf({ database, postgres: options }: Config): Promise<DatabaseSource> {
+async function sourceOf({ database, postgres: options }: Config, create: boolean): Promise<DatabaseSource> {
   if (isServer(database)) {
-    const { postgres } = await loadPostgres()
+    const { postgres, inspectServer } = await loadPostgres()
+    if (!create && !(await inspectServer(database, options)).mailkeep) {
+      throw missing(`There are no tables of mailkeep in ${shownDatabase(database)}`, 'MAILKEEP_DATABASE')
+    }
     return postgres(database, options)
   }
-  holdsDatabase(database)
-  const { sqlite } = await loadSqlite()
+  refuseMissingDirectory(database)
+  const exists = holdsDatabase(database)
+  if (!exists && !create && database !== inMemory) {
+    throw missing(`There is no database at ${resolve(database)}`, '--database or MAILKEEP_DATABASE')
+  }
+  const { sqlite, holdsForeignTables } = await loadSqlite()
+  if (exists && holdsForeignTables(database, sqliteOptions())) {
+    throw new Complaint(`${database} belongs to another program: set MAILKEEP_DATABASE to a file of mailkeep's own.`)
+  }
   return sqlite(database, sqliteOptions())
+}
+
+function missing(what: string, setting: string): Complaint {
+  return new Complaint(`${what}: name another with ${setting}, or create it with mailkeep migrate.`)
 }
 
 /** What SQLite needs to know about this program. */

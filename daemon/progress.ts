@@ -1,11 +1,22 @@
-/** Tells a person how far something is. */
+import { plural } from './plural.ts'
+
+/** How far something is. */
+export interface ProgressReport {
+  /** What is being done now, such as a file's name. */
+  readonly what: string
+  readonly done: number
+  /** undefined when it is not known. */
+  readonly total?: number | undefined
+  /** What is counted, in the singular. */
+  readonly unit: string
+  /** Fraction of the whole, from 0 to 1, where `done` and `total` do not say it. */
+  readonly part?: number | undefined
+}
+
+/** Shows a person how far something is. */
 export interface Progress {
-  /**
-   * @param what What is being done now.
-   * @param unit What is counted; default rows.
-   */
-  show(done: number, total: number, what: string, unit?: string): void
-  /** Takes the line away again. */
+  show(report: ProgressReport): void
+  /** Removes the bar. */
   clear(): void
 }
 
@@ -16,19 +27,28 @@ interface Output {
 }
 
 const barWidth = 30
-const betweenMs = 100
+const barIntervalMs = 100
+const lineIntervalMs = 10_000
 
-/** A line on a terminal. @returns undefined where nobody is looking. */
-export function progressOn(output: Output): Progress | undefined {
-  if (output.isTTY !== true) return undefined
+/**
+ * A bar on a terminal; elsewhere a line every ten seconds, for logs.
+ *
+ * @param nowMs For tests: a clock that never goes back.
+ */
+export function progressOn(output: Output, nowMs: () => number = () => performance.now()): Progress {
+  return output.isTTY === true ? bar(output, nowMs) : lines(output, nowMs)
+}
+
+function bar(output: Output, nowMs: () => number): Progress {
+  const startedMs = nowMs()
   let shownMs = Number.NEGATIVE_INFINITY
   let shown = ''
   return {
-    show(done, total, what, unit = 'rows') {
-      const line = lineOf(done, total, what, unit).slice(0, (output.columns ?? 80) - 1)
-      const nowMs = performance.now()
-      if (line === shown || (nowMs - shownMs < betweenMs && done < total)) return
-      shownMs = nowMs
+    show(report) {
+      const ms = nowMs()
+      const line = barOf(report, ms - startedMs).slice(0, (output.columns ?? 80) - 1)
+      if (line === shown || (ms - shownMs < barIntervalMs && partOf(report) !== 1)) return
+      shownMs = ms
       shown = line
       output.write(`\r\x1b[K${line}`)
     },
@@ -39,9 +59,51 @@ export function progressOn(output: Output): Progress | undefined {
   }
 }
 
-function lineOf(done: number, total: number, what: string, unit: string): string {
-  const part = total === 0 ? 1 : done / total
-  const full = Math.floor(part * barWidth)
-  const bar = `${'#'.repeat(full)}${'.'.repeat(barWidth - full)}`
-  return `[${bar}] ${Math.floor(part * 100)} % of ${total.toLocaleString('en')} ${unit}: ${what}`
+function lines(output: Output, nowMs: () => number): Progress {
+  const startedMs = nowMs()
+  let shownMs = startedMs
+  return {
+    show(report) {
+      const ms = nowMs()
+      if (ms - shownMs < lineIntervalMs) return
+      shownMs = ms
+      output.write(`mailkeep: ${report.what}: ${figuresOf(report, ms - startedMs).join(', ')}\n`)
+    },
+    clear() {},
+  }
+}
+
+function barOf(report: ProgressReport, elapsedMs: number): string {
+  const part = partOf(report)
+  const full = Math.floor((part ?? 0) * barWidth)
+  const drawn = part === undefined ? '' : `[${'#'.repeat(full)}${'.'.repeat(barWidth - full)}] `
+  return `${drawn}${figuresOf(report, elapsedMs).join(', ')}: ${report.what}`
+}
+
+/** `45 %`, `12,000 rows`, `3,400 rows/s`, `0:25 left`: what is known of it. */
+function figuresOf(report: ProgressReport, elapsedMs: number): string[] {
+  const { done, unit } = report
+  const part = partOf(report)
+  const figures = part === undefined ? [] : [`${Math.floor(part * 100)} %`]
+  figures.push(plural(done, unit))
+  if (elapsedMs < 1000 || done === 0) return figures
+  figures.push(`${plural(Math.round((done * 1000) / elapsedMs), unit)}/s`)
+  if (part !== undefined && part > 0 && part < 1) figures.push(`${clockTime((elapsedMs * (1 - part)) / part)} left`)
+  return figures
+}
+
+function partOf({ done, total, part }: ProgressReport): number | undefined {
+  if (part !== undefined) return Math.min(part, 1)
+  if (total === undefined) return undefined
+  return total === 0 ? 1 : done / total
+}
+
+/** `1:02:03`, `0:25` */
+function clockTime(ms: number): string {
+  const seconds = Math.round(ms / 1000)
+  const parts = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60]
+  const [hours, minutes, rest] = parts.map((value) => String(value))
+  return hours === '0'
+    ? `${minutes}:${rest!.padStart(2, '0')}`
+    : `${hours}:${minutes!.padStart(2, '0')}:${rest!.padStart(2, '0')}`
 }

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { MailkeepError } from '../lib/index.ts'
+import type { AnswerBudget } from './answer-budget.ts'
 
 /** A request and its answer, on their way over one connection. */
 export interface Turn {
@@ -9,16 +10,20 @@ export interface Turn {
   awaitsContinue: boolean
   /** Whether its body has no end that is known, and is read as it comes. */
   streams?: boolean
-  /** Where large bodies are kept while they arrive; without it there is no end to it. */
+  /** The budget of request bodies; a host's own server has none. */
   readonly room?: BodyRoom
+  /** The bytes of its body that count in that budget. */
+  heldBytes?: number
+  /** The budget of answers; a host's own server has none. */
+  readonly answers?: AnswerBudget
 }
 
-/** What all bodies that are on their way may take together. */
+/** What the bodies of all requests may take together, from their first byte to the answer: what is made of them lives as long. */
 export interface BodyRoom {
   leftBytes: number
 }
 
-/** So many bytes are always taken: what is usual goes on while somebody fills the room. */
+/** Bodies of up to so many bytes are always taken: ordinary work continues while large bodies use up the budget. */
 const smallBytes = 16 * 1024
 
 /**
@@ -34,26 +39,40 @@ export async function readBody(turn: Turn, limit: number): Promise<Buffer> {
   if (Number(length) > limit) throw tooLarge(limit)
   const bytes = length === null ? limit : Number(length)
   if (!room || bytes <= smallBytes) return await receive(turn, limit)
-  if (room.leftBytes < bytes) throw new MailkeepError('unavailable', 'Too many large bodies are on their way.')
-  room.leftBytes -= bytes
-  try {
-    return await receive(turn, limit)
-  } finally {
-    room.leftBytes += bytes
-  }
+  holdRoom(turn, room, bytes)
+  return await receive(turn, limit)
 }
 
+function holdRoom(turn: Turn, room: BodyRoom, bytes: number): void {
+  if (room.leftBytes < bytes) throw new MailkeepError('unavailable', 'Too many large bodies are on their way.')
+  room.leftBytes -= bytes
+  turn.heldBytes = (turn.heldBytes ?? 0) + bytes
+}
+
+/** Gives back what the request's body has taken of the budget. */
+export function releaseBody(turn: Turn): void {
+  if (turn.room) turn.room.leftBytes += turn.heldBytes ?? 0
+  turn.heldBytes = 0
+}
+
+/** What an import keeps of its file: the rows that are saved together, and the piece that is read. */
+const streamBytes = 4 * 1024 * 1024
+
 /**
- * Reads a request's body as it comes, of any length and for any time: whoever reads it holds the client back.
+ * Reads a request's body as it comes, of any length and for any time, no faster than the caller takes it.
  *
- * @throws MailkeepError `invalid_json`: the client went away in the middle.
+ * @throws MailkeepError `invalid_json`: the client went away in the middle; `unavailable`: too many large bodies are on
+ *   their way.
  */
 export async function* streamBody(turn: Turn): AsyncGenerator<Buffer> {
+  const { req, room } = turn
+  const isLarge = Number(req.headers['content-length'] ?? Number.POSITIVE_INFINITY) > smallBytes
+  if (room && isLarge) holdRoom(turn, room, streamBytes)
   turn.streams = true
   askForBody(turn)
   try {
     // To destroy the request would cut the connection before its answer.
-    yield* turn.req.iterator({ destroyOnReturn: false })
+    yield* req.iterator({ destroyOnReturn: false })
   } catch (error) {
     throw endedEarly(error)
   } finally {

@@ -1,4 +1,5 @@
-import { pipeline, Readable } from 'node:stream'
+import type { ServerResponse } from 'node:http'
+import { AnswerBudget } from './answer-budget.ts'
 import type { ApiResponse } from './api/index.ts'
 import { isSmall, isUnread, type Turn } from './request-body.ts'
 
@@ -34,8 +35,8 @@ export function send(
   const lingers = req.httpVersionMajor < 2 && isUnread(turn) && (last || !isSmall(turn, limits.bodyBytes))
   res.writeHead(status, last || lingers ? { ...headers, Connection: 'close' } : headers)
   if (stream) {
-    // As fast as it is taken. Its fault cuts the connection: that is how a client sees that the rest is missing.
-    pipeline(Readable.from(stream, { highWaterMark: 1 }), res, () => {})
+    // Its fault cuts the connection: that is how a client sees that the rest is missing.
+    sendStream(res, stream, turn.answers ?? unbounded).catch(() => res.destroy())
     return
   }
   if (!lingers) {
@@ -45,6 +46,52 @@ export function send(
   if (body === undefined) res.flushHeaders()
   else res.write(body)
   drain(turn, limits)
+}
+
+/** Of a server that is the host's own. */
+const unbounded = new AnswerBudget(Number.MAX_SAFE_INTEGER)
+
+/** Makes a portion only when the socket has taken the one before it: a client that reads nothing costs one portion. */
+async function sendStream(res: ServerResponse, stream: AsyncIterable<string>, answers: AnswerBudget): Promise<void> {
+  const portions = stream[Symbol.asyncIterator]()
+  try {
+    while (!res.destroyed) {
+      await answers.room(res)
+      const { done, value } = await portions.next()
+      if (done) {
+        res.end()
+        return
+      }
+      await sendPortion(res, value, answers)
+    }
+  } finally {
+    answers.release(0) // the next one that waits has its turn also when this one took none
+    await portions.return?.()
+  }
+}
+
+async function sendPortion(res: ServerResponse, text: string, answers: AnswerBudget): Promise<void> {
+  if (text === '') return
+  const bytes = Buffer.byteLength(text)
+  answers.hold(bytes)
+  try {
+    await written(res, text)
+  } finally {
+    answers.release(bytes)
+  }
+}
+
+/** Resolves when the socket has taken the text, or is closed. */
+function written(res: ServerResponse, text: string): Promise<void> {
+  return new Promise((resolve) => {
+    if (res.destroyed) return resolve()
+    const settle = () => {
+      res.off('close', settle)
+      resolve()
+    }
+    res.once('close', settle)
+    res.write(text, settle)
+  })
 }
 
 /** Throws away what is still coming, within bounds; then ends the answer, and with it the connection. */

@@ -3,11 +3,12 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from 'node:net'
 import polka from 'polka'
 import { type Logger, MailkeepError } from '../lib/index.ts'
+import { AnswerBudget, noRoom } from './answer-budget.ts'
 import { encodeError, requestIdOf } from './api/encode.ts'
 import type { Api, ApiRequest, ApiResponse } from './api/index.ts'
 import { answerBroken, brokenAnswer, sendRaw } from './broken-request.ts'
 import { Pipeline, type Waiting } from './pipeline.ts'
-import { type BodyRoom, isUnread, readBody, streamBody, type Turn } from './request-body.ts'
+import { type BodyRoom, isUnread, readBody, releaseBody, streamBody, type Turn } from './request-body.ts'
 import { defaultSendLimits, type SendLimits, send } from './send.ts'
 
 export interface ServerLimits extends SendLimits {
@@ -19,8 +20,10 @@ export interface ServerLimits extends SendLimits {
   readonly requestMs: number
   /** How long a connection may idle between requests: longer than load balancers keep theirs. */
   readonly keepAliveMs: number
-  /** For all bodies that are on their way, in bytes; small ones do not count. */
+  /** For the bodies of all requests that are not answered, in bytes; small ones do not count. */
   readonly bodiesBytes: number
+  /** For all answers that sockets have not taken, in bytes; small ones do not count. */
+  readonly answersBytes: number
   /** Requests sent ahead of their answers that wait, on all connections. */
   readonly waitingRequests: number
   /** How long a client may neither send nor take anything. */
@@ -31,7 +34,10 @@ export const defaultLimits: ServerLimits = {
   ...defaultSendLimits,
   headerBytes: 16 * 1024,
   headerFields: 1000,
-  bodiesBytes: 128 * 1024 * 1024,
+  // A process with 512 MB of heap survives both at once: a large body takes about twice its bytes once it is parsed, a
+  // large answer its bytes twice while it is made.
+  bodiesBytes: 64 * 1024 * 1024,
+  answersBytes: 64 * 1024 * 1024,
   waitingRequests: 10_000,
   headersMs: 15_000,
   requestMs: 60_000,
@@ -74,6 +80,7 @@ interface State {
   readonly pipelines: WeakMap<Socket, Pipeline>
   readonly waiting: Waiting
   readonly room: BodyRoom
+  readonly answers: AnswerBudget
   closing: Promise<void> | undefined
 }
 
@@ -98,6 +105,7 @@ export async function listen({ answer, logger, observe, fd, ...options }: Server
     pipelines: new WeakMap(),
     waiting: { count: 0, most: limits.waitingRequests },
     room: { leftBytes: limits.bodiesBytes },
+    answers: new AnswerBudget(limits.answersBytes),
     closing: undefined,
   }
   attend(state)
@@ -157,7 +165,7 @@ function breakOff({ logger, pipelines }: State, error: NodeJS.ErrnoException, so
 }
 
 function serve(state: State, req: IncomingMessage, res: ServerResponse, awaitsContinue = false): void {
-  const turn: Turn = { req, res, awaitsContinue, room: state.room }
+  const turn: Turn = { req, res, awaitsContinue, room: state.room, answers: state.answers }
   let pipeline = state.pipelines.get(req.socket)
   if (!pipeline) {
     pipeline = new Pipeline(req.socket, state.waiting, (next) => begin(state, next))
@@ -204,10 +212,12 @@ async function reply(state: State, turn: Turn): Promise<void> {
     headers: req.headers,
     body: () => readBody(turn, state.limits.bodyBytes),
     stream: () => streamBody(turn),
+    buildLarge: (make) => state.answers.build(turn.res, make),
   }
   const early = refusal(state, req, request)
-  const response = early ?? (await state.answer(request))
+  const made = early ?? (await answerOf(state, turn, request))
   const aborted = req.socket.destroyed
+  const response = aborted ? made : await withinBudget(state, turn, request, made)
   send(turn, response, state.closing !== undefined || early !== undefined, state.limits)
   const ms = performance.now() - startedMs
   // The pattern: a path as sent may hold anything, and ids are somebody's.
@@ -220,10 +230,33 @@ async function reply(state: State, turn: Turn): Promise<void> {
       status,
       ms: Math.round(ms * 10) / 10,
       requestId: response.headers['X-Request-Id'],
+      ...(response.tokenId === undefined ? {} : { tokenId: response.tokenId }),
       ...(aborted ? { aborted } : {}),
     },
     'request',
   )
+}
+
+async function answerOf(state: State, turn: Turn, request: ApiRequest): Promise<ApiResponse> {
+  try {
+    return await state.answer(request)
+  } finally {
+    releaseBody(turn)
+  }
+}
+
+/** @returns the answer itself, or 503 where there is no room for it. A change that it reports is made all the same. */
+async function withinBudget(
+  { answers }: State,
+  { res }: Turn,
+  request: ApiRequest,
+  response: ApiResponse,
+): Promise<ApiResponse> {
+  const { body, stream, route } = response
+  if (stream ? answers.hasRoom : body === undefined || answers.take(Buffer.byteLength(body), res)) return response
+  await stream?.[Symbol.asyncIterator]().return?.()
+  const to = { requestId: requestIdOf(request), method: request.method, ...(route !== undefined && { route }) }
+  return encodeError(to, noRoom())
 }
 
 /** What is answered without asking the API, and ends the connection. */

@@ -38,6 +38,9 @@ const token = v.pipe(
   v.regex(/^[\w.~+/-]{1,512}=*$/, 'must be made of letters, digits and -._~+/ only, at most 512'),
 )
 
+/** A shorter one could be guessed. */
+const adminToken = v.pipe(token, v.minLength(32, 'must have at least 32 characters'))
+
 const hostName = v.pipe(v.string(), v.regex(/^[\w.:%-]+$/, 'must be a host name or an address'))
 
 const postgresUrl = v.pipe(
@@ -86,7 +89,7 @@ export const Settings = v.object({
   DATABASE_POOLER: v.optional(yesOrNo),
   COPY_TO: v.optional(postgresUrl),
   PUBLIC_URL: v.optional(publicUrl),
-  ADMIN_TOKEN: v.optional(token),
+  ADMIN_TOKEN: v.optional(adminToken),
   ENCRYPTION_KEY: v.optional(encryptionKey),
   PREVIOUS_ENCRYPTION_KEY: v.optional(encryptionKey),
   LOG_LEVEL: v.optional(v.picklist(logLevels, `must be one of ${logLevels.join(', ')}`)),

@@ -22,6 +22,7 @@ export function clientsDoor(ctx: Context): ClientsDoor {
     create: (input: unknown) => clients.createClient(ctx, input),
     list: () => clients.listClients(ctx),
     get: (id: number) => clients.getClient(ctx, id),
+    rename: (id: number, input: unknown) => clients.renameClient(ctx, id, input),
     delete: (id: number) => clients.deleteClient(ctx, id),
     bootstrap: (input?: unknown) => clients.bootstrap(ctx, input),
   }

@@ -19,8 +19,8 @@ export interface Context extends Scope {
   readonly webhooks: WebhookSettings
   /** Tells the dispatcher that deliveries are due. */
   readonly wakeDispatcher: () => void
-  /** Aborts what is in flight to an endpoint that is gone. */
-  readonly abortDeliveries: (endpointId: number) => void
+  /** Aborts the deliveries in flight that it selects. */
+  readonly abortDeliveries: (matches: (claimed: { endpointId: number; clientId: number }) => boolean) => void
   /** For tests: hears of every event once it is committed, also of those that nobody takes. */
   readonly onEvent?: ((event: RaisedEvent) => void) | undefined
   /** Batches of many contacts, one at a time: however many imports there are, a save waits for no more than one or two. */

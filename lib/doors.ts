@@ -1,6 +1,6 @@
 /** The doors that `Mailkeep` opens, with what the editor shows of each operation. */
 import type { Client, NewToken, Principal, Token } from './clients/schema.ts'
-import type { BulkResult } from './contacts/bulk.ts'
+import type { BulkResult } from './contacts/merge.ts'
 import type { Contact } from './contacts/schema.ts'
 import type { Chunks, ImportReport } from './contacts/transfer/import.ts'
 import type { IdempotencyDoor } from './idempotency/doors.ts'
@@ -24,8 +24,11 @@ export interface ClientsDoor {
   list(): Promise<Client[]>
   /** @throws MailkeepError `not_found` */
   get(id: number): Promise<Client>
+  /** Renames a client. @throws MailkeepError `not_found`, `validation_failed` */
+  rename(id: number, input: inputs.ClientInput): Promise<Client>
   /**
-   * Deletes a client with all its records. It is gone at once; what is many rows leaves the database in chunks.
+   * Deletes a client with all its records. Its tokens open nothing from the commit on, and its deliveries in flight are
+   * aborted. Many rows are deleted in batches, by a stored job.
    *
    * @throws MailkeepError `not_found`
    */

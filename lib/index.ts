@@ -1,7 +1,7 @@
 /** mailkeep: contacts, tags, lists, topics and signed webhooks for many clients, in your own process. */
 export type { Client, NewToken, Principal, Role, Token } from './clients/schema.ts'
 export { roles } from './clients/schema.ts'
-export type { BulkResult } from './contacts/bulk.ts'
+export type { BulkResult } from './contacts/merge.ts'
 export type { Contact } from './contacts/schema.ts'
 export type { Format } from './contacts/transfer/format.ts'
 export type { Chunks, ImportReport, RefusedRow } from './contacts/transfer/import.ts'

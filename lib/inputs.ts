@@ -17,6 +17,8 @@ export interface TokenInput {
   readonly role: Role
   /** Milliseconds from now; without it the token lasts until it is revoked. */
   readonly expiresInMs?: number | undefined
+  /** For people, to tell tokens apart: 1–255 characters. */
+  readonly name?: string | undefined
 }
 
 /** A place in a listing. */
@@ -48,6 +50,17 @@ export interface ContactQueryInput extends ContactFiltersInput, PageInput {}
 
 export interface ImportInput {
   readonly format: Format
+  /** Called after each batch of rows, with the counts so far. */
+  readonly onProgress?: ((counts: ImportCounts) => void) | undefined
+}
+
+/** How far an import has come. */
+export interface ImportCounts {
+  /** Rows that were read. */
+  readonly total: number
+  readonly created: number
+  readonly updated: number
+  readonly refused: number
 }
 
 export interface ExportInput extends ContactFiltersInput {

@@ -129,7 +129,7 @@ export class Mailkeep {
         this.#dispatcher.wake()
         storage.shared?.announce()
       },
-      abortDeliveries: (endpointId) => this.#dispatcher.abort(endpointId),
+      abortDeliveries: (matches) => this.#dispatcher.abort(matches),
       batches: new PQueue({ concurrency: 1 }),
       keysUnderWay: new Set(),
       wakeHousekeeping: () => this.#housekeeping.wake(),

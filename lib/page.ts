@@ -54,18 +54,39 @@ export interface Stretch {
   readonly limit: number
 }
 
+/** The first rows of a stretch, as records, and how many rows these are: fewer than asked for where the page is full. */
+export interface Filled<T> {
+  readonly records: T[]
+  readonly rowsTaken: number
+}
+
 /**
  * Reads one page by keyset on the id, so that rows coming and going elsewhere neither repeat nor hide a row.
  *
  * @param newestFirst Whether the listing runs from the highest id down.
- * @param read Gives the rows of a stretch. It is asked a second time, for one row, where the cursor's own is gone: else
- *   that one tells that something lies behind.
+ * @param read Gives the rows of a stretch. It is asked a second time, for one row, if the cursor's own row is gone: that
+ *   row otherwise shows that there are rows behind it.
  */
 export async function readPage<Row extends { id: number }>(
   query: PageQuery,
   read: (stretch: Stretch) => Promise<Row[]>,
   newestFirst = false,
 ): Promise<Page<Row>> {
+  return await readPageOf(query, read, async (rows) => ({ records: [...rows], rowsTaken: rows.length }), newestFirst)
+}
+
+/**
+ * As `readPage`, for listings whose records may be large: `fill` makes records of the page's rows, and may end the page
+ * before its last row. The cursor continues from there.
+ *
+ * @param fill Gets the rows in the direction of the walk, and takes at least one of them.
+ */
+export async function readPageOf<Row extends { id: number }, T>(
+  query: PageQuery,
+  read: (stretch: Stretch) => Promise<Row[]>,
+  fill: (rows: Row[]) => Promise<Filled<T>>,
+  newestFirst = false,
+): Promise<Page<T>> {
   const { per_page: limit, cursor } = query
   const back = cursor?.towards === 'prev'
   const desc = back !== newestFirst
@@ -73,14 +94,19 @@ export async function readPage<Row extends { id: number }>(
   const rows = await read({ after: before, desc, limit: limit + (cursor ? 2 : 1) })
   const passed = cursor !== undefined && rows[0]?.id === cursor.id
   if (passed) rows.shift()
-  const beyond = rows.length > limit
+  let beyond = rows.length > limit
   rows.splice(limit)
-  // On an empty page what lies behind begins with the cursor's own row.
+  const { records, rowsTaken } = rows.length > 0 ? await fill(rows) : { records: [], rowsTaken: 0 }
+  if (rowsTaken < rows.length) {
+    beyond = true
+    rows.splice(rowsTaken)
+  }
+  // The cursor's own row is the first one behind an empty page.
   const edge = cursor ? clamp(cursor.id + (desc ? -1 : 1)) : 0
   const behind = passed || (cursor !== undefined && (await anyBehind(rows[0]?.id ?? edge, desc, read)))
   if (back) rows.reverse()
   return {
-    data: rows,
+    data: back ? records.reverse() : records,
     meta: {
       per_page: limit,
       next_cursor: (back ? behind : beyond) ? encodeCursor({ towards: 'next', id: rows.at(-1)?.id ?? edge }) : null,

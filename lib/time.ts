@@ -31,6 +31,27 @@ export function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }
 
+/** Ends long computations every few milliseconds, so that they do not block the event loop. */
+export class TurnLimit {
+  readonly #maxMs: number
+  #endsMs: number
+
+  constructor(maxMs: number) {
+    this.#maxMs = maxMs
+    this.#endsMs = performance.now() + maxMs
+  }
+
+  isOver(): boolean {
+    return performance.now() > this.#endsMs
+  }
+
+  /** Resolves in the next turn of the event loop, where the time begins again. */
+  async next(): Promise<void> {
+    await nextTurn()
+    this.#endsMs = performance.now() + this.#maxMs
+  }
+}
+
 /** The contract's second rendering, for webhook endpoints and deliveries: `2026-01-02T03:04:05+00:00`. */
 export function withOffset(at: Timestamp): string
 export function withOffset(at: Timestamp | null): string | null

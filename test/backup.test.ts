@@ -146,7 +146,7 @@ describe('mailkeep restore', { concurrency: 4 }, () => {
     const elsewhere = await directory(t)
     for (const name of ['copy.db', 'copy.db.key']) await copyFile(join(cwd, name), join(elsewhere, name))
     const { out } = await run(['restore', 'copy.db'], { cwd: elsewhere })
-    assert.match(out, /holds \d+ contacts of 1 clients, verified\nIts key is in .*mailkeep.db.key\n$/)
+    assert.match(out, /holds \d+ contacts of 1 client, verified\nIts key is in .*mailkeep.db.key\n$/)
     for (const name of ['mailkeep.db', 'mailkeep.db.key']) assert.equal(await modeOf(join(elsewhere, name)), 0o600)
     await copyFile(join(cwd, 'mailkeep.db.admin-token'), join(elsewhere, 'mailkeep.db.admin-token'))
     const again = await daemon(t, { cwd: elsewhere, env })

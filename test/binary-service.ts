@@ -81,7 +81,7 @@ export async function serveBinary(
     env: {
       PATH: '',
       TMPDIR: data,
-      MAILKEEP_ADMIN_TOKEN: 'first',
+      MAILKEEP_ADMIN_TOKEN: 'first-0123456789-0123456789-0123456789',
       MAILKEEP_ENCRYPTION_KEY: encryptionKey,
       MAILKEEP_LOG_LEVEL: 'error',
       MAILKEEP_DISPATCH: String(dispatch),

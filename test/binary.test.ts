@@ -113,10 +113,12 @@ describe('the binary, with nothing beside it, as another user', () => {
         refused.said.err,
         /^mailkeep: The first token cannot be written to .*EACCES.*MAILKEEP_ADMIN_TOKEN_FILE/,
       )
-      const env = { ...database, MAILKEEP_ADMIN_TOKEN: 'first' }
+      const env = { ...database, MAILKEEP_ADMIN_TOKEN: 'first-0123456789-0123456789-0123456789' }
       const { child, said, closed } = launch(['--port', '0', '--json'], env)
       const { url, stop } = await listening(child, said, closed, data)
-      const answer = await fetch(`${url}/api/v1/tags`, { headers: { authorization: 'Bearer first' } })
+      const answer = await fetch(`${url}/api/v1/tags`, {
+        headers: { authorization: 'Bearer first-0123456789-0123456789-0123456789' },
+      })
       assert.equal(answer.status, 200)
       assert.deepEqual(await readdir(temporary), [])
       assert.deepEqual(await stop(), [0, null])
@@ -139,7 +141,7 @@ describe('the binary, with nothing beside it, as another user', () => {
       return
     }
     try {
-      const { out, err, code } = await run('client', 'list')
+      const { out, err, code } = await run('migrate')
       assert.equal(out, '')
       const line = `The SQLite addon cannot be loaded: ${temporary} does not let programs run (noexec).`
       assert.equal(err, `mailkeep: ${line} Set TMPDIR to a directory where it may.\n`)

@@ -6,7 +6,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import Database from 'better-sqlite3'
-import { progressOn } from '../daemon/progress.ts'
 import { createMailkeep, type Mailkeep } from '../lib/index.ts'
 import { postgres } from '../lib/storage/postgres.ts'
 import { sqlite } from '../lib/storage/sqlite.ts'
@@ -234,31 +233,8 @@ describe('moving a SQLite file to PostgreSQL', needsPostgres, () => {
     const fromFile = { ...place, env: { ...place.env, MAILKEEP_COPY_TO_FILE: 'url' } }
     const { out, err, code } = await run(['copy', '--from', 'small.db'], fromFile)
     assert.deepEqual([code, err], [0, ''])
-    assert.match(out, /holds 0 contacts of 1 clients; .*\nIts key is the one in MAILKEEP_ENCRYPTION_KEY\nSTART NO/)
+    assert.match(out, /holds 0 contacts of 1 client; .*\nIts key is the one in MAILKEEP_ENCRYPTION_KEY\nSTART NO/)
     assert.doesNotMatch(out, /geheim/)
     assert.match(await complaintOf(['copy', '--from', 'nothing.db', '--to', place.url], place), /There is no database/)
   })
-})
-
-test('on a terminal a line tells how far it is, and goes when it is done', () => {
-  let said = ''
-  const write = (text: string) => {
-    said += text
-  }
-  const output = { isTTY: true, columns: 60, write }
-  const progress = progressOn(output)!
-  progress.show(0, 2000, 'client')
-  progress.show(2000, 2000, 'verifying')
-  progress.clear()
-  progress.clear()
-  const lines = said.split('\r\x1b[K')
-  assert.deepEqual(lines, [
-    '',
-    `[${'.'.repeat(30)}] 0 % of 2,000 rows: client`,
-    `[${'#'.repeat(30)}] 100 % of 2,000 rows: verif`,
-    '',
-  ])
-  said = ''
-  progressOn({ ...output, isTTY: false })?.show(1, 2, 'client')
-  assert.equal(said, '')
 })

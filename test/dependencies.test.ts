@@ -15,7 +15,7 @@ interface Locked {
 }
 
 /** Packages that the build puts into the published files. */
-const bundled = ['pino', 'polka', 'prom-client', 'sade', 'undici']
+const bundled = ['pino', 'polka', 'prom-client', 'undici']
 
 test('the README names every dependency with its reason, and counts what they bring along', () => {
   const { dependencies, devDependencies, peerDependencies } = JSON.parse(read('package.json'))

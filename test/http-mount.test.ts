@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { get, type IncomingMessage } from 'node:http'
+import { once } from 'node:events'
+import { Agent, get, type IncomingMessage, request } from 'node:http'
 import { describe, type TestContext, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import express from 'express'
@@ -248,6 +249,28 @@ describe('a mounted API', () => {
       const { call } = await mounted(t, hosts[name]!, '', { bodyBytes: 1000 })
       assert.equal((await call('POST', '/lists', { name: 'x'.repeat(1000) })).status, 413, name)
       assert.equal((await call('POST', '/lists', { name: 'x'.repeat(100) })).status, 201, name)
+    }
+  })
+
+  test('leaves a connection to the next request after an answer that read no body, or not all of it', async (t) => {
+    for (const name of ['Hono', 'Express 5', 'Koa', 'node:http']) {
+      const { origin, authorization } = await mounted(t, hosts[name]!)
+      const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+      t.after(() => agent.destroy())
+      const status = async (method: string, path: string, bytes: number): Promise<number> => {
+        const headers = { authorization, 'content-type': 'application/json', 'content-length': bytes }
+        const req = request(`${origin}/api/v1${path}`, { agent, method, headers })
+        req.end(Buffer.alloc(bytes, 0x20))
+        const [res] = await once(req, 'response')
+        for await (const _ of res);
+        return res.statusCode
+      }
+      for (const bytes of [1.2e6, 3e6]) {
+        assert.equal(await status('POST', '/tags', bytes), 413, name)
+        assert.equal(await status('GET', '/tags', 0), 200, `${name} after 413`)
+      }
+      assert.equal(await status('POST', '/tags/none', 1e6), 404, name)
+      assert.equal(await status('GET', '/tags', 0), 200, `${name} after 404`)
     }
   })
 

@@ -20,6 +20,8 @@ interface Finding {
   remedy?: string
 }
 
+const secretAdmin = `secret-admin-${'x'.repeat(32)}`
+
 async function openMailkeep(t: TestContext, database = ':memory:'): Promise<Mailkeep> {
   const mailkeep = await createMailkeep({
     database: sqlite(database),
@@ -304,14 +306,14 @@ describe('start and stop', { concurrency: 4 }, () => {
     const cwd = await directory(t)
     const key = randomBytes(32).toString('base64')
     const env = {
-      MAILKEEP_ADMIN_TOKEN: 'secret-admin',
+      MAILKEEP_ADMIN_TOKEN: secretAdmin,
       MAILKEEP_METRICS_TOKEN: 'secret-metrics',
       MAILKEEP_ENCRYPTION_KEY: key,
     }
     const { url, stop } = await daemon(t, { cwd, env: { ...env, MAILKEEP_LOG_LEVEL: 'trace' } })
     const made = await fetch(`${url}/api/v1/webhook-endpoints`, {
       method: 'POST',
-      headers: { authorization: 'Bearer secret-admin', 'content-type': 'application/json' },
+      headers: { authorization: `Bearer ${secretAdmin}`, 'content-type': 'application/json' },
       body: '{"url":"https://example.com/","events":["webhook.test"]}',
     })
     const { secret } = ((await made.json()) as { data: { secret: string } }).data
@@ -331,7 +333,7 @@ describe('start and stop', { concurrency: 4 }, () => {
     for (const command of commands) {
       for (const words of [[], ['--json']]) {
         const { out, err } = await run([...command.split(' '), ...words], { cwd, env: taken })
-        for (const hidden of ['secret-admin', 'secret-metrics', key, secret]) {
+        for (const hidden of [secretAdmin, 'secret-metrics', key, secret]) {
           assert.ok(!`${out}${err}`.includes(hidden), `${command} tells a secret`)
         }
       }
@@ -341,15 +343,15 @@ describe('start and stop', { concurrency: 4 }, () => {
 
   test('secrets are in no process list and in no log', async (t) => {
     const cwd = await directory(t)
-    const secrets = { MAILKEEP_ADMIN_TOKEN: 'secret-admin', MAILKEEP_METRICS_TOKEN: 'secret-metrics' }
+    const secrets = { MAILKEEP_ADMIN_TOKEN: secretAdmin, MAILKEEP_METRICS_TOKEN: 'secret-metrics' }
     const env = { ...secrets, MAILKEEP_ENCRYPTION_KEY: `secretKey${'k'.repeat(34)}`, MAILKEEP_LOG_LEVEL: 'trace' }
     const { child, said, url, stop } = await daemon(t, { cwd, env })
-    for (const token of ['secret-admin', 'secret-wrong']) {
+    for (const token of [secretAdmin, 'secret-wrong']) {
       const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
       await fetch(`${url}/metrics`, { headers })
       const body = '{"url":"https://example.com/","events":["webhook.test"]}'
       const made = await fetch(`${url}/api/v1/webhook-endpoints`, { method: 'POST', headers, body })
-      assert.equal(made.status, token === 'secret-admin' ? 201 : 401)
+      assert.equal(made.status, token === secretAdmin ? 201 : 401)
     }
     if (process.platform === 'linux') {
       assert.doesNotMatch(await readFile(`/proc/${child.pid}/cmdline`, 'utf8'), /secret/)

@@ -62,6 +62,7 @@ export const publicNames: Readonly<Record<string, readonly string[]>> = {
     'type IdentityQueryInput',
     'type IdentityStatus',
     'type IdsInput',
+    'type ImportCounts',
     'type ImportInput',
     'type ImportReport',
     'type Issue',

@@ -579,7 +579,7 @@ test('closing cuts what does not end in time', async (t) => {
 })
 
 /** An answer made while it is sent; `ended` settles with what was made when nobody goes on. */
-function endless() {
+function endless(characters = 2 ** 16) {
   let made = 0
   let stop = (_made: number) => {}
   const ended = new Promise<number>((resolve) => {
@@ -587,7 +587,7 @@ function endless() {
   })
   async function* text() {
     try {
-      for (;;) yield `${made++} ${'x'.repeat(2 ** 16)}\n`
+      for (;;) yield `${made++} ${'x'.repeat(characters)}\n`
     } finally {
       stop(made)
     }
@@ -605,6 +605,74 @@ test('an answer that is a stream is made no faster than it is taken, and no long
   wire.socket.destroy()
   const made = await ended
   assert.ok(made < 1000, `${made} pieces were made`)
+})
+
+test('a stream that nobody reads makes one portion, and is cut off when it is silent', async (t) => {
+  const { ended, answer } = endless(8 * 2 ** 20)
+  const { server } = await open(t, answer, { silenceMs: 300 })
+  const wire = dial(t, server)
+  wire.socket.pause()
+  wire.socket.write(get())
+  const made = await ended
+  assert.ok(made <= 2, `${made} portions were made`) // the system may have taken the first one
+  wire.socket.resume()
+  await wire.closed
+})
+
+test('large answers that nobody takes have room for so many bytes; beyond that they get 503, and small ones are sent', async (t) => {
+  const large = 'x'.repeat(6 * 2 ** 20)
+  const { server } = await open(t, async ({ target }) => json(target === '/large' ? large : {}), {
+    answersBytes: 20 * 2 ** 20,
+  })
+  const wires = Array.from({ length: 3 }, () => dial(t, server))
+  for (const wire of wires) {
+    wire.socket.pause()
+    wire.socket.write(get('/large'))
+  }
+  let refused: Response
+  do refused = await fetch(`${server.url}/large`)
+  while (refused.status === 200 && (await refused.text()))
+  assert.deepEqual([refused.status, refused.headers.get('retry-after')], [503, '2'])
+  assert.equal(((await refused.json()) as { code: string }).code, 'unavailable')
+  assert.equal((await fetch(`${server.url}/small`)).status, 200)
+  for (const { socket } of wires) socket.destroy()
+  for (;;) {
+    const again = await fetch(`${server.url}/large`)
+    await again.arrayBuffer()
+    if (again.status === 200) break
+  }
+})
+
+test('while large answers use up the budget a stream is refused', async (t) => {
+  let made = 0
+  async function* text() {
+    for (; made < 3; made++) yield 'y'.repeat(2 ** 16)
+  }
+  const large = 'x'.repeat(12 * 2 ** 20)
+  const { server } = await open(
+    t,
+    async ({ target }) => (target === '/large' ? json(large) : { status: 200, headers: {}, stream: text() }),
+    { answersBytes: large.length + 2 },
+  )
+  const wire = dial(t, server)
+  wire.socket.pause()
+  wire.socket.write(get('/large'))
+  let status = 200
+  while (status === 200) {
+    made = 3
+    const answer = await fetch(`${server.url}/stream`)
+    status = answer.status
+    await answer.text()
+  }
+  assert.equal(status, 503)
+  wire.socket.destroy()
+  do {
+    made = 0
+    const answer = await fetch(`${server.url}/stream`)
+    status = answer.status
+    await answer.text()
+  } while (status !== 200)
+  assert.equal(made, 3)
 })
 
 test('a stream’s fault cuts the answer off, so that the client sees that the rest is missing', async (t) => {

@@ -220,6 +220,23 @@ onEveryDatabase('imports', (open) => {
     assert.ok(JSON.stringify(refused_rows).length < 1.1 * 2 ** 20)
   })
 
+  test('skip blank lines, however many there are', { timeout: 20_000 }, async (t) => {
+    const { contacts, list } = await openWithList(open, t)
+    const blank = 4 * 2 ** 20
+    for (const [format, head] of [
+      ['ndjson', ''],
+      ['csv', 'email\n'],
+    ] as const) {
+      const row = format === 'csv' ? 'email@example.org' : '{"email":"email@example.org"}'
+      for (const end of ['\n', '\r\n']) {
+        const source = [`${head}${end.repeat(blank / end.length)}${row}\n${'\n'.repeat(blank)}no row\n`]
+        const { total, refused, refused_rows } = await contacts.import(list.id, source, { format })
+        assert.deepEqual([total, refused], [2, 1])
+        assert.equal(refused_rows[0]!.line, (head ? 1 : 0) + blank / end.length + 1 + blank + 1)
+      }
+    }
+  })
+
   test('read no faster than they save', async (t) => {
     const { acme, list, contacts } = await openWithList(open, t)
     let ahead = 0

@@ -16,11 +16,13 @@ export interface Recipient {
   readonly method: string
   /** The route's pattern, once one has matched. */
   route?: string
+  /** Id of the token the request came with, once it is known. */
+  tokenId?: number
 }
 
 /** An answer of JSON text, or of nothing where `body` is undefined. */
 export function encode(
-  { requestId, method, route }: Recipient,
+  { requestId, method, route, tokenId }: Recipient,
   status: number,
   body: string | undefined,
   more: Readonly<Record<string, string>> = {},
@@ -34,6 +36,7 @@ export function encode(
   }
   const response: { -readonly [K in keyof ApiResponse]: ApiResponse[K] } = { status, headers }
   if (route !== undefined) response.route = route
+  if (tokenId !== undefined) response.tokenId = tokenId
   if (body === undefined) return response
   headers['Content-Type'] = 'application/json; charset=utf-8'
   headers['Content-Length'] = String(Buffer.byteLength(body))

@@ -17,6 +17,12 @@ export interface ApiRequest {
    * @throws MailkeepError (while it is read) `invalid_json` when it ends early.
    */
   stream?(): AsyncIterable<Uint8Array>
+  /**
+   * Makes an answer that may be large, when there is room for it. Absent: always at once.
+   *
+   * @throws MailkeepError `unavailable`
+   */
+  buildLarge?<T>(make: () => Promise<T>): Promise<T>
   /** The path the API is mounted at, such as `/mail`: links have it, the target does not. */
   readonly prefix?: string
   /** Whether the client came by https; links of a host that knows say so. */
@@ -34,6 +40,8 @@ export interface ApiResponse {
   readonly stream?: AsyncIterable<string>
   /** The route's pattern, where one matched: fit for logs, as it holds nothing of the caller's. */
   readonly route?: string
+  /** Id of the token the request came with, for logs. */
+  readonly tokenId?: number
 }
 
 /** What a request's headers say of its body; of one in chunks only reading shows whether there are any. */

@@ -114,6 +114,7 @@ async function perform({ mailkeep, authenticate: host }: ApiOptions, exchange: E
   const [api, version, ...path] = target.segments
   if (api !== 'api' || version !== 'v1') throw noSuchRoute()
   const caller = host ? await askHost(host, request) : await authenticate(mailkeep, request)
+  if (caller.tokenId !== undefined) exchange.to.tokenId = caller.tokenId
   const match = findPath(path)
   if (!match) throw noSuchRoute()
   exchange.match = match
@@ -127,6 +128,7 @@ async function perform({ mailkeep, authenticate: host }: ApiOptions, exchange: E
   const given = { params: match.params, ...(await inputOf(request, route, target)) }
   const call = (client: ClientOperations) => route.call({ client: unchecked(client), ...given })
   const client = mailkeep.forClient(caller.clientId)
+  if (route.large && request.buildLarge) return await request.buildLarge(() => call(client))
   const key = keyOf(request, route)
   return key === undefined ? await call(client) : await performOnce(client, key, ['POST', path, given.body], call)
 }

@@ -1,4 +1,3 @@
-import { Readable } from 'node:stream'
 import { endedEarly, tooLarge } from '../request-body.ts'
 import { defaultSendLimits } from '../send.ts'
 import type { ApiRequest } from './exchange.ts'
@@ -23,7 +22,43 @@ export function createFetchHandler(options: MountOptions<Request>): FetchHandler
     const path = request.url.slice(request.url.indexOf('/', url.protocol.length + 2)).replace(/#.*$/s, '')
     const place = placeOf(path, path, options.prefix)
     const { status, headers, body, stream } = await api.answer(requestOf(request, url, place, bodyBytes))
-    return new Response(stream ? webStream(stream) : (body ?? null), { status, headers })
+    const ends = (await readToEnd(request)) ? {} : { Connection: 'close' }
+    return new Response(stream ? webStream(stream) : (body ?? null), { status, headers: { ...headers, ...ends } })
+  }
+}
+
+/**
+ * Reads and drops what the API has not read of the body. Some servers reset a connection on which a body is left unread,
+ * and the next request on it would fail.
+ *
+ * @returns whether the body has ended: else the connection must end with the answer.
+ */
+async function readToEnd(request: Request): Promise<boolean> {
+  const { body } = request
+  if (body === null || body.locked) return true
+  const { drainBytes, drainMs } = defaultSendLimits
+  if (Number(request.headers.get('content-length')) > drainBytes) return false
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<false>((resolve) => {
+    timer = setTimeout(resolve, drainMs, false)
+  })
+  try {
+    return await Promise.race([drain(body, drainBytes), late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+async function drain(body: ReadableStream<Uint8Array>, maxBytes: number): Promise<boolean> {
+  let bytes = 0
+  try {
+    for await (const chunk of body.values({ preventCancel: true })) {
+      bytes += chunk.length
+      if (bytes > maxBytes) return false
+    }
+    return true
+  } catch {
+    return false // the client is gone
   }
 }
 
@@ -43,18 +78,30 @@ function requestOf(request: Request, url: URL, place: Place | undefined, bodyByt
   }
 }
 
+/** A portion is made only when it is asked for. */
 function webStream(text: AsyncIterable<string>): ReadableStream {
-  return Readable.toWeb(Readable.from(bytesOf(text), { highWaterMark: 1 })) as ReadableStream
-}
-
-async function* bytesOf(text: AsyncIterable<string>): AsyncGenerator<Uint8Array> {
-  for await (const piece of text) yield Buffer.from(piece)
+  const portions = text[Symbol.asyncIterator]()
+  return new ReadableStream(
+    {
+      async pull(controller) {
+        const { done, value } = await portions.next()
+        if (done) controller.close()
+        else if (value !== '') controller.enqueue(Buffer.from(value))
+        else await this.pull!(controller)
+      },
+      async cancel() {
+        await portions.return?.()
+      },
+    },
+    { highWaterMark: 0 },
+  )
 }
 
 async function* streamWebBody(request: Request): AsyncGenerator<Uint8Array> {
   if (request.bodyUsed) throw bodyUsed()
   try {
-    for await (const chunk of request.body ?? []) yield chunk
+    // To cancel the body would end the connection: see `readToEnd`.
+    for await (const chunk of request.body?.values({ preventCancel: true }) ?? []) yield chunk
   } catch (error) {
     throw endedEarly(error)
   }

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import type { FileReport } from '../../lib/storage/sqlite.ts'
 import type { Config } from '../config.ts'
 import { findKey } from '../database-key.ts'
@@ -21,13 +22,27 @@ export function checkSchema({ unknown, unapplied }: Belonging): Finding {
  * @param path Of the file beside the database that may hold it, where there is a beside.
  */
 export async function checkKey({ keyId }: Belonging, config: Config, path?: string): Promise<Finding> {
-  const paths = path === undefined ? [] : [path]
-  const found =
-    keyId === null ? undefined : await findKey(keyId, config, config.encryptionKey === undefined ? paths : [])
   if (keyId === null) return ok('key', 'the database has not been sealed with any yet')
-  if (found)
-    return ok('key', found.in === 'setting' ? 'the one that is set is the database’s' : `${path} is the database’s`)
+  const isSet = config.encryptionKey !== undefined
+  const found = await findKey(keyId, config, path === undefined || isSet ? [] : [path])
+  if (found?.in === 'setting') return ok('key', "the one that is set is the database's")
+  if (found) return ok('key', `${path} is the database's`)
+  if (isSet) {
+    const remedy = `set MAILKEEP_ENCRYPTION_KEY to the database's${await hintOfFile(keyId, path)}`
+    return fault('key', "MAILKEEP_ENCRYPTION_KEY is another than the database's", remedy)
+  }
+  if (path !== undefined && existsSync(path)) {
+    const remedy = `set MAILKEEP_ENCRYPTION_KEY to the key that the database is sealed with now, or write that into ${path}`
+    return fault('key', `${path} holds another key than the database's, such as one from before a rotation`, remedy)
+  }
   const restored = path === undefined ? '' : `, or restore ${path} from where backups are kept`
-  const remedy = `set MAILKEEP_ENCRYPTION_KEY to the database's${restored}`
-  return fault('key', 'the database’s encryption key is missing, or another is set', remedy)
+  return fault('key', "the database's encryption key is missing", `set MAILKEEP_ENCRYPTION_KEY to it${restored}`)
 }
+
+/** The right key may lie beside the database, while a wrong setting hides it. */
+async function hintOfFile(keyId: string, path: string | undefined): Promise<string> {
+  const found = path === undefined ? undefined : await findKey(keyId, none, [path])
+  return found ? `, or unset it: ${path} holds the right one` : ''
+}
+
+const none = { encryptionKey: undefined, previousEncryptionKey: undefined }

@@ -1,13 +1,16 @@
+import { statSync } from 'node:fs'
 import { stat, writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { FileReport } from '../../lib/storage/sqlite.ts'
 import { Complaint } from '../complaint.ts'
 import type { Config } from '../config.ts'
+import { databaseError, sqliteCode } from '../database-error.ts'
 import { holdsDatabase, inMemory } from '../database-file.ts'
 import { findKey } from '../database-key.ts'
 import { isServer } from '../database-url.ts'
 import { loadSqlite } from '../drivers.ts'
 import { sqliteOptions } from '../open.ts'
+import { plural } from '../plural.ts'
 import { writeWhole } from '../whole-file.ts'
 import type { Command, Invocation } from './command.ts'
 
@@ -16,7 +19,8 @@ import type { Command, Invocation } from './command.ts'
  * goes with the copy, beside it as it is beside the database; a key from the settings stays where it is.
  */
 export const backup: Command = {
-  usage: 'backup <file>',
+  usage: 'backup FILE',
+  examples: { FILE: '/backups/mailkeep.db' },
   about: 'Copy the database to a file, verified, while the daemon may be writing; its key file is copied beside it',
   run: async (invocation) => {
     const [target = ''] = invocation.args
@@ -25,7 +29,7 @@ export const backup: Command = {
     await refuseTarget(target, source)
     let copy: FileReport | undefined
     await writeWhole(target, async (partial) => {
-      copy = await copyVerified(source, partial)
+      copy = await copyVerified(source, partial, target)
     })
     const key = await keepKey(copy!, source, target, config)
     say(invocation, target, copy!, key)
@@ -50,11 +54,15 @@ async function refuseTarget(target: string, source: string): Promise<void> {
   if (!holdsDatabase(target)) throw new Complaint(`${target} is there already.`)
 }
 
-/** @throws Complaint when the copy is not what the database was. */
-export async function copyVerified(source: string, target: string): Promise<FileReport> {
+/**
+ * @param target The file to write.
+ * @param destination What the file will be called, for errors.
+ * @throws Complaint when the copy is not what the database was.
+ */
+export async function copyVerified(source: string, target: string, destination: string): Promise<FileReport> {
   const { copyFile, inspectFile } = await loadSqlite()
   const options = sqliteOptions()
-  const { before, undisturbed } = copyFile(source, target, options)
+  const { before, undisturbed } = copyOrExplain(() => copyFile(source, target, options), source, destination)
   if (!before.mailkeep) throw new Complaint(`${source} is no database of mailkeep.`)
   const copy = inspectFile(target, { ...options, thorough: true })
   const faults = [...copy.faults]
@@ -65,6 +73,17 @@ export async function copyVerified(source: string, target: string): Promise<File
   if (faults.length > 0)
     throw new Complaint(`${source} cannot be copied whole: ${faults.join('; ')}. See mailkeep doctor.`)
   return copy
+}
+
+function copyOrExplain<T>(copy: () => T, source: string, destination: string): T {
+  try {
+    return copy()
+  } catch (error) {
+    const code = sqliteCode((error as Error).cause) ?? sqliteCode(error)
+    if (code !== 'SQLITE_FULL') throw databaseError(error, { database: source })
+    const needs = `it needs ${Math.ceil(statSync(source).size / 1e6)} MB`
+    throw new Complaint(`${destination} cannot be written: its disk is full (${code}). Free some space: ${needs}.`)
+  }
 }
 
 /** Where the key of a backup is, for whoever will restore it. */
@@ -81,7 +100,10 @@ async function keepKey({ keyId }: FileReport, source: string, target: string, co
 
 function say({ print }: Invocation, target: string, { rows }: FileReport, key: KeyNote): void {
   const file = resolve(target)
-  const text = [`${file} holds ${rows.contact} contacts of ${rows.client} clients, verified`, keyLine(key)]
+  const text = [
+    `${file} holds ${plural(rows.contact ?? 0, 'contact')} of ${plural(rows.client ?? 0, 'client')}, verified`,
+    keyLine(key),
+  ]
   const json = 'copied' in key ? { key_file: resolve(key.copied) } : { key_file: null }
   print({ json: { file, ...json, key_known: !('missing' in key), rows }, text: text.join('\n') })
 }

@@ -1,18 +1,24 @@
-import { type Command, table, withMailkeep } from './command.ts'
+import type { ClientMailkeep, Mailkeep } from '../../lib/index.ts'
+import { Complaint } from '../complaint.ts'
+import { plural } from '../plural.ts'
+import { type Command, eachOf, idFrom, table, withMailkeep, yesFlag } from './command.ts'
 
 const createClient: Command = {
-  usage: 'client create <name>',
-  about: 'Make a client: a tenant with records of its own',
+  usage: 'client create NAME',
+  about: 'Create a client: a tenant with records of its own; creates the database when it is missing',
+  examples: { NAME: 'Acme' },
   run: async (invocation) => {
     const [name = ''] = invocation.args
-    const client = await withMailkeep(invocation, (mailkeep) => mailkeep.clients.create({ name }))
-    invocation.print({ json: client, text: table([[client.id, client.name]], '') })
+    const create = (mailkeep: Mailkeep) => mailkeep.clients.create({ name })
+    const client = await withMailkeep(invocation, create, { create: true })
+    const next = `It has no token yet: mailkeep token create --client ${client.id} --role admin`
+    invocation.print({ json: client, text: `${table([[client.id, client.name]], '')}\n${next}` })
   },
 }
 
 const listClients: Command = {
   usage: 'client list',
-  about: 'Show all clients',
+  about: 'List all clients',
   run: async (invocation) => {
     const clients = await withMailkeep(invocation, (mailkeep) => mailkeep.clients.list())
     const rows = clients.map(({ id, name, created_at }) => [id, name, created_at])
@@ -20,4 +26,55 @@ const listClients: Command = {
   },
 }
 
-export const clientCommands: readonly Command[] = [createClient, listClients]
+const renameClient: Command = {
+  usage: 'client rename ID NAME',
+  about: 'Rename a client',
+  examples: { ID: '1', NAME: '"Acme Ltd"' },
+  run: async (invocation) => {
+    const [id, name = ''] = invocation.args
+    const clientId = idFrom('The client to rename', id)
+    const client = await withMailkeep(invocation, (mailkeep) => mailkeep.clients.rename(clientId, { name }))
+    invocation.print({ json: client, text: table([[client.id, client.name]], '') })
+  },
+}
+
+const deleteClient: Command = {
+  usage: 'client delete ID',
+  about: 'Delete a client with its tokens, contacts, lists, webhooks and everything else that belongs to it',
+  examples: { ID: '2' },
+  flags: [yesFlag],
+  notes: [
+    'Its tokens open nothing from then on. What is many rows is deleted in batches by the running daemon, or by the next one that starts. Without --yes it exits with 2.',
+  ],
+  run: async (invocation) => {
+    const id = idFrom('The client to delete', invocation.args[0])
+    await withMailkeep(invocation, async (mailkeep) => {
+      const { name } = await mailkeep.clients.get(id)
+      const owned = await countOwned(mailkeep, id)
+      const shown = `client ${id} (${table([[name]], '')}) with ${owned}`
+      if (invocation.flags.yes === undefined) throw new Complaint(`${shown} would be deleted: add --yes to do it.`, 2)
+      await mailkeep.clients.delete(id)
+      invocation.print({ json: { id, deleted: true }, text: `${shown} is deleted` })
+    })
+  },
+}
+
+export const clientCommands: readonly Command[] = [createClient, listClients, renameClient, deleteClient]
+
+async function countOwned(mailkeep: Mailkeep, clientId: number): Promise<string> {
+  const client: ClientMailkeep = mailkeep.forClient(clientId)
+  const lists = await count(eachOf((query) => client.lists.list(query)))
+  const endpoints = await count(eachOf((query) => client.webhooks.listEndpoints(query)))
+  const tokens = (await mailkeep.tokens.list({ clientId })).length
+  return [
+    plural(await client.contacts.count(), 'contact'),
+    plural(lists, 'list'),
+    `${plural(endpoints, 'webhook endpoint')} and ${plural(tokens, 'token')}`,
+  ].join(', ')
+}
+
+async function count(records: AsyncIterable<unknown>): Promise<number> {
+  let counted = 0
+  for await (const _ of records) counted += 1
+  return counted
+}

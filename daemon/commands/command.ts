@@ -1,4 +1,12 @@
-import type { ClientMailkeep, Format, Logger, Mailkeep } from '../../lib/index.ts'
+import {
+  type ClientMailkeep,
+  type Format,
+  inputLimits,
+  isMailkeepError,
+  type Logger,
+  type Mailkeep,
+  type Page,
+} from '../../lib/index.ts'
 import { columns } from '../columns.ts'
 import { Complaint } from '../complaint.ts'
 import type { Config } from '../config.ts'
@@ -19,7 +27,9 @@ export interface Invocation {
   /** Where a command writes that has more to say than fits into memory; `json` says in which form. */
   readonly output: NodeJS.WritableStream
   readonly json: boolean
-  /** Shows how far something is, to a person; undefined where nobody is looking. */
+  /** What a command reads that takes a file from standard input. */
+  readonly input?: AsyncIterable<Uint8Array>
+  /** Shows how far something is: a bar on a terminal, else a line every ten seconds. */
   readonly progress?: Progress | undefined
   /** Whether a person is looking at the output. */
   readonly terminal: boolean
@@ -31,16 +41,25 @@ export interface Invocation {
 
 export interface Flag {
   readonly name: string
+  /** Placeholder of its value, such as `ID`; a flag without one is a switch. */
+  readonly value?: string
+  /** Meaning, with the unit. */
   readonly about: string
   readonly required?: boolean
+  readonly default?: string
+  readonly example?: string
 }
 
 /** A command is a row of data. */
 export interface Command {
-  /** Its words, then its arguments: `client create <name>`. */
+  /** Its words, then its arguments in capitals: `client create NAME`. */
   readonly usage: string
   readonly about: string
+  /** Values of the arguments in the example of `--help`. */
+  readonly examples?: Readonly<Record<string, string>>
   readonly flags?: readonly Flag[]
+  /** What `--help` says at its end. */
+  readonly notes?: readonly string[]
   /** Whether it runs until it is stopped; then it takes every setting as a flag. */
   readonly lasting?: boolean
   /** Whether it takes every setting as a flag all the same. */
@@ -48,12 +67,27 @@ export interface Command {
   readonly run: (invocation: Invocation) => Promise<void>
 }
 
-/** Opens the database for as long as `use` takes. It may be in use by a daemon at the same time. */
+/** The words of a command: `['client', 'create']`. */
+export function nameOf({ usage }: Pick<Command, 'usage'>): string[] {
+  return usage.split(' ').filter((word) => word !== word.toUpperCase())
+}
+
+/** The arguments of a command: `['NAME']`. */
+export function argumentsOf({ usage }: Pick<Command, 'usage'>): string[] {
+  return usage.split(' ').filter((word) => word === word.toUpperCase())
+}
+
+/**
+ * Opens the database for as long as `use` takes. It may be in use by a daemon at the same time.
+ *
+ * @param create Whether a database that is missing is created; else that is an error.
+ */
 export async function withMailkeep<T>(
   { config, logger }: Pick<Invocation, 'config' | 'logger'>,
   use: (mailkeep: Mailkeep) => Promise<T>,
+  { create = false }: { create?: boolean } = {},
 ): Promise<T> {
-  const mailkeep = await openMailkeep(config, logger)
+  const mailkeep = await openMailkeep(config, logger, { create })
   try {
     return await use(mailkeep)
   } finally {
@@ -74,6 +108,48 @@ export function withClient<T>(invocation: Invocation, use: (client: ClientMailke
   })
 }
 
+/**
+ * Finds the client that a record belongs to: ids are unique over all clients.
+ *
+ * @param find Gets the record of a client; `not_found` where the client has no such record.
+ * @returns The client's id, its operations and the record; undefined when no client has it.
+ */
+export async function findOwner<T>(
+  mailkeep: Mailkeep,
+  find: (client: ClientMailkeep) => Promise<T>,
+): Promise<{ clientId: number; client: ClientMailkeep; record: T } | undefined> {
+  for (const { id: clientId } of await mailkeep.clients.list()) {
+    const client = mailkeep.forClient(clientId)
+    try {
+      return { clientId, client, record: await find(client) }
+    } catch (error) {
+      if (!isMailkeepError(error, 'not_found')) throw error
+    }
+  }
+  return undefined
+}
+
+/** All records of a listing at once, for listings of which that is never much. */
+export async function allOf<T>(list: Parameters<typeof eachOf<T>>[0]): Promise<T[]> {
+  const all: T[] = []
+  for await (const record of eachOf(list)) all.push(record)
+  return all
+}
+
+/** All records of a listing, page by page. */
+export async function* eachOf<T>(
+  list: (query: { per_page: number; cursor?: string }) => Promise<Page<T>>,
+): AsyncGenerator<T, void, undefined> {
+  for (let cursor: string | null | undefined; cursor !== null; ) {
+    const { data, meta } = await list({
+      per_page: inputLimits.pageRecords,
+      ...(cursor === undefined ? {} : { cursor }),
+    })
+    yield* data
+    cursor = meta.next_cursor
+  }
+}
+
 /** @throws Complaint unless `text` is the id that `name` needs. */
 export function idFrom(name: string, text: string | undefined): number {
   const id = /^[1-9]\d{0,15}$/.test(text ?? '') ? Number(text) : Number.NaN
@@ -81,7 +157,9 @@ export function idFrom(name: string, text: string | undefined): number {
   return id
 }
 
-export const formatFlag: Flag = { name: 'format', about: 'csv or ndjson' }
+export const yesFlag: Flag = { name: 'yes', about: 'Really do it; without it only says what would be deleted' }
+
+export const formatFlag: Flag = { name: 'format', value: 'csv|ndjson', about: 'Format of the file', example: 'csv' }
 
 /** @throws Complaint unless `text` is a format, or absent. */
 export function formatFrom(text: string | undefined): Format | undefined {
@@ -89,7 +167,13 @@ export function formatFrom(text: string | undefined): Format | undefined {
   throw new Complaint('--format must be csv or ndjson.', 2)
 }
 
-export const clientFlag: Flag = { name: 'client', about: 'ID of the client', required: true }
+export const clientFlag: Flag = {
+  name: 'client',
+  value: 'ID',
+  about: 'Id of the client, as client list shows it',
+  required: true,
+  example: '1',
+}
 
 /** Columns for people to read. Names may hold anything: what would steer a terminal is not printed. */
 export function table(rows: readonly (readonly unknown[])[], none: string): string {

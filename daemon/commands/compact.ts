@@ -9,7 +9,7 @@ import type { Command } from './command.ts'
 
 export const compact: Command = {
   usage: 'compact',
-  about: 'Make the database file anew: nothing of what was erased is left in it; writes wait meanwhile',
+  about: 'Rewrite the database file, so that nothing erased is left in it; writes wait until it is done',
   run: async ({ config: { database }, print }) => {
     if (isServer(database)) throw new Complaint('PostgreSQL makes tables anew by itself: see VACUUM FULL.')
     if (database === inMemory) throw new Complaint('A database in memory is no file.')

@@ -7,6 +7,7 @@ import { findKey, type KeyPlace } from '../database-key.ts'
 import { holdsPassword, isServer, shownDatabase } from '../database-url.ts'
 import { loadPostgres, loadSqlite } from '../drivers.ts'
 import { sqliteOptions } from '../open.ts'
+import { plural } from '../plural.ts'
 import type { Command, Invocation } from './command.ts'
 
 /**
@@ -17,8 +18,20 @@ export const copy: Command = {
   usage: 'copy',
   about: 'Copy a SQLite database that nobody uses into an empty PostgreSQL database, with ids, tokens and secrets',
   flags: [
-    { name: 'from', about: 'the SQLite file, or a backup of it', required: true },
-    { name: 'to', about: 'postgres://USER@HOST/DATABASE, without a password; else MAILKEEP_COPY_TO' },
+    {
+      name: 'from',
+      value: 'FILE',
+      about: 'The SQLite file, or a backup of it',
+      required: true,
+      example: 'mailkeep.db',
+    },
+    {
+      name: 'to',
+      value: 'URL',
+      about: 'The PostgreSQL database, without a password',
+      default: 'MAILKEEP_COPY_TO',
+      example: 'postgres://mailkeep@db/mailkeep',
+    },
   ],
   run: async (invocation) => {
     const { config, logger, progress } = invocation
@@ -32,7 +45,7 @@ export const copy: Command = {
     try {
       using rows = openRows(from, sqliteOptions())
       const show = ({ done, total, what }: { done: number; total: number; what: string }) =>
-        progress?.show(done, total, what.replace('mailkeep_', ''))
+        progress?.show({ what: what.replace('mailkeep_', ''), done, total, unit: 'row' })
       const counts = await copyInto(to, rows, { ...config.postgres, logger, report: show })
       progress?.clear()
       say(invocation, to, from, counts, await keyOf(report, from, config))
@@ -84,7 +97,7 @@ function say(
 ): void {
   const rows = Object.fromEntries(Object.entries(counts).map(([name, count]) => [name.replace('mailkeep_', ''), count]))
   const text = [
-    `${shownDatabase(to)} holds ${rows.contact} contacts of ${rows.client} clients; every table has as many rows as in ${resolve(from)}`,
+    `${shownDatabase(to)} holds ${plural(rows.contact ?? 0, 'contact')} of ${plural(rows.client ?? 0, 'client')}; every table has as many rows as in ${resolve(from)}`,
     keyLine(key),
     `START NO MAILKEEP ON ${resolve(from)} ANY MORE: it would send what waits there a second time`,
   ]

@@ -3,6 +3,7 @@ import { encodeError, requestIdOf } from '../api/encode.ts'
 import { type Api, createApi } from '../api/index.ts'
 import { Complaint } from '../complaint.ts'
 import { shownDatabase } from '../database-url.ts'
+import { listenError } from '../listen-error.ts'
 import { createMetrics } from '../metrics.ts'
 import { openMailkeep } from '../open.ts'
 import { listen, type RunningServer } from '../server.ts'
@@ -15,11 +16,19 @@ export const dispatch: Command = {
   usage: 'dispatch',
   about: 'Deliver webhooks without answering the HTTP API, until stopped',
   lasting: true,
-  flags: [{ name: 'health-port', about: 'answers /healthz, /readyz and /metrics there; else nothing listens' }],
+  flags: [
+    {
+      name: 'health-port',
+      value: 'PORT',
+      about: 'Port that answers /healthz, /readyz and /metrics',
+      default: 'none',
+      example: '8081',
+    },
+  ],
   run: async (invocation) => {
     const { config, logger, stopped, print } = invocation
     const port = portFrom(invocation.flags['health-port'])
-    const mailkeep = await openMailkeep(config, logger)
+    const mailkeep = await openMailkeep(config, logger, { create: true })
     try {
       const server = port === undefined ? undefined : await listenForHealth(invocation, mailkeep, port)
       try {
@@ -43,10 +52,18 @@ function portFrom(text: string | undefined): number | undefined {
   throw new Complaint('--health-port must be a whole number from 0 to 65535.', 2)
 }
 
-function listenForHealth({ config, logger }: Invocation, mailkeep: Mailkeep, port: number): Promise<RunningServer> {
-  const metrics = createMetrics(mailkeep, config.metricsToken)
+async function listenForHealth(
+  { config: { host, metricsToken }, logger }: Invocation,
+  mailkeep: Mailkeep,
+  port: number,
+): Promise<RunningServer> {
+  const metrics = createMetrics(mailkeep, metricsToken)
   const { answer } = createApi({ mailkeep, logger, metrics })
-  return listen({ answer: withoutApi(answer), observe: metrics.observe, logger, host: config.host, port })
+  try {
+    return await listen({ answer: withoutApi(answer), observe: metrics.observe, logger, host, port })
+  } catch (error) {
+    throw listenError(error, { host, port, setting: '--health-port' })
+  }
 }
 
 function withoutApi(answer: Api['answer']): Api['answer'] {

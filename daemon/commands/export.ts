@@ -1,13 +1,13 @@
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { type ClientMailkeep, type Format, inputLimits } from '../../lib/index.ts'
+import type { ClientMailkeep, Format } from '../../lib/index.ts'
 import type { Progress } from '../progress.ts'
 import { type Command, clientFlag, formatFlag, formatFrom, type Invocation, withClient } from './command.ts'
 
 export const exportCommand: Command = {
   usage: 'export',
-  about: 'Write all contacts of a client to the output, unsubscribed ones too; --json writes one array',
-  flags: [clientFlag, formatFlag],
+  about: 'Write all contacts of a client to standard output, unsubscribed ones too; --json writes one array',
+  flags: [clientFlag, { ...formatFlag, default: 'ndjson' }],
   run: (invocation) => {
     const { json, flags } = invocation
     const format = formatFrom(flags.format) ?? 'ndjson'
@@ -36,9 +36,16 @@ async function* watch(pieces: AsyncIterable<string>, total: number, progress: Pr
   let done = 0
   for await (const piece of pieces) {
     yield piece
-    done = Math.min(done + inputLimits.pageRecords, total) // a piece is a page
-    progress.show(done, total, 'exporting', 'contacts')
+    done = Math.min(done + countLines(piece), total)
+    progress.show({ what: 'exporting', done, total, unit: 'contact' })
   }
+}
+
+/** Roughly the contacts of a piece: a cell of CSV may have lines of its own. */
+function countLines(piece: string): number {
+  let count = 0
+  for (let at = piece.indexOf('\n'); at >= 0; at = piece.indexOf('\n', at + 1)) count++
+  return count
 }
 
 /** Exactly one JSON value, however large. */

@@ -1,14 +1,20 @@
 import { type ClientMailkeep, type Identity, unchecked } from '../../lib/index.ts'
-import { type Command, clientFlag, table, withClient, withMailkeep } from './command.ts'
+import { allOf, type Command, clientFlag, table, withClient, withMailkeep } from './command.ts'
 
 const addIdentity: Command = {
   usage: 'identity add',
   about: 'Register a sender address',
   flags: [
     clientFlag,
-    { name: 'email', about: 'the address', required: true },
-    { name: 'name', about: 'the name shown beside it', required: true },
-    { name: 'status', about: 'pending, verifying, verified or failed; else pending' },
+    { name: 'email', value: 'EMAIL', about: 'The address', required: true, example: 'news@example.org' },
+    { name: 'name', value: 'NAME', about: 'The name that mail shows beside it', required: true, example: 'News' },
+    {
+      name: 'status',
+      value: 'STATUS',
+      about: 'pending, verifying, verified or failed',
+      default: 'pending',
+      example: 'verified',
+    },
   ],
   run: async (invocation) => {
     const { email, name, status } = invocation.flags
@@ -20,7 +26,7 @@ const addIdentity: Command = {
 
 const listIdentities: Command = {
   usage: 'identity list',
-  about: 'Show the sender addresses of a client',
+  about: 'List the sender addresses of a client',
   flags: [clientFlag],
   run: async (invocation) => {
     const identities = await withClient(invocation, allIdentities)
@@ -30,7 +36,7 @@ const listIdentities: Command = {
 
 const refreshIdentities: Command = {
   usage: 'identity refresh',
-  about: 'Ask the provider about all sender addresses that are not settled',
+  about: 'Ask the provider about all sender addresses that are pending or verifying',
   run: async (invocation) => {
     const changed = await withMailkeep(invocation, (mailkeep) => mailkeep.refreshIdentities())
     invocation.print({ json: changed, text: table(changed.map(rowOf), 'no changes') })
@@ -39,14 +45,8 @@ const refreshIdentities: Command = {
 
 export const identityCommands: readonly Command[] = [addIdentity, listIdentities, refreshIdentities]
 
-async function allIdentities(client: ClientMailkeep): Promise<Identity[]> {
-  const all: Identity[] = []
-  for (let cursor: string | null | undefined; cursor !== null; ) {
-    const page = await client.identities.list({ per_page: 100, ...(cursor === undefined ? {} : { cursor }) })
-    all.push(...page.data)
-    cursor = page.meta.next_cursor
-  }
-  return all
+function allIdentities(client: ClientMailkeep): Promise<Identity[]> {
+  return allOf((query) => client.identities.list(query))
 }
 
 function rowOf({ id, email, name, identity_status }: Identity): readonly unknown[] {

@@ -1,71 +1,113 @@
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { basename, extname } from 'node:path'
-import { type ClientMailkeep, type Format, type ImportReport, isMailkeepError, type Mailkeep } from '../../lib/index.ts'
-import { Complaint } from '../complaint.ts'
-import type { Progress } from '../progress.ts'
-import { type Command, formatFlag, formatFrom, idFrom, withMailkeep } from './command.ts'
+import type { Format, ImportReport } from '../../lib/index.ts'
+import { Complaint, fieldMessage, reasonOf } from '../complaint.ts'
+import { plural } from '../plural.ts'
+import {
+  type Command,
+  findOwner,
+  formatFlag,
+  formatFrom,
+  type Invocation,
+  idFrom,
+  table,
+  withMailkeep,
+} from './command.ts'
+
+const standardInput = '-'
 
 export const importCommand: Command = {
-  usage: 'import <file>',
-  about: 'Put the contacts of a CSV or NDJSON file on a list; importing it again changes nothing',
-  flags: [{ name: 'list', about: 'ID of the list', required: true }, formatFlag],
+  usage: 'import FILE',
+  about: 'Put the contacts of a CSV or NDJSON file on a list; - reads standard input; importing again changes nothing',
+  examples: { FILE: 'people.csv' },
+  flags: [
+    { name: 'list', value: 'ID', about: 'Id of the list, as list list shows it', required: true, example: '1' },
+    { ...formatFlag, default: "by the file's name: .csv, .ndjson or .jsonl" },
+    { name: 'allow-refused', about: 'Exit with 0 although rows were refused; without it that is 2' },
+  ],
   run: async (invocation) => {
     const [file = ''] = invocation.args
-    const { flags, progress, print } = invocation
+    const { flags, print } = invocation
     const listId = idFrom('--list', flags.list)
     const format = formatFrom(flags.format) ?? formatOfName(file)
-    const { size } = await stat(file)
-    const report = await withMailkeep(invocation, async (mailkeep) => {
-      const client = await clientOfList(mailkeep, listId)
-      try {
-        return await client.contacts.import(listId, watched(file, size, progress), { format })
-      } finally {
-        progress?.clear()
-      }
-    })
+    const source = await openSource(file, invocation)
+    const report = await withMailkeep(invocation, (mailkeep) => load(mailkeep, listId, source, format, invocation))
     print({ json: report, text: textOf(report) })
+    if (report.refused === 0 || flags['allow-refused'] !== undefined) return
+    const refused = `${plural(report.refused, 'row')} of ${plural(report.total, 'row')}`
+    throw new Complaint(
+      `${refused} ${report.refused === 1 ? 'was' : 'were'} refused (--allow-refused exits with 0).`,
+      2,
+    )
   },
 }
 
 function formatOfName(file: string): Format {
+  if (file === standardInput) throw new Complaint('import - needs --format csv or --format ndjson.', 2)
   const extension = extname(file).toLowerCase()
   if (extension === '.csv') return 'csv'
   if (/^\.(?:ndjson|jsonl)$/.test(extension)) return 'ndjson'
-  throw new Complaint(`Is ${basename(file)} CSV or NDJSON? Its name does not tell: use --format.`, 2)
+  throw new Complaint(`Is ${basename(file)} CSV or NDJSON? Its name does not say: use --format.`, 2)
 }
 
-/** Lists have ids of their own among all clients. */
-async function clientOfList(mailkeep: Mailkeep, listId: number): Promise<ClientMailkeep> {
-  for (const { id } of await mailkeep.clients.list()) {
-    const client = mailkeep.forClient(id)
-    const list = await client.lists.get(listId).catch((error: unknown) => {
-      if (!isMailkeepError(error, 'not_found')) throw error
-    })
-    if (list) return client
+/** What is read, and how many bytes of it were. */
+interface Source {
+  readonly name: string
+  readonly chunks: AsyncIterable<Uint8Array>
+  /** undefined where it has no size. */
+  readonly sizeBytes: number | undefined
+}
+
+async function openSource(file: string, { input }: Invocation): Promise<Source> {
+  if (file === standardInput && input) return { name: 'standard input', chunks: input, sizeBytes: undefined }
+  try {
+    const found = await stat(file)
+    if (found.isDirectory()) throw new Complaint(`${file} is a directory.`)
+    const sizeBytes = found.isFile() ? found.size : undefined
+    return { name: basename(file), chunks: createReadStream(file), sizeBytes }
+  } catch (error) {
+    throw error instanceof Complaint ? error : new Complaint(`${file} cannot be read: ${reasonOf(error)}.`)
   }
-  throw new Complaint(`There is no list ${listId}.`)
 }
 
-async function* watched(file: string, size: number, progress: Progress | undefined): AsyncGenerator<Uint8Array> {
-  let done = 0
-  for await (const chunk of createReadStream(file)) {
-    yield chunk
-    done += chunk.length
-    progress?.show(done, Math.max(size, done), basename(file), 'bytes')
+async function load(
+  mailkeep: Parameters<typeof findOwner>[0],
+  listId: number,
+  { name, chunks, sizeBytes }: Source,
+  format: Format,
+  { progress }: Invocation,
+): Promise<ImportReport> {
+  const owner = await findOwner(mailkeep, (client) => client.lists.get(listId))
+  if (!owner) throw new Complaint(`There is no list ${listId}.`)
+  let readBytes = 0
+  const counted = async function* () {
+    for await (const chunk of chunks) {
+      readBytes += chunk.length
+      yield chunk
+    }
+  }
+  const onProgress = ({ total }: { readonly total: number }) => {
+    const part = sizeBytes === undefined || sizeBytes === 0 ? undefined : readBytes / sizeBytes
+    progress?.show({ what: name, done: total, unit: 'row', part })
+  }
+  try {
+    return await owner.client.contacts.import(listId, counted(), { format, onProgress })
+  } finally {
+    progress?.clear()
   }
 }
 
 /** To people: of a thousand rows with the same mistake the first ones will do. */
-const mostShown = 20
+const maxShownRows = 20
 
 function textOf({ total, created, updated, refused, refused_rows }: ImportReport): string {
-  const shown = refused_rows.slice(0, mostShown).flatMap(({ line, errors }) => {
-    return Object.entries(errors).map(([field, messages]) => `line ${line}: ${field}: ${messages.join(' ')}`)
+  const shown = refused_rows.slice(0, maxShownRows).flatMap(({ line, errors }) => {
+    return Object.entries(errors).map(([field, messages]) => `line ${line}: ${fieldMessage(field, messages)}`)
   })
-  const more = refused > mostShown ? [`… and ${(refused - mostShown).toLocaleString('en')} rows more: see --json`] : []
-  const [all, fresh, there, no] = [total, created, updated, refused].map((count) => count.toLocaleString('en'))
-  // Names of columns may hold anything: what would steer a terminal is not printed.
-  const lines = [...shown, ...more].map((line) => line.replace(/\p{C}/gu, '?'))
-  return [`${all} rows: ${fresh} new, ${there} there before, ${no} refused`, ...lines].join('\n')
+  const more = refused > maxShownRows ? [`… and ${plural(refused - maxShownRows, 'row')} more: see --json`] : []
+  const [fresh, there, no] = [created, updated, refused].map((count) => count.toLocaleString('en'))
+  // Names of columns may hold anything: a table prints nothing that would steer a terminal.
+  const lines = [...shown, ...more].map((line) => table([[line]], ''))
+  return [`${plural(total, 'row')}: ${fresh} new, ${there} there before, ${no} refused`, ...lines].join('\n')
 }

@@ -2,9 +2,11 @@ import { backup } from './backup.ts'
 import { clientCommands } from './client.ts'
 import type { Command } from './command.ts'
 import { compact } from './compact.ts'
+import { contactCommands } from './contact.ts'
 import { copy } from './copy.ts'
 import { dispatch } from './dispatch.ts'
 import { doctor } from './doctor.ts'
+import { endpointCommands } from './endpoint.ts'
 import { exportCommand } from './export.ts'
 import { identityCommands } from './identity.ts'
 import { importCommand } from './import.ts'
@@ -22,6 +24,8 @@ export const commands: readonly Command[] = [
   ...clientCommands,
   ...tokenCommands,
   ...listCommands,
+  ...contactCommands,
+  ...endpointCommands,
   ...identityCommands,
   ...secretsCommands,
   importCommand,

@@ -1,8 +1,10 @@
-import { type Command, clientFlag, table, withClient } from './command.ts'
+import type { ClientMailkeep, List } from '../../lib/index.ts'
+import { allOf, type Command, clientFlag, table, withClient } from './command.ts'
 
 const createList: Command = {
-  usage: 'list create <name>',
-  about: 'Make a list that contacts can be put on',
+  usage: 'list create NAME',
+  about: 'Create a list that contacts can be put on',
+  examples: { NAME: 'News' },
   flags: [clientFlag],
   run: async (invocation) => {
     const [name = ''] = invocation.args
@@ -11,4 +13,19 @@ const createList: Command = {
   },
 }
 
-export const listCommands: readonly Command[] = [createList]
+const listLists: Command = {
+  usage: 'list list',
+  about: 'List the lists of a client',
+  flags: [clientFlag],
+  run: async (invocation) => {
+    const lists = await withClient(invocation, allLists)
+    const rows = lists.map(({ id, name, created_at }) => [id, name, created_at])
+    invocation.print({ json: lists, text: table(rows, 'no lists') })
+  },
+}
+
+export const listCommands: readonly Command[] = [createList, listLists]
+
+function allLists(client: ClientMailkeep): Promise<List[]> {
+  return allOf((query) => client.lists.list(query))
+}

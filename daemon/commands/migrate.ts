@@ -6,7 +6,7 @@ export const migrate: Command = {
   about: 'Bring the database up to date, making it if need be',
   run: async (invocation) => {
     // Opening is migrating.
-    await withMailkeep(invocation, async () => {})
+    await withMailkeep(invocation, async () => {}, { create: true })
     const database = shownDatabase(invocation.config.database)
     invocation.print({ json: { database, migrated: true }, text: `${database} is up to date` })
   },

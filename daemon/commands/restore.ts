@@ -9,12 +9,14 @@ import { findKey, type KeyPlace } from '../database-key.ts'
 import { isServer } from '../database-url.ts'
 import { loadSqlite } from '../drivers.ts'
 import { sqliteOptions } from '../open.ts'
+import { plural } from '../plural.ts'
 import { writeWhole } from '../whole-file.ts'
 import { copyVerified } from './backup.ts'
 import type { Command } from './command.ts'
 
 export const restore: Command = {
-  usage: 'restore <file>',
+  usage: 'restore FILE',
+  examples: { FILE: '/backups/mailkeep.db' },
   about: 'Put a backup, verified, in the place of the database; what is there goes aside, if nobody uses it',
   run: async ({ args: [backup = ''], config, print }) => {
     const { database } = config
@@ -29,12 +31,14 @@ export const restore: Command = {
     let aside: string | undefined
     let rows: FileReport['rows'] = {}
     await writeWhole(database, async (partial) => {
-      rows = (await copyVerified(backup, partial)).rows
+      rows = (await copyVerified(backup, partial, database)).rows
       // The last step before the rename: until here, all is as it was.
       aside = await moveAside(database)
       if (key?.in === 'file') await placeKey(`${database}.key`, key, aside)
     })
-    const lines = [`${resolve(database)} holds ${rows.contact} contacts of ${rows.client} clients, verified`]
+    const lines = [
+      `${resolve(database)} holds ${plural(rows.contact ?? 0, 'contact')} of ${plural(rows.client ?? 0, 'client')}, verified`,
+    ]
     if (aside !== undefined) lines.push(`What was there is in ${resolve(aside)}`)
     lines.push(keyLine(key, config))
     const json = { database: resolve(database), rows, aside: aside === undefined ? null : resolve(aside) }

@@ -1,3 +1,4 @@
+import { plural } from '../plural.ts'
 import { type Command, withMailkeep } from './command.ts'
 
 const reseal: Command = {
@@ -5,7 +6,7 @@ const reseal: Command = {
   about: 'Seal all stored secrets with the current encryption key; the previous one opens them until then',
   run: async (invocation) => {
     const resealed = await withMailkeep(invocation, (mailkeep) => mailkeep.resealSecrets())
-    invocation.print({ json: { resealed }, text: `${resealed} secrets were sealed with the current key` })
+    invocation.print({ json: { resealed }, text: `${plural(resealed, 'secret')} sealed with the current key` })
   },
 }
 

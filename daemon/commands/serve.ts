@@ -1,5 +1,6 @@
 import { createApi } from '../api/index.ts'
 import { curlLine, type FirstToken, makeFirstToken } from '../first-token.ts'
+import { listenError } from '../listen-error.ts'
 import { createMetrics } from '../metrics.ts'
 import { openMailkeep } from '../open.ts'
 import { listen, type RunningServer } from '../server.ts'
@@ -15,7 +16,7 @@ export const serve: Command = {
   lasting: true,
   run: async (invocation) => {
     const { config, logger, stopped, listenFd } = invocation
-    const mailkeep = await openMailkeep(config, logger)
+    const mailkeep = await openMailkeep(config, logger, { create: true })
     let deadlineMs = 0
     try {
       const metrics = createMetrics(mailkeep, config.metricsToken)
@@ -27,7 +28,10 @@ export const serve: Command = {
       })
       // A port first, a token then: one that is shown by a start that fails would be lost.
       const { observe } = metrics
-      const server = await listen({ answer, observe, logger, host: config.host, port: config.port, fd: listenFd })
+      const { host, port } = config
+      const server = await listen({ answer, observe, logger, host, port, fd: listenFd }).catch((error: unknown) => {
+        throw listenError(error, { host, port, setting: '--port or MAILKEEP_PORT' })
+      })
       try {
         const first = await makeFirstToken(mailkeep, config, invocation.terminal)
         mailkeep.start({ dispatch: config.dispatch })

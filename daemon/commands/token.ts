@@ -4,17 +4,31 @@ import { type Command, clientFlag, idFrom, table, withMailkeep } from './command
 
 const createToken: Command = {
   usage: 'token create',
-  about: 'Make a token and show it, this once',
+  about: 'Create a token for the HTTP API and show it, this once',
   flags: [
     clientFlag,
-    { name: 'role', about: 'admin or member', required: true },
-    { name: 'expires-in', about: 'how long it is good: 90d, 12h, 30m, 60s; else for ever' },
+    {
+      name: 'role',
+      value: 'admin|member',
+      about: 'What it may do: a member everything but webhook endpoints and events',
+      required: true,
+      example: 'admin',
+    },
+    { name: 'name', value: 'NAME', about: 'Name for people, shown by token list', default: 'none', example: 'billing' },
+    {
+      name: 'expires-in',
+      value: 'TIME',
+      about: 'How long it is valid: a number and s, m, h, d or w',
+      default: 'until it is revoked',
+      example: '90d',
+    },
   ],
   run: async (invocation) => {
-    const { client, role, 'expires-in': expiresIn } = invocation.flags
+    const { client, role, name, 'expires-in': expiresIn } = invocation.flags
     const input = {
       clientId: idFrom('--client', client),
       role: roleFrom(role),
+      ...(name === undefined ? {} : { name }),
       ...(expiresIn === undefined ? {} : { expiresInMs: durationMs(expiresIn) }),
     }
     const made = await withMailkeep(invocation, (mailkeep) => mailkeep.tokens.create(input))
@@ -26,8 +40,8 @@ const createToken: Command = {
 
 const listTokens: Command = {
   usage: 'token list',
-  about: 'Show tokens: whose they are and when they were used, not the tokens themselves',
-  flags: [{ name: 'client', about: 'ID of a client, to show only its tokens' }],
+  about: 'List tokens: whose they are, their names and when they were last used, not the tokens themselves',
+  flags: [{ name: 'client', value: 'ID', about: 'Only the tokens of this client', default: 'all', example: '1' }],
   run: async (invocation) => {
     const { client } = invocation.flags
     const filter: { clientId?: number } = client === undefined ? {} : { clientId: idFrom('--client', client) }
@@ -38,6 +52,7 @@ const listTokens: Command = {
     const rows = tokens.map((token) => [
       token.id,
       `client ${token.client_id}`,
+      token.name ?? '-',
       token.role,
       validity(token),
       `used ${token.last_used_at ?? 'never'}`,
@@ -47,8 +62,9 @@ const listTokens: Command = {
 }
 
 const revokeToken: Command = {
-  usage: 'token revoke <id>',
-  about: 'Revoke a token: from now on it opens nothing',
+  usage: 'token revoke ID',
+  about: 'Revoke a token: it opens nothing from then on',
+  examples: { ID: '3' },
   run: async (invocation) => {
     const id = idFrom('The token to revoke', invocation.args[0])
     await withMailkeep(invocation, (mailkeep) => mailkeep.tokens.revoke(id))

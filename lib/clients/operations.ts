@@ -40,15 +40,38 @@ export async function getClient(ctx: Context, id: number): Promise<Client> {
 }
 
 /**
- * Deletes a client with all its records. It is gone at once; what is many rows leaves the database in chunks.
+ * Renames a client.
+ *
+ * @param input `{ name }`
+ * @throws MailkeepError `not_found`, `validation_failed`
+ */
+export async function renameClient(ctx: Context, id: number, input: unknown): Promise<Client> {
+  const { name } = parse(NewClient, input)
+  return transact(ctx, async (tx) => {
+    requireId('clientId', id)
+    const row = await queries.renameClient(tx, { id, name })
+    if (!row) throw notFound('client')
+    return clientFrom(row)
+  })
+}
+
+/**
+ * Deletes a client with all its records. Its tokens open nothing from the commit on, and its deliveries in flight are
+ * aborted. Many rows are deleted in batches, by a stored job.
  *
  * @throws MailkeepError `not_found`
  */
 export async function deleteClient(ctx: Context, id: number): Promise<void> {
   return transact(ctx, async (tx) => {
     requireId('clientId', id)
-    if (!(await queries.markClientDeleted(tx, { id, deleted_at: now(tx) }))) throw notFound('client')
-    tx.transaction.afterCommit(() => tx.tokens.clear())
+    const deleted_at = now(tx)
+    if (!(await queries.markClientDeleted(tx, { id, deleted_at }))) throw notFound('client')
+    await queries.switchOffEndpointsOf(tx, { client_id: id, active: false })
+    await queries.revokeTokensOf(tx, { client_id: id, revoked_at: deleted_at })
+    tx.transaction.afterCommit(() => {
+      tx.tokens.clear()
+      tx.abortDeliveries(({ clientId }) => clientId === id)
+    })
     await clear({ ...tx, clientId: id }, 'client', id)
   })
 }
@@ -69,21 +92,24 @@ export async function bootstrap(
     await queries.lockFirstClient(tx, {})
     if (await queries.findAnyClient(tx, {})) return undefined // two daemons may start on one empty database
     const client = await addClient(tx, 'default')
-    return { client, token: await addToken(tx, client.id, 'admin', null, token) }
+    return {
+      client,
+      token: await addToken(tx, { clientId: client.id, name: null, role: 'admin', expiresAt: null, token }),
+    }
   })
 }
 
 /**
  * Makes a token; it is shown this once and stored as its SHA-256.
  *
- * @param input `{ clientId, role, expiresInMs? }`
+ * @param input `{ clientId, role, expiresInMs?, name? }`
  * @throws MailkeepError `validation_failed`, `not_found`: no such client.
  */
 export async function createToken(ctx: Context, input: unknown): Promise<NewToken> {
-  const { clientId, role, expiresInMs } = parse(NewTokenInput, input)
+  const { clientId, role, expiresInMs, name = null } = parse(NewTokenInput, input)
   return transact(ctx, async (tx) => {
     await getClient(tx, clientId)
-    return await addToken(tx, clientId, role, expiryOf(tx, expiresInMs), newToken())
+    return await addToken(tx, { clientId, name, role, expiresAt: expiryOf(tx, expiresInMs), token: newToken() })
   })
 }
 
@@ -128,7 +154,7 @@ async function lookUp(ctx: Context, tokenHash: string, version: number): Promise
   if (!row) return undefined
   const known: KnownToken = {
     id: row.id,
-    principal: { clientId: row.client_id, role: row.role },
+    principal: { clientId: row.client_id, role: row.role, tokenId: row.id },
     expiresMs: row.expires_at === null ? undefined : msOf(row.expires_at),
     usedMs: row.last_used_at === null ? 0 : msOf(row.last_used_at),
     version,
@@ -155,22 +181,25 @@ async function addClient(tx: Tx, name: string): Promise<Client> {
   return clientFrom(row!)
 }
 
-async function addToken(
-  tx: Tx,
-  clientId: number,
-  role: Role,
-  expiresAt: string | null,
-  token: string,
-): Promise<NewToken> {
+interface TokenToAdd {
+  readonly clientId: number
+  readonly name: string | null
+  readonly role: Role
+  readonly expiresAt: string | null
+  readonly token: string
+}
+
+async function addToken(tx: Tx, { clientId, name, role, expiresAt, token }: TokenToAdd): Promise<NewToken> {
   const row = await queries.insertToken(tx, {
     client_id: clientId,
     hash: hashOf(token),
+    name,
     role,
     created_at: now(tx),
     expires_at: expiresAt,
   })
   const { id, created_at, expires_at } = row!
-  return { id, token, client_id: clientId, role, created_at, expires_at }
+  return { id, token, client_id: clientId, name, role, created_at, expires_at }
 }
 
 function expiryOf(ctx: Context, expiresInMs: number | undefined): string | null {

@@ -1,4 +1,4 @@
-import { int, nullable, statement, text, time, word } from '../storage/statement.ts'
+import { bool, int, nullable, statement, text, time, word } from '../storage/statement.ts'
 import type { Role } from './schema.ts'
 
 export const insertClient = statement({ uuid: text, name: text, created_at: time }, (db, row) =>
@@ -28,7 +28,16 @@ export const lockFirstClient = statement({}, (db) =>
 
 export const findAnyClient = statement({}, (db) => db.selectFrom('mailkeep_client').select('id').limit(1))
 
-/** Hides the client at once; its rows are cleared in chunks. */
+export const renameClient = statement({ id: int, name: text }, (db, p) =>
+  db
+    .updateTable('mailkeep_client')
+    .set({ name: p.name })
+    .where('id', '=', p.id)
+    .where('deleted_at', 'is', null)
+    .returningAll(),
+)
+
+/** Hides the client at once; its rows are deleted in batches. */
 export const markClientDeleted = statement({ id: int, deleted_at: time }, (db, p) =>
   db
     .updateTable('mailkeep_client')
@@ -39,7 +48,14 @@ export const markClientDeleted = statement({ id: int, deleted_at: time }, (db, p
 )
 
 export const insertToken = statement(
-  { client_id: int, hash: text, role: word<Role>(), created_at: time, expires_at: nullable(time) },
+  {
+    client_id: int,
+    hash: text,
+    name: nullable(text),
+    role: word<Role>(),
+    created_at: time,
+    expires_at: nullable(time),
+  },
   (db, row) => db.insertInto('mailkeep_token').values(row).returningAll(),
 )
 
@@ -65,6 +81,23 @@ export const findGoodToken = statement({ hash: text, now: time }, (db, p) =>
 
 export const markTokenUsed = statement({ id: int, last_used_at: time }, (db, p) =>
   db.updateTable('mailkeep_token').set({ last_used_at: p.last_used_at }).where('id', '=', p.id),
+)
+
+/** Switches off all endpoints of a client: what is due of its deliveries is held instead of claimed. */
+export const switchOffEndpointsOf = statement({ client_id: int, active: bool }, (db, p) =>
+  db
+    .updateTable('mailkeep_endpoint')
+    .set({ active: p.active, disabled_reason: 'manual' })
+    .where('client_id', '=', p.client_id),
+)
+
+/** Revokes all tokens of a client. */
+export const revokeTokensOf = statement({ client_id: int, revoked_at: time }, (db, p) =>
+  db
+    .updateTable('mailkeep_token')
+    .set({ revoked_at: p.revoked_at })
+    .where('client_id', '=', p.client_id)
+    .where('revoked_at', 'is', null),
 )
 
 /** Revoking again keeps the first time. */

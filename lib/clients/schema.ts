@@ -18,6 +18,8 @@ export type Role = (typeof roles)[number]
 export interface Token {
   id: number
   client_id: number
+  /** For people, to tell tokens apart; null when none was given. */
+  name: string | null
   role: Role
   created_at: Timestamp
   expires_at: Timestamp | null
@@ -26,7 +28,7 @@ export interface Token {
 }
 
 /** A token just made: the only time it is shown. */
-export interface NewToken extends Pick<Token, 'id' | 'client_id' | 'role' | 'created_at' | 'expires_at'> {
+export interface NewToken extends Pick<Token, 'id' | 'client_id' | 'name' | 'role' | 'created_at' | 'expires_at'> {
   token: string
 }
 
@@ -34,6 +36,8 @@ export interface NewToken extends Pick<Token, 'id' | 'client_id' | 'role' | 'cre
 export interface Principal {
   clientId: number
   role: Role
+  /** Id of the token, for logs; absent where the host authenticates by itself. */
+  tokenId?: number
 }
 
 export const NewClient = closedObject({ name: Name })
@@ -48,6 +52,7 @@ export const NewTokenInput = closedObject({
   clientId: PositiveInteger,
   role: v.picklist(roles, 'This must be admin or member.'),
   expiresInMs: v.optional(PositiveInteger),
+  name: v.optional(Name),
 })
 
 /** The filter of the token listing. */
@@ -71,6 +76,7 @@ export function tokenFrom(row: Stored<'mailkeep_token', keyof Token>): Token {
   return {
     id: row.id,
     client_id: row.client_id,
+    name: row.name,
     role: row.role,
     created_at: row.created_at,
     expires_at: row.expires_at,

@@ -49,3 +49,28 @@ export const insertMemberships = statement.all(
     select ${p.client_id}, item.value, ${p.list_id} from ${dialect.each(p.contact_ids)} where true
     on conflict do nothing returning contact_id`,
 )
+
+/** Those of these contacts that are on at least so many lists, and not on this one. */
+export const listFullOfLists = statement.all(
+  { contact_ids: ints, list_id: int, most: int },
+  (_, p, dialect) => sql<{ contact_id: number }>`
+    select contact_id from mailkeep_contact_list where ${dialect.anyOf(sql.ref('contact_id'), p.contact_ids)}
+    group by contact_id
+    having count(*) >= ${p.most} and max(case when list_id = ${p.list_id} then 1 else 0 end) = 0`,
+)
+
+/** Those of these contacts that have more than so many tags. */
+export const listWithManyTags = statement.all(
+  { contact_ids: ints, more_than: int },
+  (_, p, dialect) => sql<{ contact_id: number }>`
+    select contact_id from mailkeep_contact_tag where ${dialect.anyOf(sql.ref('contact_id'), p.contact_ids)}
+    group by contact_id having count(*) > ${p.more_than}`,
+)
+
+/** The folded names of these contacts' tags. */
+export const listTagKeys = statement.all(
+  { contact_ids: ints },
+  (_, p, dialect) => sql<{ contact_id: number; name_key: string }>`
+    select m.contact_id, t.name_key from mailkeep_contact_tag as m cross join mailkeep_tag as t
+    where ${dialect.anyOf(sql.ref('m.contact_id'), p.contact_ids)} and t.id = m.tag_id`,
+)

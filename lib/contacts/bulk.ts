@@ -1,184 +1,240 @@
 import { randomUUID } from 'node:crypto'
 import { type Context, now, type Tx } from '../context.ts'
-import { invalid, isMailkeepError, type MailkeepError } from '../errors.ts'
+import { invalid } from '../errors.ts'
+import { inputLimits } from '../limits.ts'
 import { getList } from '../lists/operations.ts'
 import type { List } from '../lists/schema.ts'
 import { fold, parse } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
 import { ensureTagsByKey } from '../tags/operations.ts'
 import { countRecipients, raiseAll } from '../webhooks/outbox.ts'
+import { noAttributes, readAttributes, writeAttributes } from './attributes.ts'
 import * as queries from './bulk-queries.ts'
 import { listDocuments } from './listing-queries.ts'
-import { mergeAttributes, saveChanges } from './operations.ts'
+import { type BulkResult, isRefused, type Merged, mergeContacts, orRefused, type Refused } from './merge.ts'
+import { type Stored, saveChanges, tooMany } from './operations.ts'
 import { contactFrom, NewContact } from './schema.ts'
 import { searchText } from './search.ts'
 
-/** What became of one of many contacts: it was saved, or refused. */
-export type BulkResult =
-  | { readonly id: number; readonly created: boolean; readonly refused?: undefined }
-  | { readonly refused: MailkeepError }
-
-/** A transaction ends after so many rows, tags and deliveries included: other writes wait for no more than these. */
-const mostRows = 1500
+/** A transaction ends after so many rows, tags included: other writes wait for no more than these. */
+const maxRowsPerBatch = 1500
 
 /** Attributes of so many characters count as a row. */
-const rowCharacters = 4000
+const charactersPerRow = 4000
 
-/** Of one call: whoever has more has them in a file or a stream, and calls again. */
-const most = 10_000
+/** Maximum contacts per call. Callers with more should import a file or call again. */
+const maxContactsPerCall = 10_000
 
 /**
- * As `addContactToList` for each, at a fraction of the cost. Each stands for itself: one that is refused leaves nothing
- * behind, and the others are saved. They are saved in transactions of some hundreds: what was saved before an error stays,
- * and doing it again changes nothing.
+ * As `addContactToList` for each, at a fraction of the cost. Each is saved or refused on its own: one that is refused
+ * leaves nothing behind, and the others are saved. They are saved in transactions of some hundreds: what was saved
+ * before an error stays, and doing it again changes nothing.
  *
- * @param inputs At most 10,000; an e-mail that comes twice is saved twice, in their order.
+ * @param inputs At most 10,000. Those of one e-mail are merged in their order, with the same result as one by one; they
+ *   raise one event.
  * @returns What became of each, in the order of `inputs`.
  * @throws MailkeepError `not_found`: no such list; `validation_failed`: no array, or too many.
  */
 export async function addContactsToList(ctx: Context, listId: number, inputs: unknown): Promise<BulkResult[]> {
   if (!Array.isArray(inputs)) throw invalid('body', 'This must be an array of contacts.')
-  if (inputs.length > most) throw invalid('body', `At most ${most.toLocaleString('en')} contacts at a time.`)
+  if (inputs.length > maxContactsPerCall) {
+    throw invalid('body', `At most ${maxContactsPerCall.toLocaleString('en')} contacts at a time.`)
+  }
   await getList(ctx, listId)
+  return await addEntries(ctx, listId, entriesOf(inputs))
+}
+
+/** A validated contact, or why it was refused. */
+export type Entry = NewContact | Refused
+
+export function entryOf(input: unknown): Entry {
+  return orRefused(() => parse(NewContact, input))
+}
+
+function* entriesOf(inputs: readonly unknown[]): Generator<Entry> {
+  for (const input of inputs) yield entryOf(input)
+}
+
+/** Saves them as `addContactsToList` does. */
+export async function addEntries(ctx: Context, listId: number, entries: Iterable<Entry>): Promise<BulkResult[]> {
   const results: BulkResult[] = []
   const deliveriesPerContact = await countRecipients(ctx, 'contact.subscribed')
-  for (const batch of batchesOf(inputs, deliveriesPerContact))
+  for (const batch of batchesOf(entries, deliveriesPerContact)) {
     results.push(...(await inTurn(ctx, () => addBatch(ctx, listId, batch))))
+  }
   return results
 }
 
-/** One batch at a time, so that other writes come between; inside a transaction that is for its owner to decide. */
+/** One batch at a time, so that other writes come between; inside a transaction its owner decides. */
 function inTurn<T>(ctx: Context, save: () => Promise<T>): Promise<T> {
   return ctx.transaction ? save() : ctx.batches.add(save)
 }
 
-/** An entry that breaks a rule stays in its place, as what is told of it. */
-type Entry = NewContact | Refused
-
-/** The same address may come so often in a batch. */
-const mostRounds = 4
+/** The contacts to save, by their folded e-mails: an e-mail that comes several times has several. */
+type ByEmail = ReadonlyMap<string, readonly NewContact[]>
 
 interface Batch {
   readonly entries: Entry[]
-  /** Those to be saved, by their e-mails, folded: an address that comes again is saved after its first time. */
-  readonly rounds: Map<string, NewContact>[]
+  readonly contacts: Map<string, NewContact[]>
 }
 
-function* batchesOf(inputs: readonly unknown[], deliveriesPerContact: number): Generator<Batch> {
-  let batch: Batch = { entries: [], rounds: [] }
+function* batchesOf(entries: Iterable<Entry>, deliveriesPerContact: number): Generator<Batch> {
+  let batch: Batch = { entries: [], contacts: new Map() }
   let rows = 0
-  for (const input of inputs) {
-    const entry = orRefused(() => parse(NewContact, input))
+  for (const entry of entries) {
     batch.entries.push(entry)
     if (isRefused(entry)) continue
-    rows += rowsOf(entry) + deliveriesPerContact
-    if (placeIn(batch.rounds, entry) < mostRounds && rows < mostRows) continue
+    const key = fold(entry.email)
+    const same = batch.contacts.get(key)
+    if (same) same.push(entry)
+    else batch.contacts.set(key, [entry])
+    // Those of one e-mail raise one event.
+    rows += rowsOf(entry) + (same ? 0 : deliveriesPerContact)
+    if (rows < maxRowsPerBatch) continue
     yield batch
-    batch = { entries: [], rounds: [] }
+    batch = { entries: [], contacts: new Map() }
     rows = 0
   }
   if (batch.entries.length > 0) yield batch
 }
 
-/** @returns in which round it is, from 1. */
-function placeIn(rounds: Map<string, NewContact>[], contact: NewContact): number {
-  const key = fold(contact.email)
-  const at = rounds.findIndex((round) => !round.has(key))
-  if (at < 0) return rounds.push(new Map([[key, contact]]))
-  rounds[at]!.set(key, contact)
-  return at + 1
-}
-
 function rowsOf({ tags = [], attributes }: NewContact): number {
   let characters = 0
   for (const value of attributes.values()) characters += value?.length ?? 0
-  return 1 + tags.length + Math.floor(characters / rowCharacters)
+  return 1 + tags.length + Math.floor(characters / charactersPerRow)
 }
 
-async function addBatch(ctx: Context, listId: number, { entries, rounds }: Batch): Promise<BulkResult[]> {
-  const saved = await transact(ctx, async (tx) => {
-    // Who finds that another was faster locks what that one wrote, in no order with what it has: they would wait for each
-    // other. A single save takes one contact, and is in nobody's way.
+async function addBatch(ctx: Context, listId: number, { entries, contacts }: Batch): Promise<BulkResult[]> {
+  if (contacts.size === 0) return entries.filter(isRefused)
+  const results = await transact(ctx, async (tx) => {
+    // Two batches of the same contacts lock them in different orders and would deadlock. A single save locks one
+    // contact, and needs no such lock.
     if (tx.storage.dialect.lock) await queries.lockBatches(tx, { name: `batches ${tx.clientId}` })
     const list = await getList(tx, listId)
-    const results = new Map<NewContact, BulkResult>()
-    for (const round of rounds) await saveRound(tx, list, round, results)
-    return results
+    const saved = await saveContacts(tx, list, contacts)
+    await addTags(tx, saved.tags)
+    await addMemberships(tx, list, [...saved.tags.keys()])
+    return saved.results
   })
-  return entries.map((entry) => (isRefused(entry) ? entry : saved.get(entry)!))
+  return entries.map((entry) => (isRefused(entry) ? entry : results.get(entry)!))
 }
 
-/** @param round By their e-mails, folded. */
-async function saveRound(
-  tx: Tx,
-  list: List,
-  round: ReadonlyMap<string, NewContact>,
-  results: Map<NewContact, BulkResult>,
-): Promise<void> {
-  const saved = await saveContacts(tx, round)
-  const contacts = new Map<number, NewContact>()
-  for (const [key, contact] of round) {
-    const result = saved.get(key)!
-    results.set(contact, result)
-    if (!isRefused(result)) contacts.set(result.id, contact)
-  }
-  await addTags(tx, contacts)
-  await addMemberships(tx, list, [...contacts.keys()])
+interface Saved {
+  readonly results: Map<NewContact, BulkResult>
+  /** Which tags to add to the contacts that were saved, by their ids. */
+  readonly tags: Map<number, readonly string[]>
 }
 
-/** Finds them by their e-mails or inserts them, with names and attributes as given. @returns by key. */
-async function saveContacts(tx: Tx, round: ReadonlyMap<string, NewContact>): Promise<Map<string, BulkResult>> {
-  const results = new Map<string, BulkResult>()
-  const stored = await queries.lockContactsByEmail(tx, { client_id: tx.clientId, email_keys: [...round.keys()] })
+/** Finds them by their e-mails or inserts them, with names and attributes as given. */
+async function saveContacts(tx: Tx, list: List, contacts: ByEmail): Promise<Saved> {
+  const saved: Saved = { results: new Map(), tags: new Map() }
+  const stored = await queries.lockContactsByEmail(tx, { client_id: tx.clientId, email_keys: [...contacts.keys()] })
+  const limits = await limitsOf(tx, list, stored, contacts)
+  const newcomers = new Map(contacts)
   for (const contact of stored) {
-    const { name, attributes } = round.get(contact.email_key)!
-    const refused = await saveChanges(tx, contact, name, attributes).catch(refusal)
-    results.set(contact.email_key, refused ?? { id: contact.id, created: false })
+    newcomers.delete(contact.email_key)
+    await saveStored(tx, contact, contacts.get(contact.email_key)!, limits, saved)
   }
-  const newcomers = new Map([...round].filter(([key]) => !results.has(key)))
-  for (const [key, result] of await insertContacts(tx, newcomers)) results.set(key, result)
-  // Another process was faster.
-  const missed = new Map([...newcomers].filter(([key]) => !results.has(key)))
-  if (missed.size > 0) for (const [key, result] of await saveContacts(tx, missed)) results.set(key, result)
-  return results
+  const missed = await insertContacts(tx, newcomers, saved)
+  if (missed.size > 0) {
+    // Another process has inserted these in between.
+    const rest = await saveContacts(tx, list, missed)
+    for (const [contact, result] of rest.results) saved.results.set(contact, result)
+    for (const [id, names] of rest.tags) saved.tags.set(id, names)
+  }
+  return saved
 }
 
-async function insertContacts(tx: Tx, newcomers: ReadonlyMap<string, NewContact>): Promise<Map<string, BulkResult>> {
-  const results = new Map<string, BulkResult>()
-  const contacts = new Map<string, NewRow>()
-  for (const [key, newcomer] of newcomers) {
-    const row = orRefused(() => rowOf(key, newcomer))
-    if (isRefused(row)) results.set(key, row)
-    else contacts.set(key, row)
+/** What stored contacts still have room for. */
+interface Limits {
+  /** Contacts on so many lists that they cannot join another. */
+  readonly fullOfLists: ReadonlySet<number>
+  /** The folded names of the tags of contacts that are near the limit. */
+  readonly tagKeys: ReadonlyMap<number, Set<string>>
+}
+
+async function limitsOf(tx: Tx, list: List, stored: readonly StoredByEmail[], contacts: ByEmail): Promise<Limits> {
+  const contact_ids = stored.map(({ id }) => id)
+  const tagKeys = new Map<number, Set<string>>()
+  if (contact_ids.length === 0) return { fullOfLists: new Set(), tagKeys }
+  const full = await queries.listFullOfLists(tx, { contact_ids, list_id: list.id, most: inputLimits.lists })
+  const newTags = stored.map(({ email_key }) => countTags(contacts.get(email_key)!))
+  const more_than = inputLimits.tags - Math.max(...newTags)
+  const tagged = contact_ids.filter((_, at) => newTags[at]! > 0)
+  const near = tagged.length > 0 ? await queries.listWithManyTags(tx, { contact_ids: tagged, more_than }) : []
+  for (const { contact_id } of near) tagKeys.set(contact_id, new Set())
+  if (near.length > 0) {
+    const keys = await queries.listTagKeys(tx, { contact_ids: near.map(({ contact_id }) => contact_id) })
+    for (const { contact_id, name_key } of keys) tagKeys.get(contact_id)!.add(name_key)
   }
-  if (contacts.size === 0) return results
+  return { fullOfLists: new Set(full.map(({ contact_id }) => contact_id)), tagKeys }
+}
+
+function countTags(contacts: readonly NewContact[]): number {
+  return contacts.reduce((sum, { tags = [] }) => sum + tags.length, 0)
+}
+
+interface StoredByEmail extends Stored {
+  readonly email_key: string
+}
+
+async function saveStored(
+  tx: Tx,
+  stored: StoredByEmail,
+  contacts: readonly NewContact[],
+  { fullOfLists, tagKeys }: Limits,
+  { results, tags }: Saved,
+): Promise<void> {
+  if (fullOfLists.has(stored.id)) {
+    for (const contact of contacts) results.set(contact, { refused: tooMany('lists') })
+    return
+  }
+  const merged = mergeContacts(contacts, () => readAttributes(stored.attributes), tagKeys.get(stored.id), results)
+  if (merged.accepted.length === 0) return
+  for (const contact of merged.accepted) results.set(contact, { id: stored.id, created: false })
+  await saveChanges(tx, stored, merged.name, merged.attributes && writeAttributes(merged.attributes))
+  tags.set(stored.id, merged.tags)
+}
+
+/** @returns those that another process has inserted in between. */
+async function insertContacts(tx: Tx, newcomers: ByEmail, { results, tags }: Saved): Promise<ByEmail> {
+  const all = new Map<string, Merged>()
+  for (const [key, contacts] of newcomers) {
+    const tagKeys = countTags(contacts) > inputLimits.tags ? new Set<string>() : undefined
+    const merged = mergeContacts(contacts, () => noAttributes, tagKeys, results)
+    if (merged.accepted.length > 0) all.set(key, merged)
+  }
+  if (all.size === 0) return new Map()
+  const rows = new Map([...all].map(([key, merged]) => [key, rowOf(key, merged)]))
   const inserted = await queries.insertContacts(tx, {
     client_id: tx.clientId,
     created_at: now(tx),
     unsubscribed_by_contact: false,
-    contacts: [...contacts.values()],
+    contacts: [...rows.values()],
   })
   for (const { id, email_key } of inserted) {
-    results.set(email_key, { id, created: true })
-    const after = contacts.get(email_key)!.search
+    const merged = all.get(email_key)!
+    for (const [at, contact] of merged.accepted.entries()) results.set(contact, { id, created: at === 0 })
+    tags.set(id, merged.tags)
+    const after = rows.get(email_key)!.search
     tx.transaction.indexSearch({ clientId: tx.clientId, contactId: id, before: null, after })
+    all.delete(email_key)
   }
-  return results
+  return new Map([...all].map(([key, { accepted }]) => [key, accepted]))
 }
 
-type NewRow = ReturnType<typeof rowOf>
-
-function rowOf(email_key: string, { email, name = '', attributes }: NewContact) {
+function rowOf(email_key: string, { accepted, name = '', attributes = noAttributes }: Merged) {
+  const { email } = accepted[0]!
   const search = searchText(name, email)
-  return { uuid: randomUUID(), email, email_key, name, attributes: mergeAttributes('{}', attributes), search }
+  return { uuid: randomUUID(), email, email_key, name, attributes: writeAttributes(attributes), search }
 }
 
-async function addTags(tx: Tx, contacts: ReadonlyMap<number, NewContact>): Promise<void> {
-  const names = new Set([...contacts.values()].flatMap(({ tags = [] }) => tags))
+async function addTags(tx: Tx, tags: ReadonlyMap<number, readonly string[]>): Promise<void> {
+  const names = new Set([...tags.values()].flat())
   if (names.size === 0) return
   const tagIds = await ensureTagsByKey(tx, [...names])
-  const pairs = [...contacts].flatMap(([contact_id, { tags = [] }]) =>
-    tags.map((name) => ({ contact_id, tag_id: tagIds.get(fold(name))! })),
+  const pairs = [...tags].flatMap(([contact_id, names]) =>
+    names.map((name) => ({ contact_id, tag_id: tagIds.get(fold(name))! })),
   )
   await queries.insertTagsOfContacts(tx, { client_id: tx.clientId, pairs })
 }
@@ -192,26 +248,4 @@ async function addMemberships(tx: Tx, list: List, contact_ids: readonly number[]
     const contacts = ids.map((id) => contactFrom(documents.get(id)!)).filter((contact) => !contact.unsubscribed_at)
     return contacts.map((contact) => ({ contactId: contact.id, data: { contact, list } }))
   })
-}
-
-interface Refused {
-  readonly refused: MailkeepError
-}
-
-function isRefused(entry: object): entry is Refused {
-  return 'refused' in entry
-}
-
-function orRefused<T>(make: () => T): T | Refused {
-  try {
-    return make()
-  } catch (error) {
-    return refusal(error)
-  }
-}
-
-/** What breaks a rule concerns its own entry; any other fault concerns all. */
-function refusal(error: unknown): Refused {
-  if (isMailkeepError(error, 'validation_failed')) return { refused: error }
-  throw error
 }

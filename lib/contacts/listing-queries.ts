@@ -190,6 +190,26 @@ export const listDocuments = statement.all(
     from ${dialect.each(p.ids)} cross join mailkeep_contact as c where c.id = item.value`,
 )
 
+/**
+ * The contacts of these ids, in their order, until their documents have so many bytes: the last one may exceed that.
+ * A recursion, because the database then builds each document only if the ones before it leave room. `at` is the
+ * position in `ids`; ids without a contact are left out.
+ */
+export const listDocumentsWithin = statement.all(
+  { ids: ints, count: int, max_bytes: int },
+  (_, p, dialect) => sql<{ at: number; id: number; document: string; bytes_before: number }>`
+    with recursive page (at, id, document, bytes_before) as (
+      select -1, cast(null as bigint), cast(null as text), 0
+      union all
+      select page.at + 1, c.id, ${contactDocument(dialect, 'c')},
+        page.bytes_before + coalesce(octet_length(page.document), 0)
+      from page left join mailkeep_contact as c on c.id = ${dialect.itemAt(p.ids, sql`page.at + 1`)}
+      where page.at + 1 < ${p.count}
+        and page.bytes_before + coalesce(octet_length(page.document), 0) < ${p.max_bytes}
+    )
+    select at, id, document, bytes_before from page where id is not null`,
+)
+
 export const countContacts = statement({ client_id: int }, (db, p) =>
   db
     .selectFrom('mailkeep_contact')

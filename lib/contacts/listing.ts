@@ -1,5 +1,6 @@
 import type { Context } from '../context.ts'
-import { mapPage, type Page, readPage } from '../page.ts'
+import { inputLimits } from '../limits.ts'
+import { type Filled, mapPage, type Page, readPageOf } from '../page.ts'
 import { parse } from '../parse.ts'
 import * as queries from './listing-queries.ts'
 import { type Contact, ContactQuery, contactFrom } from './schema.ts'
@@ -19,11 +20,16 @@ export async function listPageOfContacts(ctx: Context, query?: unknown): Promise
 }
 
 /**
- * As `listPageOfContacts`, each as JSON text: for those who pass them on.
+ * As `listPageOfContacts`, each as JSON text, for callers who pass them on.
  *
+ * @param maxBytes The page ends before the contact that would make it longer; a single contact may be.
  * @throws MailkeepError `validation_failed`
  */
-export async function listDocuments(ctx: Context, query?: unknown): Promise<Page<string>> {
+export async function listDocuments(
+  ctx: Context,
+  query?: unknown,
+  maxBytes: number = inputLimits.pageBytes,
+): Promise<Page<string>> {
   const { lists, tags, topics, search, include_unsubscribed, ...pageQuery } = parse(ContactQuery, query ?? {})
   const [ownLists, ownTags, ownTopics] = await ownIds(ctx, { list: lists, tag: tags, topic: topics })
   const criteria: Criteria = {
@@ -40,8 +46,7 @@ export async function listDocuments(ctx: Context, query?: unknown): Promise<Page
     },
   }
   const walk = await chooseWalk(ctx, criteria)
-  const page = await readPage(pageQuery, walk)
-  return { data: await documentsOf(ctx, page.data), meta: page.meta }
+  return await readPageOf(pageQuery, walk, (rows) => documentsOf(ctx, rows, maxBytes))
 }
 
 /** How many contacts the client has, unsubscribed ones too. */
@@ -60,11 +65,19 @@ function ownIds(ctx: Context, wanted: Readonly<Record<queries.Kind, readonly num
   )
 }
 
-async function documentsOf(ctx: Context, rows: readonly { id: number }[]): Promise<string[]> {
-  if (rows.length === 0) return []
-  const documents = await queries.listDocuments(ctx, { ids: rows.map(({ id }) => id) })
-  const known = new Map(documents.map(({ id, document }) => [id, document]))
-  for (const { id } of documents) ctx.noteShown?.(id)
-  // One that was erased since the walk is gone.
-  return rows.map(({ id }) => known.get(id)).filter((document) => document !== undefined)
+/** The documents of as many of these contacts as the limit allows, at least of one. */
+async function documentsOf(ctx: Context, rows: readonly { id: number }[], maxBytes: number): Promise<Filled<string>> {
+  const ids = rows.map(({ id }) => id)
+  const found = await queries.listDocumentsWithin(ctx, { ids, count: ids.length, max_bytes: maxBytes })
+  let bytes = 0
+  for (const { bytes_before, document } of found) bytes = bytes_before + Buffer.byteLength(document)
+  const isCut = bytes >= maxBytes && found.length > 0
+  const last = found.at(-1)
+  // The database stops behind the contact that exceeds the limit: that one begins the next page, unless it is alone.
+  const exceeds = bytes > maxBytes && found.length > 1
+  if (exceeds) found.pop()
+  for (const { id } of found) ctx.noteShown?.(id)
+  // Contacts that were erased since the walk have no document, and count as taken.
+  const rowsTaken = isCut ? last!.at + (exceeds ? 0 : 1) : rows.length
+  return { records: found.map(({ document }) => document), rowsTaken }
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { clear } from '../clearing/operations.ts'
 import { type Context, now, type Tx } from '../context.ts'
-import { invalid, notFound } from '../errors.ts'
+import { invalid, type MailkeepError, notFound } from '../errors.ts'
 import { inputLimits } from '../limits.ts'
 import { getList } from '../lists/operations.ts'
 import { fold, parse, requireId } from '../parse.ts'
@@ -9,6 +9,7 @@ import { transact } from '../storage/transaction.ts'
 import { ensureTags } from '../tags/operations.ts'
 import { getTopic } from '../topics/operations.ts'
 import { raise } from '../webhooks/outbox.ts'
+import { changeAttributes, noAttributes, readAttributes, writeAttributes } from './attributes.ts'
 import * as queries from './queries.ts'
 import {
   type AttributeChanges,
@@ -60,8 +61,11 @@ export async function addContactToList(
   return transact(ctx, async (tx) => {
     const list = await getList(tx, listId)
     const { id, created } = await saveContact(tx, fields)
-    await addTags(tx, id, fields.tags)
+    const tagged = await addTags(tx, id, fields.tags)
     const joined = await queries.insertMembership(tx, { client_id: tx.clientId, contact_id: id, list_id: list.id })
+    // A new contact has what the body names, which is within the limits.
+    if (tagged && !created) await requireAtMost(tx, 'tags', id)
+    if (joined && !created) await requireAtMost(tx, 'lists', id)
     const contact = await getContact(tx, id) // after the last write: it shows the new list
     if (joined && !contact.unsubscribed_at) await raise(tx, 'contact.subscribed', { contact, list }, id)
     return { contact, created }
@@ -80,7 +84,7 @@ export async function updateContact(ctx: Context, id: number, input: unknown): P
     requireId('contactId', id)
     const stored = await queries.lockContact(tx, { client_id: tx.clientId, id })
     if (!stored) throw notFound('contact')
-    await saveChanges(tx, stored, name, attributes)
+    await saveChanges(tx, stored, name, attributes.size > 0 ? mergeAttributes(stored, attributes) : undefined)
     if (tags) await replaceTags(tx, id, tags)
     return await getContact(tx, id)
   })
@@ -147,7 +151,8 @@ export async function subscribeToTopic(ctx: Context, contactId: number, topicId:
     if (!(await queries.findMembership(tx, { contact_id: contactId, list_id: topic.list_id }))) {
       throw invalid('topic_id', "The contact is not on this topic's list.")
     }
-    await queries.insertSubscription(tx, { client_id: tx.clientId, contact_id: contactId, topic_id: topic.id })
+    const subscription = { client_id: tx.clientId, contact_id: contactId, topic_id: topic.id }
+    if (await queries.insertSubscription(tx, subscription)) await requireAtMost(tx, 'topics', contactId)
     return await getContact(tx, contactId)
   })
 }
@@ -193,7 +198,8 @@ async function saveContact(tx: Tx, fields: NewContact): Promise<{ id: number; cr
     // Another process was faster; it may even have erased the contact again.
     return id ? { id, created: true } : await saveContact(tx, fields)
   }
-  await saveChanges(tx, stored, fields.name, fields.attributes)
+  const { name, attributes } = fields
+  await saveChanges(tx, stored, name, attributes.size > 0 ? mergeAttributes(stored, attributes) : undefined)
   return { id: stored.id, created: false }
 }
 
@@ -205,7 +211,7 @@ async function insertContact(tx: Tx, { email, name = '', attributes }: NewContac
     email,
     email_key: fold(email),
     name,
-    attributes: mergeAttributes('{}', attributes),
+    attributes: writeAttributes(changeAttributes(noAttributes, attributes)),
     search,
     unsubscribed_by_contact: false,
     created_at: now(tx),
@@ -215,15 +221,29 @@ async function insertContact(tx: Tx, { email, name = '', attributes }: NewContac
   return id
 }
 
-/** Name and attributes of a contact that is there. */
+/** A contact that is locked for a change. */
+export interface Stored {
+  readonly id: number
+  readonly email: string
+  readonly name: string
+  /** As JSON text. */
+  readonly attributes: string
+  readonly search: string
+}
+
+/**
+ * Updates the name and the attributes of a stored contact; undefined leaves them as they are.
+ *
+ * @param newAttributes All of them, as JSON text.
+ */
 export async function saveChanges(
   tx: Tx,
-  stored: { id: number; email: string; name: string; attributes: string; search: string },
+  stored: Stored,
   newName: string | undefined,
-  changes: AttributeChanges,
+  newAttributes: string | undefined,
 ): Promise<void> {
   const name = newName ?? stored.name
-  const attributes = changes.size > 0 ? mergeAttributes(stored.attributes, changes) : stored.attributes
+  const attributes = newAttributes ?? stored.attributes
   if (name === stored.name && attributes === stored.attributes) return
   const search = name === stored.name ? stored.search : searchText(name, stored.email)
   await queries.updateContact(tx, { client_id: tx.clientId, id: stored.id, name, attributes, search })
@@ -231,28 +251,38 @@ export async function saveChanges(
   tx.transaction.indexSearch({ clientId: tx.clientId, contactId: stored.id, before: stored.search, after: search })
 }
 
-/** A Map, because `__proto__` is a name like any other here. */
-export function mergeAttributes(stored: string, changes: AttributeChanges): string {
-  const attributes = new Map<string, string>(Object.entries(JSON.parse(stored)))
-  for (const [name, value] of changes) {
-    if (value === null) attributes.delete(name)
-    else attributes.set(name, value)
-  }
-  if (attributes.size > inputLimits.attributes) {
-    throw invalid('extra_attributes', `A contact has at most ${inputLimits.attributes} attributes.`)
-  }
-  return JSON.stringify(Object.fromEntries(attributes))
+function mergeAttributes(stored: Stored, changes: AttributeChanges): string {
+  return writeAttributes(changeAttributes(readAttributes(stored.attributes), changes))
 }
 
-async function addTags(tx: Tx, contactId: number, names: readonly string[] = []): Promise<void> {
-  if (names.length === 0) return
+/** @returns whether the contact got a tag that it did not have. */
+async function addTags(tx: Tx, contactId: number, names: readonly string[] = []): Promise<boolean> {
+  if (names.length === 0) return false
   const tag_ids = await ensureTags(tx, names)
-  await queries.insertContactTags(tx, { client_id: tx.clientId, contact_id: contactId, tag_ids })
+  return (await queries.insertContactTags(tx, { client_id: tx.clientId, contact_id: contactId, tag_ids })) > 0
 }
 
+/** Needs no look at the limit: the set is the body's, which is within it. */
 async function replaceTags(tx: Tx, contactId: number, names: readonly string[]): Promise<void> {
   const tag_ids = await ensureTags(tx, names)
   await queries.deleteOtherContactTags(tx, { contact_id: contactId, tag_ids })
   if (tag_ids.length > 0)
     await queries.insertContactTags(tx, { client_id: tx.clientId, contact_id: contactId, tag_ids })
+}
+
+/** Asked after a row was added: a contact that exceeds a limit already keeps what it has. */
+async function requireAtMost(tx: Tx, what: 'tags' | 'lists' | 'topics', contactId: number): Promise<void> {
+  const { count } = (await queries.countOfContact[what](tx, { contact_id: contactId }))!
+  if (count > inputLimits[what]) throw tooMany(what)
+}
+
+/** The field is the contact's, also where the body does not name it. */
+export function tooMany(what: 'tags' | 'lists' | 'topics'): MailkeepError {
+  return invalid(what, atMostOf[what])
+}
+
+const atMostOf = {
+  tags: `A contact has at most ${inputLimits.tags} tags.`,
+  lists: `A contact can be on at most ${inputLimits.lists} lists.`,
+  topics: `A contact can be subscribed to at most ${inputLimits.topics} topics.`,
 }

@@ -89,7 +89,7 @@ export const deleteContact = statement(contactKey, (db, p) =>
 )
 
 /** Adds the tags the contact does not have yet. */
-export const insertContactTags = statement(
+export const insertContactTags = statement.affected(
   { client_id: int, contact_id: int, tag_ids: ints },
   (_, p, dialect) =>
     // "where true" keeps SQLite from reading "on" as a join's.
@@ -97,6 +97,17 @@ export const insertContactTags = statement(
     select ${p.client_id}, ${p.contact_id}, item.value from ${dialect.each(p.tag_ids)} where true
     on conflict do nothing`,
 )
+
+function countOf(kind: 'tag' | 'list' | 'topic') {
+  return statement(
+    { contact_id: int },
+    (_, p) => sql<{ count: number }>`select count(*) as count from ${sql.table(`mailkeep_contact_${kind}`)}
+      where contact_id = ${p.contact_id}`,
+  )
+}
+
+/** How many tags, lists and topics a contact has. */
+export const countOfContact = { tags: countOf('tag'), lists: countOf('list'), topics: countOf('topic') }
 
 export const deleteOtherContactTags = statement(
   { contact_id: int, tag_ids: ints },
@@ -125,7 +136,7 @@ export const deleteMembership = statement({ contact_id: int, list_id: int }, (db
   db.deleteFrom('mailkeep_contact_list').where('contact_id', '=', p.contact_id).where('list_id', '=', p.list_id),
 )
 
-export const insertSubscription = statement({ client_id: int, contact_id: int, topic_id: int }, (db, row) =>
+export const insertSubscription = statement.affected({ client_id: int, contact_id: int, topic_id: int }, (db, row) =>
   db
     .insertInto('mailkeep_contact_topic')
     .values(row)

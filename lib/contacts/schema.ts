@@ -29,7 +29,7 @@ export type AttributeChanges = ReadonlyMap<string, string | null>
 const FullName = v.pipe(Text, atMost(inputLimits.nameCharacters))
 const TagNames = v.pipe(
   v.array(v.unknown(), 'This must be an array of tag names.'),
-  v.maxLength(inputLimits.tags, `At most ${inputLimits.tags} tags.`),
+  v.maxLength(inputLimits.tags, `A contact has at most ${inputLimits.tags} tags.`),
   v.array(TagName),
 )
 const AttributeName = v.pipe(Text, atMost(inputLimits.nameCharacters))

@@ -20,6 +20,8 @@ export interface Dialect {
   bind(type: ParameterType, value: unknown): unknown
   /** A list parameter as a table named `item` with one column, `item.value`. */
   each(list: Expression<unknown>): RawBuilder<{ value: never }>
+  /** The value at a position of a list parameter, from 0. */
+  itemAt(list: Expression<unknown>, position: Expression<unknown>): RawBuilder<unknown>
   /** Rows as a parameter, as a table named `item` with these columns, in their order. */
   eachRow(rows: Expression<unknown>, columns: Parameters): RawBuilder<unknown>
   /** `column` is one of a list parameter. */

@@ -16,7 +16,7 @@ import { copyInto, type FileReport, report } from './sqlite/copy.ts'
 import { builder, dialect, hostDialect } from './sqlite/dialect.ts'
 import { damaged, failureOf, isDamaged, isLocked } from './sqlite/faults.ts'
 import { DatabaseFiles, isSameFile } from './sqlite/files.ts'
-import type { SqliteHandle } from './sqlite/handle.ts'
+import { checkSource, type SqliteHandle } from './sqlite/handle.ts'
 import { KeptConnection } from './sqlite/kept-connection.ts'
 import { unlocked } from './sqlite/locks.ts'
 import { requireSupportedNode } from './sqlite/node-version.ts'
@@ -52,15 +52,6 @@ export function sqlite(source: string | SqliteHandle, options: SqliteOptions = {
     migrations: sqliteMigrations,
     open: (logger) => open(source, options, logger),
   }
-}
-
-function checkSource(source: unknown): void {
-  if (typeof source === 'string' && source !== '' && !source.includes('\0')) return
-  const { prepare, open: isOpen } = (source ?? {}) as { prepare?: unknown; open?: unknown }
-  if (typeof prepare !== 'function') {
-    throw invalid('database', "The argument of sqlite() must be a file's path, ':memory:' or a better-sqlite3 handle.")
-  }
-  if (isOpen === false) throw invalid('database', 'The better-sqlite3 handle given to sqlite() is closed.')
 }
 
 async function open(source: string | Handle, options: SqliteOptions, logger: Logger): Promise<Storage> {
@@ -212,6 +203,19 @@ function target({ handle, connection, indexSearch, failure, files }: TargetParts
 /** Looks into a database file, which others may be using. @throws MailkeepError `unavailable` */
 export function inspectFile(file: string, { thorough, ...options }: SqliteOptions & { thorough: boolean }): FileReport {
   return onFile(file, options, (handle) => report(handle, sqliteMigrations, thorough))
+}
+
+/**
+ * Whether a database file has tables, but none of mailkeep's. Those of replication tools do not count.
+ *
+ * @throws MailkeepError `unavailable`
+ */
+export function holdsForeignTables(file: string, options: SqliteOptions = {}): boolean {
+  return onFile(file, options, (handle) => {
+    const tables = handle.prepare(`select name from sqlite_master where type = 'table'`).pluck().all() as string[]
+    if (tables.some((name) => name.startsWith('mailkeep_'))) return false
+    return tables.some((name) => !/^(?:sqlite|_litestream)_/.test(name))
+  })
 }
 
 /**

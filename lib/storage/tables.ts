@@ -18,6 +18,8 @@ export interface Tables {
     client_id: number
     /** Hex SHA-256: the token itself is stored nowhere. */
     hash: string
+    /** For people, to tell tokens apart. */
+    name: string | null
     role: 'admin' | 'member'
     created_at: string
     expires_at: string | null

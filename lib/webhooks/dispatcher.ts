@@ -94,11 +94,9 @@ export class Dispatcher {
     return { ...this.#counter.figures(), inFlight: this.#inFlight.size }
   }
 
-  /** Aborts what is in flight to an endpoint. */
-  abort(endpointId: number): void {
-    for (const { claimed, sending } of this.#inFlight.values()) {
-      if (claimed.endpointId === endpointId) sending?.abort()
-    }
+  /** Aborts the attempts in flight that `matches` selects. */
+  abort(matches: (claimed: Claimed) => boolean): void {
+    for (const { claimed, sending } of this.#inFlight.values()) if (matches(claimed)) sending?.abort()
   }
 
   /** Claims no more, finishes what is under way, and aborts what is not done in time; all outcomes are recorded. */

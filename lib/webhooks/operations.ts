@@ -115,7 +115,7 @@ export async function deleteEndpoint(ctx: Context, id: number): Promise<void> {
   return transact(ctx, async (tx) => {
     requireId('endpointId', id)
     if (!(await queries.deleteEndpoint(tx, { client_id: tx.clientId, id }))) throw notFound('endpoint')
-    tx.transaction.afterCommit(() => tx.abortDeliveries(id))
+    tx.transaction.afterCommit(() => tx.abortDeliveries(({ endpointId }) => endpointId === id))
     await clear(tx, 'endpoint', id)
   })
 }

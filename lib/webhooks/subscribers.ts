@@ -163,7 +163,7 @@ async function makeIt(tx: Tx, { name: subscriber, events }: Wanted): Promise<num
 async function removeSubscriber(ctx: Context, id: number): Promise<void> {
   return transact(ctx, async (tx) => {
     if ((await deleteSubscriber(tx, { id })) === 0) return
-    tx.transaction.afterCommit(() => tx.abortDeliveries(id))
+    tx.transaction.afterCommit(() => tx.abortDeliveries(({ endpointId }) => endpointId === id))
     await clear(tx, 'endpoint', id)
   })
 }

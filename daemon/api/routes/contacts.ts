@@ -9,6 +9,7 @@ export const contacts: readonly Route[] = [
     path: '/contacts',
     role: 'member',
     hasQuery: true,
+    large: true,
     call: async ({ client, query }) => listingJson(await client.contacts.listJson(query)),
   },
   {
@@ -65,6 +66,7 @@ export const contactExtensions: readonly Route[] = [
     path: '/contacts/export',
     role: 'member',
     hasQuery: true,
+    large: true,
     call: async ({ client, query, accept }) => exported(client.contacts, query, accept),
   },
   {

@@ -60,6 +60,8 @@ export interface Route {
   readonly key?: 'none'
   /** `none` where the contract shows a listing's meta without `path`. */
   readonly metaPath?: 'none'
+  /** Whether the answer can have megabytes: few of these are made at a time. */
+  readonly large?: true
   readonly call: (call: Call) => Promise<Outcome>
 }
 

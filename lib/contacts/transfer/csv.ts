@@ -2,7 +2,7 @@ import type { Parser } from 'csv-parse'
 import { invalid, MailkeepError } from '../../errors.ts'
 import { inputLimits } from '../../limits.ts'
 import { exportMark } from './imported.ts'
-import { longestRowBytes, type Row, unreadable } from './row.ts'
+import { longestRowBytes, pieceBytes, type Row, unreadable } from './row.ts'
 
 /** What a column of an import is of a contact; every other column is an attribute of its name. */
 const known = ['email', 'name', 'tags'] as const
@@ -14,13 +14,18 @@ const separators = /[;,]/
  * CSV as RFC 4180 has it, in UTF-8, its first line naming the columns. An empty cell says nothing; `tags` is names
  * between semicolons or commas, or a JSON array.
  *
+ * @returns The rows of each piece of the file together.
  * @throws MailkeepError `validation_failed` on the columns; `invalid_json`: from here on it is not UTF-8 or no CSV.
  */
-export async function* readCsv(source: AsyncIterable<Uint8Array>): AsyncGenerator<Row> {
+export async function* readCsv(source: AsyncIterable<Uint8Array>): AsyncGenerator<Row[]> {
   let columns: readonly string[] | undefined
-  for await (const { cells, line } of recordsOf(source)) {
-    if (!columns) columns = columnsOf(cells)
-    else yield rowOf(columns, cells, line)
+  for await (const records of recordsOf(source)) {
+    const rows: Row[] = []
+    for (const { cells, line } of records) {
+      if (columns) rows.push(rowOf(columns, cells, line))
+      else columns = columnsOf(cells)
+    }
+    yield rows
   }
 }
 
@@ -29,7 +34,7 @@ interface CsvRecord {
   readonly line: number
 }
 
-async function* recordsOf(source: AsyncIterable<Uint8Array>): AsyncGenerator<CsvRecord> {
+async function* recordsOf(source: AsyncIterable<Uint8Array>): AsyncGenerator<CsvRecord[]> {
   const { Parser } = await import('csv-parse')
   let read: CsvRecord[] = []
   let [records, breaks, line] = [0, 0, 0]
@@ -47,31 +52,32 @@ async function* recordsOf(source: AsyncIterable<Uint8Array>): AsyncGenerator<Csv
       return null
     },
   })
-  const taken = function* () {
-    yield* read
+  const taken = () => {
+    const taken = read
     read = []
+    return taken
   }
+  const linesRead = () => records + parser.info.empty_lines
   parser.on('error', () => {}) // what is written tells of it
   let begun = 0
   try {
     for await (const text of textOf(source)) {
-      const before = records
+      const before = linesRead()
       const error = await new Promise((resolve) => parser.write(text, resolve))
-      yield* taken()
+      yield taken()
       if (error) throw error
       // The parser itself looks at what is in the cells, and not at how many there are.
-      begun = records > before ? text.length : begun + text.length
+      begun = linesRead() > before ? text.length : begun + text.length
       if (begun > longestRowBytes) throw Object.assign(new Error('too long'), { code: 'CSV_MAX_RECORD_SIZE' })
     }
     const error = await new Promise((resolve) => parser.end(resolve))
-    yield* taken()
+    yield taken()
     if (error) throw error
   } catch (error) {
     throw faultOf(error, line)
   }
 }
 
-/** In pieces so small that a row that is too long is seen in time. */
 async function* textOf(source: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
   for await (const chunk of source) {
@@ -81,8 +87,6 @@ async function* textOf(source: AsyncIterable<Uint8Array>): AsyncGenerator<string
   }
   yield decoder.decode()
 }
-
-const pieceBytes = 64 * 1024
 
 /** The parser's own messages quote the file. */
 function faultOf(cause: unknown, line: number): unknown {
@@ -109,11 +113,33 @@ function columnsOf(cells: readonly string[]): string[] {
   const twice = columns.find((name, at) => columns.indexOf(name) < at)
   if (twice !== undefined) throw invalid('body', `Two columns have the name ${JSON.stringify(twice)}.`)
   if (columns.includes('')) throw invalid('body', 'A column has no name.')
-  if (!columns.includes('email')) {
-    throw invalid('body', 'The first line must name the columns, separated by commas: one of them must be email.')
-  }
+  if (!columns.includes('email')) throw invalid('body', withoutEmail(columns))
   return columns
 }
+
+/** What is wrong with columns of which none is called email. Cells that may be personal data are not repeated. */
+function withoutEmail(columns: readonly string[]): string {
+  const rule = 'The first line must name the columns, separated by commas, and one of them must be email'
+  const [first = ''] = columns
+  const separator = columns.length === 1 ? otherSeparators.find(([character]) => first.includes(character)) : undefined
+  if (separator) return `${rule}: they are separated by ${separator[1]}, so save it with commas.`
+  if (columns.some((name) => name.includes('@')))
+    return `${rule}: it has an e-mail address instead of the columns' names.`
+  const shown = columns.slice(0, mostShownColumns).map((name) => JSON.stringify(name.slice(0, 50)))
+  const more = columns.length > shown.length ? [`${columns.length - shown.length} more`] : []
+  const found = [...shown, ...more].join(', ').replace(/, ([^,]*)$/, ' and $1')
+  const meant = columns.find((name) => /^e-?mail[ _-]?(?:address)?$|^address$/i.test(name))
+  const remedy = meant === undefined ? '' : `: rename ${JSON.stringify(meant)} to email`
+  return `${rule}: found ${found}${remedy}.`
+}
+
+const mostShownColumns = 10
+
+const otherSeparators = [
+  [';', 'semicolons'],
+  ['\t', 'tabs'],
+  ['|', 'bars'],
+] as const
 
 function rowOf(columns: readonly string[], cells: readonly string[], line: number): Row {
   const bytes = cells.reduce((sum, cell) => sum + cell.length + 1, 0)

@@ -25,7 +25,7 @@ export async function* exportContacts(ctx: Context, query: unknown): AsyncGenera
   let head = format === 'csv' ? csvHeader : ''
   let cursor: string | undefined
   do {
-    const { data, meta } = await listDocuments(ctx, { ...filters, per_page, cursor })
+    const { data, meta } = await listDocuments(ctx, { ...filters, per_page, cursor }, inputLimits.exportBytes)
     yield head + textOf(data)
     head = ''
     cursor = meta.next_cursor ?? undefined

@@ -1,10 +1,7 @@
 import * as v from 'valibot'
-import { closedObject } from '../../parse.ts'
 
 /** Of imports and exports: CSV (RFC 4180), or a JSON object a line (ndjson.org). */
 export const formats = ['csv', 'ndjson'] as const satisfies readonly Format[]
 export type Format = 'csv' | 'ndjson'
 
 export const formatField = { format: v.picklist(formats, 'This must be csv or ndjson.') }
-
-export const FormatOption = closedObject(formatField)

@@ -1,10 +1,14 @@
+import * as v from 'valibot'
 import type { Context } from '../../context.ts'
-import { type FieldErrors, invalid, isMailkeepError } from '../../errors.ts'
+import { type FieldErrors, invalid, isMailkeepError, MailkeepError } from '../../errors.ts'
+import type { ImportCounts } from '../../inputs.ts'
 import { getList } from '../../lists/operations.ts'
-import { parse } from '../../parse.ts'
-import { addContactsToList, type BulkResult } from '../bulk.ts'
+import { closedObject, parse } from '../../parse.ts'
+import { TurnLimit } from '../../time.ts'
+import { addEntries, type Entry, entryOf } from '../bulk.ts'
+import type { BulkResult } from '../merge.ts'
 import { readCsv } from './csv.ts'
-import { FormatOption } from './format.ts'
+import { formatField } from './format.ts'
 import { fieldsOf } from './imported.ts'
 import { readNdjson } from './ndjson.ts'
 import type { Row } from './row.ts'
@@ -30,6 +34,13 @@ export interface ImportReport {
   refused_rows: RefusedRow[]
 }
 
+const ImportOptions = closedObject({
+  ...formatField,
+  onProgress: v.optional(
+    v.custom<(counts: ImportCounts) => void>((value) => typeof value === 'function', 'This must be a function.'),
+  ),
+})
+
 /** What a source may give: bytes, or text. */
 export type Chunks = AsyncIterable<Uint8Array | string> | Iterable<Uint8Array | string>
 
@@ -44,7 +55,7 @@ const portion = { rows: 1000, bytes: 2 * 1024 * 1024 }
  * behind, and the others are saved. What was saved before an error stays; doing it again changes nothing.
  *
  * @param source A stream of bytes or text, of any length: it is read no faster than its rows are saved.
- * @param options `{ format }`: `csv` or `ndjson`.
+ * @param options `{ format, onProgress? }`: `csv` or `ndjson`; a function that gets the counts after each batch.
  * @throws MailkeepError `not_found`: no such list; `invalid_json`: no UTF-8, or no CSV; `validation_failed`: the columns
  *   or the format.
  */
@@ -54,17 +65,22 @@ export async function importContacts(
   source: Chunks,
   options: unknown,
 ): Promise<ImportReport> {
-  const { format } = parse(FormatOption, options)
+  const { format, onProgress } = parse(ImportOptions, options)
   if (!isIterable(source)) throw invalid('source', 'source must be a stream, or an iterable of text or bytes.')
   await getList(ctx, listId)
   const report: ImportReport = { total: 0, created: 0, updated: 0, refused: 0, refused_rows: [] }
   const note = noterOf(report)
   const read = format === 'csv' ? readCsv : readNdjson
-  for await (const rows of portionsOf(fieldsOfEach(read(bytesOf(source))))) {
-    const inputs = rows.flatMap((row) => (row.errors ? [] : [row.input]))
-    const results = await addContactsToList(ctx, listId, inputs)
-    let next = 0
-    for (const row of rows) note(row, row.errors ? undefined : results[next++])
+  for await (const rows of portionsOf(read(bytesOf(source)))) {
+    await getList(ctx, listId) // where no row can be saved, too
+    const results = await addEntries(
+      ctx,
+      listId,
+      rows.map(({ entry }) => entry),
+    )
+    for (const [at, { line }] of rows.entries()) note(line, results[at]!)
+    const { total, created, updated, refused } = report
+    onProgress?.({ total, created, updated, refused })
   }
   return report
 }
@@ -73,53 +89,70 @@ function isIterable(source: unknown): boolean {
   return typeof source === 'object' && source !== null && (Symbol.asyncIterator in source || Symbol.iterator in source)
 }
 
+/** A row, validated at once: what was read of one that is refused is kept no longer. */
+interface ImportRow {
+  readonly line: number
+  readonly entry: Entry
+}
+
+function importRowOf(row: Row): ImportRow {
+  const { line } = row
+  if (row.errors) return { line, entry: { refused: unreadableRow(row.errors) } }
+  try {
+    return { line, entry: entryOf(fieldsOf(row.input)) }
+  } catch (error) {
+    if (!isMailkeepError(error, 'validation_failed')) throw error
+    return { line, entry: { refused: error } }
+  }
+}
+
+function unreadableRow(errors: FieldErrors): MailkeepError {
+  return new MailkeepError('validation_failed', 'The row cannot be read.', { errors })
+}
+
 /** @returns what enters into the report what became of a row. */
-function noterOf(report: ImportReport): (row: Row, result: BulkResult | undefined) => void {
+function noterOf(report: ImportReport): (line: number, result: BulkResult) => void {
   let told = 0
-  return (row, result) => {
+  return (line, result) => {
     report.total += 1
-    if (result && !result.refused) {
+    if (!result.refused) {
       report[result.created ? 'created' : 'updated'] += 1
       return
     }
     report.refused += 1
-    const refused = { line: row.line, errors: row.errors ?? result!.refused.errors! }
+    if (told > mostTold) return
+    const refused = { line, errors: result.refused.errors! }
     told += JSON.stringify(refused).length
     if (told <= mostTold) report.refused_rows.push(refused)
   }
 }
 
-async function* portionsOf(rows: AsyncIterable<Row>): AsyncGenerator<Row[]> {
-  let some: Row[] = []
+/** After so long other work gets a turn: a piece of a file can hold thousands of rows. */
+const maxTurnMs = 10
+
+async function* portionsOf(pieces: AsyncIterable<Row[]>): AsyncGenerator<ImportRow[]> {
+  let some: ImportRow[] = []
   let bytes = 0
   let fault: { error: unknown } | undefined
+  const turn = new TurnLimit(maxTurnMs)
   try {
-    for await (const row of rows) {
-      some.push(row)
-      bytes += row.bytes
-      if (some.length < portion.rows && bytes < portion.bytes) continue
-      yield some
-      some = []
-      bytes = 0
+    for await (const rows of pieces) {
+      for (const row of rows) {
+        some.push(importRowOf(row))
+        bytes += row.bytes
+        if (turn.isOver()) await turn.next()
+        if (some.length < portion.rows && bytes < portion.bytes) continue
+        yield some
+        some = []
+        bytes = 0
+      }
+      if (turn.isOver()) await turn.next()
     }
   } catch (error) {
     fault = { error }
   }
   if (some.length > 0) yield some // also those before what cannot be read
   if (fault) throw fault.error
-}
-
-async function* fieldsOfEach(rows: AsyncIterable<Row>): AsyncGenerator<Row> {
-  for await (const row of rows) yield row.errors ? row : takeFields(row)
-}
-
-function takeFields({ input, ...place }: Exclude<Row, { errors: FieldErrors }>): Row {
-  try {
-    return { ...place, input: fieldsOf(input) }
-  } catch (error) {
-    if (!isMailkeepError(error, 'validation_failed')) throw error
-    return { ...place, errors: error.errors! }
-  }
 }
 
 async function* bytesOf(source: Chunks): AsyncGenerator<Uint8Array> {

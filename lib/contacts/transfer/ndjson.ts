@@ -1,21 +1,71 @@
 import { isUtf8 } from 'node:buffer'
-import { longestRowBytes, type Row, tooLong, unreadable } from './row.ts'
+import { longestRowBytes, pieceBytes, type Row, tooLong, unreadable } from './row.ts'
 
 const lineFeed = 0x0a
 const byteOrderMark = '\ufeff'
 
-/** Newline-delimited JSON (ndjson.org): one value a line; empty lines, and those of white space, are none. */
-export async function* readNdjson(source: AsyncIterable<Uint8Array>): AsyncGenerator<Row> {
-  let line = 0
-  for await (const bytes of linesOf(source)) {
-    line += 1
-    const row = bytes === undefined ? tooLong(line) : rowOf(bytes, line)
-    if (row) yield row
+/**
+ * Newline-delimited JSON (ndjson.org): one value a line. Empty lines, and those of white space, are no rows.
+ *
+ * @returns The rows of each piece of the file together: a promise for every line would cost more than the line.
+ */
+export async function* readNdjson(source: AsyncIterable<Uint8Array>): AsyncGenerator<Row[]> {
+  const lines = new Lines()
+  for await (const chunk of source) {
+    for (let at = 0; at < chunk.length; at += pieceBytes) {
+      const rows = lines.read(chunk.subarray(at, at + pieceBytes))
+      if (rows.length > 0) yield rows
+    }
+  }
+  yield lines.end()
+}
+
+/** Cuts bytes into lines. A line that is too long is read past and not kept. */
+class Lines {
+  #line = 0
+  #begun: Uint8Array[] = []
+  #bytes = 0
+
+  /** @returns the rows that end in these bytes. */
+  read(bytes: Uint8Array): Row[] {
+    const rows: Row[] = []
+    let from = 0
+    for (let end = bytes.indexOf(lineFeed); end >= 0; end = bytes.indexOf(lineFeed, from)) {
+      const isEmpty = end === from && this.#bytes === 0
+      if (isEmpty) this.#line++
+      else this.#endLine(bytes.subarray(from, end), rows)
+      from = end + 1
+    }
+    if (from < bytes.length) this.#take(bytes.subarray(from))
+    return rows
+  }
+
+  /** @returns the last row, where no line feed ends it. */
+  end(): Row[] {
+    const rows: Row[] = []
+    if (this.#bytes > 0) this.#endLine(new Uint8Array(), rows)
+    return rows
+  }
+
+  #take(part: Uint8Array): void {
+    this.#bytes += part.length
+    if (this.#bytes <= longestRowBytes) this.#begun.push(part)
+    else this.#begun = []
+  }
+
+  #endLine(part: Uint8Array, rows: Row[]): void {
+    this.#take(part)
+    this.#line++
+    const row = this.#bytes > longestRowBytes ? tooLong(this.#line) : rowOf(Buffer.concat(this.#begun), this.#line)
+    if (row) rows.push(row)
+    this.#begun = []
+    this.#bytes = 0
   }
 }
 
 /** @returns undefined for a line without anything. */
 function rowOf(bytes: Buffer, line: number): Row | undefined {
+  if (bytes.every(isBlank)) return undefined
   if (!isUtf8(bytes)) return unreadable(line, 'This line is not UTF-8.', bytes.length)
   const text = bytes.toString('utf8')
   const json = line === 1 && text.startsWith(byteOrderMark) ? text.slice(1) : text
@@ -28,26 +78,7 @@ function rowOf(bytes: Buffer, line: number): Row | undefined {
   }
 }
 
-/** @returns each line's bytes; undefined for one that is too long, which is read past and not kept. */
-async function* linesOf(source: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer | undefined> {
-  let begun: Uint8Array[] = []
-  let bytes = 0
-  const line = () => (bytes > longestRowBytes ? undefined : Buffer.concat(begun))
-  const take = (part: Uint8Array) => {
-    bytes += part.length
-    if (bytes <= longestRowBytes) begun.push(part)
-    else begun = []
-  }
-  for await (const chunk of source) {
-    let from = 0
-    for (let end = chunk.indexOf(lineFeed); end >= 0; end = chunk.indexOf(lineFeed, from)) {
-      take(chunk.subarray(from, end))
-      yield line()
-      begun = []
-      bytes = 0
-      from = end + 1
-    }
-    if (from < chunk.length) take(chunk.subarray(from))
-  }
-  if (bytes > 0) yield line()
+/** @returns whether a byte is white space of ASCII. */
+function isBlank(byte: number): boolean {
+  return byte === 0x20 || (byte >= 0x09 && byte <= 0x0d)
 }

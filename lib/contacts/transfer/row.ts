@@ -8,6 +8,9 @@ export type Row = {
   readonly bytes: number
 } & ({ readonly input: unknown; readonly errors?: undefined } | { readonly errors: FieldErrors })
 
+/** A file is read in pieces of so many bytes, so that a row that is too long is seen in time. */
+export const pieceBytes = 64 * 1024
+
 /** As much as a request that saves one contact may have. */
 export const longestRowBytes = 1024 * 1024
 

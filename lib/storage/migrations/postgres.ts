@@ -103,4 +103,10 @@ const keptAnswers: Migration = {
   ],
 }
 
-export const postgresMigrations: readonly Migration[] = [start, keptAnswers]
+/** Names for people, to tell tokens apart. */
+const tokenNames: Migration = {
+  name: '003-token-names',
+  statements: ['alter table mailkeep_token add column name text'],
+}
+
+export const postgresMigrations: readonly Migration[] = [start, keptAnswers, tokenNames]

@@ -49,6 +49,7 @@ export const dialect: Dialect = {
   slot: (mark) => sql`cast(${mark} as ${sql.raw(castOf[mark.type])})`,
   bind: bindValue,
   each: (list) => sql`unnest(${list}) as item (value)`,
+  itemAt: (list, position) => sql`(${list})[${position} + 1]`,
   eachRow: (rows, columns) => {
     // Read as text first: a JSON document in a row is text there, and as "json" it would become a JSON string.
     const texts = Object.keys(columns).map((name) => sql`${sql.ref(name)} text`)

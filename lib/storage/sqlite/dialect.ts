@@ -65,6 +65,7 @@ export const dialect: Dialect = {
     return value
   },
   each: (list) => sql`json_each(${list}) as item`,
+  itemAt: (list, position) => sql`${list} ->> (${position})`,
   eachRow: (rows, columns) => {
     const fields = Object.keys(columns).map((name) => sql`value ->> ${sql.lit(name)} as ${sql.ref(name)}`)
     return sql`(select ${sql.join(fields)} from json_each(${rows})) as item`

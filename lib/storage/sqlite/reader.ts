@@ -9,6 +9,9 @@ import { unlocked } from './locks.ts'
 const begin = plainQuery('begin')
 const end = plainQuery('commit')
 
+/** After so long other work of the process gets a turn. At least one read is answered in each. */
+const maxTurnMs = 5
+
 interface Asked {
   readonly query: CompiledQuery
   readonly resolve: (result: QueryResult<never> | Promise<QueryResult<never>>) => void
@@ -60,13 +63,24 @@ export class Reader implements Connection {
   }
 
   #answerAll(asked: readonly Asked[]): void {
-    for (const { query, resolve, reject } of asked) {
+    const endsMs = performance.now() + maxTurnMs
+    for (const [at, { query, resolve, reject }] of asked.entries()) {
+      if (performance.now() > endsMs) {
+        this.#postpone(asked.slice(at))
+        return
+      }
       try {
         resolve(this.#connection.executeNow(query))
       } catch (error) {
         reject(this.#failure(error))
       }
     }
+  }
+
+  /** To the next turn: what was read until now can be sent, and so need not stay in memory with all that follows. */
+  #postpone(rest: readonly Asked[]): void {
+    if (this.#asked.length === 0) setImmediate(() => this.#answer())
+    this.#asked.unshift(...rest)
   }
 
   #underOneLock(read: () => void): void {

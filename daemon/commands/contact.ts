@@ -1,0 +1,79 @@
+import type { ClientMailkeep, Contact } from '../../lib/index.ts'
+import { Complaint } from '../complaint.ts'
+import {
+  type Command,
+  clientFlag,
+  eachOf,
+  findOwner,
+  idFrom,
+  table,
+  withClient,
+  withMailkeep,
+  yesFlag,
+} from './command.ts'
+
+const findContact: Command = {
+  usage: 'contact find EMAIL',
+  about: 'Show the contact of a client that has an e-mail address, unsubscribed or not',
+  examples: { EMAIL: 'ada@example.org' },
+  flags: [clientFlag],
+  run: async (invocation) => {
+    const [email = ''] = invocation.args
+    const contact = await withClient(invocation, (client) => contactOf(client, email))
+    if (!contact) throw new Complaint(`Client ${invocation.flags.client} has no contact with this e-mail address.`)
+    invocation.print({ json: contact, text: textOf(contact) })
+  },
+}
+
+const deleteContact: Command = {
+  usage: 'contact delete ID',
+  about: 'Erase a contact and every stored copy of its data',
+  examples: { ID: '17' },
+  flags: [yesFlag],
+  notes: ['Without --yes it only says what would be deleted, and exits with 2.'],
+  run: async (invocation) => {
+    const id = idFrom('The contact to delete', invocation.args[0])
+    await withMailkeep(invocation, async (mailkeep) => {
+      const owner = await findOwner(mailkeep, (client) => client.contacts.get(id))
+      if (!owner) throw new Complaint(`There is no contact ${id}.`)
+      const shown = `contact ${id} of client ${owner.clientId}`
+      if (invocation.flags.yes === undefined) {
+        throw new Complaint(`${shown} would be erased, with every stored copy of its data: add --yes to do it.`, 2)
+      }
+      await owner.client.contacts.delete(id)
+      invocation.print({ json: { id, deleted: true }, text: `${shown} is erased` })
+    })
+  },
+}
+
+export const contactCommands: readonly Command[] = [findContact, deleteContact]
+
+/** The search is for substrings: of what it finds only the address itself is meant. */
+async function contactOf({ contacts }: ClientMailkeep, email: string): Promise<Contact | undefined> {
+  const wanted = folded(email)
+  if (wanted === '') throw new Complaint('EMAIL must be an e-mail address.', 2)
+  const found = eachOf((query) => contacts.list({ ...query, search: wanted, include_unsubscribed: true }))
+  for await (const contact of found) if (folded(contact.email) === wanted) return contact
+  return undefined
+}
+
+/** As e-mail addresses are compared: without regard to case. */
+function folded(email: string): string {
+  return email.trim().normalize('NFC').toLowerCase()
+}
+
+function textOf({ id, email, name, unsubscribed_at, tags, lists, extra_attributes }: Contact): string {
+  const names = (records: readonly { name: string }[] | undefined) => (records ?? []).map((one) => one.name).join(', ')
+  return table(
+    [
+      ['id', id],
+      ['email', email],
+      ['name', name],
+      ['subscribed', unsubscribed_at === null ? 'yes' : `no, unsubscribed ${unsubscribed_at}`],
+      ['lists', names(lists)],
+      ['tags', names(tags)],
+      ...Object.entries(extra_attributes ?? {}),
+    ],
+    '',
+  )
+}

@@ -1,0 +1,96 @@
+import type { Delivery, Endpoint } from '../../lib/index.ts'
+import { Complaint } from '../complaint.ts'
+import {
+  allOf,
+  type Command,
+  clientFlag,
+  eachOf,
+  findOwner,
+  idFrom,
+  table,
+  withClient,
+  withMailkeep,
+} from './command.ts'
+
+const listEndpoints: Command = {
+  usage: 'endpoint list',
+  about: 'List the webhook endpoints of a client, without their secrets',
+  flags: [clientFlag],
+  run: async (invocation) => {
+    const endpoints = await withClient(invocation, (client) => {
+      return allOf((query) => client.webhooks.listEndpoints(query))
+    })
+    invocation.print({ json: endpoints, text: table(endpoints.map(endpointRow), 'no endpoints') })
+  },
+}
+
+const statuses = ['pending', 'success', 'failed', 'held']
+const usualLimit = 100
+const maxLimit = 10_000
+
+const listDeliveries: Command = {
+  usage: 'endpoint deliveries ID',
+  about: 'List the deliveries of a webhook endpoint, newest first',
+  examples: { ID: '3' },
+  flags: [
+    { name: 'status', value: 'STATUS', about: `Only those that are ${statuses.join(', ')}`, example: 'failed' },
+    {
+      name: 'limit',
+      value: 'NUMBER',
+      about: `Maximum number of deliveries, up to ${maxLimit.toLocaleString('en')}`,
+      default: String(usualLimit),
+      example: '1000',
+    },
+  ],
+  run: async (invocation) => {
+    const id = idFrom('The endpoint', invocation.args[0])
+    const { status } = invocation.flags
+    if (status !== undefined && !statuses.includes(status)) {
+      throw new Complaint(`--status must be one of ${statuses.join(', ')}.`, 2)
+    }
+    const limit = limitFrom(invocation.flags.limit)
+    const deliveries = await withMailkeep(invocation, async (mailkeep) => {
+      const owner = await findOwner(mailkeep, (client) => client.webhooks.getEndpoint(id))
+      if (!owner) throw new Complaint(`There is no endpoint ${id}.`)
+      const { webhooks } = owner.client
+      return await newest(
+        eachOf((query) => webhooks.listDeliveries(id, query)),
+        status,
+        limit,
+      )
+    })
+    invocation.print({ json: deliveries, text: table(deliveries.map(deliveryRow), 'no deliveries') })
+  },
+}
+
+export const endpointCommands: readonly Command[] = [listEndpoints, listDeliveries]
+
+function limitFrom(text: string | undefined): number {
+  if (text === undefined) return usualLimit
+  const limit = /^\d{1,5}$/.test(text) ? Number(text) : 0
+  if (limit < 1 || limit > maxLimit) throw new Complaint(`--limit must be a whole number from 1 to ${maxLimit}.`, 2)
+  return limit
+}
+
+async function newest(
+  deliveries: AsyncIterable<Delivery>,
+  status: string | undefined,
+  limit: number,
+): Promise<Delivery[]> {
+  const found: Delivery[] = []
+  for await (const delivery of deliveries) {
+    if (status === undefined || delivery.status === status) found.push(delivery)
+    if (found.length === limit) break
+  }
+  return found
+}
+
+function endpointRow({ id, url, active, disabled_reason, consecutive_failures, events }: Endpoint): readonly unknown[] {
+  const state = active ? 'active' : `off: ${disabled_reason}`
+  return [id, state, url, `${consecutive_failures} failed in a row`, events.join(' ')]
+}
+
+function deliveryRow(delivery: Delivery): readonly unknown[] {
+  const { id, event_type, status, attempts, response_status, delivered_at } = delivery
+  return [id, status, event_type, `attempts: ${attempts}`, `answer: ${response_status ?? '-'}`, delivered_at]
+}

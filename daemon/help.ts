@@ -1,0 +1,81 @@
+import { columns } from './columns.ts'
+import { argumentsOf, type Command, type Flag, nameOf } from './commands/command.ts'
+import { settingHelp } from './setting-help.ts'
+import { flagOf, type SettingName, variableOf } from './settings.ts'
+
+const always: readonly Flag[] = [
+  { name: 'json', about: 'Print exactly one JSON value to standard output' },
+  { name: 'help', about: 'Print this help' },
+]
+
+/** The help of the program: all commands. */
+export function programHelp(commands: readonly Command[]): string {
+  return [
+    'mailkeep: contacts, tags, lists, topics and signed webhooks over HTTP.',
+    section('Usage', ['$ mailkeep COMMAND [flags]', '$ mailkeep [flags]    # the same as serve']),
+    section('Commands', listOf(commands)),
+    section('Flags', tableOf([...always, { name: 'version', about: 'Print version and commit' }])),
+    'mailkeep COMMAND --help explains a command and its flags. Settings are flags or variables: --port is MAILKEEP_PORT.',
+  ].join('\n\n')
+}
+
+/** The help of commands that share their first word. */
+export function groupHelp(group: string, commands: readonly Command[]): string {
+  return [
+    section('Usage', [`$ mailkeep ${group} COMMAND [flags]`]),
+    section('Commands', listOf(commands)),
+    `mailkeep ${group} COMMAND --help explains a command and its flags.`,
+  ].join('\n\n')
+}
+
+/** @param settings The settings that the command takes as flags. */
+export function commandHelp(command: Command, settings: readonly SettingName[]): string {
+  const { usage, about, flags = [], notes = [] } = command
+  const required = flags.filter((flag) => flag.required).map(shapeOf)
+  const line = ['$ mailkeep', usage, ...required, '[flags]'].join(' ')
+  const shown = settings.map((name) => {
+    const { value, ...help } = settingHelp[name]
+    return { name: flagOf(name), value, ...help, variable: variableOf(name) }
+  })
+  return [
+    `${about}.`,
+    section('Usage', [line]),
+    section('Flags', tableOf([...flags, ...always])),
+    section('Settings', tableOf(shown)),
+    section('Example', [exampleOf(command)]),
+    ...notes,
+  ].join('\n\n')
+}
+
+function listOf(commands: readonly Command[]): string[] {
+  return columns(commands.map(({ usage, about }) => [usage, about])).split('\n')
+}
+
+function tableOf(flags: readonly (Flag & { readonly variable?: string })[]): string[] {
+  return columns(flags.map((flag) => [shapeOf(flag), meaningOf(flag)])).split('\n')
+}
+
+function shapeOf({ name, value }: Flag): string {
+  return value === undefined ? `--${name}` : `--${name} ${value}`
+}
+
+function meaningOf(flag: Flag & { readonly variable?: string }): string {
+  const { name, value, about, required, example, variable } = flag
+  const parts = [about]
+  if (required) parts.push('Required')
+  if (flag.default !== undefined) parts.push(`Default: ${flag.default}`)
+  if (value !== undefined && example !== undefined) parts.push(`Example: --${name} ${example}`)
+  if (variable !== undefined) parts.push(`Variable: ${variable}`)
+  return parts.join('. ')
+}
+
+function exampleOf(command: Command): string {
+  const given = argumentsOf(command).map((name) => command.examples?.[name] ?? name)
+  const flags = (command.flags ?? []).filter(({ required }) => required)
+  const words = flags.map(({ name, value, example }) => (value === undefined ? `--${name}` : `--${name} ${example}`))
+  return ['$ mailkeep', ...nameOf(command), ...given, ...words].join(' ')
+}
+
+function section(title: string, lines: readonly string[]): string {
+  return [title, ...lines.map((line) => `    ${line}`)].join('\n')
+}

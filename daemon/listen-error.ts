@@ -1,0 +1,28 @@
+import { Complaint } from './complaint.ts'
+
+/** Where a command wanted to listen. */
+export interface Wanted {
+  readonly host: string
+  readonly port: number
+  /** The flag or variable that sets the port. */
+  readonly setting: string
+}
+
+/** @returns what to do where a server cannot listen; other errors as they are. */
+export function listenError(error: unknown, { host, port, setting }: Wanted): unknown {
+  const { code, syscall } = error as NodeJS.ErrnoException
+  if (code === 'EADDRINUSE') {
+    return new Complaint(
+      `Port ${port} of ${host} is in use by another program (${code}): stop that, or choose another port with ${setting}.`,
+    )
+  }
+  if (code === 'EACCES') {
+    return new Complaint(
+      `Port ${port} of ${host} needs privileges (${code}): choose one from 1024 on with ${setting}, or grant CAP_NET_BIND_SERVICE.`,
+    )
+  }
+  if (code === 'EADDRNOTAVAIL' || syscall === 'getaddrinfo') {
+    return new Complaint(`${host} is no address of this machine (${code}): set --host or MAILKEEP_HOST to one that is.`)
+  }
+  return error
+}

@@ -1,0 +1,156 @@
+import { defaultWebhookSettings as webhooks } from '../lib/index.ts'
+import type { SettingName } from './settings.ts'
+
+/** What `--help` says of a setting. */
+export interface SettingHelp {
+  /** Placeholder of the value. */
+  readonly value: string
+  /** Meaning, with the unit. */
+  readonly about: string
+  /** Default, as it would be written. */
+  readonly default: string
+  readonly example: string
+}
+
+export const settingHelp: Readonly<Record<SettingName, SettingHelp>> = {
+  HOST: { value: 'ADDRESS', about: 'Address to listen on', default: '127.0.0.1', example: '0.0.0.0' },
+  PORT: { value: 'PORT', about: 'Port to listen on; 0 takes a free one and prints it', default: '6245', example: '80' },
+  DATABASE: {
+    value: 'PATH',
+    about: 'SQLite file; a PostgreSQL URL is only taken from the variable',
+    default: 'mailkeep.db',
+    example: '/var/lib/mailkeep/mailkeep.db',
+  },
+  DATABASE_SCHEMA: {
+    value: 'NAME',
+    about: 'PostgreSQL: schema of the tables, created when missing',
+    default: "the first of the role's search path",
+    example: 'mailkeep',
+  },
+  DATABASE_CONNECTIONS: {
+    value: 'NUMBER',
+    about: 'PostgreSQL: maximum connections, besides one for notifications',
+    default: '10',
+    example: '20',
+  },
+  DATABASE_POOLER: {
+    value: 'true|false',
+    about: 'PostgreSQL: whether a pooler in transaction mode is in front of the server',
+    default: 'false',
+    example: 'true',
+  },
+  COPY_TO: {
+    value: 'URL',
+    about: 'PostgreSQL database that `mailkeep copy` copies to',
+    default: 'none',
+    example: 'postgres://mailkeep:…@db/mailkeep',
+  },
+  PUBLIC_URL: {
+    value: 'URL',
+    about: 'URL that clients see, for links in answers; set it behind a TLS proxy',
+    default: "http:// and the request's Host",
+    example: 'https://mail.example.com',
+  },
+  ADMIN_TOKEN: {
+    value: 'TOKEN',
+    about: 'First admin token, at least 32 characters; used only on an empty database',
+    default: 'a random one',
+    example: '"$(openssl rand -hex 32)"',
+  },
+  ENCRYPTION_KEY: {
+    value: 'KEY',
+    about: 'Base64 of 32 bytes, which seals secrets at rest; required with PostgreSQL',
+    default: 'a key file beside the SQLite file',
+    example: '"$(openssl rand -base64 32)"',
+  },
+  PREVIOUS_ENCRYPTION_KEY: {
+    value: 'KEY',
+    about: 'The key before it, until `mailkeep secrets reseal` is done',
+    default: 'none',
+    example: '"$(cat old.key)"',
+  },
+  LOG_LEVEL: {
+    value: 'LEVEL',
+    about: 'trace, debug, info, warn, error, fatal or silent',
+    default: 'info for serve and dispatch, warn for other commands',
+    example: 'debug',
+  },
+  METRICS_TOKEN: {
+    value: 'TOKEN',
+    about: 'Bearer token that /metrics then requires',
+    default: 'none',
+    example: '"$(openssl rand -hex 32)"',
+  },
+  DISPATCH: {
+    value: 'true|false',
+    about: 'Whether this process delivers webhooks',
+    default: 'true',
+    example: 'false',
+  },
+  WEBHOOK_ALLOW_PRIVATE: {
+    value: 'true|false',
+    about: 'Development only: allow http, any port and private hosts',
+    default: String(webhooks.allowPrivate),
+    example: 'true',
+  },
+  WEBHOOK_PORTS: {
+    value: 'PORTS',
+    about: 'Ports that webhook URLs may have, separated by commas',
+    default: webhooks.ports.join(),
+    example: '443,9443',
+  },
+  WEBHOOK_RETRY_SCHEDULE: {
+    value: 'SECONDS',
+    about: 'Seconds before attempt 2, 3, …, separated by commas; none: a single attempt',
+    default: webhooks.retryScheduleSeconds.join(),
+    example: '5,60,3600',
+  },
+  WEBHOOK_TIMEOUT_SECONDS: {
+    value: 'SECONDS',
+    about: 'Seconds that one delivery attempt may take',
+    default: String(webhooks.timeoutSeconds),
+    example: '10',
+  },
+  WEBHOOK_CONCURRENCY: {
+    value: 'NUMBER',
+    about: 'Maximum webhook requests in flight, in all',
+    default: String(webhooks.concurrency),
+    example: '128',
+  },
+  WEBHOOK_ENDPOINT_CONCURRENCY: {
+    value: 'NUMBER',
+    about: 'Maximum webhook requests in flight to one endpoint',
+    default: String(webhooks.endpointConcurrency),
+    example: '16',
+  },
+  WEBHOOK_DISABLE_AFTER_FAILURES: {
+    value: 'NUMBER',
+    about: 'Failed attempts in a row after which an endpoint is switched off',
+    default: String(webhooks.disableAfterFailures),
+    example: '50',
+  },
+  WEBHOOK_DISABLE_AFTER_HOURS: {
+    value: 'HOURS',
+    about: 'Hours since the first of those failures before it is switched off; 0: at once',
+    default: String(webhooks.disableAfterHours),
+    example: '48',
+  },
+  ENDPOINTS_PER_CLIENT: {
+    value: 'NUMBER',
+    about: 'Maximum webhook endpoints of one client',
+    default: String(webhooks.endpointsPerClient),
+    example: '200',
+  },
+  TEST_DELIVERIES_PER_MINUTE: {
+    value: 'NUMBER',
+    about: 'Maximum test deliveries of a client in any 60 seconds',
+    default: String(webhooks.testDeliveriesPerMinute),
+    example: '60',
+  },
+  DELIVERY_RETENTION_DAYS: {
+    value: 'DAYS',
+    about: 'Days that deliveries are kept',
+    default: String(webhooks.retentionDays),
+    example: '90',
+  },
+}

@@ -1,0 +1,52 @@
+import { invalid } from '../errors.ts'
+import { inputLimits } from '../limits.ts'
+import type { AttributeChanges } from './schema.ts'
+
+/** A contact's attributes. A Map, because `__proto__` is a name like any other here. */
+export type Attributes = ReadonlyMap<string, string>
+
+export const noAttributes: Attributes = new Map()
+
+/** @param json As the database stores them. */
+export function readAttributes(json: string): Attributes {
+  return new Map(Object.entries(JSON.parse(json)))
+}
+
+export function writeAttributes(attributes: Attributes): string {
+  return JSON.stringify(Object.fromEntries(attributes))
+}
+
+/**
+ * Returns the attributes with the changes. A contact that exceeds the limit in bytes, saved before there was one, can
+ * still be changed as long as it does not grow.
+ *
+ * @throws MailkeepError `validation_failed` on `extra_attributes`: too many, or too large in all.
+ */
+export function changeAttributes(before: Attributes, changes: AttributeChanges): Attributes {
+  const after = new Map(before)
+  for (const [name, value] of changes) {
+    if (value === null) after.delete(name)
+    else after.set(name, value)
+  }
+  if (after.size > inputLimits.attributes) {
+    throw invalid('extra_attributes', `A contact has at most ${inputLimits.attributes} attributes.`)
+  }
+  if (mayExceed(after) && bytesOf(after) > Math.max(inputLimits.attributeBytes, bytesOf(before))) {
+    const kibibytes = inputLimits.attributeBytes / 1024
+    throw invalid('extra_attributes', `A contact's attributes must have at most ${kibibytes} KiB in all.`)
+  }
+  return after
+}
+
+/** A cheap upper bound, which nearly all contacts pass: a UTF-16 code unit has at most three bytes in UTF-8. */
+function mayExceed(attributes: Attributes): boolean {
+  let units = 0
+  for (const [name, value] of attributes) units += name.length + value.length
+  return 3 * units > inputLimits.attributeBytes
+}
+
+function bytesOf(attributes: Attributes): number {
+  let bytes = 0
+  for (const [name, value] of attributes) bytes += Buffer.byteLength(name) + Buffer.byteLength(value)
+  return bytes
+}
