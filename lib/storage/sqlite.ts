@@ -1,7 +1,7 @@
 import { closeSync, openSync } from 'node:fs'
 import { setImmediate } from 'node:timers'
 import Database from 'better-sqlite3'
-import { invalid, isMailkeepError, MailkeepError } from '../errors.ts'
+import { isMailkeepError, MailkeepError } from '../errors.ts'
 import type { Logger } from '../logger.ts'
 import { checkOptions } from '../options.ts'
 import { nextTurn } from '../time.ts'
