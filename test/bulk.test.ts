@@ -128,9 +128,9 @@ onEveryDatabase('adding many contacts to a list', (open) => {
       message: 'At most 10,000 contacts at a time.',
     })
     const other = mailkeep.forClient((await mailkeep.clients.create({ name: 'Other' })).id)
-    for (const id of [list.id + 1, 0, 1.5]) {
-      await assert.rejects(addManyToList(id, people(1)), { code: 'not_found' })
-      await assert.rejects(addManyToList(id, []), { code: 'not_found' })
+    for (const given of [people(1), []]) {
+      await assert.rejects(addManyToList(list.id + 1, given), { code: 'not_found' })
+      for (const id of [0, 1.5]) await assert.rejects(addManyToList(id, given), { code: 'validation_failed' })
     }
     await assert.rejects(other.contacts.addManyToList(list.id, people(1)), { code: 'not_found' })
     assert.deepEqual(await contacts.addManyToList(list.id, []), [])
