@@ -38,12 +38,12 @@ export async function buildPackage(root: string): Promise<void> {
  * every bundle.
  */
 async function bundleConnections(root: string): Promise<string[]> {
-  const file = join(root, 'dist/lib/webhooks/connections.js')
+  const file = join(root, 'dist/lib/webhooks/http/connections.js')
   rmSync(`${file}.map`)
   const { metafile } = await build({
     ...bundling,
     absWorkingDir: root,
-    entryPoints: ['lib/webhooks/connections.ts'],
+    entryPoints: ['lib/webhooks/http/connections.ts'],
     outfile: file,
     allowOverwrite: true,
     minifySyntax: true,

@@ -31,8 +31,8 @@ export function reference(): string {
     ]),
     ...section('`Mailkeep`', members('lib/mailkeep.ts', 'class Mailkeep', 'mailkeep')),
     ...section('`mailkeep.on`', [
-      ...declared('lib/webhooks/handlers.ts', ['EventHandler', 'HandledEvent', 'Handling']),
-      ...declared('lib/webhooks/subscribers.ts', ['Subscriber']),
+      ...declared('lib/webhooks/handlers/handlers.ts', ['EventHandler', 'HandledEvent', 'Handling']),
+      ...declared('lib/webhooks/handlers/subscribers.ts', ['Subscriber']),
     ]),
     ...section('`mailkeep.clients`', members('lib/doors.ts', 'interface ClientsDoor', 'clients')),
     ...section('`mailkeep.tokens`', members('lib/doors.ts', 'interface TokensDoor', 'tokens')),

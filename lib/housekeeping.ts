@@ -5,7 +5,7 @@ import { deleteExpiredAnswers } from './idempotency/operations.ts'
 import { continueJob, type JobSteps, onTarget } from './jobs/operations.ts'
 import { searchPurgeSteps, tidySearches } from './jobs/search-purge.ts'
 import { nextTurn } from './time.ts'
-import { holdDeliveries, holdKind } from './webhooks/holding.ts'
+import { holdDeliveries, holdKind } from './webhooks/dispatch/pause.ts'
 import { recoverKind, recoverSome } from './webhooks/recovery.ts'
 import { deleteExpired } from './webhooks/retention.ts'
 

@@ -47,10 +47,13 @@ export type { Tag } from './tags/schema.ts'
 export type { Clock, Timestamp } from './time.ts'
 export type { Topic } from './topics/schema.ts'
 export { version } from './version.ts'
+export type { AttemptEnding, DeliveryFigures } from './webhooks/dispatch/metrics.ts'
 export type { EventsDoor, WebhooksDoor } from './webhooks/doors.ts'
-export type { AttemptEnding, DeliveryFigures } from './webhooks/figures.ts'
-export type { EventHandler, HandledEvent, Handling } from './webhooks/handlers.ts'
+export type { EventHandler, HandledEvent, Handling } from './webhooks/handlers/handlers.ts'
+export type { Subscriber } from './webhooks/handlers/subscribers.ts'
 export type { Readiness, Stats } from './webhooks/health.ts'
+export type { LookupSettings, NameResolver } from './webhooks/http/resolve.ts'
+export type { Outcome as SendOutcome, Request as SendRequest, Sender, Sending } from './webhooks/http/send.ts'
 export type {
   ContactData,
   ContactResubscribedEvent,
@@ -64,9 +67,6 @@ export type {
   WebhookTestEvent,
 } from './webhooks/receiver.ts'
 export type { Recovery } from './webhooks/recovery.ts'
-export type { LookupSettings, NameResolver } from './webhooks/resolve.ts'
 export type { Attempt, Delivery, DeliveryDetail, DeliveryStatus, Endpoint, EventType } from './webhooks/schema.ts'
 export { eventTypes } from './webhooks/schema.ts'
-export type { Outcome as SendOutcome, Request as SendRequest, Sender, Sending } from './webhooks/send.ts'
 export { defaultWebhookSettings, type WebhookSettings } from './webhooks/settings.ts'
-export type { Subscriber } from './webhooks/subscribers.ts'

@@ -4,7 +4,7 @@
  */
 import * as v from 'valibot'
 import { invalid } from './errors.ts'
-import type { LookupSettings } from './webhooks/resolve.ts'
+import type { LookupSettings } from './webhooks/http/resolve.ts'
 import type { WebhookSettings } from './webhooks/settings.ts'
 
 /** A schema for each option, as the compiler checks. */

@@ -9,7 +9,7 @@ import { closedObject, parse } from './parse.ts'
 import type { PostgresOptions } from './storage/postgres.ts'
 import type { SqliteOptions } from './storage/sqlite.ts'
 import type { ContactPlace, TestOptions } from './testing.ts'
-import type { LookupSettings } from './webhooks/resolve.ts'
+import type { LookupSettings } from './webhooks/http/resolve.ts'
 import type { WebhookSettings } from './webhooks/settings.ts'
 
 /** What a process does once it is started. */

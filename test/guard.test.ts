@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { addressProblem } from '../lib/webhooks/address.ts'
-import { type GuardSettings, urlProblem } from '../lib/webhooks/guard.ts'
+import { addressProblem } from '../lib/webhooks/http/address.ts'
+import { type GuardSettings, urlProblem } from '../lib/webhooks/http/url-rule.ts'
 
 const settings: GuardSettings = { allowPrivate: false, ports: [443, 8443] }
 const development: GuardSettings = { allowPrivate: true, ports: [443, 8443] }

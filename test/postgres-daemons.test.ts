@@ -168,7 +168,7 @@ onPostgres('several processes on PostgreSQL', () => {
     first.start()
     await new Promise((resolve) => setTimeout(resolve, 300))
     assert.equal(receiver.received.length, 1, 'its lease still runs')
-    await ask(`update mailkeep_delivery set due_at = due_at - interval '1 minute'`)
+    await ask(`update mailkeep_delivery set lease_until = lease_until - interval '1 minute'`)
     assert.equal(deliveryOf(await receiver.next()), deliveryOf(begun))
     const [attempts] = await until(
       () => ask('select array_agg(duration_ms is null order by number) as interrupted from mailkeep_attempt'),
@@ -186,7 +186,9 @@ onPostgres('several processes on PostgreSQL', () => {
       const child = await spawn(world, aheadMs)
       child.send('start')
       await receiver.next()
-      const [lease] = await ask('select extract(epoch from due_at - now())::float8 as seconds from mailkeep_delivery')
+      const [lease] = await ask(
+        'select extract(epoch from lease_until - now())::float8 as seconds from mailkeep_delivery',
+      )
       assert.ok((lease!.seconds as number) > 20 && (lease!.seconds as number) <= 30, `${lease!.seconds} s`)
       first.start() // looks at all leases: this one is good
       child.send('raise')

@@ -27,9 +27,10 @@ const seed = `
     select 1, gen_random_uuid(), now(), 'http://127.0.0.1:1', '', '["newsletter.sent"]', i % 4 > 0, 0, 'x' from generate_series(1, 20) i;
   insert into mailkeep_event (client_id, uuid, created_at, type, contact_id, body)
     select 1, gen_random_uuid(), now(), 'newsletter.sent', i, '{}' from generate_series(1, 10000) i;
-  insert into mailkeep_delivery (client_id, uuid, created_at, endpoint_id, event_id, event_type, status, attempts, retry, due_at)
+  insert into mailkeep_delivery (client_id, uuid, created_at, endpoint_id, event_id, event_type, status, attempts, due_at,
+      scheduled_at, ended_at)
     select 1, gen_random_uuid(), now(), 1 + e % 20, e, 'newsletter.sent', (array['pending', 'success', 'failed', 'held'])[1 + e % 4], 1,
-      e % 8 = 0, now() + (e % 100 - 50) * interval '1 minute' from generate_series(1, 10000) e;
+      now() + (e % 100 - 50) * interval '1 minute', case when e % 4 = 0 then now() end, case when e % 4 > 0 then now() end from generate_series(1, 10000) e;
   insert into mailkeep_attempt (delivery_id, number, client_id, started_at) select id, 1, 1, now() from mailkeep_delivery;
   analyze;`
 

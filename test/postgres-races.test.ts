@@ -348,7 +348,7 @@ onPostgres('what is deleted while others use it', () => {
       const url = `http://127.0.0.1:1/${round}`
       const { id } = await doors[0]!.webhooks.createEndpoint({ url, events: ['sequence.completed'] })
       await doors[0]!.events.raise({ type: 'sequence.completed', data: {} })
-      const columns = 'client_id, created_at, endpoint_id, event_id, event_type, status, attempts, retry, due_at'
+      const columns = 'client_id, created_at, endpoint_id, event_id, event_type, status, attempts, due_at, scheduled_at'
       await ask(`insert into mailkeep_delivery (uuid, ${columns}) select gen_random_uuid(), ${columns}
         from mailkeep_delivery, generate_series(1, 599) where endpoint_id = ${id}`)
       await hammer(doors, 2, (door, i) => door.webhooks.updateEndpoint(id, { active: i === (round + 1) % 2 }))

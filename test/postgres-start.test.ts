@@ -29,7 +29,8 @@ test(
     const raise = (number: number) => client.events.raise({ type: 'newsletter.sent', data: { number } })
     for (let number = 0; number < 3; number++) await raise(number)
     // As another process has them: in flight, and of one the outcome is just being recorded.
-    await database.ask(`update mailkeep_delivery set claim = 'theirs', attempts = 1, due_at = now() + interval '10 s'`)
+    await database.ask(`update mailkeep_delivery set claim = 'theirs', attempts = 1, claimed_at = now(),
+      lease_until = now() + interval '10 s'`)
     await other.connect()
     await other.query('begin')
     await other.query('select 1 from mailkeep_delivery where id = 2 for update')

@@ -5,8 +5,8 @@ import { createServer } from 'node:http'
 import { type AddressInfo, connect, type LookupFunction } from 'node:net'
 import { describe, type TestContext, test } from 'node:test'
 import { Agent, request } from 'undici'
-import type { GuardSettings } from '../lib/webhooks/guard.ts'
-import { checkTarget, guardedLookup, type NameResolver, RefusedAddress } from '../lib/webhooks/resolve.ts'
+import { checkTarget, guardedLookup, type NameResolver, RefusedAddress } from '../lib/webhooks/http/resolve.ts'
+import type { GuardSettings } from '../lib/webhooks/http/url-rule.ts'
 
 const settings: GuardSettings = { allowPrivate: false, ports: [443, 8443] }
 const development: GuardSettings = { allowPrivate: true, ports: [443] }

@@ -4,6 +4,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { syncBuiltinESMExports } from 'node:module'
 import { describe, test } from 'node:test'
 import { Webhook } from 'standardwebhooks'
+import { newSecret, signContract, signStandard } from '../lib/webhooks/http/signature.ts'
 import {
   type DeliveryErrorCode,
   type DeliveryHeaders,
@@ -11,7 +12,6 @@ import {
   verifyDelivery,
   type WebhookEvent,
 } from '../lib/webhooks/receiver.ts'
-import { newSecret, signContract, signStandard } from '../lib/webhooks/signature.ts'
 
 const secret = newSecret()
 const time = 1_767_323_045

@@ -367,11 +367,11 @@ for (const [name, database] of Object.entries(databases)) {
       const all = [mailkeep, ...others]
       await Promise.all(all.map((each) => each.on('contact.subscribed', () => {}, { name: 'one' })))
       await Promise.all(all.map((each, i) => each.on('contact.subscribed', () => {}, { name: `own ${i}` })))
-      const rows = (await ask('select id, subscriber from mailkeep_endpoint order by id desc')) as {
-        id: number
+      const rows = (await ask('select kind, subscriber from mailkeep_endpoint order by id')) as {
+        kind: string
         subscriber: string
       }[]
-      assert.ok(rows.every(({ id }) => Number(id) < 0))
+      assert.ok(rows.every(({ kind }) => kind === 'handler'))
       assert.deepEqual(rows.map(({ subscriber }) => subscriber).sort(), ['one', 'own 0', 'own 1', 'own 2', 'own 3'])
     })
   })

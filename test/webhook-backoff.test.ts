@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { decide, retryAfterMs } from '../lib/webhooks/backoff.ts'
-import type { Outcome } from '../lib/webhooks/send.ts'
+import { nextStep, retryAfterMs } from '../lib/webhooks/dispatch/retry.ts'
+import type { Outcome } from '../lib/webhooks/http/send.ts'
 import { defaultWebhookSettings } from '../lib/webhooks/settings.ts'
 import { addEndpoint, copies, dayMs, open, openReceiver, raise, until } from './webhook-harness.ts'
 
@@ -9,12 +9,12 @@ process.env.TZ = 'Asia/Kolkata' // whatever reads a local time shows it
 
 const schedule = [5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400]
 
-describe('decide', () => {
+describe('the next step after an attempt', () => {
   const settings = { retryScheduleSeconds: schedule }
-  const answered = (status: number, wish?: number): Outcome =>
-    wish === undefined
+  const answered = (status: number, retryAfterMs?: number): Outcome =>
+    retryAfterMs === undefined
       ? { kind: 'answered', status, body: '' }
-      : { kind: 'answered', status, body: '', retryAfterMs: wish }
+      : { kind: 'answered', status, body: '', retryAfterMs }
   const failed: Outcome = { kind: 'failed', error: 'x', timedOut: true }
 
   test('the default schedule is the example of Standard Webhooks', () => {
@@ -24,27 +24,27 @@ describe('decide', () => {
   test('adds up to a fifth to the delay, and never takes from it', () => {
     for (const [index, seconds] of schedule.entries()) {
       for (const random of [0, 0.5, 1]) {
-        const verdict = decide(failed, index + 1, settings, random)
-        assert.deepEqual(verdict, { status: 'pending', delayMs: Math.ceil(seconds * 1000 * (1 + random / 5)) })
+        const disposition = nextStep(failed, index + 1, settings, random)
+        assert.deepEqual(disposition, { status: 'pending', delayMs: Math.ceil(seconds * 1000 * (1 + random / 5)) })
       }
     }
-    assert.deepEqual(decide(failed, 10, settings, 0), { status: 'failed', disable: false })
-    assert.deepEqual(decide(failed, 1, { retryScheduleSeconds: [] }, 0), { status: 'failed', disable: false })
+    assert.deepEqual(nextStep(failed, 10, settings, 0), { status: 'failed', disable: false })
+    assert.deepEqual(nextStep(failed, 1, { retryScheduleSeconds: [] }, 0), { status: 'failed', disable: false })
   })
 
-  test('a wish counts up to a day, and never against the schedule', () => {
-    assert.deepEqual(decide(answered(503, 60_000), 1, settings, 1), { status: 'pending', delayMs: 60_000 })
-    assert.deepEqual(decide(answered(503, 1), 1, settings, 0), { status: 'pending', delayMs: 5000 })
-    assert.deepEqual(decide(answered(429, 30 * dayMs), 1, settings, 0), { status: 'pending', delayMs: dayMs })
-    assert.deepEqual(decide(answered(429, 30 * dayMs), 9, settings, 1), { status: 'pending', delayMs: dayMs * 1.2 })
-    assert.deepEqual(decide(answered(503, 60_000), 10, settings, 0), { status: 'failed', disable: false })
+  test('Retry-After counts up to a day, and never shortens the schedule', () => {
+    assert.deepEqual(nextStep(answered(503, 60_000), 1, settings, 1), { status: 'pending', delayMs: 60_000 })
+    assert.deepEqual(nextStep(answered(503, 1), 1, settings, 0), { status: 'pending', delayMs: 5000 })
+    assert.deepEqual(nextStep(answered(429, 30 * dayMs), 1, settings, 0), { status: 'pending', delayMs: dayMs })
+    assert.deepEqual(nextStep(answered(429, 30 * dayMs), 9, settings, 1), { status: 'pending', delayMs: dayMs * 1.2 })
+    assert.deepEqual(nextStep(answered(503, 60_000), 10, settings, 0), { status: 'failed', disable: false })
   })
 
   test('success, gone, refused and interrupted', () => {
-    assert.deepEqual(decide(answered(200), 1, settings, 0), { status: 'success' })
-    assert.deepEqual(decide(answered(410), 1, settings, 0), { status: 'failed', disable: true })
-    assert.deepEqual(decide({ kind: 'refused', error: '' }, 1, settings, 0), { status: 'failed', disable: false })
-    assert.deepEqual(decide({ kind: 'interrupted' }, 1, settings, 0), { status: 'pending', delayMs: 0 })
+    assert.deepEqual(nextStep(answered(200), 1, settings, 0), { status: 'success' })
+    assert.deepEqual(nextStep(answered(410), 1, settings, 0), { status: 'failed', disable: true })
+    assert.deepEqual(nextStep({ kind: 'refused', error: '' }, 1, settings, 0), { status: 'failed', disable: false })
+    assert.deepEqual(nextStep({ kind: 'interrupted' }, 1, settings, 0), { status: 'pending', delayMs: 0 })
   })
 })
 

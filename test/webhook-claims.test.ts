@@ -23,7 +23,7 @@ import {
 const pending = `mailkeep_delivery where status = 'pending'`
 const leaseMs = 30_000 // the time-out and 15 s
 
-test('claims share a commit with the outcomes that made room for them', async (t) => {
+test('claims and the attempts that made room for them share a commit', async (t) => {
   const mk = await open(t, { place: share(onSqlite('a SQLite file')), webhooks: { concurrency: 16 }, start: false })
   const receiver = await openReceiver(t)
   for (let i = 0; i < 4; i++) await addEndpoint(mk, receiver.url(`/${i}`))
@@ -33,8 +33,8 @@ test('claims share a commit with the outcomes that made room for them', async (t
   mk.mailkeep.start()
   await receiver.count(400)
   await until('all are recorded', async () => (await mk.count(pending)) === 0 || undefined)
-  const [alone, shared] = (await sizes()).map((count, size) => count - before[size]!).slice(1) as [number, number]
-  assert.ok(shared > alone, `${alone} commits of one write, ${shared} of two`)
+  const commits = (await sizes()).map((count, size) => count - before[size]!).reduce((sum, count) => sum + count, 0)
+  assert.ok(commits < 200, `${commits} commits for 400 deliveries`)
 })
 
 onSharedDatabases('two instances over one database', (open) => {
@@ -158,10 +158,12 @@ onSharedDatabases('a process that is killed', (open) => {
 onSharedDatabases('interrupted attempts', (open) => {
   /** A claim whose holder is dead, as its row shows it. */
   async function claimFor(mk: Opened, id: number, untilMs: number): Promise<void> {
-    const at = new Date(untilMs).toISOString().replace('Z', '000Z')
+    const iso = (ms: number) => new Date(ms).toISOString().replace('Z', '000Z')
     await mk.ask(
-      `update mailkeep_delivery set claim = 'dead', attempts = attempts + 1, due_at = ? where endpoint_id = ?`,
-      at,
+      `update mailkeep_delivery set claim = 'dead', attempts = attempts + 1, claimed_at = ?, lease_until = ?
+        where endpoint_id = ?`,
+      iso(untilMs - leaseMs),
+      iso(untilMs),
       id,
     )
   }
@@ -180,13 +182,13 @@ onSharedDatabases('interrupted attempts', (open) => {
     assert.equal(receiver.received.length, 0)
   })
 
-  test('a lease further ahead than its own length is void: the clock was set back', async (t) => {
+  test('a lease that began in the future is void: the clock was set back', async (t) => {
     const mk = await open(t, { start: false })
     const receiver = await openReceiver(t)
     const void_ = await addEndpoint(mk, receiver.url('/void'))
     const held = await addEndpoint(mk, receiver.url('/held'))
     await raise(mk)
-    await claimFor(mk, void_.id, mk.clock.ms + leaseMs + 1000)
+    await claimFor(mk, void_.id, mk.clock.ms + leaseMs + 3000)
     await claimFor(mk, held.id, mk.clock.ms + leaseMs)
     mk.mailkeep.start()
     await withStatus(mk, void_.id, 'success')

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe } from 'node:test'
-import { type DueEndpoint, Shares } from '../lib/webhooks/plan.ts'
+import { type DueEndpoint, FairScheduler } from '../lib/webhooks/dispatch/fairness.ts'
 import { test } from './databases.ts'
 import { addEndpoint, copies, onSharedDatabases, openReceiver, raise, until } from './webhook-harness.ts'
 
@@ -10,7 +10,7 @@ const retryMs = 5000
 interface Endpoint {
   readonly id: number
   readonly clientId: number
-  /** Deliveries that wait; retries come on top. */
+  /** Deliveries that wait. */
   due: number
   /** How long it takes to answer; beyond the time-out it hangs. */
   readonly ms: number
@@ -19,15 +19,15 @@ interface Endpoint {
 }
 
 interface Flight {
+  readonly startMs: number
   readonly endMs: number
   readonly one: Endpoint
-  readonly retry: boolean
 }
 
 /** Delivers in virtual time as the dispatcher does, and watches every bound all along. */
 class Simulation {
   nowMs = 0
-  readonly shares: Shares
+  readonly scheduler: FairScheduler
   readonly total: number
   readonly finishedMs = new Map<number, number>()
   readonly servedMs = new Map<number, number>()
@@ -39,7 +39,7 @@ class Simulation {
 
   constructor(endpoints: readonly Endpoint[], total = 256, endpoint = 64) {
     this.total = total
-    this.shares = new Shares({ total, endpoint })
+    this.scheduler = new FairScheduler({ total, endpoint, slowMs: timeoutMs / 3 })
     this.#endpoints = endpoints.map((one) => ({ ...one }))
     for (const { id, due } of endpoints) this.#left.set(id, due)
   }
@@ -57,10 +57,10 @@ class Simulation {
   /** Starts what may start, then goes to the next thing that happens. */
   step(): void {
     const due = this.#due()
-    for (const { endpointId, retry, limit } of this.shares.plan(due)) {
-      const granted = due.find((one) => one.id === endpointId && one.retry === retry)!
-      assert.ok(limit > 0 && limit <= granted.due, 'what is granted can start')
-      for (let i = 0; i < limit; i++) this.#start(this.#endpoints.find(({ id }) => id === endpointId)!, retry)
+    for (const { endpointId, limit } of this.scheduler.allow(due)) {
+      const allowed = due.find((one) => one.id === endpointId)!
+      assert.ok(limit > 0 && limit <= allowed.due, 'what is allowed can start')
+      for (let i = 0; i < limit; i++) this.#start(this.#endpoints.find(({ id }) => id === endpointId)!)
     }
     this.#watch(due)
     const times = [
@@ -81,27 +81,23 @@ class Simulation {
     for (const { id, clientId, arrivesMs = 0, proven = false, ...one } of this.#endpoints) {
       if (arrivesMs > this.nowMs) continue
       const retries = this.#retries.filter((retry) => retry.one.id === id && retry.dueMs <= this.nowMs).length
-      if (one.due > 0) due.push({ id, clientId, retry: false, due: Math.min(one.due, 64), proven })
-      if (retries > 0) due.push({ id, clientId, retry: true, due: Math.min(retries, 64), proven })
+      if (one.due + retries > 0) due.push({ id, clientId, due: Math.min(one.due + retries, 64), proven })
     }
     return due
   }
 
-  #start(one: Endpoint, retry: boolean): void {
-    if (retry)
-      this.#retries.splice(
-        this.#retries.findIndex((each) => each.one === one && each.dueMs <= this.nowMs),
-        1,
-      )
+  #start(one: Endpoint): void {
+    const retry = this.#retries.findIndex((each) => each.one === one && each.dueMs <= this.nowMs)
+    if (retry >= 0) this.#retries.splice(retry, 1)
     else one.due -= 1
     if (!this.servedMs.has(one.id)) this.servedMs.set(one.id, this.nowMs)
-    this.shares.started(one.id, one.clientId, retry)
-    this.#flights.push({ endMs: this.nowMs + Math.min(one.ms, timeoutMs), one, retry })
+    this.scheduler.started(one.id, one.clientId)
+    this.#flights.push({ startMs: this.nowMs, endMs: this.nowMs + Math.min(one.ms, timeoutMs), one })
   }
 
-  #end({ one, retry }: Flight): void {
+  #end({ one, startMs, endMs }: Flight): void {
     const hangs = one.ms > timeoutMs
-    this.shares.ended(one.id, one.clientId, retry, hangs ? 'timeout' : 'success')
+    this.scheduler.ended(one.id, one.clientId, { timedOut: hangs, durationMs: endMs - startMs })
     if (hangs) this.#retries.push({ dueMs: this.nowMs + retryMs, one })
     else this.#left.set(one.id, this.#left.get(one.id)! - 1)
     if (this.#left.get(one.id) === 0) this.finishedMs.set(one.id, this.nowMs)
@@ -109,11 +105,9 @@ class Simulation {
 
   #watch(due: readonly DueEndpoint[]): void {
     const inFlight = this.#flights.length
-    const retries = this.#flights.filter(({ retry }) => retry).length
     this.mostInFlight = Math.max(this.mostInFlight, inFlight)
     assert.ok(inFlight <= this.total, `${inFlight} in flight`)
-    assert.equal(this.shares.free, this.total - inFlight)
-    assert.ok(retries <= Math.max(1, this.total / 2), `${retries} retries`)
+    assert.equal(this.scheduler.inFlight, inFlight)
     const ofClients = new Map<number, number>()
     for (const { one } of this.#flights) ofClients.set(one.clientId, (ofClients.get(one.clientId) ?? 0) + 1)
     for (const count of ofClients.values()) assert.ok(count <= Math.max(1, this.total / 4), `${count} of one client`)
@@ -193,23 +187,6 @@ describe('nobody starves', () => {
       assert.ok(simulation.nowMs < 40 * 4 * timeoutMs, `${simulation.nowMs} ms`)
     })
   }
-
-  test('a retry does not wait for the end of its endpoint’s backlog, nor a first attempt for the retries’', () => {
-    const shares = new Shares({ total: 256, endpoint: 64 })
-    const due = [false, true].map((retry) => ({ id: 1, clientId: 1, retry, due: 64, proven: true }))
-    const [first] = shares.plan(due)
-    assert.deepEqual(shares.plan(due).map(({ limit }) => limit), [4, 4]) // biome-ignore format: short
-    shares.started(1, 1, first!.retry)
-    shares.ended(1, 1, first!.retry, 'timeout') // its window is one
-    const served = new Set<boolean>()
-    for (let i = 0; i < 2; i++) {
-      const { retry } = shares.plan(due)[0]!
-      served.add(retry)
-      shares.started(1, 1, retry)
-      shares.ended(1, 1, retry, 'timeout')
-    }
-    assert.deepEqual([...served].sort(), [false, true])
-  })
 })
 
 onSharedDatabases('over real sockets', (open) => {
@@ -225,7 +202,7 @@ onSharedDatabases('over real sockets', (open) => {
     const quick = await openReceiver(t)
     for (let client = 0; client < 4; client++) {
       const acme = mk.mailkeep.forClient((await mk.mailkeep.clients.create({ name: `Hanging ${client}` })).id)
-      for (let i = 0; i < 2; i++) await addEndpoint({ acme }, silent.url())
+      for (let i = 0; i < 4; i++) await addEndpoint({ acme }, silent.url())
       for (let i = 0; i < 20; i++) await raise({ acme })
     }
     mk.mailkeep.start()

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import { isMailkeepError } from '../lib/index.ts'
-import type { NameResolver } from '../lib/webhooks/resolve.ts'
+import type { NameResolver } from '../lib/webhooks/http/resolve.ts'
 import { test } from './databases.ts'
 import {
   addEndpoint,

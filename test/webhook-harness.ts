@@ -139,12 +139,12 @@ export async function raise(
 
 /** Adds so many deliveries like the last one, not begun yet: quicker than raising each. */
 export async function copies({ place }: Pick<Opened, 'place'>, count: number, status?: 'pending'): Promise<void> {
-  const columns = 'client_id, created_at, endpoint_id, event_id, event_type'
+  const columns = 'client_id, created_at, endpoint_id, kind, event_id, event_type'
   const uuid = place.kind === 'PostgreSQL' ? 'gen_random_uuid()' : 'lower(hex(randomblob(16)))'
   await place.ask(
-    `insert into mailkeep_delivery (uuid, ${columns}, status, due_at, attempts, retry)
+    `insert into mailkeep_delivery (uuid, ${columns}, status, due_at, scheduled_at, ended_at, attempts)
      with recursive n (i) as (select 1 union all select i + 1 from n where i < cast(? as integer))
-     select ${uuid}, ${columns}, ${status ? `'${status}', created_at` : 'status, due_at'}, 0, false
+     select ${uuid}, ${columns}, ${status ? `'${status}', created_at, created_at, null` : 'status, due_at, scheduled_at, ended_at'}, 0
      from n, (select * from mailkeep_delivery order by id desc limit 1) as last`,
     count,
   )

@@ -69,43 +69,43 @@ onSharedDatabases('while requests are under way', (open) => {
     const mk = await open(t)
     const { receiver, answers } = await openPatient(t)
     const { id } = await addEndpoint(mk, receiver.url())
-    await raise(mk)
+    await raise(mk) // the endpoint has one request in flight until it has answered
     await receiver.count(1)
+    answers[0]!(200)
+    await withStatus(mk, id, 'success')
+    await raise(mk)
+    await receiver.count(2)
     const { id: slow } = await newest(mk, id)
     mk.clock.advance(2 * secondMs)
     const latest = moment(mk.clock.ms)
     await raise(mk)
-    await receiver.count(2)
-    answers[1]!(200)
+    await receiver.count(3)
+    answers[2]!(200)
     await withStatus(mk, id, 'success')
-    answers[0]!(200)
+    answers[1]!(200)
     const delivered = async () => (await mk.acme.webhooks.getDelivery(id, slow)).status === 'success' || undefined
     await until('the slow one is delivered, too', delivered)
     assert.equal((await mk.acme.webhooks.getEndpoint(id)).last_triggered_at, latest)
   })
 
-  test('an endpoint has 8 of them at first, one more after a full round, half after a failure; no more are claimed', async (t) => {
-    const mk = await open(t)
+  test('an endpoint has one of them before its first answer, then as many as the setting says', async (t) => {
+    const mk = await open(t, { webhooks: { endpointConcurrency: 12 } })
     const { answer, underWay } = await openBusy(t, mk)
-    await underWay(8)
-    answer(200, 8)
-    await underWay(9)
-    answer(500, 1) // room for 4: 8 are still under way
-    await underWay(8)
-    answer(200, 4) // a full round of those
-    await underWay(5)
-    answer(500, 5)
     await underWay(1)
+    answer(500, 1)
+    await underWay(12)
+    answer(200, 5)
+    await underWay(12)
   })
 
-  test('an endpoint that lets them time out has one at a time, and 8 again once it answers', async (t) => {
-    const mk = await open(t, { webhooks: { timeoutSeconds: 1 } })
+  test('an endpoint that lets one time out has one at a time until it answers', async (t) => {
+    const mk = await open(t, { webhooks: { timeoutSeconds: 1, endpointConcurrency: 12 } })
     const { answer, timedOut, underWay } = await openBusy(t, mk)
-    await underWay(8)
-    timedOut(8)
+    await underWay(1)
+    timedOut(1)
     await underWay(1)
     answer(200, 1)
-    await underWay(8)
+    await underWay(12)
   })
 })
 
@@ -146,12 +146,5 @@ onSharedDatabases('of the requests in flight', (open) => {
     hold()
     for (let i = 0; i < 5; i++) await raise(clients[0]!)
     await come(8)
-  })
-
-  test('retries are half at most', async (t) => {
-    const { come, hold, pass } = await openClients(t, ['A', 'B', 'C', 'D', 'E', 'F'], 500)
-    hold()
-    await pass(6000)
-    await come(16)
   })
 })

@@ -62,6 +62,6 @@ function stepOf(kind: Cleared): Step {
 async function eraseContactEvents(tx: Tx, chunk: { target: number; limit: number }): Promise<number> {
   await queries.eraseAnswers(tx, chunk)
   await queries.noteCutAttempts(tx, { ...chunk, now: now(tx), error: 'The attempt was interrupted by an erasure.' })
-  await queries.failErasedDeliveries(tx, chunk)
+  await queries.failErasedDeliveries(tx, { ...chunk, now: now(tx) })
   return await queries.eraseEvents(tx, chunk)
 }

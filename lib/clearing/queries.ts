@@ -26,7 +26,7 @@ const deleteDeliveriesOfClient = deleteDeliveries(
 )
 
 /** Those to the host's subscribers. */
-const deleteHandledOfClient = deleteDeliveries((p) => sql`client_id = ${p.target} and endpoint_id < 0`)
+const deleteHandledOfClient = deleteDeliveries((p) => sql`client_id = ${p.target} and kind = 'handler'`)
 
 function deleteDeliveries(where: (p: { target: unknown }) => RawBuilder<unknown>) {
   return statement.all(
@@ -123,8 +123,9 @@ export const noteCutAttempts = statement(
 )
 
 export const failErasedDeliveries = statement.affected(
-  chunk,
-  (_, p) => sql`update mailkeep_delivery set status = 'failed', claim = null, error = ${sql.lit(erasedError)}
+  { ...chunk, now: time },
+  (_, p) => sql`update mailkeep_delivery set status = 'failed', claim = null, claimed_at = null,
+      lease_until = null, scheduled_at = null, ended_at = ${p.now}, error = ${sql.lit(erasedError)}
     where event_id in (${someEvents(p)}) and status in ('pending', 'held')`,
 )
 

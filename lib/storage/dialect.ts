@@ -8,8 +8,6 @@ export interface Dialect {
   readonly manyWriters: boolean
   /** Whether the driver tells the id of what was inserted: asking the statement for it costs a table of its own. */
   readonly tellsInsertId: boolean
-  /** Stands before the values of an insert that gives the id itself. */
-  readonly withOwnId: RawBuilder<unknown>
   /** The type of a column of moments. */
   readonly timeType: string
   /** One row if there is a table of that name. */

@@ -53,10 +53,12 @@ export interface Tables {
     verified_at: string | null
     updated_at: string
   }
-  /** Subscribers in the host's process are endpoints with ids below zero, of no client, called by their name. */
   mailkeep_endpoint: Omit<Owned, 'client_id'> & {
+    /** null: a handler of the host, which gets the events of all clients. */
     client_id: number | null
-    /** Its name, where it is a subscriber. */
+    /** `http`: deliveries are requests to `url`. `handler`: they are calls of a function in the host's process. */
+    kind: 'http' | 'handler'
+    /** The name of a handler. */
     subscriber: string | null
     url: string
     description: string
@@ -80,18 +82,25 @@ export interface Tables {
   }
   mailkeep_delivery: Owned & {
     endpoint_id: number
+    /** As its endpoint has it. */
+    kind: 'http' | 'handler'
     event_id: number
     event_type: string
     status: 'pending' | 'success' | 'failed' | 'held'
     attempts: number
-    /** Those of earlier rounds: a redelivery begins the schedule anew. */
+    /** Attempts of earlier rounds: a redelivery starts the schedule again. */
     attempts_before: Generated<number>
-    /** Whether it waits for another attempt after a failed one: retries have a share of their own. */
-    retry: StoredBoolean
-    /** When it may be claimed; while it is claimed, the end of the lease; once it is not pending, since when. */
+    /** When the next attempt is due; the last one was, when there is none. */
     due_at: string
-    /** Who has claimed it, if anybody. */
+    /** When `due_at` was computed; null unless pending. In the future: the clock was set back since. */
+    scheduled_at: string | null
+    /** Identifies the claim of the attempt under way; null when there is none. */
     claim: string | null
+    claimed_at: string | null
+    /** When the claim ends if its process dies; null when there is no claim. */
+    lease_until: string | null
+    /** When it succeeded, failed or was held; null while pending. */
+    ended_at: string | null
     response_status: number | null
     /** Why the last attempt failed, or why there was none. */
     error: string | null

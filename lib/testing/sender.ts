@@ -1,5 +1,5 @@
+import { headersOf, type Outcome, type Request, type Sender, type Sending } from '../webhooks/http/send.ts'
 import type { WebhookEvent } from '../webhooks/receiver.ts'
-import { headersOf, type Outcome, type Request, type Sender, type Sending } from '../webhooks/send.ts'
 import type { TestClock } from './clock.ts'
 
 /** One attempt of a delivery, as its receiver would have got it. */

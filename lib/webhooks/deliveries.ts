@@ -4,7 +4,6 @@ import { invalid, notFound } from '../errors.ts'
 import { listPage, mapPage, type Page } from '../page.ts'
 import { requireId } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
-import { leaseUntil } from './claim.ts'
 import { requireEndpoint } from './operations.ts'
 import * as queries from './queries.ts'
 import { type Attempt, attemptFrom, type Delivery, type DeliveryDetail, deliveryFrom, detailFrom } from './schema.ts'
@@ -75,7 +74,7 @@ export async function redeliver(ctx: Context, endpointId: number, id: number): P
 export async function queueOne(tx: Tx, endpointId: number, id: number): Promise<Delivery> {
   const delivery = await requireDelivery(tx, endpointId, id)
   if (delivery.body === '') throw invalid('payload', erasedError)
-  await queries.queueAgain(tx, { id, now: now(tx), lease_until: leaseUntil(tx), retry: false })
+  await queries.reschedule(tx, { id, now: now(tx) })
   tx.transaction.afterCommit(tx.wakeDispatcher)
   return deliveryFrom(await requireDelivery(tx, endpointId, id), true)
 }

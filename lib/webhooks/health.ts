@@ -6,9 +6,9 @@ import { type Migration, unappliedMigrations } from '../storage/migrate.ts'
 import { statement, text } from '../storage/statement.ts'
 import { transact } from '../storage/transaction.ts'
 import { msOf } from '../time.ts'
-import { listDueEndpoints } from './claim.ts'
-import type { Dispatcher } from './dispatcher.ts'
-import type { DeliveryFigures } from './figures.ts'
+import { listDueEndpoints } from './dispatch/claim.ts'
+import type { Dispatcher } from './dispatch/dispatcher.ts'
+import type { DeliveryFigures } from './dispatch/metrics.ts'
 
 /** Whether the service can do its work: each part is fine, or there is a sentence about it. */
 export interface Readiness {
@@ -34,7 +34,7 @@ export interface Stats extends DeliveryFigures {
 const countEndpoints = statement.all({}, (db) =>
   db
     .selectFrom('mailkeep_endpoint')
-    .where('id', '>', 0)
+    .where('kind', '=', 'http')
     .select((eb) => ['disabled_reason', sql<number>`cast(${eb.fn.countAll()} as integer)`.as('count')])
     .groupBy('disabled_reason'),
 )
@@ -127,15 +127,10 @@ export class Health {
   /** As the dispatcher looks: from endpoint to endpoint, whatever their backlogs. */
   async #backlog(): Promise<Pick<Stats, 'oldestDueSeconds' | 'endpointsDue'>> {
     const at = now(this.#ctx)
-    const due = new Map<number, number>()
     const handled = this.#dispatcher.handlers.ids
-    for (const retry of [false, true]) {
-      for (const row of await listDueEndpoints(this.#ctx, { retry, now: at, most: 1, handled })) {
-        if (row.id === null) continue
-        due.set(row.id, Math.min(due.get(row.id) ?? Number.POSITIVE_INFINITY, msOf(row.next_due_at)))
-      }
-    }
-    const oldestMs = Math.min(msOf(at), ...due.values())
-    return { oldestDueSeconds: (msOf(at) - oldestMs) / 1000, endpointsDue: due.size }
+    const rows = await listDueEndpoints(this.#ctx, { now: at, max_due: 1, handler: 'handler', handled })
+    const due = rows.filter((row) => row.id !== null).map(({ first_due_at }) => msOf(first_due_at))
+    const oldestMs = Math.min(msOf(at), ...due)
+    return { oldestDueSeconds: (msOf(at) - oldestMs) / 1000, endpointsDue: due.length }
   }
 }

@@ -8,8 +8,9 @@ import { listPage, mapPage, type Page } from '../page.ts'
 import { parse, requireId } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
 import { msOf, timestamp } from '../time.ts'
-import { urlProblem } from './guard.ts'
-import { deactivate, holdBeforeActivating } from './holding.ts'
+import { deactivate, holdBeforeActivating } from './dispatch/pause.ts'
+import { newSecret } from './http/signature.ts'
+import { urlProblem } from './http/url-rule.ts'
 import { checkBody, raise, recordFor } from './outbox.ts'
 import * as queries from './queries.ts'
 import {
@@ -21,7 +22,6 @@ import {
   HostEvent,
   NewEndpoint,
 } from './schema.ts'
-import { newSecret } from './signature.ts'
 
 /**
  * One page of the client's webhook endpoints, by ascending id, without their secrets.
@@ -57,6 +57,7 @@ export async function createEndpoint(ctx: Context, input: unknown): Promise<Endp
     const row = await queries.insertEndpoint(tx, {
       client_id: tx.clientId,
       uuid,
+      kind: 'http',
       url,
       description,
       events: JSON.stringify(events),

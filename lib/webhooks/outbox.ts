@@ -3,22 +3,22 @@ import { sql } from 'kysely'
 import { type Context, now, type Tx } from '../context.ts'
 import { invalid, isMailkeepError } from '../errors.ts'
 import { inputLimits } from '../limits.ts'
-import { bool, int, nullable, rows, statement, text, time, word } from '../storage/statement.ts'
+import { int, nullable, rows, statement, text, time, word } from '../storage/statement.ts'
 import { type Timestamp, timestamp } from '../time.ts'
-import type { DeliveryStatus, EventType } from './schema.ts'
+import type { DeliveryStatus, EndpointKind, EventType } from './schema.ts'
 
 const listSubscribers = statement.all({ client_id: int, quoted_type: text }, (db, p, dialect) =>
   db
     .selectFrom('mailkeep_endpoint')
-    .select(['id', 'active'])
+    .select(['id', 'kind', 'active'])
     .where('client_id', '=', p.client_id)
     // The list is JSON text: a type in its quotes cannot be part of another's name.
     .where(dialect.contains(sql.ref('events'), p.quoted_type))
     .unionAll((eb) =>
       eb
         .selectFrom('mailkeep_endpoint')
-        .select(['id', 'active'])
-        .where('id', '<', 0)
+        .select(['id', 'kind', 'active'])
+        .where('kind', '=', 'handler')
         .where(dialect.contains(sql.ref('events'), p.quoted_type)),
     ),
 )
@@ -38,12 +38,14 @@ const insertDelivery = statement.inserted(
     client_id: int,
     uuid: text,
     endpoint_id: int,
+    kind: word<EndpointKind>(),
     event_id: int,
     event_type: text,
     status: word<DeliveryStatus>(),
     attempts: int,
-    retry: bool,
     due_at: time,
+    scheduled_at: nullable(time),
+    ended_at: nullable(time),
     created_at: time,
   },
   (db, row) => db.insertInto('mailkeep_delivery').values(row),
@@ -59,11 +61,18 @@ const insertEvents = statement.all(
     from ${dialect.eachRow(p.events, newEvent)} returning id`,
 )
 
-const newDelivery = { uuid: text, event_id: int, endpoint_id: int, status: word<DeliveryStatus>() }
+const newDelivery = {
+  uuid: text,
+  event_id: int,
+  endpoint_id: int,
+  kind: word<EndpointKind>(),
+  status: word<DeliveryStatus>(),
+}
 interface NewDelivery {
   readonly uuid: string
   readonly event_id: number
   readonly endpoint_id: number
+  readonly kind: EndpointKind
   readonly status: DeliveryStatus
 }
 
@@ -72,15 +81,16 @@ const insertDeliveries = statement(
     client_id: int,
     event_type: text,
     attempts: int,
-    retry: bool,
     created_at: time,
     deliveries: rows(newDelivery),
   },
   (_, p, dialect) => sql`
     insert into mailkeep_delivery
-      (client_id, uuid, endpoint_id, event_id, event_type, status, attempts, retry, due_at, created_at)
-    select ${p.client_id}, item.uuid, item.endpoint_id, item.event_id, ${p.event_type}, item.status, ${p.attempts},
-      ${p.retry}, ${p.created_at}, ${p.created_at}
+      (client_id, uuid, endpoint_id, kind, event_id, event_type, status, attempts, due_at, scheduled_at, ended_at,
+        created_at)
+    select ${p.client_id}, item.uuid, item.endpoint_id, item.kind, item.event_id, ${p.event_type}, item.status,
+      ${p.attempts}, ${p.created_at}, case when item.status = 'pending' then ${p.created_at} end,
+      case when item.status = 'held' then ${p.created_at} end, ${p.created_at}
     from ${dialect.eachRow(p.deliveries, newDelivery)}`,
 )
 
@@ -89,6 +99,7 @@ const maxRowsPerInsert = 1000
 
 interface Recipient {
   readonly id: number
+  readonly kind: EndpointKind
   readonly active: boolean
 }
 
@@ -166,7 +177,7 @@ async function record(
 export async function recordFor(tx: Tx, endpointId: number, type: EventType, data: object): Promise<number> {
   const created_at = now(tx)
   const eventId = await insertOneEvent(tx, type, data, null, created_at)
-  return await queueDelivery(tx, type, created_at, eventId, { id: endpointId, active: true })
+  return await queueDelivery(tx, type, created_at, eventId, { id: endpointId, kind: 'http', active: true })
 }
 
 async function insertOneEvent(
@@ -189,11 +200,11 @@ async function queueDeliveries(
   eventIds: readonly number[],
   recipients: readonly Recipient[],
 ): Promise<void> {
-  const fixed = { client_id: tx.clientId, event_type, attempts: 0, retry: false, created_at }
+  const fixed = { client_id: tx.clientId, event_type, attempts: 0, created_at }
   let deliveries: NewDelivery[] = []
   for (const event_id of eventIds) {
-    for (const { id: endpoint_id, active } of recipients) {
-      deliveries.push({ uuid: randomUUID(), event_id, endpoint_id, status: statusFor(active) })
+    for (const { id: endpoint_id, kind, active } of recipients) {
+      deliveries.push({ uuid: randomUUID(), event_id, endpoint_id, kind, status: statusFor(active) })
       if (deliveries.length < maxRowsPerInsert) continue
       await insertDeliveries(tx, { ...fixed, deliveries })
       deliveries = []
@@ -208,18 +219,20 @@ async function queueDelivery(
   event_type: EventType,
   created_at: Timestamp,
   event_id: number,
-  { id: endpoint_id, active }: Recipient,
+  { id: endpoint_id, kind, active }: Recipient,
 ): Promise<number> {
   const id = await insertDelivery(tx, {
     client_id: tx.clientId,
     uuid: randomUUID(),
     endpoint_id,
+    kind,
     event_id,
     event_type,
     status: statusFor(active),
     attempts: 0,
-    retry: false,
     due_at: created_at,
+    scheduled_at: active ? created_at : null,
+    ended_at: active ? null : created_at,
     created_at,
   })
   tx.transaction.afterCommit(tx.wakeDispatcher)

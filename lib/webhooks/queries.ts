@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { bool, int, ints, nullable, statement, text, time, word } from '../storage/statement.ts'
 import type { Timestamp } from '../time.ts'
+import type { EndpointKind } from './schema.ts'
 
 /** An event's body; empty once its contact is erased, even before the stored one is cleared. */
 export const bodyUnlessErased = sql<string>`case when e.contact_id is null
@@ -45,6 +46,7 @@ export const insertEndpoint = statement(
   {
     client_id: int,
     uuid: text,
+    kind: word<EndpointKind>(),
     url: text,
     description: text,
     events: text,
@@ -103,19 +105,24 @@ export const deleteEndpoint = statement(endpointKey, (db, p) =>
   db.deleteFrom('mailkeep_endpoint').where('client_id', '=', p.client_id).where('id', '=', p.id).returning('id'),
 )
 
-/**
- * Some of an inactive endpoint's pending deliveries are held; those in flight keep their claim, for their outcome. One
- * that is being claimed or recorded at this moment is not waited for: if it stays pending, whoever looks for what is
- * due comes by. `waiting`: nobody will come by, so it is waited for.
- */
+/** Holds pending deliveries of an inactive endpoint that are not claimed. `waiting`: waits for locked rows. */
 export const holdPending = statement.affected(
-  { endpoint_id: int, limit: int, now: time, first: bool, again: bool },
+  { endpoint_id: int, limit: int, now: time },
   (_, p, dialect, { waiting }) => sql`with chosen as materialized (select id from mailkeep_delivery
-      where status = 'pending' and retry in (${p.first}, ${p.again}) and endpoint_id = ${p.endpoint_id}
+      where status = 'pending' and lease_until is null and endpoint_id = ${p.endpoint_id}
       limit ${p.limit} ${waiting ? dialect.lockForChange : dialect.lockForClaim})
-    update mailkeep_delivery set status = 'held', due_at = ${p.now} where id in (select id from chosen)
+    update mailkeep_delivery set status = 'held', ended_at = ${p.now}, scheduled_at = null
+      where id in (select id from chosen)
       and exists (select 1 from mailkeep_endpoint where id = ${p.endpoint_id} and disabled_reason is not null)`,
   ['waiting'],
+)
+
+/** Holds the claimed deliveries of an endpoint: they keep their claim, so that the attempt under way is recorded. */
+export const holdClaimed = statement(
+  { endpoint_id: int, now: time },
+  (_, p, dialect) => sql`update mailkeep_delivery set status = 'held', ended_at = ${p.now} where id in
+    (select id from mailkeep_delivery where lease_until is not null and endpoint_id = ${p.endpoint_id}
+      and status = 'pending' ${dialect.lockForClaim})`,
 )
 
 export const listDeliveries = statement.all(
@@ -159,27 +166,29 @@ export const findDeliveryDetail = statement({ endpoint_id: int, id: int }, (db, 
 })
 
 /**
- * Due now: a pending one where it is in the schedule, another from the start. One under way is left to its attempt; held
- * meanwhile, it is pending again, with a lease that begins anew, as holding took its end.
+ * Makes a delivery due now: a pending one at its place in the schedule, another one at the start of the schedule. One
+ * that is claimed keeps its claim; if it was held during its attempt, it is pending again.
  */
-const again = (p: { now: unknown; lease_until: unknown }) => ({
+const dueNow = (p: { now: unknown }) => ({
   status: 'pending' as const,
-  due_at: sql<string>`case when claim is null then ${p.now} else ${p.lease_until} end`,
+  due_at: sql<string>`case when claim is null then ${p.now} else due_at end`,
+  scheduled_at: sql<string>`case when claim is null then ${p.now} else scheduled_at end`,
+  ended_at: null,
   attempts_before: sql<number>`case when status = 'pending' or claim is not null then attempts_before else attempts end`,
 })
 
-export const queueAgain = statement({ id: int, now: time, lease_until: time, retry: bool }, (db, p) =>
+export const reschedule = statement({ id: int, now: time }, (db, p) =>
   db
     .updateTable('mailkeep_delivery')
-    .set({ ...again(p), retry: p.retry, delivered_at: null })
+    .set({ ...dueNow(p), delivered_at: null })
     .where('id', '=', p.id)
     .where((eb) => eb.or([eb('status', '<>', 'pending'), eb('claim', 'is', null)])),
 )
 
-export const queueAllAgain = statement({ ids: ints, now: time, lease_until: time, retry: bool }, (db, p, dialect) =>
+export const rescheduleMany = statement({ ids: ints, now: time }, (db, p, dialect) =>
   db
     .updateTable('mailkeep_delivery')
-    .set({ ...again(p), retry: p.retry })
+    .set(dueNow(p))
     .where(dialect.anyOf(sql.ref('id'), p.ids))
     .where('status', 'in', ['failed', 'held']),
 )
@@ -190,7 +199,7 @@ const recoverable = { endpoint_id: int, since: time, after_id: int, until: time 
 const areRecoverable = (p: { [K in keyof typeof recoverable]: unknown }) => sql`
   mailkeep_delivery as d join mailkeep_event as e on e.id = d.event_id
   where d.endpoint_id = ${p.endpoint_id} and d.status in ('failed', 'held')
-    and (d.due_at, d.id) > (${p.since}, ${p.after_id}) and d.due_at <= ${p.until} and ${bodyUnlessErased} <> ''`
+    and (d.ended_at, d.id) > (${p.since}, ${p.after_id}) and d.ended_at <= ${p.until} and ${bodyUnlessErased} <> ''`
 
 export const countRecoverable = statement(
   recoverable,
@@ -199,8 +208,8 @@ export const countRecoverable = statement(
 
 export const listRecoverable = statement.all(
   { ...recoverable, limit: int },
-  (_, p) => sql<{ id: number; due_at: Timestamp }>`
-    select d.id, d.due_at from ${areRecoverable(p)} order by d.due_at, d.id limit ${p.limit}`,
+  (_, p) => sql<{ id: number; ended_at: Timestamp }>`
+    select d.id, d.ended_at from ${areRecoverable(p)} order by d.ended_at, d.id limit ${p.limit}`,
 )
 
 export const listRecentTests = statement.all({ client_id: int, from: time, to: time }, (db, p) =>

@@ -6,9 +6,8 @@ import { findJobOf, updateJob } from '../jobs/queries.ts'
 import { closedObject, parse, requireId } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
 import { timestamp } from '../time.ts'
-import { leaseUntil } from './claim.ts'
 import { getEndpoint } from './operations.ts'
-import { countRecoverable, findEndpoint, listRecoverable, queueAllAgain } from './queries.ts'
+import { countRecoverable, findEndpoint, listRecoverable, rescheduleMany } from './queries.ts'
 
 /** A stored job that queues again what failed or was held. */
 export interface Recovery {
@@ -80,7 +79,7 @@ export async function recoverSome(tx: Tx, job: StoredJob, limit: number): Promis
   const active = endpoint !== undefined && endpoint.disabled_reason === null
   const queued = active ? await queueSome(tx, job.target_id, state, limit) : []
   const status = !active ? 'stopped' : queued.length < limit ? 'done' : 'running'
-  const { due_at: since, id: after_id } = queued.at(-1) ?? { due_at: state.since, id: state.after_id }
+  const { ended_at: since, id: after_id } = queued.at(-1) ?? { ended_at: state.since, id: state.after_id }
   const next: State = { ...state, since, after_id, done: state.done + queued.length, status }
   await updateJob(tx, {
     id: job.id,
@@ -94,7 +93,7 @@ export async function recoverSome(tx: Tx, job: StoredJob, limit: number): Promis
 async function queueSome(tx: Tx, endpoint_id: number, { since, after_id, until }: State, limit: number) {
   const rows = await listRecoverable(tx, { endpoint_id, since, after_id, until, limit })
   const ids = rows.map(({ id }) => id)
-  if (ids.length > 0) await queueAllAgain(tx, { ids, now: now(tx), lease_until: leaseUntil(tx), retry: true })
+  if (ids.length > 0) await rescheduleMany(tx, { ids, now: now(tx) })
   return rows
 }
 

@@ -32,6 +32,9 @@ export interface Endpoint {
   last_triggered_at: string | null
 }
 
+/** How an endpoint's deliveries are made: a request to a URL, or a call of a handler in the host's process. */
+export type EndpointKind = 'http' | 'handler'
+
 export type DeliveryStatus = 'pending' | 'success' | 'failed' | 'held'
 
 /** One event on its way to one endpoint. */
@@ -120,6 +123,7 @@ export interface DeliveryDetail extends Delivery {
   payload: unknown
   error: string | null
   created_at: string
+  /** While an attempt is under way: when the next one comes if this one's process dies. */
   next_attempt_at: string | null
   attempt_log: Attempt[]
 }
@@ -147,6 +151,7 @@ interface DetailRow extends DeliveryRow {
   error: string | null
   created_at: Timestamp
   due_at: Timestamp
+  lease_until: Timestamp | null
 }
 
 export function detailFrom(row: DetailRow, active: boolean, attempt_log: Attempt[]): DeliveryDetail {
@@ -156,7 +161,7 @@ export function detailFrom(row: DetailRow, active: boolean, attempt_log: Attempt
     payload: row.body === '' ? null : JSON.parse(row.body),
     error: row.error,
     created_at: withOffset(row.created_at),
-    next_attempt_at: delivery.status === 'pending' ? withOffset(row.due_at) : null,
+    next_attempt_at: delivery.status === 'pending' ? withOffset(row.lease_until ?? row.due_at) : null,
     attempt_log,
   }
 }

@@ -7,6 +7,7 @@ const lockSecrets = statement.all({ after: int, limit: int }, (db, p, dialect) =
     .selectFrom('mailkeep_endpoint')
     .select(['id', 'uuid as owner', 'secret as sealed'])
     .where('id', '>', p.after)
+    .where('kind', '=', 'http') // handlers have no secret
     .orderBy('id')
     .limit(p.limit)
     .modifyEnd(dialect.lockForChange),

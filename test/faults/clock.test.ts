@@ -32,7 +32,7 @@ describe('the clock is set in mid-flight', { timeout: 300_000, concurrency: 2 },
         const load = keeper.control.load({ prefix: 'a', listId: scene.listId, writers: 8, most: 60 })
         await scene.receiver.until(() => held.length === 5, 'five to hold')
         await scene.until(
-          () => scene.count('mailkeep_delivery where retry = 1 and claim is null') >= 5,
+          () => scene.count("mailkeep_delivery where status = 'pending' and attempts > 0 and claim is null") >= 5,
           'retries that wait',
         )
 

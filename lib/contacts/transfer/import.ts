@@ -85,10 +85,6 @@ export async function importContacts(
   return report
 }
 
-function isIterable(source: unknown): boolean {
-  return typeof source === 'object' && source !== null && (Symbol.asyncIterator in source || Symbol.iterator in source)
-}
-
 /** A row, validated at once: what was read of one that is refused is kept no longer. */
 interface ImportRow {
   readonly line: number
@@ -108,6 +104,10 @@ function importRowOf(row: Row): ImportRow {
 
 function unreadableRow(errors: FieldErrors): MailkeepError {
   return new MailkeepError('validation_failed', 'The row cannot be read.', { errors })
+}
+
+function isIterable(source: unknown): boolean {
+  return typeof source === 'object' && source !== null && (Symbol.asyncIterator in source || Symbol.iterator in source)
 }
 
 /** @returns what enters into the report what became of a row. */

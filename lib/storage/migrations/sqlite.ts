@@ -103,4 +103,44 @@ const tokenNames: Migration = {
   statements: ['alter table mailkeep_token add column name text'],
 }
 
-export const sqliteMigrations: readonly Migration[] = [start, keptAnswers, tokenNames]
+/** The last id given out: handlers, which had negative ids, get the ids after it. */
+const lastEndpointId = `(select coalesce(max(seq), 0) from sqlite_sequence where name = 'mailkeep_endpoint')`
+
+/** Each column of a delivery means one thing, and handlers are endpoints like others: see lib/webhooks/README.md. */
+const deliveryColumns: Migration = {
+  name: '004-delivery-columns',
+  statements: [
+    `alter table mailkeep_endpoint add column kind text not null default 'http'`,
+    `alter table mailkeep_delivery add column kind text not null default 'http'`,
+    'alter table mailkeep_delivery add column scheduled_at text',
+    'alter table mailkeep_delivery add column claimed_at text',
+    'alter table mailkeep_delivery add column lease_until text',
+    'alter table mailkeep_delivery add column ended_at text',
+    'drop index mailkeep_delivery_due',
+    'drop index mailkeep_delivery_recoverable',
+    'drop index mailkeep_delivery_subscriber',
+    `update mailkeep_delivery set
+      kind = iif(endpoint_id < 0, 'handler', 'http'),
+      endpoint_id = iif(endpoint_id < 0, ${lastEndpointId} - endpoint_id, endpoint_id),
+      scheduled_at = iif(status = 'pending', created_at, null),
+      claimed_at = iif(claim is null, null, created_at),
+      lease_until = iif(claim is null, null, due_at),
+      ended_at = iif(status = 'pending', null, due_at)`,
+    `update mailkeep_job set target_id = ${lastEndpointId} - target_id
+      where target_id < 0 and kind in ('clear endpoint', 'clear endpoint again')`,
+    `update mailkeep_endpoint set kind = 'handler', id = ${lastEndpointId} - id where id < 0`,
+    // Ids never come back: handlers that were removed used up theirs.
+    `update sqlite_sequence set seq = seq - min(0, coalesce((select cast(value as integer) from mailkeep_setting
+      where name = 'last_subscriber_id'), 0)) where name = 'mailkeep_endpoint'`,
+    `delete from mailkeep_setting where name = 'last_subscriber_id'`,
+    'alter table mailkeep_delivery drop column retry',
+    `create index mailkeep_delivery_due on mailkeep_delivery (endpoint_id, due_at)
+      where status = 'pending' and lease_until is null`,
+    'create index mailkeep_delivery_lease on mailkeep_delivery (lease_until) where lease_until is not null',
+    `create index mailkeep_delivery_recoverable on mailkeep_delivery (endpoint_id, ended_at)
+      where status in ('failed', 'held')`,
+    `create index mailkeep_delivery_handler on mailkeep_delivery (client_id) where kind = 'handler'`,
+  ],
+}
+
+export const sqliteMigrations: readonly Migration[] = [start, keptAnswers, tokenNames, deliveryColumns]

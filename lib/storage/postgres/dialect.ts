@@ -43,7 +43,6 @@ export const dialect: Dialect = {
   name: 'postgres',
   manyWriters: true,
   tellsInsertId: false,
-  withOwnId: sql`overriding system value`,
   timeType: 'timestamptz',
   findTable: (name) => sql`select 1 where to_regclass(${name}) is not null`,
   slot: (mark) => sql`cast(${mark} as ${sql.raw(castOf[mark.type])})`,

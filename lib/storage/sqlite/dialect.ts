@@ -53,7 +53,6 @@ export const dialect: Dialect = {
   name: 'sqlite',
   manyWriters: false,
   tellsInsertId: true,
-  withOwnId: sql``,
   timeType: 'text',
   findTable: (name) => sql`select 1 from sqlite_master where type = 'table' and name = ${name}`,
   slot: (mark) => sql`${mark}`,

@@ -1,13 +1,13 @@
 import type { Socket } from 'node:net'
 import type { buildConnector, Client, Dispatcher as Connections, Pool } from 'undici'
-import { Kept } from '../kept.ts'
-import type { Clock } from '../time.ts'
-import { version } from '../version.ts'
-import { retryAfterMs } from './backoff.ts'
+import { Kept } from '../../kept.ts'
+import type { Clock } from '../../time.ts'
+import { version } from '../../version.ts'
+import { retryAfterMs } from '../dispatch/retry.ts'
+import type { WebhookSettings } from '../settings.ts'
 import { isOwnFault } from './own-fault.ts'
 import { checkTarget, guardedLookup, type LookupSettings, RefusedAddress } from './resolve.ts'
 import { ResponseFilter } from './response-filter.ts'
-import type { WebhookSettings } from './settings.ts'
 import { signContract, signStandard } from './signature.ts'
 
 /** What is sent, and whereto. */

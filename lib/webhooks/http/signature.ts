@@ -1,5 +1,5 @@
 import { createHmac, createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
-import { Kept } from '../kept.ts'
+import { Kept } from '../../kept.ts'
 
 const prefix = 'whsec_'
 

@@ -1,8 +1,8 @@
-import type { Outcome } from './send.ts'
-import type { WebhookSettings } from './settings.ts'
+import type { Outcome } from '../http/send.ts'
+import type { WebhookSettings } from '../settings.ts'
 
-/** What becomes of a delivery after an attempt. */
-export type Verdict =
+/** What becomes of a delivery after an attempt. `disable`: its endpoint is switched off with it. */
+export type Disposition =
   | { readonly status: 'success' }
   | { readonly status: 'failed'; readonly disable: boolean }
   | { readonly status: 'pending'; readonly delayMs: number }
@@ -10,17 +10,17 @@ export type Verdict =
 const dayMs = 86_400_000
 
 /**
- * Decides after an attempt: done, again after a delay, or given up.
+ * Returns what follows an attempt: success, another attempt after a delay, or failure.
  *
- * @param attempt Which one of its round it was, from 1.
- * @param random From 0 to 1: the jitter, up to a fifth of the delay on top of it, never less.
+ * @param attempt Its number on the schedule, from 1; a redelivery starts the schedule again.
+ * @param random From 0 to 1: jitter of up to a fifth, added to the scheduled delay.
  */
-export function decide(
+export function nextStep(
   outcome: Outcome,
   attempt: number,
   { retryScheduleSeconds }: Pick<WebhookSettings, 'retryScheduleSeconds'>,
   random: number,
-): Verdict {
+): Disposition {
   if (outcome.kind === 'handled') return { status: 'success' }
   if (outcome.kind === 'answered' && outcome.status >= 200 && outcome.status < 300) return { status: 'success' }
   if (outcome.kind === 'refused') return { status: 'failed', disable: false }
@@ -30,8 +30,8 @@ export function decide(
   const delaySeconds = retryScheduleSeconds[attempt - 1]
   if (delaySeconds === undefined) return { status: 'failed', disable: false }
   const scheduledMs = delaySeconds * 1000 * (1 + random / 5)
-  const wishedMs = outcome.kind === 'answered' ? Math.min(outcome.retryAfterMs ?? 0, dayMs) : 0
-  return { status: 'pending', delayMs: Math.ceil(Math.max(scheduledMs, wishedMs)) }
+  const retryAfterMs = outcome.kind === 'answered' ? Math.min(outcome.retryAfterMs ?? 0, dayMs) : 0
+  return { status: 'pending', delayMs: Math.ceil(Math.max(scheduledMs, retryAfterMs)) }
 }
 
 /**

@@ -1,17 +1,17 @@
 import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
 import * as v from 'valibot'
-import { clear } from '../clearing/operations.ts'
-import { type Context, now, type Tx } from '../context.ts'
-import { invalid } from '../errors.ts'
-import type * as inputs from '../inputs.ts'
-import type { Page } from '../page.ts'
-import { atMost, closedObject, parse, Text } from '../parse.ts'
-import { bool, int, statement, text, time } from '../storage/statement.ts'
-import { transact } from '../storage/transaction.ts'
-import { detailOf, listOf, queueOne } from './deliveries.ts'
+import { clear } from '../../clearing/operations.ts'
+import { type Context, now, type Tx } from '../../context.ts'
+import { invalid } from '../../errors.ts'
+import type * as inputs from '../../inputs.ts'
+import type { Page } from '../../page.ts'
+import { atMost, closedObject, parse, Text } from '../../parse.ts'
+import { bool, int, statement, text, time, word } from '../../storage/statement.ts'
+import { transact } from '../../storage/transaction.ts'
+import { detailOf, listOf, queueOne } from '../deliveries.ts'
+import { type Delivery, type DeliveryDetail, type EndpointKind, type EventType, EventTypes } from '../schema.ts'
 import type { EventHandler, Handlers } from './handlers.ts'
-import { type Delivery, type DeliveryDetail, type EventType, EventTypes } from './schema.ts'
 
 /** A handler of events in the host's process: `mailkeep.on` makes it. */
 export interface Subscriber {
@@ -42,25 +42,21 @@ const findSubscriber = statement({ subscriber: text }, (db, p) =>
   db.selectFrom('mailkeep_endpoint').select(['id', 'events']).where('subscriber', '=', p.subscriber),
 )
 
-/**
- * Ids below zero go downwards, and none comes back: a process may still have the handler of one that was removed, and
- * its deliveries may still be on their way out.
- */
-const takeId = statement(
-  { name: text },
-  (_, p) => sql<{ value: string }>`insert into mailkeep_setting (name, value)
-    select ${p.name}, cast(coalesce(min(id), 0) - 1 as text) from mailkeep_endpoint where id < 0
-    on conflict (name) do update set value = cast(cast(mailkeep_setting.value as bigint) - 1 as text)
-    returning value`,
-)
-
-/** Nothing where another process was faster. */
+/** Inserts nothing where another process was faster. */
 const insertSubscriber = statement(
-  { id: int, uuid: text, created_at: time, subscriber: text, events: text, active: bool, none: text, zero: int },
-  (_, p, dialect) => sql`insert into mailkeep_endpoint
-    (id, uuid, created_at, subscriber, events, active, url, description, secret, consecutive_failures)
-    ${dialect.withOwnId}
-    values (${p.id}, ${p.uuid}, ${p.created_at}, ${p.subscriber}, ${p.events}, ${p.active},
+  {
+    uuid: text,
+    created_at: time,
+    subscriber: text,
+    events: text,
+    active: bool,
+    kind: word<EndpointKind>(),
+    none: text,
+    zero: int,
+  },
+  (_, p) => sql`insert into mailkeep_endpoint
+    (uuid, created_at, subscriber, events, active, kind, url, description, secret, consecutive_failures)
+    values (${p.uuid}, ${p.created_at}, ${p.subscriber}, ${p.events}, ${p.active}, ${p.kind},
       ${p.none}, ${p.none}, ${p.none}, ${p.zero})
     on conflict do nothing`,
 )
@@ -112,7 +108,7 @@ interface Wanted {
   readonly events: string
 }
 
-/** @returns its id, below zero. */
+/** @returns the id of its endpoint. */
 async function register(ctx: Context, handlers: Handlers, wanted: Wanted, handler: EventHandler): Promise<number> {
   const { name } = wanted
   if (handlers.registering.has(name)) throw nameTaken()
@@ -146,14 +142,13 @@ async function findIt(tx: Tx, handlers: Handlers, { name, events }: Wanted): Pro
 }
 
 async function makeIt(tx: Tx, { name: subscriber, events }: Wanted): Promise<number | undefined> {
-  const id = Number((await takeId(tx, { name: 'last_subscriber_id' }))!.value)
   await insertSubscriber(tx, {
-    id,
     uuid: randomUUID(),
     created_at: now(tx),
     subscriber,
     events,
     active: true,
+    kind: 'handler',
     none: '',
     zero: 0,
   })

@@ -1,8 +1,8 @@
-import type { Context } from '../context.ts'
-import { type Claimed, leaseMs, renewClaim } from './claim.ts'
-import type { WebhookEvent } from './receiver.ts'
-import type { EventType } from './schema.ts'
-import type { Outcome, Sending } from './send.ts'
+import type { Context } from '../../context.ts'
+import { type ClaimedDelivery, leaseMs, renewLease } from '../dispatch/claim.ts'
+import type { Outcome, Sending } from '../http/send.ts'
+import type { WebhookEvent } from '../receiver.ts'
+import type { EventType } from '../schema.ts'
 
 /** An event, and whose. */
 export type HandledEvent<Type extends EventType = EventType> = Extract<WebhookEvent, { type: Type }> & {
@@ -31,7 +31,6 @@ const keptCharacters = 2000
 export class Handlers {
   readonly #ctx: Context
   readonly #handlers = new Map<number, EventHandler>()
-  #added: number[] = []
   /** Names whose subscribers are being looked for. */
   readonly registering = new Set<string>()
 
@@ -49,14 +48,6 @@ export class Handlers {
 
   set(subscriberId: number, handler: EventHandler): void {
     this.#handlers.set(subscriberId, handler)
-    this.#added.push(subscriberId)
-  }
-
-  /** Those added since it was asked last: nobody has looked at their deliveries before. */
-  takeAdded(): readonly number[] {
-    const added = this.#added
-    this.#added = []
-    return added
   }
 
   delete(subscriberId: number): void {
@@ -64,7 +55,7 @@ export class Handlers {
   }
 
   /** Calls the handler; the claim is renewed for as long as it takes. */
-  handle(claimed: Claimed): Sending {
+  handle(claimed: ClaimedDelivery): Sending {
     const aborting = new AbortController()
     const aborted = new Promise<Outcome>((resolve) => {
       aborting.signal.addEventListener('abort', () => resolve({ kind: 'interrupted' }))
@@ -74,7 +65,7 @@ export class Handlers {
     return { outcome: outcome.finally(() => clearInterval(renewal)), abort: () => aborting.abort() }
   }
 
-  async #call(claimed: Claimed, signal: AbortSignal): Promise<Outcome> {
+  async #call(claimed: ClaimedDelivery, signal: AbortSignal): Promise<Outcome> {
     const { clientId, endpointId, uuid, attempt, body } = claimed
     const handler = this.#handlers.get(endpointId)
     if (!handler) return { kind: 'interrupted' } // it was taken away since
@@ -91,9 +82,9 @@ export class Handlers {
   }
 
   /** A claim that is lost is somebody else's to handle. */
-  async #renew(claimed: Claimed, aborting: AbortController): Promise<void> {
+  async #renew(claimed: ClaimedDelivery, aborting: AbortController): Promise<void> {
     try {
-      if (!(await renewClaim(this.#ctx, claimed))) aborting.abort()
+      if (!(await renewLease(this.#ctx, claimed))) aborting.abort()
     } catch (error) {
       this.#ctx.logger.warn({ err: error, delivery: claimed.uuid }, 'a claim could not be renewed yet')
     }

@@ -1,6 +1,6 @@
 import { isIPv4 } from 'node:net'
 import { domainToASCII, domainToUnicode } from 'node:url'
-import { inputLimits } from '../limits.ts'
+import { inputLimits } from '../../limits.ts'
 import { addressProblem } from './address.ts'
 
 export interface GuardSettings {

@@ -2,7 +2,7 @@ import { BADRESP, type LookupAddress, type LookupOptions, NODATA, NOTFOUND, TIME
 import { lookup, Resolver } from 'node:dns/promises'
 import { isIP, type LookupFunction } from 'node:net'
 import { addressProblem } from './address.ts'
-import { type GuardSettings, urlProblem } from './guard.ts'
+import { type GuardSettings, urlProblem } from './url-rule.ts'
 
 /** A and AAAA of a name; rejects with an error whose `code` is one of node:dns. */
 export interface NameResolver {

@@ -1,31 +1,25 @@
-import { decide } from './backoff.ts'
-import type { Outcome } from './send.ts'
-import type { WebhookSettings } from './settings.ts'
-import type { Ended } from './settle.ts'
+import type { Outcome } from '../http/send.ts'
+import type { RecordedAttempt } from './record.ts'
 
-/** How attempts end: `refused` never went out, `interrupted` was cut from our side, `fault` failed by our own fault. */
+/** How attempts end: `refused` never went out, `interrupted` was cut from this side, `fault` is an error of our own. */
 export type AttemptEnding = 'success' | 'failure' | 'timeout' | 'refused' | 'interrupted' | 'fault'
 
-type RequestEnding = 'success' | 'failure' | 'timeout'
-
-/** Whether an attempt made a request that ran its course: only then does it say something about the receiver. */
-export function saysOfReceiver(ending: AttemptEnding): ending is RequestEnding {
-  return ending === 'success' || ending === 'failure' || ending === 'timeout'
-}
+/** Endings of an attempt whose request ran its course. */
+const requestEndings: ReadonlySet<AttemptEnding> = new Set(['success', 'failure', 'timeout'])
 
 /** What this process has sent since it started. */
 export interface DeliveryFigures {
   readonly attempts: Readonly<Record<AttemptEnding, number>>
-  /** Deliveries that came to their end here. */
+  /** Deliveries that reached their final status here. */
   readonly deliveries: Readonly<Record<'success' | 'failed', number>>
-  /** How many attempts took at most so many milliseconds, of those that made a request; the last has no bound. */
+  /** Attempts that made a request, by duration: `count` took at most `upTo` ms. The last bound is infinite. */
   readonly attemptMs: readonly { readonly upTo: number; readonly count: number }[]
   readonly attemptMsSum: number
 }
 
 const boundsMs = [10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 15_000, Number.POSITIVE_INFINITY]
 
-/** Counts outcomes that have been recorded. */
+/** Counts attempts that are recorded; one whose claim was lost does not count. */
 export class DeliveryCounter {
   readonly #attempts: Record<AttemptEnding, number> = {
     success: 0,
@@ -39,14 +33,13 @@ export class DeliveryCounter {
   readonly #durations = boundsMs.map(() => 0)
   #durationSum = 0
 
-  count(batch: readonly Ended[], settings: WebhookSettings): void {
-    for (const { outcome, claimed, startedMs, endedMs, random } of batch) {
+  count(recorded: readonly RecordedAttempt[]): void {
+    for (const { outcome, disposition, startedMs, endedMs } of recorded) {
       const ending = endingOf(outcome)
       this.#attempts[ending] += 1
-      const { status } = decide(outcome, claimed.attemptOfRound, settings, random)
-      if (status !== 'pending') this.#deliveries[status] += 1
-      if (!saysOfReceiver(ending)) continue
-      const ms = Math.max(0, endedMs - startedMs) // the clock may have been set
+      if (disposition.status !== 'pending') this.#deliveries[disposition.status] += 1
+      if (!requestEndings.has(ending)) continue
+      const ms = Math.max(0, endedMs - startedMs) // negative when the clock was set back
       this.#durationSum += ms
       this.#durations[boundsMs.findIndex((bound) => ms <= bound)]! += 1
     }

@@ -1,0 +1,250 @@
+import { randomUUID } from 'node:crypto'
+import { sql } from 'kysely'
+import { erasedError } from '../../clearing/operations.ts'
+import { type Context, now, type Tx } from '../../context.ts'
+import { chunkRows } from '../../jobs/operations.ts'
+import { int, ints, nullable, statement, text, time, word } from '../../storage/statement.ts'
+import { transact } from '../../storage/transaction.ts'
+import { msOf, type Timestamp, timestamp } from '../../time.ts'
+import { bodyUnlessErased } from '../queries.ts'
+import type { EndpointKind } from '../schema.ts'
+import type { Allowance, DueEndpoint } from './fairness.ts'
+import { holdDeliveries } from './pause.ts'
+
+/** A delivery claimed for one attempt, with all that the attempt needs. */
+export interface ClaimedDelivery {
+  readonly id: number
+  readonly uuid: string
+  readonly clientId: number
+  readonly endpointId: number
+  readonly kind: EndpointKind
+  readonly eventType: string
+  /** This attempt's number, from 1, over all rounds of the schedule. */
+  readonly attempt: number
+  /** Its number on the schedule: a redelivery starts the schedule again. */
+  readonly attemptOfRound: number
+  /** Proves that the outcome is ours to record. */
+  readonly claim: string
+  readonly url: string
+  readonly sealedSecret: string
+  readonly endpointUuid: string
+  readonly body: string
+}
+
+/** What a poll found. */
+export interface DueWork {
+  readonly endpoints: readonly DueEndpoint[]
+  /** When a delivery that waits now is due, in milliseconds since 1970; undefined when none waits. */
+  readonly nextDueMs: number | undefined
+  /** When the first lease ends, this process's own included. */
+  readonly nextLeaseEndMs: number | undefined
+}
+
+/** How long a lease outlives the time-out of its attempt. A dead process's deliveries are free again after both. */
+const leaseBeyondTimeoutMs = 15_000
+
+export function leaseMs({ webhooks }: Context): number {
+  return webhooks.timeoutSeconds * 1000 + leaseBeyondTimeoutMs
+}
+
+/** The end of a lease that begins now. */
+export function leaseEnd(ctx: Context): Timestamp {
+  return timestamp(ctx.clock() + leaseMs(ctx))
+}
+
+interface DueEndpointRow {
+  id: number
+  client_id: number
+  active: boolean
+  /** Whether its last attempt succeeded. */
+  proven: boolean
+  first_due_at: Timestamp
+  due: number
+}
+
+/** The last row: when the first delivery is due at the endpoints that have nothing due. */
+interface NextDueRow {
+  id: null
+  first_due_at: Timestamp | null
+}
+
+/**
+ * Jumps from endpoint to endpoint over the index of free deliveries: each costs a few microseconds, whatever its
+ * backlog. A scan in order of `due_at` would read the backlog of an endpoint that hangs first. Of the handlers' endpoints
+ * only those of this process.
+ */
+export const listDueEndpoints = statement.all(
+  { now: time, max_due: int, handler: word<EndpointKind>(), handled: ints },
+  (_, p, dialect) => sql<DueEndpointRow | NextDueRow>`
+    with recursive free (endpoint_id) as (
+      select min(endpoint_id) from mailkeep_delivery where status = 'pending' and lease_until is null
+      union all
+      select (select min(endpoint_id) from mailkeep_delivery
+        where status = 'pending' and lease_until is null and endpoint_id > free.endpoint_id)
+      from free where free.endpoint_id is not null),
+    waiting as materialized (
+      select endpoint_id, (select min(due_at) from mailkeep_delivery
+        where status = 'pending' and lease_until is null and endpoint_id = free.endpoint_id) as due_at
+      from free where endpoint_id is not null and (${dialect.anyOf(sql.ref('endpoint_id'), p.handled)}
+        or endpoint_id not in (select id from mailkeep_endpoint where kind = ${p.handler})))
+    select endpoint.id, coalesce(endpoint.client_id, 0) as client_id, endpoint.active,
+      (endpoint.last_triggered_at is not null and endpoint.consecutive_failures = 0) as proven,
+      waiting.due_at as first_due_at,
+      (select count(*) from (select 1 from mailkeep_delivery
+        where status = 'pending' and lease_until is null and endpoint_id = endpoint.id and due_at <= ${p.now}
+        limit ${p.max_due}) as counted) as due
+    from waiting join mailkeep_endpoint as endpoint on endpoint.id = waiting.endpoint_id
+    where waiting.due_at <= ${p.now}
+    union all
+    select null, null, null, null, min(due_at), null from waiting where due_at > ${p.now}`,
+)
+
+const findNextLeaseEnd = statement(
+  {},
+  () => sql<{ lease_until: Timestamp | null }>`
+    select min(lease_until) as lease_until from mailkeep_delivery where lease_until is not null`,
+)
+
+/** Of an endpoint that is still there and active. */
+const listClaimable = statement.all(
+  { endpoint_id: int, now: time, limit: int },
+  (_, p, dialect) => sql<{ id: number }>`
+    select id from mailkeep_delivery
+    where status = 'pending' and lease_until is null and endpoint_id = ${p.endpoint_id} and due_at <= ${p.now}
+      and exists (select 1 from mailkeep_endpoint where id = ${p.endpoint_id} and disabled_reason is null)
+    order by due_at limit ${p.limit} ${dialect.lockForClaim}`,
+)
+
+/** `attempts` rises with the claim, so that each attempt is counted even if the process dies. */
+const setClaim = statement({ ids: ints, claim: text, now: time, lease_until: time }, (db, p, dialect) =>
+  db
+    .updateTable('mailkeep_delivery')
+    .set((eb) => ({
+      claim: p.claim,
+      claimed_at: p.now,
+      lease_until: p.lease_until,
+      attempts: eb('attempts', '+', 1),
+    }))
+    .where(dialect.anyOf(sql.ref('id'), p.ids)),
+)
+
+const extendLease = statement.affected({ id: int, claim: text, lease_until: time }, (db, p) =>
+  db
+    .updateTable('mailkeep_delivery')
+    .set({ lease_until: p.lease_until })
+    .where('id', '=', p.id)
+    .where('claim', '=', p.claim)
+    .where('status', '=', 'pending'),
+)
+
+const loadDeliveries = statement.all({ ids: ints }, (db, p, dialect) =>
+  db
+    .selectFrom('mailkeep_delivery as d')
+    .innerJoin('mailkeep_event as e', 'e.id', 'd.event_id')
+    .innerJoin('mailkeep_endpoint as p', 'p.id', 'd.endpoint_id')
+    .select([
+      'd.id',
+      'd.uuid',
+      'd.client_id',
+      'd.endpoint_id',
+      'd.event_type',
+      'd.attempts',
+      'd.attempts_before',
+      bodyUnlessErased.as('body'),
+      'p.kind',
+      'p.url',
+      'p.uuid as endpoint_uuid',
+      'p.secret',
+    ])
+    .where(dialect.anyOf(sql.ref('d.id'), p.ids)),
+)
+
+const failDelivery = statement({ id: int, error: nullable(text), now: time }, (db, p) =>
+  db
+    .updateTable('mailkeep_delivery')
+    .set({
+      status: 'failed',
+      error: p.error,
+      ended_at: p.now,
+      scheduled_at: null,
+      claim: null,
+      claimed_at: null,
+      lease_until: null,
+    })
+    .where('id', '=', p.id),
+)
+
+/**
+ * Finds the endpoints that have deliveries due. Holds deliveries that it finds pending at an inactive endpoint: they
+ * were raised while it was switched off.
+ *
+ * @param maxDue Counts up to this many due deliveries of an endpoint.
+ * @param handled The endpoints that have a handler in this process.
+ */
+export async function findDue(ctx: Context, maxDue: number, handled: readonly number[]): Promise<DueWork> {
+  const rows = await listDueEndpoints(ctx, { now: now(ctx), max_due: maxDue, handler: 'handler', handled })
+  const endpoints: DueEndpoint[] = []
+  let next: Timestamp | null = null
+  for (const row of rows) {
+    if (row.id === null) next = row.first_due_at
+    else if (row.active) endpoints.push(dueEndpointFrom(row))
+    else await transact(ctx, (tx) => holdDeliveries(tx, row.id, chunkRows))
+  }
+  const firstLease = await findNextLeaseEnd(ctx, {})
+  const leaseEndsAt = firstLease?.lease_until
+  return {
+    endpoints,
+    nextDueMs: next === null ? undefined : msOf(next),
+    nextLeaseEndMs: leaseEndsAt ? msOf(leaseEndsAt) : undefined,
+  }
+}
+
+function dueEndpointFrom({ id, client_id: clientId, due, proven }: DueEndpointRow): DueEndpoint {
+  return { id, clientId, due, proven: Boolean(proven) }
+}
+
+/**
+ * Claims what is allowed, with a lease.
+ *
+ * @param inFlight Deliveries in flight in this process: never claimed again, whatever the clock says.
+ */
+export async function claimDeliveries(
+  tx: Tx,
+  allowances: readonly Allowance[],
+  inFlight: ReadonlyMap<number, unknown>,
+): Promise<ClaimedDelivery[]> {
+  const found: number[] = []
+  for (const { endpointId, limit } of allowances) {
+    const rows = await listClaimable(tx, { endpoint_id: endpointId, now: now(tx), limit })
+    found.push(...rows.map(({ id }) => id).filter((id) => !inFlight.has(id)))
+  }
+  if (found.length === 0) return []
+  const rows = await loadDeliveries(tx, { ids: found })
+  const ready = rows.filter(({ body }) => body !== '')
+  for (const { id, body } of rows) if (body === '') await failDelivery(tx, { id, error: erasedError, now: now(tx) })
+  if (ready.length === 0) return []
+  const claim = randomUUID()
+  await setClaim(tx, { ids: ready.map(({ id }) => id), claim, now: now(tx), lease_until: leaseEnd(tx) })
+  return ready.map((row) => ({
+    id: row.id,
+    uuid: row.uuid,
+    clientId: row.client_id,
+    endpointId: row.endpoint_id,
+    kind: row.kind,
+    eventType: row.event_type,
+    attempt: row.attempts + 1,
+    attemptOfRound: row.attempts + 1 - row.attempts_before,
+    claim,
+    url: row.url,
+    sealedSecret: row.secret,
+    endpointUuid: row.endpoint_uuid,
+    body: row.body,
+  }))
+}
+
+/** Extends the lease to a whole one from now. @returns false when the claim is not current any more. */
+export async function renewLease(ctx: Context, { id, claim }: ClaimedDelivery): Promise<boolean> {
+  return transact(ctx, async (tx) => (await extendLease(tx, { id, claim, lease_until: leaseEnd(tx) })) > 0)
+}
+
+export { failDelivery }

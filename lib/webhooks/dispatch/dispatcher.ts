@@ -1,0 +1,280 @@
+import PQueue from 'p-queue'
+import type { Context } from '../../context.ts'
+import { transact } from '../../storage/transaction.ts'
+import { nextTurn } from '../../time.ts'
+import { Handlers } from '../handlers/handlers.ts'
+import type { Outcome, Sender, Sending } from '../http/send.ts'
+import { type ClaimedDelivery, claimDeliveries, type DueWork, findDue } from './claim.ts'
+import { type Allowance, atLeastOne, FairScheduler } from './fairness.ts'
+import { releaseExpiredLeases, releaseStaleSchedules, watchClock } from './leases.ts'
+import { DeliveryCounter, type DeliveryFigures, endingOf } from './metrics.ts'
+import { type FinishedAttempt, recordAttempts } from './record.ts'
+import { nextStep } from './retry.ts'
+import { Signal } from './signal.ts'
+
+/** Maximum poll interval. Also covers changes of the system clock. */
+const maxPollIntervalMs = 1000
+const pauseAfterErrorMs = 1000
+/** An attempt that takes this part of the time-out makes its endpoint slow. */
+const slowShareOfTimeout = 1 / 3
+/** A long poll is followed by a pause this many times as long, so that polling leaves the thread to other work. */
+const pausePerPollTime = 4
+const shortPollMs = 5
+
+interface InFlight {
+  readonly delivery: ClaimedDelivery
+  sending?: Sending
+}
+
+/** What a turn did, and when the next one has something to do: milliseconds since 1970; undefined when nothing waits. */
+interface Turn {
+  readonly claimed: number
+  readonly nextMs: number | undefined
+}
+
+/**
+ * Delivers what is due. Each turn of its loop is one transaction that records finished attempts and claims new
+ * deliveries; the claimed ones then run in a queue. No transaction is open while a request is under way. Attempts that
+ * finish while one turn commits are recorded in the next.
+ */
+export class Dispatcher {
+  /** The event handlers of this process. */
+  readonly handlers: Handlers
+  readonly #ctx: Context
+  readonly #sender: Sender
+  readonly #scheduler: FairScheduler
+  /** Bounds the attempts under way: one task each. */
+  readonly #queue: PQueue
+  readonly #signal = new Signal()
+  readonly #clockWasSet: () => boolean
+  /** Claimed deliveries whose attempt is not recorded yet, by id. */
+  readonly #inFlight = new Map<number, InFlight>()
+  readonly #counter = new DeliveryCounter()
+  #finished: FinishedAttempt[] = []
+  #lastTurn: Promise<unknown> = Promise.resolve()
+  #lastTurnMs = 0
+  #nextPollMs = 0
+  /** The clock may have been set back since times were stored; at the start always. */
+  #mayHaveStaleTimes = true
+  #running: Promise<void> | undefined
+  #isStopping = false
+
+  constructor(ctx: Context, sender: Sender) {
+    const { concurrency, endpointConcurrency, timeoutSeconds } = ctx.webhooks
+    this.#ctx = ctx
+    this.#sender = sender
+    this.#scheduler = new FairScheduler({
+      total: concurrency,
+      endpoint: endpointConcurrency,
+      slowMs: timeoutSeconds * 1000 * slowShareOfTimeout,
+    })
+    this.#queue = new PQueue({ concurrency })
+    this.handlers = new Handlers(ctx)
+    this.#clockWasSet = watchClock(ctx.clock)
+  }
+
+  start(): void {
+    this.#lastTurnMs = performance.now()
+    this.#running ??= this.#run()
+  }
+
+  /**
+   * Delivers all that is due now, and resolves when it is recorded; also where nothing was started.
+   *
+   * @returns when more will be due, in milliseconds since 1970; undefined when nothing waits, or after `stop`.
+   * @throws MailkeepError `unavailable`: the database cannot be used.
+   */
+  async deliverDue(): Promise<number | undefined> {
+    while (!this.#isStopping) {
+      const { seen } = this.#signal
+      const { claimed, nextMs } = await this.#takeTurn({ mustPoll: true })
+      if (claimed > 0 || (nextMs !== undefined && nextMs <= this.#ctx.clock())) continue
+      if (this.#inFlight.size === 0) return nextMs
+      await this.#signal.wait(seen, maxPollIntervalMs)
+    }
+    return undefined
+  }
+
+  /** Tells that something may be due. */
+  wake(): void {
+    this.#signal.wake()
+  }
+
+  /** Milliseconds since the last turn that succeeded; undefined when not running. */
+  silentMs(): number | undefined {
+    return this.#running && !this.#isStopping ? performance.now() - this.#lastTurnMs : undefined
+  }
+
+  figures(): DeliveryFigures & { readonly inFlight: number } {
+    return { ...this.#counter.figures(), inFlight: this.#inFlight.size }
+  }
+
+  /** Aborts the attempts in flight that `matches` selects. */
+  abort(matches: (delivery: ClaimedDelivery) => boolean): void {
+    for (const { delivery, sending } of this.#inFlight.values()) if (matches(delivery)) sending?.abort()
+  }
+
+  /** Claims no more, lets attempts finish, aborts them after `timeoutMs`, and records them all. */
+  async stop(timeoutMs: number): Promise<void> {
+    this.#isStopping = true
+    this.#signal.wake()
+    const timer = setTimeout(() => {
+      for (const { sending } of this.#inFlight.values()) sending?.abort()
+    }, timeoutMs)
+    await this.#lastTurn // may still claim
+    await (this.#running ?? this.#run())
+    clearTimeout(timer)
+    await this.#sender.close()
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#isStopping || this.#inFlight.size > 0) {
+      const { seen } = this.#signal
+      const sleepMs = await this.#takeTurn({ mustPoll: false }).then(
+        (turn) => this.#sleepMs(turn),
+        (error: unknown) => this.#sleepAfter(error),
+      )
+      await this.#signal.wait(seen, sleepMs)
+    }
+  }
+
+  /** Turns run one after another: two that find the same deliveries would both be allowed them. */
+  #takeTurn({ mustPoll }: { mustPoll: boolean }): Promise<Turn> {
+    const turn = this.#lastTurn.then(() => this.#turn(mustPoll))
+    this.#lastTurn = turn.catch(() => {})
+    return turn
+  }
+
+  async #turn(mustPoll: boolean): Promise<Turn> {
+    await nextTurn() // attempts that end in the same turn of the event loop are recorded together
+    const { endpoints, nextDueMs, nextLeaseEndMs } = await this.#poll(mustPoll)
+    this.#mayHaveStaleTimes ||= this.#clockWasSet()
+    const mustRelease = this.#mayHaveStaleTimes || (nextLeaseEndMs ?? Infinity) <= this.#ctx.clock()
+    const allowances = this.#scheduler.allow(endpoints)
+    const finished = this.#finished.splice(0)
+    const turn =
+      finished.length + allowances.length > 0 || mustRelease
+        ? await this.#recordAndClaim(finished, allowances, mustRelease)
+        : { claimed: [], nextDueMs: undefined }
+    this.#lastTurnMs = performance.now()
+    for (const delivery of turn.claimed) this.#begin(delivery)
+    const times = [nextDueMs, turn.nextDueMs, mustRelease ? undefined : nextLeaseEndMs]
+    return { claimed: turn.claimed.length, nextMs: earliest(times) }
+  }
+
+  async #recordAndClaim(finished: FinishedAttempt[], allowances: readonly Allowance[], mustRelease: boolean) {
+    try {
+      const done = await transact(this.#ctx, async (tx) => {
+        const recorded = await recordAttempts(tx, finished)
+        const released = mustRelease ? await releaseExpiredLeases(tx, this.#inFlight) : 0
+        const rescheduled = this.#mayHaveStaleTimes ? await releaseStaleSchedules(tx) : 0
+        const claimed = await claimDeliveries(tx, allowances, this.#inFlight)
+        return { recorded, claimed, released: released + rescheduled > 0 }
+      })
+      if (!done.released) this.#mayHaveStaleTimes = false
+      for (const { delivery } of finished) this.#inFlight.delete(delivery.id)
+      this.#counter.count(done.recorded)
+      const retries = done.recorded.map(({ endedMs, disposition }) =>
+        disposition.status === 'pending' ? endedMs + disposition.delayMs : undefined,
+      )
+      return { claimed: done.claimed, nextDueMs: done.released ? this.#ctx.clock() : earliest(retries) }
+    } catch (error) {
+      this.#finished.unshift(...finished)
+      throw error
+    }
+  }
+
+  /** Finds what is due, unless nothing may be claimed now or the poll before took long. */
+  async #poll(mustPoll: boolean): Promise<DueWork> {
+    const { concurrency, endpointConcurrency } = this.#ctx.webhooks
+    const startedMs = performance.now()
+    const room = concurrency - this.#scheduler.inFlight
+    if (this.#isStopping || room <= 0) return { endpoints: [], nextDueMs: undefined, nextLeaseEndMs: undefined }
+    if (startedMs < this.#nextPollMs && !mustPoll) {
+      const nextDueMs = this.#ctx.clock() + this.#nextPollMs - startedMs
+      return { endpoints: [], nextDueMs, nextLeaseEndMs: undefined }
+    }
+    const due = await findDue(this.#ctx, atLeastOne(Math.min(endpointConcurrency, room)), this.handlers.ids)
+    const pollMs = performance.now() - startedMs
+    // A database server polls in a process of its own.
+    const mustPause = pollMs > shortPollMs && !this.#ctx.storage.dialect.manyWriters
+    this.#nextPollMs = mustPause ? startedMs + pollMs * (1 + pausePerPollTime) : 0
+    return due
+  }
+
+  #sleepMs({ claimed, nextMs }: Turn): number {
+    if (claimed > 0) return 0
+    return nextMs === undefined ? maxPollIntervalMs : Math.min(nextMs - this.#ctx.clock(), maxPollIntervalMs)
+  }
+
+  /** While stopping, gives up on what could not be recorded: its leases run out, and it is sent again. */
+  #sleepAfter(error: unknown): number {
+    this.#ctx.logger.error(
+      { err: error, attempts: this.#finished.length },
+      'deliveries could not be claimed or recorded',
+    )
+    if (!this.#isStopping) return pauseAfterErrorMs
+    for (const { delivery } of this.#finished.splice(0)) this.#inFlight.delete(delivery.id)
+    return maxPollIntervalMs
+  }
+
+  #begin(delivery: ClaimedDelivery): void {
+    const entry: InFlight = { delivery }
+    this.#inFlight.set(delivery.id, entry)
+    this.#scheduler.started(delivery.endpointId, shareOf(delivery))
+    void this.#queue.add(() => this.#attempt(entry))
+  }
+
+  async #attempt(entry: InFlight): Promise<void> {
+    const { delivery } = entry
+    const { clock, webhooks } = this.#ctx
+    const startedMs = clock()
+    const begunMs = performance.now()
+    const outcome = await this.#send(entry)
+    const ending = endingOf(outcome)
+    const pace = { timedOut: ending === 'timeout', durationMs: performance.now() - begunMs }
+    this.#scheduler.ended(
+      delivery.endpointId,
+      shareOf(delivery),
+      ending === 'interrupted' || ending === 'fault' ? undefined : pace,
+    )
+    const disposition = nextStep(outcome, delivery.attemptOfRound, webhooks, Math.random())
+    this.#finished.push({ delivery, outcome, disposition, startedMs, endedMs: clock() })
+    this.#signal.wake()
+  }
+
+  async #send(entry: InFlight): Promise<Outcome> {
+    const { delivery } = entry
+    try {
+      entry.sending = delivery.kind === 'handler' ? this.handlers.handle(delivery) : this.#request(delivery)
+      const outcome = await entry.sending.outcome
+      if (outcome.kind === 'fault') this.#logFault(delivery, outcome.cause)
+      return outcome
+    } catch (cause) {
+      this.#logFault(delivery, cause)
+      return { kind: 'fault', cause }
+    }
+  }
+
+  #logFault({ clientId, endpointId, uuid, attempt }: ClaimedDelivery, cause: unknown): void {
+    this.#ctx.logger.error(
+      { err: cause, client_id: clientId, endpoint_id: endpointId, delivery: uuid, attempt },
+      "a delivery could not be sent by mailkeep's own fault: it will be retried",
+    )
+  }
+
+  #request({ uuid, url, eventType, body, sealedSecret, endpointUuid }: ClaimedDelivery): Sending {
+    const secret = this.#ctx.sealer.open(sealedSecret, endpointUuid)
+    return this.#sender.send({ url, secret, deliveryId: uuid, eventType, body })
+  }
+}
+
+function earliest(times: readonly (number | undefined)[]): number | undefined {
+  const known = times.filter((ms) => ms !== undefined)
+  return known.length > 0 ? known.reduce((first, ms) => Math.min(first, ms)) : undefined
+}
+
+/** Whose share of the requests in flight a delivery takes: its client's; 0 for all handlers of the host together. */
+function shareOf({ kind, clientId }: ClaimedDelivery): number {
+  return kind === 'handler' ? 0 : clientId
+}

@@ -1,0 +1,208 @@
+import { sql } from 'kysely'
+import { now, type Tx } from '../../context.ts'
+import { int, nullable, statement, text, time, word } from '../../storage/statement.ts'
+import { msOf, timestamp } from '../../time.ts'
+import type { Outcome } from '../http/send.ts'
+import { insertAttempt } from '../queries.ts'
+import type { DeliveryStatus } from '../schema.ts'
+import type { ClaimedDelivery } from './claim.ts'
+import { deactivate } from './pause.ts'
+import type { Disposition } from './retry.ts'
+
+/** An attempt that has ended and is not recorded yet. */
+export interface FinishedAttempt {
+  readonly delivery: ClaimedDelivery
+  readonly outcome: Outcome
+  readonly disposition: Disposition
+  /** Milliseconds since 1970. */
+  readonly startedMs: number
+  readonly endedMs: number
+}
+
+/** A finished attempt whose claim was still current, so that its outcome is the delivery's. */
+export type RecordedAttempt = FinishedAttempt
+
+/**
+ * Updates the delivery only while our claim is current. A delivery that was put on hold during the attempt stays held,
+ * unless the attempt was final.
+ */
+const recordOutcome = statement.affected(
+  {
+    id: int,
+    claim: text,
+    status: word<DeliveryStatus>(),
+    due_at: time,
+    scheduled_at: nullable(time),
+    ended_at: nullable(time),
+    now: time,
+    uncounted: int,
+    response_status: nullable(int),
+    error: nullable(text),
+    delivered_at: nullable(time),
+  },
+  (db, p) =>
+    db
+      .updateTable('mailkeep_delivery')
+      .set((eb) => ({
+        status: sql`case when status = 'held' and ${p.status} = 'pending' then 'held' else ${p.status} end`,
+        due_at: p.due_at,
+        scheduled_at: p.scheduled_at,
+        ended_at: sql`case when status = 'held' and ${p.status} = 'pending' then ${p.now} else ${p.ended_at} end`,
+        claim: null,
+        claimed_at: null,
+        lease_until: null,
+        attempts: eb('attempts', '-', p.uncounted),
+        response_status: eb.fn.coalesce(p.response_status, 'response_status'),
+        error: p.error,
+        delivered_at: p.delivered_at,
+      }))
+      .where('id', '=', p.id)
+      .where('claim', '=', p.claim),
+)
+
+const updateEndpointHealth = statement(
+  { id: int, failures: int, first_failure_at: nullable(time), last_triggered_at: time, now: time },
+  (db, p, _, { afterSuccess }) =>
+    db
+      .updateTable('mailkeep_endpoint')
+      .set((eb) => ({
+        // An attempt that began later may have been recorded before. A time in the future was written before the clock
+        // was set back.
+        last_triggered_at: sql`case when last_triggered_at > ${p.last_triggered_at} and last_triggered_at <= ${p.now}
+          then last_triggered_at else ${p.last_triggered_at} end`,
+        consecutive_failures: afterSuccess ? p.failures : eb('consecutive_failures', '+', p.failures),
+        first_failure_at: afterSuccess ? p.first_failure_at : eb.fn.coalesce('first_failure_at', p.first_failure_at),
+      }))
+      .where('id', '=', p.id)
+      .returning(['id', 'consecutive_failures', 'first_failure_at', 'disabled_reason']),
+  ['afterSuccess'],
+)
+
+/**
+ * Records attempts in the order in which they ended, and updates the health of their endpoints.
+ *
+ * @returns those whose claim was current. The others change nothing: another process has claimed their deliveries.
+ */
+export async function recordAttempts(tx: Tx, finished: readonly FinishedAttempt[]): Promise<RecordedAttempt[]> {
+  const recorded: RecordedAttempt[] = []
+  for (const attempt of finished) if (await recordAttempt(tx, attempt)) recorded.push(attempt)
+  const tallies = new Map<number, EndpointTally>()
+  for (const attempt of recorded) if (attempt.outcome.kind !== 'refused') addToTally(tallies, attempt)
+  // Sorted by id, so that two processes lock endpoints in the same order and cannot deadlock.
+  for (const [id, tally] of [...tallies].sort(([a], [b]) => a - b)) await recordHealth(tx, id, tally)
+  tx.transaction.afterCommit(() => {
+    for (const attempt of recorded) if (attempt.disposition.status === 'failed') logFailure(tx, attempt)
+  })
+  return recorded
+}
+
+function logFailure({ logger }: Tx, { delivery, outcome }: RecordedAttempt): void {
+  const { clientId: client_id, endpointId: endpoint_id, uuid, eventType: event_type, attempt } = delivery
+  const fields = { client_id, endpoint_id, delivery: uuid, event_type, attempt, reason: errorOf(outcome) }
+  logger.warn(fields, 'a delivery failed and will not be retried')
+}
+
+async function recordAttempt(tx: Tx, attempt: FinishedAttempt): Promise<boolean> {
+  const { delivery, outcome, disposition, startedMs, endedMs } = attempt
+  const endedAt = timestamp(endedMs)
+  const waits = disposition.status === 'pending'
+  const responseStatus = 'status' in outcome ? (outcome.status ?? null) : null
+  const error = disposition.status === 'success' ? null : errorOf(outcome)
+  const updated = await recordOutcome(tx, {
+    id: delivery.id,
+    claim: delivery.claim,
+    status: disposition.status,
+    due_at: waits ? timestamp(endedMs + disposition.delayMs) : endedAt,
+    scheduled_at: waits ? endedAt : null,
+    ended_at: waits ? null : endedAt,
+    now: endedAt,
+    uncounted: outcome.kind === 'refused' ? 1 : 0,
+    response_status: responseStatus,
+    error,
+    delivered_at: disposition.status === 'success' ? endedAt : null,
+  })
+  if (updated === 0) return false
+  if (outcome.kind === 'refused') return true
+  await insertAttempt(tx, {
+    delivery_id: delivery.id,
+    number: delivery.attempt,
+    client_id: delivery.clientId,
+    started_at: timestamp(startedMs),
+    duration_ms: outcome.kind === 'interrupted' ? null : Math.max(0, Math.round(endedMs - startedMs)),
+    response_status: responseStatus,
+    error,
+    response_body: 'body' in outcome ? outcome.body : null,
+  })
+  return true
+}
+
+const ownFaultError =
+  "Mailkeep's own fault, not the receiver's: the request could not be made. Mailkeep's log has the cause."
+
+function errorOf(outcome: Outcome): string | null {
+  if (outcome.kind === 'answered') return `The receiver answered ${outcome.status}.`
+  if (outcome.kind === 'interrupted') return 'The attempt was interrupted: its outcome is not known.'
+  if (outcome.kind === 'fault') return ownFaultError
+  return 'error' in outcome ? outcome.error : null
+}
+
+/** What a turn's attempts say about one endpoint. */
+interface EndpointTally {
+  readonly clientId: number
+  succeeded: boolean
+  /** Since the last success among them. */
+  failures: number
+  firstFailureMs: number | undefined
+  lastStartedMs: number
+  /** Whether the receiver asked to be switched off (410 Gone). */
+  isGone: boolean
+}
+
+function addToTally(tallies: Map<number, EndpointTally>, attempt: FinishedAttempt): void {
+  const { delivery, outcome, disposition, startedMs, endedMs } = attempt
+  const tally = tallies.get(delivery.endpointId) ?? {
+    clientId: delivery.clientId,
+    succeeded: false,
+    failures: 0,
+    firstFailureMs: undefined,
+    lastStartedMs: 0,
+    isGone: false,
+  }
+  tallies.set(delivery.endpointId, tally)
+  tally.lastStartedMs = Math.max(tally.lastStartedMs, startedMs)
+  if (outcome.kind === 'interrupted' || outcome.kind === 'fault') return
+  if (disposition.status === 'success') {
+    Object.assign(tally, { succeeded: true, failures: 0, firstFailureMs: undefined })
+    return
+  }
+  tally.failures += 1
+  tally.firstFailureMs ??= endedMs
+  if (disposition.status === 'failed') tally.isGone ||= disposition.disable
+}
+
+/** Updates the endpoint's health, and switches it off when it has failed too often or asked for it. */
+async function recordHealth(tx: Tx, id: number, tally: EndpointTally): Promise<void> {
+  const endpoint = await updateEndpointHealth(
+    tx,
+    {
+      id,
+      failures: tally.failures,
+      first_failure_at: tally.firstFailureMs === undefined ? null : timestamp(tally.firstFailureMs),
+      last_triggered_at: timestamp(tally.lastStartedMs),
+      now: now(tx),
+    },
+    { afterSuccess: tally.succeeded },
+  )
+  if (!endpoint || endpoint.disabled_reason !== null) return
+  const { disableAfterFailures, disableAfterHours } = tx.webhooks
+  const failsForLong =
+    endpoint.first_failure_at !== null &&
+    msOf(endpoint.first_failure_at) <= msOf(now(tx)) - disableAfterHours * 3_600_000
+  const failsTooOften = endpoint.consecutive_failures >= disableAfterFailures && failsForLong
+  if (!tally.isGone && !failsTooOften) return
+  if (!(await deactivate({ ...tx, clientId: tally.clientId }, id, 'auto_failures'))) return
+  const { consecutive_failures, first_failure_at } = endpoint
+  const reason = tally.isGone ? 'The receiver answered 410.' : `${consecutive_failures} attempts in a row have failed.`
+  const fields = { client_id: tally.clientId, endpoint_id: id, reason, consecutive_failures, first_failure_at }
+  tx.transaction.afterCommit(() => tx.logger.warn(fields, 'a webhook endpoint was switched off'))
+}
