@@ -1,7 +1,7 @@
 import { closeSync, openSync } from 'node:fs'
 import { setImmediate } from 'node:timers'
 import Database from 'better-sqlite3'
-import { invalid, isMailkeepError, MailkeepError } from '../errors.ts'
+import { isMailkeepError, MailkeepError } from '../errors.ts'
 import type { Logger } from '../logger.ts'
 import { checkOptions } from '../options.ts'
 import { nextTurn } from '../time.ts'
@@ -16,7 +16,7 @@ import { copyInto, type FileReport, report } from './sqlite/copy.ts'
 import { builder, dialect, hostDialect } from './sqlite/dialect.ts'
 import { damaged, failureOf, isDamaged, isLocked } from './sqlite/faults.ts'
 import { DatabaseFiles, isSameFile } from './sqlite/files.ts'
-import type { SqliteHandle } from './sqlite/handle.ts'
+import { checkSource, type SqliteHandle } from './sqlite/handle.ts'
 import { KeptConnection } from './sqlite/kept-connection.ts'
 import { unlocked } from './sqlite/locks.ts'
 import { requireSupportedNode } from './sqlite/node-version.ts'
@@ -52,15 +52,6 @@ export function sqlite(source: string | SqliteHandle, options: SqliteOptions = {
     migrations: sqliteMigrations,
     open: (logger) => open(source, options, logger),
   }
-}
-
-function checkSource(source: unknown): void {
-  if (typeof source === 'string' && source !== '' && !source.includes('\0')) return
-  const { prepare, open: isOpen } = (source ?? {}) as { prepare?: unknown; open?: unknown }
-  if (typeof prepare !== 'function') {
-    throw invalid('database', "The argument of sqlite() must be a file's path, ':memory:' or a better-sqlite3 handle.")
-  }
-  if (isOpen === false) throw invalid('database', 'The better-sqlite3 handle given to sqlite() is closed.')
 }
 
 async function open(source: string | Handle, options: SqliteOptions, logger: Logger): Promise<Storage> {

@@ -9,9 +9,10 @@ import { parse, requireId } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
 import { msOf, timestamp } from '../time.ts'
 import { deactivate, holdBeforeActivating } from './dispatch/pause.ts'
+import { checkBody } from './event-body.ts'
 import { newSecret } from './http/signature.ts'
 import { urlProblem } from './http/url-rule.ts'
-import { checkBody, raise, recordFor } from './outbox.ts'
+import { raise, recordFor } from './outbox.ts'
 import * as queries from './queries.ts'
 import {
   type Delivery,

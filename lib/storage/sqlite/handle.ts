@@ -1,3 +1,5 @@
+import { invalid } from '../../errors.ts'
+
 /** What mailkeep uses of better-sqlite3's `Database`. Any of its versions fits, without its types being installed. */
 export interface SqliteHandle {
   /** The path of the database file. */
@@ -19,4 +21,14 @@ export interface SqliteStatement {
   run(...values: unknown[]): { changes: number; lastInsertRowid: number | bigint }
   pluck(): SqliteStatement
   raw(): SqliteStatement
+}
+
+/** @throws MailkeepError `validation_failed`: `source` is neither a path nor a handle that is open. */
+export function checkSource(source: unknown): void {
+  if (typeof source === 'string' && source !== '' && !source.includes('\0')) return
+  const { prepare, open: isOpen } = (source ?? {}) as { prepare?: unknown; open?: unknown }
+  if (typeof prepare !== 'function') {
+    throw invalid('database', "The argument of sqlite() must be a file's path, ':memory:' or a better-sqlite3 handle.")
+  }
+  if (isOpen === false) throw invalid('database', 'The better-sqlite3 handle given to sqlite() is closed.')
 }

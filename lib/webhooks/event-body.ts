@@ -1,0 +1,74 @@
+/** The JSON text of an event, as receivers get it. */
+import { randomUUID } from 'node:crypto'
+import { invalid, isMailkeepError } from '../errors.ts'
+import { inputLimits } from '../limits.ts'
+import { timestamp } from '../time.ts'
+import type { EventType } from './schema.ts'
+
+/** @throws MailkeepError `validation_failed` on `data`, or a number in it, when an event of it could not be sent. */
+export function checkBody(type: EventType, data: object): void {
+  stringify({ data }, refuseNumbersWithoutJson())
+  bodyOf(randomUUID(), type, timestamp(0), data)
+}
+
+type Replacer = (this: object, key: string, value: unknown) => unknown
+
+/** A replacer for JSON.stringify, which itself writes NaN and infinities as null. */
+function refuseNumbersWithoutJson(): Replacer {
+  const paths = new WeakMap<object, string>()
+  return function (key, value) {
+    const parent = paths.get(this)
+    const path = parent ? `${parent}.${key}` : key
+    if (typeof value === 'bigint' || (typeof value === 'number' && !Number.isFinite(value))) {
+      throw invalid(path, `This must be a number that JSON can hold, not ${value}. Send it as a string.`)
+    }
+    if (typeof value === 'object' && value !== null) paths.set(value, path)
+    return value
+  }
+}
+
+/**
+ * Returns the body of an event, at most 64 KiB. A contact's change is never refused because its event is too large: its
+ * attributes, tags, lists and topics are left out, in that order, and `truncated` names them.
+ *
+ * @throws MailkeepError `validation_failed` on `data`: too large, or nested too deeply.
+ */
+export function bodyOf(id: string, type: EventType, created_at: string, data: object): string {
+  const body = stringify({ id, type, created_at, data })
+  if (Buffer.byteLength(body) <= inputLimits.eventBytes) return body
+  for (const smaller of isAboutContact(data) ? withoutLargeFields(data) : []) {
+    const short = stringify({ id, type, created_at, data: smaller })
+    if (Buffer.byteLength(short) <= inputLimits.eventBytes) return short
+  }
+  throw invalid('data', `The event's body would have more than ${inputLimits.eventBytes} bytes.`)
+}
+
+function stringify(event: object, replacer?: Replacer): string {
+  try {
+    return JSON.stringify(event, replacer)
+  } catch (error) {
+    if (isMailkeepError(error)) throw error
+    throw invalid('data', 'This cannot be written as JSON: it may be nested too deeply.')
+  }
+}
+
+interface AboutContact {
+  contact: object
+}
+
+function isAboutContact(data: object): data is AboutContact {
+  return 'contact' in data && typeof data.contact === 'object' && data.contact !== null
+}
+
+function* withoutLargeFields(data: AboutContact): Generator<object> {
+  const empty: Record<string, unknown> = {}
+  for (const [field, value] of [
+    ['extra_attributes', {}],
+    ['tags', []],
+    ['lists', []],
+    ['topics', []],
+  ] as const) {
+    empty[field] = value
+    yield { ...data, contact: { ...data.contact, ...empty }, truncated: Object.keys(empty) }
+  }
+}
