@@ -1,7 +1,7 @@
 /** The READMEs next to the code say what the code does: their tables are compared with it, and their links lead somewhere. */
 import assert from 'node:assert/strict'
-import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { statusOf } from '../daemon/api/failure.ts'
 import { contract, routes } from '../daemon/api/routes/index.ts'
@@ -13,6 +13,15 @@ import { errorCodes, eventTypes, inputLimits } from '../lib/index.ts'
 import { deadLinks, rowsOf, sectionOf } from './markdown.ts'
 
 const root = join(import.meta.dirname, '..')
+
+/** The documents that say what the code does, by file. */
+const rooms = [
+  'lib/webhooks/README.md',
+  'lib/storage/README.md',
+  'daemon/README.md',
+  'daemon/api/README.md',
+  '.github/CONTRIBUTING.md',
+]
 
 const code = (text: string) => `\`${text}\``
 const namesIn = (cell: string) => [...cell.matchAll(/`([^`]+)`/g)].map(([, name]) => name!)
@@ -114,8 +123,27 @@ test('no document has a dead link', () => {
   assert.deepEqual(deadLinks(root, ['README.md', ...below]), [])
 })
 
+test('every file that a README next to the code names is there', () => {
+  for (const document of rooms) {
+    const prose = readFileSync(join(root, document), 'utf8').replace(/^```[\s\S]*?^```/gm, '')
+    const named = [...prose.matchAll(/`((?:lib|daemon|test)\/[\w./-]+\.(?:ts|md)|(?:lib|daemon|test)\/[\w./-]+\/)`/g)]
+    assert.deepEqual(
+      named.map(([, path]) => path!).filter((path) => !existsSync(join(root, path))),
+      [],
+      document,
+    )
+    const table = document.startsWith('.') ? [] : rowsOf(document, '## Files').slice(2)
+    const files = table.flatMap(([cell]) => namesIn(cell!)).map((file) => join(dirname(document), file))
+    assert.deepEqual(
+      files.filter((file) => !existsSync(join(root, file))),
+      [],
+      document,
+    )
+  }
+})
+
 test('the contents at the top of a README name its sections', () => {
-  for (const document of ['lib/webhooks', 'lib/storage', 'daemon', 'daemon/api'].map((room) => `${room}/README.md`)) {
+  for (const document of rooms.filter((name) => name.endsWith('/README.md'))) {
     const text = readFileSync(join(root, document), 'utf8')
     const headings = [...text.matchAll(/^## (.*)$/gm)].map(([, heading]) => heading!)
     const contents = [...text.matchAll(/^- \[(.*?)\]\(#/gm)].map(([, heading]) => heading!)
