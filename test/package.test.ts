@@ -8,6 +8,7 @@ import { after, before, describe, test } from 'node:test'
 import { build } from 'esbuild'
 import { readDeclarations } from './declarations.ts'
 import { scenes } from './example-scenes.ts'
+import { deadLinks } from './markdown.ts'
 import { manifest, type Packed, type Project, pack, root, tool } from './packed.ts'
 import { publicNames } from './public-names.ts'
 
@@ -25,25 +26,6 @@ const declarationFiles = Object.fromEntries(
     .filter(([, { types }]) => types !== undefined)
     .map(([path, { types }]) => [path.replace(/^\./, 'mailkeep'), types!]),
 )
-
-/** Targets of a document's links, code left out. */
-function linksOf(markdown: string): string[] {
-  const prose = markdown.replace(/^```[\s\S]*?^```/gm, '').replace(/`[^`\n]*`/g, 'code')
-  return [...prose.matchAll(/\]\(<?([^)\s>]+)>?[^)]*\)|^\[[^\]]+\]: (\S+)/gm)].map((match) => (match[1] ?? match[2])!)
-}
-
-/** The anchors that GitHub gives a document's headings. */
-function anchorsOf(markdown: string): string[] {
-  const prose = markdown.replace(/^```[\s\S]*?^```/gm, '')
-  return [...prose.matchAll(/^#+ (.*)$/gm)].map(([, heading]) =>
-    heading!
-      .toLowerCase()
-      .replace(/\[([^\]]*)\]\([^)]*\)/g, '$1')
-      .replace(/[^\p{L}\p{N}\s_-]/gu, '')
-      .trim()
-      .replaceAll(' ', '-'),
-  )
-}
 
 /** A node of this major version among the programs of this machine. */
 function findNode(major: number): string | undefined {
@@ -263,23 +245,8 @@ describe('the packed package', { concurrency: 2 }, () => {
   test('has no dead links in its documents', () => {
     const documents = packed.files.filter((file) => file.endsWith('.md'))
     for (const name of ['README.md', 'lib/REFERENCE.md', 'lib/CHANGELOG.md']) assert.ok(documents.includes(name), name)
-    const dead = documents.flatMap((file) => {
-      const text = readFileSync(join(packed.folder, file), 'utf8')
-      return linksOf(text)
-        .filter((link) => !/^[a-z]+:/.test(link))
-        .filter((link) => !leadsSomewhere(file, decodeURI(link)))
-        .map((link) => `${file}: ${link}`)
-    })
-    assert.deepEqual(dead, [])
+    assert.deepEqual(deadLinks(packed.folder, documents), [])
   })
-
-  function leadsSomewhere(file: string, link: string): boolean {
-    const [path = '', anchor] = link.split('#')
-    const target = path === '' ? file : join(dirname(file), path)
-    if (!existsSync(join(packed.folder, target)) || target.startsWith('..')) return false
-    if (anchor === undefined || !target.endsWith('.md')) return true
-    return anchorsOf(readFileSync(join(packed.folder, target), 'utf8')).includes(anchor)
-  }
 
   test('names its home', () => {
     const home = 'https://github.com/mailkeep/mailkeep'

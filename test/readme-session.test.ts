@@ -1,30 +1,16 @@
-/** The commands that the README shows do what it says: at the start on a terminal, and with redirected output. */
+/** The commands that the READMEs show do what they say: at the start on a terminal, and with redirected output. */
 import assert from 'node:assert/strict'
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
 import { cp, mkdtemp, readdir, rm, symlink } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { routes } from '../daemon/api/routes/index.ts'
+import { sectionOf, shellBlocksOf } from './markdown.ts'
 import { commandLine, directory, run, runJson } from './program.ts'
 
 const root = join(import.meta.dirname, '..')
-const readme = readFileSync(join(root, 'README.md'), 'utf8')
-
-function section(title: string): string {
-  const [, rest] = readme.split(`${title}\n`)
-  assert.ok(rest, `the README has ${title}`)
-  return rest.split(/\n#{2,3} /)[0]!
-}
-
-/** The blocks of shell commands in a section. */
-function shellBlocks(title: string): string[] {
-  return [...section(title).matchAll(/```sh\n(.*?)```/gs)].map(([, block]) => block!)
-}
-
 async function freePort(): Promise<string> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -72,7 +58,7 @@ for (const onTerminal of [true, false]) {
         .replaceAll('127.0.0.1:6245', `127.0.0.1:${port}`)
       return receiver.replace('examples/receive-webhook.ts', `examples/receive-webhook.ts ${receiverPort}`)
     }
-    const [start = '', printed = '', fromFile = '', ...session] = shellBlocks('## A first session')
+    const [start = '', printed = '', fromFile = '', ...session] = shellBlocksOf('README.md', '## A first session')
 
     const [program = '', ...words] = shell(start, onTerminal)
     const daemon = spawn(program, words, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'], detached: true })
@@ -96,7 +82,7 @@ for (const onTerminal of [true, false]) {
     assert.equal(token !== undefined, onTerminal, said)
     const setToken = token === undefined ? fromFile : printed.replace('mk_PASTE_IT_HERE', token)
     assert.ok(token === undefined || setToken.includes(token))
-    const imported = shellBlocks('### Import and export')[0]!
+    const imported = shellBlocksOf('daemon/api/README.md', '## Import and export')[0]!
     const script = ['set -eu', setToken, ...session, 'echo; echo IMPORT', imported].map(adapt).join('\n')
     const { stdout, stderr, status } = spawnSync('sh', ['-c', script], { cwd, env, encoding: 'utf8', timeout: 120_000 })
     assert.equal(status, 0, stdout + stderr)
@@ -106,7 +92,7 @@ for (const onTerminal of [true, false]) {
       /"name":"News".*"secret":"whsec_.*\ncontact\.subscribed \{.*ada@example\.org.*"status":"success"/s,
     )
 
-    const [, expected] = /The first answers `(\{.*?\})`\./.exec(section('### Import and export')) ?? []
+    const [, expected] = /```json\n(.*?)\n```/s.exec(sectionOf('daemon/api/README.md', '## Import and export')) ?? []
     const { data: promised } = JSON.parse(expected!)
     const { data: answered } = JSON.parse(importing.slice(0, importing.indexOf('}id,') + 1))
     assert.deepEqual(answered, promised)
@@ -142,7 +128,7 @@ test('the recipe for rotating the encryption key keeps every secret readable', a
   const cwd = await directory(t)
   const place = { cwd }
   await run(['client', 'create', 'Acme'], place)
-  const recipe = shellBlocks('### Recipes').find((block) => block.includes('secrets reseal'))!
+  const recipe = shellBlocksOf('daemon/README.md', '## Rotate the encryption key')[0]!
   const words = commandLine([]).map((word) => `'${word}'`)
   const script = ['set -eu', `mailkeep() { ${words.join(' ')} "$@"; }`, 'systemctl() { :; }', recipe].join('\n')
   const { status, stderr } = spawnSync('sh', ['-c', script], { cwd, encoding: 'utf8' })
@@ -151,25 +137,4 @@ test('the recipe for rotating the encryption key keeps every secret readable', a
   assert.equal((await runJson<unknown[]>(['client', 'list'], place)).length, 1)
   const { healthy } = await runJson<{ healthy: boolean }>(['doctor', '--port', '0'], place)
   assert.ok(healthy)
-})
-
-test('the table of roles has every route', () => {
-  const paths = new Map<string, Record<'member' | 'admin', string[]>>()
-  for (const { method, path, role } of routes) {
-    const shown = path.replace(/:(\w+)/g, '{$1}')
-    const row = paths.get(shown) ?? { member: [], admin: [] }
-    row[role].push(method)
-    paths.set(shown, row)
-  }
-  const cell = (methods: readonly string[]) => methods.join(', ') || '–'
-  const rows = [...paths].sort(([a], [b]) => (a < b ? -1 : 1))
-  const table = rows.map(([path, { member, admin }]) => `| \`${path}\` | ${cell(member)} | ${cell(admin)} |`)
-  assert.deepEqual(section('### Roles').match(/^\| `\/.*$/gm), table)
-})
-
-test('the table of commands names every command', async () => {
-  const { commands } = await import('../daemon/commands/index.ts')
-  const { nameOf } = await import('../daemon/commands/command.ts')
-  for (const command of commands)
-    assert.match(section('## Commands'), new RegExp(`\`${nameOf(command).join(' ')}[ \`]`))
 })
