@@ -34,14 +34,14 @@ export function reference(): string {
       ...declared('lib/webhooks/handlers/handlers.ts', ['EventHandler', 'HandledEvent', 'Handling']),
       ...declared('lib/webhooks/handlers/subscribers.ts', ['Subscriber']),
     ]),
-    ...section('`mailkeep.clients`', members('lib/doors.ts', 'interface ClientsDoor', 'clients')),
-    ...section('`mailkeep.tokens`', members('lib/doors.ts', 'interface TokensDoor', 'tokens')),
+    ...section('`mailkeep.clients`', members('lib/api-types.ts', 'interface ClientsApi', 'clients')),
+    ...section('`mailkeep.tokens`', members('lib/api-types.ts', 'interface TokensApi', 'tokens')),
     ...section('`mailkeep.forClient(id)`', [
-      ...members('lib/idempotency/doors.ts', 'interface IdempotencyDoor', 'client'),
-      ...declared('lib/idempotency/schema.ts', ['Answered']),
+      ...members('lib/idempotency/api-types.ts', 'interface IdempotencyApi', 'client'),
+      ...declared('lib/idempotency/schema.ts', ['IdempotentResult']),
     ]),
-    ...['Contacts', 'Lists', 'Tags', 'Topics', 'Identities'].flatMap((slice) => door('lib/doors.ts', slice)),
-    ...['Webhooks', 'Events'].flatMap((slice) => door('lib/webhooks/doors.ts', slice)),
+    ...['Contacts', 'Lists', 'Tags', 'Topics', 'Identities'].flatMap((slice) => door('lib/api-types.ts', slice)),
+    ...['Webhooks', 'Events'].flatMap((slice) => door('lib/webhooks/api-types.ts', slice)),
     ...section('Inputs', [
       ...declared('lib/inputs.ts', exported('lib/inputs.ts')),
       ...declared('lib/limits.ts', ['inputLimits']),
@@ -95,7 +95,7 @@ function section(title: string, lines: readonly string[]): string[] {
 
 function door(file: string, slice: string): string[] {
   const name = slice.toLowerCase()
-  return section(`\`mailkeep.forClient(id).${name}\``, members(file, `interface ${slice}Door`, name))
+  return section(`\`mailkeep.forClient(id).${name}\``, members(file, `interface ${slice}Api`, name))
 }
 
 const records = (slice: string) => {

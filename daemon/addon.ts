@@ -1,7 +1,7 @@
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Complaint, reasonOf } from './complaint.ts'
+import { CliError, reasonOf } from './cli-error.ts'
 
 const fileName = 'better_sqlite3.node'
 
@@ -54,7 +54,7 @@ function loadAddon(addon: Buffer): object {
     const reason = reasonOf(error)
     const noexec = /failed to map|Operation not permitted|Permission denied/i.test(reason)
     const what = noexec ? `${parent} does not let programs run (noexec)` : `${parent} cannot be used: ${reason}`
-    throw new Complaint(`The SQLite addon cannot be loaded: ${what}. Set TMPDIR to a directory where it may.`)
+    throw new CliError(`The SQLite addon cannot be loaded: ${what}. Set TMPDIR to a directory where it may.`)
   } finally {
     if (directory !== undefined) rmSync(directory, { recursive: true, force: true })
   }

@@ -1,6 +1,6 @@
+import { CliError } from './cli-error.ts'
 import { argumentsOf, type Command, nameOf } from './commands/command.ts'
 import { commands } from './commands/index.ts'
-import { Complaint } from './complaint.ts'
 import { type Flags, unknownFlag } from './config.ts'
 import { commandHelp, groupHelp, programHelp } from './help.ts'
 import { flagOf, type SettingName, secretSettings, settingNames, switchSettings } from './settings.ts'
@@ -55,15 +55,15 @@ function helpOfGroup(words: readonly string[], asksHelp: boolean): string {
   if (asksHelp) return groupHelp(name, group)
   if (second !== undefined && !second.startsWith('-')) throw noCommand(words)
   const names = group.map((command) => nameOf(command)[1])
-  throw new Complaint(`${name} needs a command: ${names.join(', ')}. See mailkeep ${name} --help.`, wrongUsage)
+  throw new CliError(`${name} needs a command: ${names.join(', ')}. See mailkeep ${name} --help.`, wrongUsage)
 }
 
-function noCommand(words: readonly string[]): Complaint {
+function noCommand(words: readonly string[]): CliError {
   const given = words.slice(0, 2).filter((word, at) => at === 0 || !word.startsWith('-'))
   const names = commands.map((command) => nameOf(command).join(' '))
   const meant = nearest(given.join(' '), names) ?? nearest(given[0]!, names)
   const hint = meant === undefined ? '' : ` Did you mean ${meant}?`
-  return new Complaint(`There is no command ${given.join(' ')}.${hint} See mailkeep --help.`, wrongUsage)
+  return new CliError(`There is no command ${given.join(' ')}.${hint} See mailkeep --help.`, wrongUsage)
 }
 
 function settingsOf(command: Command): readonly SettingName[] {
@@ -125,13 +125,13 @@ function refuseWrongCount(command: Command, args: readonly string[]): void {
   const wanted = argumentsOf(command)
   const missing = wanted[args.length]
   if (missing !== undefined) {
-    throw new Complaint(`${name} needs ${missing}: mailkeep ${command.usage}. See mailkeep ${name} --help.`, wrongUsage)
+    throw new CliError(`${name} needs ${missing}: mailkeep ${command.usage}. See mailkeep ${name} --help.`, wrongUsage)
   }
   const extra = args[wanted.length]
   if (extra === undefined) return
   const isCommand = commands.some((each) => nameOf(each)[0] === extra)
   const hint = isCommand ? ` A command comes before its flags: mailkeep ${extra} ….` : ''
-  throw new Complaint(`${name} does not take ${JSON.stringify(extra)}.${hint}`, wrongUsage)
+  throw new CliError(`${name} does not take ${JSON.stringify(extra)}.${hint}`, wrongUsage)
 }
 
 function ownFlags(command: Command, flags: Given): Record<string, string> {
@@ -140,15 +140,15 @@ function ownFlags(command: Command, flags: Given): Record<string, string> {
     const value = flags[name]
     if (value === undefined && !required) continue
     if (value === undefined) throw missingFlag(command, name)
-    if (typeof value !== 'string') throw new Complaint(`--${name} needs one value.`, wrongUsage)
-    if (shape === undefined && value !== '') throw new Complaint(`--${name} takes no value.`, wrongUsage)
-    if (shape !== undefined && value === '') throw new Complaint(`--${name} needs one value.`, wrongUsage)
+    if (typeof value !== 'string') throw new CliError(`--${name} needs one value.`, wrongUsage)
+    if (shape === undefined && value !== '') throw new CliError(`--${name} takes no value.`, wrongUsage)
+    if (shape !== undefined && value === '') throw new CliError(`--${name} needs one value.`, wrongUsage)
     own[name] = value
   }
   return own
 }
 
-function missingFlag(command: Command, flag: string): Complaint {
+function missingFlag(command: Command, flag: string): CliError {
   const name = nameOf(command).join(' ')
-  return new Complaint(`${name} needs --${flag}. See mailkeep ${name} --help.`, wrongUsage)
+  return new CliError(`${name} needs --${flag}. See mailkeep ${name} --help.`, wrongUsage)
 }

@@ -4,14 +4,14 @@ import type { Socket } from 'node:net'
 import type { ErrorCode } from '../lib/index.ts'
 import { encode } from './api/encode.ts'
 import type { ApiResponse } from './api/index.ts'
-import type { Turn } from './request-body.ts'
+import type { HttpExchange } from './request-body.ts'
 
 /** What a connection owes its client. */
 export interface Owed {
   /** Requests without a complete answer. */
   readonly count: number
   /** The latest request. */
-  readonly last: Turn | undefined
+  readonly last: HttpExchange | undefined
 }
 
 /**

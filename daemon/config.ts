@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import * as v from 'valibot'
 import type { WebhookSettings } from '../lib/index.ts'
-import { Complaint, reasonOf } from './complaint.ts'
+import { CliError, reasonOf } from './cli-error.ts'
 import { isServer } from './database-url.ts'
 import {
   fileSettings,
@@ -78,7 +78,7 @@ export function readConfig(env: Environment, flags: Flags): { config: Config; wa
   const result = v.safeParse(Settings, values)
   if (!result.success) throw wrongSetting(result.issues[0], given)
   const adminTokenFile = given.get('ADMIN_TOKEN')?.path
-  return { config: { ...configFrom(result.output), adminTokenFile }, warnings: strangers(env) }
+  return { config: { ...configFrom(result.output), adminTokenFile }, warnings: unknownVariables(env) }
 }
 
 function fromFlag(name: SettingName, flags: Flags): Given | undefined {
@@ -89,9 +89,9 @@ function fromFlag(name: SettingName, flags: Flags): Given | undefined {
   if (switchSettings.has(name) && (value === '' || value === false)) {
     return { value: value === '' ? 'true' : 'false', source }
   }
-  if (typeof value !== 'string' || value === '') throw new Complaint(`--${flag} needs one value.`, 2)
+  if (typeof value !== 'string' || value === '') throw new CliError(`--${flag} needs one value.`, 2)
   if (name === 'DATABASE' && isServer(value)) {
-    throw new Complaint('--database takes no URL, which may hold a password: set MAILKEEP_DATABASE instead.', 2)
+    throw new CliError('--database takes no URL, which may hold a password: set MAILKEEP_DATABASE instead.', 2)
   }
   return { value, source }
 }
@@ -100,7 +100,7 @@ function fromEnvironment(name: SettingName, env: Environment): Given | undefined
   const variable = variableOf(name)
   const value = env[variable]
   const path = fileSettings.has(name) ? env[`${variable}_FILE`] : undefined
-  if (value && path) throw new Complaint(`${variable} and ${variable}_FILE are both set: one of them is enough.`)
+  if (value && path) throw new CliError(`${variable} and ${variable}_FILE are both set: one of them is enough.`)
   if (path) return { value: readSetting(`${variable}_FILE`, path), source: `${variable}_FILE`, path }
   return value ? { value, source: variable } : undefined
 }
@@ -110,18 +110,18 @@ function readSetting(variable: string, path: string): string {
   try {
     text = readFileSync(path, 'utf8').trim()
   } catch (error) {
-    throw new Complaint(`${variable}: ${path} cannot be read: ${reasonOf(error)}.`)
+    throw new CliError(`${variable}: ${path} cannot be read: ${reasonOf(error)}.`)
   }
-  if (text === '') throw new Complaint(`${variable}: ${path} is empty.`)
+  if (text === '') throw new CliError(`${variable}: ${path} is empty.`)
   return text
 }
 
-function wrongSetting(issue: v.BaseIssue<unknown>, given: ReadonlyMap<string, Given>): Complaint {
+function wrongSetting(issue: v.BaseIssue<unknown>, given: ReadonlyMap<string, Given>): CliError {
   const name = String(issue.path?.[0]?.key)
   const { value, source } = given.get(name) ?? { value: '', source: variableOf(name) }
   // A database's URL may hold a password.
   const shown = fileSettings.has(name) ? '' : `, not ${JSON.stringify(value.slice(0, 100))}`
-  return new Complaint(`${source} ${issue.message}${shown}.`)
+  return new CliError(`${source} ${issue.message}${shown}.`)
 }
 
 function configFrom(settings: Settings): Omit<Config, 'adminTokenFile'> {
@@ -165,7 +165,7 @@ function defined<T extends object>(fields: T): Defined<T> {
 }
 
 /** Variables of our name that mean nothing: warned of, not refused, as orchestrators add some of their own. */
-function strangers(env: Environment): string[] {
+function unknownVariables(env: Environment): string[] {
   const known = new Set(settingNames.map(variableOf))
   for (const name of fileSettings) known.add(`${variableOf(name)}_FILE`)
   const strange = Object.keys(env).filter((variable) => variable.startsWith('MAILKEEP_') && !known.has(variable))
@@ -178,7 +178,7 @@ function strangers(env: Environment): string[] {
  * @param known The flags it has.
  * @param command Its name.
  */
-export function unknownFlag(token: string, known: readonly string[] = [], command = ''): Complaint {
+export function unknownFlag(token: string, known: readonly string[] = [], command = ''): CliError {
   const given = token.replace(/=.*$/s, '')
   const flag = given.replace(/^-+/, '')
   const secret = [...secretSettings].find((name) => flagOf(name) === flag)
@@ -186,10 +186,10 @@ export function unknownFlag(token: string, known: readonly string[] = [], comman
     const meant = nearest(flag, [...known, 'json', 'help'])
     const hint = meant === undefined ? '' : ` Did you mean --${meant}?`
     const see = command === '' ? '' : ` See mailkeep ${command} --help.`
-    return new Complaint(`There is no flag ${given} here.${hint}${see}`, 2)
+    return new CliError(`There is no flag ${given} here.${hint}${see}`, 2)
   }
   const variable = variableOf(secret)
-  return new Complaint(
+  return new CliError(
     `--${flag} is not taken from the command line, which others can read: set ${variable} or ${variable}_FILE.`,
     2,
   )

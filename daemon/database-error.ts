@@ -1,25 +1,25 @@
 import { isMailkeepError } from '../lib/index.ts'
-import { Complaint } from './complaint.ts'
+import { CliError } from './cli-error.ts'
 import type { Config } from './config.ts'
 import { shownDatabase } from './database-url.ts'
 
 /** @returns what to do about a fault of the file, where an error is or has one as its cause; other errors as they are. */
 export function databaseError(error: unknown, { database }: Pick<Config, 'database'>): unknown {
   const code = sqliteCode(error) ?? (isMailkeepError(error) ? sqliteCode(error.cause) : undefined)
-  if (code === undefined || error instanceof Complaint) return error
+  if (code === undefined || error instanceof CliError) return error
   const file = shownDatabase(database)
   if (code.startsWith('SQLITE_CORRUPT') || code === 'SQLITE_NOTADB') {
     const remedy = 'stop mailkeep, look with mailkeep doctor, and restore a backup with mailkeep restore FILE'
-    return new Complaint(`The database ${file} is damaged (${code}): ${remedy}.`)
+    return new CliError(`The database ${file} is damaged (${code}): ${remedy}.`)
   }
   if (code === 'SQLITE_FULL') {
-    return new Complaint(`The disk of ${file} is full (${code}): free some space, then do it again.`)
+    return new CliError(`The disk of ${file} is full (${code}): free some space, then do it again.`)
   }
   if (code.startsWith('SQLITE_IOERR')) {
-    return new Complaint(`The disk of ${file} cannot be read or written (${code}): see the system's log.`)
+    return new CliError(`The disk of ${file} cannot be read or written (${code}): see the system's log.`)
   }
   if (code.startsWith('SQLITE_READONLY')) {
-    return new Complaint(`${file} cannot be written (${code}): give it, and its directory, to this user.`)
+    return new CliError(`${file} cannot be written (${code}): give it, and its directory, to this user.`)
   }
   return error
 }

@@ -1,6 +1,6 @@
 import { closeSync, existsSync, fstatSync, openSync, readSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { Complaint, reasonOf } from './complaint.ts'
+import { CliError, reasonOf } from './cli-error.ts'
 
 export const inMemory = ':memory:'
 
@@ -17,7 +17,7 @@ export function holdsDatabase(path: string): boolean {
   if (path === inMemory) return false
   const head = readHead(path)
   if (head.length === 0) return false
-  if (!head.equals(magic)) throw new Complaint(`${path} is not a SQLite database.`)
+  if (!head.equals(magic)) throw new CliError(`${path} is not a SQLite database.`)
   return true
 }
 
@@ -25,7 +25,7 @@ export function holdsDatabase(path: string): boolean {
 export function refuseMissingDirectory(path: string): void {
   const directory = dirname(resolve(path))
   if (path === inMemory || existsSync(directory)) return
-  throw new Complaint(
+  throw new CliError(
     `The database ${path} cannot be created: there is no directory ${directory}. Create it, or set MAILKEEP_DATABASE.`,
   )
 }
@@ -34,13 +34,13 @@ export function refuseMissingDirectory(path: string): void {
 function readHead(path: string): Buffer {
   try {
     using file = opened(path)
-    if (fstatSync(file.fd).isDirectory()) throw new Complaint(`The database ${path} is a directory.`)
+    if (fstatSync(file.fd).isDirectory()) throw new CliError(`The database ${path} is a directory.`)
     const head = Buffer.alloc(magic.length)
     return head.subarray(0, readSync(file.fd, head, 0, magic.length, 0))
   } catch (error) {
-    if (error instanceof Complaint) throw error
+    if (error instanceof CliError) throw error
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return Buffer.alloc(0)
-    throw new Complaint(`The database ${path} cannot be opened: ${reasonOf(error)}.`)
+    throw new CliError(`The database ${path} cannot be opened: ${reasonOf(error)}.`)
   }
 }
 

@@ -1,4 +1,4 @@
-import { Complaint } from './complaint.ts'
+import { CliError } from './cli-error.ts'
 
 /** SQLite's side of the library, loaded by those who use it: its driver need not be installed beside PostgreSQL's. */
 export function loadSqlite(): Promise<typeof import('../lib/storage/sqlite.ts')> {
@@ -17,6 +17,6 @@ export async function load<T>(name: string, what: string, from: () => Promise<T>
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
     const isMissing = /^(?:ERR_)?MODULE_NOT_FOUND$/.test(code ?? '') && message.includes(`'${name}'`)
-    throw isMissing ? new Complaint(`${name} is missing, which ${what} needs: npm install ${name}`) : error
+    throw isMissing ? new CliError(`${name} is missing, which ${what} needs: npm install ${name}`) : error
   }
 }

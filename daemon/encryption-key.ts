@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { open, readFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { Complaint, reasonOf } from './complaint.ts'
+import { CliError, reasonOf } from './cli-error.ts'
 import type { Config } from './config.ts'
 import { holdsDatabase, inMemory } from './database-file.ts'
 import { isServer } from './database-url.ts'
@@ -22,7 +22,7 @@ export async function openEncryptionKey({ encryptionKey, database }: Config): Pr
   if (isServer(database)) {
     // Beside a server there is no place that all its daemons share.
     const how = 'set it to what openssl rand -base64 32 gives, the same for every process of this database'
-    throw new Complaint(`MAILKEEP_ENCRYPTION_KEY is needed with PostgreSQL: ${how}.`)
+    throw new CliError(`MAILKEEP_ENCRYPTION_KEY is needed with PostgreSQL: ${how}.`)
   }
   if (database === inMemory) return randomBytes(32).toString('base64')
   const path = `${database}.key`
@@ -34,16 +34,14 @@ export async function openEncryptionKey({ encryptionKey, database }: Config): Pr
 }
 
 function missing(database: string, path: string): never {
-  throw new Complaint(
-    `The key of the database ${database} is missing: set MAILKEEP_ENCRYPTION_KEY, or restore ${path}.`,
-  )
+  throw new CliError(`The key of the database ${database} is missing: set MAILKEEP_ENCRYPTION_KEY, or restore ${path}.`)
 }
 
 async function readKey(path: string): Promise<string | undefined> {
   for (const startedMs = performance.now(); ; await delay(20)) {
     const text = await readIfThere(path)
     if (text === undefined || /^[A-Za-z\d+/_-]{43}=?$/.test(text)) return text
-    if (performance.now() - startedMs > patienceMs) throw new Complaint(`${path} does not hold the base64 of 32 bytes.`)
+    if (performance.now() - startedMs > patienceMs) throw new CliError(`${path} does not hold the base64 of 32 bytes.`)
   }
 }
 
@@ -52,7 +50,7 @@ async function readIfThere(path: string): Promise<string | undefined> {
     return (await readFile(path, 'utf8')).trim()
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw new Complaint(`The encryption key ${path} cannot be read: ${reasonOf(error)}.`)
+    throw new CliError(`The encryption key ${path} cannot be read: ${reasonOf(error)}.`)
   }
 }
 
@@ -67,7 +65,7 @@ async function makeKey(path: string): Promise<string | undefined> {
     return key
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return undefined
-    throw new Complaint(`The encryption key ${path} cannot be made: ${reasonOf(error)}.`)
+    throw new CliError(`The encryption key ${path} cannot be made: ${reasonOf(error)}.`)
   }
 }
 

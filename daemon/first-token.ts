@@ -2,7 +2,7 @@ import { constants } from 'node:fs'
 import { access, rm, writeFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import type { Mailkeep } from '../lib/index.ts'
-import { Complaint, reasonOf } from './complaint.ts'
+import { CliError, reasonOf } from './cli-error.ts'
 import type { Config } from './config.ts'
 import { inMemory } from './database-file.ts'
 import { isServer } from './database-url.ts'
@@ -45,7 +45,7 @@ async function refuseLosingIt(mailkeep: Mailkeep, path: string): Promise<void> {
   } catch (error) {
     if ((await mailkeep.clients.list()).length > 0) return
     const remedy = 'set MAILKEEP_ADMIN_TOKEN_FILE to a file with a token of your own'
-    throw new Complaint(
+    throw new CliError(
       `The first token cannot be written to ${path}: ${reasonOf(error)}. Start elsewhere, or ${remedy}.`,
     )
   }
@@ -58,7 +58,7 @@ async function writeToken(path: string, token: string): Promise<void> {
     await writeFile(path, `${token}\n`, { flag: 'wx', mode: 0o600 })
   } catch (error) {
     const remedy = 'mailkeep token create --client 1 --role admin'
-    throw new Complaint(`The first token cannot be written to ${path}: ${reasonOf(error)}. Make another: ${remedy}`)
+    throw new CliError(`The first token cannot be written to ${path}: ${reasonOf(error)}. Make another: ${remedy}`)
   }
 }
 

@@ -1,4 +1,4 @@
-import { Complaint } from './complaint.ts'
+import { CliError } from './cli-error.ts'
 
 /** Where a command wanted to listen. */
 export interface Wanted {
@@ -12,17 +12,17 @@ export interface Wanted {
 export function listenError(error: unknown, { host, port, setting }: Wanted): unknown {
   const { code, syscall } = error as NodeJS.ErrnoException
   if (code === 'EADDRINUSE') {
-    return new Complaint(
+    return new CliError(
       `Port ${port} of ${host} is in use by another program (${code}): stop that, or choose another port with ${setting}.`,
     )
   }
   if (code === 'EACCES') {
-    return new Complaint(
+    return new CliError(
       `Port ${port} of ${host} needs privileges (${code}): choose one from 1024 on with ${setting}, or grant CAP_NET_BIND_SERVICE.`,
     )
   }
   if (code === 'EADDRNOTAVAIL' || syscall === 'getaddrinfo') {
-    return new Complaint(`${host} is no address of this machine (${code}): set --host or MAILKEEP_HOST to one that is.`)
+    return new CliError(`${host} is no address of this machine (${code}): set --host or MAILKEEP_HOST to one that is.`)
   }
   return error
 }

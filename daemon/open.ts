@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import { createMailkeep, type DatabaseSource, type Logger, type Mailkeep } from '../lib/index.ts'
 import type { SqliteOptions } from '../lib/storage/sqlite.ts'
 import { nativeAddon } from './addon.ts'
-import { Complaint } from './complaint.ts'
+import { CliError } from './cli-error.ts'
 import type { Config } from './config.ts'
 import { holdsDatabase, inMemory, refuseMissingDirectory } from './database-file.ts'
 import { isServer, shownDatabase } from './database-url.ts'
@@ -46,13 +46,13 @@ async function sourceOf({ database, postgres: options }: Config, create: boolean
   }
   const { sqlite, holdsForeignTables } = await loadSqlite()
   if (exists && holdsForeignTables(database, sqliteOptions())) {
-    throw new Complaint(`${database} belongs to another program: set MAILKEEP_DATABASE to a file of mailkeep's own.`)
+    throw new CliError(`${database} belongs to another program: set MAILKEEP_DATABASE to a file of mailkeep's own.`)
   }
   return sqlite(database, sqliteOptions())
 }
 
-function missing(what: string, setting: string): Complaint {
-  return new Complaint(`${what}: name another with ${setting}, or create it with mailkeep migrate.`)
+function missing(what: string, setting: string): CliError {
+  return new CliError(`${what}: name another with ${setting}, or create it with mailkeep migrate.`)
 }
 
 /** What SQLite needs to know about this program. */

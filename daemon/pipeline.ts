@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import type { Owed } from './broken-request.ts'
-import type { Turn } from './request-body.ts'
+import type { HttpExchange } from './request-body.ts'
 
 /** Requests of one connection that are worked on at a time: answers that nobody takes stay in memory. */
 const mostUnderWay = 8
@@ -16,14 +16,14 @@ export interface Waiting {
  * waits here. When too much does, on all connections together, the connection is cut.
  */
 export class Pipeline implements Owed {
-  last: Turn | undefined
+  last: HttpExchange | undefined
   readonly #socket: Socket
-  readonly #start: (turn: Turn) => void
+  readonly #start: (turn: HttpExchange) => void
   readonly #waiting: Waiting
   #underWay = 0
-  #queue: Turn[] = []
+  #queue: HttpExchange[] = []
 
-  constructor(socket: Socket, waiting: Waiting, start: (turn: Turn) => void) {
+  constructor(socket: Socket, waiting: Waiting, start: (turn: HttpExchange) => void) {
     this.#socket = socket
     this.#waiting = waiting
     this.#start = start
@@ -35,7 +35,7 @@ export class Pipeline implements Owed {
     return this.#underWay + this.#queue.length
   }
 
-  add(turn: Turn): void {
+  add(turn: HttpExchange): void {
     this.last = turn
     if (this.#underWay < mostUnderWay && this.#queue.length === 0) {
       this.#begin(turn)
@@ -50,7 +50,7 @@ export class Pipeline implements Owed {
     this.#socket.pause()
   }
 
-  #begin(turn: Turn): void {
+  #begin(turn: HttpExchange): void {
     this.#underWay++
     // The system has taken the answer: it is in memory no more.
     turn.res.once('close', () => {

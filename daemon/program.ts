@@ -3,7 +3,7 @@ import type { Writable } from 'node:stream'
 import { isMailkeepError, type MailkeepError, version } from '../lib/index.ts'
 import { commit } from './addon.ts'
 import { type CommandLine, readArguments } from './arguments.ts'
-import { Complaint, fieldMessage } from './complaint.ts'
+import { CliError, fieldMessage } from './cli-error.ts'
 import { readConfig } from './config.ts'
 import { databaseError } from './database-error.ts'
 import { openLog } from './log.ts'
@@ -24,7 +24,7 @@ async function main(): Promise<void> {
 
 async function run({ command, args, own, flags }: CommandLine, json: boolean): Promise<void> {
   const { config, warnings } = readConfig(process.env, flags)
-  for (const warning of warnings) complain(warning)
+  for (const warning of warnings) printError(warning)
   const ran = command.run({
     args,
     flags: own,
@@ -54,7 +54,7 @@ function handedSocket(): number | undefined {
   const { LISTEN_PID, LISTEN_FDS } = process.env
   for (const name of ['LISTEN_PID', 'LISTEN_FDS', 'LISTEN_FDNAMES']) delete process.env[name]
   if (LISTEN_PID !== String(process.pid) || !(Number(LISTEN_FDS) > 0)) return undefined
-  if (LISTEN_FDS !== '1') throw new Complaint('systemd hands over several sockets: mailkeep takes one.')
+  if (LISTEN_FDS !== '1') throw new CliError('systemd hands over several sockets: mailkeep takes one.')
   return 3
 }
 
@@ -77,17 +77,17 @@ function untilAskedToStop(): Promise<void> {
   })
 }
 
-function complain(message: string): void {
+function printError(message: string): void {
   process.stderr.write(`mailkeep: ${message.replace(/\s*\n\s*/g, ' ')}\n`)
 }
 
 /** Prints one line about what a person can put right, and a stack only for what nobody foresaw. */
 function explain(error: unknown): number {
-  if (error instanceof Complaint) complain(error.message)
-  else if (isMailkeepError(error)) complain(inFields(error.errors) ?? withReason(error))
-  else if (error instanceof Error && 'syscall' in error) complain(error.message)
+  if (error instanceof CliError) printError(error.message)
+  else if (isMailkeepError(error)) printError(inFields(error.errors) ?? withReason(error))
+  else if (error instanceof Error && 'syscall' in error) printError(error.message)
   else process.stderr.write(`mailkeep: ${error instanceof Error ? error.stack : error}\n`)
-  return error instanceof Complaint ? error.exitCode : 1
+  return error instanceof CliError ? error.exitCode : 1
 }
 
 /** What callers of the API do not see: why the database refused a statement. */

@@ -3,7 +3,7 @@ import { MailkeepError } from '../lib/index.ts'
 import type { AnswerBudget } from './answer-budget.ts'
 
 /** A request and its answer, on their way over one connection. */
-export interface Turn {
+export interface HttpExchange {
   readonly req: IncomingMessage
   readonly res: ServerResponse
   /** Whether the client holds its body back until it is told `100 Continue`. */
@@ -11,7 +11,7 @@ export interface Turn {
   /** Whether its body has no end that is known, and is read as it comes. */
   streams?: boolean
   /** The budget of request bodies; a host's own server has none. */
-  readonly room?: BodyRoom
+  readonly room?: BodyBudget
   /** The bytes of its body that count in that budget. */
   heldBytes?: number
   /** The budget of answers; a host's own server has none. */
@@ -19,7 +19,7 @@ export interface Turn {
 }
 
 /** What the bodies of all requests may take together, from their first byte to the answer: what is made of them lives as long. */
-export interface BodyRoom {
+export interface BodyBudget {
   leftBytes: number
 }
 
@@ -33,7 +33,7 @@ const smallBytes = 16 * 1024
  * @throws MailkeepError `body_too_large`; `invalid_json`: the client went away in the middle; `unavailable`: too many
  *   large bodies are on their way.
  */
-export async function readBody(turn: Turn, limit: number): Promise<Buffer> {
+export async function readBody(turn: HttpExchange, limit: number): Promise<Buffer> {
   const { req, room } = turn
   const length = req.headers['content-length'] ?? null
   if (Number(length) > limit) throw tooLarge(limit)
@@ -43,14 +43,14 @@ export async function readBody(turn: Turn, limit: number): Promise<Buffer> {
   return await receive(turn, limit)
 }
 
-function holdRoom(turn: Turn, room: BodyRoom, bytes: number): void {
+function holdRoom(turn: HttpExchange, room: BodyBudget, bytes: number): void {
   if (room.leftBytes < bytes) throw new MailkeepError('unavailable', 'Too many large bodies are on their way.')
   room.leftBytes -= bytes
   turn.heldBytes = (turn.heldBytes ?? 0) + bytes
 }
 
 /** Gives back what the request's body has taken of the budget. */
-export function releaseBody(turn: Turn): void {
+export function releaseBody(turn: HttpExchange): void {
   if (turn.room) turn.room.leftBytes += turn.heldBytes ?? 0
   turn.heldBytes = 0
 }
@@ -64,7 +64,7 @@ const streamBytes = 4 * 1024 * 1024
  * @throws MailkeepError `invalid_json`: the client went away in the middle; `unavailable`: too many large bodies are on
  *   their way.
  */
-export async function* streamBody(turn: Turn): AsyncGenerator<Buffer> {
+export async function* streamBody(turn: HttpExchange): AsyncGenerator<Buffer> {
   const { req, room } = turn
   const isLarge = Number(req.headers['content-length'] ?? Number.POSITIVE_INFINITY) > smallBytes
   if (room && isLarge) holdRoom(turn, room, streamBytes)
@@ -82,7 +82,7 @@ export async function* streamBody(turn: Turn): AsyncGenerator<Buffer> {
   }
 }
 
-function askForBody(turn: Turn): void {
+function askForBody(turn: HttpExchange): void {
   if (!turn.awaitsContinue) return
   turn.awaitsContinue = false
   turn.res.writeContinue()
@@ -92,7 +92,7 @@ export function endedEarly(cause: unknown): MailkeepError {
   return new MailkeepError('invalid_json', 'The body ended early.', { cause })
 }
 
-async function receive(turn: Turn, limit: number): Promise<Buffer> {
+async function receive(turn: HttpExchange, limit: number): Promise<Buffer> {
   askForBody(turn)
   const { req } = turn
   if (req.destroyed || req.readableEnded) throw endedEarly(undefined)
@@ -124,13 +124,13 @@ async function receive(turn: Turn, limit: number): Promise<Buffer> {
 }
 
 /** @returns whether bytes of the body are still to come. */
-export function isUnread({ req }: Turn): boolean {
+export function isUnread({ req }: HttpExchange): boolean {
   if (req.complete) return false
   return req.headers['transfer-encoding'] !== undefined || Number(req.headers['content-length'] ?? 0) > 0
 }
 
 /** @returns whether what is still to come is known to be little, so that the connection can go on after it. */
-export function isSmall({ req, awaitsContinue }: Turn, limit: number): boolean {
+export function isSmall({ req, awaitsContinue }: HttpExchange, limit: number): boolean {
   return !awaitsContinue && Number(req.headers['content-length'] ?? Number.POSITIVE_INFINITY) <= limit
 }
 

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { AnswerBudget } from './answer-budget.ts'
 import type { ApiResponse } from './api/index.ts'
-import { isSmall, isUnread, type Turn } from './request-body.ts'
+import { type HttpExchange, isSmall, isUnread } from './request-body.ts'
 
 export interface SendLimits {
   /** What a body may have, in bytes: so much is read to its end even when nobody wants it. */
@@ -24,7 +24,7 @@ export const defaultSendLimits: SendLimits = {
  * @param last Whether the connection ends with this answer.
  */
 export function send(
-  turn: Turn,
+  turn: HttpExchange,
   { status, headers, body, stream }: ApiResponse,
   last: boolean,
   limits: SendLimits,
@@ -95,7 +95,7 @@ function written(res: ServerResponse, text: string): Promise<void> {
 }
 
 /** Throws away what is still coming, within bounds; then ends the answer, and with it the connection. */
-function drain({ req, res }: Turn, { drainBytes, drainMs }: SendLimits): void {
+function drain({ req, res }: HttpExchange, { drainBytes, drainMs }: SendLimits): void {
   let left = drainBytes
   const discard = (chunk: Buffer) => {
     left -= chunk.length

@@ -8,7 +8,7 @@ import { encodeError, requestIdOf } from './api/encode.ts'
 import type { Api, ApiRequest, ApiResponse } from './api/index.ts'
 import { answerBroken, brokenAnswer, sendRaw } from './broken-request.ts'
 import { Pipeline, type Waiting } from './pipeline.ts'
-import { type BodyRoom, isUnread, readBody, releaseBody, streamBody, type Turn } from './request-body.ts'
+import { type BodyBudget, type HttpExchange, isUnread, readBody, releaseBody, streamBody } from './request-body.ts'
 import { defaultSendLimits, type SendLimits, send } from './send.ts'
 
 export interface ServerLimits extends SendLimits {
@@ -79,7 +79,7 @@ interface State {
   readonly sockets: Set<Socket>
   readonly pipelines: WeakMap<Socket, Pipeline>
   readonly waiting: Waiting
-  readonly room: BodyRoom
+  readonly room: BodyBudget
   readonly answers: AnswerBudget
   closing: Promise<void> | undefined
 }
@@ -165,7 +165,7 @@ function breakOff({ logger, pipelines }: State, error: NodeJS.ErrnoException, so
 }
 
 function serve(state: State, req: IncomingMessage, res: ServerResponse, awaitsContinue = false): void {
-  const turn: Turn = { req, res, awaitsContinue, room: state.room, answers: state.answers }
+  const turn: HttpExchange = { req, res, awaitsContinue, room: state.room, answers: state.answers }
   let pipeline = state.pipelines.get(req.socket)
   if (!pipeline) {
     pipeline = new Pipeline(req.socket, state.waiting, (next) => begin(state, next))
@@ -183,7 +183,7 @@ class RequestTimeout extends Error {
  * A body must have arrived in time, unless it is a file: that one only must not fall silent. Behind an answer that is
  * still being sent it has more time, since cutting the connection would cut that off.
  */
-function limitTime(state: State, turn: Turn, pipeline: Pipeline): void {
+function limitTime(state: State, turn: HttpExchange, pipeline: Pipeline): void {
   const { req } = turn
   const timer = setInterval(() => {
     // A request does not close where its connection goes after its answer and before its end.
@@ -193,7 +193,7 @@ function limitTime(state: State, turn: Turn, pipeline: Pipeline): void {
   req.once('close', () => clearInterval(timer))
 }
 
-function begin(state: State, turn: Turn): void {
+function begin(state: State, turn: HttpExchange): void {
   reply(state, turn).catch((error: unknown) => {
     state.logger.error({ err: error }, 'request could not be answered')
     turn.res.destroy()
@@ -203,7 +203,7 @@ function begin(state: State, turn: Turn): void {
 /** Asked every few seconds by machines that remember the answers themselves. */
 const quiet: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/metrics'])
 
-async function reply(state: State, turn: Turn): Promise<void> {
+async function reply(state: State, turn: HttpExchange): Promise<void> {
   const startedMs = performance.now()
   const { req } = turn
   const request: ApiRequest = {
@@ -237,7 +237,7 @@ async function reply(state: State, turn: Turn): Promise<void> {
   )
 }
 
-async function answerOf(state: State, turn: Turn, request: ApiRequest): Promise<ApiResponse> {
+async function answerOf(state: State, turn: HttpExchange, request: ApiRequest): Promise<ApiResponse> {
   try {
     return await state.answer(request)
   } finally {
@@ -248,7 +248,7 @@ async function answerOf(state: State, turn: Turn, request: ApiRequest): Promise<
 /** @returns the answer itself, or 503 where there is no room for it. A change that it reports is made all the same. */
 async function withinBudget(
   { answers }: State,
-  { res }: Turn,
+  { res }: HttpExchange,
   request: ApiRequest,
   response: ApiResponse,
 ): Promise<ApiResponse> {

@@ -1,4 +1,6 @@
-/** Binds the operations to a context: what stands behind the doors. Nothing is decided here. */
+/** Binds the operations of the slices to a context. Decides nothing itself. */
+
+import type { ClientMailkeep, ClientOperations, ClientsApi, TokensApi } from './api-types.ts'
 import * as clients from './clients/operations.ts'
 import * as bulk from './contacts/bulk.ts'
 import * as listing from './contacts/listing.ts'
@@ -6,7 +8,6 @@ import * as contacts from './contacts/operations.ts'
 import { exportContacts } from './contacts/transfer/export.ts'
 import { type Chunks, importContacts } from './contacts/transfer/import.ts'
 import type { Context } from './context.ts'
-import type { ClientMailkeep, ClientOperations, ClientsDoor, TokensDoor } from './doors.ts'
 import * as idempotency from './idempotency/operations.ts'
 import * as identities from './identities/operations.ts'
 import * as lists from './lists/operations.ts'
@@ -17,7 +18,7 @@ import * as deliveries from './webhooks/deliveries.ts'
 import * as webhooks from './webhooks/operations.ts'
 import * as recovery from './webhooks/recovery.ts'
 
-export function clientsDoor(ctx: Context): ClientsDoor {
+export function bindClients(ctx: Context): ClientsApi {
   return {
     create: (input: unknown) => clients.createClient(ctx, input),
     list: () => clients.listClients(ctx),
@@ -28,7 +29,7 @@ export function clientsDoor(ctx: Context): ClientsDoor {
   }
 }
 
-export function tokensDoor(ctx: Context): TokensDoor {
+export function bindTokens(ctx: Context): TokensApi {
   return {
     create: (input: unknown) => clients.createToken(ctx, input),
     list: (filter?: unknown) => clients.listTokens(ctx, filter),
@@ -38,18 +39,18 @@ export function tokensDoor(ctx: Context): TokensDoor {
 }
 
 /** @throws MailkeepError `validation_failed` on `clientId` */
-export function clientDoor(ctx: Context): ClientMailkeep {
+export function bindClient(ctx: Context): ClientMailkeep {
   requireId('clientId', ctx.clientId)
   return {
-    ...operationsDoor(ctx),
-    async idempotently(key, request, work) {
+    ...bindOperations(ctx),
+    async withIdempotencyKey(key, request, work) {
       requireFunction('work', work)
-      return await idempotency.idempotently(ctx, key, request, (tx) => work(operationsDoor(tx)))
+      return await idempotency.withIdempotencyKey(ctx, key, request, (tx) => work(bindOperations(tx)))
     },
   }
 }
 
-function operationsDoor(ctx: Context): ClientOperations {
+function bindOperations(ctx: Context): ClientOperations {
   return {
     tags: {
       list: (query?: unknown) => tags.listTags(ctx, query),

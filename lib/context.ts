@@ -26,11 +26,11 @@ export interface Context extends Scope {
   /** Batches of many contacts, one at a time: however many imports there are, a save waits for no more than one or two. */
   readonly batches: PQueue
   /** The keys of idempotency whose first request runs in this process. */
-  readonly keysUnderWay: Set<string>
+  readonly idempotencyKeysInUse: Set<string>
   /** Hears of each contact whose personal data an operation gives out; where answers are kept. */
-  readonly noteShown?: ((contactId: number) => void) | undefined
+  readonly onContactRead?: ((contactId: number) => void) | undefined
   /** Tells the house-keeping that there is a stored job. */
-  readonly wakeHousekeeping: () => void
+  readonly wakeJobs: () => void
 }
 
 /** An event as it was raised. */

@@ -1,5 +1,5 @@
-import { clearingSteps } from './clearing/operations.ts'
 import type { Context } from './context.ts'
+import { deletionJobs } from './deletion/operations.ts'
 import { isMailkeepError } from './errors.ts'
 import { deleteExpiredAnswers } from './idempotency/operations.ts'
 import { continueJob, type JobSteps, onTarget } from './jobs/operations.ts'
@@ -10,7 +10,7 @@ import { recoverKind, recoverSome } from './webhooks/recovery.ts'
 import { deleteExpired } from './webhooks/retention.ts'
 
 const steps: JobSteps = {
-  ...clearingSteps,
+  ...deletionJobs,
   ...searchPurgeSteps,
   [holdKind]: onTarget(holdDeliveries),
   [recoverKind]: recoverSome,

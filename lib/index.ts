@@ -1,4 +1,18 @@
 /** mailkeep: contacts, tags, lists, topics and signed webhooks for many clients, in your own process. */
+
+export {
+  type ClientMailkeep,
+  type ClientOperations,
+  type ClientsApi,
+  type ContactsApi,
+  type IdentitiesApi,
+  type ListsApi,
+  type TagsApi,
+  type TokensApi,
+  type TopicsApi,
+  type Unchecked,
+  unchecked,
+} from './api-types.ts'
 export type { Client, NewToken, Principal, Role, Token } from './clients/schema.ts'
 export { roles } from './clients/schema.ts'
 export type { BulkResult } from './contacts/merge.ts'
@@ -6,19 +20,6 @@ export type { Contact } from './contacts/schema.ts'
 export type { Format } from './contacts/transfer/format.ts'
 export type { Chunks, ImportReport, RefusedRow } from './contacts/transfer/import.ts'
 export type { RaisedEvent } from './context.ts'
-export {
-  type ClientMailkeep,
-  type ClientOperations,
-  type ClientsDoor,
-  type ContactsDoor,
-  type IdentitiesDoor,
-  type ListsDoor,
-  type TagsDoor,
-  type TokensDoor,
-  type TopicsDoor,
-  type Unchecked,
-  unchecked,
-} from './doors.ts'
 export {
   type ErrorCode,
   type ErrorDetails,
@@ -29,8 +30,8 @@ export {
   MailkeepError,
   type RateLimit,
 } from './errors.ts'
-export type { IdempotencyDoor } from './idempotency/doors.ts'
-export type { Answered } from './idempotency/schema.ts'
+export type { IdempotencyApi } from './idempotency/api-types.ts'
+export type { IdempotentResult } from './idempotency/schema.ts'
 export type { IdentityProvider } from './identities/provider.ts'
 export { type Identity, type IdentityStatus, identityStatuses } from './identities/schema.ts'
 export type * from './inputs.ts'
@@ -47,8 +48,8 @@ export type { Tag } from './tags/schema.ts'
 export type { Clock, Timestamp } from './time.ts'
 export type { Topic } from './topics/schema.ts'
 export { version } from './version.ts'
+export type { EventsApi, WebhooksApi } from './webhooks/api-types.ts'
 export type { AttemptEnding, DeliveryFigures } from './webhooks/dispatch/metrics.ts'
-export type { EventsDoor, WebhooksDoor } from './webhooks/doors.ts'
 export type { EventHandler, HandledEvent, Handling } from './webhooks/handlers/handlers.ts'
 export type { Subscriber } from './webhooks/handlers/subscribers.ts'
 export type { Readiness, Stats } from './webhooks/health.ts'

@@ -1,15 +1,15 @@
 import PQueue from 'p-queue'
-import { clientDoor, clientsDoor, tokensDoor } from './bind.ts'
+import type { ClientMailkeep, ClientsApi, TokensApi } from './api-types.ts'
+import { bindClient, bindClients, bindTokens } from './bind.ts'
+import { BoundedCache } from './bounded-cache.ts'
 import { TokenCache } from './clients/token-cache.ts'
 import type { Context, RaisedEvent } from './context.ts'
-import type { ClientMailkeep, ClientsDoor, TokensDoor } from './doors.ts'
 import { invalid, MailkeepError } from './errors.ts'
 import { Housekeeping } from './housekeeping.ts'
 import { sealedAnswers } from './idempotency/operations.ts'
 import * as identities from './identities/operations.ts'
 import type { IdentityProvider } from './identities/provider.ts'
 import type { Identity } from './identities/schema.ts'
-import { Kept } from './kept.ts'
 import { type Logger, silent } from './logger.ts'
 import { type CloseOptions, checkOptions, type StartOptions, type SubscriberOptions } from './options.ts'
 import { checkEncryptionKey } from './sealing/encryption-key.ts'
@@ -17,10 +17,10 @@ import { reseal } from './sealing/reseal.ts'
 import { createSealer, type EncryptionKey } from './sealing/seal.ts'
 import { closedMessage } from './storage/closed.ts'
 import type { DatabaseSource, Storage } from './storage/connection.ts'
+import { refuseIncompleteCopy } from './storage/copy-marker.ts'
 import { type HostDatabase, sourceOf } from './storage/host/database.ts'
 import { withinHostTransaction } from './storage/host/transaction.ts'
 import { migrate } from './storage/migrate.ts'
-import { refuseUnfinishedCopy } from './storage/unfinished-copy.ts'
 import type { Clock } from './time.ts'
 import { Dispatcher } from './webhooks/dispatch/dispatcher.ts'
 import type { EventHandler } from './webhooks/handlers/handlers.ts'
@@ -72,7 +72,7 @@ export async function createMailkeep(options: MailkeepOptions): Promise<Mailkeep
   const clock = options.clock ?? storage.shared?.clock ?? Date.now
   try {
     await migrate(storage, source.migrations, clock)
-    await refuseUnfinishedCopy({ storage })
+    await refuseIncompleteCopy({ storage })
     await storage.migrated?.()
     const mailkeep = new Mailkeep(
       storage,
@@ -94,8 +94,8 @@ type Wired = MailkeepOptions & { logger: Logger; hostLogger: Logger | undefined;
 export class Mailkeep {
   /** Where it reports what it does; undefined when the host gave no logger. */
   readonly logger: Logger | undefined
-  readonly clients: ClientsDoor
-  readonly tokens: TokensDoor
+  readonly clients: ClientsApi
+  readonly tokens: TokensApi
   readonly #ctx: Context
   readonly #storage: Storage
   readonly #dispatcher: Dispatcher
@@ -103,7 +103,7 @@ export class Mailkeep {
   readonly #health: Health
   readonly #identityProvider: IdentityProvider | undefined
   /** Made once: servers ask for one at every request. */
-  readonly #doors = new Kept<number, ClientMailkeep>(10_000)
+  readonly #clientApis = new BoundedCache<number, ClientMailkeep>(10_000)
   #poll: NodeJS.Timeout | undefined
   #closed: Promise<void> | undefined
 
@@ -127,12 +127,12 @@ export class Mailkeep {
       onEvent,
       wakeDispatcher: () => {
         this.#dispatcher.wake()
-        storage.shared?.announce()
+        storage.shared?.notify()
       },
       abortDeliveries: (matches) => this.#dispatcher.abort(matches),
       batches: new PQueue({ concurrency: 1 }),
-      keysUnderWay: new Set(),
-      wakeHousekeeping: () => this.#housekeeping.wake(),
+      idempotencyKeysInUse: new Set(),
+      wakeJobs: () => this.#housekeeping.wake(),
     }
     this.#ctx = ctx
     this.#storage = storage
@@ -140,8 +140,8 @@ export class Mailkeep {
     this.#dispatcher = new Dispatcher(ctx, sender ?? createSender(settings, clock, lookup))
     this.#housekeeping = new Housekeeping(ctx)
     this.#health = new Health(ctx, this.#dispatcher, migrations)
-    this.clients = clientsDoor(ctx)
-    this.tokens = tokensDoor(ctx)
+    this.clients = bindClients(ctx)
+    this.tokens = bindTokens(ctx)
   }
 
   /** @internal Holds the encryption key against the database. */
@@ -155,7 +155,7 @@ export class Mailkeep {
    * @throws MailkeepError `validation_failed`: no id. An unknown client's operations give `not_found`, or nothing.
    */
   forClient(clientId: number): ClientMailkeep {
-    return this.#doors.get(clientId, () => clientDoor({ ...this.#ctx, clientId }))
+    return this.#clientApis.get(clientId, () => bindClient({ ...this.#ctx, clientId }))
   }
 
   /**
@@ -172,8 +172,8 @@ export class Mailkeep {
     this.#refuseClosed()
     const storage = withinHostTransaction(this.#storage, this.#storage.adopt(transaction))
     const ctx = { ...this.#ctx, storage, tokens: new TokenCache(this.#ctx.tokens) }
-    const forClient = (clientId: number) => clientDoor({ ...ctx, clientId })
-    return { clients: clientsDoor(ctx), tokens: tokensDoor(ctx), forClient }
+    const forClient = (clientId: number) => bindClient({ ...ctx, clientId })
+    return { clients: bindClients(ctx), tokens: bindTokens(ctx), forClient }
   }
 
   /**
@@ -288,7 +288,7 @@ export class Mailkeep {
 
   /** Nothing in memory tells of a commit by another process, the command line or a host's own handle. */
   #watch(): void {
-    this.#storage.shared?.onChange(() => this.#dispatcher.wake())
+    this.#storage.shared?.onNotification(() => this.#dispatcher.wake())
     let seen = Number.NaN
     this.#poll = setInterval(async () => {
       const version = await this.#storage.version().catch(() => seen)

@@ -48,7 +48,7 @@ export const PageQuery = closedObject(pageFields)
 export type PageQuery = v.InferOutput<typeof PageQuery>
 
 /** One stretch of a listing: the rows beyond `after`, upwards or downwards, at most `limit`. */
-export interface Stretch {
+export interface Range {
   readonly after: number
   readonly desc: boolean
   readonly limit: number
@@ -69,7 +69,7 @@ export interface Filled<T> {
  */
 export async function readPage<Row extends { id: number }>(
   query: PageQuery,
-  read: (stretch: Stretch) => Promise<Row[]>,
+  read: (stretch: Range) => Promise<Row[]>,
   newestFirst = false,
 ): Promise<Page<Row>> {
   return await readPageOf(query, read, async (rows) => ({ records: [...rows], rowsTaken: rows.length }), newestFirst)
@@ -83,7 +83,7 @@ export async function readPage<Row extends { id: number }>(
  */
 export async function readPageOf<Row extends { id: number }, T>(
   query: PageQuery,
-  read: (stretch: Stretch) => Promise<Row[]>,
+  read: (stretch: Range) => Promise<Row[]>,
   fill: (rows: Row[]) => Promise<Filled<T>>,
   newestFirst = false,
 ): Promise<Page<T>> {
@@ -118,7 +118,7 @@ export async function readPageOf<Row extends { id: number }, T>(
 /** Parses the query of a plain listing and reads its page. */
 export function listPage<Row extends { id: number }>(
   query: unknown,
-  read: (stretch: Stretch) => Promise<Row[]>,
+  read: (stretch: Range) => Promise<Row[]>,
   newestFirst = false,
 ): Promise<Page<Row>> {
   return readPage(parse(PageQuery, query ?? {}), read, newestFirst)
@@ -132,11 +132,7 @@ function clamp(id: number): number {
   return Math.min(Math.max(id, 0), Number.MAX_SAFE_INTEGER)
 }
 
-async function anyBehind<Row>(
-  edge: number,
-  desc: boolean,
-  read: (stretch: Stretch) => Promise<Row[]>,
-): Promise<boolean> {
+async function anyBehind<Row>(edge: number, desc: boolean, read: (stretch: Range) => Promise<Row[]>): Promise<boolean> {
   return (await read({ after: edge, desc: !desc, limit: 1 })).length > 0
 }
 

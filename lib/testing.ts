@@ -3,9 +3,9 @@
  * sockets, no files, nothing global: for node:test, Vitest and Jest alike, as many side by side as you like.
  */
 import { randomBytes } from 'node:crypto'
+import type { ClientMailkeep } from './api-types.ts'
 import type { Contact } from './contacts/schema.ts'
 import type { RaisedEvent } from './context.ts'
-import type { ClientMailkeep } from './doors.ts'
 import type { ContactFieldsInput, ContactInput } from './inputs.ts'
 import type { List } from './lists/schema.ts'
 import { createMailkeep, type Mailkeep, type MailkeepOptions } from './mailkeep.ts'

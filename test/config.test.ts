@@ -3,7 +3,7 @@ import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { Complaint } from '../daemon/complaint.ts'
+import { CliError } from '../daemon/cli-error.ts'
 import { type Config, type Flags, readConfig, unknownFlag } from '../daemon/config.ts'
 import { openEncryptionKey } from '../daemon/encryption-key.ts'
 import { flagOf, secretSettings, settingNames } from '../daemon/settings.ts'
@@ -21,11 +21,11 @@ function config(env: Record<string, string>, flags: Flags = {}): Config {
   return readConfig(env, flags).config
 }
 
-function complaint(env: Record<string, string>, flags: Flags = {}): Complaint {
+function complaint(env: Record<string, string>, flags: Flags = {}): CliError {
   try {
     readConfig(env, flags)
   } catch (error) {
-    if (error instanceof Complaint) return error
+    if (error instanceof CliError) return error
     throw error
   }
   throw new Error(`${JSON.stringify({ env, flags })} was accepted`)

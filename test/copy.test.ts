@@ -70,7 +70,7 @@ async function furnish(mailkeep: Mailkeep, file: string): Promise<Made> {
   fill(file)
   const last = await client.contacts.addToList(1, { email: 'last@example.org' })
   await client.contacts.delete(last.contact.id)
-  await client.idempotently('moved', 1, async ({ contacts }) => (await contacts.get(contact.id)).email)
+  await client.withIdempotencyKey('moved', 1, async ({ contacts }) => (await contacts.get(contact.id)).email)
   const { secret } = await client.webhooks.createEndpoint({ url: hook, events: ['newsletter.sent'] })
   await client.events.raise({ type: 'newsletter.sent', data: { number: 1 } })
   await mailkeep.deliverDue() // nobody is there: it waits for its second attempt
@@ -161,7 +161,7 @@ describe('moving a SQLite file to PostgreSQL', needsPostgres, () => {
     assert.equal(((await found.json()) as { data: unknown[] }).data.length, 1)
     const moved = await createMailkeep({ database: postgres(place.url, { schema: place.schema }), encryptionKey })
     t.after(() => moved.close())
-    const kept = await moved.forClient(1).idempotently('moved', 1, async () => 'again')
+    const kept = await moved.forClient(1).withIdempotencyKey('moved', 1, async () => 'again')
     assert.deepEqual(kept, { answer: 'Ödd@Example.org', replayed: true })
     const added = await daemon.api('POST', '/lists/1/contacts', { email: 'new@example.org' })
     assert.equal(((await added.json()) as { data: { id: number } }).data.id, made.erasedId + 1)

@@ -202,7 +202,7 @@ for (const [name, makeHost] of Object.entries(hosts)) {
       const { host, acme, list, stored, inside } = await open(t, makeHost)
       const key = randomUUID()
       const order = (client: typeof acme) =>
-        client.idempotently(key, { order: 1 }, async ({ contacts }) => {
+        client.withIdempotencyKey(key, { order: 1 }, async ({ contacts }) => {
           const { contact } = await contacts.addToList(list.id, { email: 'ada@example.org' })
           return contact.id
         })
@@ -217,7 +217,7 @@ for (const [name, makeHost] of Object.entries(hosts)) {
         const { replayed } = await order(inside(transaction))
         assert.equal(replayed, false)
         await insertOrder('o1')
-        const failed = inside(transaction).idempotently('fails', 1, async ({ contacts }) => {
+        const failed = inside(transaction).withIdempotencyKey('fails', 1, async ({ contacts }) => {
           await contacts.addToList(list.id, { email: 'bob@example.org' })
           throw new Error('second thoughts')
         })

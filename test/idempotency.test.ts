@@ -33,7 +33,7 @@ const counting = () => {
 async function openList(opened: Opened) {
   const list = await opened.acme.lists.create({ name: 'News' })
   const add = (key: string, email: string, door: Acme = opened.acme) =>
-    door.idempotently(key, { email }, (client) => client.contacts.addToList(list.id, { email, motto: 'Zebedee' }))
+    door.withIdempotencyKey(key, { email }, (client) => client.contacts.addToList(list.id, { email, motto: 'Zebedee' }))
   return { list, add }
 }
 
@@ -46,16 +46,16 @@ onEveryDatabase('work under a key', (open) => {
       await client.tags.create({ name: 'first' })
       throw new Error('second thoughts')
     }
-    await assert.rejects(mk.acme.idempotently('k', {}, failing), /second thoughts/)
+    await assert.rejects(mk.acme.withIdempotencyKey('k', {}, failing), /second thoughts/)
     assert.deepEqual((await mk.acme.tags.list()).data, [])
     assert.equal(await rows(mk), 0)
-    const { answer, replayed } = await mk.acme.idempotently('k', {}, async (client) => {
+    const { answer, replayed } = await mk.acme.withIdempotencyKey('k', {}, async (client) => {
       const list = await client.lists.create({ name: 'News' })
       const { contact } = await client.contacts.addToList(list.id, { email: 'ada@example.org' })
       return { list: list.id, contact: await client.contacts.unsubscribe(contact.id) }
     })
     assert.equal(replayed, false)
-    const again = await mk.acme.idempotently('k', {}, failing)
+    const again = await mk.acme.withIdempotencyKey('k', {}, failing)
     assert.deepEqual(again, { answer, replayed: true })
     assert.equal(answer.contact.email, 'ada@example.org')
   })
@@ -64,20 +64,20 @@ onEveryDatabase('work under a key', (open) => {
     const mk = await open(t, { start: false })
     const { count, work } = counting()
     const [first, second, other] = await Promise.allSettled([
-      mk.acme.idempotently('k', {}, work),
-      mk.acme.idempotently('k', {}, work),
-      mk.acme.idempotently('other', {}, tag('other')),
+      mk.acme.withIdempotencyKey('k', {}, work),
+      mk.acme.withIdempotencyKey('k', {}, work),
+      mk.acme.withIdempotencyKey('other', {}, tag('other')),
     ])
     assert.equal(first!.status, 'fulfilled')
     assert.ok(second!.status === 'rejected' && has('conflict')(second!.reason))
     assert.equal(other!.status, 'fulfilled')
-    assert.equal((await mk.acme.idempotently('k', {}, work)).replayed, true)
+    assert.equal((await mk.acme.withIdempotencyKey('k', {}, work)).replayed, true)
     assert.equal(count.ran, 1)
     await assert.rejects(
-      mk.acme.idempotently('fails', {}, (client) => client.lists.get(999)),
+      mk.acme.withIdempotencyKey('fails', {}, (client) => client.lists.get(999)),
       has('not_found'),
     )
-    await mk.acme.idempotently('fails', {}, tag('done'))
+    await mk.acme.withIdempotencyKey('fails', {}, tag('done'))
   })
 
   test('gives what JSON gives, the first time too', async (t) => {
@@ -85,16 +85,16 @@ onEveryDatabase('work under a key', (open) => {
     const at = new Date(0)
     for (const given of [{ at, none: undefined, list: [true, Number.NaN] }, undefined, null, 'text', 0]) {
       const key = `k ${JSON.stringify(given)}`
-      const first = await mk.acme.idempotently(key, 1, async () => given)
-      const again = await mk.acme.idempotently(key, 1, async () => given)
+      const first = await mk.acme.withIdempotencyKey(key, 1, async () => given)
+      const again = await mk.acme.withIdempotencyKey(key, 1, async () => given)
       assert.deepEqual(again.answer, first.answer)
       assert.deepEqual(first.answer, given === undefined ? undefined : JSON.parse(JSON.stringify(given)))
     }
     await assert.rejects(
-      mk.acme.idempotently('big', 1, async () => 1n),
+      mk.acme.withIdempotencyKey('big', 1, async () => 1n),
       (error) => isMailkeepError(error, 'validation_failed'),
     )
-    assert.equal((await mk.acme.idempotently('big', 1, tag('big'))).replayed, false)
+    assert.equal((await mk.acme.withIdempotencyKey('big', 1, tag('big'))).replayed, false)
   })
 
   test('takes keys of 1–255 characters and requests that are JSON', async (t) => {
@@ -102,36 +102,37 @@ onEveryDatabase('work under a key', (open) => {
     const work = async () => 1
     for (const bad of ['', 'x'.repeat(256), 'a\0', 7, undefined, null, ['k']]) {
       await assert.rejects(
-        acme.idempotently(bad as string, {}, work),
+        acme.withIdempotencyKey(bad as string, {}, work),
         (error) => isMailkeepError(error, 'validation_failed') && Object.keys(error.errors!).join() === 'key',
         String(bad),
       )
     }
     const cycle: { self?: unknown } = {}
     cycle.self = cycle
-    for (const bad of [cycle, 1n]) await assert.rejects(acme.idempotently('k', bad, work), has('validation_failed'))
-    assert.equal((await acme.idempotently('ключ', undefined, work)).answer, 1)
-    await assert.rejects(acme.idempotently('ключ', {}, work), has('idempotency_mismatch'))
-    assert.equal((await acme.idempotently('ключ', undefined, work)).replayed, true)
-    await acme.idempotently('order', { a: 1, b: { c: [1, 2], d: 2 } }, work)
-    assert.equal((await acme.idempotently('order', { b: { d: 2, c: [1, 2] }, a: 1 }, work)).replayed, true)
+    for (const bad of [cycle, 1n])
+      await assert.rejects(acme.withIdempotencyKey('k', bad, work), has('validation_failed'))
+    assert.equal((await acme.withIdempotencyKey('ключ', undefined, work)).answer, 1)
+    await assert.rejects(acme.withIdempotencyKey('ключ', {}, work), has('idempotency_mismatch'))
+    assert.equal((await acme.withIdempotencyKey('ключ', undefined, work)).replayed, true)
+    await acme.withIdempotencyKey('order', { a: 1, b: { c: [1, 2], d: 2 } }, work)
+    assert.equal((await acme.withIdempotencyKey('order', { b: { d: 2, c: [1, 2] }, a: 1 }, work)).replayed, true)
     await assert.rejects(
-      acme.idempotently('order', { a: 1, b: { c: [2, 1], d: 2 } }, work),
+      acme.withIdempotencyKey('order', { a: 1, b: { c: [2, 1], d: 2 } }, work),
       has('idempotency_mismatch'),
     )
     const proto = (value: number) => JSON.parse(`{"__proto__":${value}}`)
-    await acme.idempotently('proto', proto(1), work)
-    await assert.rejects(acme.idempotently('proto', proto(2), work), has('idempotency_mismatch'))
+    await acme.withIdempotencyKey('proto', proto(1), work)
+    await assert.rejects(acme.withIdempotencyKey('proto', proto(2), work), has('idempotency_mismatch'))
   })
 
   test('is no client’s but its own', async (t) => {
     const mk = await open(t, { start: false })
     const other = mk.mailkeep.forClient((await mk.mailkeep.clients.create({ name: 'Other' })).id)
     const { count, work } = counting()
-    const both = await Promise.all([mk.acme, other].map((door) => door.idempotently('k', {}, work)))
+    const both = await Promise.all([mk.acme, other].map((door) => door.withIdempotencyKey('k', {}, work)))
     assert.deepEqual([count.ran, ...both.map(({ replayed }) => replayed)], [2, false, false])
     await assert.rejects(
-      mk.mailkeep.forClient(999).idempotently('k', {}, async () => 1),
+      mk.mailkeep.forClient(999).withIdempotencyKey('k', {}, async () => 1),
       has('not_found'),
     )
   })
@@ -141,9 +142,9 @@ onEveryDatabase('work under a key', (open) => {
     const { list, add } = await openList(mk)
     const ada = (await add('ada', 'ada@example.org')).answer.contact
     await add('grace', 'grace@example.org')
-    await mk.acme.idempotently('both', 1, async (client) => (await client.contacts.list()).data)
-    await mk.acme.idempotently('one', 1, (client) => client.contacts.getJson(ada.id))
-    await mk.acme.idempotently('none', 1, (client) => client.lists.get(list.id))
+    await mk.acme.withIdempotencyKey('both', 1, async (client) => (await client.contacts.list()).data)
+    await mk.acme.withIdempotencyKey('one', 1, (client) => client.contacts.getJson(ada.id))
+    await mk.acme.withIdempotencyKey('none', 1, (client) => client.lists.get(list.id))
     assert.equal(await rows(mk), 5)
     await mk.acme.contacts.delete(ada.id)
     assert.equal(await rows(mk), 2)
@@ -159,14 +160,14 @@ onEveryDatabase('work under a key', (open) => {
     for (let n = 0; n < 12; n++) {
       await Promise.all(
         Array.from({ length: 50 }, (_, i) =>
-          mk.acme.idempotently(`${n} ${i}`, 1, (client) => client.contacts.get(contact.id)),
+          mk.acme.withIdempotencyKey(`${n} ${i}`, 1, (client) => client.contacts.get(contact.id)),
         ),
       )
     }
     assert.equal(await rows(mk), 601)
     await mk.acme.contacts.delete(contact.id)
     await assert.rejects(
-      mk.acme.idempotently('11 49', 1, (client) => client.contacts.get(contact.id)),
+      mk.acme.withIdempotencyKey('11 49', 1, (client) => client.contacts.get(contact.id)),
       has('not_found'),
     )
     await mk.mailkeep.deliverDue()
@@ -178,10 +179,10 @@ onEveryDatabase('work under a key', (open) => {
     const mk = await open(t, { start: false })
     const { add } = await openList(mk)
     const { contact } = (await add('k', 'ada@example.org')).answer
-    await mk.acme.idempotently('read', 1, (client) => client.contacts.get(contact.id))
+    await mk.acme.withIdempotencyKey('read', 1, (client) => client.contacts.get(contact.id))
     await mk.ask('delete from mailkeep_contact where id = ?', contact.id) // as a version before this one does
     await assert.rejects(
-      mk.acme.idempotently('read', 1, (client) => client.contacts.get(contact.id)),
+      mk.acme.withIdempotencyKey('read', 1, (client) => client.contacts.get(contact.id)),
       has('not_found'),
     )
     assert.equal(await rows(mk), 2, 'what failed left what was there')
@@ -198,9 +199,9 @@ onEveryDatabase('work under a key', (open) => {
       await client.contacts.delete(contact.id)
       return email
     }
-    assert.equal((await mk.acme.idempotently('erase', 1, erase)).answer, 'ada@example.org')
+    assert.equal((await mk.acme.withIdempotencyKey('erase', 1, erase)).answer, 'ada@example.org')
     assert.equal(await rows(mk), 0)
-    await assert.rejects(mk.acme.idempotently('erase', 1, erase), has('not_found'))
+    await assert.rejects(mk.acme.withIdempotencyKey('erase', 1, erase), has('not_found'))
   })
 
   test('that shows a delivery’s payload goes with its contact', async (t) => {
@@ -209,7 +210,7 @@ onEveryDatabase('work under a key', (open) => {
     const { add } = await openList(mk)
     const { contact } = (await add('k', 'ada@example.org')).answer
     const { data } = await mk.acme.webhooks.listDeliveries(id)
-    await mk.acme.idempotently('detail', 1, (client) => client.webhooks.getDelivery(id, data[0]!.id))
+    await mk.acme.withIdempotencyKey('detail', 1, (client) => client.webhooks.getDelivery(id, data[0]!.id))
     await mk.acme.contacts.delete(contact.id)
     assert.equal(await rows(mk), 0)
   })
@@ -267,49 +268,49 @@ onSharedDatabases('kept answers', (open) => {
 
   test('open for their own key and client alone', async (t) => {
     const mk = await open(t, { start: false })
-    await mk.acme.idempotently('a', 1, async () => 'a')
-    await mk.acme.idempotently('b', 1, async () => 'b')
+    await mk.acme.withIdempotencyKey('a', 1, async () => 'a')
+    await mk.acme.withIdempotencyKey('b', 1, async () => 'b')
     await mk.ask(`update mailkeep_kept_answer set answer =
       (select answer from mailkeep_kept_answer as other where other.id <> mailkeep_kept_answer.id)`)
-    await assert.rejects(mk.acme.idempotently('a', 1, async () => 'again'))
+    await assert.rejects(mk.acme.withIdempotencyKey('a', 1, async () => 'again'))
   })
 
   test('are sealed anew with a new key; without the old one they are a conflict, and block nothing', async (t) => {
     const mk = await open(t, { start: false })
-    for (const key of ['a', 'b', 'c']) await mk.acme.idempotently(key, 1, async () => key)
+    for (const key of ['a', 'b', 'c']) await mk.acme.withIdempotencyKey(key, 1, async () => key)
     const [lost] = await mk.ask('select * from mailkeep_kept_answer order by id')
     await mk.mailkeep.close()
     const [place, encryptionKey] = [mk.place, randomBytes(32)]
     const next = await open(t, { place, encryptionKey, previousEncryptionKeys: [mk.encryptionKey], start: false })
-    assert.equal((await next.acme.idempotently('a', 1, async () => 'again')).answer, 'a')
-    await next.acme.idempotently('d', 1, async () => 'd')
+    assert.equal((await next.acme.withIdempotencyKey('a', 1, async () => 'again')).answer, 'a')
+    await next.acme.withIdempotencyKey('d', 1, async () => 'd')
     assert.equal(await next.mailkeep.resealSecrets(), 4, 'three, and the waker’s secret')
     // One that another process, still with the old key, has kept since.
     await next.ask('update mailkeep_kept_answer set answer = ? where id = ?', lost!.answer, Number(lost!.id))
     await next.mailkeep.close()
     const last = await open(t, { place, encryptionKey, clock: next.clock.read, start: false })
     for (const key of ['b', 'c', 'd']) {
-      assert.deepEqual(await last.acme.idempotently(key, 1, async () => 'again'), { answer: key, replayed: true })
+      assert.deepEqual(await last.acme.withIdempotencyKey(key, 1, async () => 'again'), { answer: key, replayed: true })
     }
     const { count, work } = counting()
-    await assert.rejects(last.acme.idempotently('a', 1, work), (error) => {
+    await assert.rejects(last.acme.withIdempotencyKey('a', 1, work), (error) => {
       return isMailkeepError(error, 'conflict') && /another encryption key/.test(error.message)
     })
     assert.equal(count.ran, 0, 'it is not done twice')
     assert.equal(await last.mailkeep.resealSecrets(), 0)
     next.clock.advance(dayMs + 1)
-    assert.equal((await last.acme.idempotently('a', 1, work)).replayed, false)
+    assert.equal((await last.acme.withIdempotencyKey('a', 1, work)).replayed, false)
   })
 
   test('leave the database after 24 hours, however many', async (t) => {
     const mk = await open(t, { start: false })
-    await mk.acme.idempotently('old', 1, async () => 1)
+    await mk.acme.withIdempotencyKey('old', 1, async () => 1)
     await mk.ask(`insert into mailkeep_kept_answer (client_id, key_hash, answer, created_at)
       with recursive n (i) as (select 1 union all select i + 1 from n where i < 1200)
       select client_id, cast(i as text), answer, created_at
       from n, mailkeep_kept_answer`)
     mk.clock.advance(hourMs)
-    await mk.acme.idempotently('young', 1, async () => 1)
+    await mk.acme.withIdempotencyKey('young', 1, async () => 1)
     mk.clock.advance(dayMs - hourMs)
     const early = await openBeside(t, mk)
     await new Promise((resolve) => setTimeout(resolve, 50))
@@ -318,7 +319,7 @@ onSharedDatabases('kept answers', (open) => {
     mk.clock.advance(1)
     await openBeside(t, mk)
     await until('the old ones are gone', async () => (await rows(mk)) === 1)
-    assert.equal((await mk.acme.idempotently('young', 1, async () => 2)).answer, 1)
+    assert.equal((await mk.acme.withIdempotencyKey('young', 1, async () => 2)).answer, 1)
   })
 })
 
@@ -339,7 +340,7 @@ async function openSeveral(t: TestContext) {
   const [here, there] = all.map((mailkeep) => mailkeep.forClient(id)) as [Acme, Acme]
   const list = await here.lists.create({ name: 'News' })
   const add = (door: Acme) => () =>
-    door.idempotently('k', 1, (client) => client.contacts.addToList(list.id, { email: 'ada@example.org' }))
+    door.withIdempotencyKey('k', 1, (client) => client.contacts.addToList(list.id, { email: 'ada@example.org' }))
   return { ...database, host, here, there, list, add, inside: () => all[0]!.using(host).forClient(id) }
 }
 
@@ -349,7 +350,7 @@ onPostgres('the same key in several processes', () => {
     await host.query('begin')
     const first = await add(inside())()
     for (const door of [here, there]) await assert.rejects(add(door)(), has('conflict'))
-    assert.equal((await there.idempotently('other', 1, async () => 1)).replayed, false)
+    assert.equal((await there.withIdempotencyKey('other', 1, async () => 1)).replayed, false)
     await host.query('commit')
     for (const door of [here, there]) assert.deepEqual(await add(door)(), { ...first, replayed: true })
     assert.equal((await ask('select count(*)::int as n from mailkeep_contact'))[0]!.n, 1)
@@ -381,7 +382,7 @@ onPostgres('the same key in several processes', () => {
       const { contact } = await here.contacts.addToList(list.id, { email: `c${n}@example.org` })
       // It changes nothing, and so holds nothing of the contact by itself.
       const reading = (door: Acme, key: string) =>
-        door.idempotently(`${key} ${n}`, 1, (client) => client.contacts.resubscribe(contact.id)).catch(() => {})
+        door.withIdempotencyKey(`${key} ${n}`, 1, (client) => client.contacts.resubscribe(contact.id)).catch(() => {})
       const erasing = new Promise((resolve) => setTimeout(resolve, n % 5)).then(() => there.contacts.delete(contact.id))
       await Promise.all([reading(here, 'a'), reading(there, 'b'), reading(here, 'c'), erasing, reading(there, 'd')])
     }

@@ -83,11 +83,11 @@ const calls: Record<string, { run: (mailkeep: Mailkeep, value: Any) => unknown; 
     run: ({ tokens }, value) => tokens.authenticate(value),
     allows: ['an empty string', 'a string'],
   },
-  'idempotently, key': {
-    run: (mailkeep, value) => mailkeep.forClient(1).idempotently(value, {}, async () => 1),
+  'withIdempotencyKey, key': {
+    run: (mailkeep, value) => mailkeep.forClient(1).withIdempotencyKey(value, {}, async () => 1),
     allows: ['a string'],
   },
-  'idempotently, work': { run: (mailkeep, value) => mailkeep.forClient(1).idempotently('k', {}, value) },
+  'withIdempotencyKey, work': { run: (mailkeep, value) => mailkeep.forClient(1).withIdempotencyKey('k', {}, value) },
   'contacts.import, source': {
     run: (mailkeep, value) => mailkeep.forClient(1).contacts.import(1, value, { format: 'csv' }),
     allows: ['an array'],
@@ -224,12 +224,12 @@ for (const database of databases) {
       const mailkeep = await open(t)
       const client = await filled(mailkeep)
       for (const outer of [() => client.lists.create({ name: 'Outer' }), () => client.lists.list()]) {
-        const error = await outcomeOf(() => client.idempotently('k', {}, outer as () => Promise<unknown>))
+        const error = await outcomeOf(() => client.withIdempotencyKey('k', {}, outer as () => Promise<unknown>))
         assertHelpful(error, 'outer')
         assert.match(error!.message, /only the client that `work` is given/)
       }
       let kept: Any
-      await client.idempotently('k2', {}, async (inner) => {
+      await client.withIdempotencyKey('k2', {}, async (inner) => {
         kept = inner
       })
       assert.match((await outcomeOf(() => kept.lists.list()))!.message, /has ended: await every call/)
@@ -237,7 +237,7 @@ for (const database of databases) {
       const cyclic: Any = {}
       cyclic.self = cyclic
       for (const answer of [1n, cyclic]) {
-        const error = await outcomeOf(() => client.idempotently('k3', {}, async () => answer))
+        const error = await outcomeOf(() => client.withIdempotencyKey('k3', {}, async () => answer))
         assertHelpful(error, 'an answer that is no JSON', 'validation_failed')
       }
     })

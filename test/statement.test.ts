@@ -74,7 +74,7 @@ describe('a statement', () => {
       db
         .selectFrom('mailkeep_client')
         .select('id')
-        .where((eb) => eb.and([dialect.anyOf(eb.ref('id'), p.ids), dialect.anyOf(eb.ref('name'), p.names)])),
+        .where((eb) => eb.and([dialect.inList(eb.ref('id'), p.ids), dialect.inList(eb.ref('name'), p.names)])),
     )
     const { scope, prepared } = await open()
     for (const uuid of ['a', 'b', 'c']) await insertClient(scope, { ...client, uuid })
@@ -89,7 +89,7 @@ describe('a statement', () => {
       db
         .updateTable('mailkeep_client')
         .set({ name: p.name })
-        .where((eb) => dialect.anyOf(eb.ref('id'), p.ids)),
+        .where((eb) => dialect.inList(eb.ref('id'), p.ids)),
     )
     const { scope } = await open()
     const written = await transact(scope, async (tx) => {

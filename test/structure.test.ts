@@ -37,7 +37,7 @@ const rooms = [
   'top',
   'storage',
   'jobs',
-  'clearing',
+  'deletion',
   'sealing',
   'idempotency',
   'clients',

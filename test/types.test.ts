@@ -37,14 +37,16 @@ export async function goodCallsCompile(mailkeep: Mailkeep) {
   await acme.identities.list({ identity_status: 'verified' })
   await mailkeep.tokens.create({ clientId: 1, role: 'member' })
   await unchecked(acme).contacts.addToList(1, JSON.parse(text))
-  const { answer, replayed } = await acme.idempotently('order 1', row, ({ contacts }) => contacts.addToList(1, row))
+  const { answer, replayed } = await acme.withIdempotencyKey('order 1', row, ({ contacts }) =>
+    contacts.addToList(1, row),
+  )
   const told: [boolean, boolean] = [answer.created, replayed]
   await mailkeep.on('contact.unsubscribed', ({ data }) => data.contact.email, { name: 'one' })
   await mailkeep.on(['contact.subscribed', 'webhook.test'], (event) => event.type, { name: 'several' })
   await mailkeep
     .using(told)
     .forClient(1)
-    .idempotently('order 1', row, async () => 1)
+    .withIdempotencyKey('order 1', row, async () => 1)
 }
 
 /** Never run: that each of these is an error is the test. */
@@ -79,7 +81,7 @@ export async function badCallsDoNot(mailkeep: Mailkeep) {
   // @ts-expect-error ids stay ids, also unchecked
   await unchecked(acme).contacts.get('1')
   // @ts-expect-error a key inside a key
-  await acme.idempotently('order 1', 1, (client) => client.idempotently('order 2', 1, async () => 1))
+  await acme.withIdempotencyKey('order 1', 1, (client) => client.withIdempotencyKey('order 2', 1, async () => 1))
   // @ts-expect-error no such code
   isMailkeepError(undefined, 'gone')
   // @ts-expect-error a contact has no phone
@@ -197,10 +199,10 @@ function operations(): Operation[] {
   const modules = new Map(
     [...bound.matchAll(/import \* as (\w+) from '\.\/(.+)'/g)].map((match) => [match[1], match[2]]),
   )
-  const docs = ['lib', 'lib/webhooks', 'lib/idempotency'].map((folder) => read(`${folder}/doors.ts`)).join('')
+  const docs = ['lib', 'lib/webhooks', 'lib/idempotency'].map((folder) => read(`${folder}/api-types.ts`)).join('')
   const before = (text: string, pattern: string) =>
     new RegExp(`/\\*\\*((?:(?!\\*/)[\\s\\S])*)\\*/\\n\\s*${pattern}`).exec(text)?.[1] ?? ''
-  const doors: Record<string, string> = { clientsDoor: 'Clients', tokensDoor: 'Tokens', clientDoor: 'Idempotency' }
+  const doors: Record<string, string> = { bindClients: 'Clients', bindTokens: 'Tokens', bindClient: 'Idempotency' }
   let slice = ''
   return bound.split('\n\n').flatMap((part) =>
     [
@@ -210,7 +212,7 @@ function operations(): Operation[] {
       if (match[2]) slice = match[2][0]!.toUpperCase() + match[2].slice(1)
       const [, , , method, module, name] = match
       if (!method) return []
-      const at = docs.indexOf(`export interface ${slice}Door `)
+      const at = docs.indexOf(`export interface ${slice}Api `)
       const door = docs.slice(at, docs.indexOf('\n}', at))
       const source = read(join('lib', modules.get(module)!))
       return [
@@ -239,7 +241,7 @@ describe('the front door', () => {
   })
 
   test('is fully typed: no operation takes unknown', () => {
-    for (const path of ['lib/doors.ts', 'lib/webhooks/doors.ts']) {
+    for (const path of ['lib/api-types.ts', 'lib/webhooks/api-types.ts']) {
       const text = read(path).replace(/\/\*\* A door that takes whatever[\s\S]*/, '')
       assert.doesNotMatch(text, /: (unknown|any)\b/, dirname(path))
     }

@@ -1,5 +1,5 @@
 import { type Mailkeep, MailkeepError, type Principal, roles } from '../../lib/index.ts'
-import { type ApiRequest, header } from './exchange.ts'
+import { type ApiRequest, header } from './http-types.ts'
 
 /** Whom a host's own request stands for; nothing where it stands for nobody. */
 export type Authenticate<Request> = (

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { MailkeepError } from '../../lib/index.ts'
 import { findInexactNumber } from './exact-numbers.ts'
-import { type ApiRequest, declaredBody, header } from './exchange.ts'
+import { type ApiRequest, declaredBody, header } from './http-types.ts'
 import { isPlain, isUtf8Of } from './media-type.ts'
 
 /** The fields a caller sent; what they must be is the library's to decide. */

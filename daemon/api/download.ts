@@ -1,12 +1,12 @@
 import type { ErrorLog } from './api-options.ts'
-import { encode, type Recipient } from './encode.ts'
-import type { ApiResponse } from './exchange.ts'
-import { foreseen } from './failure.ts'
+import { encode, type ResponseContext } from './encode.ts'
+import { toPublicError } from './errors.ts'
+import type { ApiResponse } from './http-types.ts'
 import type { Download } from './routes/route.ts'
 
 /** An answer that is a file: it is made while it is sent. */
 export function encodeDownload(
-  to: Recipient,
+  to: ResponseContext,
   status: number,
   { name, contentType, text }: Download,
   logger: ErrorLog,
@@ -23,6 +23,6 @@ async function* watched(text: AsyncIterable<string>, requestId: string, logger: 
   try {
     yield* text
   } catch (error) {
-    throw foreseen(error, requestId, logger)
+    throw toPublicError(error, requestId, logger)
   }
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { MailkeepError } from '../../lib/index.ts'
-import { type ApiRequest, type ApiResponse, header } from './exchange.ts'
-import { errorHeaders, statusOf } from './failure.ts'
+import { errorHeaders, statusOf } from './errors.ts'
+import { type ApiRequest, type ApiResponse, header } from './http-types.ts'
 
 /** @returns the caller's id for this request if it is fit for a log, else a new one. */
 export function requestIdOf(request: ApiRequest): string {
@@ -10,7 +10,7 @@ export function requestIdOf(request: ApiRequest): string {
 }
 
 /** Whom an answer goes to, and what it answers. */
-export interface Recipient {
+export interface ResponseContext {
   readonly requestId: string
   /** `HEAD` gets the headers of the whole answer. */
   readonly method: string
@@ -22,7 +22,7 @@ export interface Recipient {
 
 /** An answer of JSON text, or of nothing where `body` is undefined. */
 export function encode(
-  { requestId, method, route, tokenId }: Recipient,
+  { requestId, method, route, tokenId }: ResponseContext,
   status: number,
   body: string | undefined,
   more: Readonly<Record<string, string>> = {},
@@ -46,7 +46,7 @@ export function encode(
 
 /** The one shape of every error. */
 export function encodeError(
-  to: Recipient,
+  to: ResponseContext,
   error: MailkeepError,
   more: Readonly<Record<string, string>> = {},
 ): ApiResponse {

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import type { ApiRequest } from './exchange.ts'
+import type { ApiRequest } from './http-types.ts'
 
 /** What a host's body parser may have left: bytes, text, or what it parsed. */
 export interface Left {

@@ -1,5 +1,5 @@
 import { type ClientMailkeep, type ClientOperations, MailkeepError } from '../../lib/index.ts'
-import { type ApiRequest, header } from './exchange.ts'
+import { type ApiRequest, header } from './http-types.ts'
 import type { Outcome, Route } from './routes/route.ts'
 
 const name = 'Idempotency-Key'
@@ -31,7 +31,7 @@ export async function performOnce(
   asked: unknown,
   perform: (client: ClientOperations) => Promise<Outcome>,
 ): Promise<Outcome> {
-  const { answer, replayed } = await client.idempotently(key, asked, async (operations) => {
+  const { answer, replayed } = await client.withIdempotencyKey(key, asked, async (operations) => {
     const { data, ...outcome } = await perform(operations)
     // As text, so that a replay is the same to the byte.
     return data === undefined ? outcome : { ...outcome, json: JSON.stringify(data) }

@@ -5,20 +5,20 @@ import { checkApiOptions, type ErrorLog, errorLogOf } from './api-options.ts'
 import { type Authenticate, askHost, authenticate } from './authenticate.ts'
 import { readFields, refuseFields } from './body.ts'
 import { encodeDownload } from './download.ts'
-import { encode, encodeError, type Recipient, requestIdOf } from './encode.ts'
-import { type ApiRequest, type ApiResponse, header } from './exchange.ts'
-import { foreseen } from './failure.ts'
+import { encode, encodeError, type ResponseContext, requestIdOf } from './encode.ts'
+import { toPublicError } from './errors.ts'
+import { type ApiRequest, type ApiResponse, header } from './http-types.ts'
 import { keyOf, performOnce } from './idempotency.ts'
-import { answerOperation, isDescription, type MetricsPage } from './operations.ts'
 import { readQuery, refuseParameters } from './query.ts'
 import { compileRoutes, type Match } from './router.ts'
 import { routes } from './routes/index.ts'
 import type { Call, Outcome, Route } from './routes/route.ts'
+import { answerServicePage, isDescription, type MetricsPage } from './service-pages.ts'
 import { absoluteUrl, readTarget, type Target } from './target.ts'
 import { readUpload } from './upload.ts'
 
-export type { ApiRequest, ApiResponse } from './exchange.ts'
-export type { MetricsPage } from './operations.ts'
+export type { ApiRequest, ApiResponse } from './http-types.ts'
+export type { MetricsPage } from './service-pages.ts'
 
 export interface ApiOptions {
   readonly mailkeep: Mailkeep
@@ -49,9 +49,9 @@ export interface Api {
 type LoggedOptions = ApiOptions & { readonly logger: ErrorLog }
 
 /** What is known of a request so far; an error's answer wants it as well. */
-interface Exchange {
+interface RequestState {
   readonly request: ApiRequest
-  readonly to: Recipient
+  readonly context: ResponseContext
   readonly target: Target
   match?: Match
   route?: Route
@@ -92,36 +92,36 @@ function knows(target: string): boolean {
 }
 
 async function answer(options: LoggedOptions, request: ApiRequest): Promise<ApiResponse> {
-  const to: Recipient = { requestId: requestIdOf(request), method: request.method }
-  const exchange: Exchange = { request, to, target: readTarget(request.target) }
+  const to: ResponseContext = { requestId: requestIdOf(request), method: request.method }
+  const exchange: RequestState = { request, context: to, target: readTarget(request.target) }
   try {
-    const operation = answerOperation(options, request, exchange.target, to)
+    const operation = answerServicePage(options, request, exchange.target, to)
     if (operation) return await operation
     const outcome = await perform(options, exchange)
     if (outcome.download) return encodeDownload(to, outcome.status, outcome.download, options.logger)
     const replayed = outcome.replayed ? { 'Idempotency-Replayed': 'true' } : {}
     return encode(to, outcome.status, bodyOf(options, exchange, outcome), replayed)
   } catch (error) {
-    const shown = foreseen(error, to.requestId, options.logger)
+    const shown = toPublicError(error, to.requestId, options.logger)
     const allow = shown.code === 'method_not_allowed' && exchange.match ? { Allow: exchange.match.allow } : {}
     return encodeError(to, shown, allow)
   }
 }
 
 /** The order of the answers is the contract's: each step stands before all that it must hide. */
-async function perform({ mailkeep, authenticate: host }: ApiOptions, exchange: Exchange): Promise<Outcome> {
+async function perform({ mailkeep, authenticate: host }: ApiOptions, exchange: RequestState): Promise<Outcome> {
   const { request, target } = exchange
   const [api, version, ...path] = target.segments
   if (api !== 'api' || version !== 'v1') throw noSuchRoute()
   const caller = host ? await askHost(host, request) : await authenticate(mailkeep, request)
-  if (caller.tokenId !== undefined) exchange.to.tokenId = caller.tokenId
+  if (caller.tokenId !== undefined) exchange.context.tokenId = caller.tokenId
   const match = findPath(path)
   if (!match) throw noSuchRoute()
   exchange.match = match
   const route = match.methods.get(request.method === 'HEAD' ? 'GET' : request.method)
   if (!route) throw new MailkeepError('method_not_allowed', 'This path does not know this method.')
   exchange.route = route
-  exchange.to.route = prefix + route.path
+  exchange.context.route = prefix + route.path
   if (route.role === 'admin' && caller.role !== 'admin') {
     throw new MailkeepError('forbidden', 'This needs a token with the role admin.')
   }
@@ -153,7 +153,11 @@ function noSuchRoute(): MailkeepError {
 }
 
 /** @returns the body of an answer; undefined: none. */
-function bodyOf({ publicUrl }: ApiOptions, { request, target, route }: Exchange, outcome: Outcome): string | undefined {
+function bodyOf(
+  { publicUrl }: ApiOptions,
+  { request, target, route }: RequestState,
+  outcome: Outcome,
+): string | undefined {
   const { data, meta } = outcome
   const json = outcome.json ?? (data === undefined ? undefined : JSON.stringify(data))
   if (json === undefined) return undefined

@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { TLSSocket } from 'node:tls'
-import { readBody, streamBody, type Turn, tooLarge } from '../request-body.ts'
+import { type HttpExchange, readBody, streamBody, tooLarge } from '../request-body.ts'
 import { defaultSendLimits, send } from '../send.ts'
-import type { ApiRequest } from './exchange.ts'
 import { bodyLeft, headersWithout } from './host-body.ts'
+import type { ApiRequest } from './http-types.ts'
 import { apiOf, type MountOptions, type Place, placeOf } from './mount.ts'
 
 /** A request of node:http with what hosts put on it: Express, Connect, polka, Next.js' API routes. */
@@ -87,7 +87,7 @@ export function createHandler<Request = HostRequest>(options: MountOptions<Reque
     }
     arrival.take()
     const { req, res } = arrival
-    const turn: Turn = { req, res, awaitsContinue: false }
+    const turn: HttpExchange = { req, res, awaitsContinue: false }
     try {
       send(turn, await api.answer(requestOf(turn, arrival, place, limits.bodyBytes)), false, limits)
     } catch (error) {
@@ -137,7 +137,7 @@ function fromKoa(ctx: KoaContext, next: Next): Arrival {
   }
 }
 
-function requestOf(turn: Turn, arrival: Arrival, place: Place | undefined, bodyBytes: number): ApiRequest {
+function requestOf(turn: HttpExchange, arrival: Arrival, place: Place | undefined, bodyBytes: number): ApiRequest {
   const { req, source, protocol } = arrival
   const left = leftBody(arrival)
   return {

@@ -1,4 +1,4 @@
-import { type ApiRequest, header } from './exchange.ts'
+import { type ApiRequest, header } from './http-types.ts'
 
 /** A request target taken apart; nothing in it is trusted yet. */
 export interface Target {

@@ -1,5 +1,5 @@
 import { type Format, MailkeepError } from '../../lib/index.ts'
-import { type ApiRequest, declaredBody, header } from './exchange.ts'
+import { type ApiRequest, declaredBody, header } from './http-types.ts'
 import { isPlain, isUtf8Of } from './media-type.ts'
 
 /** A file on its way in. */

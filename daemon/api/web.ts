@@ -1,6 +1,6 @@
 import { endedEarly, tooLarge } from '../request-body.ts'
 import { defaultSendLimits } from '../send.ts'
-import type { ApiRequest } from './exchange.ts'
+import type { ApiRequest } from './http-types.ts'
 import { apiOf, type MountOptions, type Place, placeOf } from './mount.ts'
 
 /** A handler of Web-standard requests; it never rejects. */

@@ -7,7 +7,7 @@ import { holdsDatabase, inMemory } from '../database-file.ts'
 import { isServer } from '../database-url.ts'
 import { loadSqlite } from '../drivers.ts'
 import { sqliteOptions } from '../open.ts'
-import { checkKey, checkSchema } from './belonging.ts'
+import { checkKey, checkSchema } from './compatibility.ts'
 import { type Finding, fault, ok, warning } from './finding.ts'
 import { checkServer } from './server.ts'
 

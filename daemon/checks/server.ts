@@ -2,7 +2,7 @@ import type { ServerReport } from '../../lib/storage/postgres.ts'
 import type { Config } from '../config.ts'
 import { shownDatabase } from '../database-url.ts'
 import { loadPostgres } from '../drivers.ts'
-import { checkKey, checkSchema } from './belonging.ts'
+import { checkKey, checkSchema } from './compatibility.ts'
 import { type Finding, fault, ok, warning } from './finding.ts'
 
 /** Looks at a PostgreSQL database without changing anything in it. */

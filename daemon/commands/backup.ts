@@ -2,7 +2,8 @@ import { statSync } from 'node:fs'
 import { stat, writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { FileReport } from '../../lib/storage/sqlite.ts'
-import { Complaint } from '../complaint.ts'
+import { writeFileAtomic } from '../atomic-file.ts'
+import { CliError } from '../cli-error.ts'
 import type { Config } from '../config.ts'
 import { databaseError, sqliteCode } from '../database-error.ts'
 import { holdsDatabase, inMemory } from '../database-file.ts'
@@ -11,7 +12,6 @@ import { isServer } from '../database-url.ts'
 import { loadSqlite } from '../drivers.ts'
 import { sqliteOptions } from '../open.ts'
 import { plural } from '../plural.ts'
-import { writeWhole } from '../whole-file.ts'
 import type { Command, Invocation } from './command.ts'
 
 /**
@@ -28,7 +28,7 @@ export const backup: Command = {
     const source = await sourceOf(config)
     await refuseTarget(target, source)
     let copy: FileReport | undefined
-    await writeWhole(target, async (partial) => {
+    await writeFileAtomic(target, async (partial) => {
       copy = await copyVerified(source, partial, target)
     })
     const key = await keepKey(copy!, source, target, config)
@@ -37,9 +37,9 @@ export const backup: Command = {
 }
 
 async function sourceOf({ database }: Config): Promise<string> {
-  if (isServer(database)) throw new Complaint('A PostgreSQL database is backed up by its own tools: see pg_dump.')
-  if (database === inMemory) throw new Complaint('A database in memory is gone with its daemon: it has no backups.')
-  if (!holdsDatabase(database)) throw new Complaint(`There is no database ${database}.`)
+  if (isServer(database)) throw new CliError('A PostgreSQL database is backed up by its own tools: see pg_dump.')
+  if (database === inMemory) throw new CliError('A database in memory is gone with its daemon: it has no backups.')
+  if (!holdsDatabase(database)) throw new CliError(`There is no database ${database}.`)
   return database
 }
 
@@ -47,11 +47,11 @@ async function refuseTarget(target: string, source: string): Promise<void> {
   const there = await stat(target).catch(() => undefined)
   if (!there) return
   const { dev, ino } = await stat(source)
-  if (there.dev === dev && there.ino === ino) throw new Complaint(`${target} is the database itself.`, 2)
+  if (there.dev === dev && there.ino === ino) throw new CliError(`${target} is the database itself.`, 2)
   const log = await stat(`${target}-wal`).catch(() => undefined)
-  if (log) throw new Complaint(`${target} is a database in use: the backup needs another name.`)
+  if (log) throw new CliError(`${target} is a database in use: the backup needs another name.`)
   // An earlier backup may be replaced, and nothing else.
-  if (!holdsDatabase(target)) throw new Complaint(`${target} is there already.`)
+  if (!holdsDatabase(target)) throw new CliError(`${target} is there already.`)
 }
 
 /**
@@ -63,7 +63,7 @@ export async function copyVerified(source: string, target: string, destination: 
   const { copyFile, inspectFile } = await loadSqlite()
   const options = sqliteOptions()
   const { before, undisturbed } = copyOrExplain(() => copyFile(source, target, options), source, destination)
-  if (!before.mailkeep) throw new Complaint(`${source} is no database of mailkeep.`)
+  if (!before.mailkeep) throw new CliError(`${source} is no database of mailkeep.`)
   const copy = inspectFile(target, { ...options, thorough: true })
   const faults = [...copy.faults]
   if (copy.keyId !== before.keyId) faults.push('the setting of the encryption key is missing')
@@ -71,7 +71,7 @@ export async function copyVerified(source: string, target: string, destination: 
     if (undisturbed && copy.rows[name] !== count) faults.push(`${copy.rows[name]} ${name} rows instead of ${count}`)
   }
   if (faults.length > 0)
-    throw new Complaint(`${source} cannot be copied whole: ${faults.join('; ')}. See mailkeep doctor.`)
+    throw new CliError(`${source} cannot be copied whole: ${faults.join('; ')}. See mailkeep doctor.`)
   return copy
 }
 
@@ -82,7 +82,7 @@ function copyOrExplain<T>(copy: () => T, source: string, destination: string): T
     const code = sqliteCode((error as Error).cause) ?? sqliteCode(error)
     if (code !== 'SQLITE_FULL') throw databaseError(error, { database: source })
     const needs = `it needs ${Math.ceil(statSync(source).size / 1e6)} MB`
-    throw new Complaint(`${destination} cannot be written: its disk is full (${code}). Free some space: ${needs}.`)
+    throw new CliError(`${destination} cannot be written: its disk is full (${code}). Free some space: ${needs}.`)
   }
 }
 
@@ -94,7 +94,7 @@ async function keepKey({ keyId }: FileReport, source: string, target: string, co
   if (!found) return { missing: true }
   if (found.in === 'setting') return { kept: 'setting' }
   const copied = `${target}.key`
-  await writeWhole(copied, (partial) => writeFile(partial, `${found.key.trim()}\n`))
+  await writeFileAtomic(copied, (partial) => writeFile(partial, `${found.key.trim()}\n`))
   return { copied }
 }
 

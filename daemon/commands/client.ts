@@ -1,5 +1,5 @@
 import type { ClientMailkeep, Mailkeep } from '../../lib/index.ts'
-import { Complaint } from '../complaint.ts'
+import { CliError } from '../cli-error.ts'
 import { plural } from '../plural.ts'
 import { type Command, eachOf, idFrom, table, withMailkeep, yesFlag } from './command.ts'
 
@@ -52,7 +52,7 @@ const deleteClient: Command = {
       const { name } = await mailkeep.clients.get(id)
       const owned = await countOwned(mailkeep, id)
       const shown = `client ${id} (${table([[name]], '')}) with ${owned}`
-      if (invocation.flags.yes === undefined) throw new Complaint(`${shown} would be deleted: add --yes to do it.`, 2)
+      if (invocation.flags.yes === undefined) throw new CliError(`${shown} would be deleted: add --yes to do it.`, 2)
       await mailkeep.clients.delete(id)
       invocation.print({ json: { id, deleted: true }, text: `${shown} is deleted` })
     })

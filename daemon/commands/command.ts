@@ -7,8 +7,8 @@ import {
   type Mailkeep,
   type Page,
 } from '../../lib/index.ts'
+import { CliError } from '../cli-error.ts'
 import { columns } from '../columns.ts'
-import { Complaint } from '../complaint.ts'
 import type { Config } from '../config.ts'
 import { openMailkeep } from '../open.ts'
 import type { Progress } from '../progress.ts'
@@ -153,7 +153,7 @@ export async function* eachOf<T>(
 /** @throws Complaint unless `text` is the id that `name` needs. */
 export function idFrom(name: string, text: string | undefined): number {
   const id = /^[1-9]\d{0,15}$/.test(text ?? '') ? Number(text) : Number.NaN
-  if (!Number.isSafeInteger(id)) throw new Complaint(`${name} must be an id: a positive whole number.`, 2)
+  if (!Number.isSafeInteger(id)) throw new CliError(`${name} must be an id: a positive whole number.`, 2)
   return id
 }
 
@@ -164,7 +164,7 @@ export const formatFlag: Flag = { name: 'format', value: 'csv|ndjson', about: 'F
 /** @throws Complaint unless `text` is a format, or absent. */
 export function formatFrom(text: string | undefined): Format | undefined {
   if (text === undefined || text === 'csv' || text === 'ndjson') return text
-  throw new Complaint('--format must be csv or ndjson.', 2)
+  throw new CliError('--format must be csv or ndjson.', 2)
 }
 
 export const clientFlag: Flag = {

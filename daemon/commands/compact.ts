@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import type { CompactionReport } from '../../lib/storage/sqlite.ts'
-import { Complaint } from '../complaint.ts'
+import { CliError } from '../cli-error.ts'
 import { holdsDatabase, inMemory } from '../database-file.ts'
 import { isServer } from '../database-url.ts'
 import { loadSqlite } from '../drivers.ts'
@@ -11,13 +11,13 @@ export const compact: Command = {
   usage: 'compact',
   about: 'Rewrite the database file, so that nothing erased is left in it; writes wait until it is done',
   run: async ({ config: { database }, print }) => {
-    if (isServer(database)) throw new Complaint('PostgreSQL makes tables anew by itself: see VACUUM FULL.')
-    if (database === inMemory) throw new Complaint('A database in memory is no file.')
-    if (!holdsDatabase(database)) throw new Complaint(`There is no database ${database}.`)
+    if (isServer(database)) throw new CliError('PostgreSQL makes tables anew by itself: see VACUUM FULL.')
+    if (database === inMemory) throw new CliError('A database in memory is no file.')
+    if (!holdsDatabase(database)) throw new CliError(`There is no database ${database}.`)
     const { compactFile, inspectFile } = await loadSqlite()
     const options = sqliteOptions()
     if (!inspectFile(database, { ...options, thorough: false }).mailkeep) {
-      throw new Complaint(`${database} is no database of mailkeep.`)
+      throw new CliError(`${database} is no database of mailkeep.`)
     }
     const file = resolve(database)
     const report = compactFile(database, options)

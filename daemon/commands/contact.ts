@@ -1,5 +1,5 @@
 import type { ClientMailkeep, Contact } from '../../lib/index.ts'
-import { Complaint } from '../complaint.ts'
+import { CliError } from '../cli-error.ts'
 import {
   type Command,
   clientFlag,
@@ -20,7 +20,7 @@ const findContact: Command = {
   run: async (invocation) => {
     const [email = ''] = invocation.args
     const contact = await withClient(invocation, (client) => contactOf(client, email))
-    if (!contact) throw new Complaint(`Client ${invocation.flags.client} has no contact with this e-mail address.`)
+    if (!contact) throw new CliError(`Client ${invocation.flags.client} has no contact with this e-mail address.`)
     invocation.print({ json: contact, text: textOf(contact) })
   },
 }
@@ -35,10 +35,10 @@ const deleteContact: Command = {
     const id = idFrom('The contact to delete', invocation.args[0])
     await withMailkeep(invocation, async (mailkeep) => {
       const owner = await findOwner(mailkeep, (client) => client.contacts.get(id))
-      if (!owner) throw new Complaint(`There is no contact ${id}.`)
+      if (!owner) throw new CliError(`There is no contact ${id}.`)
       const shown = `contact ${id} of client ${owner.clientId}`
       if (invocation.flags.yes === undefined) {
-        throw new Complaint(`${shown} would be erased, with every stored copy of its data: add --yes to do it.`, 2)
+        throw new CliError(`${shown} would be erased, with every stored copy of its data: add --yes to do it.`, 2)
       }
       await owner.client.contacts.delete(id)
       invocation.print({ json: { id, deleted: true }, text: `${shown} is erased` })
@@ -51,7 +51,7 @@ export const contactCommands: readonly Command[] = [findContact, deleteContact]
 /** The search is for substrings: of what it finds only the address itself is meant. */
 async function contactOf({ contacts }: ClientMailkeep, email: string): Promise<Contact | undefined> {
   const wanted = folded(email)
-  if (wanted === '') throw new Complaint('EMAIL must be an e-mail address.', 2)
+  if (wanted === '') throw new CliError('EMAIL must be an e-mail address.', 2)
   const found = eachOf((query) => contacts.list({ ...query, search: wanted, include_unsubscribed: true }))
   for await (const contact of found) if (folded(contact.email) === wanted) return contact
   return undefined

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import type { FileReport } from '../../lib/storage/sqlite.ts'
-import { Complaint } from '../complaint.ts'
+import { CliError } from '../cli-error.ts'
 import type { Config } from '../config.ts'
 import { holdsDatabase, inMemory } from '../database-file.ts'
 import { findKey, type KeyPlace } from '../database-key.ts'
@@ -59,28 +59,28 @@ export const copy: Command = {
 function targetOf({ flags: { to }, config }: Invocation): string {
   if (to === undefined) {
     if (config.copyTo !== undefined) return config.copyTo
-    throw new Complaint('copy needs --to, or MAILKEEP_COPY_TO where the URL tells a password.', 2)
+    throw new CliError('copy needs --to, or MAILKEEP_COPY_TO where the URL tells a password.', 2)
   }
   if (holdsPassword(to)) {
     const instead = 'set MAILKEEP_COPY_TO or MAILKEEP_COPY_TO_FILE instead, or leave the password to PGPASSWORD'
-    throw new Complaint(`--to takes no password, as others can read the command line: ${instead}.`, 2)
+    throw new CliError(`--to takes no password, as others can read the command line: ${instead}.`, 2)
   }
-  if (!/^postgres(?:ql)?:\/\//i.test(to)) throw new Complaint('--to must be a URL: postgres://USER@HOST/DATABASE.', 2)
+  if (!/^postgres(?:ql)?:\/\//i.test(to)) throw new CliError('--to must be a URL: postgres://USER@HOST/DATABASE.', 2)
   return to
 }
 
 async function requireDatabase(from: string): Promise<void> {
-  if (isServer(from) || from === inMemory) throw new Complaint('--from must be a SQLite file.', 2)
-  if (!holdsDatabase(from)) throw new Complaint(`There is no database ${from}.`)
+  if (isServer(from) || from === inMemory) throw new CliError('--from must be a SQLite file.', 2)
+  if (!holdsDatabase(from)) throw new CliError(`There is no database ${from}.`)
 }
 
 function refuseOtherVersion(from: string, { mailkeep, unknown, unapplied }: FileReport): void {
-  if (!mailkeep) throw new Complaint(`${from} is no database of mailkeep.`)
+  if (!mailkeep) throw new CliError(`${from} is no database of mailkeep.`)
   if (unknown.length > 0) {
-    throw new Complaint(`${from} was made by a newer mailkeep (it has ${unknown.join(', ')}): copy it with that one.`)
+    throw new CliError(`${from} was made by a newer mailkeep (it has ${unknown.join(', ')}): copy it with that one.`)
   }
   if (unapplied.length > 0) {
-    throw new Complaint(`${from} is of an older version: bring it up to date first, with mailkeep migrate.`)
+    throw new CliError(`${from} is of an older version: bring it up to date first, with mailkeep migrate.`)
   }
 }
 

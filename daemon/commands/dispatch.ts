@@ -1,7 +1,7 @@
 import { type Mailkeep, MailkeepError } from '../../lib/index.ts'
 import { encodeError, requestIdOf } from '../api/encode.ts'
 import { type Api, createApi } from '../api/index.ts'
-import { Complaint } from '../complaint.ts'
+import { CliError } from '../cli-error.ts'
 import { shownDatabase } from '../database-url.ts'
 import { listenError } from '../listen-error.ts'
 import { createMetrics } from '../metrics.ts'
@@ -49,7 +49,7 @@ export const dispatch: Command = {
 function portFrom(text: string | undefined): number | undefined {
   if (text === undefined) return undefined
   if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text)
-  throw new Complaint('--health-port must be a whole number from 0 to 65535.', 2)
+  throw new CliError('--health-port must be a whole number from 0 to 65535.', 2)
 }
 
 async function listenForHealth(

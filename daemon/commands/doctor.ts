@@ -3,7 +3,7 @@ import { commit } from '../addon.ts'
 import { checkDatabase } from '../checks/database.ts'
 import type { Finding } from '../checks/finding.ts'
 import { checkMachine } from '../checks/machine.ts'
-import { Complaint } from '../complaint.ts'
+import { CliError } from '../cli-error.ts'
 import { type Command, table } from './command.ts'
 
 const marks = { ok: 'ok', warning: 'WARNING', fault: 'FAULT' } as const
@@ -25,6 +25,6 @@ export const doctor: Command = {
       ...(remedy === undefined ? [] : [['', '', `→ ${remedy}`]]),
     ])
     print({ json: { healthy: faults.length === 0, findings }, text: table(rows, '') })
-    if (faults.length > 0) throw new Complaint(`${faults.map(({ check }) => check).join(', ')}: not well.`)
+    if (faults.length > 0) throw new CliError(`${faults.map(({ check }) => check).join(', ')}: not well.`)
   },
 }

@@ -1,5 +1,5 @@
 import type { Delivery, Endpoint } from '../../lib/index.ts'
-import { Complaint } from '../complaint.ts'
+import { CliError } from '../cli-error.ts'
 import {
   allOf,
   type Command,
@@ -46,12 +46,12 @@ const listDeliveries: Command = {
     const id = idFrom('The endpoint', invocation.args[0])
     const { status } = invocation.flags
     if (status !== undefined && !statuses.includes(status)) {
-      throw new Complaint(`--status must be one of ${statuses.join(', ')}.`, 2)
+      throw new CliError(`--status must be one of ${statuses.join(', ')}.`, 2)
     }
     const limit = limitFrom(invocation.flags.limit)
     const deliveries = await withMailkeep(invocation, async (mailkeep) => {
       const owner = await findOwner(mailkeep, (client) => client.webhooks.getEndpoint(id))
-      if (!owner) throw new Complaint(`There is no endpoint ${id}.`)
+      if (!owner) throw new CliError(`There is no endpoint ${id}.`)
       const { webhooks } = owner.client
       return await newest(
         eachOf((query) => webhooks.listDeliveries(id, query)),
@@ -68,7 +68,7 @@ export const endpointCommands: readonly Command[] = [listEndpoints, listDeliveri
 function limitFrom(text: string | undefined): number {
   if (text === undefined) return usualLimit
   const limit = /^\d{1,5}$/.test(text) ? Number(text) : 0
-  if (limit < 1 || limit > maxLimit) throw new Complaint(`--limit must be a whole number from 1 to ${maxLimit}.`, 2)
+  if (limit < 1 || limit > maxLimit) throw new CliError(`--limit must be a whole number from 1 to ${maxLimit}.`, 2)
   return limit
 }
 

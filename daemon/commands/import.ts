@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { basename, extname } from 'node:path'
 import type { Format, ImportReport } from '../../lib/index.ts'
-import { Complaint, fieldMessage, reasonOf } from '../complaint.ts'
+import { CliError, fieldMessage, reasonOf } from '../cli-error.ts'
 import { plural } from '../plural.ts'
 import {
   type Command,
@@ -36,19 +36,16 @@ export const importCommand: Command = {
     print({ json: report, text: textOf(report) })
     if (report.refused === 0 || flags['allow-refused'] !== undefined) return
     const refused = `${plural(report.refused, 'row')} of ${plural(report.total, 'row')}`
-    throw new Complaint(
-      `${refused} ${report.refused === 1 ? 'was' : 'were'} refused (--allow-refused exits with 0).`,
-      2,
-    )
+    throw new CliError(`${refused} ${report.refused === 1 ? 'was' : 'were'} refused (--allow-refused exits with 0).`, 2)
   },
 }
 
 function formatOfName(file: string): Format {
-  if (file === standardInput) throw new Complaint('import - needs --format csv or --format ndjson.', 2)
+  if (file === standardInput) throw new CliError('import - needs --format csv or --format ndjson.', 2)
   const extension = extname(file).toLowerCase()
   if (extension === '.csv') return 'csv'
   if (/^\.(?:ndjson|jsonl)$/.test(extension)) return 'ndjson'
-  throw new Complaint(`Is ${basename(file)} CSV or NDJSON? Its name does not say: use --format.`, 2)
+  throw new CliError(`Is ${basename(file)} CSV or NDJSON? Its name does not say: use --format.`, 2)
 }
 
 /** What is read, and how many bytes of it were. */
@@ -63,11 +60,11 @@ async function openSource(file: string, { input }: Invocation): Promise<Source> 
   if (file === standardInput && input) return { name: 'standard input', chunks: input, sizeBytes: undefined }
   try {
     const found = await stat(file)
-    if (found.isDirectory()) throw new Complaint(`${file} is a directory.`)
+    if (found.isDirectory()) throw new CliError(`${file} is a directory.`)
     const sizeBytes = found.isFile() ? found.size : undefined
     return { name: basename(file), chunks: createReadStream(file), sizeBytes }
   } catch (error) {
-    throw error instanceof Complaint ? error : new Complaint(`${file} cannot be read: ${reasonOf(error)}.`)
+    throw error instanceof CliError ? error : new CliError(`${file} cannot be read: ${reasonOf(error)}.`)
   }
 }
 
@@ -79,7 +76,7 @@ async function load(
   { progress }: Invocation,
 ): Promise<ImportReport> {
   const owner = await findOwner(mailkeep, (client) => client.lists.get(listId))
-  if (!owner) throw new Complaint(`There is no list ${listId}.`)
+  if (!owner) throw new CliError(`There is no list ${listId}.`)
   let readBytes = 0
   const counted = async function* () {
     for await (const chunk of chunks) {

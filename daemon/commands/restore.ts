@@ -2,7 +2,8 @@ import { renameSync } from 'node:fs'
 import { rename, rm, writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { FileReport } from '../../lib/storage/sqlite.ts'
-import { Complaint } from '../complaint.ts'
+import { writeFileAtomic } from '../atomic-file.ts'
+import { CliError } from '../cli-error.ts'
 import type { Config } from '../config.ts'
 import { holdsDatabase, inMemory } from '../database-file.ts'
 import { findKey, type KeyPlace } from '../database-key.ts'
@@ -10,7 +11,6 @@ import { isServer } from '../database-url.ts'
 import { loadSqlite } from '../drivers.ts'
 import { sqliteOptions } from '../open.ts'
 import { plural } from '../plural.ts'
-import { writeWhole } from '../whole-file.ts'
 import { copyVerified } from './backup.ts'
 import type { Command } from './command.ts'
 
@@ -20,17 +20,17 @@ export const restore: Command = {
   about: 'Put a backup, verified, in the place of the database; what is there goes aside, if nobody uses it',
   run: async ({ args: [backup = ''], config, print }) => {
     const { database } = config
-    if (isServer(database)) throw new Complaint('A PostgreSQL database is restored by its own tools: see pg_restore.')
-    if (database === inMemory) throw new Complaint('--database must be the file to restore to.', 2)
-    if (resolve(backup) === resolve(database)) throw new Complaint(`${backup} is the database itself.`, 2)
-    if (!holdsDatabase(backup)) throw new Complaint(`There is no backup ${backup}.`)
+    if (isServer(database)) throw new CliError('A PostgreSQL database is restored by its own tools: see pg_restore.')
+    if (database === inMemory) throw new CliError('--database must be the file to restore to.', 2)
+    if (resolve(backup) === resolve(database)) throw new CliError(`${backup} is the database itself.`, 2)
+    if (!holdsDatabase(backup)) throw new CliError(`There is no backup ${backup}.`)
     const { inspectFile } = await loadSqlite()
     const report = inspectFile(backup, { ...sqliteOptions(), thorough: false })
     refuseNewer(backup, report)
     const key = await keyOf(report, backup, config)
     let aside: string | undefined
     let rows: FileReport['rows'] = {}
-    await writeWhole(database, async (partial) => {
+    await writeFileAtomic(database, async (partial) => {
       rows = (await copyVerified(backup, partial, database)).rows
       // The last step before the rename: until here, all is as it was.
       aside = await moveAside(database)
@@ -48,9 +48,7 @@ export const restore: Command = {
 
 function refuseNewer(backup: string, { unknown }: FileReport): void {
   if (unknown.length === 0) return
-  throw new Complaint(
-    `${backup} was made by a newer mailkeep (it has ${unknown.join(', ')}): restore it with that one.`,
-  )
+  throw new CliError(`${backup} was made by a newer mailkeep (it has ${unknown.join(', ')}): restore it with that one.`)
 }
 
 async function keyOf({ keyId }: FileReport, backup: string, config: Config): Promise<KeyPlace | undefined> {
@@ -79,7 +77,7 @@ async function moveAside(database: string): Promise<string | undefined> {
 async function placeKey(path: string, { path: found, key }: KeyPlace & { in: 'file' }, aside: string | undefined) {
   if (resolve(found) === resolve(path)) return
   if (aside !== undefined) await rename(path, `${aside}.key`).catch(() => {})
-  await writeWhole(path, (partial) => writeFile(partial, `${key.trim()}\n`))
+  await writeFileAtomic(path, (partial) => writeFile(partial, `${key.trim()}\n`))
 }
 
 function keyLine(key: KeyPlace | undefined, { database }: Config): string {

@@ -1,5 +1,5 @@
 import type { Token } from '../../lib/index.ts'
-import { Complaint } from '../complaint.ts'
+import { CliError } from '../cli-error.ts'
 import { type Command, clientFlag, idFrom, table, withMailkeep } from './command.ts'
 
 const createToken: Command = {
@@ -76,7 +76,7 @@ export const tokenCommands: readonly Command[] = [createToken, listTokens, revok
 
 function roleFrom(text: string | undefined): 'admin' | 'member' {
   if (text === 'admin' || text === 'member') return text
-  throw new Complaint('--role must be admin or member.', 2)
+  throw new CliError('--role must be admin or member.', 2)
 }
 
 function validity({ revoked_at, expires_at }: Token): string {
@@ -88,6 +88,6 @@ const unitMs = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_00
 
 function durationMs(text: string): number {
   const [, count, unit] = /^([1-9]\d{0,6})([smhdw])$/.exec(text) ?? []
-  if (count === undefined) throw new Complaint('--expires-in must be a number and one of s, m, h, d, w: 90d.', 2)
+  if (count === undefined) throw new CliError('--expires-in must be a number and one of s, m, h, d, w: 90d.', 2)
   return Number(count) * unitMs[unit as keyof typeof unitMs]
 }

@@ -1,6 +1,6 @@
 import { hash, randomBytes, randomUUID } from 'node:crypto'
-import { clear } from '../clearing/operations.ts'
 import { type Context, now, type Tx } from '../context.ts'
+import { deleteDependents } from '../deletion/operations.ts'
 import { invalid, MailkeepError, notFound } from '../errors.ts'
 import { parse, requireId } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
@@ -72,7 +72,7 @@ export async function deleteClient(ctx: Context, id: number): Promise<void> {
       tx.tokens.clear()
       tx.abortDeliveries(({ clientId }) => clientId === id)
     })
-    await clear({ ...tx, clientId: id }, 'client', id)
+    await deleteDependents({ ...tx, clientId: id }, 'client', id)
   })
 }
 
@@ -172,7 +172,7 @@ function noteUse(ctx: Context, id: number): void {
 }
 
 /** One transaction of the client at a time from here on, of those that ask for it: for what only a count can decide. */
-export async function takeTurn(tx: Tx): Promise<void> {
+export async function lockClient(tx: Tx): Promise<void> {
   await queries.lockClient(tx, { id: tx.clientId })
 }
 

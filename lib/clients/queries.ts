@@ -15,7 +15,7 @@ export const findClient = statement({ id: int }, (db, p) =>
 
 /** Nobody else changes the client's row, or has it so, until the transaction ends. */
 export const lockClient = statement({ id: int }, (db, p, dialect) =>
-  db.selectFrom('mailkeep_client').select('id').where('id', '=', p.id).modifyEnd(dialect.lockForChange),
+  db.selectFrom('mailkeep_client').select('id').where('id', '=', p.id).modifyEnd(dialect.forUpdate),
 )
 
 /** Whoever makes the first client waits here for whoever is making it. */

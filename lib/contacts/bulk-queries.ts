@@ -11,9 +11,9 @@ export const lockContactsByEmail = statement.all({ client_id: int, email_keys: t
     .selectFrom('mailkeep_contact')
     .select(['id', 'email', 'email_key', 'name', 'attributes', 'search'])
     .where('client_id', '=', p.client_id)
-    .where(dialect.anyOf(sql.ref('email_key'), p.email_keys))
+    .where(dialect.inList(sql.ref('email_key'), p.email_keys))
     .orderBy('email_key')
-    .modifyEnd(dialect.lockForChange),
+    .modifyEnd(dialect.forUpdate),
 )
 
 const newContact = { uuid: text, email: text, email_key: text, name: text, attributes: json, search: text }
@@ -26,7 +26,7 @@ export const insertContacts = statement.all(
       (client_id, uuid, created_at, email, email_key, name, attributes, search, unsubscribed_by_contact)
     select ${p.client_id}, item.uuid, ${p.created_at}, item.email, item.email_key, item.name, item.attributes,
       item.search, ${p.unsubscribed_by_contact}
-    from ${dialect.eachRow(p.contacts, newContact)} where true ${dialect.manyWriters ? sql`order by item.email_key` : sql``}
+    from ${dialect.unnestRows(p.contacts, newContact)} where true ${dialect.concurrentWriters ? sql`order by item.email_key` : sql``}
     on conflict (client_id, email_key) do nothing returning id, email_key`,
 )
 
@@ -37,7 +37,7 @@ export const insertTagsOfContacts = statement(
   { client_id: int, pairs: rows(contactTag) },
   (_, p, dialect) => sql`
     insert into mailkeep_contact_tag (client_id, contact_id, tag_id)
-    select ${p.client_id}, item.contact_id, item.tag_id from ${dialect.eachRow(p.pairs, contactTag)} where true
+    select ${p.client_id}, item.contact_id, item.tag_id from ${dialect.unnestRows(p.pairs, contactTag)} where true
     on conflict do nothing`,
 )
 
@@ -46,7 +46,7 @@ export const insertMemberships = statement.all(
   { client_id: int, list_id: int, contact_ids: ints },
   (_, p, dialect) => sql<{ contact_id: number }>`
     insert into mailkeep_contact_list (client_id, contact_id, list_id)
-    select ${p.client_id}, item.value, ${p.list_id} from ${dialect.each(p.contact_ids)} where true
+    select ${p.client_id}, item.value, ${p.list_id} from ${dialect.unnest(p.contact_ids)} where true
     on conflict do nothing returning contact_id`,
 )
 
@@ -54,7 +54,7 @@ export const insertMemberships = statement.all(
 export const listFullOfLists = statement.all(
   { contact_ids: ints, list_id: int, most: int },
   (_, p, dialect) => sql<{ contact_id: number }>`
-    select contact_id from mailkeep_contact_list where ${dialect.anyOf(sql.ref('contact_id'), p.contact_ids)}
+    select contact_id from mailkeep_contact_list where ${dialect.inList(sql.ref('contact_id'), p.contact_ids)}
     group by contact_id
     having count(*) >= ${p.most} and max(case when list_id = ${p.list_id} then 1 else 0 end) = 0`,
 )
@@ -63,7 +63,7 @@ export const listFullOfLists = statement.all(
 export const listWithManyTags = statement.all(
   { contact_ids: ints, more_than: int },
   (_, p, dialect) => sql<{ contact_id: number }>`
-    select contact_id from mailkeep_contact_tag where ${dialect.anyOf(sql.ref('contact_id'), p.contact_ids)}
+    select contact_id from mailkeep_contact_tag where ${dialect.inList(sql.ref('contact_id'), p.contact_ids)}
     group by contact_id having count(*) > ${p.more_than}`,
 )
 
@@ -72,5 +72,5 @@ export const listTagKeys = statement.all(
   { contact_ids: ints },
   (_, p, dialect) => sql<{ contact_id: number; name_key: string }>`
     select m.contact_id, t.name_key from mailkeep_contact_tag as m cross join mailkeep_tag as t
-    where ${dialect.anyOf(sql.ref('m.contact_id'), p.contact_ids)} and t.id = m.tag_id`,
+    where ${dialect.inList(sql.ref('m.contact_id'), p.contact_ids)} and t.id = m.tag_id`,
 )

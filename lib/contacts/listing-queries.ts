@@ -25,7 +25,7 @@ export type Flags = Readonly<Record<(typeof flags)[number], boolean>>
 type Slots = { readonly [K in keyof typeof criteria]: RawBuilder<unknown> }
 
 /** Which contacts are in a stretch: walks the client's contacts. */
-export const walkContacts = statement.all(
+export const scanContacts = statement.all(
   criteria,
   (_, p, dialect, on) => {
     const walk = (state: RawBuilder<unknown>) => sql`
@@ -40,7 +40,7 @@ export const walkContacts = statement.all(
 )
 
 /** The same, over the index of searches; for terms it has. */
-export const walkMatches = statement.all(
+export const scanMatches = statement.all(
   criteria,
   (_, p, dialect, on) =>
     dialect.walkMatches({
@@ -55,7 +55,7 @@ export const walkMatches = statement.all(
  * The same, over the members of these lists, tags or topics: one ordered range for each, merged. `gather` gives the
  * members alone.
  */
-export function walkMembers(kind: Kind, values: readonly number[]) {
+export function scanMembers(kind: Kind, values: readonly number[]) {
   const ranges = rangesFor(values.length)
   // Values again fill the ranges that are too many: a union drops what comes twice.
   const filled = Object.fromEntries(
@@ -140,7 +140,7 @@ function ownOf(kind: Kind) {
   return statement.all(
     { client_id: int, ids: ints },
     (_, p, dialect) => sql<{ id: number }>`select id from ${sql.table(`mailkeep_${kind}`)}
-      where client_id = ${p.client_id} and ${dialect.anyOf(sql.ref('id'), p.ids)}`,
+      where client_id = ${p.client_id} and ${dialect.inList(sql.ref('id'), p.ids)}`,
   )
 }
 
@@ -148,10 +148,10 @@ function ownOf(kind: Kind) {
 function countMembersOf(kind: Kind) {
   return statement(
     { ids: ints, limit: int },
-    (_, p, dialect) => sql<{ members: number; lowest: number | null; highest: number | null }>`${dialect.plannedAnew}
+    (_, p, dialect) => sql<{ members: number; lowest: number | null; highest: number | null }>`${dialect.customPlan}
       select count(*) as members, min(id) as lowest, max(id) as highest from (select m.contact_id as id
         from ${sql.table(`mailkeep_contact_${kind}`)} as m
-        where ${dialect.anyOf(sql.ref(`m.${kind}_id`), p.ids)} limit ${p.limit}) as counted`,
+        where ${dialect.inList(sql.ref(`m.${kind}_id`), p.ids)} limit ${p.limit}) as counted`,
   )
 }
 
@@ -163,7 +163,7 @@ export const countMembers = { list: countMembersOf('list'), tag: countMembersOf(
 export const listMeeting = statement.all(
   { ...criteria, ids: ints },
   (_, p, dialect, on) => sql<{ id: number }>`
-    select c.id from ${dialect.each(p.ids)} cross join mailkeep_contact as c
+    select c.id from ${dialect.unnest(p.ids)} cross join mailkeep_contact as c
     where c.id = item.value and c.client_id = ${p.client_id} ${conditions(sql`item.value`, p, dialect, on)}`,
   flags,
 )
@@ -187,7 +187,7 @@ export const listDocuments = statement.all(
   { ids: ints },
   (_, p, dialect) => sql<{ id: number; document: string }>`
     select c.id, ${contactDocument(dialect, 'c')} as document
-    from ${dialect.each(p.ids)} cross join mailkeep_contact as c where c.id = item.value`,
+    from ${dialect.unnest(p.ids)} cross join mailkeep_contact as c where c.id = item.value`,
 )
 
 /**

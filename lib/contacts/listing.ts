@@ -2,10 +2,10 @@ import type { Context } from '../context.ts'
 import { inputLimits } from '../limits.ts'
 import { type Filled, mapPage, type Page, readPageOf } from '../page.ts'
 import { parse } from '../parse.ts'
+import { type Filters, planListing } from './listing-plan.ts'
 import * as queries from './listing-queries.ts'
 import { type Contact, ContactQuery, contactFrom } from './schema.ts'
 import { searchTerm } from './search.ts'
-import { type Criteria, chooseWalk } from './walk.ts'
 
 /**
  * One page of the client's contacts, by ascending id. Inside one filter any value may match; different filters must
@@ -32,7 +32,7 @@ export async function listDocuments(
 ): Promise<Page<string>> {
   const { lists, tags, topics, search, include_unsubscribed, ...pageQuery } = parse(ContactQuery, query ?? {})
   const [ownLists, ownTags, ownTopics] = await ownIds(ctx, { list: lists, tag: tags, topic: topics })
-  const criteria: Criteria = {
+  const criteria: Filters = {
     lists: ownLists!,
     tags: ownTags!,
     topics: ownTopics!,
@@ -45,7 +45,7 @@ export async function listDocuments(
       search: Boolean(search),
     },
   }
-  const walk = await chooseWalk(ctx, criteria)
+  const walk = await planListing(ctx, criteria)
   return await readPageOf(pageQuery, walk, (rows) => documentsOf(ctx, rows, maxBytes))
 }
 
@@ -76,7 +76,7 @@ async function documentsOf(ctx: Context, rows: readonly { id: number }[], maxByt
   // The database stops behind the contact that exceeds the limit: that one begins the next page, unless it is alone.
   const exceeds = bytes > maxBytes && found.length > 1
   if (exceeds) found.pop()
-  for (const { id } of found) ctx.noteShown?.(id)
+  for (const { id } of found) ctx.onContactRead?.(id)
   // Contacts that were erased since the walk have no document, and count as taken.
   const rowsTaken = isCut ? last!.at + (exceeds ? 0 : 1) : rows.length
   return { records: found.map(({ document }) => document), rowsTaken }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { clear } from '../clearing/operations.ts'
 import { type Context, now, type Tx } from '../context.ts'
+import { deleteDependents } from '../deletion/operations.ts'
 import { invalid, type MailkeepError, notFound } from '../errors.ts'
 import { inputLimits } from '../limits.ts'
 import { getList } from '../lists/operations.ts'
@@ -39,7 +39,7 @@ async function findDocument(ctx: Context, id: number): Promise<{ document: strin
   requireId('contactId', id)
   const row = await queries.findDocument(ctx, { client_id: ctx.clientId, id })
   if (!row) throw notFound('contact')
-  ctx.noteShown?.(id)
+  ctx.onContactRead?.(id)
   return row
 }
 
@@ -179,7 +179,7 @@ export async function deleteContact(ctx: Context, id: number): Promise<void> {
     const deleted = await queries.deleteContact(tx, { client_id: tx.clientId, id })
     if (!deleted) throw notFound('contact')
     tx.transaction.indexSearch({ clientId: tx.clientId, contactId: id, before: deleted.search, after: null })
-    await clear(tx, 'contact', id)
+    await deleteDependents(tx, 'contact', id)
   })
 }
 

@@ -20,7 +20,7 @@ export const lockContact = statement(contactKey, (db, p, dialect) =>
     .select(['id', 'email', 'name', 'attributes', 'search'])
     .where('client_id', '=', p.client_id)
     .where('id', '=', p.id)
-    .modifyEnd(dialect.lockForChange),
+    .modifyEnd(dialect.forUpdate),
 )
 
 export const lockContactByEmail = statement({ client_id: int, email_key: text }, (db, p, dialect) =>
@@ -29,7 +29,7 @@ export const lockContactByEmail = statement({ client_id: int, email_key: text },
     .select(['id', 'email', 'name', 'attributes', 'search'])
     .where('client_id', '=', p.client_id)
     .where('email_key', '=', p.email_key)
-    .modifyEnd(dialect.lockForChange),
+    .modifyEnd(dialect.forUpdate),
 )
 
 /** Inserts the contact unless the client has its e-mail already; then undefined. */
@@ -94,7 +94,7 @@ export const insertContactTags = statement.affected(
   (_, p, dialect) =>
     // "where true" keeps SQLite from reading "on" as a join's.
     sql`insert into mailkeep_contact_tag (client_id, contact_id, tag_id)
-    select ${p.client_id}, ${p.contact_id}, item.value from ${dialect.each(p.tag_ids)} where true
+    select ${p.client_id}, ${p.contact_id}, item.value from ${dialect.unnest(p.tag_ids)} where true
     on conflict do nothing`,
 )
 
@@ -113,7 +113,7 @@ export const deleteOtherContactTags = statement(
   { contact_id: int, tag_ids: ints },
   (_, p, dialect) =>
     sql`delete from mailkeep_contact_tag
-    where contact_id = ${p.contact_id} and not (${dialect.anyOf(sql.ref('tag_id'), p.tag_ids)})`,
+    where contact_id = ${p.contact_id} and not (${dialect.inList(sql.ref('tag_id'), p.tag_ids)})`,
 )
 
 /** Adds the membership: one row, or none when the contact is on the list already. */

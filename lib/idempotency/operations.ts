@@ -5,7 +5,7 @@ import type { SealedRows } from '../sealing/reseal.ts'
 import { transact } from '../storage/transaction.ts'
 import { nextTurn, timestamp } from '../time.ts'
 import * as queries from './queries.ts'
-import { type Answered, fingerprintOf, hashOf, type Kept, NamedRequest } from './schema.ts'
+import { fingerprintOf, hashOf, type IdempotentResult, NamedRequest, type StoredResult } from './schema.ts'
 
 const keptMs = 86_400_000
 
@@ -22,12 +22,12 @@ const atOnce = 20
  * @throws MailkeepError `idempotency_mismatch`: the key was used for another request; `conflict`: the first request
  *   with the key is still running, or its answer cannot be read; `validation_failed`; and what `work` throws.
  */
-export async function idempotently<T>(
+export async function withIdempotencyKey<T>(
   ctx: Context,
   key: unknown,
   request: unknown,
   work: (tx: Tx) => Promise<T>,
-): Promise<Answered<T>> {
+): Promise<IdempotentResult<T>> {
   const key_hash = hashOf(parse(NamedRequest, { key }).key)
   const asked = fingerprintOf(request)
   return whileFree(ctx, key_hash, () =>
@@ -35,15 +35,15 @@ export async function idempotently<T>(
       const kept = await findKept(tx, key_hash)
       if (kept) return { answer: answerTo(asked, kept) as T, replayed: true }
       const shown = new Set<number>()
-      const answer = await work({ ...tx, noteShown: (contactId) => void shown.add(contactId) })
+      const answer = await work({ ...tx, onContactRead: (contactId) => void shown.add(contactId) })
       const text = textOf({ asked, answer })
       await keep(tx, key_hash, text, [...shown])
-      return { answer: (JSON.parse(text) as Kept).answer as T, replayed: false }
+      return { answer: (JSON.parse(text) as StoredResult).answer as T, replayed: false }
     }),
   )
 }
 
-function textOf(kept: Kept): string {
+function textOf(kept: StoredResult): string {
   try {
     return JSON.stringify(kept)
   } catch (cause) {
@@ -54,16 +54,16 @@ function textOf(kept: Kept): string {
 /** Two requests with one key do not wait for each other: who comes second may ask again. */
 async function whileFree<T>(ctx: Context, key_hash: string, run: () => Promise<T>): Promise<T> {
   const name = ownerOf(ctx.clientId, key_hash)
-  if (ctx.keysUnderWay.has(name)) throw stillRunning()
-  ctx.keysUnderWay.add(name)
+  if (ctx.idempotencyKeysInUse.has(name)) throw stillRunning()
+  ctx.idempotencyKeysInUse.add(name)
   try {
     return await run()
   } finally {
-    ctx.keysUnderWay.delete(name)
+    ctx.idempotencyKeysInUse.delete(name)
   }
 }
 
-async function findKept(tx: Tx, key_hash: string): Promise<Kept | undefined> {
+async function findKept(tx: Tx, key_hash: string): Promise<StoredResult | undefined> {
   const name = ownerOf(tx.clientId, key_hash)
   // Another process has it; on SQLite, where one writes at a time, it has committed by now.
   if (tx.storage.dialect.tryLock && !(await queries.tryLockKey(tx, { name }))!.taken) throw stillRunning()
@@ -80,7 +80,7 @@ async function findKept(tx: Tx, key_hash: string): Promise<Kept | undefined> {
   return JSON.parse(tx.sealer.openOnce(row.answer, name))
 }
 
-function answerTo(asked: string, kept: Kept): unknown {
+function answerTo(asked: string, kept: StoredResult): unknown {
   if (kept.asked === asked) return kept.answer
   throw new MailkeepError('idempotency_mismatch', 'This key was used for another request: take a new one for each.')
 }

@@ -33,7 +33,7 @@ export const insertShown = statement.affected(
   { answer_id: int, contact_ids: ints },
   (_, p, dialect) => sql`insert into mailkeep_kept_answer_contact (contact_id, answer_id)
     select id, ${p.answer_id} from mailkeep_contact
-    where ${dialect.anyOf(sql.ref('id'), p.contact_ids)} order by id ${dialect.lockForChange}`,
+    where ${dialect.inList(sql.ref('id'), p.contact_ids)} order by id ${dialect.forUpdate}`,
 )
 
 export const deleteAnswer = statement({ id: int }, (db, p) =>
@@ -55,7 +55,7 @@ export const lockAnswers = statement.all({ after: int, limit: int }, (db, p, dia
     .where('id', '>', p.after)
     .orderBy('id')
     .limit(p.limit)
-    .modifyEnd(dialect.lockForChange),
+    .modifyEnd(dialect.forUpdate),
 )
 
 export const saveAnswer = statement({ id: int, sealed: text }, (db, p) =>

@@ -7,7 +7,7 @@ import { atMost, Text } from '../parse.ts'
 export const NamedRequest = v.object({ key: v.pipe(Text, v.minLength(1, 'This must not be empty.'), atMost(255)) })
 
 /** What work done at most once gave. */
-export interface Answered<T> {
+export interface IdempotentResult<T> {
   /** As JSON gives it back, the first time too: a Date is text. */
   readonly answer: T
   /** Whether this is the first request's answer, kept: nothing was done now. */
@@ -15,7 +15,7 @@ export interface Answered<T> {
 }
 
 /** What is sealed: with the answer a fingerprint of what was asked, since even that may tell of somebody. */
-export interface Kept {
+export interface StoredResult {
   readonly asked: string
   readonly answer?: unknown
 }

@@ -4,7 +4,7 @@ import { timestamp } from '../time.ts'
 import * as queries from './queries.ts'
 
 /** Rows one transaction may touch: more would hold up every other write. */
-export const chunkRows = 500
+export const maxRowsPerBatch = 500
 
 /** Longer than any transaction lasts: one that began before a record was deleted has ended by then. */
 export const againAfterMs = 120_000
@@ -43,16 +43,16 @@ export function onTarget(step: Step): JobStep {
  *
  * @returns how much of the limit is left.
  */
-export async function doOrStore(
+export async function runOrEnqueue(
   tx: Tx,
   kind: string,
   step: Step,
   targetId: number,
-  limit: number = chunkRows,
+  limit: number = maxRowsPerBatch,
 ): Promise<number> {
   const left = limit > 0 ? await step(tx, targetId, limit) : 0
   if (left > 0) return left
-  await storeJob(tx, kind, targetId, {})
+  await enqueue(tx, kind, targetId, {})
   return 0
 }
 
@@ -60,8 +60,8 @@ export async function doOrStore(
  * Stores a job that is done again later: where several transactions write at once, one may still attach rows to a record
  * that is being deleted. Locking the record would keep whoever deletes it waiting as long as others use it.
  */
-export async function storeAgain(tx: Tx, kind: string, targetId: number): Promise<void> {
-  if (tx.storage.dialect.manyWriters) await storeJob(tx, againKind(kind), targetId, {})
+export async function enqueueDelayed(tx: Tx, kind: string, targetId: number): Promise<void> {
+  if (tx.storage.dialect.concurrentWriters) await enqueue(tx, againKind(kind), targetId, {})
 }
 
 export function againKind(kind: string): string {
@@ -69,7 +69,7 @@ export function againKind(kind: string): string {
 }
 
 /** Stores a job, to be begun after the commit. @returns its id. */
-export async function storeJob(tx: Tx, kind: string, targetId: number, state: object): Promise<number> {
+export async function enqueue(tx: Tx, kind: string, targetId: number, state: object): Promise<number> {
   const row = await queries.insertJob(tx, {
     client_id: tx.clientId,
     kind,
@@ -77,7 +77,7 @@ export async function storeJob(tx: Tx, kind: string, targetId: number, state: ob
     state: JSON.stringify(state),
     created_at: now(tx),
   })
-  tx.transaction.afterCommit(tx.wakeHousekeeping)
+  tx.transaction.afterCommit(tx.wakeJobs)
   return row!.id
 }
 
@@ -87,7 +87,7 @@ export async function continueJob(ctx: Context, steps: JobSteps): Promise<boolea
     const again_before = timestamp(tx.clock() - againAfterMs)
     const job = await queries.claimOldestJob(tx, { kinds: Object.keys(steps), again_before })
     if (!job) return false
-    const left = await steps[job.kind]!({ ...tx, clientId: job.client_id }, job, chunkRows)
+    const left = await steps[job.kind]!({ ...tx, clientId: job.client_id }, job, maxRowsPerBatch)
     if (left !== 'kept' && left > 0) await queries.deleteJob(tx, { id: job.id })
     return true
   })

@@ -11,11 +11,11 @@ export const claimOldestJob = statement({ kinds: texts, again_before: time }, (d
   db
     .selectFrom('mailkeep_job')
     .selectAll()
-    .where(dialect.anyOf(sql.ref('kind'), p.kinds))
+    .where(dialect.inList(sql.ref('kind'), p.kinds))
     .where((eb) => eb.or([eb('kind', 'not like', '% again'), eb('created_at', '<', p.again_before)]))
     .orderBy('id')
     .limit(1)
-    .modifyEnd(dialect.lockForClaim),
+    .modifyEnd(dialect.forUpdateSkipLocked),
 )
 
 /** Another kind is how a job that is done stays to be looked at. */
@@ -30,7 +30,7 @@ export const findJobOf = statement({ client_id: int, target_id: int, id: int, ki
     .where('client_id', '=', p.client_id)
     .where('target_id', '=', p.target_id)
     .where('id', '=', p.id)
-    .where(dialect.anyOf(sql.ref('kind'), p.kinds)),
+    .where(dialect.inList(sql.ref('kind'), p.kinds)),
 )
 
 /** The one of these kinds, where there is one at most. */
@@ -39,7 +39,7 @@ export const findJobOfKinds = statement({ client_id: int, kinds: texts }, (db, p
     .selectFrom('mailkeep_job')
     .select(['id', 'kind', 'state'])
     .where('client_id', '=', p.client_id)
-    .where(dialect.anyOf(sql.ref('kind'), p.kinds)),
+    .where(dialect.inList(sql.ref('kind'), p.kinds)),
 )
 
 /** Puts a job off until it is as old as the kind asks for. */

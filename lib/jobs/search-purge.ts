@@ -1,7 +1,7 @@
 import { type Context, now, type Tx } from '../context.ts'
 import { transact } from '../storage/transaction.ts'
 import { timestamp } from '../time.ts'
-import { againAfterMs, againKind, type JobSteps, type StoredJob, storeJob } from './operations.ts'
+import { againAfterMs, againKind, enqueue, type JobSteps, type StoredJob } from './operations.ts'
 import * as queries from './queries.ts'
 
 const kind = 'purge searches'
@@ -29,7 +29,7 @@ export async function purgeSearches(tx: Tx): Promise<void> {
   if (!tx.storage.purgeSearch) return
   const job = await queries.findJobOfKinds(tx, { client_id: 0, kinds })
   if (!job) {
-    await storeJob({ ...tx, clientId: 0 }, kind, 0, asked)
+    await enqueue({ ...tx, clientId: 0 }, kind, 0, asked)
     return
   }
   const purge: Purge = JSON.parse(job.state)
@@ -40,7 +40,7 @@ export async function purgeSearches(tx: Tx): Promise<void> {
 export async function tidySearches(ctx: Context): Promise<void> {
   if (!(await ctx.storage.isSearchScattered?.())) return
   await transact({ ...ctx, clientId: 0 }, async (tx) => {
-    if (!(await queries.findJobOfKinds(tx, { client_id: 0, kinds }))) await storeJob(tx, kind, 0, asked)
+    if (!(await queries.findJobOfKinds(tx, { client_id: 0, kinds }))) await enqueue(tx, kind, 0, asked)
   })
 }
 

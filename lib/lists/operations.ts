@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { clear } from '../clearing/operations.ts'
 import { type Context, now } from '../context.ts'
+import { deleteDependents } from '../deletion/operations.ts'
 import { notFound } from '../errors.ts'
 import { listPage, mapPage, type Page } from '../page.ts'
 import { parse, requireId } from '../parse.ts'
@@ -70,7 +70,7 @@ export async function deleteList(ctx: Context, id: number): Promise<void> {
     await getList(tx, id)
     const topics = await queries.listTopicIds(tx, { list_id: id })
     await queries.deleteList(tx, { client_id: tx.clientId, id })
-    let left = await clear(tx, 'list', id)
-    for (const topic of topics) left = await clear(tx, 'topic', topic.id, left)
+    let left = await deleteDependents(tx, 'list', id)
+    for (const topic of topics) left = await deleteDependents(tx, 'topic', topic.id, left)
   })
 }

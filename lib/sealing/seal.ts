@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
+import { BoundedCache } from '../bounded-cache.ts'
 import { invalid, MailkeepError } from '../errors.ts'
-import { Kept } from '../kept.ts'
 
 /** Keeps secrets unreadable at rest. */
 export interface Sealer {
@@ -30,7 +30,7 @@ export function createSealer(key: EncryptionKey, previousKeys: readonly Encrypti
   const bytes = bytesOf(key)
   const keyId = idOf(bytes)
   const keys = new Map([...previousKeys.map(bytesOf), bytes].map((each) => [idOf(each), each]))
-  const opened = new Kept<string, string>(1000)
+  const opened = new BoundedCache<string, string>(1000)
   const openOnce = (sealed: string, owner: string) => {
     const [version, id, data] = sealed.split('.')
     const opening = keys.get(id ?? '')

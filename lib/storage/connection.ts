@@ -35,9 +35,9 @@ export interface Shared {
   /** The database's clock: leases and due times mean the same to all. */
   readonly clock: Clock
   /** Calls `listener` as soon as another process tells of a commit. */
-  onChange(listener: () => void): void
+  onNotification(listener: () => void): void
   /** Tells the other processes of a commit that gave them something to do; several are told together. */
-  announce(): void
+  notify(): void
 }
 
 /** What a database tells of its work: each where it has such a thing. */
@@ -49,7 +49,7 @@ export interface StorageFigures {
   readonly pool?: { readonly total: number; readonly idle: number; readonly waiting: number }
 }
 
-export interface FailureOptions {
+export interface ErrorContext {
   readonly inHostTransaction?: boolean
 }
 
@@ -95,7 +95,7 @@ export interface Storage {
    *
    * @param options.inHostTransaction The statement ran in a transaction that the host opened.
    */
-  failure(error: unknown, options?: FailureOptions): unknown
+  toMailkeepError(error: unknown, options?: ErrorContext): unknown
   /**
    * The connection of a transaction that the host has open.
    *

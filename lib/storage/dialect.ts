@@ -5,9 +5,9 @@ import type { Parameters, ParameterType, SlotMark } from './statement.ts'
 export interface Dialect {
   readonly name: 'sqlite' | 'postgres'
   /** Whether several transactions write at the same time. */
-  readonly manyWriters: boolean
+  readonly concurrentWriters: boolean
   /** Whether the driver tells the id of what was inserted: asking the statement for it costs a table of its own. */
-  readonly tellsInsertId: boolean
+  readonly returnsInsertId: boolean
   /** The type of a column of moments. */
   readonly timeType: string
   /** One row if there is a table of that name. */
@@ -17,13 +17,13 @@ export interface Dialect {
   /** A value as the driver binds it. */
   bind(type: ParameterType, value: unknown): unknown
   /** A list parameter as a table named `item` with one column, `item.value`. */
-  each(list: Expression<unknown>): RawBuilder<{ value: never }>
+  unnest(list: Expression<unknown>): RawBuilder<{ value: never }>
   /** The value at a position of a list parameter, from 0. */
   itemAt(list: Expression<unknown>, position: Expression<unknown>): RawBuilder<unknown>
   /** Rows as a parameter, as a table named `item` with these columns, in their order. */
-  eachRow(rows: Expression<unknown>, columns: Parameters): RawBuilder<unknown>
+  unnestRows(rows: Expression<unknown>, columns: Parameters): RawBuilder<unknown>
   /** `column` is one of a list parameter. */
-  anyOf(column: Expression<unknown>, list: Expression<unknown>): RawBuilder<boolean>
+  inList(column: Expression<unknown>, list: Expression<unknown>): RawBuilder<boolean>
   /** `text` contains `part`, taken literally. */
   contains(text: Expression<unknown>, part: Expression<unknown>): RawBuilder<boolean>
   /** The first rows, by `id`, of several selects that an index gives in that order each; at the end, as a whole select. */
@@ -67,9 +67,9 @@ export interface Dialect {
   /** A stored JSON document inside a JSON object. */
   json(column: Expression<unknown>): RawBuilder<unknown>
   /** Ends a select of rows that another process may claim at the same time: those it has are left out. */
-  readonly lockForClaim: RawBuilder<unknown>
+  readonly forUpdateSkipLocked: RawBuilder<unknown>
   /** Ends a select of rows that are read to be changed: until the transaction ends, nobody else changes them. */
-  readonly lockForChange: RawBuilder<unknown>
+  readonly forUpdate: RawBuilder<unknown>
   /**
    * Takes a lock of that name until the transaction ends; `taken` is false where another has it, and nobody waits. Absent
    * where there is one writer at a time.
@@ -78,7 +78,7 @@ export interface Dialect {
   /** As `tryLock`, and waits for whoever has it. */
   lock?(name: Expression<unknown>): RawBuilder<unknown>
   /** Begins a statement whose plan depends on its values: how common they are decides what is walked. */
-  readonly plannedAnew: RawBuilder<unknown>
+  readonly customPlan: RawBuilder<unknown>
   /** JSON as text, for a column of a result. */
   jsonText(json: Expression<unknown>): RawBuilder<string>
 }

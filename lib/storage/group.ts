@@ -3,7 +3,7 @@ import { MailkeepError } from '../errors.ts'
 import { nextTurn } from '../time.ts'
 import { closedMessage } from './closed.ts'
 import { type Connection, plainQuery, type SearchChange, type StorageFigures, type Work } from './connection.ts'
-import { Operation } from './operation.ts'
+import { WorkTransaction } from './operation.ts'
 
 /** Where a group is written: one connection, one transaction at a time. */
 export interface GroupTarget {
@@ -201,7 +201,7 @@ export class GroupCommit {
 
   async #run(waiting: Waiting): Promise<Ended> {
     const { connection } = this.#target
-    const operation = new Operation(connection)
+    const operation = new WorkTransaction(connection)
     try {
       if (!connection.executeNow?.(savepoint)) await connection.executeQuery(savepoint)
       const value = await operation.run(waiting.work)

@@ -5,7 +5,7 @@ import type { Connection, SearchChange, Transaction, Work } from './connection.t
 
 /** Work that waits for anything else would hold up every other write, or wait for itself. */
 export const awaitsElsewhere =
-  'Inside a transaction only statements may be awaited: in idempotently(key, request, work) use only the client that `work` is given, not an outer one, and await nothing else.'
+  'Inside a transaction only statements may be awaited: in withIdempotencyKey(key, request, work) use only the client that `work` is given, not an outer one, and await nothing else.'
 
 export const transactionIsOver =
   'This transaction has ended: await every call inside it, and use its client nowhere else.'
@@ -16,7 +16,7 @@ export function misuse(message: string): MailkeepError {
 }
 
 /** One operation inside a transaction that others share: it must end by itself, awaiting nothing but statements. */
-export class Operation implements Transaction {
+export class WorkTransaction implements Transaction {
   readonly effects: (() => void)[] = []
   readonly searchChanges: SearchChange[] = []
   readonly #connection: Connection

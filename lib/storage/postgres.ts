@@ -7,16 +7,16 @@ import { migrate } from './migrate.ts'
 import { postgresMigrations } from './migrations/postgres.ts'
 import { Connections, connectionLimits, Reader } from './postgres/connections.ts'
 import { copyRows } from './postgres/copy.ts'
+import { toMailkeepError } from './postgres/database-errors.ts'
 import { builder, dialect } from './postgres/dialect.ts'
 import type { DriverPool, PostgresPool, SignalClient } from './postgres/driver.ts'
-import { failure } from './postgres/faults.ts'
 import { adopt } from './postgres/host.ts'
 import { inspect, type ServerReport } from './postgres/inspect.ts'
+import { Notifications } from './postgres/notifications.ts'
 import { ensureSearchIndex } from './postgres/search-index.ts'
 import { cannotOpen, prepareServer } from './postgres/server.ts'
-import { Signals } from './postgres/signals.ts'
 import { Writes } from './postgres/writes.ts'
-import type { CopyProgress, RowSource } from './rows.ts'
+import type { CopyProgress, RowSource } from './row-source.ts'
 
 export type { PostgresPool } from './postgres/driver.ts'
 export type { ServerReport } from './postgres/inspect.ts'
@@ -123,7 +123,7 @@ async function open(source: string | PostgresPool, options: PostgresOptions, log
   const settings = settingsFor(source, options)
   const Client = (settings.Client ?? pg.Client) as typeof pg.Client // a host's pool may have one of its own
   const connect = () => new Client(settings) as unknown as SignalClient
-  const signals = new Signals(connect, logger, !options.pooler)
+  const signals = new Notifications(connect, logger, !options.pooler)
   try {
     await signals.open((client) => prepareServer(client, options.schema))
   } catch (error) {
@@ -134,7 +134,13 @@ async function open(source: string | PostgresPool, options: PostgresOptions, log
   return storageOn(own ? new pg.Pool(settings) : source, own, signals, logger, !options.pooler)
 }
 
-function storageOn(pool: PostgresPool, own: boolean, signals: Signals, logger: Logger, prepare: boolean): Storage {
+function storageOn(
+  pool: PostgresPool,
+  own: boolean,
+  signals: Notifications,
+  logger: Logger,
+  prepare: boolean,
+): Storage {
   const connections = new Connections(pool as unknown as DriverPool, logger, prepare)
   const reader = new Reader(connections)
   const writes = new Writes(connections)
@@ -147,12 +153,12 @@ function storageOn(pool: PostgresPool, own: boolean, signals: Signals, logger: L
     migrated: ({ idle = false } = {}) => ensureSearchIndex(reader, writes, logger, idle),
     figures: () => ({ pool: { total: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount } }),
     version: async () => signals.version(),
-    failure,
+    toMailkeepError: toMailkeepError,
     adopt,
     shared: {
       clock: signals.clock.now,
-      onChange: (listener) => signals.onChange(listener),
-      announce: () => signals.announce(),
+      onNotification: (listener) => signals.onChange(listener),
+      notify: () => signals.announce(),
     },
     close: async () => {
       await connections.close(own)

@@ -9,19 +9,19 @@ import type { DatabaseSource, Storage } from './connection.ts'
 import { GroupCommit, type GroupTarget, groupLimits } from './group.ts'
 import { connectionOfKysely, speaksSqlite } from './host/transaction.ts'
 import { sqliteMigrations } from './migrations/sqlite.ts'
-import type { RowSource } from './rows.ts'
+import type { RowSource } from './row-source.ts'
 import { adoptHandle, type IsOurs } from './sqlite/adopted.ts'
 import { Compaction, type CompactionReport, compactNow } from './sqlite/compaction.ts'
 import { copyInto, type FileReport, report } from './sqlite/copy.ts'
+import { damaged, errorMapper, isDamaged, isLocked } from './sqlite/database-errors.ts'
 import { builder, dialect, hostDialect } from './sqlite/dialect.ts'
-import { damaged, failureOf, isDamaged, isLocked } from './sqlite/faults.ts'
 import { DatabaseFiles, isSameFile } from './sqlite/files.ts'
 import { checkSource, type SqliteHandle } from './sqlite/handle.ts'
-import { KeptConnection } from './sqlite/kept-connection.ts'
 import { unlocked } from './sqlite/locks.ts'
 import { requireSupportedNode } from './sqlite/node-version.ts'
+import { PreparedConnection } from './sqlite/prepared-connection.ts'
 import { Reader } from './sqlite/reader.ts'
-import { takeRows } from './sqlite/rows.ts'
+import { openRowSource } from './sqlite/rows.ts'
 import { searchIndexer } from './sqlite/search-index.ts'
 import { isScattered, searchPurger } from './sqlite/search-purge.ts'
 
@@ -103,15 +103,15 @@ interface Opened {
 
 async function storageOn({ writer, reader, ours, file, logger }: Opened): Promise<Storage> {
   for (const handle of new Set([writer, reader])) await unlocked(() => configure(handle), 'The database is locked.')
-  const write = new KeptConnection(writer)
+  const write = new PreparedConnection(writer)
   const indexSearch = searchIndexer()
-  const failure = failureOf(file)
+  const failure = errorMapper(file)
   const files = file === undefined ? undefined : new DatabaseFiles(file, logger)
   const group = new GroupCommit(target({ handle: writer, connection: write, indexSearch, failure, files }), groupLimits)
   // A handle shared with the host tells of its own commits by the rows it has changed.
   const shared = 'select data_version + total_changes() from pragma_data_version'
   const version = writer.prepare(reader === writer ? shared : 'pragma data_version').pluck()
-  const reads = new Reader(reader === writer ? write : new KeptConnection(reader), reader, failure)
+  const reads = new Reader(reader === writer ? write : new PreparedConnection(reader), reader, failure)
   const isOurs: IsOurs = (handle) => (file === undefined ? handle === writer : isSameFile(handle.name, file))
   const purge = searchPurger()
   const compaction = new Compaction(group, writer)
@@ -135,7 +135,7 @@ async function storageOn({ writer, reader, ours, file, logger }: Opened): Promis
     },
     ...(reader === writer ? {} : { compact: (nowMs) => compaction.run(nowMs) }),
     isSearchScattered: () => isScattered(reads),
-    failure,
+    toMailkeepError: failure,
     adopt: (handle) => connectionOfKysely(handle, speaksSqlite) ?? adoptHandle(handle, isOurs),
     close: async () => {
       await group.close()
@@ -273,7 +273,7 @@ export function openRows(file: string, { nativeBinding }: SqliteOptions = {}): R
   try {
     const binding = nativeBinding ? { nativeBinding: nativeBinding as string } : {}
     handle = new Database(file, { fileMustExist: true, timeout: 0, ...binding })
-    const rows = takeRows(handle, file)
+    const rows = openRowSource(handle, file)
     return { ...rows, [Symbol.dispose]: () => void handle!.close() }
   } catch (error) {
     handle?.close()

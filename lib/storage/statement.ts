@@ -113,7 +113,7 @@ statement.inserted = <P extends Parameters>(
 ): Run<P, never, number | undefined> => {
   const withId = (db: Kysely<Tables>, slots: Slots<P>, dialect: Dialect) => {
     const insertion = build(db, slots, dialect)
-    return dialect.tellsInsertId ? insertion : insertion.returning('id')
+    return dialect.returnsInsertId ? insertion : insertion.returning('id')
   }
   return prepare(parameters, withId, [], ({ rows, insertId, numAffectedRows }) => {
     return rows[0]?.id ?? (numAffectedRows ? Number(insertId) : undefined)

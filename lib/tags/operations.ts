@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { clear } from '../clearing/operations.ts'
-import { takeTurn } from '../clients/operations.ts'
+import { lockClient } from '../clients/operations.ts'
 import { type Context, now, type Tx } from '../context.ts'
+import { deleteDependents } from '../deletion/operations.ts'
 import { invalid, notFound } from '../errors.ts'
 import { listPage, mapPage, type Page } from '../page.ts'
 import { fold, parse, requireId } from '../parse.ts'
@@ -63,7 +63,7 @@ export async function deleteTag(ctx: Context, id: number): Promise<void> {
   return transact(ctx, async (tx) => {
     requireId('tagId', id)
     if (!(await queries.deleteTag(tx, { client_id: tx.clientId, id }))) throw notFound('tag')
-    await clear(tx, 'tag', id)
+    await deleteDependents(tx, 'tag', id)
   })
 }
 
@@ -86,7 +86,7 @@ export async function ensureTagsByKey(tx: Tx, names: readonly string[]): Promise
     wanted.delete(name_key)
   }
   // Two transactions that make the same two tags, in another order, would wait for each other.
-  if (wanted.size > 0) await takeTurn(tx)
+  if (wanted.size > 0) await lockClient(tx)
   for (const [key, name] of wanted) ids.set(key, await ensureTag(tx, name))
   return ids
 }

@@ -27,7 +27,7 @@ export const findTagsByKeys = statement.all({ client_id: int, name_keys: texts }
     .selectFrom('mailkeep_tag')
     .select(['id', 'name_key'])
     .where('client_id', '=', p.client_id)
-    .where(dialect.anyOf(sql.ref('name_key'), p.name_keys)),
+    .where(dialect.inList(sql.ref('name_key'), p.name_keys)),
 )
 
 /** Inserts the tag unless the client has its name already; then undefined. */

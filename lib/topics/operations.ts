@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { clear } from '../clearing/operations.ts'
 import { type Context, now } from '../context.ts'
+import { deleteDependents } from '../deletion/operations.ts'
 import { notFound } from '../errors.ts'
 import { getList } from '../lists/operations.ts'
 import { listPage, mapPage, type Page } from '../page.ts'
@@ -75,6 +75,6 @@ export async function deleteTopic(ctx: Context, id: number): Promise<void> {
   return transact(ctx, async (tx) => {
     requireId('topicId', id)
     if (!(await queries.deleteTopic(tx, { client_id: tx.clientId, id }))) throw notFound('topic')
-    await clear(tx, 'topic', id)
+    await deleteDependents(tx, 'topic', id)
   })
 }

@@ -25,7 +25,7 @@ export const lockTopic = statement({ client_id: int, id: int }, (db, p, dialect)
     .select('id')
     .where('client_id', '=', p.client_id)
     .where('id', '=', p.id)
-    .modifyEnd(dialect.lockForChange),
+    .modifyEnd(dialect.forUpdate),
 )
 
 export const insertTopic = statement(

@@ -1,5 +1,5 @@
-import { erasedError } from '../clearing/operations.ts'
 import { type Context, now, type Tx } from '../context.ts'
+import { erasedError } from '../deletion/operations.ts'
 import { invalid, notFound } from '../errors.ts'
 import { listPage, mapPage, type Page } from '../page.ts'
 import { requireId } from '../parse.ts'
@@ -49,7 +49,7 @@ export async function detailOf(ctx: Context, endpointId: number, id: number, act
   requireId('deliveryId', id)
   const row = await queries.findDeliveryDetail(ctx, { endpoint_id: endpointId, id })
   if (!row) throw notFound('delivery')
-  if (row.contact_id !== null) ctx.noteShown?.(row.contact_id)
+  if (row.contact_id !== null) ctx.onContactRead?.(row.contact_id)
   const attempts: Attempt[] = JSON.parse(row.attempt_log)
   return detailFrom(row, active, attempts.map(attemptFrom))
 }

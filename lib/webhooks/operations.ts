@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import { clear } from '../clearing/operations.ts'
-import { takeTurn } from '../clients/operations.ts'
+import { lockClient } from '../clients/operations.ts'
 import { type Context, now, type Tx } from '../context.ts'
+import { deleteDependents } from '../deletion/operations.ts'
 import { invalid, MailkeepError, notFound } from '../errors.ts'
-import { chunkRows } from '../jobs/operations.ts'
+import { maxRowsPerBatch } from '../jobs/operations.ts'
 import { listPage, mapPage, type Page } from '../page.ts'
 import { parse, requireId } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
@@ -73,7 +73,7 @@ export async function createEndpoint(ctx: Context, input: unknown): Promise<Endp
 
 /** Locks the client, so that two creations at the same time cannot both be the last one allowed. */
 async function checkEndpointCount(tx: Tx): Promise<void> {
-  await takeTurn(tx)
+  await lockClient(tx)
   const limit = tx.webhooks.endpointsPerClient
   const { count } = (await queries.countEndpoints(tx, { client_id: tx.clientId }))!
   if (count < limit) return
@@ -101,7 +101,7 @@ async function changeEndpoint(tx: Tx, id: number, { active, description }: Endpo
   // Held until the commit: who switches it off at this moment comes before all this, or after.
   requireId('endpointId', id)
   if (!(await queries.lockEndpoint(tx, key))) throw notFound('endpoint')
-  if (active === true && (await holdBeforeActivating(tx, id, chunkRows)) <= 0) return undefined
+  if (active === true && (await holdBeforeActivating(tx, id, maxRowsPerBatch)) <= 0) return undefined
   if (description !== undefined) await queries.describeEndpoint(tx, { ...key, description })
   if (active === false) await deactivate(tx, id, 'manual')
   if (active === true) await queries.activateEndpoint(tx, { ...key, active: true, consecutive_failures: 0 })
@@ -118,7 +118,7 @@ export async function deleteEndpoint(ctx: Context, id: number): Promise<void> {
     requireId('endpointId', id)
     if (!(await queries.deleteEndpoint(tx, { client_id: tx.clientId, id }))) throw notFound('endpoint')
     tx.transaction.afterCommit(() => tx.abortDeliveries(({ endpointId }) => endpointId === id))
-    await clear(tx, 'endpoint', id)
+    await deleteDependents(tx, 'endpoint', id)
   })
 }
 
@@ -154,7 +154,7 @@ export async function testEndpoint(ctx: Context, id: number): Promise<Delivery> 
 
 /** Counted in the database, so that all processes share the limit. */
 async function countTest(tx: Tx): Promise<void> {
-  await takeTurn(tx)
+  await lockClient(tx)
   const limit = tx.webhooks.testDeliveriesPerMinute
   const nowMs = tx.clock()
   const window = { client_id: tx.clientId, from: timestamp(nowMs - 60_000), to: timestamp(nowMs + 60_000) }

@@ -57,7 +57,7 @@ const insertEvents = statement.all(
   (_, p, dialect) => sql<{ id: number }>`
     insert into mailkeep_event (client_id, uuid, type, contact_id, body, created_at)
     select ${p.client_id}, item.uuid, ${p.type}, item.contact_id, item.body, ${p.created_at}
-    from ${dialect.eachRow(p.events, newEvent)} returning id`,
+    from ${dialect.unnestRows(p.events, newEvent)} returning id`,
 )
 
 const newDelivery = {
@@ -90,7 +90,7 @@ const insertDeliveries = statement(
     select ${p.client_id}, item.uuid, item.endpoint_id, item.kind, item.event_id, ${p.event_type}, item.status,
       ${p.attempts}, ${p.created_at}, case when item.status = 'pending' then ${p.created_at} end,
       case when item.status = 'held' then ${p.created_at} end, ${p.created_at}
-    from ${dialect.eachRow(p.deliveries, newDelivery)}`,
+    from ${dialect.unnestRows(p.deliveries, newDelivery)}`,
 )
 
 /** Most rows of one insert statement. */

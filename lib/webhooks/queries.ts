@@ -39,7 +39,7 @@ export const lockEndpoint = statement(endpointKey, (db, p, dialect) =>
     .select('id')
     .where('client_id', '=', p.client_id)
     .where('id', '=', p.id)
-    .modifyEnd(dialect.lockForChange),
+    .modifyEnd(dialect.forUpdate),
 )
 
 export const insertEndpoint = statement(
@@ -110,7 +110,7 @@ export const holdPending = statement.affected(
   { endpoint_id: int, limit: int, now: time },
   (_, p, dialect, { waiting }) => sql`with chosen as materialized (select id from mailkeep_delivery
       where status = 'pending' and lease_until is null and endpoint_id = ${p.endpoint_id}
-      limit ${p.limit} ${waiting ? dialect.lockForChange : dialect.lockForClaim})
+      limit ${p.limit} ${waiting ? dialect.forUpdate : dialect.forUpdateSkipLocked})
     update mailkeep_delivery set status = 'held', ended_at = ${p.now}, scheduled_at = null
       where id in (select id from chosen)
       and exists (select 1 from mailkeep_endpoint where id = ${p.endpoint_id} and disabled_reason is not null)`,
@@ -122,7 +122,7 @@ export const holdClaimed = statement(
   { endpoint_id: int, now: time },
   (_, p, dialect) => sql`update mailkeep_delivery set status = 'held', ended_at = ${p.now} where id in
     (select id from mailkeep_delivery where lease_until is not null and endpoint_id = ${p.endpoint_id}
-      and status = 'pending' ${dialect.lockForClaim})`,
+      and status = 'pending' ${dialect.forUpdateSkipLocked})`,
 )
 
 export const listDeliveries = statement.all(
@@ -189,7 +189,7 @@ export const rescheduleMany = statement({ ids: ints, now: time }, (db, p, dialec
   db
     .updateTable('mailkeep_delivery')
     .set(dueNow(p))
-    .where(dialect.anyOf(sql.ref('id'), p.ids))
+    .where(dialect.inList(sql.ref('id'), p.ids))
     .where('status', 'in', ['failed', 'held']),
 )
 

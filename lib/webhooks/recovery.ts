@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { type Context, now, type Tx } from '../context.ts'
 import { invalid, notFound } from '../errors.ts'
-import { type StoredJob, storeJob } from '../jobs/operations.ts'
+import { enqueue, type StoredJob } from '../jobs/operations.ts'
 import { findJobOf, updateJob } from '../jobs/queries.ts'
 import { closedObject, parse, requireId } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
@@ -57,7 +57,7 @@ export async function recoverEndpoint(ctx: Context, endpointId: number, input: u
     const span = { since: timestamp(sinceMs), after_id: 0, until: now(tx) }
     const { total } = (await countRecoverable(tx, { endpoint_id: endpointId, ...span }))!
     const state: State = { ...span, status: total === 0 ? 'done' : 'pending', total, done: 0 }
-    const id = await storeJob(tx, total === 0 ? endedKind : recoverKind, endpointId, state)
+    const id = await enqueue(tx, total === 0 ? endedKind : recoverKind, endpointId, state)
     return recoveryFrom({ id, state: JSON.stringify(state) })
   })
 }

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { Context, Tx } from '../context.ts'
-import { chunkRows } from '../jobs/operations.ts'
+import { maxRowsPerBatch } from '../jobs/operations.ts'
 import { deleteOldJobs } from '../jobs/queries.ts'
 import { int, ints, statement, time } from '../storage/statement.ts'
 import { transact } from '../storage/transaction.ts'
@@ -30,7 +30,7 @@ const deliveries: Kind = {
   delete: statement({ ids: ints }, (db, p, dialect) =>
     db
       .deleteFrom('mailkeep_delivery')
-      .where(dialect.anyOf(sql.ref('id'), p.ids))
+      .where(dialect.inList(sql.ref('id'), p.ids))
       .where('status', '<>', 'pending'),
   ),
 }
@@ -39,7 +39,7 @@ const events: Kind = {
   listOldest: listOldest('mailkeep_event'),
   delete: statement(
     { ids: ints },
-    (_, p, dialect) => sql`delete from mailkeep_event where ${dialect.anyOf(sql.ref('id'), p.ids)}
+    (_, p, dialect) => sql`delete from mailkeep_event where ${dialect.inList(sql.ref('id'), p.ids)}
       and not exists (select 1 from mailkeep_delivery where event_id = mailkeep_event.id)`,
   ),
 }
@@ -53,13 +53,13 @@ export async function deleteExpired(ctx: Context): Promise<void> {
       await nextTurn()
     }
   }
-  await transact(ctx, (tx) => deleteOldJobs(tx, { kind: endedKind, before, limit: chunkRows }))
+  await transact(ctx, (tx) => deleteOldJobs(tx, { kind: endedKind, before, limit: maxRowsPerBatch }))
 }
 
 /** @returns the id after which there may be more; what stays does not hide what is behind it. */
 function deleteSome(ctx: Context, kind: Kind, before: string, after: number): Promise<number | undefined> {
   return transact(ctx, async (tx) => {
-    const rows = await kind.listOldest(tx, { after, before, limit: chunkRows })
+    const rows = await kind.listOldest(tx, { after, before, limit: maxRowsPerBatch })
     const ids = rows.filter(({ expired }) => expired).map(({ id }) => id)
     if (ids.length === 0) return undefined
     await kind.delete(tx, { ids })

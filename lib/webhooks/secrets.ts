@@ -1,4 +1,4 @@
-import { chunkRows } from '../jobs/operations.ts'
+import { maxRowsPerBatch } from '../jobs/operations.ts'
 import type { SealedRows } from '../sealing/reseal.ts'
 import { int, statement, text } from '../storage/statement.ts'
 
@@ -10,7 +10,7 @@ const lockSecrets = statement.all({ after: int, limit: int }, (db, p, dialect) =
     .where('kind', '=', 'http') // handlers have no secret
     .orderBy('id')
     .limit(p.limit)
-    .modifyEnd(dialect.lockForChange),
+    .modifyEnd(dialect.forUpdate),
 )
 
 const saveSecret = statement({ id: int, sealed: text }, (db, p) =>
@@ -18,4 +18,9 @@ const saveSecret = statement({ id: int, sealed: text }, (db, p) =>
 )
 
 /** The signing secrets of endpoints. */
-export const sealedSecrets: SealedRows = { lock: lockSecrets, save: saveSecret, mayBeLost: false, atOnce: chunkRows }
+export const sealedSecrets: SealedRows = {
+  lock: lockSecrets,
+  save: saveSecret,
+  mayBeLost: false,
+  atOnce: maxRowsPerBatch,
+}

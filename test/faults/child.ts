@@ -74,7 +74,7 @@ const control = {
   async addByKey(key: string, listId: number, email: string): Promise<{ created: boolean; replayed: boolean }> {
     const { answer, replayed } = await mailkeep!
       .forClient(clientId)
-      .idempotently(key, { listId, email }, (client) => client.contacts.addToList(listId, { email }))
+      .withIdempotencyKey(key, { listId, email }, (client) => client.contacts.addToList(listId, { email }))
     return { created: answer.created, replayed }
   },
   async load(load: Load): Promise<void> {

@@ -8,7 +8,7 @@ function json(schema: Schema, example: unknown): Content {
 }
 
 /** A record in `data`. */
-export function one(name: string, description: string): Answer {
+export function single(name: string, description: string): Answer {
   const schema: Schema = { type: 'object', properties: { data: ref(name) }, required: ['data'] }
   return { description, content: json(schema, { data: recordExamples[name] }) }
 }
@@ -25,7 +25,7 @@ export function page(name: string, path: string | undefined): Answer {
   return { description: 'A page.', content: json({ type: 'object', properties, required: ['data', 'meta'] }, example) }
 }
 
-export const gone: Answer = { description: 'Gone.' }
+export const noContent: Answer = { description: 'Gone.' }
 
 export function body(name: string): NonNullable<Described['body']> {
   const { good, errors } = bodyExamples[name]!
@@ -58,7 +58,7 @@ export function inQuery(name: string, description: string, schema: Schema, examp
 }
 
 /** What every listing takes. */
-export const place: readonly Parameter[] = [
+export const paging: readonly Parameter[] = [
   inQuery('per_page', 'Records of a page.', {
     type: 'integer',
     minimum: 1,

@@ -12,7 +12,7 @@ import { chapters } from './routes/index.ts'
 import { webhookSchemas } from './webhook-records.ts'
 
 /** What depends on how the API is served. */
-export interface Surroundings extends Pages {
+export interface ServeOptions extends Pages {
   /** Whether clients come with mailkeep's own tokens; else the host finds out who they are. */
   readonly tokens: boolean
 }
@@ -21,7 +21,7 @@ export interface Surroundings extends Pages {
  * @returns all of the document but its version, and `servers`, which depends on who asks.
  * @throws Error when a route is not described.
  */
-export function documentOf(around: Surroundings) {
+export function documentOf(around: ServeOptions) {
   return {
     info: {
       title: 'mailkeep',
@@ -57,7 +57,7 @@ const about = [
 const aboutTokens =
   'An operation with the `x-role` admin needs a token of that role, the others take any. Without a good token every path below `/api/v1` but this description is answered with 401.'
 
-function securityOf({ tokens, metrics }: Surroundings) {
+function securityOf({ tokens, metrics }: ServeOptions) {
   const bearer = (description: string) => ({ type: 'http', scheme: 'bearer', description })
   const securitySchemes = {
     ...(tokens && { token: bearer('A token of a client.') }),

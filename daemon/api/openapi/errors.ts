@@ -1,5 +1,5 @@
 import { type ErrorCode, errorCodes, type FieldErrors } from '../../../lib/index.ts'
-import { statusOf } from '../failure.ts'
+import { statusOf } from '../errors.ts'
 import { answerHeaders, headerRefs } from './headers.ts'
 import type { Response } from './operation.ts'
 import { fieldErrors, ref, type Schema } from './schema.ts'

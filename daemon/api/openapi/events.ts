@@ -4,7 +4,7 @@ import type { Operation, Parameter } from './operation.ts'
 import { arrayOf, record, ref, type Schema, text, utc, uuid } from './schema.ts'
 
 /** What stands in `data`, and when the event is raised. */
-interface Told {
+interface EventDoc {
   readonly when: string
   readonly data: Schema
 }
@@ -24,7 +24,7 @@ const contactAndList = aboutContact(
 )
 const given: Schema = { type: 'object', description: 'What the host gave.' }
 
-const events: Readonly<Record<EventType, Told>> = {
+const events: Readonly<Record<EventType, EventDoc>> = {
   'contact.subscribed': {
     when: 'A contact has joined a list it was not on, and is not unsubscribed.',
     data: contactAndList,

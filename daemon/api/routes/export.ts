@@ -1,4 +1,4 @@
-import type { ContactsDoor, Format, Unchecked } from '../../../lib/index.ts'
+import type { ContactsApi, Format, Unchecked } from '../../../lib/index.ts'
 import type { Outcome } from './route.ts'
 
 export const mediaTypes: Readonly<Record<Format, string>> = { csv: 'text/csv', ndjson: 'application/x-ndjson' }
@@ -8,7 +8,7 @@ const parametersOf: Readonly<Record<Format, string>> = { csv: 'charset=utf-8; he
 
 /** The first piece is made before the answer begins: a query that is no good still gets an error. */
 export async function exported(
-  contacts: Unchecked<ContactsDoor>,
+  contacts: Unchecked<ContactsApi>,
   query: Readonly<Record<string, unknown>>,
   accept: string,
 ): Promise<Outcome> {

@@ -2,13 +2,13 @@ import { CompiledQuery, type Kysely } from 'kysely'
 import type { DatabaseSource, Storage } from '../connection.ts'
 import { postgresMigrations } from '../migrations/postgres.ts'
 import { Connections, Reader } from '../postgres/connections.ts'
+import { toMailkeepError } from '../postgres/database-errors.ts'
 import { builder, dialect } from '../postgres/dialect.ts'
 import type { DriverPool, DriverQuery, DriverResult, PooledClient } from '../postgres/driver.ts'
-import { failure } from '../postgres/faults.ts'
 import { adopt, askForOwnRows } from '../postgres/host.ts'
 import { ensureSearchIndex } from '../postgres/search-index.ts'
 import { Writes } from '../postgres/writes.ts'
-import { type HeldConnection, hold } from './held-connection.ts'
+import { type ReservedConnection, reserve } from './reserved-connection.ts'
 
 /** Nobody tells of other processes' commits through a host's Kysely: it is looked so often. */
 const lookMs = 200
@@ -30,7 +30,7 @@ export function openPostgresThrough(kysely: Kysely<unknown>, own: boolean): Data
         writeAlone: (work) => writes.writeAlone(work),
         migrated: () => ensureSearchIndex(reader, writes, logger),
         version: async () => Math.floor(performance.now() / lookMs),
-        failure,
+        toMailkeepError: toMailkeepError,
         adopt,
         close: async () => {
           await connections.close(false)
@@ -52,7 +52,7 @@ class KyselyPool implements DriverPool {
   }
 
   async connect(): Promise<PooledClient> {
-    const held = await hold(this.#kysely)
+    const held = await reserve(this.#kysely)
     return { query: (query) => ask(held, query), release: () => held.release(), on: nothing, off: nothing }
   }
 
@@ -61,7 +61,7 @@ class KyselyPool implements DriverPool {
   off(): void {}
 }
 
-async function ask({ connection }: HeldConnection, { text, values = [] }: DriverQuery): Promise<DriverResult> {
+async function ask({ connection }: ReservedConnection, { text, values = [] }: DriverQuery): Promise<DriverResult> {
   const { rows, numAffectedRows } = await askForOwnRows(connection, CompiledQuery.raw(text, values))
   return { rows, rowCount: Number(numAffectedRows ?? rows.length), command: text.toUpperCase() }
 }

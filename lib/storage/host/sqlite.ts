@@ -4,11 +4,11 @@ import { closedMessage } from '../closed.ts'
 import { type Connection, type DatabaseSource, plainQuery, type SearchChange, type Storage } from '../connection.ts'
 import { GroupCommit, type GroupTarget, groupLimits } from '../group.ts'
 import { sqliteMigrations } from '../migrations/sqlite.ts'
+import { errorMapper, isLocked } from '../sqlite/database-errors.ts'
 import { builder, hostDialect } from '../sqlite/dialect.ts'
-import { failureOf, isLocked } from '../sqlite/faults.ts'
 import { searchIndexer } from '../sqlite/search-index.ts'
 import { isScattered, searchPurger } from '../sqlite/search-purge.ts'
-import { connectionOf, type HeldConnection, hold } from './held-connection.ts'
+import { connectionOf, type ReservedConnection, reserve } from './reserved-connection.ts'
 import { connectionOfKysely, speaksSqlite } from './transaction.ts'
 
 const begin = plainQuery('begin immediate')
@@ -19,7 +19,7 @@ const version = plainQuery('select data_version + total_changes() as version fro
 const heldUp =
   'The database was held by another transaction for 5 s. Inside a transaction of your own? Use mailkeep.using(trx).'
 
-const failure = failureOf(undefined)
+const failure = errorMapper(undefined)
 
 /** SQLite through a Kysely instance: most have one connection for everything, so a group of writes holds it as a whole. */
 export function openSqliteThrough(kysely: Kysely<unknown>, own: boolean): DatabaseSource {
@@ -41,7 +41,7 @@ export function openSqliteThrough(kysely: Kysely<unknown>, own: boolean): Databa
         indexSearch,
         purgeSearch: searchPurger(),
         isSearchScattered: () => isScattered(reader),
-        failure,
+        toMailkeepError: failure,
         adopt: (handle) => {
           const connection = connectionOfKysely(handle, speaksSqlite)
           if (connection) return connection
@@ -98,9 +98,9 @@ class PatientReader implements Connection {
 class HostTarget implements GroupTarget {
   readonly #kysely: Kysely<unknown>
   readonly #indexSearch: ReturnType<typeof searchIndexer>
-  #taking: Promise<HeldConnection> | undefined
+  #taking: Promise<ReservedConnection> | undefined
   #unwanted: NodeJS.Timeout | undefined
-  #held: HeldConnection | undefined
+  #held: ReservedConnection | undefined
   #open = false
 
   constructor(kysely: Kysely<unknown>, indexSearch: ReturnType<typeof searchIndexer>) {
@@ -148,7 +148,7 @@ class HostTarget implements GroupTarget {
   }
 
   /** Asks again later for what is not free now, so that whoever waits can be told in time. */
-  async #take(): Promise<HeldConnection | undefined> {
+  async #take(): Promise<ReservedConnection | undefined> {
     this.#taking ??= this.#startTaking()
     const late = new Promise<undefined>((resolve) => setTimeout(() => resolve(undefined), 20))
     const held = await Promise.race([this.#taking, late])
@@ -159,8 +159,8 @@ class HostTarget implements GroupTarget {
   }
 
   /** One that comes when nobody waits for it any more goes back. */
-  async #startTaking(): Promise<HeldConnection> {
-    const held = await hold(this.#kysely).catch((error) => {
+  async #startTaking(): Promise<ReservedConnection> {
+    const held = await reserve(this.#kysely).catch((error) => {
       this.#taking = undefined
       throw error
     })

@@ -41,7 +41,7 @@ function withOwnErrors(storage: Storage, connection: Connection): Connection {
         return await connection.executeQuery<R>(query)
       } catch (error) {
         if (isMailkeepError(error)) throw error
-        throw isEnded(error) ? transactionEnded(error) : storage.failure(error, { inHostTransaction: true })
+        throw isEnded(error) ? transactionEnded(error) : storage.toMailkeepError(error, { inHostTransaction: true })
       }
     },
   }

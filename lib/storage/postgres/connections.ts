@@ -4,9 +4,9 @@ import { MailkeepError } from '../../errors.ts'
 import type { Logger } from '../../logger.ts'
 import { closedMessage } from '../closed.ts'
 import type { Connection } from '../connection.ts'
-import { plannedAnew } from './dialect.ts'
+import { DatabaseError, toMailkeepError } from './database-errors.ts'
+import { customPlanMark } from './dialect.ts'
 import { type DriverPool, type DriverResult, ignoreErrorEvents, type PooledClient } from './driver.ts'
-import { Fault, failure } from './faults.ts'
 import { rowTypes } from './values.ts'
 
 export interface ConnectionLimits {
@@ -58,7 +58,7 @@ export class Session implements Connection {
         ...(this.unlimited ? {} : { query_timeout: this.#answerMs }),
       })
     } catch (error) {
-      const fault = new Fault(error)
+      const fault = new DatabaseError(error)
       this.broken ||= fault.kind === 'lost' || fault.kind === 'stale'
       throw fault
     }
@@ -150,7 +150,7 @@ export class Connections {
     if (!names) return undefined
     const known = names.get(sql)
     if (known !== undefined) return known
-    if (names.size >= keptStatements || sql.startsWith(plannedAnew)) return undefined
+    if (names.size >= keptStatements || sql.startsWith(customPlanMark)) return undefined
     const name = `mailkeep_${createHash('sha256').update(sql).digest('base64url').slice(0, 22)}`
     names.set(sql, name)
     return name
@@ -170,8 +170,8 @@ export class Reader implements Connection {
       try {
         return await this.#connections.use((session) => session.executeQuery<R>(query))
       } catch (error) {
-        const isFresh = error instanceof Fault && (error.kind === 'lost' || error.kind === 'stale')
-        if (!isFresh || attempt >= freshAttempts) throw failure(error)
+        const isFresh = error instanceof DatabaseError && (error.kind === 'lost' || error.kind === 'stale')
+        if (!isFresh || attempt >= freshAttempts) throw toMailkeepError(error)
       }
     }
   }

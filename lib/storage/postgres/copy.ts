@@ -1,8 +1,8 @@
 import { MailkeepError } from '../../errors.ts'
 import { type Connection, plainQuery, type Storage, type Transaction } from '../connection.ts'
-import type { CopyProgress, RowSource, SourceTable, Value } from '../rows.ts'
-import { copySetting } from '../unfinished-copy.ts'
-import { type CopiedTable, describeTables } from './copied-tables.ts'
+import { copySetting } from '../copy-marker.ts'
+import type { CopyProgress, RowSource, SourceTable, Value } from '../row-source.ts'
+import { describeTables, type TargetTable } from './target-tables.ts'
 import { bindValue } from './values.ts'
 
 /** What one transaction carries: enough to be worth a commit, little enough to hold in memory. */
@@ -49,10 +49,10 @@ export async function copyRows(
   return await storage.writeAlone((transaction) => finish(transaction, tables))
 }
 
-type Pair = readonly [to: CopiedTable, from: SourceTable]
+type Pair = readonly [to: TargetTable, from: SourceTable]
 
 /** Both must have the same tables and columns: they have the same migrations. */
-function pairUp(targets: readonly CopiedTable[], sources: readonly SourceTable[]): Pair[] {
+function pairUp(targets: readonly TargetTable[], sources: readonly SourceTable[]): Pair[] {
   const unknown = sources.filter(({ name }) => !targets.some((target) => target.name === name))
   const pairs = targets.map((to) => [to, sources.find(({ name }) => name === to.name)] as const)
   const differing = pairs.filter(
@@ -84,7 +84,7 @@ async function begin(source: RowSource, storage: Storage, tables: readonly Pair[
   return state
 }
 
-async function* copyTable(source: RowSource, storage: Storage, to: CopiedTable, from: SourceTable, begun: State) {
+async function* copyTable(source: RowSource, storage: Storage, to: TargetTable, from: SourceTable, begun: State) {
   const statement = insertion(to, from)
   const places = from.key.map((name) => from.columns.indexOf(name))
   let state = begun
@@ -104,7 +104,7 @@ async function* copyTable(source: RowSource, storage: Storage, to: CopiedTable, 
   }
 }
 
-function insertion({ name, typeOf, identity }: CopiedTable, { columns }: SourceTable): string {
+function insertion({ name, typeOf, identity }: TargetTable, { columns }: SourceTable): string {
   const names = columns.join(', ')
   const lists = columns.map((_, at) => `cast($${at + 1} as text[])`).join(', ')
   const casts = columns.map((column) => `cast(${column} as ${typeOf(column)})`).join(', ')
@@ -114,7 +114,7 @@ function insertion({ name, typeOf, identity }: CopiedTable, { columns }: SourceT
 }
 
 /** A list for each column; PostgreSQL reads every type from its text. */
-function columnsOf(rows: readonly (readonly Value[])[], { typeOf }: CopiedTable, { columns }: SourceTable): unknown[] {
+function columnsOf(rows: readonly (readonly Value[])[], { typeOf }: TargetTable, { columns }: SourceTable): unknown[] {
   return columns.map((column, at) => {
     const type = typeOf(column).startsWith('timestamp') ? 'time' : 'text'
     return rows.map((row) => (row[at] === null ? null : bindValue(type, String(row[at]))))
@@ -159,7 +159,7 @@ async function finish(transaction: Transaction, tables: readonly Pair[]): Promis
 }
 
 /** Ids of what was erased never come back. */
-async function setNextId(transaction: Transaction, { name, identity }: CopiedTable, { lastId }: SourceTable) {
+async function setNextId(transaction: Transaction, { name, identity }: TargetTable, { lastId }: SourceTable) {
   const text = `select setval(pg_get_serial_sequence('${name}', '${identity}'), greatest($1::bigint, 1), $1::bigint > 0)`
   await transaction.executeQuery(parameters(text, [lastId]))
 }

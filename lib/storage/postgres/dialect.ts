@@ -26,7 +26,7 @@ export const builder = new Kysely<Tables>({
  * Marks a statement that must be planned with its values: how common a search is decides between the index of searches
  * and a walk, and a plan kept for all values knows nothing of that.
  */
-export const plannedAnew = '/* planned anew */'
+export const customPlanMark = '/* planned anew */'
 
 /** A pattern that matches `part` anywhere, taken literally. The strings are written so that every server reads them alike. */
 function patternOf(part: Expression<unknown>): RawBuilder<string> {
@@ -41,15 +41,15 @@ function matching({ client_id, search }: Pick<MatchWalk, 'client_id' | 'search'>
 /** PostgreSQL's phrases. */
 export const dialect: Dialect = {
   name: 'postgres',
-  manyWriters: true,
-  tellsInsertId: false,
+  concurrentWriters: true,
+  returnsInsertId: false,
   timeType: 'timestamptz',
   findTable: (name) => sql`select 1 where to_regclass(${name}) is not null`,
   slot: (mark) => sql`cast(${mark} as ${sql.raw(castOf[mark.type])})`,
   bind: bindValue,
-  each: (list) => sql`unnest(${list}) as item (value)`,
+  unnest: (list) => sql`unnest(${list}) as item (value)`,
   itemAt: (list, position) => sql`(${list})[${position} + 1]`,
-  eachRow: (rows, columns) => {
+  unnestRows: (rows, columns) => {
     // Read as text first: a JSON document in a row is text there, and as "json" it would become a JSON string.
     const texts = Object.keys(columns).map((name) => sql`${sql.ref(name)} text`)
     const fields = Object.entries(columns).map(
@@ -57,7 +57,7 @@ export const dialect: Dialect = {
     )
     return sql`(select ${sql.join(fields)} from json_to_recordset(${rows}) as given (${sql.join(texts)})) as item`
   },
-  anyOf: (column, list) => sql`${column} = any (${list})`,
+  inList: (column, list) => sql`${column} = any (${list})`,
   contains: (text, part) => sql`strpos(${text}, ${part}) > 0`, // not "like": the index of searches is for its own walk
   merge: (ranges, { distinct, desc, limit }) => {
     const end = sql`order by id ${sql.raw(desc ? 'desc' : 'asc')} limit ${limit}`
@@ -71,14 +71,14 @@ export const dialect: Dialect = {
   isUnsubscribed: () => sql`c.unsubscribed_at is not null`,
   costs: { match: () => 1, member: () => 1 },
   shortestMatch: 3, // the index holds trigrams
-  walkMatches: ({ client_id, search, after, limit, desc, conditions }) => sql`${sql.raw(plannedAnew)}
+  walkMatches: ({ client_id, search, after, limit, desc, conditions }) => sql`${sql.raw(customPlanMark)}
     select c.id from mailkeep_contact as c
     where ${matching({ client_id, search })} and c.id ${sql.raw(desc ? '<' : '>')} ${after}
       ${conditions(sql.ref('c.id'))}
     order by c.id ${sql.raw(desc ? 'desc' : 'asc')} limit ${limit}`,
   searchParts: () => [],
   rankParts: ({ parts }) => sql`select item.value as part, null as reached from unnest(${parts}) as item (value)`,
-  listCandidates: ({ client_id, search, limit }) => sql`${sql.raw(plannedAnew)}
+  listCandidates: ({ client_id, search, limit }) => sql`${sql.raw(customPlanMark)}
     select c.id from mailkeep_contact as c where ${matching({ client_id, search })} limit ${limit}`,
   object: (fields) =>
     sql`json_build_object(${sql.join(Object.entries(fields).flatMap(([name, value]) => [sql.lit(name), value]))})`,
@@ -86,11 +86,11 @@ export const dialect: Dialect = {
   time: (column) => sql`to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`,
   bool: (column) => sql`${column}`,
   json: (column) => sql`${column}`,
-  lockForClaim: sql`for update skip locked`,
-  lockForChange: sql`for no key update`, // rows may still come to point to them
+  forUpdateSkipLocked: sql`for update skip locked`,
+  forUpdate: sql`for no key update`, // rows may still come to point to them
   tryLock: (name) => sql`select pg_try_advisory_xact_lock(${lockId(name)}) as taken`,
   lock: (name) => sql`select pg_advisory_xact_lock(${lockId(name)})`,
-  plannedAnew: sql.raw(plannedAnew),
+  customPlan: sql.raw(customPlanMark),
   jsonText: (json) => sql<string>`cast(${json} as text)`,
 }
 

@@ -3,8 +3,8 @@ import { invalid } from '../../errors.ts'
 import type { Connection } from '../connection.ts'
 import { connectionOfKysely, speaksPostgres } from '../host/transaction.ts'
 import { connectionLimits, Session } from './connections.ts'
+import { DatabaseError } from './database-errors.ts'
 import { ignoreErrorEvents, type PooledClient } from './driver.ts'
-import { Fault } from './faults.ts'
 import { momentFromText } from './values.ts'
 
 /** The connection of a transaction that the host has open: Kysely's, or a `pg` client after BEGIN. */
@@ -36,7 +36,7 @@ function withOwnRows(connection: Connection): Connection {
       try {
         return await askForOwnRows(connection, query)
       } catch (error) {
-        throw new Fault(error)
+        throw new DatabaseError(error)
       }
     },
   }

@@ -3,7 +3,7 @@ import { MailkeepError } from '../../errors.ts'
 import type { Transaction, Work } from '../connection.ts'
 import { awaitsElsewhere, misuse, transactionIsOver } from '../operation.ts'
 import type { Connections, Session } from './connections.ts'
-import { Fault, type FaultKind, failure } from './faults.ts'
+import { DatabaseError, type DatabaseErrorKind, toMailkeepError } from './database-errors.ts'
 
 /** Whatever the server's or the role's defaults are. */
 const begin = 'begin isolation level read committed read write'
@@ -20,7 +20,14 @@ const alone = [
 ]
 
 /** How often work is run at most, by what undid it. */
-const attempts: Readonly<Record<FaultKind, number>> = { again: 8, raced: 3, stale: 3, lost: 3, busy: 1, refused: 1 }
+const attempts: Readonly<Record<DatabaseErrorKind, number>> = {
+  again: 8,
+  raced: 3,
+  stale: 3,
+  lost: 3,
+  busy: 1,
+  refused: 1,
+}
 
 /** Before a next attempt, in milliseconds: doubled each time, and a random part of it, so that two do not meet again. */
 const firstPauseMs = 4
@@ -54,7 +61,7 @@ export class Writes {
         for (const effect of effects) effect()
         return value
       } catch (error) {
-        if (!(error instanceof Fault) || count >= attempts[error.kind]) throw failure(error)
+        if (!(error instanceof DatabaseError) || count >= attempts[error.kind]) throw toMailkeepError(error)
         const pauseMs = Math.random() * Math.min(firstPauseMs * 2 ** count, longestPauseMs)
         await new Promise((resolve) => setTimeout(resolve, pauseMs))
       }
@@ -88,7 +95,7 @@ async function commit(session: Session): Promise<void> {
     command = (await session.ask('commit')).command
   } catch (error) {
     // The connection may have been lost after the commit: running the work again might do it twice.
-    if (error instanceof Fault && error.kind === 'lost') {
+    if (error instanceof DatabaseError && error.kind === 'lost') {
       const message = 'The database was lost during the commit: whether it was made is not known.'
       throw new MailkeepError('unavailable', message, { cause: error.cause })
     }

@@ -3,7 +3,7 @@ import type { CompiledQuery, QueryResult } from 'kysely'
 import { invalid } from '../../errors.ts'
 import type { Connection } from '../connection.ts'
 import { noTransaction, otherDatabase, transactionEnded } from '../host/transaction.ts'
-import { KeptConnection } from './kept-connection.ts'
+import { PreparedConnection } from './prepared-connection.ts'
 
 /** What is needed of better-sqlite3's `Database`; the host's may be another copy of the package. */
 interface Handle {
@@ -33,12 +33,12 @@ export type IsOurs = (handle: { readonly name: string; readonly memory: boolean 
  */
 class HostTransaction implements Connection {
   readonly #handle: Handle
-  readonly #kept: KeptConnection
+  readonly #kept: PreparedConnection
   readonly #mark = randomInt(1, 2 ** 31)
   readonly #readMark: { get(): unknown }
   #ended = false
 
-  constructor(handle: Handle, kept: KeptConnection) {
+  constructor(handle: Handle, kept: PreparedConnection) {
     this.#handle = handle
     this.#kept = kept
     handle.exec(`pragma temp.user_version = ${this.#mark}`)
@@ -56,7 +56,7 @@ class HostTransaction implements Connection {
   }
 }
 
-const statements = new WeakMap<Handle, KeptConnection>()
+const statements = new WeakMap<Handle, PreparedConnection>()
 const transactions = new WeakMap<Handle, HostTransaction>()
 
 /**
@@ -76,7 +76,7 @@ export function adoptHandle(handle: unknown, isOurs: IsOurs): Connection {
   if (!isOurs(handle)) throw otherDatabase()
   const known = transactions.get(handle)
   if (known?.isOpen) return known
-  const kept = statements.get(handle) ?? new KeptConnection(handle)
+  const kept = statements.get(handle) ?? new PreparedConnection(handle)
   statements.set(handle, kept)
   const transaction = new HostTransaction(handle, kept)
   transactions.set(handle, transaction)

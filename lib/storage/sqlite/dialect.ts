@@ -51,8 +51,8 @@ const contains = (text: Expression<unknown>, part: Expression<unknown>) => sql<b
 /** SQLite's phrases. */
 export const dialect: Dialect = {
   name: 'sqlite',
-  manyWriters: false,
-  tellsInsertId: true,
+  concurrentWriters: false,
+  returnsInsertId: true,
   timeType: 'text',
   findTable: (name) => sql`select 1 from sqlite_master where type = 'table' and name = ${name}`,
   slot: (mark) => sql`${mark}`,
@@ -63,13 +63,13 @@ export const dialect: Dialect = {
     if (type === 'ints' || type === 'texts' || type === 'jsons' || type === 'rows') return JSON.stringify(value)
     return value
   },
-  each: (list) => sql`json_each(${list}) as item`,
+  unnest: (list) => sql`json_each(${list}) as item`,
   itemAt: (list, position) => sql`${list} ->> (${position})`,
-  eachRow: (rows, columns) => {
+  unnestRows: (rows, columns) => {
     const fields = Object.keys(columns).map((name) => sql`value ->> ${sql.lit(name)} as ${sql.ref(name)}`)
     return sql`(select ${sql.join(fields)} from json_each(${rows})) as item`
   },
-  anyOf: (column, list) => sql`${column} in (select value from json_each(${list}))`,
+  inList: (column, list) => sql`${column} in (select value from json_each(${list}))`,
   contains,
   merge: (ranges, { distinct, desc, limit }) =>
     sql`${sql.join([...ranges], distinct ? sql` union ` : sql` union all `)}
@@ -126,11 +126,11 @@ export const dialect: Dialect = {
   time: (column) => sql`${column}`,
   bool: (column) => sql`json(iif(${column}, 'true', 'false'))`,
   json: (column) => sql`json(${column})`,
-  lockForClaim: sql``, // there is one writer at a time
-  lockForChange: sql``,
-  plannedAnew: sql``,
+  forUpdateSkipLocked: sql``, // there is one writer at a time
+  forUpdate: sql``,
+  customPlan: sql``,
   jsonText: (value) => sql<string>`${value}`,
 }
 
 /** Through a driver of the host's: Kysely leaves it open whether the id of an inserted row is told. */
-export const hostDialect: Dialect = { ...dialect, tellsInsertId: false }
+export const hostDialect: Dialect = { ...dialect, returnsInsertId: false }

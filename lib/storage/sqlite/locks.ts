@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers'
 import { MailkeepError } from '../../errors.ts'
 import { groupLimits } from '../group.ts'
-import { isLocked } from './faults.ts'
+import { isLocked } from './database-errors.ts'
 
 /** Tries until `attempt` neither says false nor meets a lock; without blocking the thread, for 5 s. */
 export async function unlocked(attempt: () => unknown, message: string): Promise<void> {

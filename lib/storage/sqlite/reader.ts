@@ -3,8 +3,8 @@ import type { CompiledQuery, QueryResult } from 'kysely'
 import { MailkeepError } from '../../errors.ts'
 import { closedMessage } from '../closed.ts'
 import { type Connection, plainQuery, type Storage } from '../connection.ts'
-import type { KeptConnection } from './kept-connection.ts'
 import { unlocked } from './locks.ts'
+import type { PreparedConnection } from './prepared-connection.ts'
 
 const begin = plainQuery('begin')
 const end = plainQuery('commit')
@@ -24,13 +24,17 @@ interface Asked {
  * find the processor's caches cold, which doubles its time.
  */
 export class Reader implements Connection {
-  readonly #connection: KeptConnection
+  readonly #connection: PreparedConnection
   readonly #handle: { readonly inTransaction: boolean }
-  readonly #failure: Storage['failure']
+  readonly #failure: Storage['toMailkeepError']
   #asked: Asked[] = []
   #closed = false
 
-  constructor(connection: KeptConnection, handle: { readonly inTransaction: boolean }, failure: Storage['failure']) {
+  constructor(
+    connection: PreparedConnection,
+    handle: { readonly inTransaction: boolean },
+    failure: Storage['toMailkeepError'],
+  ) {
     this.#connection = connection
     this.#handle = handle
     this.#failure = failure

@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs'
-import type { RowSource, SourceTable, Value } from '../rows.ts'
+import type { RowSource, SourceTable, Value } from '../row-source.ts'
 
 /** What is needed of better-sqlite3's `Database`. */
 interface Handle {
@@ -21,7 +21,7 @@ const derived = /^mailkeep_search/
  *
  * @throws SQLite's error when somebody has it open.
  */
-export function takeRows(handle: Handle, file: string): RowSource {
+export function openRowSource(handle: Handle, file: string): RowSource {
   handle.pragma('locking_mode = exclusive') // before anything is read: then other connections are found out
   handle.pragma('wal_checkpoint(truncate)') // from here on all of it is in the one file
   handle.exec('begin exclusive')

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
-import { erasedError } from '../../clearing/operations.ts'
 import { type Context, now, type Tx } from '../../context.ts'
-import { chunkRows } from '../../jobs/operations.ts'
+import { erasedError } from '../../deletion/operations.ts'
+import { maxRowsPerBatch } from '../../jobs/operations.ts'
 import { int, ints, nullable, statement, text, time, word } from '../../storage/statement.ts'
 import { transact } from '../../storage/transaction.ts'
 import { msOf, type Timestamp, timestamp } from '../../time.ts'
@@ -85,7 +85,7 @@ export const listDueEndpoints = statement.all(
     waiting as materialized (
       select endpoint_id, (select min(due_at) from mailkeep_delivery
         where status = 'pending' and lease_until is null and endpoint_id = free.endpoint_id) as due_at
-      from free where endpoint_id is not null and (${dialect.anyOf(sql.ref('endpoint_id'), p.handled)}
+      from free where endpoint_id is not null and (${dialect.inList(sql.ref('endpoint_id'), p.handled)}
         or endpoint_id not in (select id from mailkeep_endpoint where kind = ${p.handler})))
     select endpoint.id, coalesce(endpoint.client_id, 0) as client_id, endpoint.active,
       (endpoint.last_triggered_at is not null and endpoint.consecutive_failures = 0) as proven,
@@ -112,7 +112,7 @@ const listClaimable = statement.all(
     select id from mailkeep_delivery
     where status = 'pending' and lease_until is null and endpoint_id = ${p.endpoint_id} and due_at <= ${p.now}
       and exists (select 1 from mailkeep_endpoint where id = ${p.endpoint_id} and disabled_reason is null)
-    order by due_at limit ${p.limit} ${dialect.lockForClaim}`,
+    order by due_at limit ${p.limit} ${dialect.forUpdateSkipLocked}`,
 )
 
 /** `attempts` rises with the claim, so that each attempt is counted even if the process dies. */
@@ -125,7 +125,7 @@ const setClaim = statement({ ids: ints, claim: text, now: time, lease_until: tim
       lease_until: p.lease_until,
       attempts: eb('attempts', '+', 1),
     }))
-    .where(dialect.anyOf(sql.ref('id'), p.ids)),
+    .where(dialect.inList(sql.ref('id'), p.ids)),
 )
 
 const extendLease = statement.affected({ id: int, claim: text, lease_until: time }, (db, p) =>
@@ -156,7 +156,7 @@ const loadDeliveries = statement.all({ ids: ints }, (db, p, dialect) =>
       'p.uuid as endpoint_uuid',
       'p.secret',
     ])
-    .where(dialect.anyOf(sql.ref('d.id'), p.ids)),
+    .where(dialect.inList(sql.ref('d.id'), p.ids)),
 )
 
 const failDelivery = statement({ id: int, error: nullable(text), now: time }, (db, p) =>
@@ -188,7 +188,7 @@ export async function findDue(ctx: Context, maxDue: number, handled: readonly nu
   for (const row of rows) {
     if (row.id === null) next = row.first_due_at
     else if (row.active) endpoints.push(dueEndpointFrom(row))
-    else await transact(ctx, (tx) => holdDeliveries(tx, row.id, chunkRows))
+    else await transact(ctx, (tx) => holdDeliveries(tx, row.id, maxRowsPerBatch))
   }
   const firstLease = await findNextLeaseEnd(ctx, {})
   const leaseEndsAt = firstLease?.lease_until

@@ -197,7 +197,7 @@ export class Dispatcher {
     const due = await findDue(this.#ctx, atLeastOne(Math.min(endpointConcurrency, room)), this.handlers.ids)
     const pollMs = performance.now() - startedMs
     // A database server polls in a process of its own.
-    const mustPause = pollMs > shortPollMs && !this.#ctx.storage.dialect.manyWriters
+    const mustPause = pollMs > shortPollMs && !this.#ctx.storage.dialect.concurrentWriters
     this.#nextPollMs = mustPause ? startedMs + pollMs * (1 + pausePerPollTime) : 0
     return due
   }

@@ -29,7 +29,7 @@ const listExpiredLeases = statement.all(
     select id, uuid, client_id, endpoint_id, status, attempts, attempts_before, claimed_at
     from mailkeep_delivery
     where lease_until is not null and (lease_until <= ${p.now} or claimed_at > ${p.future})
-    order by lease_until limit ${p.limit} ${dialect.lockForClaim}`,
+    order by lease_until limit ${p.limit} ${dialect.forUpdateSkipLocked}`,
 )
 
 const releaseLeases = statement({ ids: ints, now: time }, (db, p, dialect) =>
@@ -42,14 +42,14 @@ const releaseLeases = statement({ ids: ints, now: time }, (db, p, dialect) =>
       due_at: p.now,
       scheduled_at: sql<string>`case when status = 'pending' then ${p.now} end`,
     })
-    .where(dialect.anyOf(sql.ref('id'), p.ids)),
+    .where(dialect.inList(sql.ref('id'), p.ids)),
 )
 
 const releaseSchedules = statement.affected(
   { now: time, future: time, limit: int },
   (_, p, dialect) => sql`update mailkeep_delivery set due_at = ${p.now}, scheduled_at = ${p.now} where id in
     (select id from mailkeep_delivery where status = 'pending' and lease_until is null
-      and due_at > ${p.now} and scheduled_at > ${p.future} limit ${p.limit} ${dialect.lockForClaim})`,
+      and due_at > ${p.now} and scheduled_at > ${p.future} limit ${p.limit} ${dialect.forUpdateSkipLocked})`,
 )
 
 /**

@@ -1,5 +1,5 @@
 import { now, type Tx } from '../../context.ts'
-import { doOrStore } from '../../jobs/operations.ts'
+import { runOrEnqueue } from '../../jobs/operations.ts'
 import * as queries from '../queries.ts'
 
 export const holdKind = 'hold deliveries'
@@ -8,7 +8,7 @@ export const holdKind = 'hold deliveries'
 export async function deactivate(tx: Tx, id: number, reason: 'manual' | 'auto_failures'): Promise<boolean> {
   if (!(await queries.deactivateEndpoint(tx, { client_id: tx.clientId, id, active: false, reason }))) return false
   await queries.holdClaimed(tx, { endpoint_id: id, now: now(tx) })
-  await doOrStore(tx, holdKind, holdDeliveries, id)
+  await runOrEnqueue(tx, holdKind, holdDeliveries, id)
   return true
 }
 

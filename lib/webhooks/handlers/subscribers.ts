@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
 import * as v from 'valibot'
-import { clear } from '../../clearing/operations.ts'
 import { type Context, now, type Tx } from '../../context.ts'
+import { deleteDependents } from '../../deletion/operations.ts'
 import { invalid } from '../../errors.ts'
 import type * as inputs from '../../inputs.ts'
 import type { Page } from '../../page.ts'
@@ -159,6 +159,6 @@ async function removeSubscriber(ctx: Context, id: number): Promise<void> {
   return transact(ctx, async (tx) => {
     if ((await deleteSubscriber(tx, { id })) === 0) return
     tx.transaction.afterCommit(() => tx.abortDeliveries(({ endpointId }) => endpointId === id))
-    await clear(tx, 'endpoint', id)
+    await deleteDependents(tx, 'endpoint', id)
   })
 }

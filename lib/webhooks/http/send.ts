@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import type { buildConnector, Client, Dispatcher as Connections, Pool } from 'undici'
-import { Kept } from '../../kept.ts'
+import { BoundedCache } from '../../bounded-cache.ts'
 import type { Clock } from '../../time.ts'
 import { version } from '../../version.ts'
 import { retryAfterMs } from '../dispatch/retry.ts'
@@ -60,7 +60,7 @@ type PoolOf = (origin: string) => Pool | Promise<Pool>
 /** Sends over guarded connections that are kept alive: one pool an origin, a bounded number of pools. */
 export function createSender(settings: WebhookSettings, clock: Clock, lookup: LookupSettings = {}): Sender {
   const pools = new Map<string, Pool>()
-  const targets = new Kept<string, URL>(1000)
+  const targets = new BoundedCache<string, URL>(1000)
   const connect = { lookup: guardedLookup(settings, lookup), timeout: connectTimeoutMs }
   // Loaded for the first request: it takes a tenth of the time of a start.
   let undici: Undici | undefined

@@ -1,10 +1,10 @@
 import { createHmac, createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
-import { Kept } from '../../kept.ts'
+import { BoundedCache } from '../../bounded-cache.ts'
 
 const prefix = 'whsec_'
 
-const contractKeys = new Kept<string, KeyObject>(1000)
-const standardKeys = new Kept<string, KeyObject>(1000)
+const contractKeys = new BoundedCache<string, KeyObject>(1000)
+const standardKeys = new BoundedCache<string, KeyObject>(1000)
 
 /**
  * Signs as the contract's section 6 says: HMAC-SHA256 over "timestamp.body", keyed with the whole secret's UTF-8 bytes.

@@ -1,7 +1,7 @@
 import { inputLimits } from '../../../../lib/index.ts'
 import { mediaTypes } from '../../routes/export.ts'
 import { formatOf } from '../../upload.ts'
-import { body, files, gone, importFile, inQuery, one, optionalBody, page, place } from '../answers.ts'
+import { body, files, importFile, inQuery, noContent, optionalBody, page, paging, single } from '../answers.ts'
 import type { DescribedRoutes, Parameter } from '../operation.ts'
 import { arrayOf, id } from '../schema.ts'
 
@@ -33,13 +33,13 @@ export const contacts: DescribedRoutes = {
     name: 'listContacts',
     summary: 'List contacts',
     description: 'Inside one filter any value may match; different filters must all match.',
-    query: [...filters, ...place],
+    query: [...filters, ...paging],
     answers: { 200: page('Contact', '/contacts') },
   },
   'GET /contacts/:contactId': {
     name: 'getContact',
     summary: 'One contact, with tags, lists and topics',
-    answers: { 200: one('Contact', 'The contact.') },
+    answers: { 200: single('Contact', 'The contact.') },
   },
   'POST /lists/:listId/contacts': {
     name: 'addContactToList',
@@ -47,8 +47,8 @@ export const contacts: DescribedRoutes = {
     description: 'Tags are added, attributes merge by key; someone unsubscribed stays so.',
     body: body('ContactInput'),
     answers: {
-      200: one('ContactWithoutTopics', 'A contact of this e-mail address was there; this is how it is now.'),
-      201: one('ContactWithoutTopics', 'A new contact.'),
+      200: single('ContactWithoutTopics', 'A contact of this e-mail address was there; this is how it is now.'),
+      201: single('ContactWithoutTopics', 'A new contact.'),
     },
   },
   'PUT /contacts/:contactId': {
@@ -56,19 +56,19 @@ export const contacts: DescribedRoutes = {
     summary: 'Update a contact',
     description: 'What is absent stays; `tags` replaces the set, attributes merge by key.',
     body: optionalBody('ContactChange'),
-    answers: { 200: one('ContactWithoutTopics', 'As it is now.') },
+    answers: { 200: single('ContactWithoutTopics', 'As it is now.') },
   },
   'POST /contacts/:contactId/unsubscribe': {
     name: 'unsubscribeContact',
     summary: 'Unsubscribe a contact',
     description: 'It receives no further mails. A second time keeps the first, and raises no event.',
-    answers: { 200: one('Contact', 'As it is now.') },
+    answers: { 200: single('Contact', 'As it is now.') },
   },
   'DELETE /lists/:listId/contacts/:contactId': {
     name: 'removeContactFromList',
     summary: 'Take a contact off a list',
     description: 'And out of the list’s topics; the contact stays. That it was not on the list is no error.',
-    answers: { 200: one('ContactWithoutTopics', 'The contact, with the lists that remain.') },
+    answers: { 200: single('ContactWithoutTopics', 'The contact, with the lists that remain.') },
   },
 }
 
@@ -79,7 +79,7 @@ export const contactExtensions: DescribedRoutes = {
     description:
       'CSV, whose first line names the columns, or a JSON object a line; of any length. Each row does what posting it to the list does; one that breaks a rule is refused, and the others are saved. What was saved before an error stays, and doing it again changes nothing.',
     body: importFile(formatOf.keys()),
-    answers: { 200: one('ImportReport', 'What became of the rows.') },
+    answers: { 200: single('ImportReport', 'What became of the rows.') },
   },
   'GET /contacts/export': {
     name: 'exportContacts',
@@ -104,23 +104,23 @@ export const contactExtensions: DescribedRoutes = {
   'DELETE /contacts/:contactId': {
     name: 'eraseContact',
     summary: 'Erase a contact and every stored copy of its data',
-    answers: { 204: gone },
+    answers: { 204: noContent },
   },
   'POST /contacts/:contactId/resubscribe': {
     name: 'resubscribeContact',
     summary: 'Subscribe a contact again',
-    answers: { 200: one('Contact', 'As it is now.') },
+    answers: { 200: single('Contact', 'As it is now.') },
   },
   'PUT /contacts/:contactId/topics/:topicId': {
     name: 'subscribeContactToTopic',
     summary: 'Subscribe a contact to a topic',
     description: 'The contact must be on the topic’s list.',
     refused: { topic_id: ["The contact is not on this topic's list."] },
-    answers: { 200: one('Contact', 'As it is now.') },
+    answers: { 200: single('Contact', 'As it is now.') },
   },
   'DELETE /contacts/:contactId/topics/:topicId': {
     name: 'unsubscribeContactFromTopic',
     summary: 'Unsubscribe a contact from a topic',
-    answers: { 200: one('Contact', 'As it is now.') },
+    answers: { 200: single('Contact', 'As it is now.') },
   },
 }

@@ -1,4 +1,4 @@
-import { body, one } from '../answers.ts'
+import { body, single } from '../answers.ts'
 import type { DescribedRoutes } from '../operation.ts'
 
 export const eventExtensions: DescribedRoutes = {
@@ -6,6 +6,6 @@ export const eventExtensions: DescribedRoutes = {
     name: 'raiseEvent',
     summary: 'Raise an event that only the host app can know of',
     body: body('EventInput'),
-    answers: { 202: one('RaisedEvent', 'Raised.') },
+    answers: { 202: single('RaisedEvent', 'Raised.') },
   },
 }

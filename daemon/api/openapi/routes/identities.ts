@@ -1,5 +1,5 @@
 import { identityStatuses } from '../../../../lib/index.ts'
-import { inQuery, one, page, place } from '../answers.ts'
+import { inQuery, page, paging, single } from '../answers.ts'
 import type { DescribedRoutes } from '../operation.ts'
 
 export const identities: DescribedRoutes = {
@@ -8,13 +8,13 @@ export const identities: DescribedRoutes = {
     summary: 'List sender identities',
     query: [
       inQuery('identity_status', 'Only those of this status.', { type: 'string', enum: identityStatuses }),
-      ...place,
+      ...paging,
     ],
     answers: { 200: page('Identity', '/email-identities') },
   },
   'GET /email-identities/:identityId': {
     name: 'getIdentity',
     summary: 'One sender identity',
-    answers: { 200: one('Identity', 'The identity.') },
+    answers: { 200: single('Identity', 'The identity.') },
   },
 }

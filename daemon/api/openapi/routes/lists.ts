@@ -1,25 +1,25 @@
-import { body, gone, one, page, place } from '../answers.ts'
+import { body, noContent, page, paging, single } from '../answers.ts'
 import type { DescribedRoutes } from '../operation.ts'
 
 export const listExtensions: DescribedRoutes = {
-  'GET /lists': { name: 'listLists', summary: 'List lists', query: place, answers: { 200: page('List', '/lists') } },
+  'GET /lists': { name: 'listLists', summary: 'List lists', query: paging, answers: { 200: page('List', '/lists') } },
   'POST /lists': {
     name: 'createList',
     summary: 'Create a list',
     body: body('ListInput'),
-    answers: { 201: one('List', 'Created.') },
+    answers: { 201: single('List', 'Created.') },
   },
-  'GET /lists/:listId': { name: 'getList', summary: 'One list', answers: { 200: one('List', 'The list.') } },
+  'GET /lists/:listId': { name: 'getList', summary: 'One list', answers: { 200: single('List', 'The list.') } },
   'PATCH /lists/:listId': {
     name: 'updateList',
     summary: 'Rename a list',
     body: body('ListInput'),
-    answers: { 200: one('List', 'Renamed.') },
+    answers: { 200: single('List', 'Renamed.') },
   },
   'DELETE /lists/:listId': {
     name: 'deleteList',
     summary: 'Delete a list',
     description: 'Memberships and topics go with it, contacts stay.',
-    answers: { 204: gone },
+    answers: { 204: noContent },
   },
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { chown, open, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { Complaint, reasonOf } from './complaint.ts'
+import { CliError, reasonOf } from './cli-error.ts'
 
 /**
  * Makes a file that is there whole or not at all, and survives a power cut once it is: it is written under another
@@ -10,7 +10,7 @@ import { Complaint, reasonOf } from './complaint.ts'
  * @param fill Writes into the empty file at this path; when it throws, nothing is left of it.
  * @throws Complaint when the file system refuses.
  */
-export async function writeWhole(path: string, fill: (partial: string) => unknown): Promise<void> {
+export async function writeFileAtomic(path: string, fill: (partial: string) => unknown): Promise<void> {
   const partial = join(dirname(path), `.${basename(path)}.${randomBytes(4).toString('hex')}.partial`)
   try {
     await (await open(partial, 'wx', 0o600)).close()
@@ -24,7 +24,7 @@ export async function writeWhole(path: string, fill: (partial: string) => unknow
     await sync(dirname(path)).catch(() => {})
   } catch (error) {
     if (error instanceof Error && 'syscall' in error) {
-      throw new Complaint(`${path} cannot be written: ${reasonOf(error)}.`)
+      throw new CliError(`${path} cannot be written: ${reasonOf(error)}.`)
     }
     throw error
   } finally {

@@ -1,8 +1,8 @@
-import type { ClientOperations } from '../doors.ts'
-import type { Answered } from './schema.ts'
+import type { ClientOperations } from '../api-types.ts'
+import type { IdempotentResult } from './schema.ts'
 
 /** What may be repeated: `mailkeep.forClient(id)`. */
-export interface IdempotencyDoor {
+export interface IdempotencyApi {
   /**
    * Does work at most once for a key of the client's: the key commits with all that the work has written, and for 24
    * hours a repeat gets the first answer, and does nothing. Work that throws leaves nothing behind, no key either. Kept
@@ -17,7 +17,11 @@ export interface IdempotencyDoor {
    *   key is still running, or its answer was sealed with an encryption key that is not there any more;
    *   `validation_failed`; and what `work` throws.
    * @example
-   * const { answer } = await acme.idempotently(order.id, order, (client) => client.contacts.addToList(1, order.buyer))
+   * const { answer } = await acme.withIdempotencyKey(order.id, order, (client) => client.contacts.addToList(1, order.buyer))
    */
-  idempotently<T>(key: string, request: unknown, work: (client: ClientOperations) => Promise<T>): Promise<Answered<T>>
+  withIdempotencyKey<T>(
+    key: string,
+    request: unknown,
+    work: (client: ClientOperations) => Promise<T>,
+  ): Promise<IdempotentResult<T>>
 }

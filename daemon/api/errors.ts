@@ -25,7 +25,7 @@ const unavailableForSeconds = 2
  * Turns anything thrown into an error that may be shown. An unforeseen error shows nothing of itself: it goes to the
  * log, with the request's id.
  */
-export function foreseen(error: unknown, requestId: string, logger: ErrorLog): MailkeepError {
+export function toPublicError(error: unknown, requestId: string, logger: ErrorLog): MailkeepError {
   if (isMailkeepError(error) && Object.hasOwn(statusOf, error.code) && error.code !== 'internal') return error
   logger.error({ requestId, stack: stackOf(error) }, 'request failed')
   return new MailkeepError('internal', 'Internal error. Quote the X-Request-Id when you report it.')

@@ -1,5 +1,5 @@
 import { invalid, MailkeepError, notFound } from '../../errors.ts'
-import type { FailureOptions } from '../connection.ts'
+import type { ErrorContext } from '../connection.ts'
 import { noTransaction, otherDatabase } from '../host/transaction.ts'
 
 /**
@@ -12,12 +12,12 @@ import { noTransaction, otherDatabase } from '../host/transaction.ts'
  * - `busy`: the server is there but cannot do it now.
  * - `refused`: the statement itself is wrong.
  */
-export type FaultKind = 'again' | 'raced' | 'stale' | 'lost' | 'busy' | 'refused'
+export type DatabaseErrorKind = 'again' | 'raced' | 'stale' | 'lost' | 'busy' | 'refused'
 
 /** A statement that failed; it never leaves the storage. */
-export class Fault extends Error {
+export class DatabaseError extends Error {
   override readonly name = 'Fault'
-  readonly kind: FaultKind
+  readonly kind: DatabaseErrorKind
   override readonly cause: Error
 
   constructor(cause: unknown) {
@@ -44,7 +44,7 @@ const busy = /^(53...|55P03|57014|58...)$/
 /** A statement that is not there, is there already, or gives other columns since a migration. */
 const stale = /^(26000|42P05)$/
 
-function kindOf(error: Error): FaultKind {
+function kindOf(error: Error): DatabaseErrorKind {
   const state = sqlStateOf(error)
   if (state === undefined) return isOurs(error) ? 'refused' : 'lost'
   if (again.test(state)) return 'again'
@@ -65,8 +65,8 @@ function isOurs(error: Error): boolean {
 }
 
 /** What callers are told: never a code of the driver's or the server's. */
-export function failure(error: unknown, { inHostTransaction = false }: FailureOptions = {}): unknown {
-  if (!(error instanceof Fault)) return error
+export function toMailkeepError(error: unknown, { inHostTransaction = false }: ErrorContext = {}): unknown {
+  if (!(error instanceof DatabaseError)) return error
   const { cause, kind, sqlState } = error
   if (sqlState === '25P01') return noTransaction(cause) // a savepoint of ours, outside a transaction of the host's
   if (inHostTransaction && sqlState === '42P01') return otherDatabase(cause)

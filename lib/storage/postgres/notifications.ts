@@ -21,7 +21,7 @@ const longestRetryMs = 2000
  * database's clock is read. Notifications inside the transactions themselves would queue up all commits of the database
  * behind one lock. While the connection is lost, polling takes its place.
  */
-export class Signals {
+export class Notifications {
   readonly clock = new SharedClock()
   readonly #connect: () => SignalClient
   readonly #logger: Logger

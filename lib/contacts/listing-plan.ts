@@ -1,10 +1,10 @@
 import type { Context } from '../context.ts'
-import type { Stretch } from '../page.ts'
+import type { Range } from '../page.ts'
 import { nextTurn } from '../time.ts'
 import * as queries from './listing-queries.ts'
 
 /** What the contacts of a listing must meet. */
-export interface Criteria {
+export interface Filters {
   readonly lists: readonly number[]
   readonly tags: readonly number[]
   readonly topics: readonly number[]
@@ -14,7 +14,7 @@ export interface Criteria {
 }
 
 /** Gives the ids of a stretch of the listing. */
-export type Walk = (stretch: Stretch) => Promise<{ id: number }[]>
+export type Scan = (stretch: Range) => Promise<{ id: number }[]>
 
 /** Counting up to here tells which filter is the rarest; beyond it they all are common. */
 const enough = 300
@@ -29,7 +29,7 @@ const askedParts = 2
 const mostTogether = 4000
 
 /** How few contacts a filter lets through. */
-interface Rarity {
+interface Selectivity {
   /** How many, counted up to `enough` … */
   readonly members: number
   /** … and over how many ids those counted are spread: the more, the fewer there are. */
@@ -42,7 +42,7 @@ interface Membership {
 }
 
 /** Walks over the rarest filter's own index and asks the others on the way: a mix costs no more than its rarest. */
-export async function chooseWalk(ctx: Context, criteria: Criteria): Promise<Walk> {
+export async function planListing(ctx: Context, criteria: Filters): Promise<Scan> {
   const { search, flags } = criteria
   const memberships = membershipsOf(criteria)
   if (memberships.some(({ values }) => values.length === 0)) return async () => []
@@ -53,7 +53,7 @@ export async function chooseWalk(ctx: Context, criteria: Criteria): Promise<Walk
   return membership ? walkMembers(ctx, criteria, membership) : walkContacts(ctx, criteria)
 }
 
-async function chooseWithSearch(ctx: Context, criteria: Criteria, memberships: readonly Membership[]): Promise<Walk> {
+async function chooseWithSearch(ctx: Context, criteria: Filters, memberships: readonly Membership[]): Promise<Scan> {
   const { search } = criteria
   const [rarest, parts] = await Promise.all([findRarest(ctx, memberships), rarestParts(ctx, search)])
   if (rarest && rarest.members <= few) return walkMembers(ctx, criteria, rarest)
@@ -62,19 +62,19 @@ async function chooseWithSearch(ctx: Context, criteria: Criteria, memberships: r
   const candidates = await queries.listCandidates(ctx, { client_id: ctx.clientId, search, parts, limit })
   const ids = candidates.map(({ id }) => id)
   if (ids.length < limit) return walkKnown(ctx, criteria, ids)
-  const matches: Rarity = { members: limit, span: Math.max(...ids) - Math.min(...ids) }
+  const matches: Selectivity = { members: limit, span: Math.max(...ids) - Math.min(...ids) }
   return cheapest(ctx, criteria, { parts, matches, memberships, rarest })
 }
 
 interface Choice {
   readonly parts: readonly string[]
-  readonly matches: Rarity
+  readonly matches: Selectivity
   readonly memberships: readonly Membership[]
-  readonly rarest: Membership & Rarity
+  readonly rarest: Membership & Selectivity
 }
 
 /** Of the ways to walk over a search that is common and a filter that is. */
-function cheapest(ctx: Context, criteria: Criteria, { parts, matches, memberships, rarest }: Choice): Walk {
+function cheapest(ctx: Context, criteria: Filters, { parts, matches, memberships, rarest }: Choice): Scan {
   const { costs, intersection } = ctx.storage.dialect
   const [ofMatches, ofMembers] = [1 / spacingOf(matches), 1 / spacingOf(rarest)]
   const asked = memberships.reduce((sum, { values }) => sum + values.length, 0)
@@ -86,11 +86,11 @@ function cheapest(ctx: Context, criteria: Criteria, { parts, matches, membership
 }
 
 /** One id in so many. */
-function spacingOf({ members, span }: Rarity): number {
+function spacingOf({ members, span }: Selectivity): number {
   return Math.max(1, span / members)
 }
 
-function membershipsOf(criteria: Criteria): Membership[] {
+function membershipsOf(criteria: Filters): Membership[] {
   const on = queries.kinds.filter((kind) => criteria.flags[`${kind}s`])
   return on.map((kind) => ({ kind, values: criteria[`${kind}s`] }))
 }
@@ -98,7 +98,7 @@ function membershipsOf(criteria: Criteria): Membership[] {
 async function findRarest(
   ctx: Context,
   memberships: readonly Membership[],
-): Promise<(Membership & Rarity) | undefined> {
+): Promise<(Membership & Selectivity) | undefined> {
   const counted = await Promise.all(
     memberships.map(async ({ kind, values }) => {
       const { members, lowest, highest } = (await queries.countMembers[kind](ctx, { ids: values, limit: enough }))!
@@ -108,7 +108,7 @@ async function findRarest(
   return counted.sort(byRarity)[0]
 }
 
-function byRarity(a: Rarity, b: Rarity): number {
+function byRarity(a: Selectivity, b: Selectivity): number {
   return a.members - b.members || b.span - a.span
 }
 
@@ -127,32 +127,32 @@ async function rarestParts(ctx: Context, search: string): Promise<readonly strin
   return [...new Set([...rarestFirst(chosen), ...rarestFirst(parts)])].slice(0, askedParts)
 }
 
-function walkContacts(ctx: Context, criteria: Criteria): Walk {
+function walkContacts(ctx: Context, criteria: Filters): Scan {
   const values = valuesOf(ctx, criteria)
-  return (stretch) => queries.walkContacts(ctx, { ...values, ...stretch }, flagsOf(criteria, stretch))
+  return (stretch) => queries.scanContacts(ctx, { ...values, ...stretch }, flagsOf(criteria, stretch))
 }
 
-function walkMembers(ctx: Context, criteria: Criteria, { kind, values }: Membership): Walk {
-  const { walk, filled } = queries.walkMembers(kind, values)
+function walkMembers(ctx: Context, criteria: Filters, { kind, values }: Membership): Scan {
+  const { walk, filled } = queries.scanMembers(kind, values)
   const all = { ...valuesOf(ctx, criteria), ...filled }
   return (stretch) => walk(ctx, { ...all, ...stretch }, flagsOf(criteria, stretch))
 }
 
-function walkMatches(ctx: Context, criteria: Criteria, parts: readonly string[]): Walk {
+function walkMatches(ctx: Context, criteria: Filters, parts: readonly string[]): Scan {
   const values = { ...valuesOf(ctx, criteria), parts }
-  return (stretch) => queries.walkMatches(ctx, { ...values, ...stretch }, flagsOf(criteria, stretch))
+  return (stretch) => queries.scanMatches(ctx, { ...values, ...stretch }, flagsOf(criteria, stretch))
 }
 
 /** As many members at a time as are likely to have a stretch of matches among them; where these do not do, more. */
 function walkBoth(
   ctx: Context,
-  criteria: Criteria,
+  criteria: Filters,
   rarest: Membership,
   parts: readonly string[],
   spacing: number,
-): Walk {
+): Scan {
   const { client_id } = valuesOf(ctx, criteria)
-  const { gather, filled } = queries.walkMembers(rarest.kind, rarest.values)
+  const { gather, filled } = queries.scanMembers(rarest.kind, rarest.values)
   return async (stretch) => {
     const found: { id: number }[] = []
     const { desc, limit } = stretch
@@ -175,7 +175,7 @@ function walkBoth(
 }
 
 /** Over contacts among which are all that meet the criteria. */
-function walkKnown(ctx: Context, criteria: Criteria, contacts: readonly number[]): Walk {
+function walkKnown(ctx: Context, criteria: Filters, contacts: readonly number[]): Scan {
   return ({ after, desc, limit }) => {
     const ahead = contacts.filter((id) => (desc ? id < after : id > after))
     return meeting(ctx, criteria, ahead, { desc, limit })
@@ -185,9 +185,9 @@ function walkKnown(ctx: Context, criteria: Criteria, contacts: readonly number[]
 /** The first of these contacts that meet the criteria: asks more and more at a time, until there are enough. */
 async function meeting(
   ctx: Context,
-  criteria: Criteria,
+  criteria: Filters,
   contacts: readonly number[],
-  { desc, limit }: Omit<Stretch, 'after'>,
+  { desc, limit }: Omit<Range, 'after'>,
 ): Promise<{ id: number }[]> {
   const inOrder = [...contacts].sort((a, b) => (desc ? b - a : a - b))
   const values = { ...valuesOf(ctx, criteria), after: 0, limit }
@@ -201,10 +201,10 @@ async function meeting(
   return found.slice(0, limit)
 }
 
-function valuesOf(ctx: Context, { lists, tags, topics, search }: Criteria) {
+function valuesOf(ctx: Context, { lists, tags, topics, search }: Filters) {
   return { client_id: ctx.clientId, lists, tags, topics, search, parts: [] }
 }
 
-function flagsOf(criteria: Criteria, { desc }: Stretch): queries.Flags {
+function flagsOf(criteria: Filters, { desc }: Range): queries.Flags {
   return { ...criteria.flags, desc }
 }

@@ -5,10 +5,10 @@ import { findKey } from '../database-key.ts'
 import { type Finding, fault, ok, warning } from './finding.ts'
 
 /** What binds a database to a version and to a key, be it a file or on a server. */
-export type Belonging = Pick<FileReport, 'unknown' | 'unapplied' | 'keyId'>
+export type Compatibility = Pick<FileReport, 'unknown' | 'unapplied' | 'keyId'>
 
 /** Whether the tables are this version's. */
-export function checkSchema({ unknown, unapplied }: Belonging): Finding {
+export function checkSchema({ unknown, unapplied }: Compatibility): Finding {
   if (unknown.length > 0) {
     return fault('schema', `a newer mailkeep was here (${unknown.join(', ')})`, 'run that version or a later one')
   }
@@ -21,7 +21,7 @@ export function checkSchema({ unknown, unapplied }: Belonging): Finding {
  *
  * @param path Of the file beside the database that may hold it, where there is a beside.
  */
-export async function checkKey({ keyId }: Belonging, config: Config, path?: string): Promise<Finding> {
+export async function checkKey({ keyId }: Compatibility, config: Config, path?: string): Promise<Finding> {
   if (keyId === null) return ok('key', 'the database has not been sealed with any yet')
   const isSet = config.encryptionKey !== undefined
   const found = await findKey(keyId, config, path === undefined || isSet ? [] : [path])

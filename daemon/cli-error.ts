@@ -1,5 +1,5 @@
 /** An error that the user can correct: shown as one line, without a stack. */
-export class Complaint extends Error {
+export class CliError extends Error {
   override readonly name = 'Complaint'
   readonly exitCode: 1 | 2
 

@@ -2,7 +2,7 @@ import type { CompiledQuery, Kysely } from 'kysely'
 import type { Connection } from '../connection.ts'
 
 /** One connection of a Kysely instance, for as long as it is held. */
-export interface HeldConnection {
+export interface ReservedConnection {
   readonly connection: Connection
   /** Gives it back. */
   release(): void
@@ -14,7 +14,7 @@ export function connectionOf(kysely: Pick<Kysely<unknown>, 'executeQuery'>): Con
 }
 
 /** Takes a connection; where there is only one it waits until it is free. */
-export function hold(kysely: Kysely<unknown>): Promise<HeldConnection> {
+export function reserve(kysely: Kysely<unknown>): Promise<ReservedConnection> {
   return new Promise((resolve, reject) => {
     kysely
       .connection()

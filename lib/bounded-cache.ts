@@ -1,5 +1,5 @@
 /** Values that cost more to make than to keep: made once a key; bounded, the oldest goes first. */
-export class Kept<K, V> {
+export class BoundedCache<K, V> {
   readonly #values = new Map<K, V>()
   readonly #most: number
 

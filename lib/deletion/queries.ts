@@ -5,7 +5,7 @@ import { int, ints, statement, text, time } from '../storage/statement.ts'
 const chunk = { target: int, limit: int }
 
 /** Clears some of the rows that hang on a deleted record; gives their number. */
-export type ClearRows = (tx: Tx, chunk: { target: number; limit: number }) => Promise<number>
+export type DeleteRows = (tx: Tx, chunk: { target: number; limit: number }) => Promise<number>
 
 /** Deletes at most `limit` rows of `table` whose `column` is the target; `key` tells them apart. */
 function deleteRows(table: string, column: string, key = 'id') {
@@ -38,12 +38,12 @@ function deleteDeliveries(where: (p: { target: unknown }) => RawBuilder<unknown>
 
 const deleteEventsWithoutDelivery = statement(
   { ids: ints },
-  (_, p, dialect) => sql`delete from mailkeep_event where ${dialect.anyOf(sql.ref('id'), p.ids)}
+  (_, p, dialect) => sql`delete from mailkeep_event where ${dialect.inList(sql.ref('id'), p.ids)}
     and not exists (select 1 from mailkeep_delivery where event_id = mailkeep_event.id)`,
 )
 
 /** Deliveries, and the events that none is left of. */
-function deleteWithEvents(deleteSome: typeof deleteDeliveriesOfClient): ClearRows {
+function deleteWithEvents(deleteSome: typeof deleteDeliveriesOfClient): DeleteRows {
   return async (tx, chunk) => {
     const deleted = await deleteSome(tx, chunk)
     if (deleted.length > 0) await deleteEventsWithoutDelivery(tx, { ids: deleted.map(({ event_id }) => event_id) })
@@ -70,7 +70,7 @@ async function deleteClientContacts(tx: Tx, { target, limit }: { target: number;
 }
 
 /** Each may have a megabyte and more. */
-function deleteAnswers(deleteSome: ClearRows): ClearRows {
+function deleteAnswers(deleteSome: DeleteRows): DeleteRows {
   const weight = 25
   return async (tx, { target, limit }) => (await deleteSome(tx, { target, limit: Math.ceil(limit / weight) })) * weight
 }
@@ -85,7 +85,7 @@ export const deleteContactAnswers = deleteAnswers(
 )
 
 /** A client's rows, what hangs on other rows first; the client itself last. */
-export const deleteClientRows: readonly ClearRows[] = [
+export const deleteClientRows: readonly DeleteRows[] = [
   deleteWithEvents(deleteDeliveriesOfClient),
   deleteWithEvents(deleteHandledOfClient),
   deleteRows('mailkeep_endpoint', 'client_id'),

@@ -4,7 +4,7 @@ import type { Recovery } from './recovery.ts'
 import type { Delivery, DeliveryDetail, Endpoint } from './schema.ts'
 
 /** `mailkeep.forClient(id).webhooks` */
-export interface WebhooksDoor {
+export interface WebhooksApi {
   /**
    * One page of the client's webhook endpoints, by ascending id, without their secrets.
    *
@@ -79,7 +79,7 @@ export interface WebhooksDoor {
 }
 
 /** `mailkeep.forClient(id).events` */
-export interface EventsDoor {
+export interface EventsApi {
   /**
    * Raises an event that only the host app can know of.
    *

@@ -1,5 +1,5 @@
 import { now, type Tx } from '../context.ts'
-import { againKind, doOrStore, type JobSteps, onTarget, type Step, storeAgain } from '../jobs/operations.ts'
+import { againKind, enqueueDelayed, type JobSteps, onTarget, runOrEnqueue, type Step } from '../jobs/operations.ts'
 import { purgeSearches } from '../jobs/search-purge.ts'
 import * as queries from './queries.ts'
 
@@ -13,20 +13,20 @@ const rows = {
   contact: [eraseContactEvents, queries.deleteContactAnswers],
   endpoint: [queries.deleteEndpointDeliveries],
   client: queries.deleteClientRows,
-} satisfies Record<string, readonly queries.ClearRows[]>
+} satisfies Record<string, readonly queries.DeleteRows[]>
 
-export type Cleared = keyof typeof rows
+export type DeletedKind = keyof typeof rows
 
 /** Whoever attaches rows to these holds their row meanwhile, by a foreign key at least. */
-const locked: ReadonlySet<Cleared> = new Set(['contact', 'client'])
+const locked: ReadonlySet<DeletedKind> = new Set(['contact', 'client'])
 
 /** With these go texts that searches look at. */
-const searched: ReadonlySet<Cleared> = new Set(['contact', 'client'])
+const searched: ReadonlySet<DeletedKind> = new Set(['contact', 'client'])
 
 /** The stored jobs of clearing. */
-export const clearingSteps: JobSteps = Object.fromEntries(
+export const deletionJobs: JobSteps = Object.fromEntries(
   Object.keys(rows).flatMap((kind) => {
-    const step = onTarget(stepOf(kind as Cleared))
+    const step = onTarget(stepOf(kind as DeletedKind))
     return [
       [`clear ${kind}`, step],
       [againKind(`clear ${kind}`), step],
@@ -41,12 +41,12 @@ export const clearingSteps: JobSteps = Object.fromEntries(
  * @param limit How many rows this transaction may still clear.
  * @returns how many are left of that.
  */
-export async function clear(tx: Tx, kind: Cleared, targetId: number, limit?: number): Promise<number> {
-  if (!locked.has(kind)) await storeAgain(tx, `clear ${kind}`, targetId)
-  return await doOrStore(tx, `clear ${kind}`, stepOf(kind), targetId, limit)
+export async function deleteDependents(tx: Tx, kind: DeletedKind, targetId: number, limit?: number): Promise<number> {
+  if (!locked.has(kind)) await enqueueDelayed(tx, `clear ${kind}`, targetId)
+  return await runOrEnqueue(tx, `clear ${kind}`, stepOf(kind), targetId, limit)
 }
 
-function stepOf(kind: Cleared): Step {
+function stepOf(kind: DeletedKind): Step {
   return async (tx, target, limit) => {
     let left = limit
     for (const clearRows of rows[kind]) {

@@ -1,5 +1,5 @@
 import type { CompiledQuery, QueryResult } from 'kysely'
-import { Kept } from '../../kept.ts'
+import { BoundedCache } from '../../bounded-cache.ts'
 import type { Connection } from '../connection.ts'
 
 /** What is needed of better-sqlite3's `Database`. */
@@ -17,8 +17,8 @@ interface Statement {
 const bareLimit = /\blimit \?/g
 
 /** Prepared statements kept: preparing anew costs twice as much as running. */
-export class KeptConnection implements Connection {
-  readonly #kept = new Kept<string, Statement>(500)
+export class PreparedConnection implements Connection {
+  readonly #kept = new BoundedCache<string, Statement>(500)
   readonly #prepare: (sql: string) => Statement
 
   constructor(handle: Handle) {

@@ -1,6 +1,6 @@
 import { MailkeepError, notFound } from '../../errors.ts'
 import { closedMessage } from '../closed.ts'
-import type { FailureOptions, Storage } from '../connection.ts'
+import type { ErrorContext, Storage } from '../connection.ts'
 import { otherDatabase, transactionEnded } from '../host/transaction.ts'
 
 /** @returns whether another connection holds the database: trying again may help. */
@@ -29,11 +29,11 @@ export function damaged(file: string | undefined, cause: unknown): MailkeepError
  *
  * @param file The database's path, for the message about a damaged file.
  */
-export function failureOf(file: string | undefined): Storage['failure'] {
+export function errorMapper(file: string | undefined): Storage['toMailkeepError'] {
   return (error, options) => failure(error, file, options)
 }
 
-function failure(error: unknown, file: string | undefined, options: FailureOptions = {}): unknown {
+function failure(error: unknown, file: string | undefined, options: ErrorContext = {}): unknown {
   const code = codeOf(error)
   if (isNotOpen(error))
     return options.inHostTransaction

@@ -1,19 +1,19 @@
-/** The doors that `Mailkeep` opens, with what the editor shows of each operation. */
+/** The types of the API that a host calls, with the documentation that editors show. */
 import type { Client, NewToken, Principal, Token } from './clients/schema.ts'
 import type { BulkResult } from './contacts/merge.ts'
 import type { Contact } from './contacts/schema.ts'
 import type { Chunks, ImportReport } from './contacts/transfer/import.ts'
-import type { IdempotencyDoor } from './idempotency/doors.ts'
+import type { IdempotencyApi } from './idempotency/api-types.ts'
 import type { Identity } from './identities/schema.ts'
 import type * as inputs from './inputs.ts'
 import type { List } from './lists/schema.ts'
 import type { Page } from './page.ts'
 import type { Tag } from './tags/schema.ts'
 import type { Topic } from './topics/schema.ts'
-import type { EventsDoor, WebhooksDoor } from './webhooks/doors.ts'
+import type { EventsApi, WebhooksApi } from './webhooks/api-types.ts'
 
 /** The tenants: `mailkeep.clients`. */
-export interface ClientsDoor {
+export interface ClientsApi {
   /**
    * Makes a client: a tenant with records of its own.
    *
@@ -43,7 +43,7 @@ export interface ClientsDoor {
 }
 
 /** The bearer tokens of the HTTP API: `mailkeep.tokens`. */
-export interface TokensDoor {
+export interface TokensApi {
   /**
    * Makes a token; it is shown this once and stored as its SHA-256.
    *
@@ -68,20 +68,20 @@ export interface TokensDoor {
 
 /** All that belongs to one client. An id of another client's is `not_found`. */
 export interface ClientOperations {
-  readonly contacts: ContactsDoor
-  readonly lists: ListsDoor
-  readonly tags: TagsDoor
-  readonly topics: TopicsDoor
-  readonly webhooks: WebhooksDoor
-  readonly events: EventsDoor
-  readonly identities: IdentitiesDoor
+  readonly contacts: ContactsApi
+  readonly lists: ListsApi
+  readonly tags: TagsApi
+  readonly topics: TopicsApi
+  readonly webhooks: WebhooksApi
+  readonly events: EventsApi
+  readonly identities: IdentitiesApi
 }
 
 /** `mailkeep.forClient(id)`: a client's operations, each by itself, or several at most once. */
-export interface ClientMailkeep extends ClientOperations, IdempotencyDoor {}
+export interface ClientMailkeep extends ClientOperations, IdempotencyApi {}
 
 /** `mailkeep.forClient(id).contacts` */
-export interface ContactsDoor {
+export interface ContactsApi {
   /**
    * One page of the client's contacts, by ascending id. Inside one filter any value may match; different filters must
    * all match.
@@ -193,7 +193,7 @@ export interface ContactsDoor {
 }
 
 /** `mailkeep.forClient(id).lists` */
-export interface ListsDoor {
+export interface ListsApi {
   /**
    * One page of the client's lists, by ascending id.
    *
@@ -219,7 +219,7 @@ export interface ListsDoor {
 }
 
 /** `mailkeep.forClient(id).tags` */
-export interface TagsDoor {
+export interface TagsApi {
   /**
    * One page of the client's tags, by ascending id.
    *
@@ -243,7 +243,7 @@ export interface TagsDoor {
 }
 
 /** `mailkeep.forClient(id).topics` */
-export interface TopicsDoor {
+export interface TopicsApi {
   /**
    * One page of a list's topics, by ascending id.
    *
@@ -267,7 +267,7 @@ export interface TopicsDoor {
 }
 
 /** The client's sender addresses: `mailkeep.forClient(id).identities` */
-export interface IdentitiesDoor {
+export interface IdentitiesApi {
   /**
    * One page of the client's sender identities, by ascending id.
    *
@@ -287,10 +287,10 @@ export interface IdentitiesDoor {
 }
 
 /** A door that takes whatever a caller sent, its ids excepted: every operation validates its input itself. */
-export type Unchecked<Door> = {
-  readonly [Name in keyof Door]: Door[Name] extends (...args: infer Args) => infer Result
+export type Unchecked<Api> = {
+  readonly [Name in keyof Api]: Api[Name] extends (...args: infer Args) => infer Result
     ? (...args: { [At in keyof Args]: NonNullable<Args[At]> extends number ? Args[At] : unknown }) => Result
-    : Unchecked<Door[Name]>
+    : Unchecked<Api[Name]>
 }
 
 /** The same client for input that nobody has looked at, as a server has it: decoded JSON, decoded query strings. */

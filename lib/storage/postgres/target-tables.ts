@@ -1,7 +1,7 @@
 import { type Connection, plainQuery } from '../connection.ts'
 
 /** A table that rows are copied into. */
-export interface CopiedTable {
+export interface TargetTable {
   readonly name: string
   readonly columns: readonly string[]
   typeOf(column: string): string
@@ -27,7 +27,7 @@ interface Column {
 }
 
 /** @returns the tables, each after all that it refers to. */
-export async function describeTables(connection: Connection): Promise<CopiedTable[]> {
+export async function describeTables(connection: Connection): Promise<TargetTable[]> {
   const { rows: columns } = await connection.executeQuery<Column>(askColumns)
   const { rows: references } = await connection.executeQuery<{ from: string; to: string }>(askReferences)
   const names = [...new Set(columns.map(({ table }) => table))]
@@ -46,7 +46,7 @@ export async function describeTables(connection: Connection): Promise<CopiedTabl
   )
 }
 
-function tableOf(name: string, columns: readonly Column[]): CopiedTable {
+function tableOf(name: string, columns: readonly Column[]): TargetTable {
   return {
     name,
     columns: columns.map((column) => column.name),

@@ -1,8 +1,8 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { MailkeepError } from '../../lib/index.ts'
 import { bearerToken } from './authenticate.ts'
-import { encode, encodeError, type Recipient } from './encode.ts'
-import type { ApiRequest, ApiResponse } from './exchange.ts'
+import { encode, encodeError, type ResponseContext } from './encode.ts'
+import type { ApiRequest, ApiResponse } from './http-types.ts'
 import type { ApiOptions } from './index.ts'
 import { baseUrl, type Target } from './target.ts'
 
@@ -14,7 +14,7 @@ export interface MetricsPage {
   render(): Promise<string>
 }
 
-type Answer = (options: ApiOptions, request: ApiRequest, to: Recipient, target: Target) => Promise<ApiResponse>
+type Answer = (options: ApiOptions, request: ApiRequest, to: ResponseContext, target: Target) => Promise<ApiResponse>
 
 /** For those who run the service: none of these needs a client's token, and none tells of a client's data. */
 const pages: ReadonlyMap<string, Answer> = new Map([
@@ -34,11 +34,11 @@ export function isDescription([api, version, name, ...more]: readonly string[]):
  * @returns undefined when this is no such request.
  * @throws MailkeepError (the promise rejects) as an operation of the API does.
  */
-export function answerOperation(
+export function answerServicePage(
   options: ApiOptions,
   request: ApiRequest,
   target: Target,
-  to: Recipient,
+  to: ResponseContext,
 ): Promise<ApiResponse> | undefined {
   const { segments } = target
   const [name = ''] = segments
@@ -53,25 +53,25 @@ export function answerOperation(
 }
 
 /** Without a token: it is the same for everybody. */
-async function description(options: ApiOptions, request: ApiRequest, to: Recipient, target: Target) {
+async function description(options: ApiOptions, request: ApiRequest, to: ResponseContext, target: Target) {
   const { describe } = await import('./openapi/index.ts')
   return encode(to, 200, describe(options, baseUrl(request, target, options.publicUrl)))
 }
 
 /** The process is there and answers; it says nothing of the database, as a restart would not help that. */
-async function health(_: ApiOptions, __: ApiRequest, to: Recipient): Promise<ApiResponse> {
+async function health(_: ApiOptions, __: ApiRequest, to: ResponseContext): Promise<ApiResponse> {
   return encode(to, 200, JSON.stringify({ status: 'ok' }))
 }
 
 /** Whether requests should come here. */
-async function readiness({ mailkeep }: ApiOptions, _: ApiRequest, to: Recipient): Promise<ApiResponse> {
+async function readiness({ mailkeep }: ApiOptions, _: ApiRequest, to: ResponseContext): Promise<ApiResponse> {
   const { ready, ...parts } = await mailkeep.ready()
   if (ready) return encode(to, 200, JSON.stringify({ status: 'ready' }))
   const errors = Object.entries(parts).flatMap(([part, complaint]) => (complaint ? [[part, [complaint]]] : []))
   throw new MailkeepError('unavailable', 'The service cannot do its work now.', { errors: Object.fromEntries(errors) })
 }
 
-async function metricsPage({ metrics }: ApiOptions, request: ApiRequest, to: Recipient): Promise<ApiResponse> {
+async function metricsPage({ metrics }: ApiOptions, request: ApiRequest, to: ResponseContext): Promise<ApiResponse> {
   if (!metrics) throw new MailkeepError('not_found', 'There is nothing here.')
   if (metrics.token !== undefined && !isSame(bearerToken(request), metrics.token)) {
     throw new MailkeepError('unauthenticated', 'The metrics token is needed: Authorization: Bearer <token>.')
