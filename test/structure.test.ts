@@ -138,7 +138,7 @@ describe('the house', () => {
     })
     assert.deepEqual(
       outside.map(({ path }) => path),
-      ['daemon/api/operations.ts'],
+      ['daemon/api/service-pages.ts'],
     )
     assert.doesNotMatch(outside[0]!.text, /from '[^']*openapi/)
   })
