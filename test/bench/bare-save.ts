@@ -30,7 +30,7 @@ export function bareSaver(db: Database.Database) {
   const addEvent = db.prepare(`insert into mailkeep_event (client_id, uuid, created_at, type, contact_id, body)
     values (1, ?, ?, 'contact.subscribed', ?, ?)`)
   const addDelivery = db.prepare(`insert into mailkeep_delivery (client_id, uuid, created_at, endpoint_id, event_id,
-    event_type, status, attempts, retry, due_at) values (1, ?, ?, ?, ?, 'contact.subscribed', 'pending', 0, 0, ?)`)
+    event_type, status, attempts, due_at, scheduled_at) values (1, ?, ?, ?, ?, 'contact.subscribed', 'pending', 0, ?, ?)`)
 
   let saved = 0
   return (listId: bigint, { email, name, tags: tagNames, ...extra_attributes }: Person): object => {
@@ -51,7 +51,7 @@ export function bareSaver(db: Database.Database) {
     const body = JSON.stringify({ id: eventUuid, type: 'contact.subscribed', created_at, data })
     for (const endpoint of endpoints.all() as number[]) {
       const event = BigInt(addEvent.run(eventUuid, created_at, id, body).lastInsertRowid)
-      addDelivery.run(randomUUID(), created_at, BigInt(endpoint), event, created_at)
+      addDelivery.run(randomUUID(), created_at, BigInt(endpoint), event, created_at, created_at)
     }
     return contact
   }

@@ -75,14 +75,14 @@ function deliver(): void {
     .all()
   const find = db
     .prepare(`select d.id, d.uuid, d.client_id, d.endpoint_id, e.body from mailkeep_delivery d
-      join mailkeep_event e on e.id = d.event_id where d.status = 'pending' and d.retry = 0 and d.endpoint_id = ?
-      and d.due_at <= ? order by d.due_at limit cast(? as integer)`)
+      join mailkeep_event e on e.id = d.event_id where d.status = 'pending' and d.lease_until is null
+      and d.endpoint_id = ? and d.due_at <= ? order by d.due_at limit cast(? as integer)`)
     .safeIntegers()
-  const claimOne = db.prepare(
-    'update mailkeep_delivery set claim = ?, due_at = ?, attempts = attempts + 1 where id = ?',
-  )
-  const settle = db.prepare(`update mailkeep_delivery set status = 'success', retry = 1, due_at = ?, claim = null,
-    response_status = ?, error = null, delivered_at = ? where id = ? and claim = ?`)
+  const claimOne = db.prepare(`update mailkeep_delivery set claim = ?, claimed_at = ?, lease_until = ?,
+    attempts = attempts + 1 where id = ?`)
+  const settle =
+    db.prepare(`update mailkeep_delivery set status = 'success', due_at = ?, scheduled_at = null, ended_at = ?, claim = null,
+    claimed_at = null, lease_until = null, response_status = ?, error = null, delivered_at = ? where id = ? and claim = ?`)
   const addAttempt = db.prepare(`insert into mailkeep_attempt (delivery_id, number, client_id, started_at, duration_ms,
     response_status, response_body) values (?, 1, ?, ?, ?, ?, ?) on conflict do nothing`)
   const count = db.prepare(`update mailkeep_endpoint set last_triggered_at = ?, consecutive_failures = 0,
@@ -101,7 +101,7 @@ function deliver(): void {
     const nowMs = Date.now()
     begin.run()
     for (const { due, claim, status, answer, startedMs, endedMs } of settled) {
-      settle.run(time(endedMs), status, time(endedMs), due.id, claim)
+      settle.run(time(endedMs), time(endedMs), status, time(endedMs), due.id, claim)
       addAttempt.run(due.id, due.client_id, time(startedMs), endedMs - startedMs, status, answer)
     }
     for (const id of new Set(settled.map(({ due }) => due.endpoint_id))) count.run(time(nowMs), id)
@@ -112,7 +112,7 @@ function deliver(): void {
       const limit = BigInt(Math.min(each, inFlight - under - claimed.length))
       claimed.push(...(find.all(endpoints[turn++ % endpoints.length], time(nowMs), limit) as Due[]))
     }
-    for (const { id } of claimed) claimOne.run(claim, time(nowMs + 30_000), id)
+    for (const { id } of claimed) claimOne.run(claim, time(nowMs), time(nowMs + 30_000), id)
     commit.run()
     for (const due of claimed) send(due, claim)
   }

@@ -105,9 +105,9 @@ async function queue(url: string, count: number): Promise<void> {
       event as (insert into mailkeep_event (client_id, uuid, created_at, type, body)
         select client_id, id || '/' || n || $2, now(), 'newsletter.sent', $3 from chosen returning id, client_id, uuid)
     insert into mailkeep_delivery (client_id, uuid, created_at, endpoint_id, event_id, event_type, status, attempts,
-      retry, due_at)
+      due_at, scheduled_at)
     select client_id, gen_random_uuid()::text, now(), cast(split_part(uuid, '/', 1) as bigint), id, 'newsletter.sent',
-      'pending', 0, false, now() from event`,
+      'pending', 0, now(), now() from event`,
     [count, randomUUID(), body],
   )
   await ask(url, 'analyze mailkeep_delivery')

@@ -144,13 +144,13 @@ function queue(db: Database.Database, count: number): void {
   const event = db.prepare(`insert into mailkeep_event (client_id, uuid, created_at, type, body)
     values (?, ?, ?, 'newsletter.sent', ?)`)
   const delivery = db.prepare(`insert into mailkeep_delivery (client_id, uuid, created_at, endpoint_id, event_id,
-    event_type, status, attempts, retry, due_at) values (?, ?, ?, ?, ?, 'newsletter.sent', 'pending', 0, 0, ?)`)
+    event_type, status, attempts, due_at, scheduled_at) values (?, ?, ?, ?, ?, 'newsletter.sent', 'pending', 0, ?, ?)`)
   const at = `${new Date().toISOString().slice(0, 23)}000Z`
   const body = JSON.stringify({ text: 'x'.repeat(1024 - 11) })
   for (let n = 0; n < count; n++) {
     const { id, client_id } = endpoints[n % endpoints.length]!
     const { lastInsertRowid } = event.run(client_id, randomUUID(), at, body)
-    delivery.run(client_id, randomUUID(), at, id, BigInt(lastInsertRowid), at)
+    delivery.run(client_id, randomUUID(), at, id, BigInt(lastInsertRowid), at, at)
   }
 }
 
