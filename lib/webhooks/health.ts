@@ -128,7 +128,7 @@ export class Health {
   async #backlog(): Promise<Pick<Stats, 'oldestDueSeconds' | 'endpointsDue'>> {
     const at = now(this.#ctx)
     const handled = this.#dispatcher.handlers.ids
-    const rows = await listDueEndpoints(this.#ctx, { now: at, max_due: 1, handler: 'handler', handled })
+    const rows = await listDueEndpoints(this.#ctx, { now: at, max_due: 1, handled })
     const due = rows.filter((row) => row.id !== null).map(({ first_due_at }) => msOf(first_due_at))
     const oldestMs = Math.min(msOf(at), ...due)
     return { oldestDueSeconds: (msOf(at) - oldestMs) / 1000, endpointsDue: due.length }

@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import { type Context, now, type Tx } from '../../context.ts'
 import { erasedError } from '../../deletion/operations.ts'
 import { maxRowsPerBatch } from '../../jobs/operations.ts'
-import { int, ints, nullable, statement, text, time, word } from '../../storage/statement.ts'
+import { int, ints, nullable, statement, text, time } from '../../storage/statement.ts'
 import { transact } from '../../storage/transaction.ts'
 import { msOf, type Timestamp, timestamp } from '../../time.ts'
 import { bodyUnlessErased } from '../queries.ts'
@@ -74,7 +74,7 @@ interface NextDueRow {
  * only those of this process.
  */
 export const listDueEndpoints = statement.all(
-  { now: time, max_due: int, handler: word<EndpointKind>(), handled: ints },
+  { now: time, max_due: int, handled: ints },
   (_, p, dialect) => sql<DueEndpointRow | NextDueRow>`
     with recursive free (endpoint_id) as (
       select min(endpoint_id) from mailkeep_delivery where status = 'pending' and lease_until is null
@@ -86,7 +86,7 @@ export const listDueEndpoints = statement.all(
       select endpoint_id, (select min(due_at) from mailkeep_delivery
         where status = 'pending' and lease_until is null and endpoint_id = free.endpoint_id) as due_at
       from free where endpoint_id is not null and (${dialect.inList(sql.ref('endpoint_id'), p.handled)}
-        or endpoint_id not in (select id from mailkeep_endpoint where kind = ${p.handler})))
+        or endpoint_id not in (select id from mailkeep_endpoint where subscriber is not null)))
     select endpoint.id, coalesce(endpoint.client_id, 0) as client_id, endpoint.active,
       (endpoint.last_triggered_at is not null and endpoint.consecutive_failures = 0) as proven,
       waiting.due_at as first_due_at,
@@ -182,7 +182,7 @@ const failDelivery = statement({ id: int, error: nullable(text), now: time }, (d
  * @param handled The endpoints that have a handler in this process.
  */
 export async function findDue(ctx: Context, maxDue: number, handled: readonly number[]): Promise<DueWork> {
-  const rows = await listDueEndpoints(ctx, { now: now(ctx), max_due: maxDue, handler: 'handler', handled })
+  const rows = await listDueEndpoints(ctx, { now: now(ctx), max_due: maxDue, handled })
   const endpoints: DueEndpoint[] = []
   let next: Timestamp | null = null
   for (const row of rows) {
