@@ -8,11 +8,11 @@ const fileName = 'better_sqlite3.node'
 let loaded: object | undefined
 
 /**
- * better-sqlite3's native addon, where the program carries it along: in the single executable it is an asset, for
- * the plain bundle it lies beside it.
+ * Finds better-sqlite3's native addon in a bundled program. The single executable contains it as an asset. The plain
+ * bundle has it as a file beside it.
  *
- * @returns undefined where better-sqlite3 finds it by itself: from the sources, and installed by npm.
- * @throws Complaint when it cannot be loaded.
+ * @returns Undefined when better-sqlite3 finds the addon itself: run from the sources, or installed by npm.
+ * @throws CliError The addon cannot be loaded.
  */
 export function nativeAddon(): object | string | undefined {
   const asset = assetOf(fileName)
@@ -20,26 +20,26 @@ export function nativeAddon(): object | string | undefined {
     loaded ??= loadAddon(asset)
     return loaded
   }
-  const beside = join(program.directory, fileName)
-  return program.bundled && existsSync(beside) ? beside : undefined
+  const beside = join(bundle.directory, fileName)
+  return bundle.bundled && existsSync(beside) ? beside : undefined
 }
 
 declare const MAILKEEP_COMMIT: string | undefined
 
-/** Set when the program was bundled: what it was made of. */
+/** The commit of a bundled program. Undefined when run from the sources. */
 export const commit: string | undefined = typeof MAILKEEP_COMMIT === 'undefined' ? undefined : MAILKEEP_COMMIT
 
-/** Only a bundle has CommonJS's `__dirname`. */
-const program = { bundled: commit !== undefined, directory: commit === undefined ? '' : __dirname }
+/** Only the bundle is CommonJS, which has `__dirname`. */
+const bundle = { bundled: commit !== undefined, directory: commit === undefined ? '' : __dirname }
 
-/** @returns undefined unless this is the single executable. */
+/** @returns Undefined unless this is the single executable. */
 function assetOf(name: string): Buffer | undefined {
-  if (!program.bundled) return undefined
+  if (!bundle.bundled) return undefined
   const sea = process.getBuiltinModule('node:sea')
   return sea?.isSea() ? Buffer.from(sea.getRawAsset(name) as ArrayBuffer) : undefined
 }
 
-/** The system loads only what has a name; nobody else may have a hand in it, and the name is gone at once. */
+/** Loads the addon from a private temporary file, because dlopen needs a path. Deletes the file right after. */
 function loadAddon(addon: Buffer): object {
   const parent = tmpdir()
   let directory: string | undefined

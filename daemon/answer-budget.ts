@@ -1,39 +1,39 @@
 import type { ServerResponse } from 'node:http'
 import { MailkeepError } from '../lib/index.ts'
 
-/** Answers of up to so many bytes are always sent: ordinary work continues while large answers use up the budget. */
+/** Answers up to this size do not count, so that small requests still work while large answers use up the budget. */
 const smallAnswerBytes = 16 * 1024
 
-/** Large answers that are made at a time. The others wait, so that reads of other requests come between. */
+/** Maximum large answers that are built concurrently. The others wait, so that small reads can run in between. */
 const maxBuilding = 16
 
-/** Requests that wait to make a large answer; more are refused. */
+/** Maximum requests that wait to build a large answer. More are refused. */
 const maxWaitingBuilds = 1000
 
-/** What the answers under way may take together: those made, and not yet taken by their sockets. */
+/** Memory for all answers that are built but not yet accepted by their sockets. */
 export class AnswerBudget {
   #leftBytes: number
-  readonly #spareBytes: number
+  readonly #minFreeBytes: number
   #building = 0
   readonly #builds: (() => void)[] = []
   readonly #waiting = new Set<() => void>()
 
   constructor(bytes: number) {
     this.#leftBytes = bytes
-    this.#spareBytes = bytes / 16
+    this.#minFreeBytes = bytes / 16
   }
 
   /**
-   * Makes an answer that may be large, when it is its turn. First in, first out.
+   * Builds an answer that may be large. Requests are served in FIFO order.
    *
-   * @throws MailkeepError `unavailable`: there is no room for another one, or too many wait.
+   * @throws MailkeepError `unavailable`: the budget is used up, or too many requests wait.
    */
   async build<T>(res: ServerResponse, make: () => Promise<T>): Promise<T> {
-    if (this.#builds.length >= maxWaitingBuilds) throw noRoom()
+    if (this.#builds.length >= maxWaitingBuilds) throw answersOverloaded()
     if (this.#building >= maxBuilding) await new Promise<void>((resolve) => this.#builds.push(resolve))
     else this.#building++
     try {
-      if (res.destroyed || !this.hasRoom) throw noRoom()
+      if (res.destroyed || !this.hasRoom) throw answersOverloaded()
       return await make()
     } finally {
       const next = this.#builds.shift()
@@ -43,44 +43,44 @@ export class AnswerBudget {
   }
 
   /**
-   * Takes the bytes of a whole answer until its response is closed.
+   * Reserves the bytes of a whole answer until its response is closed.
    *
-   * @returns whether there was room for them.
+   * @returns Whether the answer fits the budget.
    */
   take(bytes: number, res: ServerResponse): boolean {
     if (bytes <= smallAnswerBytes) return true
     if (this.#leftBytes < bytes) return false
-    this.hold(bytes)
+    this.reserve(bytes)
     res.once('close', () => this.release(bytes))
     return true
   }
 
-  /** Whether there is room for something whose size is not known before it is made. */
+  /** Whether enough is left for an answer of unknown size. */
   get hasRoom(): boolean {
-    return this.#leftBytes >= this.#spareBytes
+    return this.#leftBytes >= this.#minFreeBytes
   }
 
-  /** Resolves when there is room, or when the response is closed. First in, first out, one at a time. */
-  async room(res: ServerResponse): Promise<void> {
+  /** Resolves when there is room, or when the response is closed. Wakes one waiter at a time, in FIFO order. */
+  async waitForRoom(res: ServerResponse): Promise<void> {
     while (!this.hasRoom && !res.destroyed) {
       await new Promise<void>((resolve) => {
-        const settle = () => {
-          this.#waiting.delete(settle)
-          res.off('close', settle)
+        const wake = () => {
+          this.#waiting.delete(wake)
+          res.off('close', wake)
           resolve()
         }
-        this.#waiting.add(settle)
-        res.once('close', settle)
+        this.#waiting.add(wake)
+        res.once('close', wake)
       })
     }
   }
 
-  /** Takes the bytes of a portion that is made already. */
-  hold(bytes: number): void {
+  /** Reserves the bytes of a chunk that exists already. */
+  reserve(bytes: number): void {
     this.release(-bytes)
   }
 
-  /** Gives bytes back. If there is room, the next stream that waits makes its portion. */
+  /** Releases bytes. If there is room, wakes the next waiting stream. */
   release(bytes: number): void {
     this.#leftBytes += bytes
     const [next] = this.#waiting
@@ -88,8 +88,8 @@ export class AnswerBudget {
   }
 }
 
-/** Of a change the caller is told as well that it may be done. */
-export function noRoom(): MailkeepError {
+/** The message also covers changes: the change may be committed although its answer is not sent. */
+export function answersOverloaded(): MailkeepError {
   const message = 'Too many large answers are on their way. What you asked for may be done: repeat the request.'
   return new MailkeepError('unavailable', message)
 }

@@ -6,40 +6,40 @@ import { commandHelp, groupHelp, programHelp } from './help.ts'
 import { flagOf, type SettingName, secretSettings, settingNames, switchSettings } from './settings.ts'
 import { nearest } from './suggest.ts'
 
-/** What a command line asks for. */
+/** A parsed command line. */
 export interface CommandLine {
   readonly command: Command
   readonly args: readonly string[]
-  /** The command's own flags, each with its one value; `''` for a switch that is set. */
+  /** The command's flags other than settings. A switch that is set has the value `''`. */
   readonly own: Readonly<Record<string, string>>
-  /** All flags as given, settings among them. */
+  /** All flags as given, including settings. */
   readonly flags: Flags
 }
 
-const wrongUsage = 2
+const usageExitCode = 2
 const publicSettings = settingNames.filter((name) => !secretSettings.has(name))
-const settingsOfAll = ['DATABASE', 'DATABASE_SCHEMA', 'DATABASE_POOLER', 'LOG_LEVEL'] as const
+const commonSettings = ['DATABASE', 'DATABASE_SCHEMA', 'DATABASE_POOLER', 'LOG_LEVEL'] as const
 
 /**
  * Reads a command line.
  *
  * @param argv Without the program, and without `--json`.
- * @returns What to run; or text to print, when help or the version was asked for.
- * @throws Complaint
+ * @returns The command to run, or the text to print for help and version.
+ * @throws CliError
  */
 export function readArguments(argv: readonly string[], version: string): CommandLine | string {
   const [first] = argv
   if (first === '-v' || first === '--version') return `mailkeep, ${version}`
   if (first === '-h' || first === '--help' || (first === 'help' && argv.length === 1)) return programHelp(commands)
   if (first === 'help') return readArguments([...argv.slice(1), '--help'], version)
-  // A command comes first; flags alone are the default command's.
+  // The command comes first. Without one, the flags belong to `serve`.
   const words = first === undefined || first.startsWith('-') ? ['serve', ...argv] : argv
   const asksHelp = beforeSeparator(words).some((word) => word === '--help' || word === '-h')
   const command = commands.find((each) => nameOf(each).every((word, at) => words[at] === word))
-  if (!command) return helpOfGroup(words, asksHelp)
+  if (!command) return helpOrFailGroup(words, asksHelp)
   if (asksHelp) return commandHelp(command, settingsOf(command))
   const { args, flags } = parse(command, words.slice(nameOf(command).length))
-  refuseWrongCount(command, args)
+  checkArgumentCount(command, args)
   return { command, args, own: ownFlags(command, flags), flags }
 }
 
@@ -48,35 +48,35 @@ function beforeSeparator(words: readonly string[]): readonly string[] {
   return at === -1 ? words : words.slice(0, at)
 }
 
-function helpOfGroup(words: readonly string[], asksHelp: boolean): string {
+function helpOrFailGroup(words: readonly string[], asksHelp: boolean): string {
   const [name = '', second] = words
   const group = commands.filter((command) => nameOf(command).length > 1 && nameOf(command)[0] === name)
-  if (group.length === 0) throw noCommand(words)
+  if (group.length === 0) throw unknownCommand(words)
   if (asksHelp) return groupHelp(name, group)
-  if (second !== undefined && !second.startsWith('-')) throw noCommand(words)
+  if (second !== undefined && !second.startsWith('-')) throw unknownCommand(words)
   const names = group.map((command) => nameOf(command)[1])
-  throw new CliError(`${name} needs a command: ${names.join(', ')}. See mailkeep ${name} --help.`, wrongUsage)
+  throw new CliError(`${name} needs a command: ${names.join(', ')}. See mailkeep ${name} --help.`, usageExitCode)
 }
 
-function noCommand(words: readonly string[]): CliError {
+function unknownCommand(words: readonly string[]): CliError {
   const given = words.slice(0, 2).filter((word, at) => at === 0 || !word.startsWith('-'))
   const names = commands.map((command) => nameOf(command).join(' '))
   const meant = nearest(given.join(' '), names) ?? nearest(given[0]!, names)
   const hint = meant === undefined ? '' : ` Did you mean ${meant}?`
-  return new CliError(`There is no command ${given.join(' ')}.${hint} See mailkeep --help.`, wrongUsage)
+  return new CliError(`There is no command ${given.join(' ')}.${hint} See mailkeep --help.`, usageExitCode)
 }
 
 function settingsOf(command: Command): readonly SettingName[] {
-  return command.lasting || command.settings ? publicSettings : settingsOfAll
+  return command.longRunning || command.settings ? publicSettings : commonSettings
 }
 
-type Given = Record<string, string | false | (string | false)[]>
+type GivenFlags = Record<string, string | false | (string | false)[]>
 
 /** Splits words into arguments and flags: `--name VALUE`, `--name=VALUE`, `--switch`, `--no-switch`. */
-function parse(command: Command, words: readonly string[]): { args: string[]; flags: Given } {
+function parse(command: Command, words: readonly string[]): { args: string[]; flags: GivenFlags } {
   const kinds = kindsOf(command)
   const args: string[] = []
-  const flags: Given = Object.create(null)
+  const flags: GivenFlags = Object.create(null)
   for (let at = 0; at < words.length; at++) {
     const word = words[at]!
     if (word === '--') return { args: [...args, ...words.slice(at + 1)], flags }
@@ -88,16 +88,16 @@ function parse(command: Command, words: readonly string[]): { args: string[]; fl
     const kind = name === undefined ? undefined : kinds.get(name)
     if (name !== undefined && kind !== undefined) {
       const takesNext = assigned === undefined && isValue(words[at + 1], kind)
-      add(flags, name, assigned ?? (takesNext ? words[at + 1]! : ''))
+      addFlag(flags, name, assigned ?? (takesNext ? words[at + 1]! : ''))
       if (takesNext) at++
     } else if (assigned === undefined && kinds.get(word.replace(/^--no-/, '')) === 'boolean') {
-      add(flags, word.slice(5), false)
+      addFlag(flags, word.slice(5), false)
     } else throw unknownFlag(word, [...kinds.keys()], nameOf(command).join(' '))
   }
   return { args, flags }
 }
 
-/** `switch` takes no value, `boolean` may do without one. */
+/** A `switch` takes no value. The value of a `boolean` is optional. */
 type Kind = 'value' | 'switch' | 'boolean'
 
 function kindsOf(command: Command): ReadonlyMap<string, Kind> {
@@ -114,35 +114,38 @@ function isValue(next: string | undefined, kind: Kind): boolean {
   return next === '-' || !next.startsWith('-')
 }
 
-/** A flag that is given twice has several values, which is refused where it is read. */
-function add(flags: Given, name: string, value: string | false): void {
+/** Collects the values of a repeated flag. The readers of a flag refuse more than one value. */
+function addFlag(flags: GivenFlags, name: string, value: string | false): void {
   const before = flags[name]
   flags[name] = before === undefined ? value : [before, value].flat()
 }
 
-function refuseWrongCount(command: Command, args: readonly string[]): void {
+function checkArgumentCount(command: Command, args: readonly string[]): void {
   const name = nameOf(command).join(' ')
   const wanted = argumentsOf(command)
   const missing = wanted[args.length]
   if (missing !== undefined) {
-    throw new CliError(`${name} needs ${missing}: mailkeep ${command.usage}. See mailkeep ${name} --help.`, wrongUsage)
+    throw new CliError(
+      `${name} needs ${missing}: mailkeep ${command.usage}. See mailkeep ${name} --help.`,
+      usageExitCode,
+    )
   }
   const extra = args[wanted.length]
   if (extra === undefined) return
   const isCommand = commands.some((each) => nameOf(each)[0] === extra)
   const hint = isCommand ? ` A command comes before its flags: mailkeep ${extra} ….` : ''
-  throw new CliError(`${name} does not take ${JSON.stringify(extra)}.${hint}`, wrongUsage)
+  throw new CliError(`${name} does not take ${JSON.stringify(extra)}.${hint}`, usageExitCode)
 }
 
-function ownFlags(command: Command, flags: Given): Record<string, string> {
+function ownFlags(command: Command, flags: GivenFlags): Record<string, string> {
   const own: Record<string, string> = {}
   for (const { name, value: shape, required } of command.flags ?? []) {
     const value = flags[name]
     if (value === undefined && !required) continue
     if (value === undefined) throw missingFlag(command, name)
-    if (typeof value !== 'string') throw new CliError(`--${name} needs one value.`, wrongUsage)
-    if (shape === undefined && value !== '') throw new CliError(`--${name} takes no value.`, wrongUsage)
-    if (shape !== undefined && value === '') throw new CliError(`--${name} needs one value.`, wrongUsage)
+    if (typeof value !== 'string') throw new CliError(`--${name} needs one value.`, usageExitCode)
+    if (shape === undefined && value !== '') throw new CliError(`--${name} takes no value.`, usageExitCode)
+    if (shape !== undefined && value === '') throw new CliError(`--${name} needs one value.`, usageExitCode)
     own[name] = value
   }
   return own
@@ -150,5 +153,5 @@ function ownFlags(command: Command, flags: Given): Record<string, string> {
 
 function missingFlag(command: Command, flag: string): CliError {
   const name = nameOf(command).join(' ')
-  return new CliError(`${name} needs --${flag}. See mailkeep ${name} --help.`, wrongUsage)
+  return new CliError(`${name} needs --${flag}. See mailkeep ${name} --help.`, usageExitCode)
 }

@@ -4,17 +4,16 @@ import { basename, dirname, join } from 'node:path'
 import { CliError, reasonOf } from './cli-error.ts'
 
 /**
- * Makes a file that is there whole or not at all, and survives a power cut once it is: it is written under another
- * name, with mode 0600 from the start, and renamed.
+ * Writes a file atomically and durably: writes a temporary file with mode 0600, syncs it and renames it.
  *
- * @param fill Writes into the empty file at this path; when it throws, nothing is left of it.
- * @throws Complaint when the file system refuses.
+ * @param fill Writes to the empty file at this path. When it throws, the temporary file is deleted.
+ * @throws CliError The file system refuses.
  */
 export async function writeFileAtomic(path: string, fill: (partial: string) => unknown): Promise<void> {
   const partial = join(dirname(path), `.${basename(path)}.${randomBytes(4).toString('hex')}.partial`)
   try {
     await (await open(partial, 'wx', 0o600)).close()
-    // Root works for somebody else here; nobody else can give files away.
+    // A file that root writes must belong to the owner of the directory. Other users cannot change owners.
     const { uid, gid } = await stat(dirname(path))
     await chown(partial, uid, gid).catch(() => {})
     await fill(partial)

@@ -6,8 +6,8 @@ import { encode } from './api/encode.ts'
 import type { ApiResponse } from './api/index.ts'
 import type { HttpExchange } from './request-body.ts'
 
-/** What a connection owes its client. */
-export interface Owed {
+/** Responses that a connection has not finished. */
+export interface PendingResponses {
   /** Requests without a complete answer. */
   readonly count: number
   /** The latest request. */
@@ -15,30 +15,34 @@ export interface Owed {
 }
 
 /**
- * Answers what is no HTTP, or never becomes a whole request, and ends the connection.
+ * Answers invalid HTTP or an incomplete request, and ends the connection.
  *
- * @param error As node:http's `clientError` has it.
- * @param owed What this connection still owes, if it ever had a request.
+ * @param error The error of node:http's `clientError` event.
+ * @param pending Unfinished responses of this connection. Undefined if it never had a request.
  */
-export function answerBroken(error: NodeJS.ErrnoException, socket: Socket, owed: Owed | undefined): void {
+export function answerBroken(
+  error: NodeJS.ErrnoException,
+  socket: Socket,
+  pending: PendingResponses | undefined,
+): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy()
     return
   }
-  const last = owed?.last
-  if (owed && last && owed.count > 0 && last.req.complete) {
-    // Requests before this one are still being answered: what we wrote now would be taken for their answer.
-    // Whatever else comes is broken as well, and stays where it is.
+  const last = pending?.last
+  if (pending && last && pending.count > 0 && last.req.complete) {
+    // Earlier requests are still being answered. The client would take an answer written now for theirs.
+    // Everything after the broken request is invalid too, so it is not read.
     socket.pause()
     last.res.once('close', () => socket.destroy())
     return
   }
-  const answered = owed && last && !last.req.complete && (owed.count !== 1 || last.res.headersSent)
-  if (answered) socket.destroy()
+  const cannotAnswer = pending && last && !last.req.complete && (pending.count !== 1 || last.res.headersSent)
+  if (cannotAnswer) socket.destroy()
   else sendRaw(socket, brokenAnswer(error.code))
 }
 
-/** Writes a whole answer to a connection that node:http has given up, and ends it. */
+/** Writes a whole answer to a connection that node:http no longer handles, and ends it. */
 export function sendRaw(socket: Socket, { status, headers, body }: ApiResponse): void {
   const lines = Object.entries({ ...headers, Date: new Date().toUTCString(), Connection: 'close' })
   const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')
@@ -48,8 +52,8 @@ export function sendRaw(socket: Socket, { status, headers, body }: ApiResponse):
 }
 
 /**
- * The closed list of codes knows nothing below JSON: the code here tells a program what to do about it, which is
- * to send something else, to send less, or to try again.
+ * The list of error codes is closed and has none for invalid HTTP. The code chosen here tells a program what to do:
+ * send something else, send less, or retry.
  */
 export function brokenAnswer(reason: string | undefined): ApiResponse {
   if (reason === 'HPE_HEADER_OVERFLOW') return answer(431, 'body_too_large', 'The headers are too large.')

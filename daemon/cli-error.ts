@@ -1,22 +1,22 @@
-/** An error that the user can correct: shown as one line, without a stack. */
+/** An error that the user can correct. Printed as one line, without a stack trace. */
 export class CliError extends Error {
-  override readonly name = 'Complaint'
+  override readonly name = 'CliError'
   readonly exitCode: 1 | 2
 
-  /** @param exitCode 2 when the command line itself is wrong, or a file had rows that were refused. */
+  /** @param exitCode 2: the command line is wrong, or rows of an imported file were refused. */
   constructor(message: string, exitCode: 1 | 2 = 1) {
     super(message)
     this.exitCode = exitCode
   }
 }
 
-/** The reason of a failed system call, short: `ENOENT: no such file or directory`. */
+/** Returns the short reason of a failed system call: `ENOENT: no such file or directory`. */
 export function reasonOf(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error)
   return message.split(', ')[0] ?? message
 }
 
-/** What is wrong with a field, as a sentence: the API's `{ name: ['This must …'] }` is `name must …`. */
+/** Turns the API's field errors into a sentence: `{ name: ['This must …'] }` becomes `name must …`. */
 export function fieldMessage(field: string, messages: readonly string[]): string {
   if (field === 'body' || field === 'row') return messages.join(' ')
   return messages

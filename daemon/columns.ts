@@ -1,4 +1,4 @@
-/** Rows of text as columns, as wide as their widest cell; all rows have as many cells. */
+/** Aligns rows of text in columns. All rows must have the same number of cells. */
 export function columns(rows: readonly (readonly string[])[]): string {
   const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)))
   return rows

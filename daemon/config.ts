@@ -15,34 +15,34 @@ import {
 } from './settings.ts'
 import { nearest } from './suggest.ts'
 
-/** Everything the daemon is told from outside. */
+/** The daemon's whole configuration. */
 export interface Config {
   readonly host: string
   readonly port: number
   /** A SQLite file's path, `:memory:`, or `postgres://…`. */
   readonly database: string
-  /** Only what was set. */
+  /** Only the settings that are set. */
   readonly postgres: PostgresSettings
-  /** Where `mailkeep copy` copies to, with its password: `postgres://…`. */
+  /** Target of `mailkeep copy`: `postgres://…`, possibly with a password. */
   readonly copyTo: string | undefined
-  /** Without a slash at its end. */
+  /** Without a trailing slash. */
   readonly publicUrl: string | undefined
   readonly adminToken: string | undefined
-  /** Where `adminToken` was read from, if from a file. */
+  /** The file that `adminToken` was read from, if any. */
   readonly adminTokenFile: string | undefined
   /** Base64 of 32 bytes. */
   readonly encryptionKey: string | undefined
-  /** The key before it, until all secrets are sealed anew. */
+  /** The key before a rotation, needed until `mailkeep secrets reseal` is done. Base64 of 32 bytes. */
   readonly previousEncryptionKey: string | undefined
   readonly logLevel: Settings['LOG_LEVEL']
   readonly metricsToken: string | undefined
   /** Whether this process delivers webhooks. */
   readonly dispatch: boolean
-  /** Only what was set: the library has the defaults. */
+  /** Only the settings that are set. The library has the defaults. */
   readonly webhooks: Partial<WebhookSettings>
 }
 
-/** How PostgreSQL is used: as the library's options. */
+/** Options for the library's `postgres()`. */
 export interface PostgresSettings {
   readonly schema?: string
   readonly connections?: number
@@ -54,34 +54,35 @@ export type Flags = Readonly<Record<string, unknown>>
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** A setting as it was given, and by what. */
-interface Given {
+/** A setting's text and its source. */
+interface GivenSetting {
   readonly value: string
+  /** Flag or variable, for error messages. */
   readonly source: string
-  /** The file it was read from. */
+  /** The file that the value was read from. */
   readonly path?: string
 }
 
 /**
- * Reads the settings: flags go before the environment, an empty variable is none.
+ * Reads the settings. A flag overrides the variable. An empty variable counts as unset.
  *
- * @returns The settings, and a line about every variable of our name that means nothing.
- * @throws Complaint One line that names what is wrong, and never a secret's value.
+ * @returns The settings, and one warning for each unknown `MAILKEEP_…` variable.
+ * @throws CliError One line that names the wrong setting, never a secret's value.
  */
 export function readConfig(env: Environment, flags: Flags): { config: Config; warnings: string[] } {
-  const given = new Map<SettingName, Given>()
+  const given = new Map<SettingName, GivenSetting>()
   for (const name of settingNames) {
     const found = fromFlag(name, flags) ?? fromEnvironment(name, env)
     if (found) given.set(name, found)
   }
   const values = Object.fromEntries([...given].map(([name, { value }]) => [name, value]))
   const result = v.safeParse(Settings, values)
-  if (!result.success) throw wrongSetting(result.issues[0], given)
+  if (!result.success) throw invalidSetting(result.issues[0], given)
   const adminTokenFile = given.get('ADMIN_TOKEN')?.path
   return { config: { ...configFrom(result.output), adminTokenFile }, warnings: unknownVariables(env) }
 }
 
-function fromFlag(name: SettingName, flags: Flags): Given | undefined {
+function fromFlag(name: SettingName, flags: Flags): GivenSetting | undefined {
   const flag = flagOf(name)
   if (!Object.hasOwn(flags, flag) || flags[flag] === undefined) return undefined
   const value = flags[flag]
@@ -96,7 +97,7 @@ function fromFlag(name: SettingName, flags: Flags): Given | undefined {
   return { value, source }
 }
 
-function fromEnvironment(name: SettingName, env: Environment): Given | undefined {
+function fromEnvironment(name: SettingName, env: Environment): GivenSetting | undefined {
   const variable = variableOf(name)
   const value = env[variable]
   const path = fileSettings.has(name) ? env[`${variable}_FILE`] : undefined
@@ -116,7 +117,7 @@ function readSetting(variable: string, path: string): string {
   return text
 }
 
-function wrongSetting(issue: v.BaseIssue<unknown>, given: ReadonlyMap<string, Given>): CliError {
+function invalidSetting(issue: v.BaseIssue<unknown>, given: ReadonlyMap<string, GivenSetting>): CliError {
   const name = String(issue.path?.[0]?.key)
   const { value, source } = given.get(name) ?? { value: '', source: variableOf(name) }
   // A database's URL may hold a password.
@@ -164,19 +165,19 @@ function defined<T extends object>(fields: T): Defined<T> {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Defined<T>
 }
 
-/** Variables of our name that mean nothing: warned of, not refused, as orchestrators add some of their own. */
+/** Warns of unknown `MAILKEEP_…` variables. They are not refused, because orchestrators add some. */
 function unknownVariables(env: Environment): string[] {
   const known = new Set(settingNames.map(variableOf))
   for (const name of fileSettings) known.add(`${variableOf(name)}_FILE`)
-  const strange = Object.keys(env).filter((variable) => variable.startsWith('MAILKEEP_') && !known.has(variable))
-  return strange.map((variable) => `${variable} is not a setting of mailkeep: it is ignored.`)
+  const unknown = Object.keys(env).filter((variable) => variable.startsWith('MAILKEEP_') && !known.has(variable))
+  return unknown.map((variable) => `${variable} is not a setting of mailkeep: it is ignored.`)
 }
 
 /**
- * The error for a flag that a command does not have.
+ * Returns the error for a flag that a command does not have.
  *
- * @param known The flags it has.
- * @param command Its name.
+ * @param known The command's flags.
+ * @param command The command's name.
  */
 export function unknownFlag(token: string, known: readonly string[] = [], command = ''): CliError {
   const given = token.replace(/=.*$/s, '')

@@ -3,7 +3,7 @@ import { CliError } from './cli-error.ts'
 import type { Config } from './config.ts'
 import { shownDatabase } from './database-url.ts'
 
-/** @returns what to do about a fault of the file, where an error is or has one as its cause; other errors as they are. */
+/** @returns For an SQLite file error, or an error caused by one, a CliError that says what to do. Other errors unchanged. */
 export function databaseError(error: unknown, { database }: Pick<Config, 'database'>): unknown {
   const code = sqliteCode(error) ?? (isMailkeepError(error) ? sqliteCode(error.cause) : undefined)
   if (code === undefined || error instanceof CliError) return error

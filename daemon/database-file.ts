@@ -4,24 +4,24 @@ import { CliError, reasonOf } from './cli-error.ts'
 
 export const inMemory = ':memory:'
 
-/** Every SQLite database begins with this: https://sqlite.org/fileformat.html#magic_header_string */
-const magic = Buffer.from('SQLite format 3\0')
+/** First bytes of every SQLite database: https://sqlite.org/fileformat.html#magic_header_string */
+const fileHeader = Buffer.from('SQLite format 3\0')
 
 /**
- * Looks at a database file before anything is put beside it.
+ * Checks a database file before other files are created beside it.
  *
- * @returns whether there is a database in it already.
- * @throws Complaint when it is something else, or cannot be read.
+ * @returns Whether the file contains a SQLite database.
+ * @throws CliError The file has other content or cannot be read.
  */
 export function holdsDatabase(path: string): boolean {
   if (path === inMemory) return false
-  const head = readHead(path)
-  if (head.length === 0) return false
-  if (!head.equals(magic)) throw new CliError(`${path} is not a SQLite database.`)
+  const header = readHeader(path)
+  if (header.length === 0) return false
+  if (!header.equals(fileHeader)) throw new CliError(`${path} is not a SQLite database.`)
   return true
 }
 
-/** @throws Complaint when the directory of the database does not exist: it is not created. */
+/** @throws CliError The directory of the database does not exist. */
 export function refuseMissingDirectory(path: string): void {
   const directory = dirname(resolve(path))
   if (path === inMemory || existsSync(directory)) return
@@ -30,13 +30,13 @@ export function refuseMissingDirectory(path: string): void {
   )
 }
 
-/** At once: a first wait for the file system would start node's threads, a tenth of the time of a start. */
-function readHead(path: string): Buffer {
+/** Reads synchronously. The first asynchronous read would start Node's thread pool, a tenth of the start-up time. */
+function readHeader(path: string): Buffer {
   try {
-    using file = opened(path)
+    using file = openDisposable(path)
     if (fstatSync(file.fd).isDirectory()) throw new CliError(`The database ${path} is a directory.`)
-    const head = Buffer.alloc(magic.length)
-    return head.subarray(0, readSync(file.fd, head, 0, magic.length, 0))
+    const header = Buffer.alloc(fileHeader.length)
+    return header.subarray(0, readSync(file.fd, header, 0, fileHeader.length, 0))
   } catch (error) {
     if (error instanceof CliError) throw error
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return Buffer.alloc(0)
@@ -44,7 +44,7 @@ function readHead(path: string): Buffer {
   }
 }
 
-function opened(path: string): { readonly fd: number } & Disposable {
+function openDisposable(path: string): { readonly fd: number } & Disposable {
   const fd = openSync(path, 'r')
   return { fd, [Symbol.dispose]: () => closeSync(fd) }
 }

@@ -2,21 +2,23 @@ import { readFile } from 'node:fs/promises'
 import { encryptionKeyId } from '../lib/internal.ts'
 import type { Config } from './config.ts'
 
-/** Where a database's key was found. */
-export type KeyPlace = { readonly in: 'setting' } | { readonly in: 'file'; readonly path: string; readonly key: string }
+/** Where the key of a database was found. */
+export type KeyLocation =
+  | { readonly in: 'setting' }
+  | { readonly in: 'file'; readonly path: string; readonly key: string }
 
 /**
- * Looks for the key that a database was made with: in the settings, then in files.
+ * Finds the key of a database. Searches the settings first, then the files.
  *
- * @param keyId What the database remembers of its key.
- * @param paths Files that may hold it, in order.
- * @returns undefined when none of them is it.
+ * @param keyId The key id stored in the database.
+ * @param paths Files that may contain the key, in search order.
+ * @returns Undefined when no key has this id.
  */
 export async function findKey(
   keyId: string,
   { encryptionKey, previousEncryptionKey }: Pick<Config, 'encryptionKey' | 'previousEncryptionKey'>,
   paths: readonly string[],
-): Promise<KeyPlace | undefined> {
+): Promise<KeyLocation | undefined> {
   for (const key of [encryptionKey, previousEncryptionKey]) {
     if (key !== undefined && encryptionKeyId(key) === keyId) return { in: 'setting' }
   }

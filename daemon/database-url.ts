@@ -1,17 +1,17 @@
 const postgresUrl = /^postgres(?:ql)?:/i
 
-/** @returns whether the database is on a server, named by a URL. */
+/** @returns Whether the setting is a PostgreSQL URL. */
 export function isServer(database: string): boolean {
   return postgresUrl.test(database)
 }
 
-/** Whether a database's URL tells a password; also of what is no proper URL. */
+/** @returns Whether a database URL contains a password. Also works for malformed URLs. */
 export function holdsPassword(url: string): boolean {
   const user = /^\w+:\/\/([^?]*)@/s.exec(url)?.[1]
   return user?.includes(':') === true || /[?&]\w*password=/i.test(url)
 }
 
-/** A database as it may be shown: of a URL only who, where and which. */
+/** Returns a database's name for messages. A URL is reduced to user, host and database. */
 export function shownDatabase(database: string): string {
   if (!isServer(database)) return database
   if (!URL.canParse(database)) return 'the PostgreSQL database'

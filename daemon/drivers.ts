@@ -1,16 +1,16 @@
 import { CliError } from './cli-error.ts'
 
-/** SQLite's side of the library, loaded by those who use it: its driver need not be installed beside PostgreSQL's. */
+/** Loads the SQLite part of the library on demand, so that PostgreSQL users need not install better-sqlite3. */
 export function loadSqlite(): Promise<typeof import('../lib/storage/sqlite.ts')> {
   return load('better-sqlite3', 'a SQLite database', () => import('../lib/storage/sqlite.ts'))
 }
 
-/** PostgreSQL's side, likewise. */
+/** Loads the PostgreSQL part of the library on demand, so that SQLite users need not install pg. */
 export function loadPostgres(): Promise<typeof import('../lib/storage/postgres.ts')> {
   return load('pg', 'PostgreSQL', () => import('../lib/storage/postgres.ts'))
 }
 
-/** @throws Complaint when the package is not installed. */
+/** @throws CliError The package is not installed. */
 export async function load<T>(name: string, what: string, from: () => Promise<T>): Promise<T> {
   try {
     return await from()

@@ -7,45 +7,48 @@ import type { Config } from './config.ts'
 import { holdsDatabase, inMemory } from './database-file.ts'
 import { isServer } from './database-url.ts'
 
-/** How long another process may take between making the key file and writing to it. */
-const patienceMs = 2_000
+/** Maximum time between another process creating the key file and writing the key to it. */
+const keyWriteTimeoutMs = 2_000
 
 /**
- * The key that webhook secrets are sealed with: as configured, else from a file beside the database,
- * which is made with a new database; PostgreSQL's must be configured.
+ * Returns the key that encrypts webhook secrets. A configured key has precedence. Otherwise the key is in a file beside
+ * the SQLite database, created with a new database. PostgreSQL needs a configured key.
  *
  * @returns Base64 of 32 bytes.
- * @throws Complaint when the file cannot be read or made, or the key of an existing database is missing.
+ * @throws CliError The file cannot be read or created, or the key of an existing database is missing.
  */
 export async function openEncryptionKey({ encryptionKey, database }: Config): Promise<string> {
   if (encryptionKey !== undefined) return encryptionKey
   if (isServer(database)) {
-    // Beside a server there is no place that all its daemons share.
+    // The daemons of one server do not share a directory for a key file.
     const how = 'set it to what openssl rand -base64 32 gives, the same for every process of this database'
     throw new CliError(`MAILKEEP_ENCRYPTION_KEY is needed with PostgreSQL: ${how}.`)
   }
   if (database === inMemory) return randomBytes(32).toString('base64')
   const path = `${database}.key`
-  const found = await readKey(path)
-  if (found !== undefined) return found
-  // Whoever makes a database makes its key first, so the key of one that is there can only be missing.
-  if (!holdsDatabase(database)) return (await makeKey(path)) ?? (await readKey(path)) ?? missing(database, path)
-  return (await readKey(path)) ?? missing(database, path)
+  const existing = await readKey(path)
+  if (existing !== undefined) return existing
+  // Every process creates the key before the database. So an existing database without a key file has lost its key.
+  // Read again, because another process may have created both since the first read.
+  if (!holdsDatabase(database))
+    return (await createKey(path)) ?? (await readKey(path)) ?? failMissingKey(database, path)
+  return (await readKey(path)) ?? failMissingKey(database, path)
 }
 
-function missing(database: string, path: string): never {
+function failMissingKey(database: string, path: string): never {
   throw new CliError(`The key of the database ${database} is missing: set MAILKEEP_ENCRYPTION_KEY, or restore ${path}.`)
 }
 
 async function readKey(path: string): Promise<string | undefined> {
   for (const startedMs = performance.now(); ; await delay(20)) {
-    const text = await readIfThere(path)
+    const text = await readIfExists(path)
     if (text === undefined || /^[A-Za-z\d+/_-]{43}=?$/.test(text)) return text
-    if (performance.now() - startedMs > patienceMs) throw new CliError(`${path} does not hold the base64 of 32 bytes.`)
+    if (performance.now() - startedMs > keyWriteTimeoutMs)
+      throw new CliError(`${path} does not hold the base64 of 32 bytes.`)
   }
 }
 
-async function readIfThere(path: string): Promise<string | undefined> {
+async function readIfExists(path: string): Promise<string | undefined> {
   try {
     return (await readFile(path, 'utf8')).trim()
   } catch (error) {
@@ -54,14 +57,14 @@ async function readIfThere(path: string): Promise<string | undefined> {
   }
 }
 
-/** @returns undefined when another process made the file first. */
-async function makeKey(path: string): Promise<string | undefined> {
+/** @returns Undefined when another process created the file first. */
+async function createKey(path: string): Promise<string | undefined> {
   const key = randomBytes(32).toString('base64')
   try {
     await using file = await open(path, 'wx', 0o600)
     await file.writeFile(`${key}\n`)
     await file.sync()
-    await keepName(path)
+    await syncDirectory(path)
     return key
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return undefined
@@ -69,8 +72,8 @@ async function makeKey(path: string): Promise<string | undefined> {
   }
 }
 
-/** Secrets must not outlive their key: its name too must survive a power cut, where the system has a way to see to it. */
-async function keepName(path: string): Promise<void> {
+/** Syncs the directory entry, so that the key file survives a power failure. Not every system supports it. */
+async function syncDirectory(path: string): Promise<void> {
   const directory = await open(dirname(path), 'r').catch(() => undefined)
   await directory?.sync().catch(() => {})
   await directory?.close()

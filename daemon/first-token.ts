@@ -7,18 +7,19 @@ import type { Config } from './config.ts'
 import { inMemory } from './database-file.ts'
 import { isServer } from './database-url.ts'
 
-/** Where the first admin token is to be found. */
+/** Where the user finds the first admin token. */
 export type FirstToken =
   | { readonly in: 'environment' }
   | { readonly in: 'file'; readonly path: string; readonly given: boolean }
   | { readonly in: 'output'; readonly token: string }
 
 /**
- * On a database without clients, makes the first one with an admin token.
+ * Creates the first client with an admin token if the database has no client.
  *
- * @param terminal Whether a person is looking: then the token is shown, else it goes to a file beside the database, or
- *   in the working directory where the database is on a server. A database in memory has nothing beside it, and its token dies with the process: that is always shown.
- * @returns undefined when there is a client already.
+ * @param terminal Whether a person reads the output. If so, the token is printed. Otherwise it is written to a file
+ *   beside the SQLite database, or in the working directory for PostgreSQL. The token of an in-memory database is always
+ *   printed, because it is lost with the process.
+ * @returns Undefined when the database has a client already.
  */
 export async function makeFirstToken(
   mailkeep: Mailkeep,
@@ -27,31 +28,31 @@ export async function makeFirstToken(
 ): Promise<FirstToken | undefined> {
   const path = resolve(isServer(database) ? 'mailkeep.admin-token' : `${database}.admin-token`)
   const toFile = adminToken === undefined && !terminal && database !== inMemory
-  if (toFile) await refuseLosingIt(mailkeep, path)
-  const made = await mailkeep.clients.bootstrap(adminToken === undefined ? {} : { token: adminToken })
-  if (!made) return undefined
+  if (toFile) await requireWritableDirectory(mailkeep, path)
+  const created = await mailkeep.clients.bootstrap(adminToken === undefined ? {} : { token: adminToken })
+  if (!created) return undefined
   if (adminTokenFile !== undefined) return { in: 'file', path: resolve(adminTokenFile), given: true }
   if (adminToken !== undefined) return { in: 'environment' }
-  const { token } = made.token
+  const { token } = created.token
   if (!toFile) return { in: 'output', token }
   await writeToken(path, token)
   return { in: 'file', path, given: false }
 }
 
-/** A token that nobody can be told is not made. */
-async function refuseLosingIt(mailkeep: Mailkeep, path: string): Promise<void> {
+/** Fails before the token is created if it cannot be written. */
+async function requireWritableDirectory(mailkeep: Mailkeep, path: string): Promise<void> {
   try {
     await access(dirname(path), constants.W_OK)
   } catch (error) {
     if ((await mailkeep.clients.list()).length > 0) return
-    const remedy = 'set MAILKEEP_ADMIN_TOKEN_FILE to a file with a token of your own'
+    const remedy = 'set MAILKEEP_ADMIN_TOKEN_FILE to a file with your own token'
     throw new CliError(
       `The first token cannot be written to ${path}: ${reasonOf(error)}. Start elsewhere, or ${remedy}.`,
     )
   }
 }
 
-/** What lies there already belonged to an earlier database of this name: it opens nothing. */
+/** Replaces the file of an earlier database with the same name. The old token is no longer valid. */
 async function writeToken(path: string, token: string): Promise<void> {
   try {
     await rm(path, { force: true })
@@ -62,12 +63,12 @@ async function writeToken(path: string, token: string): Promise<void> {
   }
 }
 
-/** A line of shell that tries the token out. */
+/** Returns a shell command that tries the token. */
 export function curlLine(first: FirstToken, url: string): string {
-  return `curl -H "Authorization: Bearer ${inShell(first)}" ${url}/api/v1/tags`
+  return `curl -H "Authorization: Bearer ${shellExpression(first)}" ${url}/api/v1/tags`
 }
 
-function inShell(first: FirstToken): string {
+function shellExpression(first: FirstToken): string {
   if (first.in === 'environment') return '$MAILKEEP_ADMIN_TOKEN'
   return first.in === 'file' ? `$(cat ${quoted(first.path)})` : first.token
 }

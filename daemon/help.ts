@@ -3,23 +3,23 @@ import { argumentsOf, type Command, type Flag, nameOf } from './commands/command
 import { settingHelp } from './setting-help.ts'
 import { flagOf, type SettingName, variableOf } from './settings.ts'
 
-const always: readonly Flag[] = [
+const commonFlags: readonly Flag[] = [
   { name: 'json', about: 'Print exactly one JSON value to standard output' },
   { name: 'help', about: 'Print this help' },
 ]
 
-/** The help of the program: all commands. */
+/** Returns the help of the program, with all commands. */
 export function programHelp(commands: readonly Command[]): string {
   return [
     'mailkeep: contacts, tags, lists, topics and signed webhooks over HTTP.',
     section('Usage', ['$ mailkeep COMMAND [flags]', '$ mailkeep [flags]    # the same as serve']),
     section('Commands', listOf(commands)),
-    section('Flags', tableOf([...always, { name: 'version', about: 'Print version and commit' }])),
+    section('Flags', tableOf([...commonFlags, { name: 'version', about: 'Print version and commit' }])),
     'mailkeep COMMAND --help explains a command and its flags. Settings are flags or variables: --port is MAILKEEP_PORT.',
   ].join('\n\n')
 }
 
-/** The help of commands that share their first word. */
+/** Returns the help of commands that share their first word. */
 export function groupHelp(group: string, commands: readonly Command[]): string {
   return [
     section('Usage', [`$ mailkeep ${group} COMMAND [flags]`]),
@@ -28,7 +28,11 @@ export function groupHelp(group: string, commands: readonly Command[]): string {
   ].join('\n\n')
 }
 
-/** @param settings The settings that the command takes as flags. */
+/**
+ * Returns the help of one command.
+ *
+ * @param settings The settings that the command takes as flags.
+ */
 export function commandHelp(command: Command, settings: readonly SettingName[]): string {
   const { usage, about, flags = [], notes = [] } = command
   const required = flags.filter((flag) => flag.required).map(shapeOf)
@@ -40,7 +44,7 @@ export function commandHelp(command: Command, settings: readonly SettingName[]):
   return [
     `${about}.`,
     section('Usage', [line]),
-    section('Flags', tableOf([...flags, ...always])),
+    section('Flags', tableOf([...flags, ...commonFlags])),
     section('Settings', tableOf(shown)),
     section('Example', [exampleOf(command)]),
     ...notes,

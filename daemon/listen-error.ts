@@ -1,15 +1,15 @@
 import { CliError } from './cli-error.ts'
 
-/** Where a command wanted to listen. */
-export interface Wanted {
+/** The address that a server could not listen on. */
+export interface ListenAddress {
   readonly host: string
   readonly port: number
   /** The flag or variable that sets the port. */
   readonly setting: string
 }
 
-/** @returns what to do where a server cannot listen; other errors as they are. */
-export function listenError(error: unknown, { host, port, setting }: Wanted): unknown {
+/** @returns For a listen error, a CliError that says what to do. Other errors unchanged. */
+export function listenError(error: unknown, { host, port, setting }: ListenAddress): unknown {
   const { code, syscall } = error as NodeJS.ErrnoException
   if (code === 'EADDRINUSE') {
     return new CliError(

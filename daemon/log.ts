@@ -2,18 +2,18 @@ import type { Writable } from 'node:stream'
 import { type Logger as Pino, pino } from 'pino'
 import type { Config } from './config.ts'
 
-/** Of lines that wait because standard error is not read. */
-const maxWaitingBytes = 1024 * 1024
+/** Maximum bytes of log lines that wait until standard error is read. */
+const maxBufferedBytes = 1024 * 1024
 
 /**
- * The daemon's log: JSON lines on standard error, as standard output belongs to the commands.
+ * Opens the daemon's log: JSON lines on standard error. Standard output is for the results of commands.
  *
- * @param usual The level unless one is configured.
- * @param output Standard error. It does not block: lines that wait beyond a bound are dropped, and counted.
+ * @param defaultLevel The level when none is configured.
+ * @param output Standard error. Logging never blocks: when too many lines wait, further lines are dropped and counted.
  */
 export function openLog(
   { logLevel }: Pick<Config, 'logLevel'>,
-  usual: 'info' | 'warn',
+  defaultLevel: 'info' | 'warn',
   output: Pick<Writable, 'write' | 'on' | 'writableLength'>,
 ): Pino {
   let dropped = 0
@@ -24,10 +24,10 @@ export function openLog(
     logger.warn({ dropped: count }, 'log lines were dropped, as nothing read standard error')
   })
   const write = (line: string) => {
-    if (output.writableLength > maxWaitingBytes) dropped += 1
+    if (output.writableLength > maxBufferedBytes) dropped += 1
     else output.write(line)
   }
-  const logger = pino({ level: logLevel ?? usual, base: null, timestamp: isoTime }, { write })
+  const logger = pino({ level: logLevel ?? defaultLevel, base: null, timestamp: isoTime }, { write })
   return logger
 }
 

@@ -2,5 +2,5 @@
 import { requireNode } from './node-version.ts'
 
 requireNode()
-// Loaded only now: on a Node that is too old, its modules cannot even be linked.
+// Imported dynamically: a Node that is too old fails to link its modules before any code runs.
 void import('./program.ts')

@@ -2,30 +2,30 @@ import { setImmediate } from 'node:timers'
 import type { Mailkeep, Stats } from '../lib/index.ts'
 import type { MetricsPage } from './api/index.ts'
 
-/** A request that has been answered. */
-export interface Answered {
+/** An answered request. */
+export interface AnsweredRequest {
   readonly method: string
-  /** The route's pattern, never a path as sent: label values must be few. */
+  /** The route's pattern, never the path as sent: a label must have few distinct values. */
   readonly route: string
   readonly status: number
   readonly ms: number
 }
 
 export interface Metrics extends MetricsPage {
-  observe(answered: Answered): void
+  observe(answered: AnsweredRequest): void
 }
 
 const secondsBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
-/** The daemon's figures, in Prometheus's text format. */
+/** Creates the daemon's metrics, in Prometheus's text format. */
 export function createMetrics(mailkeep: Mailkeep, token: string | undefined): Metrics {
   let recorder: Recorder | undefined
-  const early: Answered[] = []
-  // Loaded after the first answer: until then it would only hold up the start.
+  const unrecorded: AnsweredRequest[] = []
+  // Load prom-client after the first answer, because loading it earlier would delay the start.
   let loading: Promise<Recorder> | undefined
   const load = async () => {
     recorder = await openRecorder()
-    for (const answered of early.splice(0)) recorder.observe(answered)
+    for (const answered of unrecorded.splice(0)) recorder.observe(answered)
     return recorder
   }
   const loaded = () => (loading ??= load())
@@ -35,7 +35,7 @@ export function createMetrics(mailkeep: Mailkeep, token: string | undefined): Me
     observe: (answered) => {
       if (recorder) recorder.observe(answered)
       else {
-        early.push(answered)
+        unrecorded.push(answered)
         setImmediate(() => void loaded())
       }
     },
@@ -44,11 +44,11 @@ export function createMetrics(mailkeep: Mailkeep, token: string | undefined): Me
 }
 
 interface Recorder {
-  observe(answered: Answered): void
+  observe(answered: AnsweredRequest): void
   render(): Promise<string>
 }
 
-/** Looking labels up costs more than counting: each set of labels does so once. */
+/** Opens the prom-client registry. Caches the counters of each label set, because looking up labels is slow. */
 async function openRecorder(): Promise<Recorder> {
   const { Counter, collectDefaultMetrics, Histogram, Registry } = await import('prom-client')
   const registry = new Registry()
@@ -67,10 +67,10 @@ async function openRecorder(): Promise<Recorder> {
     buckets: secondsBuckets,
     registers,
   })
-  const known = new Map<string, (ms: number) => void>()
-  const observe = ({ method, route, status, ms }: Answered) => {
+  const counters = new Map<string, (ms: number) => void>()
+  const observe = ({ method, route, status, ms }: AnsweredRequest) => {
     const key = `${method} ${status} ${route}`
-    let count = known.get(key)
+    let count = counters.get(key)
     if (!count) {
       const counter = requests.labels({ method, route, status: String(status) })
       const histogram = durations.labels({ method, route })
@@ -78,7 +78,7 @@ async function openRecorder(): Promise<Recorder> {
         counter.inc()
         histogram.observe(taken / 1000)
       }
-      known.set(key, count)
+      counters.set(key, count)
     }
     count(ms)
   }
@@ -87,46 +87,56 @@ async function openRecorder(): Promise<Recorder> {
 
 type Sample = readonly [value: number, labels?: Readonly<Record<string, string>>]
 
-/** What the library counted already: prom-client's own metrics cannot be set to it. */
+/** Renders the library's own counts. prom-client cannot do it, because its counters cannot be set. */
 function render(stats: Stats): string {
   const { database, deliveries, attempts, endpoints } = stats
   const { pool, writesWaiting, groupSizes } = database
   return [
-    group(
+    metricFamily(
       'deliveries_total',
       'counter',
       'Deliveries that came to their end, by outcome',
       labelled('outcome', deliveries),
     ),
-    group('delivery_attempts_total', 'counter', 'Attempts to deliver, by outcome', labelled('outcome', attempts)),
+    metricFamily(
+      'delivery_attempts_total',
+      'counter',
+      'Attempts to deliver, by outcome',
+      labelled('outcome', attempts),
+    ),
     histogram('delivery_attempt_duration_seconds', 'How long requests to receivers took', {
       buckets: stats.attemptMs.map(({ upTo, count }) => [upTo / 1000, count]),
       sum: stats.attemptMsSum / 1000,
     }),
-    group('deliveries_in_flight', 'gauge', 'Requests to receivers under way', [[stats.inFlight]]),
-    group('oldest_due_delivery_seconds', 'gauge', 'How long the delivery that waits longest has been due', [
+    metricFamily('deliveries_in_flight', 'gauge', 'Requests to receivers under way', [[stats.inFlight]]),
+    metricFamily('oldest_due_delivery_seconds', 'gauge', 'How long the delivery that waits longest has been due', [
       [stats.oldestDueSeconds],
     ]),
-    group('endpoints_due', 'gauge', 'Endpoints with a delivery that is due', [[stats.endpointsDue]]),
-    group('endpoints', 'gauge', 'Webhook endpoints, active or by why they are not', labelled('state', endpoints)),
-    group(
+    metricFamily('endpoints_due', 'gauge', 'Endpoints with a delivery that is due', [[stats.endpointsDue]]),
+    metricFamily(
+      'endpoints',
+      'gauge',
+      'Webhook endpoints, active or by why they are not',
+      labelled('state', endpoints),
+    ),
+    metricFamily(
       'writes_waiting',
       'gauge',
       'Writes that wait for their turn',
       writesWaiting === undefined ? [] : [[writesWaiting]],
     ),
     groupSizes ? histogram('write_group_size', 'Writes that shared one transaction', groupBuckets(groupSizes)) : '',
-    group('database_connections', 'gauge', 'Connections of the pool', pool ? labelled('state', pool) : []),
+    metricFamily('database_connections', 'gauge', 'Connections of the pool', pool ? labelled('state', pool) : []),
   ].join('')
 }
 
-function group(name: string, type: 'counter' | 'gauge', help: string, samples: readonly Sample[]): string {
+function metricFamily(name: string, type: 'counter' | 'gauge', help: string, samples: readonly Sample[]): string {
   if (samples.length === 0) return ''
-  const lines = samples.map(([value, labels = {}]) => `mailkeep_${name}${braced(labels)} ${value}\n`)
+  const lines = samples.map(([value, labels = {}]) => `mailkeep_${name}${labelSet(labels)} ${value}\n`)
   return `# HELP mailkeep_${name} ${help}\n# TYPE mailkeep_${name} ${type}\n${lines.join('')}`
 }
 
-function braced(labels: Readonly<Record<string, string>>): string {
+function labelSet(labels: Readonly<Record<string, string>>): string {
   const pairs = Object.entries(labels).map(([name, value]) => `${name}="${value}"`)
   return pairs.length === 0 ? '' : `{${pairs.join(',')}}`
 }
@@ -136,7 +146,7 @@ function labelled(label: string, values: Readonly<Record<string, number>>): Samp
 }
 
 interface Buckets {
-  /** Upper bounds with how many were counted up to each, and beyond the one before. */
+  /** Upper bounds with their counts. Not cumulative: a count covers only values above the previous bound. */
   readonly buckets: readonly (readonly [bound: number, count: number])[]
   readonly sum: number
 }
@@ -151,13 +161,13 @@ function histogram(name: string, help: string, { buckets, sum }: Buckets): strin
   return `# HELP mailkeep_${name} ${help}\n# TYPE mailkeep_${name} histogram\n${lines.join('')}${totals}`
 }
 
-const sizeBounds = [1, 2, 4, 8, 16, 32, 64, Number.POSITIVE_INFINITY]
+const groupSizeBounds = [1, 2, 4, 8, 16, 32, 64, Number.POSITIVE_INFINITY]
 
 function groupBuckets(sizes: readonly number[]): Buckets {
-  const counts = sizeBounds.map(() => 0)
-  for (const [size, count] of sizes.entries()) counts[sizeBounds.findIndex((bound) => size <= bound)]! += count
+  const counts = groupSizeBounds.map(() => 0)
+  for (const [size, count] of sizes.entries()) counts[groupSizeBounds.findIndex((bound) => size <= bound)]! += count
   return {
-    buckets: sizeBounds.map((bound, at) => [bound, counts[at]!]),
+    buckets: groupSizeBounds.map((bound, at) => [bound, counts[at]!]),
     sum: sizes.reduce((sum, count, size) => sum + size * count, 0),
   }
 }

@@ -10,10 +10,10 @@ import { loadPostgres, loadSqlite } from './drivers.ts'
 import { openEncryptionKey } from './encryption-key.ts'
 
 /**
- * Opens the configured database, and migrates it.
+ * Opens and migrates the configured database.
  *
- * @param options.create Whether a database that is missing is created, with its key.
- * @throws Complaint, MailkeepError when it cannot be opened.
+ * @param options.create Whether to create a missing database and its key.
+ * @throws CliError, MailkeepError The database cannot be opened.
  */
 export async function openMailkeep(
   config: Config,
@@ -55,7 +55,7 @@ function missing(what: string, setting: string): CliError {
   return new CliError(`${what}: name another with ${setting}, or create it with mailkeep migrate.`)
 }
 
-/** What SQLite needs to know about this program. */
+/** Returns the options for SQLite in this program. */
 export function sqliteOptions(): SqliteOptions {
   const nativeBinding = nativeAddon()
   return nativeBinding === undefined ? {} : { nativeBinding }

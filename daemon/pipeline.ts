@@ -1,74 +1,74 @@
 import type { Socket } from 'node:net'
-import type { Owed } from './broken-request.ts'
+import type { PendingResponses } from './broken-request.ts'
 import type { HttpExchange } from './request-body.ts'
 
-/** Requests of one connection that are worked on at a time: answers that nobody takes stay in memory. */
-const mostUnderWay = 8
+/** Maximum concurrent requests of one connection. Bounds the answers that stay in memory when the client does not read. */
+const maxConcurrentRequests = 8
 
-/** Requests that wait behind those, on all connections of a server. */
-export interface Waiting {
+/** Requests that wait behind those, over all connections of a server. */
+export interface WaitingRequests {
   count: number
-  readonly most: number
+  readonly max: number
 }
 
 /**
- * What one client sends ahead of its answers. While anything of it waits, no more is read; what was read already
- * waits here. When too much does, on all connections together, the connection is cut.
+ * Queue of pipelined requests on one connection. While requests wait, the socket is paused. If too many requests wait
+ * over all connections, the connection is destroyed.
  */
-export class Pipeline implements Owed {
+export class Pipeline implements PendingResponses {
   last: HttpExchange | undefined
   readonly #socket: Socket
-  readonly #start: (turn: HttpExchange) => void
-  readonly #waiting: Waiting
-  #underWay = 0
+  readonly #start: (exchange: HttpExchange) => void
+  readonly #waiting: WaitingRequests
+  #running = 0
   #queue: HttpExchange[] = []
 
-  constructor(socket: Socket, waiting: Waiting, start: (turn: HttpExchange) => void) {
+  constructor(socket: Socket, waiting: WaitingRequests, start: (exchange: HttpExchange) => void) {
     this.#socket = socket
     this.#waiting = waiting
     this.#start = start
-    socket.once('close', () => this.#forget())
+    socket.once('close', () => this.#dropQueue())
   }
 
   /** Requests without a complete answer. */
   get count(): number {
-    return this.#underWay + this.#queue.length
+    return this.#running + this.#queue.length
   }
 
-  add(turn: HttpExchange): void {
-    this.last = turn
-    if (this.#underWay < mostUnderWay && this.#queue.length === 0) {
-      this.#begin(turn)
+  add(exchange: HttpExchange): void {
+    this.last = exchange
+    if (this.#running < maxConcurrentRequests && this.#queue.length === 0) {
+      this.#run(exchange)
       return
     }
-    if (this.#waiting.count >= this.#waiting.most) {
+    if (this.#waiting.count >= this.#waiting.max) {
       this.#socket.destroy()
       return
     }
     this.#waiting.count++
-    this.#queue.push(turn)
+    this.#queue.push(exchange)
     this.#socket.pause()
   }
 
-  #begin(turn: HttpExchange): void {
-    this.#underWay++
-    // The system has taken the answer: it is in memory no more.
-    turn.res.once('close', () => {
-      this.#underWay--
+  #run(exchange: HttpExchange): void {
+    this.#running++
+    // 'close' means that the operating system has accepted the answer, so it no longer takes memory here.
+    exchange.res.once('close', () => {
+      this.#running--
       this.#next()
     })
-    this.#start(turn)
+    this.#start(exchange)
   }
 
   #next(): void {
-    const turn = this.#queue.shift()
-    if (!turn) return
+    const exchange = this.#queue.shift()
+    if (!exchange) return
     this.#waiting.count--
     if (this.#queue.length === 0) this.#socket.resume()
-    this.#begin(turn)
+    this.#run(exchange)
   }
 
-  #forget(): void {
+  #dropQueue(): void {
     this.#waiting.count -= this.#queue.length
     this.#queue = []
   }

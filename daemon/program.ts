@@ -10,7 +10,7 @@ import { openLog } from './log.ts'
 import { progressOn } from './progress.ts'
 
 async function main(): Promise<void> {
-  // The reader of our output may stop reading (`| head`): that is no error.
+  // The reader may close the pipe early (`| head`). That is not an error.
   process.stdout.on('error', () => {})
   process.stderr.on('error', () => {})
   const argv = process.argv.slice(2)
@@ -29,28 +29,28 @@ async function run({ command, args, own, flags }: CommandLine, json: boolean): P
     args,
     flags: own,
     config,
-    logger: openLog(config, command.lasting ? 'info' : 'warn', process.stderr),
+    logger: openLog(config, command.longRunning ? 'info' : 'warn', process.stderr),
     print: (result) => process.stdout.write(`${json ? JSON.stringify(result.json) : result.text}\n`),
     output: process.stdout,
     input: process.stdin,
     json,
     progress: progressOn(process.stderr),
     terminal: process.stdout.isTTY === true,
-    listenFd: handedSocket(),
-    stopped: command.lasting ? untilAskedToStop() : new Promise(() => {}),
+    listenFd: systemdSocket(),
+    stopped: command.longRunning ? waitForStopSignal() : new Promise(() => {}),
   })
   try {
     await ran
   } catch (error) {
     throw databaseError(error, config)
   } finally {
-    // A service must end in time. Of a command's output nothing may be lost: its reader may be slow.
-    if (!command.lasting) await written(process.stdout)
+    // A command waits for a slow reader, so that no output is lost. A long-running command must stop in time instead.
+    if (!command.longRunning) await flushed(process.stdout)
   }
 }
 
-/** systemd's socket activation: sd_listen_fds(3). What is left in the environment is not for our children. */
-function handedSocket(): number | undefined {
+/** Returns the socket of systemd's socket activation, see sd_listen_fds(3). Hides the variables from child processes. */
+function systemdSocket(): number | undefined {
   const { LISTEN_PID, LISTEN_FDS } = process.env
   for (const name of ['LISTEN_PID', 'LISTEN_FDS', 'LISTEN_FDNAMES']) delete process.env[name]
   if (LISTEN_PID !== String(process.pid) || !(Number(LISTEN_FDS) > 0)) return undefined
@@ -58,19 +58,22 @@ function handedSocket(): number | undefined {
   return 3
 }
 
-/** A terminal signals the whole process group, and npm passes on what it gets: within this time two signals are one. */
-const oneSignalMs = 100
+/**
+ * Signals within this time count as one. A terminal signals the whole process group, and npm forwards the signal to its
+ * child, so one Ctrl-C arrives twice.
+ */
+const sameSignalWindowMs = 100
 
 const stopSignals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
 
-/** The first signal asks, the second insists. SIGHUP too: it comes when the terminal is closed. */
-function untilAskedToStop(): Promise<void> {
+/** Resolves at the first signal. A second signal exits immediately. SIGHUP arrives when the terminal is closed. */
+function waitForStopSignal(): Promise<void> {
   return new Promise((resolve) => {
-    let askedMs: number | undefined
+    let firstSignalMs: number | undefined
     for (const signal of stopSignals) {
       process.on(signal, () => {
-        askedMs ??= performance.now()
-        if (performance.now() - askedMs > oneSignalMs) process.exit(128 + constants.signals[signal])
+        firstSignalMs ??= performance.now()
+        if (performance.now() - firstSignalMs > sameSignalWindowMs) process.exit(128 + constants.signals[signal])
         resolve()
       })
     }
@@ -81,46 +84,46 @@ function printError(message: string): void {
   process.stderr.write(`mailkeep: ${message.replace(/\s*\n\s*/g, ' ')}\n`)
 }
 
-/** Prints one line about what a person can put right, and a stack only for what nobody foresaw. */
-function explain(error: unknown): number {
+/** Prints one line for errors that the user can correct, and a stack trace for unexpected errors. Returns the exit code. */
+function printFailure(error: unknown): number {
   if (error instanceof CliError) printError(error.message)
-  else if (isMailkeepError(error)) printError(inFields(error.errors) ?? withReason(error))
+  else if (isMailkeepError(error)) printError(fieldMessages(error.errors) ?? withReason(error))
   else if (error instanceof Error && 'syscall' in error) printError(error.message)
   else process.stderr.write(`mailkeep: ${error instanceof Error ? error.stack : error}\n`)
   return error instanceof CliError ? error.exitCode : 1
 }
 
-/** What callers of the API do not see: why the database refused a statement. */
+/** Adds the database's own message, which the API hides from its callers. */
 function withReason({ code, message, cause }: MailkeepError): string {
   return code === 'internal' && cause instanceof Error ? `${message} ${cause.message}.` : message
 }
 
-function inFields(errors: Readonly<Record<string, string[]>> | undefined): string | undefined {
+function fieldMessages(errors: Readonly<Record<string, string[]>> | undefined): string | undefined {
   if (!errors) return undefined
   return Object.entries(errors)
     .map(([field, messages]) => fieldMessage(field, messages))
     .join(' ')
 }
 
-/** How long the last lines wait for somebody who reads them. */
-const lastLinesMs = 500
+/** Maximum wait at exit until the remaining output is read. */
+const flushTimeoutMs = 500
 
-/** Resolves when all that was written has been taken, or the reader is gone. */
-function written(stream: Writable): Promise<void> {
+/** Resolves when the stream has flushed its buffer or is destroyed. */
+function flushed(stream: Writable): Promise<void> {
   return new Promise((resolve) => {
     if (stream.destroyed || stream.writableLength === 0) resolve()
     else stream.write('', () => resolve())
   })
 }
 
-// Does not leave the end to the event loop: a handle that stays open must not keep a stopped daemon running.
+// Exits explicitly, because an open handle would keep a stopped daemon running.
 async function exit(code: number): Promise<void> {
-  const late = new Promise((resolve) => setTimeout(resolve, lastLinesMs))
-  await Promise.race([late, Promise.all([written(process.stdout), written(process.stderr)])])
+  const timeout = new Promise((resolve) => setTimeout(resolve, flushTimeoutMs))
+  await Promise.race([timeout, Promise.all([flushed(process.stdout), flushed(process.stderr)])])
   process.exit(code)
 }
 
 main().then(
   () => exit(0),
-  (error: unknown) => exit(explain(error)),
+  (error: unknown) => exit(printFailure(error)),
 )

@@ -1,19 +1,19 @@
 import { plural } from './plural.ts'
 
-/** How far something is. */
+/** Progress of one task. */
 export interface ProgressReport {
-  /** What is being done now, such as a file's name. */
+  /** The current step, such as a file's name. */
   readonly what: string
   readonly done: number
-  /** undefined when it is not known. */
+  /** Undefined when unknown. */
   readonly total?: number | undefined
-  /** What is counted, in the singular. */
+  /** The counted noun, in the singular. */
   readonly unit: string
-  /** Fraction of the whole, from 0 to 1, where `done` and `total` do not say it. */
+  /** Fraction done, from 0 to 1. Default: `done` divided by `total`. */
   readonly part?: number | undefined
 }
 
-/** Shows a person how far something is. */
+/** Shows progress to a person. */
 export interface Progress {
   show(report: ProgressReport): void
   /** Removes the bar. */
@@ -31,9 +31,9 @@ const barIntervalMs = 100
 const lineIntervalMs = 10_000
 
 /**
- * A bar on a terminal; elsewhere a line every ten seconds, for logs.
+ * Creates a progress bar on a terminal. Elsewhere it prints a line every ten seconds, for logs.
  *
- * @param nowMs For tests: a clock that never goes back.
+ * @param nowMs A monotonic clock; tests replace it.
  */
 export function progressOn(output: Output, nowMs: () => number = () => performance.now()): Progress {
   return output.isTTY === true ? bar(output, nowMs) : lines(output, nowMs)
@@ -46,8 +46,8 @@ function bar(output: Output, nowMs: () => number): Progress {
   return {
     show(report) {
       const ms = nowMs()
-      const line = barOf(report, ms - startedMs).slice(0, (output.columns ?? 80) - 1)
-      if (line === shown || (ms - shownMs < barIntervalMs && partOf(report) !== 1)) return
+      const line = renderBar(report, ms - startedMs).slice(0, (output.columns ?? 80) - 1)
+      if (line === shown || (ms - shownMs < barIntervalMs && fractionOf(report) !== 1)) return
       shownMs = ms
       shown = line
       output.write(`\r\x1b[K${line}`)
@@ -73,17 +73,17 @@ function lines(output: Output, nowMs: () => number): Progress {
   }
 }
 
-function barOf(report: ProgressReport, elapsedMs: number): string {
-  const part = partOf(report)
+function renderBar(report: ProgressReport, elapsedMs: number): string {
+  const part = fractionOf(report)
   const full = Math.floor((part ?? 0) * barWidth)
   const drawn = part === undefined ? '' : `[${'#'.repeat(full)}${'.'.repeat(barWidth - full)}] `
   return `${drawn}${figuresOf(report, elapsedMs).join(', ')}: ${report.what}`
 }
 
-/** `45 %`, `12,000 rows`, `3,400 rows/s`, `0:25 left`: what is known of it. */
+/** Returns the known figures: `45 %`, `12,000 rows`, `3,400 rows/s`, `0:25 left`. */
 function figuresOf(report: ProgressReport, elapsedMs: number): string[] {
   const { done, unit } = report
-  const part = partOf(report)
+  const part = fractionOf(report)
   const figures = part === undefined ? [] : [`${Math.floor(part * 100)} %`]
   figures.push(plural(done, unit))
   if (elapsedMs < 1000 || done === 0) return figures
@@ -92,7 +92,7 @@ function figuresOf(report: ProgressReport, elapsedMs: number): string[] {
   return figures
 }
 
-function partOf({ done, total, part }: ProgressReport): number | undefined {
+function fractionOf({ done, total, part }: ProgressReport): number | undefined {
   if (part !== undefined) return Math.min(part, 1)
   if (total === undefined) return undefined
   return total === 0 ? 1 : done / total

@@ -2,106 +2,106 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { MailkeepError } from '../lib/index.ts'
 import type { AnswerBudget } from './answer-budget.ts'
 
-/** A request and its answer, on their way over one connection. */
+/** A request and its answer on one connection. */
 export interface HttpExchange {
   readonly req: IncomingMessage
   readonly res: ServerResponse
-  /** Whether the client holds its body back until it is told `100 Continue`. */
+  /** Whether the client waits for `100 Continue` before it sends the body. */
   awaitsContinue: boolean
-  /** Whether its body has no end that is known, and is read as it comes. */
+  /** Whether the body is being read as a stream of any length. */
   streams?: boolean
-  /** The budget of request bodies; a host's own server has none. */
-  readonly room?: BodyBudget
-  /** The bytes of its body that count in that budget. */
-  heldBytes?: number
-  /** The budget of answers; a host's own server has none. */
-  readonly answers?: AnswerBudget
+  /** Budget of request bodies. Undefined in a host's own server. */
+  readonly bodyBudget?: BodyBudget
+  /** Bytes reserved in that budget. */
+  reservedBytes?: number
+  /** Budget of answers. Undefined in a host's own server. */
+  readonly answerBudget?: AnswerBudget
 }
 
-/** What the bodies of all requests may take together, from their first byte to the answer: what is made of them lives as long. */
+/** Memory for the bodies of all requests. A body counts until the answer, because its parsed form lives that long. */
 export interface BodyBudget {
   leftBytes: number
 }
 
-/** Bodies of up to so many bytes are always taken: ordinary work continues while large bodies use up the budget. */
-const smallBytes = 16 * 1024
+/** Bodies up to this size do not count, so that small requests still work while large bodies use up the budget. */
+const uncountedBodyBytes = 16 * 1024
 
 /**
  * Reads a request's body.
  *
- * @param limit In bytes; a declared length beyond it is refused before a byte is read.
- * @throws MailkeepError `body_too_large`; `invalid_json`: the client went away in the middle; `unavailable`: too many
- *   large bodies are on their way.
+ * @param limit Maximum bytes. A larger declared length is refused before the first byte is read.
+ * @throws MailkeepError `body_too_large`; `invalid_json`: the client disconnected before the end; `unavailable`: large
+ *   bodies of other requests use up the budget.
  */
-export async function readBody(turn: HttpExchange, limit: number): Promise<Buffer> {
-  const { req, room } = turn
+export async function readBody(exchange: HttpExchange, limit: number): Promise<Buffer> {
+  const { req, bodyBudget } = exchange
   const length = req.headers['content-length'] ?? null
   if (Number(length) > limit) throw tooLarge(limit)
   const bytes = length === null ? limit : Number(length)
-  if (!room || bytes <= smallBytes) return await receive(turn, limit)
-  holdRoom(turn, room, bytes)
-  return await receive(turn, limit)
+  if (!bodyBudget || bytes <= uncountedBodyBytes) return await receive(exchange, limit)
+  reserve(exchange, bodyBudget, bytes)
+  return await receive(exchange, limit)
 }
 
-function holdRoom(turn: HttpExchange, room: BodyBudget, bytes: number): void {
-  if (room.leftBytes < bytes) throw new MailkeepError('unavailable', 'Too many large bodies are on their way.')
-  room.leftBytes -= bytes
-  turn.heldBytes = (turn.heldBytes ?? 0) + bytes
+function reserve(exchange: HttpExchange, budget: BodyBudget, bytes: number): void {
+  if (budget.leftBytes < bytes) throw new MailkeepError('unavailable', 'Too many large bodies are on their way.')
+  budget.leftBytes -= bytes
+  exchange.reservedBytes = (exchange.reservedBytes ?? 0) + bytes
 }
 
-/** Gives back what the request's body has taken of the budget. */
-export function releaseBody(turn: HttpExchange): void {
-  if (turn.room) turn.room.leftBytes += turn.heldBytes ?? 0
-  turn.heldBytes = 0
+/** Releases the bytes that the request has reserved in the budget. */
+export function releaseBody(exchange: HttpExchange): void {
+  if (exchange.bodyBudget) exchange.bodyBudget.leftBytes += exchange.reservedBytes ?? 0
+  exchange.reservedBytes = 0
 }
 
-/** What an import keeps of its file: the rows that are saved together, and the piece that is read. */
-const streamBytes = 4 * 1024 * 1024
+/** Memory that an import needs: the rows of one batch and the chunk that is being read. */
+const streamReservationBytes = 4 * 1024 * 1024
 
 /**
- * Reads a request's body as it comes, of any length and for any time, no faster than the caller takes it.
+ * Reads a request's body as a stream with back-pressure. There is no limit of length or total time.
  *
- * @throws MailkeepError `invalid_json`: the client went away in the middle; `unavailable`: too many large bodies are on
- *   their way.
+ * @throws MailkeepError `invalid_json`: the client disconnected before the end; `unavailable`: large bodies of other
+ *   requests use up the budget.
  */
-export async function* streamBody(turn: HttpExchange): AsyncGenerator<Buffer> {
-  const { req, room } = turn
-  const isLarge = Number(req.headers['content-length'] ?? Number.POSITIVE_INFINITY) > smallBytes
-  if (room && isLarge) holdRoom(turn, room, streamBytes)
-  turn.streams = true
-  askForBody(turn)
+export async function* streamBody(exchange: HttpExchange): AsyncGenerator<Buffer> {
+  const { req, bodyBudget } = exchange
+  const isLarge = Number(req.headers['content-length'] ?? Number.POSITIVE_INFINITY) > uncountedBodyBytes
+  if (bodyBudget && isLarge) reserve(exchange, bodyBudget, streamReservationBytes)
+  exchange.streams = true
+  sendContinue(exchange)
   try {
-    // To destroy the request would cut the connection before its answer.
+    // Destroying the request would close the connection before its answer.
     yield* req.iterator({ destroyOnReturn: false })
   } catch (error) {
     throw endedEarly(error)
   } finally {
-    // Node reads on by itself only where nothing was read yet: the next request waits behind what is left.
-    turn.streams = false
-    turn.req.resume()
+    // Discard the rest of the body, because the next request comes after it. Node does so itself only for unread bodies.
+    exchange.streams = false
+    exchange.req.resume()
   }
 }
 
-function askForBody(turn: HttpExchange): void {
-  if (!turn.awaitsContinue) return
-  turn.awaitsContinue = false
-  turn.res.writeContinue()
+function sendContinue(exchange: HttpExchange): void {
+  if (!exchange.awaitsContinue) return
+  exchange.awaitsContinue = false
+  exchange.res.writeContinue()
 }
 
 export function endedEarly(cause: unknown): MailkeepError {
   return new MailkeepError('invalid_json', 'The body ended early.', { cause })
 }
 
-async function receive(turn: HttpExchange, limit: number): Promise<Buffer> {
-  askForBody(turn)
-  const { req } = turn
+async function receive(exchange: HttpExchange, limit: number): Promise<Buffer> {
+  sendContinue(exchange)
+  const { req } = exchange
   if (req.destroyed || req.readableEnded) throw endedEarly(undefined)
   return await new Promise<Buffer>((resolve, reject) => {
     const chunks: Buffer[] = []
     let receivedBytes = 0
     const stop = (error: MailkeepError) => {
       removeListeners()
-      req.pause() // the connection's end is the server's to decide
+      req.pause() // the server decides whether the connection ends
       reject(error)
     }
     const onData = (chunk: Buffer | string) => {
@@ -123,13 +123,13 @@ async function receive(turn: HttpExchange, limit: number): Promise<Buffer> {
   })
 }
 
-/** @returns whether bytes of the body are still to come. */
+/** @returns Whether bytes of the body have not arrived yet. */
 export function isUnread({ req }: HttpExchange): boolean {
   if (req.complete) return false
   return req.headers['transfer-encoding'] !== undefined || Number(req.headers['content-length'] ?? 0) > 0
 }
 
-/** @returns whether what is still to come is known to be little, so that the connection can go on after it. */
+/** @returns Whether the declared length is small enough to read the rest and keep the connection. */
 export function isSmall({ req, awaitsContinue }: HttpExchange, limit: number): boolean {
   return !awaitsContinue && Number(req.headers['content-length'] ?? Number.POSITIVE_INFINITY) <= limit
 }

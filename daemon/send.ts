@@ -4,10 +4,11 @@ import type { ApiResponse } from './api/index.ts'
 import { type HttpExchange, isSmall, isUnread } from './request-body.ts'
 
 export interface SendLimits {
-  /** What a body may have, in bytes: so much is read to its end even when nobody wants it. */
+  /** Maximum size of a request body. An unread rest up to this size is read, so that the connection can be reused. */
   readonly bodyBytes: number
-  /** Beyond that, what is read and thrown away before the connection is cut. */
+  /** Maximum unread bytes that are discarded before a larger request's connection is closed. */
   readonly drainBytes: number
+  /** Maximum time for that. */
   readonly drainMs: number
 }
 
@@ -18,83 +19,84 @@ export const defaultSendLimits: SendLimits = {
 }
 
 /**
- * Sends an answer, whatever the client is still sending. Cutting the connection under a client that writes would
- * reset it, and the answer be lost: so it gets the whole answer first and some time to notice.
+ * Sends an answer, even while the client is still sending its body. Closing the connection of a client that writes
+ * causes a TCP reset, which loses the answer. So the client first gets the answer and some time to read it.
  *
- * @param last Whether the connection ends with this answer.
+ * @param closeAfter Whether the connection ends after this answer.
  */
 export function send(
-  turn: HttpExchange,
+  exchange: HttpExchange,
   { status, headers, body, stream }: ApiResponse,
-  last: boolean,
+  closeAfter: boolean,
   limits: SendLimits,
 ): void {
-  const { req, res } = turn
+  const { req, res } = exchange
   if (res.destroyed || res.headersSent) return
-  // From HTTP/2 on there is no connection to keep for the next request.
-  const lingers = req.httpVersionMajor < 2 && isUnread(turn) && (last || !isSmall(turn, limits.bodyBytes))
-  res.writeHead(status, last || lingers ? { ...headers, Connection: 'close' } : headers)
+  // Only HTTP/1 reuses a connection for one request after another.
+  const mustDrain =
+    req.httpVersionMajor < 2 && isUnread(exchange) && (closeAfter || !isSmall(exchange, limits.bodyBytes))
+  res.writeHead(status, closeAfter || mustDrain ? { ...headers, Connection: 'close' } : headers)
   if (stream) {
-    // Its fault cuts the connection: that is how a client sees that the rest is missing.
-    sendStream(res, stream, turn.answers ?? unbounded).catch(() => res.destroy())
+    // On an error, cut the connection: the client then sees that the answer is incomplete.
+    sendStream(res, stream, exchange.answerBudget ?? unlimitedBudget).catch(() => res.destroy())
     return
   }
-  if (!lingers) {
+  if (!mustDrain) {
     res.end(body)
     return
   }
   if (body === undefined) res.flushHeaders()
   else res.write(body)
-  drain(turn, limits)
+  drain(exchange, limits)
 }
 
-/** Of a server that is the host's own. */
-const unbounded = new AnswerBudget(Number.MAX_SAFE_INTEGER)
+/** For a host's own server, which has no budget. */
+const unlimitedBudget = new AnswerBudget(Number.MAX_SAFE_INTEGER)
 
-/** Makes a portion only when the socket has taken the one before it: a client that reads nothing costs one portion. */
-async function sendStream(res: ServerResponse, stream: AsyncIterable<string>, answers: AnswerBudget): Promise<void> {
-  const portions = stream[Symbol.asyncIterator]()
+/** Produces a chunk only after the socket has accepted the previous one. A client that does not read costs one chunk. */
+async function sendStream(res: ServerResponse, stream: AsyncIterable<string>, budget: AnswerBudget): Promise<void> {
+  const chunks = stream[Symbol.asyncIterator]()
   try {
     while (!res.destroyed) {
-      await answers.room(res)
-      const { done, value } = await portions.next()
+      await budget.waitForRoom(res)
+      const { done, value } = await chunks.next()
       if (done) {
         res.end()
         return
       }
-      await sendPortion(res, value, answers)
+      await sendChunk(res, value, budget)
     }
   } finally {
-    answers.release(0) // the next one that waits has its turn also when this one took none
-    await portions.return?.()
+    budget.release(0) // wakes the next stream that waits, even if this one reserved nothing
+    await chunks.return?.()
   }
 }
 
-async function sendPortion(res: ServerResponse, text: string, answers: AnswerBudget): Promise<void> {
+async function sendChunk(res: ServerResponse, text: string, budget: AnswerBudget): Promise<void> {
   if (text === '') return
   const bytes = Buffer.byteLength(text)
-  answers.hold(bytes)
+  budget.reserve(bytes)
   try {
-    await written(res, text)
+    await writeAndWait(res, text)
   } finally {
-    answers.release(bytes)
+    budget.release(bytes)
   }
 }
 
-/** Resolves when the socket has taken the text, or is closed. */
-function written(res: ServerResponse, text: string): Promise<void> {
+/** Writes the text. Resolves when the socket has accepted it or is closed. */
+function writeAndWait(res: ServerResponse, text: string): Promise<void> {
   return new Promise((resolve) => {
     if (res.destroyed) return resolve()
-    const settle = () => {
-      res.off('close', settle)
+    const finish = () => {
+      res.off('close', finish)
       resolve()
     }
-    res.once('close', settle)
-    res.write(text, settle)
+    res.once('close', finish)
+    res.write(text, finish)
   })
 }
 
-/** Throws away what is still coming, within bounds; then ends the answer, and with it the connection. */
+/** Discards the rest of the body, within the limits. Then ends the answer and the connection. */
 function drain({ req, res }: HttpExchange, { drainBytes, drainMs }: SendLimits): void {
   let left = drainBytes
   const discard = (chunk: Buffer) => {

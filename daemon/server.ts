@@ -3,30 +3,32 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from 'node:net'
 import polka from 'polka'
 import { type Logger, MailkeepError } from '../lib/index.ts'
-import { AnswerBudget, noRoom } from './answer-budget.ts'
+import { AnswerBudget, answersOverloaded } from './answer-budget.ts'
 import { encodeError, requestIdOf } from './api/encode.ts'
 import type { Api, ApiRequest, ApiResponse } from './api/index.ts'
 import { answerBroken, brokenAnswer, sendRaw } from './broken-request.ts'
-import { Pipeline, type Waiting } from './pipeline.ts'
+import { Pipeline, type WaitingRequests } from './pipeline.ts'
 import { type BodyBudget, type HttpExchange, isUnread, readBody, releaseBody, streamBody } from './request-body.ts'
 import { defaultSendLimits, type SendLimits, send } from './send.ts'
 
 export interface ServerLimits extends SendLimits {
-  /** For all headers of a request, in bytes and in fields. */
+  /** Maximum size of all headers of one request. */
   readonly headerBytes: number
+  /** Maximum number of headers of one request. */
   readonly headerFields: number
-  /** For the headers to arrive, and for the whole request. */
+  /** Time for the headers to arrive. */
   readonly headersMs: number
+  /** Time for the whole request to arrive. */
   readonly requestMs: number
-  /** How long a connection may idle between requests: longer than load balancers keep theirs. */
+  /** Idle timeout of a connection between requests. Longer than a load balancer's, so that the balancer closes first. */
   readonly keepAliveMs: number
-  /** For the bodies of all requests that are not answered, in bytes; small ones do not count. */
+  /** Budget for the bodies of all unanswered requests. Small bodies do not count. */
   readonly bodiesBytes: number
-  /** For all answers that sockets have not taken, in bytes; small ones do not count. */
+  /** Budget for all answers that sockets have not accepted yet. Small answers do not count. */
   readonly answersBytes: number
-  /** Requests sent ahead of their answers that wait, on all connections. */
+  /** Maximum pipelined requests that wait, over all connections. */
   readonly waitingRequests: number
-  /** How long a client may neither send nor take anything. */
+  /** Socket timeout: time without data in either direction. */
   readonly silenceMs: number
 }
 
@@ -34,8 +36,8 @@ export const defaultLimits: ServerLimits = {
   ...defaultSendLimits,
   headerBytes: 16 * 1024,
   headerFields: 1000,
-  // A process with 512 MB of heap survives both at once: a large body takes about twice its bytes once it is parsed, a
-  // large answer its bytes twice while it is made.
+  // A process with a 512 MB heap survives when both budgets are used up. A parsed body takes about twice its bytes, and
+  // so does an answer while it is built.
   bodiesBytes: 64 * 1024 * 1024,
   answersBytes: 64 * 1024 * 1024,
   waitingRequests: 10_000,
@@ -49,12 +51,12 @@ export interface ServerOptions {
   readonly answer: Api['answer']
   readonly logger: Logger
   readonly host: string
-  /** 0 takes a free one. */
+  /** 0 chooses a free port. */
   readonly port: number
   readonly limits?: Partial<ServerLimits>
-  /** A listening socket that was handed to us, instead of host and port. */
+  /** File descriptor of an inherited listening socket. Replaces host and port. */
   readonly fd?: number | undefined
-  /** Hears of every request that was answered. */
+  /** Called after each answered request. */
   readonly observe?: (answered: { method: string; route: string; status: number; ms: number }) => void
 }
 
@@ -63,14 +65,14 @@ export interface RunningServer {
   readonly host: string
   readonly port: number
   /**
-   * Takes no more requests, finishes those under way, and closes all connections.
+   * Refuses new requests, finishes the running ones, and closes all connections.
    *
-   * @param timeoutMs After which connections are cut, whatever they do.
+   * @param timeoutMs Time after which all open connections are destroyed.
    */
   close(timeoutMs?: number): Promise<void>
 }
 
-interface State {
+interface ServerState {
   readonly answer: Api['answer']
   readonly observe: ServerOptions['observe']
   readonly logger: Logger
@@ -78,24 +80,24 @@ interface State {
   readonly server: Server
   readonly sockets: Set<Socket>
   readonly pipelines: WeakMap<Socket, Pipeline>
-  readonly waiting: Waiting
-  readonly room: BodyBudget
-  readonly answers: AnswerBudget
+  readonly waiting: WaitingRequests
+  readonly bodyBudget: BodyBudget
+  readonly answerBudget: AnswerBudget
   closing: Promise<void> | undefined
 }
 
 /**
  * Serves an API on a port.
  *
- * @throws the error of node:net when the address cannot be listened on.
+ * @throws The error of node:net when the server cannot listen on the address.
  */
 export async function listen({ answer, logger, observe, fd, ...options }: ServerOptions): Promise<RunningServer> {
   const limits = { ...defaultLimits, ...options.limits }
   const server = createServer(serverSettings(limits))
   server.setTimeout(limits.silenceMs)
-  // Else node leaves out the fields beyond a thousand without a word: all must be seen to be refused.
+  // By default Node drops headers after the first thousand silently. The server must see them all to refuse them.
   server.maxHeadersCount = 0
-  const state: State = {
+  const state: ServerState = {
     answer,
     observe,
     logger,
@@ -103,29 +105,29 @@ export async function listen({ answer, logger, observe, fd, ...options }: Server
     server,
     sockets: new Set(),
     pipelines: new WeakMap(),
-    waiting: { count: 0, most: limits.waitingRequests },
-    room: { leftBytes: limits.bodiesBytes },
-    answers: new AnswerBudget(limits.answersBytes),
+    waiting: { count: 0, max: limits.waitingRequests },
+    bodyBudget: { leftBytes: limits.bodiesBytes },
+    answerBudget: new AnswerBudget(limits.answersBytes),
     closing: undefined,
   }
-  attend(state)
-  // polka neither awaits nor catches what it calls, and answers HEAD with 404: it hands everything to `serve`.
+  addListeners(state)
+  // polka neither awaits handlers nor catches their errors, and it answers HEAD with 404. So `serve` handles every request.
   polka({ server, onNoMatch: (req, res) => serve(state, req, res) }).listen(
     fd === undefined ? { host: options.host, port: options.port } : { fd },
   )
   await once(server, 'listening')
   server.on('error', (error) => logger.error({ err: error }, 'server failed'))
   return {
-    ...placeOf(server, fd, options.host),
+    ...addressOf(server, fd, options.host),
     close: (timeoutMs = 10_000) => (state.closing ??= close(state, timeoutMs)),
   }
 }
 
-/** What was asked for, with the port that was found; of a socket that was handed to us, what it says itself. */
-function placeOf(server: Server, fd: number | undefined, asked: string): Omit<RunningServer, 'close'> {
+/** Returns the requested host with the actual port. The address of an inherited socket comes from the socket itself. */
+function addressOf(server: Server, fd: number | undefined, requestedHost: string): Omit<RunningServer, 'close'> {
   const bound = server.address() as AddressInfo | string
   if (typeof bound === 'string') return { url: `unix:${bound}`, host: bound, port: 0 }
-  const host = fd === undefined ? asked : bound.address
+  const host = fd === undefined ? requestedHost : bound.address
   return { url: `http://${host.includes(':') ? `[${host}]` : host}:${bound.port}`, host, port: bound.port }
 }
 
@@ -133,46 +135,52 @@ function serverSettings(limits: ServerLimits) {
   return {
     maxHeaderSize: limits.headerBytes,
     headersTimeout: limits.headersMs,
-    requestTimeout: 0, // a file may take longer: see `limitTime`
+    requestTimeout: 0, // an uploaded file may take longer; see `limitArrivalTime`
     connectionsCheckingInterval: Math.min(limits.headersMs, limits.requestMs) / 10,
     keepAliveTimeout: limits.keepAliveMs,
-    // Two Authorization headers must be seen as two; node would drop the second.
+    // By default Node drops a second Authorization header. The API must see both to refuse the request.
     joinDuplicateHeaders: true,
-    // node's own answer has no body: see `reply`.
+    // Node's own answer has no body. `reply` checks the header instead.
     requireHostHeader: false,
   }
 }
 
-/** Everything on a socket that is not an ordinary request. */
-function attend(state: State): void {
+/** Tracks the sockets and handles everything on them that is not an ordinary request. */
+function addListeners(state: ServerState): void {
   const { server, sockets } = state
   server.on('connection', (socket) => {
     sockets.add(socket)
     socket.once('close', () => sockets.delete(socket))
   })
   server.on('checkContinue', (req, res) => serve(state, req, res, true))
-  // Other expectations may be ignored (RFC 9110, 10.1.1).
+  // A server may ignore other expectations (RFC 9110, 10.1.1).
   server.on('checkExpectation', (req, res) => serve(state, req, res))
   server.on('connect', (_, socket) => sendRaw(socket as Socket, brokenAnswer(undefined)))
   server.on('clientError', (error, socket) => {
-    breakOff(state, error, socket as Socket)
+    rejectBroken(state, error, socket as Socket)
   })
 }
 
-function breakOff({ logger, pipelines }: State, error: NodeJS.ErrnoException, socket: Socket): void {
+function rejectBroken({ logger, pipelines }: ServerState, error: NodeJS.ErrnoException, socket: Socket): void {
   logger.debug({ reason: error.code }, 'broken request')
   answerBroken(error, socket, pipelines.get(socket))
 }
 
-function serve(state: State, req: IncomingMessage, res: ServerResponse, awaitsContinue = false): void {
-  const turn: HttpExchange = { req, res, awaitsContinue, room: state.room, answers: state.answers }
+function serve(state: ServerState, req: IncomingMessage, res: ServerResponse, awaitsContinue = false): void {
+  const exchange: HttpExchange = {
+    req,
+    res,
+    awaitsContinue,
+    bodyBudget: state.bodyBudget,
+    answerBudget: state.answerBudget,
+  }
   let pipeline = state.pipelines.get(req.socket)
   if (!pipeline) {
     pipeline = new Pipeline(req.socket, state.waiting, (next) => begin(state, next))
     state.pipelines.set(req.socket, pipeline)
   }
-  if (isUnread(turn)) limitTime(state, turn, pipeline)
-  pipeline.add(turn)
+  if (isUnread(exchange)) limitArrivalTime(state, exchange, pipeline)
+  pipeline.add(exchange)
 }
 
 class RequestTimeout extends Error {
@@ -180,50 +188,50 @@ class RequestTimeout extends Error {
 }
 
 /**
- * A body must have arrived in time, unless it is a file: that one only must not fall silent. Behind an answer that is
- * still being sent it has more time, since cutting the connection would cut that off.
+ * Limits the time in which a body must arrive. A streamed file has no limit but the socket timeout. The limit does not
+ * apply while an earlier answer is still being sent, because closing the connection would cut off that answer.
  */
-function limitTime(state: State, turn: HttpExchange, pipeline: Pipeline): void {
-  const { req } = turn
+function limitArrivalTime(state: ServerState, exchange: HttpExchange, pipeline: Pipeline): void {
+  const { req } = exchange
   const timer = setInterval(() => {
-    // A request does not close where its connection goes after its answer and before its end.
+    // A request emits no 'close' when its connection ends after the answer but before the end of the body.
     if (req.complete || req.socket.destroyed) clearInterval(timer)
-    else if (!turn.streams && pipeline.count <= 1) breakOff(state, new RequestTimeout(), req.socket)
+    else if (!exchange.streams && pipeline.count <= 1) rejectBroken(state, new RequestTimeout(), req.socket)
   }, state.limits.requestMs).unref()
   req.once('close', () => clearInterval(timer))
 }
 
-function begin(state: State, turn: HttpExchange): void {
-  reply(state, turn).catch((error: unknown) => {
+function begin(state: ServerState, exchange: HttpExchange): void {
+  reply(state, exchange).catch((error: unknown) => {
     state.logger.error({ err: error }, 'request could not be answered')
-    turn.res.destroy()
+    exchange.res.destroy()
   })
 }
 
-/** Asked every few seconds by machines that remember the answers themselves. */
-const quiet: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/metrics'])
+/** Routes that monitors poll every few seconds. Successful requests to them are logged at level debug. */
+const quietRoutes: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/metrics'])
 
-async function reply(state: State, turn: HttpExchange): Promise<void> {
+async function reply(state: ServerState, exchange: HttpExchange): Promise<void> {
   const startedMs = performance.now()
-  const { req } = turn
+  const { req } = exchange
   const request: ApiRequest = {
     method: req.method ?? 'GET',
     target: req.url ?? '/',
     headers: req.headers,
-    body: () => readBody(turn, state.limits.bodyBytes),
-    stream: () => streamBody(turn),
-    buildLarge: (make) => state.answers.build(turn.res, make),
+    body: () => readBody(exchange, state.limits.bodyBytes),
+    stream: () => streamBody(exchange),
+    buildLarge: (make) => state.answerBudget.build(exchange.res, make),
   }
-  const early = refusal(state, req, request)
-  const made = early ?? (await answerOf(state, turn, request))
+  const refused = refuseEarly(state, req, request)
+  const answer = refused ?? (await callApi(state, exchange, request))
   const aborted = req.socket.destroyed
-  const response = aborted ? made : await withinBudget(state, turn, request, made)
-  send(turn, response, state.closing !== undefined || early !== undefined, state.limits)
+  const response = aborted ? answer : await withinBudget(state, exchange, request, answer)
+  send(exchange, response, state.closing !== undefined || refused !== undefined, state.limits)
   const ms = performance.now() - startedMs
-  // The pattern: a path as sent may hold anything, and ids are somebody's.
+  // Logs get the route's pattern: the path as sent may hold personal data.
   const { status, route = 'unknown' } = response
   state.observe?.({ method: request.method, route, status, ms })
-  state.logger[quiet.has(route) && status < 400 ? 'debug' : 'info'](
+  state.logger[quietRoutes.has(route) && status < 400 ? 'debug' : 'info'](
     {
       method: request.method,
       path: route,
@@ -237,47 +245,48 @@ async function reply(state: State, turn: HttpExchange): Promise<void> {
   )
 }
 
-async function answerOf(state: State, turn: HttpExchange, request: ApiRequest): Promise<ApiResponse> {
+async function callApi(state: ServerState, exchange: HttpExchange, request: ApiRequest): Promise<ApiResponse> {
   try {
     return await state.answer(request)
   } finally {
-    releaseBody(turn)
+    releaseBody(exchange)
   }
 }
 
-/** @returns the answer itself, or 503 where there is no room for it. A change that it reports is made all the same. */
+/** @returns The answer, or 503 when it does not fit the budget. A change that the answer reports stays committed. */
 async function withinBudget(
-  { answers }: State,
+  { answerBudget }: ServerState,
   { res }: HttpExchange,
   request: ApiRequest,
   response: ApiResponse,
 ): Promise<ApiResponse> {
   const { body, stream, route } = response
-  if (stream ? answers.hasRoom : body === undefined || answers.take(Buffer.byteLength(body), res)) return response
+  const fits = stream ? answerBudget.hasRoom : body === undefined || answerBudget.take(Buffer.byteLength(body), res)
+  if (fits) return response
   await stream?.[Symbol.asyncIterator]().return?.()
-  const to = { requestId: requestIdOf(request), method: request.method, ...(route !== undefined && { route }) }
-  return encodeError(to, noRoom())
+  const context = { requestId: requestIdOf(request), method: request.method, ...(route !== undefined && { route }) }
+  return encodeError(context, answersOverloaded())
 }
 
-/** What is answered without asking the API, and ends the connection. */
-function refusal(state: State, req: IncomingMessage, request: ApiRequest): ApiResponse | undefined {
+/** @returns The answer to a request that never reaches the API; its connection ends with it. */
+function refuseEarly(state: ServerState, req: IncomingMessage, request: ApiRequest): ApiResponse | undefined {
   if (state.closing !== undefined) {
     const error = new MailkeepError('unavailable', 'The service is going down.')
     return encodeError({ requestId: requestIdOf(request), method: request.method }, error)
   }
-  // Names and values take turns there.
+  // rawHeaders alternates names and values.
   if (req.rawHeaders.length > 2 * state.limits.headerFields) return brokenAnswer('HPE_HEADER_OVERFLOW')
-  // RFC 9112, 3.2: a request of HTTP/1.1 has exactly one Host.
+  // A request of HTTP/1.1 must have exactly one Host header (RFC 9112, 3.2).
   const { host } = req.headers
   const malformed = host === undefined ? req.httpVersion === '1.1' : host.includes(',')
   return malformed ? brokenAnswer(undefined) : undefined
 }
 
-async function close({ server, sockets }: State, timeoutMs: number): Promise<void> {
+async function close({ server, sockets }: ServerState, timeoutMs: number): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()))
-  // Connections that never sent anything count as busy to node.
+  // Node counts connections that never sent anything as busy.
   for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy()
-  // Those whose answer was on its way when closing began idle only afterwards.
+  // Connections with an answer in progress become idle only later, so sweep repeatedly.
   const sweep = setInterval(() => server.closeIdleConnections(), 50)
   const deadline = setTimeout(() => server.closeAllConnections(), timeoutMs)
   await closed

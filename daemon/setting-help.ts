@@ -1,13 +1,13 @@
 import { defaultWebhookSettings as webhooks } from '../lib/index.ts'
 import type { SettingName } from './settings.ts'
 
-/** What `--help` says of a setting. */
+/** Help for one setting. */
 export interface SettingHelp {
-  /** Placeholder of the value. */
+  /** Placeholder for the value. */
   readonly value: string
   /** Meaning, with the unit. */
   readonly about: string
-  /** Default, as it would be written. */
+  /** Default, written as a user would write it. */
   readonly default: string
   readonly example: string
 }

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { isServer } from './database-url.ts'
 
-/** A number in digits. Number() itself would take `0x10`, `1e3` and white space. */
+/** A number written in digits. `Number()` alone would accept `0x10`, `1e3` and white space. */
 function numeric(min: number, max: number, kind: 'integer' | 'decimal' = 'integer') {
   const message = `must be ${kind === 'integer' ? 'a whole number' : 'a number'} from ${min} to ${max}`
   return v.pipe(
@@ -13,7 +13,7 @@ function numeric(min: number, max: number, kind: 'integer' | 'decimal' = 'intege
   )
 }
 
-/** @param empty Whether `none` stands for no number at all. */
+/** @param empty Whether `none` is accepted for an empty list. */
 function commaSeparated(min: number, max: number, kind: 'integer' | 'decimal', empty = false) {
   const one = numeric(min, max, kind)
   const message = `must be numbers from ${min} to ${max} with commas between${empty ? ', or none' : ''}`
@@ -32,13 +32,13 @@ const yesOrNo = v.pipe(
   v.transform((text) => text === 'true' || text === '1'),
 )
 
-/** What fits into `Authorization: Bearer …` (RFC 6750, 2.1). */
+/** Token characters of `Authorization: Bearer …` (RFC 6750, 2.1). */
 const token = v.pipe(
   v.string(),
   v.regex(/^[\w.~+/-]{1,512}=*$/, 'must be made of letters, digits and -._~+/ only, at most 512'),
 )
 
-/** A shorter one could be guessed. */
+/** The minimum length prevents guessing. */
 const adminToken = v.pipe(token, v.minLength(32, 'must have at least 32 characters'))
 
 const hostName = v.pipe(v.string(), v.regex(/^[\w.:%-]+$/, 'must be a host name or an address'))
@@ -57,7 +57,7 @@ const database = v.pipe(
   ),
 )
 
-/** As the library has it, said here with the setting's name. */
+/** Same rule as in the library. Checked here so that the message names the setting. */
 const databaseSchema = v.pipe(
   v.string(),
   v.regex(/^[A-Za-z_][A-Za-z0-9_]{0,62}$/, 'must be letters, digits and underscores, at most 63'),
@@ -79,7 +79,7 @@ const encryptionKey = v.pipe(v.string(), v.regex(/^[A-Za-z\d+/_-]{43}=?$/, 'must
 
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 
-/** Every setting by its name without `MAILKEEP_`. What has no default here has one in the library, or none. */
+/** All settings by name, without `MAILKEEP_`. Defaults that are missing here are in the library, if there are any. */
 export const Settings = v.object({
   HOST: v.optional(hostName, '127.0.0.1'),
   PORT: v.optional(numeric(0, 65_535), '6245'),
@@ -110,7 +110,7 @@ export const Settings = v.object({
 export type Settings = v.InferOutput<typeof Settings>
 export type SettingName = keyof Settings
 
-/** Never on the command line, where every user of the machine could read them. */
+/** Settings refused on the command line, which every user of the machine can read. */
 export const secretSettings: ReadonlySet<string> = new Set([
   'ADMIN_TOKEN',
   'ENCRYPTION_KEY',
@@ -119,10 +119,10 @@ export const secretSettings: ReadonlySet<string> = new Set([
   'COPY_TO',
 ])
 
-/** May be read from a file that `MAILKEEP_…_FILE` names; a database's URL may hold a password. */
+/** Settings that `MAILKEEP_…_FILE` can read from a file. DATABASE is one, because its URL may contain a password. */
 export const fileSettings: ReadonlySet<string> = new Set([...secretSettings, 'DATABASE'])
 
-/** As flags these need no value. */
+/** Settings whose flag needs no value. */
 export const switchSettings: ReadonlySet<string> = new Set(['DISPATCH', 'DATABASE_POOLER', 'WEBHOOK_ALLOW_PRIVATE'])
 
 export const settingNames = Object.keys(Settings.entries) as SettingName[]

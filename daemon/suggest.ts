@@ -1,4 +1,4 @@
-/** @returns the candidate that `word` was probably meant to be; undefined when none is near. */
+/** @returns The candidate most similar to `word`; undefined when none is similar. */
 export function nearest(word: string, candidates: Iterable<string>): string | undefined {
   let best: string | undefined
   let fewestEdits = Math.max(1, Math.floor(word.length / 3)) + 1
@@ -9,7 +9,7 @@ export function nearest(word: string, candidates: Iterable<string>): string | un
   return best
 }
 
-/** Insertions, deletions, substitutions and swaps of neighbours: the optimal string alignment distance. */
+/** Optimal string alignment distance: counts insertions, deletions, substitutions and swaps of neighbours. */
 function editDistance(a: string, b: string): number {
   let [beforeLast, last] = [[] as number[], Array.from({ length: b.length + 1 }, (_, at) => at)]
   for (let i = 1; i <= a.length; i++) {

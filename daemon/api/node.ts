@@ -87,9 +87,9 @@ export function createHandler<Request = HostRequest>(options: MountOptions<Reque
     }
     arrival.take()
     const { req, res } = arrival
-    const turn: HttpExchange = { req, res, awaitsContinue: false }
+    const exchange: HttpExchange = { req, res, awaitsContinue: false }
     try {
-      send(turn, await api.answer(requestOf(turn, arrival, place, limits.bodyBytes)), false, limits)
+      send(exchange, await api.answer(requestOf(exchange, arrival, place, limits.bodyBytes)), false, limits)
     } catch (error) {
       api.logger.error({ err: error }, 'request could not be answered')
       res.destroy()
@@ -137,7 +137,7 @@ function fromKoa(ctx: KoaContext, next: Next): Arrival {
   }
 }
 
-function requestOf(turn: HttpExchange, arrival: Arrival, place: Place | undefined, bodyBytes: number): ApiRequest {
+function requestOf(exchange: HttpExchange, arrival: Arrival, place: Place | undefined, bodyBytes: number): ApiRequest {
   const { req, source, protocol } = arrival
   const left = leftBody(arrival)
   return {
@@ -149,11 +149,11 @@ function requestOf(turn: HttpExchange, arrival: Arrival, place: Place | undefine
     source,
     body: async () => {
       if (left.error) throw left.error
-      if (!left.bytes) return await readBody(turn, bodyBytes)
+      if (!left.bytes) return await readBody(exchange, bodyBytes)
       if (left.bytes.length > bodyBytes) throw tooLarge(bodyBytes)
       return left.bytes
     },
-    stream: () => (left.bytes || left.error ? streamLeft(left) : streamBody(turn)),
+    stream: () => (left.bytes || left.error ? streamLeft(left) : streamBody(exchange)),
   }
 }
 

@@ -4,10 +4,10 @@ import type { Config } from '../config.ts'
 import { findKey } from '../database-key.ts'
 import { type Finding, fault, ok, warning } from './finding.ts'
 
-/** What binds a database to a version and to a key, be it a file or on a server. */
+/** The parts of a database report that depend on mailkeep's version and on the key. */
 export type Compatibility = Pick<FileReport, 'unknown' | 'unapplied' | 'keyId'>
 
-/** Whether the tables are this version's. */
+/** Checks that the tables belong to this version. */
 export function checkSchema({ unknown, unapplied }: Compatibility): Finding {
   if (unknown.length > 0) {
     return fault('schema', `a newer mailkeep was here (${unknown.join(', ')})`, 'run that version or a later one')
@@ -17,9 +17,9 @@ export function checkSchema({ unknown, unapplied }: Compatibility): Finding {
 }
 
 /**
- * Whether the encryption key at hand is the database's.
+ * Checks that the available encryption key is the database's.
  *
- * @param path Of the file beside the database that may hold it, where there is a beside.
+ * @param path Key file beside the database. Undefined with PostgreSQL.
  */
 export async function checkKey({ keyId }: Compatibility, config: Config, path?: string): Promise<Finding> {
   if (keyId === null) return ok('key', 'the database has not been sealed with any yet')
@@ -39,7 +39,7 @@ export async function checkKey({ keyId }: Compatibility, config: Config, path?: 
   return fault('key', "the database's encryption key is missing", `set MAILKEEP_ENCRYPTION_KEY to it${restored}`)
 }
 
-/** The right key may lie beside the database, while a wrong setting hides it. */
+/** Returns a hint when the key file contains the right key but a wrong setting overrides it. */
 async function hintOfFile(keyId: string, path: string | undefined): Promise<string> {
   const found = path === undefined ? undefined : await findKey(keyId, none, [path])
   return found ? `, or unset it: ${path} holds the right one` : ''

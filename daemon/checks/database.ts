@@ -11,7 +11,7 @@ import { checkKey, checkSchema } from './compatibility.ts'
 import { type Finding, fault, ok, warning } from './finding.ts'
 import { checkServer } from './server.ts'
 
-/** Looks at the database without changing anything in it. */
+/** Checks the database without changing it. */
 export async function checkDatabase(config: Config): Promise<Finding[]> {
   const { database } = config
   if (database === inMemory)
@@ -21,7 +21,7 @@ export async function checkDatabase(config: Config): Promise<Finding[]> {
     if (!holdsDatabase(database)) {
       return [
         ...(await checkDirectory(database)),
-        ok('database', `${database} is not there yet: the first start makes it`),
+        ok('database', `${database} does not exist yet: the first start creates it`),
       ]
     }
     const { inspectFile } = await loadSqlite()
@@ -35,7 +35,7 @@ export async function checkDatabase(config: Config): Promise<Finding[]> {
       checkClock(report),
     ]
   } catch (error) {
-    const remedy = 'restore a backup (mailkeep restore FILE), or put the file right'
+    const remedy = 'restore a backup (mailkeep restore FILE), or repair the file'
     return [fault('database', error instanceof Error ? error.message : String(error), remedy)]
   }
 }
@@ -43,7 +43,7 @@ export async function checkDatabase(config: Config): Promise<Finding[]> {
 async function checkDirectory(database: string): Promise<Finding[]> {
   const directory = dirname(resolve(database))
   try {
-    // SQLite makes its log beside the database.
+    // SQLite creates its write-ahead log beside the database.
     await access(directory, constants.W_OK | constants.X_OK)
     return []
   } catch {
@@ -56,16 +56,16 @@ async function checkDirectory(database: string): Promise<Finding[]> {
 async function checkModes(database: string): Promise<Finding[]> {
   const findings: Finding[] = []
   for (const path of [database, `${database}-wal`, `${database}.key`, `${database}.admin-token`]) {
-    const there = await stat(path).catch(() => undefined)
-    if (!there) continue
-    const mode = there.mode & 0o777
+    const file = await stat(path).catch(() => undefined)
+    if (!file) continue
+    const mode = file.mode & 0o777
     const what = `${path} has mode 0${mode.toString(8)}: others on this machine can read it`
     if (mode & 0o077) findings.push(warning('permissions', what, `chmod 600 ${path}`))
-    const reachable = await access(path, constants.R_OK).then(
+    const readable = await access(path, constants.R_OK).then(
       () => true,
       () => false,
     )
-    if (!reachable)
+    if (!readable)
       findings.push(fault('permissions', `${path} cannot be read`, `chown it to the user mailkeep runs as`))
   }
   return findings.length > 0 ? findings : [ok('permissions', 'only their owner can read the files')]
@@ -79,14 +79,14 @@ function checkIntegrity(database: string, { faults, rows, mailkeep }: FileReport
   return fault('integrity', faults.join('; '), 'stop the daemon and restore a backup: mailkeep restore FILE')
 }
 
-const soonMs = 60_000
+const maxClockDifferenceMs = 60_000
 
-/** A clock set back is told by what was written before. */
+/** Detects a clock that was set back: rows written before have later times. */
 function checkClock({ latest }: FileReport): Finding {
   const nowMs = Date.now()
   const now = new Date(nowMs).toISOString()
   const aheadMs = latest === null ? 0 : Date.parse(latest) - nowMs
-  if (aheadMs <= soonMs) return ok('clock', `${now}, after all that is in the database`)
+  if (aheadMs <= maxClockDifferenceMs) return ok('clock', `${now}, after all that is in the database`)
   const message = `it is ${now} here, and there are rows of ${latest}`
   return fault('clock', message, 'set the clock, and have it kept by NTP: deliveries wait for moments that do not come')
 }

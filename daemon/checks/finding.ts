@@ -1,9 +1,9 @@
-/** What was found about one thing. */
+/** Result of one check. */
 export interface Finding {
   readonly check: string
   readonly state: 'ok' | 'warning' | 'fault'
   readonly message: string
-  /** What to do about it. */
+  /** What the user can do about it. */
   readonly remedy?: string
 }
 

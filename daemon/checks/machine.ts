@@ -8,14 +8,14 @@ import { inMemory } from '../database-file.ts'
 import { isServer } from '../database-url.ts'
 import { type Finding, fault, ok, warning } from './finding.ts'
 
-/** Looks at what the daemon finds around it. */
+/** Checks the disk, the port and the exposure of the service. */
 export async function checkMachine(config: Config): Promise<Finding[]> {
   return [await checkDisk(config), await checkPort(config), ...checkExposure(config)].filter(
     (found) => found !== undefined,
   )
 }
 
-const leastBytes = 100e6
+const minFreeBytes = 100e6
 
 async function checkDisk({ database }: Config): Promise<Finding | undefined> {
   if (database === inMemory || isServer(database)) return undefined
@@ -25,7 +25,7 @@ async function checkDisk({ database }: Config): Promise<Finding | undefined> {
     const free = bavail * bsize
     const { size } = await stat(database).catch(() => ({ size: 0 }))
     const left = `${inMegabytes(free)} free in ${directory}, the database has ${inMegabytes(size)}`
-    if (free < leastBytes) return fault('disk', left, 'make room: on a full disk every write is refused')
+    if (free < minFreeBytes) return fault('disk', left, 'make room: on a full disk every write is refused')
     if (files > 0 && ffree < 100) return fault('disk', `no more files can be made in ${directory}`, 'make room')
     if (free < 2 * size)
       return warning('disk', left, 'a backup beside it and the log of large deletions need as much again')
@@ -55,13 +55,13 @@ async function checkPort({ host, port }: Config): Promise<Finding> {
   }
 }
 
-const patienceMs = 2000
+const healthTimeoutMs = 2000
 
-/** @returns whether what listens there says of itself what a mailkeep does. */
+/** @returns Whether the program on this port answers /healthz like mailkeep. */
 async function answersHealth(host: string, port: number): Promise<boolean> {
   const asked = /^(?:0\.0\.0\.0|::)$/.test(host) ? 'localhost' : host
   try {
-    const req = request({ host: asked, port, path: '/healthz', signal: AbortSignal.timeout(patienceMs) })
+    const req = request({ host: asked, port, path: '/healthz', signal: AbortSignal.timeout(healthTimeoutMs) })
     req.end()
     const [response] = await once(req, 'response')
     let body = ''
@@ -74,12 +74,12 @@ async function answersHealth(host: string, port: number): Promise<boolean> {
 
 function checkExposure({ host, metricsToken, webhooks }: Config): Finding[] {
   const findings: Finding[] = []
-  const outside = !/^(?:127\.|::1$|localhost$)/.test(host)
-  if (outside && webhooks.allowPrivate) {
+  const reachable = !/^(?:127\.|::1$|localhost$)/.test(host)
+  if (reachable && webhooks.allowPrivate) {
     const message = 'webhooks may reach private addresses, while others can reach this service'
     findings.push(warning('exposure', message, 'unset MAILKEEP_WEBHOOK_ALLOW_PRIVATE: it is for development'))
   }
-  if (outside && metricsToken === undefined) {
+  if (reachable && metricsToken === undefined) {
     const message = `everybody who reaches ${host} can read /metrics`
     findings.push(warning('exposure', message, 'set MAILKEEP_METRICS_TOKEN, or keep the path to yourself in the proxy'))
   }

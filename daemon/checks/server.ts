@@ -5,33 +5,33 @@ import { loadPostgres } from '../drivers.ts'
 import { checkKey, checkSchema } from './compatibility.ts'
 import { type Finding, fault, ok, warning } from './finding.ts'
 
-/** Looks at a PostgreSQL database without changing anything in it. */
+/** Checks a PostgreSQL database without changing it. */
 export async function checkServer(config: Config): Promise<Finding[]> {
   let report: ServerReport
   try {
     const { inspectServer } = await loadPostgres()
     report = await inspectServer(config.database, config.postgres)
   } catch (error) {
-    const remedy = 'look whether the server runs, and whether MAILKEEP_DATABASE is right'
+    const remedy = 'check that the server runs, and that MAILKEEP_DATABASE is right'
     return [fault('database', error instanceof Error ? error.message : String(error), remedy)]
   }
   return [
     checkVersion(config, report),
     checkRights(config, report),
-    report.mailkeep ? checkSchema(report) : ok('schema', 'is not there yet: the first start makes it'),
+    report.mailkeep ? checkSchema(report) : ok('schema', 'does not exist yet: the first start creates it'),
     await checkServerKey(config, report),
     checkSearches(report),
     checkClocks(report),
-    checkLine(config, report),
+    checkEncryption(config, report),
     checkConnections(config, report),
   ].filter((found) => found !== undefined)
 }
 
-const oldest = 130_000
+const minVersionNumber = 130_000
 
 function checkVersion({ database }: Config, { version, versionNumber, encoding, readOnly }: ServerReport): Finding {
   const what = `PostgreSQL ${version} at ${shownDatabase(database)}`
-  if (versionNumber < oldest) return fault('database', what, 'mailkeep needs PostgreSQL 13 or later')
+  if (versionNumber < minVersionNumber) return fault('database', what, 'mailkeep needs PostgreSQL 13 or later')
   if (encoding !== 'UTF8') return fault('database', `${what} is in ${encoding}`, "create database … encoding 'UTF8'")
   if (readOnly) return fault('database', `${what} takes no writes`, 'name the primary server, not a replica')
   return ok('database', what)
@@ -40,9 +40,9 @@ function checkVersion({ database }: Config, { version, versionNumber, encoding, 
 function checkRights({ postgres: { schema: wanted } }: Config, report: ServerReport): Finding {
   const { schema, mayCreateSchema, mayCreateTables, closedTables, mailkeep, unapplied } = report
   if (schema === null) {
-    if (wanted !== undefined && mayCreateSchema) return ok('rights', `the first start makes the schema ${wanted}`)
+    if (wanted !== undefined && mayCreateSchema) return ok('rights', `the first start creates the schema ${wanted}`)
     const remedy = `create schema ${wanted ?? 'mailkeep'} authorization … (as an owner of the database), or another MAILKEEP_DATABASE_SCHEMA`
-    return fault('rights', 'the search path names no schema that is there, and this role may make none', remedy)
+    return fault('rights', 'the search path names no existing schema, and this role may not create one', remedy)
   }
   if (closedTables.length > 0) {
     const remedy = `grant select, insert, update, delete on all tables in schema ${schema} to …`
@@ -50,7 +50,7 @@ function checkRights({ postgres: { schema: wanted } }: Config, report: ServerRep
   }
   if (!mayCreateTables && (!mailkeep || unapplied.length > 0)) {
     const remedy = `grant create on schema ${schema} to …, or run mailkeep migrate as a role that may`
-    return fault('rights', `this role may not make tables in the schema ${schema}`, remedy)
+    return fault('rights', `this role may not create tables in the schema ${schema}`, remedy)
   }
   return ok('rights', `this role may do what is needed in the schema ${schema}`)
 }
@@ -68,13 +68,13 @@ function checkSearches({ trigrams, searchIndex, mailkeep }: ServerReport): Findi
   if (searchIndex) return ok('search', 'has its index')
   if (trigrams === 'missing') {
     const remedy = "install PostgreSQL's contrib package (postgresql-contrib) on the server"
-    return warning('search', 'reads every contact: the extension pg_trgm is not there', remedy)
+    return warning('search', 'reads every contact: the extension pg_trgm is not installed', remedy)
   }
   if (trigrams === 'available' && mailkeep) {
-    const remedy = 'create extension pg_trgm (as an owner of the database), then start the daemon anew'
+    const remedy = 'create extension pg_trgm (as an owner of the database), then restart the daemon'
     return warning('search', 'reads every contact: the extension pg_trgm is not in this database', remedy)
   }
-  if (!mailkeep) return ok('search', 'the first start makes its index')
+  if (!mailkeep) return ok('search', 'the first start creates its index')
   return warning(
     'search',
     'reads every contact: its index is missing',
@@ -82,29 +82,32 @@ function checkSearches({ trigrams, searchIndex, mailkeep }: ServerReport): Findi
   )
 }
 
-const apartMs = 2000
+const maxClockDifferenceMs = 2000
 
-/** Everything is timed by the server's clock; receivers of webhooks compare it with their own, to five minutes. */
+/**
+ * Compares the clocks. All times come from the server's clock. Receivers of webhooks compare them with their own clock
+ * and accept a difference of five minutes.
+ */
 function checkClocks({ clockAheadMs, clockToleranceMs }: ServerReport): Finding {
   const apart = Math.abs(clockAheadMs)
   const message = `the server's is ${seconds(apart)} ${clockAheadMs < 0 ? 'behind' : 'ahead of'} this machine's`
-  if (apart <= apartMs + clockToleranceMs) return ok('clock', message)
-  const remedy = 'have both clocks kept by NTP: mailkeep goes by the server’s, and webhooks are signed with its time'
+  if (apart <= maxClockDifferenceMs + clockToleranceMs) return ok('clock', message)
+  const remedy = 'keep both clocks in sync with NTP: mailkeep uses the server’s clock, also to sign webhooks'
   return apart > 60_000 ? fault('clock', message, remedy) : warning('clock', message, remedy)
 }
 
-function checkLine({ database }: Config, { encrypted }: ServerReport): Finding | undefined {
+function checkEncryption({ database }: Config, { encrypted }: ServerReport): Finding | undefined {
   const host = URL.canParse(database) ? new URL(database).hostname : ''
   if (encrypted || /^(?:localhost|127\..*|\[::1\]|)$/.test(host)) return undefined
   const message = `the connection to ${host} is not encrypted`
   return warning('exposure', message, 'add ?sslmode=verify-full to MAILKEEP_DATABASE, unless the network is private')
 }
 
-/** What a pool takes unless it is told otherwise, and the connection for notifications. */
-const usualPool = 10
+/** Default size of a pool, without the connection for notifications. */
+const defaultPoolConnections = 10
 
 function checkConnections({ postgres }: Config, { connections: { used, most } }: ServerReport): Finding {
-  const pool = postgres.connections ?? usualPool
+  const pool = postgres.connections ?? defaultPoolConnections
   const message = `${used} of ${most} are in use; each process takes up to ${pool + 1}`
   if (most - used > pool) return ok('connections', message)
   const remedy = 'raise max_connections, lower MAILKEEP_DATABASE_CONNECTIONS, or put a pooler before the server'

@@ -15,8 +15,8 @@ import { plural } from '../plural.ts'
 import type { Command, Invocation } from './command.ts'
 
 /**
- * A copy that can be started from holds the key as well: a database without it opens for nobody. So the key file
- * goes with the copy, beside it as it is beside the database; a key from the settings stays where it is.
+ * Copies the database and its key file, because a database cannot be opened without its key. The key file of the copy
+ * is beside it, as with the database. A key from the settings is not copied.
  */
 export const backup: Command = {
   usage: 'backup FILE',
@@ -31,8 +31,8 @@ export const backup: Command = {
     await writeFileAtomic(target, async (partial) => {
       copy = await copyVerified(source, partial, target)
     })
-    const key = await keepKey(copy!, source, target, config)
-    say(invocation, target, copy!, key)
+    const key = await copyKey(copy!, source, target, config)
+    printResult(invocation, target, copy!, key)
   },
 }
 
@@ -50,19 +50,21 @@ async function refuseTarget(target: string, source: string): Promise<void> {
   if (there.dev === dev && there.ino === ino) throw new CliError(`${target} is the database itself.`, 2)
   const log = await stat(`${target}-wal`).catch(() => undefined)
   if (log) throw new CliError(`${target} is a database in use: the backup needs another name.`)
-  // An earlier backup may be replaced, and nothing else.
+  // Only an earlier backup may be replaced.
   if (!holdsDatabase(target)) throw new CliError(`${target} is there already.`)
 }
 
 /**
+ * Copies a database file and compares the copy with the original.
+ *
  * @param target The file to write.
- * @param destination What the file will be called, for errors.
- * @throws Complaint when the copy is not what the database was.
+ * @param destination The final name of the file, for messages.
+ * @throws CliError The copy differs from the database.
  */
 export async function copyVerified(source: string, target: string, destination: string): Promise<FileReport> {
   const { copyFile, inspectFile } = await loadSqlite()
   const options = sqliteOptions()
-  const { before, undisturbed } = copyOrExplain(() => copyFile(source, target, options), source, destination)
+  const { before, undisturbed } = copyOrThrow(() => copyFile(source, target, options), source, destination)
   if (!before.mailkeep) throw new CliError(`${source} is no database of mailkeep.`)
   const copy = inspectFile(target, { ...options, thorough: true })
   const faults = [...copy.faults]
@@ -75,7 +77,7 @@ export async function copyVerified(source: string, target: string, destination: 
   return copy
 }
 
-function copyOrExplain<T>(copy: () => T, source: string, destination: string): T {
+function copyOrThrow<T>(copy: () => T, source: string, destination: string): T {
   try {
     return copy()
   } catch (error) {
@@ -86,10 +88,10 @@ function copyOrExplain<T>(copy: () => T, source: string, destination: string): T
   }
 }
 
-/** Where the key of a backup is, for whoever will restore it. */
-type KeyNote = { readonly copied: string } | { readonly kept: 'setting' } | { readonly missing: true }
+/** Where the key of a backup is. A restore needs it. */
+type BackupKey = { readonly copied: string } | { readonly kept: 'setting' } | { readonly missing: true }
 
-async function keepKey({ keyId }: FileReport, source: string, target: string, config: Config): Promise<KeyNote> {
+async function copyKey({ keyId }: FileReport, source: string, target: string, config: Config): Promise<BackupKey> {
   const found = keyId === null ? undefined : await findKey(keyId, config, [`${source}.key`])
   if (!found) return { missing: true }
   if (found.in === 'setting') return { kept: 'setting' }
@@ -98,7 +100,7 @@ async function keepKey({ keyId }: FileReport, source: string, target: string, co
   return { copied }
 }
 
-function say({ print }: Invocation, target: string, { rows }: FileReport, key: KeyNote): void {
+function printResult({ print }: Invocation, target: string, { rows }: FileReport, key: BackupKey): void {
   const file = resolve(target)
   const text = [
     `${file} holds ${plural(rows.contact ?? 0, 'contact')} of ${plural(rows.client ?? 0, 'client')}, verified`,
@@ -108,12 +110,12 @@ function say({ print }: Invocation, target: string, { rows }: FileReport, key: K
   print({ json: { file, ...json, key_known: !('missing' in key), rows }, text: text.join('\n') })
 }
 
-function keyLine(key: KeyNote): string {
+function keyLine(key: BackupKey): string {
   if ('copied' in key) {
-    return `THE KEY IS BESIDE IT, in ${resolve(key.copied)}: without it the backup cannot be started; whoever has both can read the webhook secrets`
+    return `THE KEY IS BESIDE IT, in ${resolve(key.copied)}: the backup cannot be used without it; anyone with both files can read the webhook secrets`
   }
   if ('kept' in key) {
-    return 'THE KEY IS NOT IN IT: it is in your setting MAILKEEP_ENCRYPTION_KEY; keep it elsewhere too, without it the backup cannot be started'
+    return 'THE KEY IS NOT IN IT: it is in your setting MAILKEEP_ENCRYPTION_KEY; store a copy elsewhere, because the backup cannot be used without it'
   }
-  return 'THE KEY IS NOT IN IT, AND WAS NOT FOUND: without the right MAILKEEP_ENCRYPTION_KEY the backup cannot be started'
+  return 'THE KEY IS NOT IN IT, AND WAS NOT FOUND: without the right MAILKEEP_ENCRYPTION_KEY the backup cannot be used'
 }

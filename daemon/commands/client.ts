@@ -1,11 +1,11 @@
 import type { ClientMailkeep, Mailkeep } from '../../lib/index.ts'
 import { CliError } from '../cli-error.ts'
 import { plural } from '../plural.ts'
-import { type Command, eachOf, idFrom, table, withMailkeep, yesFlag } from './command.ts'
+import { type Command, idFrom, iterateRecords, table, withMailkeep, yesFlag } from './command.ts'
 
 const createClient: Command = {
   usage: 'client create NAME',
-  about: 'Create a client: a tenant with records of its own; creates the database when it is missing',
+  about: 'Create a client, a tenant with separate records; creates the database when it is missing',
   examples: { NAME: 'Acme' },
   run: async (invocation) => {
     const [name = ''] = invocation.args
@@ -44,7 +44,7 @@ const deleteClient: Command = {
   examples: { ID: '2' },
   flags: [yesFlag],
   notes: [
-    'Its tokens open nothing from then on. What is many rows is deleted in batches by the running daemon, or by the next one that starts. Without --yes it exits with 2.',
+    'Its tokens are invalid immediately. Large numbers of rows are deleted in batches by the running daemon, or by the next one that starts. Without --yes the command exits with 2.',
   ],
   run: async (invocation) => {
     const id = idFrom('The client to delete', invocation.args[0])
@@ -63,8 +63,8 @@ export const clientCommands: readonly Command[] = [createClient, listClients, re
 
 async function countOwned(mailkeep: Mailkeep, clientId: number): Promise<string> {
   const client: ClientMailkeep = mailkeep.forClient(clientId)
-  const lists = await count(eachOf((query) => client.lists.list(query)))
-  const endpoints = await count(eachOf((query) => client.webhooks.listEndpoints(query)))
+  const lists = await count(iterateRecords((query) => client.lists.list(query)))
+  const endpoints = await count(iterateRecords((query) => client.webhooks.listEndpoints(query)))
   const tokens = (await mailkeep.tokens.list({ clientId })).length
   return [
     plural(await client.contacts.count(), 'contact'),

@@ -13,35 +13,36 @@ import type { Config } from '../config.ts'
 import { openMailkeep } from '../open.ts'
 import type { Progress } from '../progress.ts'
 
-/** What a command says: to people as text, to programs as one JSON value. */
+/** Prints a command's result: text for people, or one JSON value for programs. */
 export type Print = (result: { readonly json: unknown; readonly text: string }) => void
 
-/** What a command is called with. */
+/** Arguments and environment of one command run. */
 export interface Invocation {
   readonly args: readonly string[]
-  /** The command's own flags; those given twice or without a value never come so far. */
+  /** The command's flags other than settings, already checked for exactly one value. */
   readonly flags: Readonly<Record<string, string>>
   readonly config: Config
   readonly logger: Logger
   readonly print: Print
-  /** Where a command writes that has more to say than fits into memory; `json` says in which form. */
+  /** Output stream of commands whose result is too large for memory. */
   readonly output: NodeJS.WritableStream
+  /** Whether the output must be JSON. */
   readonly json: boolean
-  /** What a command reads that takes a file from standard input. */
+  /** Standard input, for commands that can read a file from it. */
   readonly input?: AsyncIterable<Uint8Array>
-  /** Shows how far something is: a bar on a terminal, else a line every ten seconds. */
+  /** Shows progress: a bar on a terminal, otherwise a line every ten seconds. */
   readonly progress?: Progress | undefined
-  /** Whether a person is looking at the output. */
+  /** Whether the output is a terminal, so that a person reads it. */
   readonly terminal: boolean
-  /** A listening socket that whoever started us holds for us. */
+  /** File descriptor of a listening socket inherited from systemd. */
   readonly listenFd?: number | undefined
-  /** Settles when the process is asked to stop. */
+  /** Resolves when the process receives a stop signal. */
   readonly stopped: Promise<void>
 }
 
 export interface Flag {
   readonly name: string
-  /** Placeholder of its value, such as `ID`; a flag without one is a switch. */
+  /** Placeholder for the value, such as `ID`. A flag without it is a switch. */
   readonly value?: string
   /** Meaning, with the unit. */
   readonly about: string
@@ -50,37 +51,37 @@ export interface Flag {
   readonly example?: string
 }
 
-/** A command is a row of data. */
+/** A command, described as data. */
 export interface Command {
-  /** Its words, then its arguments in capitals: `client create NAME`. */
+  /** The command's words, then its arguments in capitals: `client create NAME`. */
   readonly usage: string
   readonly about: string
-  /** Values of the arguments in the example of `--help`. */
+  /** Argument values for the example in `--help`. */
   readonly examples?: Readonly<Record<string, string>>
   readonly flags?: readonly Flag[]
-  /** What `--help` says at its end. */
+  /** Notes at the end of `--help`. */
   readonly notes?: readonly string[]
-  /** Whether it runs until it is stopped; then it takes every setting as a flag. */
-  readonly lasting?: boolean
-  /** Whether it takes every setting as a flag all the same. */
+  /** Whether the command runs until it is stopped. Such a command takes every setting as a flag. */
+  readonly longRunning?: boolean
+  /** Whether a command that is not long-running takes every setting as a flag. */
   readonly settings?: boolean
   readonly run: (invocation: Invocation) => Promise<void>
 }
 
-/** The words of a command: `['client', 'create']`. */
+/** Returns the words of a command: `['client', 'create']`. */
 export function nameOf({ usage }: Pick<Command, 'usage'>): string[] {
   return usage.split(' ').filter((word) => word !== word.toUpperCase())
 }
 
-/** The arguments of a command: `['NAME']`. */
+/** Returns the arguments of a command: `['NAME']`. */
 export function argumentsOf({ usage }: Pick<Command, 'usage'>): string[] {
   return usage.split(' ').filter((word) => word === word.toUpperCase())
 }
 
 /**
- * Opens the database for as long as `use` takes. It may be in use by a daemon at the same time.
+ * Opens the database, calls `use` and closes the database. A daemon may use it at the same time.
  *
- * @param create Whether a database that is missing is created; else that is an error.
+ * @param create Whether to create a missing database. Otherwise it is an error.
  */
 export async function withMailkeep<T>(
   { config, logger }: Pick<Invocation, 'config' | 'logger'>,
@@ -96,7 +97,7 @@ export async function withMailkeep<T>(
 }
 
 /**
- * Opens the database for something that belongs to one client: the one of `--client`.
+ * Opens the database for the client that `--client` names.
  *
  * @throws MailkeepError `not_found`: no such client.
  */
@@ -109,10 +110,10 @@ export function withClient<T>(invocation: Invocation, use: (client: ClientMailke
 }
 
 /**
- * Finds the client that a record belongs to: ids are unique over all clients.
+ * Finds the client that owns a record. Record ids are unique over all clients.
  *
- * @param find Gets the record of a client; `not_found` where the client has no such record.
- * @returns The client's id, its operations and the record; undefined when no client has it.
+ * @param find Gets the record from one client. Throws `not_found` when the client has no such record.
+ * @returns The client's id, its operations and the record; undefined when no client owns it.
  */
 export async function findOwner<T>(
   mailkeep: Mailkeep,
@@ -129,15 +130,15 @@ export async function findOwner<T>(
   return undefined
 }
 
-/** All records of a listing at once, for listings of which that is never much. */
-export async function allOf<T>(list: Parameters<typeof eachOf<T>>[0]): Promise<T[]> {
+/** Collects all records of a listing that is always small. */
+export async function collectRecords<T>(list: Parameters<typeof iterateRecords<T>>[0]): Promise<T[]> {
   const all: T[] = []
-  for await (const record of eachOf(list)) all.push(record)
+  for await (const record of iterateRecords(list)) all.push(record)
   return all
 }
 
-/** All records of a listing, page by page. */
-export async function* eachOf<T>(
+/** Iterates over all records of a listing, page by page. */
+export async function* iterateRecords<T>(
   list: (query: { per_page: number; cursor?: string }) => Promise<Page<T>>,
 ): AsyncGenerator<T, void, undefined> {
   for (let cursor: string | null | undefined; cursor !== null; ) {
@@ -150,18 +151,26 @@ export async function* eachOf<T>(
   }
 }
 
-/** @throws Complaint unless `text` is the id that `name` needs. */
+/**
+ * Parses an id.
+ *
+ * @param name The argument or flag, for the message.
+ * @throws CliError The text is not an id.
+ */
 export function idFrom(name: string, text: string | undefined): number {
   const id = /^[1-9]\d{0,15}$/.test(text ?? '') ? Number(text) : Number.NaN
   if (!Number.isSafeInteger(id)) throw new CliError(`${name} must be an id: a positive whole number.`, 2)
   return id
 }
 
-export const yesFlag: Flag = { name: 'yes', about: 'Really do it; without it only says what would be deleted' }
+export const yesFlag: Flag = {
+  name: 'yes',
+  about: 'Delete it; without this flag the command only reports what would be deleted',
+}
 
 export const formatFlag: Flag = { name: 'format', value: 'csv|ndjson', about: 'Format of the file', example: 'csv' }
 
-/** @throws Complaint unless `text` is a format, or absent. */
+/** @throws CliError The text is not a format. */
 export function formatFrom(text: string | undefined): Format | undefined {
   if (text === undefined || text === 'csv' || text === 'ndjson') return text
   throw new CliError('--format must be csv or ndjson.', 2)
@@ -175,7 +184,7 @@ export const clientFlag: Flag = {
   example: '1',
 }
 
-/** Columns for people to read. Names may hold anything: what would steer a terminal is not printed. */
+/** Formats rows as columns. Replaces control characters, because names could contain terminal escape sequences. */
 export function table(rows: readonly (readonly unknown[])[], none: string): string {
   if (rows.length === 0) return none
   const cells = rows.map((row) => row.map((cell) => String(cell ?? '-').replace(/\p{C}/gu, '?')))

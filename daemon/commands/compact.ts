@@ -9,9 +9,9 @@ import type { Command } from './command.ts'
 
 export const compact: Command = {
   usage: 'compact',
-  about: 'Rewrite the database file, so that nothing erased is left in it; writes wait until it is done',
+  about: 'Rewrite the database file, so that no erased data is left in it; writes wait until it is done',
   run: async ({ config: { database }, print }) => {
-    if (isServer(database)) throw new CliError('PostgreSQL makes tables anew by itself: see VACUUM FULL.')
+    if (isServer(database)) throw new CliError('PostgreSQL rewrites tables with its own command: see VACUUM FULL.')
     if (database === inMemory) throw new CliError('A database in memory is no file.')
     if (!holdsDatabase(database)) throw new CliError(`There is no database ${database}.`)
     const { compactFile, inspectFile } = await loadSqlite()
@@ -27,9 +27,9 @@ export const compact: Command = {
 }
 
 function textOf(file: string, { bytesBefore, bytesAfter, purgeWaits }: CompactionReport): string {
-  const text = `${file} was made anew: ${megabytes(bytesAfter)}, before ${megabytes(bytesBefore)}`
+  const text = `${file} was rewritten: ${megabytes(bytesAfter)}, before ${megabytes(bytesBefore)}`
   if (!purgeWaits) return text
-  return `${text}\nThe index of searches is yet to be purged of what was erased: run this again when the daemon has done so`
+  return `${text}\nThe search index still contains erased data: run this again after the daemon has purged it`
 }
 
 function megabytes(bytes: number): string {

@@ -3,9 +3,9 @@ import { CliError } from '../cli-error.ts'
 import {
   type Command,
   clientFlag,
-  eachOf,
   findOwner,
   idFrom,
+  iterateRecords,
   table,
   withClient,
   withMailkeep,
@@ -30,7 +30,7 @@ const deleteContact: Command = {
   about: 'Erase a contact and every stored copy of its data',
   examples: { ID: '17' },
   flags: [yesFlag],
-  notes: ['Without --yes it only says what would be deleted, and exits with 2.'],
+  notes: ['Without --yes the command only reports what would be deleted, and exits with 2.'],
   run: async (invocation) => {
     const id = idFrom('The contact to delete', invocation.args[0])
     await withMailkeep(invocation, async (mailkeep) => {
@@ -48,17 +48,17 @@ const deleteContact: Command = {
 
 export const contactCommands: readonly Command[] = [findContact, deleteContact]
 
-/** The search is for substrings: of what it finds only the address itself is meant. */
+/** Finds a contact by its exact address. The search also finds other contacts, because it matches substrings. */
 async function contactOf({ contacts }: ClientMailkeep, email: string): Promise<Contact | undefined> {
-  const wanted = folded(email)
+  const wanted = normalizeEmail(email)
   if (wanted === '') throw new CliError('EMAIL must be an e-mail address.', 2)
-  const found = eachOf((query) => contacts.list({ ...query, search: wanted, include_unsubscribed: true }))
-  for await (const contact of found) if (folded(contact.email) === wanted) return contact
+  const found = iterateRecords((query) => contacts.list({ ...query, search: wanted, include_unsubscribed: true }))
+  for await (const contact of found) if (normalizeEmail(contact.email) === wanted) return contact
   return undefined
 }
 
-/** As e-mail addresses are compared: without regard to case. */
-function folded(email: string): string {
+/** Returns the form in which e-mail addresses are compared, without regard to case. */
+function normalizeEmail(email: string): string {
   return email.trim().normalize('NFC').toLowerCase()
 }
 

@@ -3,7 +3,7 @@ import type { FileReport } from '../../lib/storage/sqlite.ts'
 import { CliError } from '../cli-error.ts'
 import type { Config } from '../config.ts'
 import { holdsDatabase, inMemory } from '../database-file.ts'
-import { findKey, type KeyPlace } from '../database-key.ts'
+import { findKey, type KeyLocation } from '../database-key.ts'
 import { holdsPassword, isServer, shownDatabase } from '../database-url.ts'
 import { loadPostgres, loadSqlite } from '../drivers.ts'
 import { sqliteOptions } from '../open.ts'
@@ -11,12 +11,12 @@ import { plural } from '../plural.ts'
 import type { Command, Invocation } from './command.ts'
 
 /**
- * A move, not a mirror: nobody may write to the file meanwhile, and nobody should work with it afterwards. What is in
- * it stays as it is.
+ * Moves a database to PostgreSQL; it does not replicate. No process may write to the file during the copy or use it
+ * afterwards. The file itself is not changed.
  */
 export const copy: Command = {
   usage: 'copy',
-  about: 'Copy a SQLite database that nobody uses into an empty PostgreSQL database, with ids, tokens and secrets',
+  about: 'Copy a SQLite database that is not in use into an empty PostgreSQL database, with ids, tokens and secrets',
   flags: [
     {
       name: 'from',
@@ -36,7 +36,7 @@ export const copy: Command = {
   run: async (invocation) => {
     const { config, logger, progress } = invocation
     const from = invocation.flags.from!
-    const to = targetOf(invocation)
+    const to = readTarget(invocation)
     const { inspectFile, openRows } = await loadSqlite()
     const { copyInto } = await loadPostgres()
     await requireDatabase(from)
@@ -48,18 +48,18 @@ export const copy: Command = {
         progress?.show({ what: what.replace('mailkeep_', ''), done, total, unit: 'row' })
       const counts = await copyInto(to, rows, { ...config.postgres, logger, report: show })
       progress?.clear()
-      say(invocation, to, from, counts, await keyOf(report, from, config))
+      printResult(invocation, to, from, counts, await findSourceKey(report, from, config))
     } finally {
       progress?.clear()
     }
   },
 }
 
-/** @throws Complaint: none is named, or it tells a password where others can read it. */
-function targetOf({ flags: { to }, config }: Invocation): string {
+/** @throws CliError There is no target, or the flag contains a password, which other users can read. */
+function readTarget({ flags: { to }, config }: Invocation): string {
   if (to === undefined) {
     if (config.copyTo !== undefined) return config.copyTo
-    throw new CliError('copy needs --to, or MAILKEEP_COPY_TO where the URL tells a password.', 2)
+    throw new CliError('copy needs --to, or MAILKEEP_COPY_TO if the URL contains a password.', 2)
   }
   if (holdsPassword(to)) {
     const instead = 'set MAILKEEP_COPY_TO or MAILKEEP_COPY_TO_FILE instead, or leave the password to PGPASSWORD'
@@ -84,29 +84,29 @@ function refuseOtherVersion(from: string, { mailkeep, unknown, unapplied }: File
   }
 }
 
-async function keyOf({ keyId }: FileReport, from: string, config: Config): Promise<KeyPlace | undefined> {
+async function findSourceKey({ keyId }: FileReport, from: string, config: Config): Promise<KeyLocation | undefined> {
   return keyId === null ? undefined : await findKey(keyId, config, [`${from}.key`])
 }
 
-function say(
+function printResult(
   { print }: Invocation,
   to: string,
   from: string,
   counts: Readonly<Record<string, number>>,
-  key: KeyPlace | undefined,
+  key: KeyLocation | undefined,
 ): void {
   const rows = Object.fromEntries(Object.entries(counts).map(([name, count]) => [name.replace('mailkeep_', ''), count]))
   const text = [
     `${shownDatabase(to)} holds ${plural(rows.contact ?? 0, 'contact')} of ${plural(rows.client ?? 0, 'client')}; every table has as many rows as in ${resolve(from)}`,
     keyLine(key),
-    `START NO MAILKEEP ON ${resolve(from)} ANY MORE: it would send what waits there a second time`,
+    `START NO MAILKEEP ON ${resolve(from)} ANY MORE: it would send the pending deliveries a second time`,
   ]
   const keyFile = key?.in === 'file' ? resolve(key.path) : null
   const json = { to: shownDatabase(to), rows, key_file: keyFile, key_known: key !== undefined }
   print({ json, text: text.join('\n') })
 }
 
-function keyLine(key: KeyPlace | undefined): string {
+function keyLine(key: KeyLocation | undefined): string {
   if (key?.in === 'setting') return 'Its key is the one in MAILKEEP_ENCRYPTION_KEY'
   if (key) return `Its key is in ${resolve(key.path)}: give it to every daemon, by MAILKEEP_ENCRYPTION_KEY_FILE`
   return 'ITS KEY WAS NOT FOUND: no daemon will start before MAILKEEP_ENCRYPTION_KEY is set to it'

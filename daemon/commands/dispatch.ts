@@ -9,13 +9,13 @@ import { openMailkeep } from '../open.ts'
 import { listen, type RunningServer } from '../server.ts'
 import type { Command, Invocation } from './command.ts'
 
-const stopMs = 10_000
+const stopTimeoutMs = 10_000
 
-/** Only webhooks, whatever MAILKEEP_DISPATCH says: that is for processes that answer the API. */
+/** Always delivers webhooks. MAILKEEP_DISPATCH is only for processes that answer the API. */
 export const dispatch: Command = {
   usage: 'dispatch',
   about: 'Deliver webhooks without answering the HTTP API, until stopped',
-  lasting: true,
+  longRunning: true,
   flags: [
     {
       name: 'health-port',
@@ -38,10 +38,10 @@ export const dispatch: Command = {
         print({ json: { delivering: true, ...health }, text: server ? `${text}, health on ${server.url}` : text })
         await stopped
       } finally {
-        await server?.close(stopMs)
+        await server?.close(stopTimeoutMs)
       }
     } finally {
-      await mailkeep.close({ timeoutMs: stopMs })
+      await mailkeep.close({ timeoutMs: stopTimeoutMs })
     }
   },
 }

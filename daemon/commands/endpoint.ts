@@ -1,12 +1,12 @@
 import type { Delivery, Endpoint } from '../../lib/index.ts'
 import { CliError } from '../cli-error.ts'
 import {
-  allOf,
   type Command,
   clientFlag,
-  eachOf,
+  collectRecords,
   findOwner,
   idFrom,
+  iterateRecords,
   table,
   withClient,
   withMailkeep,
@@ -18,14 +18,14 @@ const listEndpoints: Command = {
   flags: [clientFlag],
   run: async (invocation) => {
     const endpoints = await withClient(invocation, (client) => {
-      return allOf((query) => client.webhooks.listEndpoints(query))
+      return collectRecords((query) => client.webhooks.listEndpoints(query))
     })
     invocation.print({ json: endpoints, text: table(endpoints.map(endpointRow), 'no endpoints') })
   },
 }
 
 const statuses = ['pending', 'success', 'failed', 'held']
-const usualLimit = 100
+const defaultLimit = 100
 const maxLimit = 10_000
 
 const listDeliveries: Command = {
@@ -38,7 +38,7 @@ const listDeliveries: Command = {
       name: 'limit',
       value: 'NUMBER',
       about: `Maximum number of deliveries, up to ${maxLimit.toLocaleString('en')}`,
-      default: String(usualLimit),
+      default: String(defaultLimit),
       example: '1000',
     },
   ],
@@ -54,7 +54,7 @@ const listDeliveries: Command = {
       if (!owner) throw new CliError(`There is no endpoint ${id}.`)
       const { webhooks } = owner.client
       return await newest(
-        eachOf((query) => webhooks.listDeliveries(id, query)),
+        iterateRecords((query) => webhooks.listDeliveries(id, query)),
         status,
         limit,
       )
@@ -66,7 +66,7 @@ const listDeliveries: Command = {
 export const endpointCommands: readonly Command[] = [listEndpoints, listDeliveries]
 
 function limitFrom(text: string | undefined): number {
-  if (text === undefined) return usualLimit
+  if (text === undefined) return defaultLimit
   const limit = /^\d{1,5}$/.test(text) ? Number(text) : 0
   if (limit < 1 || limit > maxLimit) throw new CliError(`--limit must be a whole number from 1 to ${maxLimit}.`, 2)
   return limit

@@ -15,24 +15,28 @@ export const exportCommand: Command = {
   },
 }
 
-/** As what contacts are written. */
-type Form = Format | 'array'
+/** Output format: a file format, or one JSON array for `--json`. */
+type OutputFormat = Format | 'array'
 
-async function write({ output, progress }: Invocation, { contacts }: ClientMailkeep, form: Form): Promise<void> {
+async function write(
+  { output, progress }: Invocation,
+  { contacts }: ClientMailkeep,
+  form: OutputFormat,
+): Promise<void> {
   const pieces = contacts.export({ format: form === 'array' ? 'ndjson' : form, include_unsubscribed: true })
-  const watched = progress ? watch(pieces, await contacts.count(), progress) : pieces
+  const watched = progress ? withProgress(pieces, await contacts.count(), progress) : pieces
   const text = form === 'array' ? arrayOf(watched) : watched
   try {
     await pipeline(Readable.from(text, { highWaterMark: 1 }), output, { end: false })
   } catch (error) {
-    // Whoever read us has seen enough (`| head`).
+    // The reader closed the pipe early (`| head`). That is not an error.
     if ((error as NodeJS.ErrnoException).code !== 'EPIPE') throw error
   } finally {
     progress?.clear()
   }
 }
 
-async function* watch(pieces: AsyncIterable<string>, total: number, progress: Progress): AsyncGenerator<string> {
+async function* withProgress(pieces: AsyncIterable<string>, total: number, progress: Progress): AsyncGenerator<string> {
   let done = 0
   for await (const piece of pieces) {
     yield piece
@@ -41,14 +45,14 @@ async function* watch(pieces: AsyncIterable<string>, total: number, progress: Pr
   }
 }
 
-/** Roughly the contacts of a piece: a cell of CSV may have lines of its own. */
+/** Counts lines as an estimate of the contacts in a piece. A CSV cell may contain line breaks. */
 function countLines(piece: string): number {
   let count = 0
   for (let at = piece.indexOf('\n'); at >= 0; at = piece.indexOf('\n', at + 1)) count++
   return count
 }
 
-/** Exactly one JSON value, however large. */
+/** Joins NDJSON lines into one JSON array of any size. */
 async function* arrayOf(pieces: AsyncIterable<string>): AsyncGenerator<string> {
   let before = '['
   for await (const piece of pieces) {

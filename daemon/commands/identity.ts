@@ -1,5 +1,5 @@
 import { type ClientMailkeep, type Identity, unchecked } from '../../lib/index.ts'
-import { allOf, type Command, clientFlag, table, withClient, withMailkeep } from './command.ts'
+import { type Command, clientFlag, collectRecords, table, withClient, withMailkeep } from './command.ts'
 
 const addIdentity: Command = {
   usage: 'identity add',
@@ -46,7 +46,7 @@ const refreshIdentities: Command = {
 export const identityCommands: readonly Command[] = [addIdentity, listIdentities, refreshIdentities]
 
 function allIdentities(client: ClientMailkeep): Promise<Identity[]> {
-  return allOf((query) => client.identities.list(query))
+  return collectRecords((query) => client.identities.list(query))
 }
 
 function rowOf({ id, email, name, identity_status }: Identity): readonly unknown[] {

@@ -48,11 +48,11 @@ function formatOfName(file: string): Format {
   throw new CliError(`Is ${basename(file)} CSV or NDJSON? Its name does not say: use --format.`, 2)
 }
 
-/** What is read, and how many bytes of it were. */
+/** The file to import. */
 interface Source {
   readonly name: string
   readonly chunks: AsyncIterable<Uint8Array>
-  /** undefined where it has no size. */
+  /** Undefined when the size is unknown. */
   readonly sizeBytes: number | undefined
 }
 
@@ -95,7 +95,7 @@ async function load(
   }
 }
 
-/** To people: of a thousand rows with the same mistake the first ones will do. */
+/** Maximum refused rows in the text output. The JSON output has more. */
 const maxShownRows = 20
 
 function textOf({ total, created, updated, refused, refused_rows }: ImportReport): string {
@@ -104,7 +104,7 @@ function textOf({ total, created, updated, refused, refused_rows }: ImportReport
   })
   const more = refused > maxShownRows ? [`… and ${plural(refused - maxShownRows, 'row')} more: see --json`] : []
   const [fresh, there, no] = [created, updated, refused].map((count) => count.toLocaleString('en'))
-  // Names of columns may hold anything: a table prints nothing that would steer a terminal.
+  // Column names could contain terminal escape sequences, which `table` replaces.
   const lines = [...shown, ...more].map((line) => table([[line]], ''))
   return [`${plural(total, 'row')}: ${fresh} new, ${there} there before, ${no} refused`, ...lines].join('\n')
 }

@@ -1,5 +1,5 @@
 import type { ClientMailkeep, List } from '../../lib/index.ts'
-import { allOf, type Command, clientFlag, table, withClient } from './command.ts'
+import { type Command, clientFlag, collectRecords, table, withClient } from './command.ts'
 
 const createList: Command = {
   usage: 'list create NAME',
@@ -27,5 +27,5 @@ const listLists: Command = {
 export const listCommands: readonly Command[] = [createList, listLists]
 
 function allLists(client: ClientMailkeep): Promise<List[]> {
-  return allOf((query) => client.lists.list(query))
+  return collectRecords((query) => client.lists.list(query))
 }

@@ -6,7 +6,7 @@ import { writeFileAtomic } from '../atomic-file.ts'
 import { CliError } from '../cli-error.ts'
 import type { Config } from '../config.ts'
 import { holdsDatabase, inMemory } from '../database-file.ts'
-import { findKey, type KeyPlace } from '../database-key.ts'
+import { findKey, type KeyLocation } from '../database-key.ts'
 import { isServer } from '../database-url.ts'
 import { loadSqlite } from '../drivers.ts'
 import { sqliteOptions } from '../open.ts'
@@ -17,7 +17,7 @@ import type { Command } from './command.ts'
 export const restore: Command = {
   usage: 'restore FILE',
   examples: { FILE: '/backups/mailkeep.db' },
-  about: 'Put a backup, verified, in the place of the database; what is there goes aside, if nobody uses it',
+  about: 'Replace the database with a verified backup; the existing database, which must not be in use, is renamed',
   run: async ({ args: [backup = ''], config, print }) => {
     const { database } = config
     if (isServer(database)) throw new CliError('A PostgreSQL database is restored by its own tools: see pg_restore.')
@@ -27,19 +27,19 @@ export const restore: Command = {
     const { inspectFile } = await loadSqlite()
     const report = inspectFile(backup, { ...sqliteOptions(), thorough: false })
     refuseNewer(backup, report)
-    const key = await keyOf(report, backup, config)
+    const key = await findBackupKey(report, backup, config)
     let aside: string | undefined
     let rows: FileReport['rows'] = {}
     await writeFileAtomic(database, async (partial) => {
       rows = (await copyVerified(backup, partial, database)).rows
-      // The last step before the rename: until here, all is as it was.
+      // The last step before the rename. Until here the database is unchanged.
       aside = await moveAside(database)
       if (key?.in === 'file') await placeKey(`${database}.key`, key, aside)
     })
     const lines = [
       `${resolve(database)} holds ${plural(rows.contact ?? 0, 'contact')} of ${plural(rows.client ?? 0, 'client')}, verified`,
     ]
-    if (aside !== undefined) lines.push(`What was there is in ${resolve(aside)}`)
+    if (aside !== undefined) lines.push(`The previous database is in ${resolve(aside)}`)
     lines.push(keyLine(key, config))
     const json = { database: resolve(database), rows, aside: aside === undefined ? null : resolve(aside) }
     print({ json: { ...json, key_known: key !== undefined }, text: lines.join('\n') })
@@ -51,7 +51,7 @@ function refuseNewer(backup: string, { unknown }: FileReport): void {
   throw new CliError(`${backup} was made by a newer mailkeep (it has ${unknown.join(', ')}): restore it with that one.`)
 }
 
-async function keyOf({ keyId }: FileReport, backup: string, config: Config): Promise<KeyPlace | undefined> {
+async function findBackupKey({ keyId }: FileReport, backup: string, config: Config): Promise<KeyLocation | undefined> {
   return keyId === null ? undefined : await findKey(keyId, config, [`${backup}.key`, `${config.database}.key`])
 }
 
@@ -59,7 +59,7 @@ async function keyOf({ keyId }: FileReport, backup: string, config: Config): Pro
 async function moveAside(database: string): Promise<string | undefined> {
   const aside = `${database}.before-restore-${new Date().toISOString().replace(/\D/g, '').slice(0, 14)}`
   const log = async () => {
-    // Left behind by a crash, it would be played into the database that comes.
+    // SQLite would apply a log left by a crash to the restored database.
     await rename(`${database}-wal`, `${aside}-wal`).catch(() => {})
     await rm(`${database}-shm`, { force: true })
   }
@@ -73,14 +73,14 @@ async function moveAside(database: string): Promise<string | undefined> {
   return aside
 }
 
-/** A key that belongs to what was there goes with it. */
-async function placeKey(path: string, { path: found, key }: KeyPlace & { in: 'file' }, aside: string | undefined) {
+/** Writes the backup's key file. Renames the old key file together with the old database. */
+async function placeKey(path: string, { path: found, key }: KeyLocation & { in: 'file' }, aside: string | undefined) {
   if (resolve(found) === resolve(path)) return
   if (aside !== undefined) await rename(path, `${aside}.key`).catch(() => {})
   await writeFileAtomic(path, (partial) => writeFile(partial, `${key.trim()}\n`))
 }
 
-function keyLine(key: KeyPlace | undefined, { database }: Config): string {
+function keyLine(key: KeyLocation | undefined, { database }: Config): string {
   if (key?.in === 'setting') return 'Its key is the one in MAILKEEP_ENCRYPTION_KEY'
   if (key) return `Its key is in ${resolve(database)}.key`
   return `ITS KEY IS MISSING: it will not start before MAILKEEP_ENCRYPTION_KEY is set to it, or it is in ${resolve(database)}.key`

@@ -6,14 +6,15 @@ import { openMailkeep } from '../open.ts'
 import { listen, type RunningServer } from '../server.ts'
 import type { Command, Invocation } from './command.ts'
 
-/** All that stopping may take; what is left of it when the requests are answered belongs to the deliveries. */
-const stopMs = 10_000
-const leastForDeliveriesMs = 1_000
+/** Time limit for stopping. Requests finish first. The deliveries get the rest of the time. */
+const stopTimeoutMs = 10_000
+/** Minimum of that time for deliveries. */
+const minDeliveryStopMs = 1_000
 
 export const serve: Command = {
   usage: 'serve',
   about: 'Answer the HTTP API and deliver webhooks, until stopped',
-  lasting: true,
+  longRunning: true,
   run: async (invocation) => {
     const { config, logger, stopped, listenFd } = invocation
     const mailkeep = await openMailkeep(config, logger, { create: true })
@@ -26,7 +27,7 @@ export const serve: Command = {
         metrics,
         ...(config.publicUrl === undefined ? {} : { publicUrl: config.publicUrl }),
       })
-      // A port first, a token then: one that is shown by a start that fails would be lost.
+      // Listen before the token is created. If listening failed afterwards, the printed token could be lost.
       const { observe } = metrics
       const { host, port } = config
       const server = await listen({ answer, observe, logger, host, port, fd: listenFd }).catch((error: unknown) => {
@@ -35,19 +36,19 @@ export const serve: Command = {
       try {
         const first = await makeFirstToken(mailkeep, config, invocation.terminal)
         mailkeep.start({ dispatch: config.dispatch })
-        announce(invocation, server, first)
+        printStart(invocation, server, first)
         await stopped
       } finally {
-        deadlineMs = performance.now() + stopMs
-        await server.close(stopMs - leastForDeliveriesMs)
+        deadlineMs = performance.now() + stopTimeoutMs
+        await server.close(stopTimeoutMs - minDeliveryStopMs)
       }
     } finally {
-      await mailkeep.close({ timeoutMs: Math.max(leastForDeliveriesMs, deadlineMs - performance.now()) })
+      await mailkeep.close({ timeoutMs: Math.max(minDeliveryStopMs, deadlineMs - performance.now()) })
     }
   },
 }
 
-function announce({ print }: Invocation, { url, host, port }: RunningServer, first: FirstToken | undefined): void {
+function printStart({ print }: Invocation, { url, host, port }: RunningServer, first: FirstToken | undefined): void {
   const lines = [`mailkeep listens on ${url}`]
   if (first?.in === 'output') lines.push(`The first admin token, not shown again: ${first.token}`)
   if (first?.in === 'file' && !first.given) lines.push(`The first admin token is in ${first.path}`)

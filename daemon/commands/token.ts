@@ -4,13 +4,13 @@ import { type Command, clientFlag, idFrom, table, withMailkeep } from './command
 
 const createToken: Command = {
   usage: 'token create',
-  about: 'Create a token for the HTTP API and show it, this once',
+  about: 'Create a token for the HTTP API and show it once',
   flags: [
     clientFlag,
     {
       name: 'role',
       value: 'admin|member',
-      about: 'What it may do: a member everything but webhook endpoints and events',
+      about: 'What the token may do; a member may do everything except webhook endpoints and events',
       required: true,
       example: 'admin',
     },
@@ -40,7 +40,7 @@ const createToken: Command = {
 
 const listTokens: Command = {
   usage: 'token list',
-  about: 'List tokens: whose they are, their names and when they were last used, not the tokens themselves',
+  about: 'List tokens with client, name and last use, but not the secret values',
   flags: [{ name: 'client', value: 'ID', about: 'Only the tokens of this client', default: 'all', example: '1' }],
   run: async (invocation) => {
     const { client } = invocation.flags
@@ -63,7 +63,7 @@ const listTokens: Command = {
 
 const revokeToken: Command = {
   usage: 'token revoke ID',
-  about: 'Revoke a token: it opens nothing from then on',
+  about: 'Revoke a token: it is invalid immediately',
   examples: { ID: '3' },
   run: async (invocation) => {
     const id = idFrom('The token to revoke', invocation.args[0])
