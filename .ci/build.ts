@@ -1,6 +1,6 @@
 /**
- * Builds what is published: the library as modules, and the daemon as one file with its own packages inside, so that
- * users of the library do not install them.
+ * Builds the npm package: the library as modules and the daemon as one file. The daemon's file contains its packages, so
+ * that users of the library need not install them.
  *
  * Run: npm run build
  */
@@ -21,7 +21,11 @@ const bundling: BuildOptions = {
   logLevel: 'warning',
 }
 
-/** @param root The checkout, or a copy of it with its `node_modules`; the result is in its `dist`. */
+/**
+ * Builds the package into `dist`.
+ *
+ * @param root The checkout, or a copy of it with its `node_modules`.
+ */
 export async function buildPackage(root: string): Promise<void> {
   for (const name of ['lib', 'daemon']) rmSync(join(root, 'dist', name), { recursive: true, force: true })
   const tsc = join(root, 'node_modules/typescript/bin/tsc')
@@ -33,8 +37,8 @@ export async function buildPackage(root: string): Promise<void> {
 }
 
 /**
- * Replaces the module that passes undici on by one that contains it. undici is CommonJS: inside a host's bundle of ES
- * modules its `require('node:net')` fails. Here node's modules come from `process.getBuiltinModule`, which works in
+ * Replaces the module that re-exports undici by one that contains it. undici is CommonJS, and its `require('node:net')`
+ * fails inside a host's bundle of ES modules. Here Node's modules come from `process.getBuiltinModule`, which works in
  * every bundle.
  */
 async function bundleConnections(root: string): Promise<string[]> {
@@ -47,7 +51,7 @@ async function bundleConnections(root: string): Promise<string[]> {
     outfile: file,
     allowOverwrite: true,
     minifySyntax: true,
-    minifyWhitespace: true, // names stay, for stacks in logs
+    minifyWhitespace: true, // keep names, so that stacks in logs are readable
     banner: { js: 'const require = (name) => process.getBuiltinModule(name);' },
     plugins: [partsOfPackages, absentModules],
   })
@@ -70,7 +74,7 @@ async function bundleDaemon(root: string): Promise<string[]> {
   return Object.keys(metafile!.inputs)
 }
 
-/** Leaves out of the daemon's file what is beside it already: the library and the API. */
+/** Excludes the library and the API from the daemon's file, because the package contains them as modules. */
 function builtModules(root: string): Plugin {
   return {
     name: 'built modules',
@@ -86,7 +90,7 @@ function builtModules(root: string): Plugin {
   }
 }
 
-/** The licences of the bundled packages, which ask to be passed on with every copy. */
+/** Collects the licences of the bundled packages, which must accompany every copy. */
 function licencesOf(root: string, inputs: readonly string[]): string {
   const folders = inputs.flatMap((path) => path.match(/^.*node_modules\/(?:@[^/]+\/)?[^/]+/) ?? [])
   return [...new Set(folders)]

@@ -5,20 +5,21 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { brotliCompressSync } from 'node:zlib'
 
-const nameLength = 64
+const hashLength = 64
 
-/** Where the launcher finds the program's text and its code cache: beside it, or inside the binary. */
+/** Names of the program's text and its code cache. The launcher reads them beside it or inside the binary. */
 export const programName = 'mailkeep.program.js'
 export const cacheName = 'mailkeep.cache'
 
 /**
- * Makes a program start in less time: what node is given to run is a few lines that read the program and compile it
- * with the code cache that was made when it was built. Another version of node refuses the cache, and compiles as
- * usual. Whose cache it is stands at its end: V8 holds nothing but the length of a program against it, and would run
- * another build's functions. Without a file of the program's beside it the launcher unpacks its own copy.
+ * Returns a launcher that shortens the program's start. It reads the program and compiles it with the code cache created
+ * at build time. Another version of Node rejects the cache and compiles as usual.
+ *
+ * Each file ends with the hash of its build. V8 checks only the program's length against a cache, so without the hash it
+ * could run functions of another build. If the program's file is missing, the launcher unpacks an embedded copy.
  *
  * @param program The bundle, a CommonJS module of ASCII characters.
- * @param alone Whether it has a copy of the program.
+ * @param alone Whether to embed a copy of the program.
  */
 export function launcherOf(program: string, alone = true): string {
   const text = programText(program)
@@ -33,12 +34,12 @@ function bytesOf(name) {
   return readFileSync(join(dirname(__filename), name))
 }
 
-/** The bytes of this build's file, and of no other's. */
-function ours(name) {
+/** Reads a file of this build. Returns undefined for a file of another build. */
+function readOwn(name) {
   try {
     const bytes = bytesOf(name)
-    const end = bytes.length - ${nameLength}
-    if (bytes.latin1Slice(end) === '${nameOf(program)}') return bytes.subarray(0, end)
+    const end = bytes.length - ${hashLength}
+    if (bytes.latin1Slice(end) === '${hashOf(program)}') return bytes.subarray(0, end)
   } catch {}
 }
 
@@ -46,59 +47,63 @@ function unpack() {
   return require('node:zlib').brotliDecompressSync(Buffer.from('${alone ? packed(text) : ''}', 'base64'))
 }
 
-const program = (ours('${programName}') ?? unpack()).latin1Slice()
-new Script(program, ${options('__filename', `ours('${cacheName}')`)}).runInThisContext()(exports, require, module, __filename, __dirname)
+const program = (readOwn('${programName}') ?? unpack()).latin1Slice()
+new Script(program, ${options('__filename', `readOwn('${cacheName}')`)}).runInThisContext()(exports, require, module, __filename, __dirname)
 `
 }
 
-/** The file of the program's that the launcher looks for. */
+/** Returns the content of the program file that the launcher reads. */
 export function programFile(program: string): string {
-  // In a comment, so that it is a script all the same.
-  return `${programText(program)}${nameOf(program)}`
+  // The hash is in a comment, so that the file stays a valid script.
+  return `${programText(program)}${hashOf(program)}`
 }
 
 function packed(text: string): string {
   return brotliCompressSync(text).toString('base64')
 }
 
-/** As the launcher compiles it. */
+/** Returns the text that the launcher compiles. */
 function programText(program: string): string {
   if (!/^[\0-\x7f]*$/.test(program)) throw new Error('the program has characters beyond ASCII')
   return `${inFunction(program)}\n//`
 }
 
 /**
- * Makes the code cache of a program, with the functions that a start needs.
+ * Creates the code cache of a program, with the functions that a start needs.
  *
- * @param file Where the program will stand.
+ * @param file Path of the finished program.
  */
 export function makeCodeCache(program: string, file: string, cache: string): void {
-  const work = mkdtempSync(join(tmpdir(), 'mailkeep-cache-'))
+  const workDir = mkdtempSync(join(tmpdir(), 'mailkeep-cache-'))
   try {
-    const text = join(work, 'program.js')
+    const text = join(workDir, 'program.js')
     writeFileSync(text, programText(program))
-    // Whoever builds may have settings of a service of theirs.
+    // Drop MAILKEEP_ variables of the person who builds, because they may configure another service.
     const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('MAILKEEP_'))
-    const env = { ...Object.fromEntries(inherited), MAILKEEP_DATABASE: join(work, 'mailkeep.db'), MAILKEEP_PORT: '0' }
-    execFileSync(process.execPath, ['--eval', starting, text, file, cache], {
+    const env = {
+      ...Object.fromEntries(inherited),
+      MAILKEEP_DATABASE: join(workDir, 'mailkeep.db'),
+      MAILKEEP_PORT: '0',
+    }
+    execFileSync(process.execPath, ['--eval', warmUpScript, text, file, cache], {
       env,
-      cwd: work,
+      cwd: workDir,
       stdio: ['ignore', 'ignore', 'pipe'],
       timeout: 60_000,
     })
   } finally {
-    rmSync(work, { recursive: true, force: true })
+    rmSync(workDir, { recursive: true, force: true })
   }
   if (readFileSync(cache).length === 0) throw new Error('the code cache is empty')
-  appendFileSync(cache, nameOf(program))
+  appendFileSync(cache, hashOf(program))
 }
 
-function nameOf(program: string): string {
+function hashOf(program: string): string {
   return createHash('sha256').update(program).digest('hex')
 }
 
-/** Serves, answers twice, and then knows what was compiled for that. */
-const starting = `
+/** Starts the program, sends two requests, and saves the code that was compiled for them. */
+const warmUpScript = `
 const { readFileSync, writeFileSync } = require('node:fs')
 const http = require('node:http')
 const { dirname } = require('node:path')
@@ -125,7 +130,7 @@ function options(filename: string, cachedData: string): string {
   return `{ filename: ${filename}, cachedData: ${cachedData}, importModuleDynamically: constants.USE_MAIN_CONTEXT_DEFAULT_LOADER }`
 }
 
-/** As node's own loader does it. */
+/** Wraps the program like Node's CommonJS loader. */
 function inFunction(program: string): string {
   return `(function (exports, require, module, __filename, __dirname) { ${program.replace(/^#!.*/, '')}\n})`
 }

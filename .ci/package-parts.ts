@@ -1,10 +1,10 @@
-/** Which parts of the bundled packages go into a bundle. */
+/** Selects the parts of packages that go into a bundle. */
 import { join } from 'node:path'
 import type { Plugin } from 'esbuild'
 
 const root = join(import.meta.dirname, '..')
 
-/** Only these files of the packages are used. Loading the rest of them takes half of the time of a start. */
+/** The used exports of each package and their files. Loading whole packages would take half of the start-up time. */
 const parts: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   undici: { Client: 'lib/dispatcher/client.js', Pool: 'lib/dispatcher/pool.js' },
   'prom-client': {
@@ -30,7 +30,7 @@ export const partsOfPackages: Plugin = {
   },
 }
 
-/** Modules that the packages ask for and mailkeep never uses: undici's HTTP/2, which is switched off. */
+/** Stubs modules that the packages import but mailkeep never uses: undici's HTTP/2, which is switched off. */
 export const absentModules: Plugin = {
   name: 'absent modules',
   setup({ onResolve, onLoad }) {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 
 const root = join(import.meta.dirname, '..')
 
-/** What stands under one docstring: a function, a method or a whole interface. */
+/** A documented declaration: a function, a method or a whole interface. */
 interface Item {
   readonly name: string
   readonly doc: string
@@ -13,7 +13,7 @@ interface Item {
 
 type Show = (file: string, names: readonly string[]) => string[]
 
-/** The reference as it should be. */
+/** Returns the text of lib/REFERENCE.md for the current sources. */
 export function reference(): string {
   return `${[
     '# API reference',
@@ -40,8 +40,8 @@ export function reference(): string {
       ...members('lib/idempotency/api-types.ts', 'interface IdempotencyApi', 'client'),
       ...declared('lib/idempotency/schema.ts', ['IdempotentResult']),
     ]),
-    ...['Contacts', 'Lists', 'Tags', 'Topics', 'Identities'].flatMap((slice) => door('lib/api-types.ts', slice)),
-    ...['Webhooks', 'Events'].flatMap((slice) => door('lib/webhooks/api-types.ts', slice)),
+    ...['Contacts', 'Lists', 'Tags', 'Topics', 'Identities'].flatMap((slice) => apiSection('lib/api-types.ts', slice)),
+    ...['Webhooks', 'Events'].flatMap((slice) => apiSection('lib/webhooks/api-types.ts', slice)),
     ...section('Inputs', [
       ...declared('lib/inputs.ts', exported('lib/inputs.ts')),
       ...declared('lib/limits.ts', ['inputLimits']),
@@ -93,7 +93,7 @@ function section(title: string, lines: readonly string[]): string[] {
   return ['', `## ${title}`, ...lines]
 }
 
-function door(file: string, slice: string): string[] {
+function apiSection(file: string, slice: string): string[] {
   const name = slice.toLowerCase()
   return section(`\`mailkeep.forClient(id).${name}\``, members(file, `interface ${slice}Api`, name))
 }
@@ -108,12 +108,12 @@ const records = (slice: string) => {
 
 const read = (file: string) => readFileSync(join(root, file), 'utf8')
 
-/** The names a file exports, as they stand. */
+/** Returns the names that a file exports, in source order. */
 function exported(file: string): string[] {
   return [...read(file).matchAll(/^export (?:interface|type|const) (\w+)/gm)].map((match) => match[1]!)
 }
 
-/** Declarations as they stand in the source; of functions and classes only what callers see. */
+/** Returns declarations from the source. Functions lose their bodies, and classes their private parts. */
 const declared: Show = (file, names) =>
   names.flatMap((name) => {
     const item = itemOf(file, name)
@@ -140,18 +140,18 @@ function itemOf(file: string, name: string): Item | undefined {
     .slice(0, end < 0 ? undefined : end)
     .trimEnd()
     .replace('export async', 'export')
-  return { name, doc, code: kind === 'class' ? seen(code) : code }
+  return { name, doc, code: kind === 'class' ? publicShape(code) : code }
 }
 
-/** A class without what is private and without bodies. */
-function seen(code: string): string {
+/** Returns a class without private members and bodies. */
+function publicShape(code: string): string {
   const [head] = code.split('\n')
   const fields =
     code.match(/^ {2}(?:\/\*\*.*\*\/|(?:override )?readonly [a-z].*|get .*(?= \{$))$|^ {2}get .*(?= \{$)/gm) ?? []
   return [head, ...fields, '}'].join('\n')
 }
 
-/** Where parameters and result end, and the body begins. */
+/** Returns the position where the signature ends and the body begins. */
 function signatureEnd(text: string): number {
   let depth = 0
   for (let at = text.indexOf('('); at < text.length; at++) {
@@ -174,7 +174,7 @@ function balanced(text: string): number {
   return text.length
 }
 
-/** The documented methods of a class or an interface. */
+/** Returns the documented methods of a class or an interface. */
 function members(file: string, head: string, prefix: string): string[] {
   const source = read(file)
   const from = source.indexOf(`export ${head}`)
@@ -193,7 +193,7 @@ function members(file: string, head: string, prefix: string): string[] {
     })
 }
 
-/** A docstring as Markdown. */
+/** Converts a docstring to Markdown. */
 function text(doc: string): string[] {
   const plain = doc.replace(/^\s*\* ?/gm, '').trim()
   if (plain === '') return []

@@ -7,20 +7,20 @@ import { createHandler } from 'mailkeep/http'
 import { sqlite } from 'mailkeep/sqlite'
 
 const mailkeep = await createMailkeep({
-  database: sqlite(':memory:'), // in earnest a file: sqlite('mail.db')
-  encryptionKey: randomBytes(32), // in earnest one that is kept: openssl rand -base64 32
+  database: sqlite(':memory:'), // in production a file: sqlite('mail.db')
+  encryptionKey: randomBytes(32), // in production a stored key: openssl rand -base64 32
 })
 const { id: clientId } = await mailkeep.clients.create({ name: 'Acme' })
 const acme = mailkeep.forClient(clientId)
 const news = await acme.lists.create({ name: 'News' })
 mailkeep.start() // delivers webhooks
 
-const sessions = new Map([['ada', { clientId, role: 'admin' as const }]]) // the app's own
+const sessions = new Map([['ada', { clientId, role: 'admin' as const }]]) // the app's own sessions
 const authenticate = (request: Request) => sessions.get(request.get('x-session') ?? '')
 
 const app = express()
 app.use('/mail', createHandler({ mailkeep, authenticate })) // GET /mail/api/v1/contacts …
-app.use(express.json()) // parsers come after it: then mailkeep answers broken bodies itself
+app.use(express.json()) // mount parsers after mailkeep, so that mailkeep itself answers invalid bodies
 app.post('/sign-up', async (request, response) => {
   const { email, name } = request.body
   const { contact, created } = await acme.contacts.addToList(news.id, { email, name })

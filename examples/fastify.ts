@@ -1,4 +1,4 @@
-/** The API inside a Fastify app, with tokens of mailkeep's own. Run: npx tsx examples/fastify.ts [port] */
+/** The API inside a Fastify app, with mailkeep's tokens. Run: npx tsx examples/fastify.ts [port] */
 import { randomBytes } from 'node:crypto'
 import fastify from 'fastify'
 import { createMailkeep } from 'mailkeep'
@@ -6,15 +6,15 @@ import { createHandler } from 'mailkeep/http'
 import { sqlite } from 'mailkeep/sqlite'
 
 const mailkeep = await createMailkeep({
-  database: sqlite(':memory:'), // in earnest a file: sqlite('mail.db')
-  encryptionKey: randomBytes(32), // in earnest one that is kept: openssl rand -base64 32
+  database: sqlite(':memory:'), // in production a file: sqlite('mail.db')
+  encryptionKey: randomBytes(32), // in production a stored key: openssl rand -base64 32
 })
 const { id: clientId } = await mailkeep.clients.create({ name: 'Acme' })
 const { token } = await mailkeep.tokens.create({ clientId, role: 'admin', expiresInMs: 3_600_000 })
 mailkeep.start() // delivers webhooks
 
 const app = fastify()
-// Fastify has parsed the body by then: what it cannot parse it answers itself.
+// Fastify parses the body first, and answers invalid bodies itself.
 app.all('/mail/api/v1/*', createHandler({ mailkeep, prefix: '/mail' }))
 app.addHook('onClose', () => mailkeep.close())
 

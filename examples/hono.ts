@@ -7,8 +7,8 @@ import { createFetchHandler } from 'mailkeep/http'
 import { sqlite } from 'mailkeep/sqlite'
 
 const mailkeep = await createMailkeep({
-  database: sqlite(':memory:'), // in earnest a file: sqlite('mail.db')
-  encryptionKey: randomBytes(32), // in earnest one that is kept: openssl rand -base64 32
+  database: sqlite(':memory:'), // in production a file: sqlite('mail.db')
+  encryptionKey: randomBytes(32), // in production a stored key: openssl rand -base64 32
 })
 const { id: clientId } = await mailkeep.clients.create({ name: 'Acme' })
 const { token } = await mailkeep.tokens.create({ clientId, role: 'admin', expiresInMs: 3_600_000 })

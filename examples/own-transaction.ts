@@ -1,4 +1,4 @@
-/** The host's order, the contact and its webhook event commit or vanish together. Run: npx tsx examples/own-transaction.ts */
+/** Commits the app's order, the contact and its webhook event in one transaction, or rolls all back. Run: npx tsx examples/own-transaction.ts */
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

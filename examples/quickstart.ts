@@ -1,4 +1,4 @@
-/** mailkeep as a library, in memory: a contact joins a list, and a webhook tells of it. Run: npx tsx examples/quickstart.ts */
+/** mailkeep as a library, in memory: a contact joins a list, and a webhook reports it. Run: npx tsx examples/quickstart.ts */
 import { randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -7,7 +7,7 @@ import { sqlite } from 'mailkeep/sqlite'
 
 const mailkeep = await createMailkeep({
   database: sqlite(':memory:'), // or a file: sqlite('mail.db')
-  encryptionKey: randomBytes(32), // keep it: it opens the secrets in the database
+  encryptionKey: randomBytes(32), // store it: it decrypts the secrets in the database
   webhooks: { allowPrivate: true }, // lets this example call http://127.0.0.1
 })
 const client = await mailkeep.clients.create({ name: 'Acme' })

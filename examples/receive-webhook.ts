@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { DeliveryVerificationError, verifyDelivery } from 'mailkeep/receiver'
 
 const secret = process.env.WEBHOOK_SECRET ?? ''
-const seen = new Set<string>() // in earnest: a table, written in the transaction that acts on the event
+const seen = new Set<string>() // in production: a table, written in the same transaction as the effects of the event
 
 const server = createServer(async (request, response) => {
   const chunks: Buffer[] = []
@@ -13,7 +13,7 @@ const server = createServer(async (request, response) => {
     const event = verifyDelivery(request.headers, Buffer.concat(chunks), secret)
     const delivery = String(request.headers['x-service-delivery'])
     if (!seen.has(delivery)) process.stdout.write(`${event.type} ${JSON.stringify(event.data)}\n`)
-    seen.add(delivery) // the same over retries: a delivery may come more than once
+    seen.add(delivery) // retries have the same id, so a delivery may arrive more than once
     response.writeHead(204).end()
   } catch (error) {
     if (!(error instanceof DeliveryVerificationError)) throw error

@@ -1,11 +1,11 @@
 import { type Logger, type Mailkeep, MailkeepError } from '../../lib/index.ts'
 import { refuseUnknownNames } from '../../lib/internal.ts'
 
-/** Where errors go that no code foresaw. */
+/** Log for unexpected errors. */
 export type ErrorLog = Pick<Logger, 'error'>
 
 /**
- * Checks the options of an API: a Mailkeep that is there, and no unknown option.
+ * Checks the options of an API: they must have a Mailkeep and no unknown option.
  *
  * @throws MailkeepError `validation_failed`
  */
@@ -21,19 +21,19 @@ function notAMailkeep(message: string): MailkeepError {
   return new MailkeepError('validation_failed', message, { errors: { mailkeep: [message] } })
 }
 
-/** By its shape, since the host's copy of the package may be another one. */
+/** Checks the shape instead of the class, because the host may have loaded another copy of the package. */
 function isMailkeep(value: unknown): value is Mailkeep {
   const { forClient, tokens, ready } = (value ?? {}) as Partial<Mailkeep>
   return typeof forClient === 'function' && typeof ready === 'function' && typeof tokens?.authenticate === 'function'
 }
 
-/** The log of unforeseen errors: the host's choice, else the Mailkeep's own logger, else the console. */
+/** Returns the log for unexpected errors: the host's, else the Mailkeep's, else the console. */
 export function errorLogOf(mailkeep: Mailkeep, logger: ErrorLog | undefined): ErrorLog {
-  return logger ?? mailkeep.logger ?? onConsole
+  return logger ?? mailkeep.logger ?? consoleLog
 }
 
-/** A 500 must leave a trace, also where the host has configured no logger. */
-const onConsole: ErrorLog = {
+/** Logs to the console. A 500 must be logged even when the host has no logger. */
+const consoleLog: ErrorLog = {
   error: (fields, message) => {
     // biome-ignore lint/suspicious/noConsole: the last resort of a host without a logger.
     console.error(`mailkeep: ${message}`, fields)

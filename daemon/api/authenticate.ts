@@ -1,23 +1,23 @@
 import { type Mailkeep, MailkeepError, type Principal, roles } from '../../lib/index.ts'
 import { type ApiRequest, header } from './http-types.ts'
 
-/** Whom a host's own request stands for; nothing where it stands for nobody. */
+/** Returns the principal of a host's request; nothing if the request is not authenticated. */
 export type Authenticate<Request> = (
   request: Request,
 ) => Principal | undefined | null | Promise<Principal | undefined | null>
 
-/** RFC 6750, 2.1: exactly one token; the scheme's case does not matter (RFC 9110, 11.1). */
+/** Exactly one token (RFC 6750, 2.1). The scheme is case-insensitive (RFC 9110, 11.1). */
 const bearer = /^bearer +([\w.~+/-]+=*)$/i
 
-/** @returns the one token that a request carries, if any. */
+/** @returns The request's bearer token, if it has exactly one. */
 export function bearerToken(request: ApiRequest): string | undefined {
   return bearer.exec(header(request, 'authorization') ?? '')?.[1]
 }
 
 /**
- * Finds out who is asking.
+ * Authenticates the caller by its bearer token.
  *
- * @throws MailkeepError `unauthenticated`: no token, several, or one that is not valid (any more).
+ * @throws MailkeepError `unauthenticated`: no token, several tokens, or an invalid, expired or revoked token.
  */
 export async function authenticate(mailkeep: Mailkeep, request: ApiRequest): Promise<Principal> {
   const token = bearerToken(request)
@@ -27,9 +27,9 @@ export async function authenticate(mailkeep: Mailkeep, request: ApiRequest): Pro
 }
 
 /**
- * Asks the host who is asking.
+ * Authenticates the caller with the host's own function.
  *
- * @throws MailkeepError `unauthenticated`: nobody the host knows; and what the host throws.
+ * @throws MailkeepError `unauthenticated`: the host does not know the caller. Also throws any error of the host.
  */
 export async function askHost(authenticate: Authenticate<never>, request: ApiRequest): Promise<Principal> {
   const caller = await authenticate(request.source as never)

@@ -4,43 +4,43 @@ import { findInexactNumber } from './exact-numbers.ts'
 import { type ApiRequest, declaredBody, header } from './http-types.ts'
 import { isPlain, isUtf8Of } from './media-type.ts'
 
-/** The fields a caller sent; what they must be is the library's to decide. */
+/** The fields a caller sent. The library validates them. */
 export type Fields = Readonly<Record<string, unknown>>
 
 /**
- * Reads a JSON object. A body of no bytes is no body, whatever its headers say, and stands for `{}`.
+ * Reads a JSON object. An empty body counts as `{}`, whatever its headers say.
  *
  * @throws MailkeepError `unsupported_media_type`, `body_too_large`, `invalid_json`; `validation_failed` on `body`, or on a
- *   number that cannot be kept exactly.
+ *   number that cannot be represented exactly.
  */
 export async function readFields(request: ApiRequest): Promise<Fields> {
   const declared = declaredBody(request)
   if (declared === 'none') return {}
   const known = isJson(header(request, 'content-type')) && isPlain(header(request, 'content-encoding'))
-  // A wrong type goes before a wrong size.
+  // Report a wrong type before a wrong size.
   if (!known && declared === 'bytes') throw unsupported()
   const bytes = await request.body().catch((error: unknown) => {
     throw known ? error : unsupported()
   })
   if (bytes.length === 0) return {}
   if (!known) throw unsupported()
-  return object(decode(bytes))
+  return requireObject(decode(bytes))
 }
 
-/** A megabyte of unknown fields need not come back as four of errors. */
-const mostNamed = 100
+/** Maximum unknown fields named in an error. Naming all of them could make the answer larger than the request. */
+const maxNamedFields = 100
 
-/** Refuses fields where the contract shows no body. */
+/** Refuses all fields, for operations without a body. */
 export function refuseFields(fields: Fields): void {
   const names = Object.keys(fields)
   if (names.length === 0) return
   const message = 'There is no such field here: this operation takes none.'
-  // Entries, not assignment: a field may be called __proto__.
-  const errors = Object.fromEntries(names.slice(0, mostNamed).map((name) => [name, [message]]))
+  // Use entries instead of assignment, because a field may be named __proto__.
+  const errors = Object.fromEntries(names.slice(0, maxNamedFields).map((name) => [name, [message]]))
   throw new MailkeepError('validation_failed', 'This operation takes no fields.', { errors })
 }
 
-/** `application/json`, with no charset but UTF-8 (RFC 8259 has no other). */
+/** Accepts `application/json`, only with the charset UTF-8 (RFC 8259 has no other). */
 function isJson(contentType: string | undefined): boolean {
   if (contentType === undefined) return false
   const [type, ...parameters] = contentType.split(';')
@@ -64,12 +64,12 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    // The parser's own message quotes the body.
+    // Hide the parser's message, because it quotes the body.
     throw new MailkeepError('invalid_json', 'The body is not JSON.')
   }
 }
 
-/** Such a number would be stored, signed and sent as another one. */
+/** Refuses numbers that JSON.parse changes, because they would be stored and sent with another value. */
 function refuseInexactNumbers(text: string): void {
   const path = findInexactNumber(text)
   if (path === undefined) return
@@ -77,7 +77,7 @@ function refuseInexactNumbers(text: string): void {
   throw new MailkeepError('validation_failed', message, { errors: Object.fromEntries([[path || 'body', [message]]]) })
 }
 
-function object(value: unknown): Fields {
+function requireObject(value: unknown): Fields {
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Fields
   const message = 'The body must be a JSON object.'
   throw new MailkeepError('validation_failed', message, { errors: { body: [message] } })

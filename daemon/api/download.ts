@@ -4,22 +4,22 @@ import { toPublicError } from './errors.ts'
 import type { ApiResponse } from './http-types.ts'
 import type { Download } from './routes/route.ts'
 
-/** An answer that is a file: it is made while it is sent. */
+/** Encodes an answer that is a file. The file is produced while it is sent. */
 export function encodeDownload(
-  to: ResponseContext,
+  context: ResponseContext,
   status: number,
   { name, contentType, text }: Download,
   logger: ErrorLog,
 ): ApiResponse {
-  const response = encode(to, status, undefined, {
+  const response = encode(context, status, undefined, {
     'Content-Type': contentType,
     'Content-Disposition': `attachment; filename="${name}"`,
   })
-  return to.method === 'HEAD' ? response : { ...response, stream: watched(text, to.requestId, logger) }
+  return context.method === 'HEAD' ? response : { ...response, stream: logErrors(text, context.requestId, logger) }
 }
 
-/** Who gets the answer sees it cut off: why, only the log can tell. */
-async function* watched(text: AsyncIterable<string>, requestId: string, logger: ErrorLog) {
+/** Logs an error of the stream. The client only sees that the file is cut off. */
+async function* logErrors(text: AsyncIterable<string>, requestId: string, logger: ErrorLog) {
   try {
     yield* text
   } catch (error) {

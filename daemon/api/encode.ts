@@ -3,16 +3,16 @@ import type { MailkeepError } from '../../lib/index.ts'
 import { errorHeaders, statusOf } from './errors.ts'
 import { type ApiRequest, type ApiResponse, header } from './http-types.ts'
 
-/** @returns the caller's id for this request if it is fit for a log, else a new one. */
+/** @returns The caller's `X-Request-Id` if it is safe to log, else a new id. */
 export function requestIdOf(request: ApiRequest): string {
   const given = header(request, 'x-request-id')
   return given !== undefined && /^[\w.~:-]{1,128}$/.test(given) ? given : randomUUID()
 }
 
-/** Whom an answer goes to, and what it answers. */
+/** Facts about the request that its answer depends on. */
 export interface ResponseContext {
   readonly requestId: string
-  /** `HEAD` gets the headers of the whole answer. */
+  /** The answer to `HEAD` has the headers of the whole answer but no body. */
   readonly method: string
   /** The route's pattern, once one has matched. */
   route?: string
@@ -20,14 +20,14 @@ export interface ResponseContext {
   tokenId?: number
 }
 
-/** An answer of JSON text, or of nothing where `body` is undefined. */
+/** Encodes an answer with JSON text, or without a body when `body` is undefined. */
 export function encode(
   { requestId, method, route, tokenId }: ResponseContext,
   status: number,
   body: string | undefined,
   more: Readonly<Record<string, string>> = {},
 ): ApiResponse {
-  // Answers hold personal data and secrets: nobody on the way may keep them.
+  // Answers contain personal data and secrets, so no cache may store them.
   const headers: Record<string, string> = {
     'X-Request-Id': requestId,
     'Cache-Control': 'no-store',
@@ -44,13 +44,13 @@ export function encode(
   return response
 }
 
-/** The one shape of every error. */
+/** Encodes an error. All errors have the same shape. */
 export function encodeError(
-  to: ResponseContext,
+  context: ResponseContext,
   error: MailkeepError,
   more: Readonly<Record<string, string>> = {},
 ): ApiResponse {
   const { message, code, errors } = error
   const payload = errors === undefined ? { message, code } : { message, code, errors }
-  return encode(to, statusOf[code], JSON.stringify(payload), { ...errorHeaders(error), ...more })
+  return encode(context, statusOf[code], JSON.stringify(payload), { ...errorHeaders(error), ...more })
 }

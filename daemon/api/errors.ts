@@ -1,7 +1,7 @@
 import { type ErrorCode, isMailkeepError, MailkeepError, type RateLimit } from '../../lib/index.ts'
 import type { ErrorLog } from './api-options.ts'
 
-/** The one place where an error's code becomes a status. */
+/** HTTP status of each error code. */
 export const statusOf: Readonly<Record<ErrorCode, number>> = {
   invalid_json: 400,
   unauthenticated: 401,
@@ -18,12 +18,12 @@ export const statusOf: Readonly<Record<ErrorCode, number>> = {
   unavailable: 503,
 }
 
-/** Seconds after which to try again when the service is busy or going down. */
-const unavailableForSeconds = 2
+/** `Retry-After` when the service is busy or shutting down. */
+const retryAfterSeconds = 2
 
 /**
- * Turns anything thrown into an error that may be shown. An unforeseen error shows nothing of itself: it goes to the
- * log, with the request's id.
+ * Turns any thrown value into an error that clients may see. Logs an unexpected error with the request's id and hides
+ * its content.
  */
 export function toPublicError(error: unknown, requestId: string, logger: ErrorLog): MailkeepError {
   if (isMailkeepError(error) && Object.hasOwn(statusOf, error.code) && error.code !== 'internal') return error
@@ -31,14 +31,14 @@ export function toPublicError(error: unknown, requestId: string, logger: ErrorLo
   return new MailkeepError('internal', 'Internal error. Quote the X-Request-Id when you report it.')
 }
 
-/** The headers that belong to an error's status. */
+/** Returns the extra headers of an error's answer. */
 export function errorHeaders(error: MailkeepError): Record<string, string> {
   if (error.code === 'unauthenticated') return { 'WWW-Authenticate': 'Bearer' }
-  if (error.code === 'unavailable') return { 'Retry-After': String(unavailableForSeconds) }
+  if (error.code === 'unavailable') return { 'Retry-After': String(retryAfterSeconds) }
   return error.rateLimit ? limitHeaders(error.rateLimit) : {}
 }
 
-/** As in draft-ietf-httpapi-ratelimit-headers-06; all times are in whole seconds from now. */
+/** Rate limit headers of draft-ietf-httpapi-ratelimit-headers-06. All times are whole seconds from now. */
 function limitHeaders({ limit, remaining, resetSeconds }: RateLimit): Record<string, string> {
   const reset = String(Math.max(1, Math.ceil(resetSeconds)))
   return {

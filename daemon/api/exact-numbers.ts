@@ -1,21 +1,21 @@
-/** Only these can be inexact: sixteen digits and more, a decimal point between them, or an exponent. */
-const perhapsInexact = /[\d.]{16}|\d[eE]/
+/** Matches any text with an inexact number: at least sixteen characters of digits and points, or an exponent. */
+const mayBeInexact = /[\d.]{16}|\d[eE]/
 
 interface Container {
-  /** The key or position of the value that is read now. */
+  /** Key or index of the current value. */
   at: string | number
   readonly isArray: boolean
 }
 
 /**
- * Finds a number that JSON.parse has changed: an id of more than 53 bits, too many digits, or an overflow such as 1e400.
- * Another spelling of the same value (1.0, 1e2) is no change. Looks at the text, since the parsed value no longer tells.
+ * Finds a number that JSON.parse changes: an id of more than 53 bits, too many digits, or an overflow such as 1e400.
+ * Another notation of the same value (1.0, 1e2) is no change. Scans the text, because the parsed value has lost the digits.
  *
  * @param text Valid JSON.
  * @returns The path of the first such number, with dots: `data.ids.0`; undefined when there is none.
  */
 export function findInexactNumber(text: string): string | undefined {
-  if (!perhapsInexact.test(text)) return undefined
+  if (!mayBeInexact.test(text)) return undefined
   const path: Container[] = []
   const number = /-?\d[\d.eE+-]*/y
   for (let at = 0; at < text.length; at += 1) {
@@ -23,7 +23,7 @@ export function findInexactNumber(text: string): string | undefined {
     const container = path.at(-1)
     if (character === '"') {
       const end = endOfString(text, at)
-      // A string that is a value takes the place of its key for a moment: no number can come before the next key.
+      // This also stores string values as the key. That is harmless, because the next key comes before the next number.
       if (container && !container.isArray) container.at = text.slice(at, end + 1)
       at = end
     } else if (character === '{') path.push({ at: '', isArray: false })
@@ -44,7 +44,7 @@ function nameOf({ at }: Container): string {
   return typeof at === 'number' ? String(at) : (JSON.parse(at) as string)
 }
 
-/** @returns where the string that begins at `start` has its closing quote. */
+/** @returns The position of the closing quote of the string that begins at `start`. */
 function endOfString(text: string, start: number): number {
   let end = start + 1
   while (text[end] !== '"') end += text[end] === '\\' ? 2 : 1
@@ -56,7 +56,7 @@ function isExact(written: string): boolean {
   return Number.isFinite(value) && decimalOf(written) === decimalOf(JSON.stringify(value))
 }
 
-/** One text for each decimal value: sign, significant digits and exponent. */
+/** Returns a canonical text of a decimal value: sign, significant digits and exponent. */
 function decimalOf(written: string): string {
   const [, sign, whole, fraction = '', exponent = '0'] = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(written)!
   const digits = `${whole}${fraction}`.replace(/^0+/, '')

@@ -1,31 +1,32 @@
 import type { IncomingMessage } from 'node:http'
 import type { ApiRequest } from './http-types.ts'
 
-/** What a host's body parser may have left: bytes, text, or what it parsed. */
-export interface Left {
+/** A body as the host's parser leaves it: bytes, text or a parsed value. */
+export interface ParsedBody {
   readonly body: unknown
-  /** The bytes or the text itself, where the host keeps them beside. */
+  /** The unparsed bytes or text, if the host keeps them. */
   readonly rawBody: unknown
 }
 
 /**
- * The body that the host has read already, as bytes.
+ * Returns the bytes of a body that the host has already read.
  *
- * @returns undefined: it is still to be read.
- * @throws Error when the host has read it and kept nothing.
+ * @returns Undefined when the body has not been read yet.
+ * @throws Error The host has read the body but kept nothing.
  */
-export function bodyLeft({ body, rawBody }: Left, req: IncomingMessage): Buffer | undefined {
-  const given = isRaw(rawBody) ? rawBody : body
-  if (isRaw(given)) return typeof given === 'string' ? Buffer.from(given) : bytesOf(given)
-  // Express 4's parsers leave {} where they have read nothing.
-  if (given !== undefined && (req.readableDidRead || !isEmpty(given))) return Buffer.from(JSON.stringify(given))
+export function hostBody({ body, rawBody }: ParsedBody, req: IncomingMessage): Buffer | undefined {
+  const available = isRaw(rawBody) ? rawBody : body
+  if (isRaw(available)) return typeof available === 'string' ? Buffer.from(available) : bytesOf(available)
+  // Express 4's parsers set {} when they have read nothing.
+  if (available !== undefined && (req.readableDidRead || !isEmpty(available)))
+    return Buffer.from(JSON.stringify(available))
   if (req.readableDidRead && hasBody(req)) {
     throw new Error('The host has read the request’s body and left it neither as req.body nor as req.rawBody.')
   }
   return undefined
 }
 
-/** The headers as they are once the body is plain bytes. */
+/** Returns the headers that fit a body of plain bytes. */
 export function headersWithout(headers: ApiRequest['headers'], bytes: Uint8Array): ApiRequest['headers'] {
   const { 'content-encoding': _, 'transfer-encoding': __, ...others } = headers
   return { ...others, 'content-length': String(bytes.length) }

@@ -1,56 +1,56 @@
-/** A request as plain data, so that any HTTP server can hand one in. */
+/** A request as plain data, independent of the HTTP server. */
 export interface ApiRequest {
   readonly method: string
-  /** The request target as on the request line: path and query, or a whole URL. */
+  /** The target on the request line: path and query, or an absolute URL. */
   readonly target: string
-  /** By lower-case name, as node:http gives them. */
+  /** Values by lower-case name, as in node:http. */
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
   /**
-   * Reads the body. Called at most once, and only when the caller may do what it asks for.
+   * Reads the body. Called at most once, and only after the caller is authorized.
    *
-   * @throws MailkeepError `body_too_large`, `invalid_json` when it ends early.
+   * @throws MailkeepError `body_too_large`; `invalid_json`: the body ends early.
    */
   body(): Promise<Uint8Array>
   /**
-   * Reads a body of any length, instead of `body`. Where it is absent, imports are held to what `body` takes.
+   * Reads a body of any length, instead of `body`. Without it, the limit of `body` applies to imports.
    *
-   * @throws MailkeepError (while it is read) `invalid_json` when it ends early.
+   * @throws MailkeepError `invalid_json`, while reading: the body ends early.
    */
   stream?(): AsyncIterable<Uint8Array>
   /**
-   * Makes an answer that may be large, when there is room for it. Absent: always at once.
+   * Builds an answer that may be large, when the memory budget allows it. Without it, answers are built immediately.
    *
    * @throws MailkeepError `unavailable`
    */
   buildLarge?<T>(make: () => Promise<T>): Promise<T>
-  /** The path the API is mounted at, such as `/mail`: links have it, the target does not. */
+  /** The path the API is mounted at, such as `/mail`. Links include it, `target` does not. */
   readonly prefix?: string
-  /** Whether the client came by https; links of a host that knows say so. */
+  /** Whether the client used https. Links then use it too. */
   readonly secure?: boolean
   /** The host's own request, for its `authenticate`. */
   readonly source?: unknown
 }
 
-/** An answer as plain data; without `body` and `stream` there is nothing to send after the headers. */
+/** An answer as plain data. Without `body` and `stream` it has only headers. */
 export interface ApiResponse {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string
-  /** The body of an export, instead of `body`: text that is made while it is sent. Its fault is told by cutting it off. */
+  /** The body of an export, instead of `body`: text produced while it is sent. An error cuts the answer off. */
   readonly stream?: AsyncIterable<string>
-  /** The route's pattern, where one matched: fit for logs, as it holds nothing of the caller's. */
+  /** The pattern of the matched route. Safe to log, because it contains no data of the caller. */
   readonly route?: string
-  /** Id of the token the request came with, for logs. */
+  /** Id of the caller's token, for logs. */
   readonly tokenId?: number
 }
 
-/** What a request's headers say of its body; of one in chunks only reading shows whether there are any. */
+/** Returns whether the headers declare a body. A body in `chunks` may still be empty. */
 export function declaredBody(request: ApiRequest): 'none' | 'bytes' | 'chunks' {
   if (header(request, 'transfer-encoding') !== undefined) return 'chunks'
   return Number(header(request, 'content-length') ?? 0) === 0 ? 'none' : 'bytes'
 }
 
-/** @returns one header's value; several of the same name are one list, as RFC 9110, 5.3 says. */
+/** @returns A header's value. Several headers of one name are joined to a list (RFC 9110, 5.3). */
 export function header(request: ApiRequest, name: string): string | undefined {
   const value = request.headers[name]
   return value === undefined || typeof value === 'string' ? value : value.join(', ')

@@ -1,4 +1,4 @@
-/** mailkeep/http: the HTTP API for a server that is there already. */
+/** mailkeep/http: the HTTP API as a handler for an existing server. */
 export type { ErrorLog } from './api-options.ts'
 export type { Authenticate } from './authenticate.ts'
 export type { MountOptions } from './mount.ts'

@@ -6,15 +6,15 @@ const name = 'Idempotency-Key'
 
 export const keyPattern = /^[\x21-\x7e]{1,255}$/
 
-/** @returns whether repeats of a request to this route are known by a key. */
+/** @returns Whether the route honours `Idempotency-Key`. */
 export function takesKey({ method, key }: Route): boolean {
   return method === 'POST' && key !== 'none'
 }
 
 /**
- * The key by which a request is known when it is repeated: of a POST, unless its route takes none.
+ * Returns the request's idempotency key, if it has one and the route honours it.
  *
- * @throws MailkeepError `validation_failed` on `Idempotency-Key`: not 1–255 visible characters of ASCII.
+ * @throws MailkeepError `validation_failed` on `Idempotency-Key`: not 1–255 visible ASCII characters.
  */
 export function keyOf(request: ApiRequest, route: Route): string | undefined {
   if (!takesKey(route)) return undefined
@@ -24,16 +24,20 @@ export function keyOf(request: ApiRequest, route: Route): string | undefined {
   throw new MailkeepError('validation_failed', message, { errors: { [name]: [message] } })
 }
 
-/** @param asked What tells a repeat from another request with the same key. */
+/**
+ * Performs an operation once per key. A repeated request gets the first answer.
+ *
+ * @param request Identifies the request. Another request with the same key is refused.
+ */
 export async function performOnce(
   client: ClientMailkeep,
   key: string,
-  asked: unknown,
+  request: unknown,
   perform: (client: ClientOperations) => Promise<Outcome>,
 ): Promise<Outcome> {
-  const { answer, replayed } = await client.withIdempotencyKey(key, asked, async (operations) => {
+  const { answer, replayed } = await client.withIdempotencyKey(key, request, async (operations) => {
     const { data, ...outcome } = await perform(operations)
-    // As text, so that a replay is the same to the byte.
+    // Store text, so that a replayed answer is identical to the byte.
     return data === undefined ? outcome : { ...outcome, json: JSON.stringify(data) }
   })
   return { ...answer, replayed }

@@ -1,4 +1,4 @@
-/** The HTTP API without a server: a request as plain data in, an answer as plain data out. */
+/** The HTTP API without a server: maps a request, as plain data, to an answer, as plain data. */
 
 import { type ClientOperations, type Mailkeep, MailkeepError, unchecked } from '../../lib/index.ts'
 import { checkApiOptions, type ErrorLog, errorLogOf } from './api-options.ts'
@@ -23,32 +23,32 @@ export type { MetricsPage } from './service-pages.ts'
 export interface ApiOptions {
   readonly mailkeep: Mailkeep
   /**
-   * Where unforeseen errors go, with their stack and the request's id. Default: the Mailkeep's own logger, or the
-   * console when it has none.
+   * Log for unexpected errors, with their stack and the request's id. Default: the Mailkeep's logger, or the console if
+   * it has none.
    */
   readonly logger?: ErrorLog
-  /** The URL clients see, for `meta.path`; else `http://` and the request's `Host`. */
+  /** Public base URL, for `meta.path`. Default: `http://` and the request's `Host`. */
   readonly publicUrl?: string
-  /** Shown under `/metrics`, if there is one. */
+  /** Content of `/metrics`. Without it the path is not found. */
   readonly metrics?: MetricsPage
-  /** The host's own authentication instead of bearer tokens; it is asked with the request's `source`. */
+  /** The host's own authentication instead of bearer tokens. Called with the request's `source`. */
   readonly authenticate?: Authenticate<never>
-  /** Whether a host answers what is not below `/api/v1`: then the API's description says nothing of such paths. */
+  /** Whether a host mounts the API. The OpenAPI description then omits paths outside `/api/v1`. */
   readonly mounted?: boolean
 }
 
 export interface Api {
-  /** Answers one request. Never throws: what goes wrong is an answer too. */
+  /** Answers one request. Never rejects: errors become answers. */
   answer(request: ApiRequest): Promise<ApiResponse>
-  /** Where unforeseen errors go. */
+  /** Log for unexpected errors. */
   readonly logger: ErrorLog
-  /** @returns whether a request target's path is one of the API's, whatever the method. */
+  /** @returns Whether the API has this path, with any method. */
   knows(target: string): boolean
 }
 
 type LoggedOptions = ApiOptions & { readonly logger: ErrorLog }
 
-/** What is known of a request so far; an error's answer wants it as well. */
+/** Facts collected while a request is processed. Error answers need them too. */
 interface RequestState {
   readonly request: ApiRequest
   readonly context: ResponseContext
@@ -58,7 +58,7 @@ interface RequestState {
 }
 
 /**
- * The API over a mailkeep, for any HTTP server to mount: it owns no socket and reads no environment.
+ * Creates the API of a Mailkeep, for any HTTP server. It opens no socket and reads no environment.
  *
  * @throws MailkeepError `validation_failed`: no Mailkeep, or an unknown option.
  * @example
@@ -92,36 +92,39 @@ function knows(target: string): boolean {
 }
 
 async function answer(options: LoggedOptions, request: ApiRequest): Promise<ApiResponse> {
-  const to: ResponseContext = { requestId: requestIdOf(request), method: request.method }
-  const exchange: RequestState = { request, context: to, target: readTarget(request.target) }
+  const context: ResponseContext = { requestId: requestIdOf(request), method: request.method }
+  const state: RequestState = { request, context, target: readTarget(request.target) }
   try {
-    const operation = answerServicePage(options, request, exchange.target, to)
-    if (operation) return await operation
-    const outcome = await perform(options, exchange)
-    if (outcome.download) return encodeDownload(to, outcome.status, outcome.download, options.logger)
+    const servicePage = answerServicePage(options, request, state.target, context)
+    if (servicePage) return await servicePage
+    const outcome = await perform(options, state)
+    if (outcome.download) return encodeDownload(context, outcome.status, outcome.download, options.logger)
     const replayed = outcome.replayed ? { 'Idempotency-Replayed': 'true' } : {}
-    return encode(to, outcome.status, bodyOf(options, exchange, outcome), replayed)
+    return encode(context, outcome.status, bodyOf(options, state, outcome), replayed)
   } catch (error) {
-    const shown = toPublicError(error, to.requestId, options.logger)
-    const allow = shown.code === 'method_not_allowed' && exchange.match ? { Allow: exchange.match.allow } : {}
-    return encodeError(to, shown, allow)
+    const publicError = toPublicError(error, context.requestId, options.logger)
+    const allow = publicError.code === 'method_not_allowed' && state.match ? { Allow: state.match.allow } : {}
+    return encodeError(context, publicError, allow)
   }
 }
 
-/** The order of the answers is the contract's: each step stands before all that it must hide. */
-async function perform({ mailkeep, authenticate: host }: ApiOptions, exchange: RequestState): Promise<Outcome> {
-  const { request, target } = exchange
+/**
+ * Runs the checks in a fixed order, so that an error never reveals what a later check protects: authentication, path,
+ * method, role, input.
+ */
+async function perform({ mailkeep, authenticate: host }: ApiOptions, state: RequestState): Promise<Outcome> {
+  const { request, target } = state
   const [api, version, ...path] = target.segments
   if (api !== 'api' || version !== 'v1') throw noSuchRoute()
   const caller = host ? await askHost(host, request) : await authenticate(mailkeep, request)
-  if (caller.tokenId !== undefined) exchange.context.tokenId = caller.tokenId
+  if (caller.tokenId !== undefined) state.context.tokenId = caller.tokenId
   const match = findPath(path)
   if (!match) throw noSuchRoute()
-  exchange.match = match
+  state.match = match
   const route = match.methods.get(request.method === 'HEAD' ? 'GET' : request.method)
   if (!route) throw new MailkeepError('method_not_allowed', 'This path does not know this method.')
-  exchange.route = route
-  exchange.context.route = prefix + route.path
+  state.route = route
+  state.context.route = prefix + route.path
   if (route.role === 'admin' && caller.role !== 'admin') {
     throw new MailkeepError('forbidden', 'This needs a token with the role admin.')
   }
@@ -133,7 +136,7 @@ async function perform({ mailkeep, authenticate: host }: ApiOptions, exchange: R
   return key === undefined ? await call(client) : await performOnce(client, key, ['POST', path, given.body], call)
 }
 
-/** What the request brings, as its route takes it. */
+/** Reads the request's query and body as its route requires. */
 async function inputOf(request: ApiRequest, route: Route, target: Target): Promise<Omit<Call, 'client' | 'params'>> {
   const query = readQuery(target.query)
   if (!route.hasQuery) refuseParameters(query)
@@ -152,7 +155,7 @@ function noSuchRoute(): MailkeepError {
   return new MailkeepError('not_found', 'There is nothing here.')
 }
 
-/** @returns the body of an answer; undefined: none. */
+/** @returns The body of an answer; undefined for none. */
 function bodyOf(
   { publicUrl }: ApiOptions,
   { request, target, route }: RequestState,

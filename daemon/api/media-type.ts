@@ -1,4 +1,4 @@
-/** @returns whether the parameters of a media type name no charset but UTF-8. */
+/** @returns Whether the parameters of a media type allow UTF-8: no charset, or UTF-8 itself. */
 export function isUtf8Of(parameters: readonly string[]): boolean {
   return parameters.every((parameter) => {
     const [name, value] = parameter.split('=', 2)
@@ -6,7 +6,7 @@ export function isUtf8Of(parameters: readonly string[]): boolean {
   })
 }
 
-/** @returns whether a body comes as it is. */
+/** @returns Whether a body is not compressed. */
 export function isPlain(contentEncoding: string | undefined): boolean {
   return contentEncoding === undefined || /^(?:identity)?$/i.test(contentEncoding.trim())
 }

@@ -3,24 +3,24 @@ import { checkApiOptions, type ErrorLog } from './api-options.ts'
 import type { Authenticate } from './authenticate.ts'
 import { type Api, type ApiOptions, createApi } from './index.ts'
 
-/** How a host mounts the API. */
+/** Options of a host that mounts the API. */
 export interface MountOptions<Request> {
   readonly mailkeep: Mailkeep
   /**
-   * Where unforeseen errors go, with their stack and the request's id. Default: the Mailkeep's own logger, or the
-   * console when it has none.
+   * Log for unexpected errors, with their stack and the request's id. Default: the Mailkeep's logger, or the console if
+   * it has none.
    */
   readonly logger?: ErrorLog
-  /** What clients see before `/api/v1`, for `meta.path`, such as `https://app.example/mail`; else as the request has it. */
+  /** Public URL before `/api/v1`, for `meta.path`, such as `https://app.example/mail`. Default: isStripped from the request. */
   readonly publicUrl?: string
   /**
-   * The host's own authentication instead of bearer tokens: whom a request stands for, or nothing, which is answered
-   * with 401. What it throws is answered with 500, a MailkeepError as its code says.
+   * The host's own authentication instead of bearer tokens. Returns the request's principal, or nothing for an answer of
+   * 401. A MailkeepError that it throws is answered by its code, any other error with 500.
    */
   readonly authenticate?: Authenticate<Request>
-  /** The path the API is mounted at, such as `/mail`, where the host does not take it off the URL itself. */
+  /** The path the API is mounted at, such as `/mail`. Needed when the host does not strip it from the URL. */
   readonly prefix?: string
-  /** Of a request's body at most, in bytes; default 1 MiB. A body the host has read is held to it, too. */
+  /** Maximum size of a request's body in bytes, also of one that the host has read. Default: 1 MiB. */
   readonly bodyBytes?: number
 }
 
@@ -47,25 +47,25 @@ export function apiOf<Request>(mountOptions: MountOptions<Request>): Api {
   return createApi(options)
 }
 
-/** Where a request goes: its target below the prefix, and the prefix. */
-export interface Place {
+/** A request target, split at the mount prefix. */
+export interface MountedTarget {
   readonly target: string
   readonly prefix: string
 }
 
 /**
- * Takes the prefix off a URL's path.
+ * Splits the prefix from a URL's path.
  *
- * @param url As the handler got it.
- * @param originalUrl As it was before hosts took their own prefix off.
- * @param prefix As configured.
- * @returns undefined: it is not below the prefix.
+ * @param url The URL that the handler got.
+ * @param originalUrl The URL before the host stripped its prefix.
+ * @param prefix The configured prefix.
+ * @returns Undefined when the URL is not below the prefix.
  */
-export function placeOf(url: string, originalUrl: string, prefix: string | undefined): Place | undefined {
+export function resolveMount(url: string, originalUrl: string, prefix: string | undefined): MountedTarget | undefined {
   const base = prefix?.replace(/\/+$/, '')
   if (base) {
     return originalUrl.startsWith(`${base}/`) ? { target: originalUrl.slice(base.length), prefix: base } : undefined
   }
-  const taken = originalUrl.length > url.length && originalUrl.endsWith(url)
-  return { target: url, prefix: taken ? originalUrl.slice(0, -url.length) : '' }
+  const isStripped = originalUrl.length > url.length && originalUrl.endsWith(url)
+  return { target: url, prefix: isStripped ? originalUrl.slice(0, -url.length) : '' }
 }

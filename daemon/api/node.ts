@@ -2,20 +2,20 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { TLSSocket } from 'node:tls'
 import { type HttpExchange, readBody, streamBody, tooLarge } from '../request-body.ts'
 import { defaultSendLimits, send } from '../send.ts'
-import { bodyLeft, headersWithout } from './host-body.ts'
+import { headersWithout, hostBody } from './host-body.ts'
 import type { ApiRequest } from './http-types.ts'
-import { apiOf, type MountOptions, type Place, placeOf } from './mount.ts'
+import { apiOf, type MountedTarget, type MountOptions, resolveMount } from './mount.ts'
 
-/** A request of node:http with what hosts put on it: Express, Connect, polka, Next.js' API routes. */
+/** A request of node:http with the fields that Express, Connect, polka and Next.js' API routes add. */
 export interface HostRequest extends IncomingMessage {
   originalUrl?: string
   body?: unknown
   rawBody?: unknown
-  /** `https` behind a proxy the host trusts. */
+  /** `https` behind a proxy that the host trusts. */
   protocol?: string
 }
 
-/** What Fastify gives its handlers. */
+/** The arguments of Fastify's handlers. */
 export interface FastifyPair {
   readonly request: {
     readonly raw: IncomingMessage
@@ -26,7 +26,7 @@ export interface FastifyPair {
   readonly reply: { readonly raw: ServerResponse; hijack(): unknown; callNotFound(): unknown }
 }
 
-/** What Koa gives its middleware. */
+/** The context of Koa's middleware. */
 export interface KoaContext {
   readonly req: IncomingMessage
   readonly res: ServerResponse
@@ -37,10 +37,10 @@ export interface KoaContext {
   respond?: boolean | undefined
 }
 
-/** Hands the request on to the host: Express' and Koa's `next`. */
+/** Passes the request on to the host: `next` of Express and Koa. */
 export type Next = (error?: unknown) => unknown
 
-/** Resolves once the request is answered, or handed on. */
+/** Resolves when the request is answered or passed on. */
 export interface Handler {
   /** node:http, Express, Connect, polka, Next.js' API routes. */
   (req: HostRequest, res: ServerResponse, next?: Next): Promise<void>
@@ -50,8 +50,8 @@ export interface Handler {
   (request: FastifyPair['request'], reply: FastifyPair['reply']): Promise<void>
 }
 
-/** A request in the one form, whichever host it came from. */
-interface Arrival {
+/** A handler call in one common form for all hosts. */
+interface HostCall {
   readonly req: IncomingMessage
   readonly res: ServerResponse
   readonly source: unknown
@@ -61,13 +61,13 @@ interface Arrival {
   readonly body: unknown
   readonly rawBody: unknown
   readonly next: Next | undefined
-  /** Tells the host that the answer is ours. */
+  /** Tells the host that this handler sends the answer. */
   take(): void
 }
 
 /**
- * The API as a handler of requests of node:http, for any host that has them: plain servers, Express, Fastify, Koa,
- * Next.js' API routes. Paths that are not the API's go to `next`, where there is one.
+ * Creates the API as a request handler for node:http and the hosts based on it: plain servers, Express, Fastify, Koa and
+ * Next.js' API routes. Requests to other paths are passed to `next`, if the host has it.
  *
  * @throws MailkeepError `validation_failed`: no Mailkeep (a missing `await`), or an unknown option.
  * @example
@@ -79,17 +79,17 @@ export function createHandler<Request = HostRequest>(options: MountOptions<Reque
   const api = apiOf(options)
   const limits = { ...defaultSendLimits, ...(options.bodyBytes !== undefined && { bodyBytes: options.bodyBytes }) }
   return async (first: object, second: unknown, third?: Next) => {
-    const arrival = arrivalOf(first, second, third)
-    const place = placeOf(arrival.url, arrival.originalUrl, options.prefix)
-    if (arrival.next && !(place && api.knows(place.target))) {
-      await arrival.next()
+    const call = hostCallOf(first, second, third)
+    const mounted = resolveMount(call.url, call.originalUrl, options.prefix)
+    if (call.next && !(mounted && api.knows(mounted.target))) {
+      await call.next()
       return
     }
-    arrival.take()
-    const { req, res } = arrival
+    call.take()
+    const { req, res } = call
     const exchange: HttpExchange = { req, res, awaitsContinue: false }
     try {
-      send(exchange, await api.answer(requestOf(exchange, arrival, place, limits.bodyBytes)), false, limits)
+      send(exchange, await api.answer(requestOf(exchange, call, mounted, limits.bodyBytes)), false, limits)
     } catch (error) {
       api.logger.error({ err: error }, 'request could not be answered')
       res.destroy()
@@ -97,7 +97,7 @@ export function createHandler<Request = HostRequest>(options: MountOptions<Reque
   }
 }
 
-function arrivalOf(first: object, second: unknown, third: Next | undefined): Arrival {
+function hostCallOf(first: object, second: unknown, third: Next | undefined): HostCall {
   if ('raw' in first) return fromFastify(first as FastifyPair['request'], second as FastifyPair['reply'])
   if ('req' in first && 'res' in first) return fromKoa(first as KoaContext, second as Next)
   const req = first as HostRequest
@@ -116,7 +116,7 @@ function arrivalOf(first: object, second: unknown, third: Next | undefined): Arr
   }
 }
 
-function fromFastify(request: FastifyPair['request'], reply: FastifyPair['reply']): Arrival {
+function fromFastify(request: FastifyPair['request'], reply: FastifyPair['reply']): HostCall {
   const { raw: req, originalUrl, protocol, body } = request
   const { rawBody } = request as { rawBody?: unknown }
   return {
@@ -126,7 +126,7 @@ function fromFastify(request: FastifyPair['request'], reply: FastifyPair['reply'
   }
 }
 
-function fromKoa(ctx: KoaContext, next: Next): Arrival {
+function fromKoa(ctx: KoaContext, next: Next): HostCall {
   const { req, res, url, originalUrl, protocol } = ctx
   const { body, rawBody } = ctx.request as { body?: unknown; rawBody?: unknown }
   return {
@@ -137,40 +137,45 @@ function fromKoa(ctx: KoaContext, next: Next): Arrival {
   }
 }
 
-function requestOf(exchange: HttpExchange, arrival: Arrival, place: Place | undefined, bodyBytes: number): ApiRequest {
-  const { req, source, protocol } = arrival
-  const left = leftBody(arrival)
+function requestOf(
+  exchange: HttpExchange,
+  call: HostCall,
+  mounted: MountedTarget | undefined,
+  bodyBytes: number,
+): ApiRequest {
+  const { req, source, protocol } = call
+  const parsed = readHostBody(call)
   return {
     method: req.method ?? 'GET',
-    target: place?.target ?? '',
-    headers: left.bytes ? headersWithout(req.headers, left.bytes) : req.headers,
-    prefix: place?.prefix ?? '',
+    target: mounted?.target ?? '',
+    headers: parsed.bytes ? headersWithout(req.headers, parsed.bytes) : req.headers,
+    prefix: mounted?.prefix ?? '',
     secure: protocol === 'https' || (req.socket as Partial<TLSSocket> | undefined)?.encrypted === true,
     source,
     body: async () => {
-      if (left.error) throw left.error
-      if (!left.bytes) return await readBody(exchange, bodyBytes)
-      if (left.bytes.length > bodyBytes) throw tooLarge(bodyBytes)
-      return left.bytes
+      if (parsed.error) throw parsed.error
+      if (!parsed.bytes) return await readBody(exchange, bodyBytes)
+      if (parsed.bytes.length > bodyBytes) throw tooLarge(bodyBytes)
+      return parsed.bytes
     },
-    stream: () => (left.bytes || left.error ? streamLeft(left) : streamBody(exchange)),
+    stream: () => (parsed.bytes || parsed.error ? streamHostBody(parsed) : streamBody(exchange)),
   }
 }
 
-interface LeftBody {
+interface HostBody {
   readonly bytes?: Buffer | undefined
   readonly error?: unknown
 }
 
-async function* streamLeft({ bytes, error }: LeftBody): AsyncGenerator<Uint8Array> {
+async function* streamHostBody({ bytes, error }: HostBody): AsyncGenerator<Uint8Array> {
   if (error) throw error
   if (bytes) yield bytes
 }
 
-/** A host's mistake is shown when the body is asked for: in the log, as an answer. */
-function leftBody(arrival: Arrival): LeftBody {
+/** Returns the body or the error. The error is thrown when the API reads the body, so that it is logged and answered. */
+function readHostBody(call: HostCall): HostBody {
   try {
-    return { bytes: bodyLeft(arrival, arrival.req) }
+    return { bytes: hostBody(call, call.req) }
   } catch (error) {
     return { error }
   }

@@ -1,19 +1,19 @@
 import { MailkeepError } from '../../lib/index.ts'
 
-/** Three filters of 100 values, and some to spare. */
+/** Enough for three filters of 100 values each. */
 const maxParameters = 500
 
-/** The name and what stands in brackets after it: `lists[]` and `lists[0]` name one value of the list `lists`. */
+/** Splits a name from its brackets. `lists[]` and `lists[0]` both name a value of the list `lists`. */
 const bracketForm = /^([^[\]]+)(\[.*)$/s
 const listPosition = /^\[\d*\]$/
 
 type Field = string | string[] | { readonly unknownForm: string }
 
 /**
- * Decodes a query string: `lists[]=1`, `lists[0]=1` and `lists=1`, also percent-encoded, all give `lists`. Values keep
- * the order in which they were sent. What they mean is the library's to decide.
+ * Decodes a query string. `lists[]=1`, `lists[0]=1` and `lists=1`, also percent-encoded, all give `lists`. Values keep
+ * the order in which they were sent. The library validates them.
  *
- * @param query Without its question mark.
+ * @param query Without the question mark.
  * @throws MailkeepError `validation_failed`: more than 500 parameters.
  */
 export function readQuery(query: string): Record<string, unknown> {
@@ -22,9 +22,9 @@ export function readQuery(query: string): Record<string, unknown> {
     const message = `A query has at most ${maxParameters} parameters.`
     throw new MailkeepError('validation_failed', message, { errors: { query: [message] } })
   }
-  // Without a prototype: `__proto__` and `constructor` are names like any other.
+  // An object without a prototype, because parameters may be named `__proto__` or `constructor`.
   const fields: Record<string, Field> = Object.create(null)
-  // URLSearchParams takes one question mark off the beginning, which here is part of a name.
+  // The `&` protects a leading question mark: URLSearchParams would remove it, but here it is part of a name.
   for (const [written, value] of new URLSearchParams(`&${query}`)) {
     const [, name = written, brackets] = bracketForm.exec(written) ?? []
     fields[name] = withValue(fields[name], brackets, value)
@@ -32,7 +32,10 @@ export function readQuery(query: string): Record<string, unknown> {
   return fields
 }
 
-/** What is neither a text nor a list of them breaks the rule of every field, and is refused on its name. */
+/**
+ * Adds a value to a field. Other bracket forms, such as `lists[a]`, give an object. No field accepts an object, so the
+ * library refuses it under the field's name.
+ */
 function withValue(known: Field | undefined, brackets: string | undefined, value: string): Field {
   if (brackets !== undefined && !listPosition.test(brackets)) return { unknownForm: brackets }
   if (typeof known === 'object' && !Array.isArray(known)) return known
@@ -41,7 +44,7 @@ function withValue(known: Field | undefined, brackets: string | undefined, value
 }
 
 /**
- * Refuses parameters where a route has none.
+ * Refuses all parameters, for routes without any.
  *
  * @throws MailkeepError `validation_failed` on each parameter.
  */

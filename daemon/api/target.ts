@@ -1,18 +1,18 @@
 import { type ApiRequest, header } from './http-types.ts'
 
-/** A request target taken apart; nothing in it is trusted yet. */
+/** A parsed request target. None of it is validated. */
 export interface Target {
-  /** The path's segments, percent-decoded. What cannot be decoded is `''`, which no route matches. */
+  /** The path's segments, percent-decoded. An invalid segment is `''`, which matches no route. */
   readonly segments: readonly string[]
-  /** Without its question mark. */
+  /** Without the question mark. */
   readonly query: string
-  /** The authority of a target in absolute form; it goes before the `Host` header (RFC 9112, 3.2.2). */
+  /** Authority of a target in absolute form. Overrides the `Host` header (RFC 9112, 3.2.2). */
   readonly host: string | undefined
 }
 
 /**
- * Takes a request target apart. Paths are taken as they stand: `.`, `..` and empty segments are
- * not resolved, so that nobody in front of us and we can read one path in two ways.
+ * Parses a request target. Does not resolve `.`, `..` and empty segments, so that a proxy in front of the server and
+ * the server always read a path in the same way.
  */
 export function readTarget(target: string): Target {
   const absolute = /^https?:\/\/([^/?]*)/i.exec(target)
@@ -35,7 +35,7 @@ function decode(segment: string): string {
   }
 }
 
-/** @returns the id a segment stands for; undefined unless it is a positive 53-bit integer in its only spelling. */
+/** @returns The id in a segment; undefined unless it is a positive 53-bit integer in canonical form. */
 export function readId(segment: string): number | undefined {
   if (!/^[1-9]\d{0,15}$/.test(segment)) return undefined
   const id = Number(segment)
@@ -45,15 +45,15 @@ export function readId(segment: string): number | undefined {
 const authority = /^(?:[\w.~-]{1,255}|\[[\da-f:.]{2,45}\])(?::\d{1,5})?$/i
 
 /**
- * The absolute URL of a matched target, without its query.
+ * Returns the absolute URL of a matched target, without its query.
  *
- * @param publicUrl The URL clients see; without it, what the client itself called us, if that can be a host.
+ * @param publicUrl The public base URL. Default: the host that the request names, if it is valid.
  */
 export function absoluteUrl(request: ApiRequest, target: Target, publicUrl: string | undefined): string {
   return `${baseUrl(request, target, publicUrl)}/${target.segments.map(encodeURIComponent).join('/')}`
 }
 
-/** What stands before the path of an absolute URL, with no slash at its end; the parameters are those of `absoluteUrl`. */
+/** Returns the part of an absolute URL before the path, without a trailing slash. Parameters as for `absoluteUrl`. */
 export function baseUrl(request: ApiRequest, target: Target, publicUrl: string | undefined): string {
   if (publicUrl !== undefined) return publicUrl.replace(/\/+$/, '')
   const host = target.host ?? header(request, 'host') ?? ''

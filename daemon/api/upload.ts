@@ -2,13 +2,13 @@ import { type Format, MailkeepError } from '../../lib/index.ts'
 import { type ApiRequest, declaredBody, header } from './http-types.ts'
 import { isPlain, isUtf8Of } from './media-type.ts'
 
-/** A file on its way in. */
+/** A file that is being uploaded. */
 export interface Upload {
   readonly format: Format
   readonly source: AsyncIterable<Uint8Array>
 }
 
-/** RFC 7111 for CSV; NDJSON has no registered name, and these are in use. */
+/** Accepted media types. RFC 7111 defines CSV's. NDJSON has no registered one, so the common ones are accepted. */
 export const formatOf: ReadonlyMap<string, Format> = new Map([
   ['text/csv', 'csv'],
   ['application/csv', 'csv'],
@@ -19,7 +19,7 @@ export const formatOf: ReadonlyMap<string, Format> = new Map([
 ])
 
 /**
- * The file that a request brings. Without a body it is an empty one.
+ * Returns the uploaded file of a request. A request without a body gives an empty file.
  *
  * @throws MailkeepError `unsupported_media_type`
  */

@@ -1,13 +1,13 @@
 import { endedEarly, tooLarge } from '../request-body.ts'
 import { defaultSendLimits } from '../send.ts'
 import type { ApiRequest } from './http-types.ts'
-import { apiOf, type MountOptions, type Place, placeOf } from './mount.ts'
+import { apiOf, type MountedTarget, type MountOptions, resolveMount } from './mount.ts'
 
-/** A handler of Web-standard requests; it never rejects. */
+/** A handler of Web-standard requests. It never rejects. */
 export type FetchHandler = (request: Request) => Promise<Response>
 
 /**
- * The API as a Web-standard handler: for Hono and the like, and for Next.js' route files.
+ * Creates the API as a Web-standard handler, for Hono, similar frameworks and Next.js' route files.
  *
  * @throws MailkeepError `validation_failed`: no Mailkeep (a missing `await`), or an unknown option.
  * @example
@@ -20,18 +20,18 @@ export function createFetchHandler(options: MountOptions<Request>): FetchHandler
   return async (request) => {
     const url = new URL(request.url)
     const path = request.url.slice(request.url.indexOf('/', url.protocol.length + 2)).replace(/#.*$/s, '')
-    const place = placeOf(path, path, options.prefix)
-    const { status, headers, body, stream } = await api.answer(requestOf(request, url, place, bodyBytes))
+    const mounted = resolveMount(path, path, options.prefix)
+    const { status, headers, body, stream } = await api.answer(requestOf(request, url, mounted, bodyBytes))
     const ends = (await readToEnd(request)) ? {} : { Connection: 'close' }
     return new Response(stream ? webStream(stream) : (body ?? null), { status, headers: { ...headers, ...ends } })
   }
 }
 
 /**
- * Reads and drops what the API has not read of the body. Some servers reset a connection on which a body is left unread,
- * and the next request on it would fail.
+ * Reads and discards the unread rest of the body. Some servers reset a connection with an unread body, and the next
+ * request on it would fail.
  *
- * @returns whether the body has ended: else the connection must end with the answer.
+ * @returns Whether the body has ended. If not, the connection must end after the answer.
  */
 async function readToEnd(request: Request): Promise<boolean> {
   const { body } = request
@@ -39,11 +39,11 @@ async function readToEnd(request: Request): Promise<boolean> {
   const { drainBytes, drainMs } = defaultSendLimits
   if (Number(request.headers.get('content-length')) > drainBytes) return false
   let timer: NodeJS.Timeout | undefined
-  const late = new Promise<false>((resolve) => {
+  const timeout = new Promise<false>((resolve) => {
     timer = setTimeout(resolve, drainMs, false)
   })
   try {
-    return await Promise.race([drain(body, drainBytes), late])
+    return await Promise.race([drain(body, drainBytes), timeout])
   } finally {
     clearTimeout(timer)
   }
@@ -58,19 +58,19 @@ async function drain(body: ReadableStream<Uint8Array>, maxBytes: number): Promis
     }
     return true
   } catch {
-    return false // the client is gone
+    return false // the client has disconnected
   }
 }
 
-function requestOf(request: Request, url: URL, place: Place | undefined, bodyBytes: number): ApiRequest {
+function requestOf(request: Request, url: URL, mounted: MountedTarget | undefined, bodyBytes: number): ApiRequest {
   const headers: Record<string, string> = { ...Object.fromEntries(request.headers), host: url.host }
-  // A request made in memory tells of its body by having one.
+  // A Request created in memory has no headers that declare its body.
   if (request.body !== null && headers['content-length'] === undefined) headers['transfer-encoding'] = 'chunked'
   return {
     method: request.method,
-    target: place?.target ?? '',
+    target: mounted?.target ?? '',
     headers,
-    prefix: place?.prefix ?? '',
+    prefix: mounted?.prefix ?? '',
     secure: url.protocol === 'https:',
     source: request,
     body: () => readWebBody(request, bodyBytes),
@@ -78,19 +78,19 @@ function requestOf(request: Request, url: URL, place: Place | undefined, bodyByt
   }
 }
 
-/** A portion is made only when it is asked for. */
+/** Converts text chunks to a stream with back-pressure: a chunk is produced only on demand. */
 function webStream(text: AsyncIterable<string>): ReadableStream {
-  const portions = text[Symbol.asyncIterator]()
+  const chunks = text[Symbol.asyncIterator]()
   return new ReadableStream(
     {
       async pull(controller) {
-        const { done, value } = await portions.next()
+        const { done, value } = await chunks.next()
         if (done) controller.close()
         else if (value !== '') controller.enqueue(Buffer.from(value))
         else await this.pull!(controller)
       },
       async cancel() {
-        await portions.return?.()
+        await chunks.return?.()
       },
     },
     { highWaterMark: 0 },
@@ -100,7 +100,7 @@ function webStream(text: AsyncIterable<string>): ReadableStream {
 async function* streamWebBody(request: Request): AsyncGenerator<Uint8Array> {
   if (request.bodyUsed) throw bodyUsed()
   try {
-    // To cancel the body would end the connection: see `readToEnd`.
+    // Cancelling the body would end the connection. `readToEnd` reads the rest.
     for await (const chunk of request.body?.values({ preventCancel: true }) ?? []) yield chunk
   } catch (error) {
     throw endedEarly(error)

@@ -1,44 +1,47 @@
 import { inputLimits } from '../../../lib/index.ts'
 import { bodyExamples, fileExample, metaExample, recordExamples } from './examples.ts'
-import type { Answer, Content, Described, Parameter } from './operation.ts'
+import type { Content, Parameter, RouteDoc, SuccessResponse } from './operation.ts'
 import { arrayOf, ref, type Schema } from './schema.ts'
 
 function json(schema: Schema, example: unknown): Content {
   return { 'application/json': { schema, example } }
 }
 
-/** A record in `data`. */
-export function single(name: string, description: string): Answer {
+/** Describes an answer with one record in `data`. */
+export function single(name: string, description: string): SuccessResponse {
   const schema: Schema = { type: 'object', properties: { data: ref(name) }, required: ['data'] }
   return { description, content: json(schema, { data: recordExamples[name] }) }
 }
 
 /**
- * A page of a listing: records in `data`, and `meta`.
+ * Describes an answer with one page of a listing: records in `data`, and `meta`.
  *
- * @param path Of the example, below `/api/v1`; undefined where `meta` has no path.
+ * @param path Path of the example, below `/api/v1`. Undefined when `meta` has no path.
  */
-export function page(name: string, path: string | undefined): Answer {
+export function page(name: string, path: string | undefined): SuccessResponse {
   const meta = ref(path === undefined ? 'MetaWithoutPath' : 'Meta')
   const properties = { data: arrayOf(ref(name)), meta }
   const example = { data: [recordExamples[name]], meta: metaExample(path) }
-  return { description: 'A page.', content: json({ type: 'object', properties, required: ['data', 'meta'] }, example) }
+  return {
+    description: 'A page of the listing.',
+    content: json({ type: 'object', properties, required: ['data', 'meta'] }, example),
+  }
 }
 
-export const noContent: Answer = { description: 'Gone.' }
+export const noContent: SuccessResponse = { description: 'Deleted.' }
 
-export function body(name: string): NonNullable<Described['body']> {
+export function body(name: string): NonNullable<RouteDoc['body']> {
   const { good, errors } = bodyExamples[name]!
   return { required: true, content: json(ref(name), good), errors }
 }
 
-/** All its fields are optional: no body is as good as an empty object. */
-export function optionalBody(name: string): NonNullable<Described['body']> {
+/** Describes a body whose fields are all optional, so that a missing body equals `{}`. */
+export function optionalBody(name: string): NonNullable<RouteDoc['body']> {
   return { ...body(name), required: false }
 }
 
-/** A file to import. */
-export function importFile(types: Iterable<string>): NonNullable<Described['body']> {
+/** Describes the body of an import. */
+export function importFile(types: Iterable<string>): NonNullable<RouteDoc['body']> {
   const message = 'The first line must name the columns, separated by commas: one of them must be email.'
   const messages = {
     unsupported_media_type: 'Imports must be text/csv or application/x-ndjson in UTF-8, not compressed.',
@@ -47,7 +50,7 @@ export function importFile(types: Iterable<string>): NonNullable<Described['body
   return { required: false, content: files(types, false), errors: { body: [message] }, messages }
 }
 
-/** A file of these media types. */
+/** Describes a file with these media types. */
 export function files(types: Iterable<string>, exported: boolean): Content {
   const schema: Schema = { type: 'string' }
   return Object.fromEntries([...types].map((type) => [type, { schema, example: fileExample(type, exported) }]))
@@ -57,9 +60,9 @@ export function inQuery(name: string, description: string, schema: Schema, examp
   return { name, in: 'query', description, schema, ...(example !== undefined && { example }) }
 }
 
-/** What every listing takes. */
+/** Query parameters of every listing. */
 export const paging: readonly Parameter[] = [
-  inQuery('per_page', 'Records of a page.', {
+  inQuery('per_page', 'Maximum records of a page.', {
     type: 'integer',
     minimum: 1,
     maximum: inputLimits.pageRecords,

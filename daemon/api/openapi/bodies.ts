@@ -18,27 +18,28 @@ const name = {
   type: 'string',
   minLength: 1,
   maxLength: nameCharacters,
-  description: 'Trimmed and put into NFC, then counted.',
+  description: 'Trimmed and normalized to NFC before its length is checked.',
 } as const
 const description = { type: 'string', maxLength: descriptionCharacters } as const
 
-/** The fields of both bodies of contacts. */
+/** Fields that both contact bodies have. */
 const contact = {
-  name: { type: 'string', maxLength: nameCharacters, description: 'Full name; what is absent stays.' },
+  name: { type: 'string', maxLength: nameCharacters, description: 'Full name. Unchanged when absent.' },
   tags: { ...arrayOf(name), maxItems: inputLimits.tags },
 } as const
 
-/** Contract 4.2: every other field is an attribute. */
+/** Every other field of a contact is an attribute. */
 const attributes = {
   propertyNames: { type: 'string', maxLength: nameCharacters },
   patternProperties: {
     '^(?!(?:email|name|tags)$)': {
       type: ['string', 'null'],
       maxLength: attributeCharacters,
-      description: 'An attribute: kept in `extra_attributes`; null deletes it.',
+      description: 'An attribute, stored in `extra_attributes`. null deletes it.',
     },
   },
-  // No field is left for this. TypeScript needs it: an index signature must have room for the type of `tags`.
+  // patternProperties already matches every other field. Generated TypeScript types need this entry: their index
+  // signature must allow the type of `tags`.
   additionalProperties: arrayOf({ type: 'string' }),
   maxProperties: inputLimits.fields,
 } as const
@@ -51,14 +52,14 @@ export const hostEventTypes = Object.keys({
   'sequence.completed': true,
 } satisfies Record<EventInput['type'], true>)
 
-/** What callers send. */
+/** Schemas of request bodies. */
 export const bodySchemas: Readonly<Record<string, Schema>> = {
   TagInput: input<TagInput>(
     { name: { ...name, description: `${name.description} Unique without regard to case.` } },
     'name',
   ),
   ListInput: input<ListInput>(
-    { name: { ...name, description: `${name.description} Two lists may have one.` } },
+    { name: { ...name, description: `${name.description} Two lists may have the same name.` } },
     'name',
   ),
   TopicInput: input<TopicInput>({ name, description: nullable(description) }, 'name'),
@@ -71,7 +72,7 @@ export const bodySchemas: Readonly<Record<string, Schema>> = {
         type: 'string',
         format: 'idn-email',
         maxLength: emailCharacters,
-        description: 'Finds the contact, without regard to case. Trimmed.',
+        description: 'Identifies the contact, without regard to case. Trimmed.',
       },
       name: contact.name,
       tags: {
@@ -87,7 +88,7 @@ export const bodySchemas: Readonly<Record<string, Schema>> = {
     description: `${attributesText} The e-mail address of a contact cannot be changed.`,
     properties: {
       name: contact.name,
-      tags: { ...contact.tags, description: 'Names: they replace the contact’s tags.' },
+      tags: { ...contact.tags, description: 'Names. They replace the contact’s tags.' },
     },
     ...attributes,
     propertyNames: { ...attributes.propertyNames, not: { const: 'email' } },
@@ -98,7 +99,7 @@ export const bodySchemas: Readonly<Record<string, Schema>> = {
         type: 'string',
         maxLength: urlCharacters,
         description:
-          '`https`, a public host, no user name or password, no fragment; port 443 or 8443, unless configured otherwise.',
+          'Must be `https` with a public host and port 443 or 8443, unless configured otherwise. No user name, password or fragment.',
       },
       events: {
         ...arrayOf({ type: 'string', enum: eventTypes }),
@@ -117,7 +118,7 @@ export const bodySchemas: Readonly<Record<string, Schema>> = {
       type: { type: 'string', enum: hostEventTypes },
       data: {
         type: 'object',
-        description: `What the receivers shall know. The event’s body has at most ${inputLimits.eventBytes} bytes.`,
+        description: `Data for the receivers. The event’s body has at most ${inputLimits.eventBytes} bytes.`,
       },
     },
     'type',
@@ -128,7 +129,7 @@ export const bodySchemas: Readonly<Record<string, Schema>> = {
       since: {
         type: 'string',
         pattern: String.raw`^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$`,
-        description: 'ISO 8601 with its offset.',
+        description: 'ISO 8601 with an offset.',
         examples: ['2026-01-02T03:04:05Z'],
       },
     },

@@ -6,56 +6,56 @@ import { errorResponses, errorSchema } from './errors.ts'
 import { eventSchemas, webhooks } from './events.ts'
 import { headers } from './headers.ts'
 import { type Operation, operationOf, otherResponses } from './operation.ts'
-import { type Pages, pagePaths, pagesTag } from './pages.ts'
+import { pagePaths, pagesTag, type ServicePages } from './pages.ts'
 import { recordSchemas } from './records.ts'
 import { chapters } from './routes/index.ts'
 import { webhookSchemas } from './webhook-records.ts'
 
-/** What depends on how the API is served. */
-export interface ServeOptions extends Pages {
-  /** Whether clients come with mailkeep's own tokens; else the host finds out who they are. */
+/** Options that depend on how the API is served. */
+export interface ServeOptions extends ServicePages {
+  /** Whether clients use mailkeep's tokens. If not, the host authenticates them. */
   readonly tokens: boolean
 }
 
 /**
- * @returns all of the document but its version, and `servers`, which depends on who asks.
- * @throws Error when a route is not described.
+ * @returns The document without `openapi` and without `servers`, which depends on the request.
+ * @throws Error A route has no description.
  */
-export function documentOf(around: ServeOptions) {
+export function documentOf(options: ServeOptions) {
   return {
     info: {
       title: 'mailkeep',
       version,
       summary: 'An email-marketing back end: contacts, tags, lists, topics and signed webhooks.',
-      description: around.tokens ? `${about} ${aboutTokens}` : `${about} The host finds out who is calling.`,
+      description: options.tokens ? `${about} ${aboutTokens}` : `${about} The host authenticates the callers.`,
       license: { name: 'MIT', identifier: 'MIT' },
     },
-    ...(around.tokens && { security: [{ token: [] }] }),
+    ...(options.tokens && { security: [{ token: [] }] }),
     tags: [
       ...chapters.map(({ tag, description }) => ({ name: tag, description })),
       pagesTag,
-      { name: 'Deliveries', description: 'What the service sends to webhook endpoints.' },
+      { name: 'Deliveries', description: 'Requests that the service sends to webhook endpoints.' },
     ],
-    paths: { ...routePaths(), ...pagePaths(around) },
+    paths: { ...routePaths(), ...pagePaths(options) },
     webhooks: webhooks(),
     components: {
       schemas: { ...recordSchemas, ...webhookSchemas, ...bodySchemas, ...eventSchemas, Error: errorSchema },
       responses: { ...errorResponses, ...otherResponses },
       headers,
-      ...securityOf(around),
+      ...securityOf(options),
     },
   }
 }
 
 const about = [
-  'A record comes in `data`, a listing with `meta` and cursors beside it.',
-  'Every path that answers `GET` answers `HEAD` the same way, without the body; other methods are answered with 405 and `Allow`.',
-  'Texts hold no NUL characters and no halves of surrogate pairs.',
-  'What is marked `x-extension` goes beyond the contract.',
+  'A record is in `data`. A listing also has `meta`, with cursors.',
+  'Every path with `GET` answers `HEAD` in the same way, without the body. Other methods are answered with 405 and `Allow`.',
+  'Texts must not contain NUL characters or unpaired surrogates.',
+  'Operations marked `x-extension` are not part of the contract.',
 ].join(' ')
 
 const aboutTokens =
-  'An operation with the `x-role` admin needs a token of that role, the others take any. Without a good token every path below `/api/v1` but this description is answered with 401.'
+  'An operation with the `x-role` admin needs a token of that role. The others accept any token. Without a valid token every path below `/api/v1` is answered with 401, except this description.'
 
 function securityOf({ tokens, metrics }: ServeOptions) {
   const bearer = (description: string) => ({ type: 'http', scheme: 'bearer', description })

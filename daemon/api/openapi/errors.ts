@@ -6,46 +6,46 @@ import { fieldErrors, ref, type Schema } from './schema.ts'
 
 export const errorSchema: Schema = {
   type: 'object',
-  description: 'The one shape of every error.',
+  description: 'The shape of every error.',
   properties: {
     message: { type: 'string', description: 'For people.' },
-    code: { type: 'string', enum: errorCodes, description: 'For programs: a closed list.' },
+    code: { type: 'string', enum: errorCodes, description: 'For programs. The list is closed.' },
     errors: {
       ...fieldErrors,
       description:
-        'What is wrong, by field; positions are written with dots: `tags.0`. Always with `validation_failed`.',
+        'Messages by field. Array positions follow a dot: `tags.0`. Always present with `validation_failed`.',
     },
   },
   required: ['message', 'code'],
 }
 
-/** When each is answered, and what it brings beside the headers of every answer. */
+/** When each code is answered, and the names of its extra headers. */
 const meanings: Readonly<Record<ErrorCode, readonly [when: string, ...headers: string[]]>> = {
-  unauthenticated: ['No good token. It comes before every other answer.', 'WWW-Authenticate'],
+  unauthenticated: ['No valid token. This is checked before everything else.', 'WWW-Authenticate'],
   forbidden: ['The token’s role is too low.'],
-  not_found: ['No such route or record, or another client’s.'],
-  method_not_allowed: ['The path is known, the method is not.', 'Allow'],
-  unsupported_media_type: ['A body of another kind, not in UTF-8, or compressed.'],
-  invalid_json: ['A body that cannot be read.'],
-  body_too_large: ['A body of more than 1 MiB, or what the host allows.'],
-  validation_failed: ['A field of body or query breaks a rule, or is not known: `errors` says which.'],
-  conflict: ['Another request changes the same record, or one with the same key is still running: try again.'],
-  idempotency_mismatch: ['The key came before, with another body or path.'],
+  not_found: ['No such route or record, or the record belongs to another client.'],
+  method_not_allowed: ['The path exists, but not with this method.', 'Allow'],
+  unsupported_media_type: ['A body of another media type, not in UTF-8, or compressed.'],
+  invalid_json: ['A body that cannot be parsed.'],
+  body_too_large: ['A body larger than 1 MiB or the host’s limit.'],
+  validation_failed: ['A field of the body or query is invalid or unknown. `errors` names it.'],
+  conflict: ['Another request changes the same record, or one with the same key is still running. Try again.'],
+  idempotency_mismatch: ['The key was used before, with another body or path.'],
   rate_limited: [
-    'Too many: try again later.',
+    'Too many requests. Try again later.',
     'Retry-After',
     'RateLimit-Limit',
     'RateLimit-Remaining',
     'RateLimit-Reset',
   ],
   unavailable: [
-    'Shutting down, too much is waiting, or the database cannot be reached or written now: try again shortly.',
+    'The service is shutting down or overloaded, or the database cannot be reached or written. Try again shortly.',
     'Retry-After',
   ],
-  internal: ['Unforeseen; the log has it under `X-Request-Id`.'],
+  internal: ['An unexpected error. It is logged with the `X-Request-Id`.'],
 }
 
-/** A message for each code that is shared by all operations. */
+/** Example messages of the codes that all operations share. */
 const messages: Readonly<Record<Exclude<ErrorCode, 'not_found' | 'validation_failed'>, string>> = {
   unauthenticated: 'A valid token is needed: Authorization: Bearer <token>.',
   forbidden: 'This needs a token with the role admin.',
@@ -60,36 +60,38 @@ const messages: Readonly<Record<Exclude<ErrorCode, 'not_found' | 'validation_fai
   internal: 'Internal error. Quote the X-Request-Id when you report it.',
 }
 
-/** What differs between operations in the examples of their errors. */
-interface Situation {
-  /** What is not found. */
+/** Details of an operation for its error examples. */
+interface ExampleContext {
+  /** The kind of record that is not found. */
   readonly record: string
-  /** What is wrong with the fields. */
+  /** Messages by field. */
   readonly errors: FieldErrors
-  /** Messages other than the usual ones. */
+  /** Messages that override the common ones. */
   readonly messages?: Partial<Record<ErrorCode, string>> | undefined
 }
 
-function exampleOf(code: ErrorCode, { record, errors, messages: own }: Situation): object {
+function exampleOf(code: ErrorCode, { record, errors, messages: overrides }: ExampleContext): object {
   if (code === 'not_found') return { message: `No such ${record}.`, code }
   if (code === 'validation_failed') return { message: Object.values(errors)[0]![0]!, code, errors }
-  return { message: own?.[code] ?? messages[code], code }
+  return { message: overrides?.[code] ?? messages[code], code }
 }
 
-/** These depend on the operation: it has them itself, with examples of its own. */
-const ownCodes: readonly ErrorCode[] = ['not_found', 'validation_failed', 'idempotency_mismatch']
+/** Codes whose examples depend on the operation. */
+const perOperationCodes: readonly ErrorCode[] = ['not_found', 'validation_failed', 'idempotency_mismatch']
 
-const nowhere: Situation = { record: 'record', errors: {} }
+const defaultContext: ExampleContext = { record: 'record', errors: {} }
 
-/** The answers of the codes that are the same everywhere. */
+/** Answers that are the same for all operations, by code. */
 export const errorResponses: Readonly<Record<string, Response>> = Object.fromEntries(
-  errorCodes.filter((code) => !ownCodes.includes(code)).map((code) => [code, responseOf([code], nowhere)]),
+  errorCodes
+    .filter((code) => !perOperationCodes.includes(code))
+    .map((code) => [code, responseOf([code], defaultContext)]),
 )
 
-/** What the server refuses before there is a request to answer: the codes say what to do about it. */
+/** Answer to a broken request, which the server refuses before it reaches the API. The code tells programs what to do. */
 export const brokenResponse: Response = {
   description:
-    'What is no HTTP request (400), or never becomes a whole one (408, 413), or has too large headers (431), is answered so by any path, and the connection ends.',
+    'Answer of any path to an invalid HTTP request (400), an incomplete one (408, 413), or one with too large headers (431). The connection is closed.',
   headers: headerRefs(answerHeaders),
   content: {
     'application/json': {
@@ -99,10 +101,10 @@ export const brokenResponse: Response = {
   },
 }
 
-/** The errors of one operation, by status. */
+/** Returns the error answers of one operation, by status. */
 export function errorsByStatus(
   codes: ReadonlySet<ErrorCode>,
-  situation: Situation = nowhere,
+  context: ExampleContext = defaultContext,
 ): Record<string, Response | { $ref: string }> {
   const byStatus = new Map<number, ErrorCode[]>()
   for (const code of errorCodes) {
@@ -111,17 +113,17 @@ export function errorsByStatus(
   return Object.fromEntries(
     [...byStatus].map(([status, some]) => [
       String(status),
-      some.some((code) => ownCodes.includes(code) || situation.messages?.[code])
-        ? responseOf(some, situation)
+      some.some((code) => perOperationCodes.includes(code) || context.messages?.[code])
+        ? responseOf(some, context)
         : { $ref: `#/components/responses/${some[0]}` },
     ]),
   )
 }
 
-function responseOf(codes: readonly ErrorCode[], situation: Situation): Response {
+function responseOf(codes: readonly ErrorCode[], context: ExampleContext): Response {
   const described = codes.map((code) => meanings[code])
   const isInvalid = codes.every((code) => code === 'validation_failed')
-  const named = codes.map((code) => [code, { summary: meanings[code][0], value: exampleOf(code, situation) }] as const)
+  const named = codes.map((code) => [code, { summary: meanings[code][0], value: exampleOf(code, context) }] as const)
   return {
     description: described.map(([when], at) => `\`${codes[at]}\`: ${when}`).join(' '),
     headers: headerRefs([...answerHeaders, ...new Set(described.flatMap(([, ...headers]) => headers))]),

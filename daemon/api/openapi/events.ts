@@ -3,51 +3,57 @@ import { eventExample } from './examples.ts'
 import type { Operation, Parameter } from './operation.ts'
 import { arrayOf, record, ref, type Schema, text, utc, uuid } from './schema.ts'
 
-/** What stands in `data`, and when the event is raised. */
+/** Documentation of an event. */
 interface EventDoc {
+  /** When the event is raised. */
   readonly when: string
+  /** Schema of `data`. */
   readonly data: Schema
 }
 
 const truncated: Schema = {
   ...arrayOf({ type: 'string', enum: ['extra_attributes', 'tags', 'lists', 'topics'] }),
-  description: 'Fields of the contact left empty, as the body would be too large: fetch the contact for them.',
+  description:
+    'Fields of the contact that are empty because the body would be too large. Fetch the contact to get them.',
 }
 
 function aboutContact(schema: Schema): Schema {
   return { ...schema, properties: { ...schema.properties, truncated } }
 }
 
-const contact = aboutContact(record<{ contact: Contact }>({ contact: ref('Contact') }, 'As it is after the change.'))
+const contact = aboutContact(record<{ contact: Contact }>({ contact: ref('Contact') }, 'The contact after the change.'))
 const contactAndList = aboutContact(
-  record<{ contact: Contact; list: List }>({ contact: ref('Contact'), list: ref('List') }, 'As after the change.'),
+  record<{ contact: Contact; list: List }>(
+    { contact: ref('Contact'), list: ref('List') },
+    'The contact and the list after the change.',
+  ),
 )
-const given: Schema = { type: 'object', description: 'What the host gave.' }
+const given: Schema = { type: 'object', description: 'The data that the caller of `POST /events` sent.' }
 
 const events: Readonly<Record<EventType, EventDoc>> = {
   'contact.subscribed': {
-    when: 'A contact has joined a list it was not on, and is not unsubscribed.',
+    when: 'A contact that is not unsubscribed was added to a list.',
     data: contactAndList,
   },
-  'contact.unsubscribed': { when: 'A subscribed contact has been unsubscribed.', data: contact },
-  'contact.resubscribed': { when: 'An unsubscribed contact has been subscribed again.', data: contact },
-  'newsletter.sent': { when: 'The host says so.', data: given },
-  'sequence_step.sent': { when: 'The host says so.', data: given },
-  'sequence.completed': { when: 'The host says so.', data: given },
-  'webhook.test': { when: 'A test has been asked for.', data: record<{ message: string }>({ message: text }) },
+  'contact.unsubscribed': { when: 'A subscribed contact was unsubscribed.', data: contact },
+  'contact.resubscribed': { when: 'An unsubscribed contact was subscribed again.', data: contact },
+  'newsletter.sent': { when: 'The host app reported that a newsletter was sent.', data: given },
+  'sequence_step.sent': { when: 'The host app reported that a step of a sequence was sent.', data: given },
+  'sequence.completed': { when: 'The host app reported that a sequence was completed.', data: given },
+  'webhook.test': { when: 'A test delivery was requested.', data: record<{ message: string }>({ message: text }) },
 }
 
-/** `contact.subscribed` is a `ContactSubscribedEvent`. */
+/** Returns the schema's name: `ContactSubscribedEvent` for `contact.subscribed`. */
 export function eventSchemaName(type: EventType): string {
   return `${type.replace(/(?:^|[._])([a-z])/g, (_, letter: string) => letter.toUpperCase())}Event`
 }
 
-/** The bodies of all events. */
+/** Schemas of the bodies of all events. */
 export const eventSchemas: Readonly<Record<string, Schema>> = Object.fromEntries(
   eventTypes.map((type) => [
     eventSchemaName(type),
     record<{ id: string; type: EventType; created_at: string; data: object }>({
-      id: { ...uuid, description: 'The event’s; the same for all endpoints.' },
+      id: { ...uuid, description: 'Id of the event, the same for all endpoints.' },
       type: { type: 'string', const: type },
       created_at: utc,
       data: events[type].data,
@@ -55,7 +61,7 @@ export const eventSchemas: Readonly<Record<string, Schema>> = Object.fromEntries
   ]),
 )
 
-/** The webhooks: contract 6, and the headers of Standard Webhooks beside it. */
+/** Describes the deliveries, with the `X-Service-…` headers and those of Standard Webhooks (lib/webhooks/README.md). */
 export function webhooks(): Record<string, { post: Operation }> {
   return Object.fromEntries(eventTypes.map((type) => [type, { post: delivery(type) }]))
 }
@@ -72,11 +78,11 @@ function delivery(type: EventType): Operation {
       content: { 'application/json': { schema: ref(eventSchemaName(type)), example: eventExample(type) } },
     },
     responses: {
-      '2XX': { description: 'Taken.' },
-      '410': { description: 'Never again: the delivery has failed, and the endpoint is switched off at once.' },
-      '429': { description: 'Tried again, not before `Retry-After` says (up to 24 hours).' },
-      '503': { description: 'Tried again, not before `Retry-After` says (up to 24 hours).' },
-      default: { description: 'A failure, redirects too: tried again on the schedule.' },
+      '2XX': { description: 'Accepted.' },
+      '410': { description: 'The delivery fails without a retry, and the endpoint is switched off.' },
+      '429': { description: 'Retried, not before the time in `Retry-After` (up to 24 hours).' },
+      '503': { description: 'Retried, not before the time in `Retry-After` (up to 24 hours).' },
+      default: { description: 'A failure, also for redirects. Retried on the schedule.' },
     },
   }
 }
@@ -93,9 +99,13 @@ function deliveryHeaders(type: EventType): Parameter[] {
         pattern: '^sha256=[0-9a-f]{64}$',
       },
     ),
-    header('X-Service-Timestamp', 'Unix seconds of the attempt; refuse what is more than five minutes off.', seconds),
+    header(
+      'X-Service-Timestamp',
+      'Unix seconds of the attempt. Reject a time that differs by more than five minutes.',
+      seconds,
+    ),
     header('X-Service-Event', 'The event’s type.', { type: 'string', const: type }),
-    header('X-Service-Delivery', 'The delivery’s UUID, the same over retries: drop repeats by it.', uuid),
+    header('X-Service-Delivery', 'The delivery’s UUID, the same for all retries. Use it to discard duplicates.', uuid),
     header('webhook-id', 'Standard Webhooks: the delivery’s UUID.', { type: 'string', pattern: `^${uuidText}$` }),
     header('webhook-timestamp', 'Standard Webhooks: Unix seconds.', seconds),
     header('webhook-signature', 'Standard Webhooks: `v1,` and base64 over `id.timestamp.body`.', {

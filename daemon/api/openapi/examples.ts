@@ -1,4 +1,4 @@
-/** Examples of all that goes over the wire: one small world, in which Ada is on the list "News". */
+/** Examples of all requests and answers. All share one data set, in which Ada is on the list "News". */
 import type {
   Attempt,
   Contact,
@@ -55,7 +55,7 @@ const importReport: ImportReport = {
   refused_rows: [{ line: 3, errors: { email: ['This must be an e-mail address.'] } }],
 }
 
-/** 32 bytes in base64, as secrets have them; too readable to be one. */
+/** Has the format of a real secret, but its readable content shows that it is an example. */
 const secret = `whsec_${Buffer.from('an example secret of 32 bytes...').toString('base64')}`
 
 const endpoint: Endpoint = {
@@ -90,7 +90,7 @@ const dataOf: Readonly<Record<EventType, object>> = {
   'webhook.test': { message: 'This is a test delivery.' },
 }
 
-/** The body of an event. */
+/** Returns an example body of an event. */
 export function eventExample(type: EventType): object {
   return { id: uuidOf(17), type, created_at, data: dataOf[type] }
 }
@@ -106,7 +106,7 @@ const deliveryDetail: DeliveryDetail = {
 
 const recovery: Recovery = { id: 1, status: 'pending', total: 12, done: 0 }
 
-/** By name of the schema. */
+/** Example records by schema name. */
 export const recordExamples: Readonly<Record<string, object>> = {
   Tag: tag,
   List: list,
@@ -138,7 +138,7 @@ const topicInput: TopicInput = { name: 'Weekly', description: 'Every Monday.' }
 const endpointInput: EndpointInput = { url: endpoint.url, events: endpoint.events, description: 'Partner' }
 const eventInput: EventInput = { type: 'newsletter.sent', data: dataOf['newsletter.sent'] }
 
-/** What a caller sends, and what is wrong with a body that is refused. By name of the schema. */
+/** By schema name: an example body, and the errors of a refused body. */
 export const bodyExamples: Readonly<Record<string, { readonly good: object; readonly errors: FieldErrors }>> = {
   TagInput: { good: tagInput, errors: { name: ['There is a tag of this name already.'] } },
   ListInput: { good: { name: 'News' }, errors: { name: ['This field is required.'] } },
@@ -158,7 +158,7 @@ export const bodyExamples: Readonly<Record<string, { readonly good: object; read
   },
 }
 
-/** Text files, by media type. */
+/** Returns an example file of a media type. */
 export function fileExample(type: string, exported: boolean): string {
   if (type.endsWith('csv'))
     return exported ? exportedCsv : 'email,name,tags,company\nada@example.org,Ada Lovelace,vip,Engines\n'
@@ -171,7 +171,7 @@ const exportedCsv = [
   '',
 ].join('\r\n')
 
-/** A first page that has a next one. */
+/** Returns the `meta` of a first page that has a next page. */
 export function metaExample(path: string | undefined): Page<unknown>['meta'] & { path?: string } {
   return {
     ...(path !== undefined && { path: `http://127.0.0.1:6245/api/v1${path}` }),

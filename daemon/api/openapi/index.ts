@@ -1,12 +1,12 @@
-/** The description of the HTTP API, made when somebody asks for it: nothing of this is loaded before. */
+/** The OpenAPI description of the HTTP API. These modules are loaded at the first request for it. */
 import type { ApiOptions } from '../index.ts'
 import { documentOf } from './document.ts'
 
-/** Callers choose `Host`, and so the server's URL: the document is cached for so many of them. */
+/** Maximum cached documents. There is one for each server URL, which depends on the caller's `Host` header. */
 const maxCachedUrls = 16
 
 interface Cached {
-  /** All of the document but `openapi` and `servers`. */
+  /** JSON text of the document without `openapi` and `servers`. */
   readonly rest: string
   readonly byUrl: Map<string, string>
 }
@@ -14,11 +14,11 @@ interface Cached {
 const cache = new WeakMap<ApiOptions, Cached>()
 
 /**
- * The API as an OpenAPI 3.1 document.
+ * Describes the API as an OpenAPI 3.1 document.
  *
- * @param url What stands before the paths, as the caller sees it.
+ * @param url Base URL as the caller sees it.
  * @returns JSON text.
- * @throws Error when a route is not described.
+ * @throws Error A route has no description.
  */
 export function describe(options: ApiOptions, url: string): string {
   let cached = cache.get(options)

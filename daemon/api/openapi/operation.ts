@@ -5,7 +5,7 @@ import { brokenResponse, errorsByStatus } from './errors.ts'
 import { answerHeaders, headerRefs } from './headers.ts'
 import { id, type Schema } from './schema.ts'
 
-/** By media type. */
+/** Content by media type. */
 export type Content = Readonly<Record<string, MediaType>>
 
 interface MediaType {
@@ -30,7 +30,7 @@ export interface Response {
 }
 
 interface Body {
-  /** Whether there must be one; else `{}` stands for it. */
+  /** Whether a body is required. If not, a missing body equals `{}`. */
   readonly required: boolean
   readonly content: Content
 }
@@ -49,48 +49,48 @@ export interface Operation {
   readonly responses: Readonly<Record<string, Response | { readonly $ref: string }>>
 }
 
-/** An answer when all is well. */
-export interface Answer {
+/** A success answer. */
+export interface SuccessResponse {
   readonly description: string
   readonly content?: Content
-  /** Beside those that every answer has. */
+  /** Names of headers besides those that every answer has. */
   readonly headers?: readonly string[]
 }
 
-/** What is said of a route beside what its row says already. */
-export interface Described {
-  /** `operationId`: what a client made from the description calls it. */
+/** Documentation of a route that cannot be derived from the route itself. */
+export interface RouteDoc {
+  /** `operationId`. Generated clients use it as the function's name. */
   readonly name: string
   readonly summary: string
   readonly description?: string
   readonly query?: readonly Parameter[]
-  /** With what is wrong in the example of a body that is refused. */
+  /** The body, and the errors in the example of a refused body. */
   readonly body?: Body & { readonly errors: FieldErrors; readonly messages?: Partial<Record<ErrorCode, string>> }
-  /** The answers when all is well, by status. */
-  readonly answers: Readonly<Record<number, Answer>>
-  /** What can go wrong beside what its row tells. */
+  /** Success answers by status. */
+  readonly answers: Readonly<Record<number, SuccessResponse>>
+  /** Error codes that cannot be derived from the route. */
   readonly errors?: readonly ErrorCode[]
-  /** What is wrong in the example of 422, where neither body nor query tell. */
+  /** Errors in the example of 422, when neither body nor query provide them. */
   readonly refused?: FieldErrors
 }
 
-/** Routes of one slice, by method and path as they stand in its rows. */
-export type DescribedRoutes = Readonly<Record<string, Described>>
+/** Documentation of one slice's routes, by method and path. */
+export type RouteDocs = Readonly<Record<string, RouteDoc>>
 
-export function operationOf(route: Route, described: Described, tag: string, isExtension: boolean): Operation {
-  const { name, summary, description, query = [], body, answers, errors = [], refused } = described
-  const parameters = [...idsOf(route), ...query, ...(takesKey(route) ? [key] : [])]
+export function operationOf(route: Route, doc: RouteDoc, tag: string, isExtension: boolean): Operation {
+  const { name, summary, description, query = [], body, answers, errors = [], refused } = doc
+  const parameters = [...idParameters(route), ...query, ...(takesKey(route) ? [key] : [])]
   return {
     operationId: name,
     summary,
-    ...texts(description, route.role === 'admin' && 'Needs a token with the role `admin`.'),
+    ...joinedDescription(description, route.role === 'admin' && 'Needs a token with the role `admin`.'),
     tags: [tag],
     'x-role': route.role,
     ...(isExtension && { 'x-extension': true }),
     ...(parameters.length > 0 && { parameters }),
     ...(body && { requestBody: { required: body.required, content: body.content } }),
     responses: {
-      ...answersOf(answers, takesKey(route) ? ['Idempotency-Replayed'] : []),
+      ...successResponses(answers, takesKey(route) ? ['Idempotency-Replayed'] : []),
       ...errorsByStatus(new Set([...errorsOf(route), ...errors]), {
         record: recordOf(route),
         errors: refused ?? body?.errors ?? queryErrorsOf(query),
@@ -101,8 +101,11 @@ export function operationOf(route: Route, described: Described, tag: string, isE
   }
 }
 
-/** With the headers that every answer has. */
-export function answersOf(answers: Described['answers'], common: readonly string[] = []): Record<string, Response> {
+/** Adds the headers that every answer has. */
+export function successResponses(
+  answers: RouteDoc['answers'],
+  common: readonly string[] = [],
+): Record<string, Response> {
   return Object.fromEntries(
     Object.entries(answers).map(([status, { description, content, headers = [] }]) => [
       status,
@@ -113,12 +116,12 @@ export function answersOf(answers: Described['answers'], common: readonly string
 
 export const otherResponses = { broken: brokenResponse }
 
-function texts(...parts: readonly (string | false | undefined)[]): { description?: string } {
+function joinedDescription(...parts: readonly (string | false | undefined)[]): { description?: string } {
   const description = parts.filter(Boolean).join(' ')
   return description === '' ? {} : { description }
 }
 
-/** What the path names last: what is not found. */
+/** Returns the last record in the path, for the message of 404. */
 function recordOf({ path }: Route): string {
   const name = [...path.matchAll(/:(\w+)Id/g)].at(-1)?.[1]
   return name === 'endpoint' ? 'webhook endpoint' : (name ?? 'record')
@@ -132,7 +135,7 @@ function queryErrorsOf(query: readonly Parameter[]): FieldErrors {
       : { dry_run: ['There is no such parameter here: this operation takes none.'] }
 }
 
-const idsTell: Readonly<Record<keyof Params, string>> = {
+const idDescriptions: Readonly<Record<keyof Params, string>> = {
   tagId: 'A tag.',
   contactId: 'A contact.',
   listId: 'A list.',
@@ -143,12 +146,12 @@ const idsTell: Readonly<Record<keyof Params, string>> = {
   identityId: 'An email identity.',
 }
 
-function idsOf({ path }: Route): Parameter[] {
+function idParameters({ path }: Route): Parameter[] {
   return [...path.matchAll(/:(\w+)/g)].map(([, name]) => ({
     name: name!,
     in: 'path',
     required: true,
-    description: idsTell[name as keyof Params],
+    description: idDescriptions[name as keyof Params],
     schema: id,
     example: 1,
   }))
@@ -158,7 +161,7 @@ const key: Parameter = {
   name: 'Idempotency-Key',
   in: 'header',
   description:
-    'For requests that may be repeated: the first answer of success is kept for 24 hours, and told again to whoever sends the same key with the same body.',
+    'For safe retries. The first success answer is stored for 24 hours and returned again for the same key with the same body.',
   schema: { type: 'string', pattern: keyPattern.source },
   example: 'order-4711',
 }
@@ -169,7 +172,7 @@ function errorsOf(route: Route): ErrorCode[] {
     'unauthenticated',
     ...(role === 'admin' ? (['forbidden'] as const) : []),
     ...(path.includes(':') ? (['not_found'] as const) : []),
-    'validation_failed', // an unknown parameter, at least
+    'validation_failed', // every route refuses unknown parameters
     ...(method === 'POST' || method === 'PUT' || method === 'PATCH' ? bodyErrorsOf(route) : []),
     ...(takesKey(route) ? (['idempotency_mismatch'] as const) : []),
     'internal',

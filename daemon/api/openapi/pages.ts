@@ -1,17 +1,17 @@
 import { errorsByStatus } from './errors.ts'
-import { type Answer, answersOf, type Operation } from './operation.ts'
+import { type Operation, type SuccessResponse, successResponses } from './operation.ts'
 import type { Schema } from './schema.ts'
 
 export const pagesTag = {
   name: 'Service',
-  description: 'Beyond the contract: for those who run it or write clients of it. No client’s token is needed.',
+  description: 'Beyond the contract: pages for operators and client developers. No client’s token is needed.',
 }
 
-/** What is there beside the API's own routes. */
-export interface Pages {
-  /** Whether `/healthz` and `/readyz` are there. */
+/** Service pages that are served beside the API's routes. */
+export interface ServicePages {
+  /** Whether `/healthz` and `/readyz` exist. */
   readonly health: boolean
-  /** Whether `/metrics` is there, and to whom it is shown. */
+  /** Whether `/metrics` exists, and whether it requires a token. */
   readonly metrics: 'none' | 'anybody' | 'token'
 }
 
@@ -19,8 +19,8 @@ type Path = { readonly get: Operation }
 
 const broken = { default: { $ref: '#/components/responses/broken' } }
 
-/** By path; each of them answers `GET`. */
-export function pagePaths({ health, metrics }: Pages): Record<string, Path> {
+/** Describes the service pages by path. Each answers `GET`. */
+export function pagePaths({ health, metrics }: ServicePages): Record<string, Path> {
   return {
     '/api/v1/openapi.json': description,
     ...(health && { '/healthz': healthz, '/readyz': readyz }),
@@ -28,7 +28,7 @@ export function pagePaths({ health, metrics }: Pages): Record<string, Path> {
   }
 }
 
-function pageOf(name: string, summary: string, answer: Answer, errors: Operation['responses']): Path {
+function pageOf(name: string, summary: string, answer: SuccessResponse, errors: Operation['responses']): Path {
   return {
     get: {
       operationId: name,
@@ -36,7 +36,7 @@ function pageOf(name: string, summary: string, answer: Answer, errors: Operation
       tags: [pagesTag.name],
       security: [],
       'x-extension': true,
-      responses: { ...answersOf({ 200: answer }), ...errors, ...broken },
+      responses: { ...successResponses({ 200: answer }), ...errors, ...broken },
     },
   }
 }
@@ -54,7 +54,7 @@ const description = pageOf(
   failing,
 )
 
-function statusPage(status: string): Answer {
+function statusPage(status: string): SuccessResponse {
   const schema: Schema = {
     type: 'object',
     properties: { status: { type: 'string', const: status } },
@@ -63,8 +63,8 @@ function statusPage(status: string): Answer {
   return { description: 'Yes.', content: { 'application/json': { schema, example: { status } } } }
 }
 
-const healthz = pageOf('getHealth', 'Whether the process is there and answers', statusPage('ok'), unavailable)
-const readyz = pageOf('getReadiness', 'Whether requests should come here', statusPage('ready'), failing)
+const healthz = pageOf('getHealth', 'Whether the process is alive', statusPage('ok'), unavailable)
+const readyz = pageOf('getReadiness', 'Whether the process is ready for requests', statusPage('ready'), failing)
 
 const metricsExample = [
   '# HELP mailkeep_deliveries_in_flight Requests to receivers under way',
@@ -75,12 +75,12 @@ const metricsExample = [
 
 function metricsPath(needsToken: boolean): Path {
   const page = {
-    description: 'The figures.',
+    description: 'The metrics.',
     content: { 'text/plain': { schema: { type: 'string' } as const, example: metricsExample } },
   }
   const errors = errorsByStatus(
     new Set([...(needsToken ? (['unauthenticated'] as const) : []), 'method_not_allowed', 'internal', 'unavailable']),
   )
-  const path = pageOf('getMetrics', 'Figures in Prometheus’ text format', page, errors)
+  const path = pageOf('getMetrics', 'Metrics in Prometheus’ text format', page, errors)
   return needsToken ? { get: { ...path.get, security: [{ metricsToken: [] }] } } : path
 }

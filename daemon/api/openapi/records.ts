@@ -17,7 +17,7 @@ const email: Schema = { type: 'string', format: 'idn-email', examples: ['ada@exa
 const contact = {
   id,
   uuid,
-  name: { ...text, description: 'Full name; empty where none was given.' },
+  name: { ...text, description: 'Full name; empty if none was given.' },
   email,
   extra_attributes: {
     type: 'object',
@@ -36,7 +36,7 @@ type Meta = Page<unknown>['meta']
 
 const cursor = (towards: string): Schema => ({
   ...nullable(text),
-  description: `For \`cursor\`: opaque; null where there is no ${towards} page.`,
+  description: `Opaque value for \`cursor\`; null if there is no ${towards} page.`,
 })
 
 const meta = {
@@ -45,43 +45,43 @@ const meta = {
   prev_cursor: cursor('previous'),
 } as const
 
-/** What answers hold, but for webhooks. */
+/** Schemas of records in answers, except webhooks. */
 export const recordSchemas: Readonly<Record<string, Schema>> = {
   Tag: record<Tag>({ id, uuid, name: text, created_at: utc }),
   List: record<List>({ id, uuid, name: text, created_at: utc }),
   Topic: record<Topic>({ id, uuid, list_id: id, name: text, description: nullable(text), created_at: utc }),
   Contact: record<Contact>({
     ...contact,
-    topics: { ...arrayOf(ref('Topic')), description: 'Those the contact is subscribed to.' },
+    topics: { ...arrayOf(ref('Topic')), description: 'Topics that the contact is subscribed to.' },
   }),
   ContactWithoutTopics: record<Omit<Contact, 'topics'>>(
     contact,
-    'As the answers to create, update and remove from a list show a contact.',
+    'A contact in the answers to create, update and remove from a list.',
   ),
   Identity: record<Identity>({
     id,
     uuid,
     email: { ...email, description: 'The sender’s address.' },
     name: { ...text, description: 'The display name.' },
-    domain: { ...text, description: 'Of the address.' },
+    domain: { ...text, description: 'Domain of the address.' },
     identity_status: { type: 'string', enum: identityStatuses },
     verified_at: { ...nullable(utc), description: 'null unless verified.' },
     created_at: utc,
     updated_at: utc,
   }),
   ImportReport: record<ImportReport>({
-    total: { ...count, description: 'Rows that were read, those of nothing but white space not counted.' },
-    created: { ...count, description: 'Contacts that are new.' },
-    updated: { ...count, description: 'Rows whose contact was there already.' },
+    total: { ...count, description: 'Rows that were read, without blank rows.' },
+    created: { ...count, description: 'Rows that created a contact.' },
+    updated: { ...count, description: 'Rows whose contact existed already.' },
     refused: count,
     refused_rows: {
       ...arrayOf(ref('RefusedRow')),
-      description: 'The first of those that were refused: as many as a megabyte holds.',
+      description: 'The first refused rows, up to one megabyte.',
     },
   }),
   RefusedRow: record<RefusedRow>({
-    line: { type: 'integer', minimum: 1, description: 'Where the row ends in the file.' },
-    errors: { ...fieldErrors, description: 'As an error has them; `row` where it cannot be read.' },
+    line: { type: 'integer', minimum: 1, description: 'Line of the file where the row ends.' },
+    errors: { ...fieldErrors, description: 'Messages by field, as in an error; `row` if the row cannot be read.' },
   }),
   Meta: record<Meta & { path: string }>({
     path: { type: 'string', format: 'uri', description: 'URL of the listing, without its query.' },

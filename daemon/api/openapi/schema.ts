@@ -1,6 +1,6 @@
 type Kind = 'string' | 'integer' | 'number' | 'boolean' | 'object' | 'array' | 'null'
 
-/** JSON Schema 2020-12, as OpenAPI 3.1 has it: as much of it as is used here. */
+/** The part of JSON Schema 2020-12, as used by OpenAPI 3.1, that the description needs. */
 export interface Schema {
   readonly $ref?: string
   readonly type?: Kind | readonly Kind[]
@@ -30,14 +30,14 @@ export interface Schema {
   readonly not?: Schema
 }
 
-/** A schema for each field of what the library gives or takes: neither fewer nor more, as the compiler sees. */
+/** Exactly one schema for each field of a library type. The compiler checks that none is missing. */
 type Fields<T> = { readonly [K in keyof T]-?: Schema }
 
 export function ref(name: string): Schema {
   return { $ref: `#/components/schemas/${name}` }
 }
 
-/** What answers hold: every field is there. More may be added one day, so nothing is said against them. */
+/** Schema of a record in answers. Every field is required. Unknown fields are allowed, for later versions. */
 export function record<T extends object>(properties: Fields<T>, description?: string): Schema {
   return {
     type: 'object',
@@ -47,7 +47,7 @@ export function record<T extends object>(properties: Fields<T>, description?: st
   }
 }
 
-/** What callers send: unknown fields are refused. */
+/** Schema of a request body. Unknown fields are refused. */
 export function input<T extends object>(properties: Fields<T>, ...required: (keyof T & string)[]): Schema {
   return { type: 'object', properties, ...(required.length > 0 && { required }), additionalProperties: false }
 }
@@ -72,13 +72,14 @@ export const count = { type: 'integer', minimum: 0 } as const
 export const id = { type: 'integer', format: 'int64', minimum: 1, maximum: Number.MAX_SAFE_INTEGER } as const
 export const uuid = { type: 'string', format: 'uuid' } as const
 
-/** The two renderings of a time: contract 2. */
+/** Times of records: UTC with microseconds. */
 export const utc = {
   type: 'string',
   format: 'date-time',
   pattern: String.raw`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$`,
   examples: ['2026-01-02T03:04:05.678901Z'],
 } as const
+/** Times of deliveries and endpoints: whole seconds with the offset +00:00. */
 export const offset = {
   type: 'string',
   format: 'date-time',

@@ -37,7 +37,7 @@ const endpoint = {
 const secret: Schema = {
   type: 'string',
   pattern: '^whsec_[A-Za-z0-9+/]{43}=$',
-  description: 'The signing secret: shown this once.',
+  description: 'The signing secret, shown only in this answer.',
 }
 
 const httpStatus = { type: 'integer', minimum: 100, maximum: 999 } as const
@@ -50,10 +50,13 @@ const delivery = {
     type: 'string',
     enum: deliveryStatuses,
     description:
-      '`pending`: queued, or waiting for its next attempt; `failed`: given up; `held`: the endpoint was inactive.',
+      '`pending`: queued or waiting for the next attempt. `failed`: no further attempts. `held`: the endpoint was inactive.',
   },
-  attempts: { ...count, description: 'Requests made, an interrupted one too.' },
-  response_status: { ...nullable(httpStatus), description: 'HTTP status of the last answer; null until there is one.' },
+  attempts: { ...count, description: 'Requests made, including interrupted ones.' },
+  response_status: {
+    ...nullable(httpStatus),
+    description: 'HTTP status of the last answer; null before the first answer.',
+  },
   delivered_at: { ...nullable(offset), description: 'When an attempt succeeded.' },
 } as const
 
@@ -62,14 +65,14 @@ const attempt: Schema = record<Attempt>({
   started_at: offset,
   duration_ms: {
     ...nullable({ type: 'number', minimum: 0 }),
-    description: 'null: it was interrupted, and its outcome is not known.',
+    description: 'null if the attempt was interrupted and its outcome is unknown.',
   },
   response_status: nullable(httpStatus),
-  error: { ...nullable(text), description: 'A sentence, where there was no answer of 2xx.' },
+  error: { ...nullable(text), description: 'Reason, as a sentence. null after an answer of 2xx.' },
   response_body: { ...nullable(text), description: 'The first 4 KiB of the answer.' },
 })
 
-/** What answers about webhooks hold. */
+/** Schemas of webhook records in answers. */
 export const webhookSchemas: Readonly<Record<string, Schema>> = {
   Endpoint: record<Endpoint>({
     ...endpoint,
@@ -95,10 +98,10 @@ export const webhookSchemas: Readonly<Record<string, Schema>> = {
   DeliveryDetail: record<DeliveryDetail>({
     ...delivery,
     payload: {
-      description: 'The body that is sent; null once it was erased.',
+      description: 'The body of the delivery; null after erasure.',
       anyOf: [...eventTypes.map((type) => ref(eventSchemaName(type))), { type: 'null' }],
     },
-    error: { ...nullable(text), description: 'Why the last attempt failed, or why there will be none.' },
+    error: { ...nullable(text), description: 'Why the last attempt failed, or why there will be no attempt.' },
     created_at: offset,
     next_attempt_at: { ...nullable(offset), description: 'null unless pending.' },
     attempt_log: arrayOf(ref('Attempt')),
@@ -108,10 +111,10 @@ export const webhookSchemas: Readonly<Record<string, Schema>> = {
     status: {
       type: 'string',
       enum: recoveryStatuses,
-      description: '`stopped`: the endpoint was switched off or deleted meanwhile.',
+      description: '`stopped`: the endpoint was switched off or deleted during the recovery.',
     },
-    total: { ...count, description: 'Deliveries found at its start.' },
-    done: { ...count, description: 'Of them queued again so far.' },
+    total: { ...count, description: 'Deliveries found when the recovery started.' },
+    done: { ...count, description: 'Deliveries queued again so far.' },
   }),
   RaisedEvent: record<{ type: string }>({ type: { type: 'string' } }),
 }

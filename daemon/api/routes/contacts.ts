@@ -2,7 +2,6 @@ import type { Contact } from '../../../lib/index.ts'
 import { exported } from './export.ts'
 import { created, listingJson, noContent, ok, okJson, type Route } from './route.ts'
 
-/** Contract 4.2. */
 export const contacts: readonly Route[] = [
   {
     method: 'GET',
@@ -102,7 +101,7 @@ export const contactExtensions: readonly Route[] = [
   },
 ]
 
-/** Contract 2: create, update and remove-from-list answers have no `topics`. */
+/** Removes `topics`. The answers to create, update and remove-from-list do not have it. */
 function withoutTopics({ topics: _, ...contact }: Contact): Omit<Contact, 'topics'> {
   return contact
 }

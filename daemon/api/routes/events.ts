@@ -1,6 +1,6 @@
 import { accepted, type Route } from './route.ts'
 
-/** Beyond the contract: how what sends the mail tells that it did. */
+/** Beyond the contract: the program that sends mail reports its events here. */
 export const eventExtensions: readonly Route[] = [
   {
     method: 'POST',

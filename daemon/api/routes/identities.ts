@@ -1,6 +1,6 @@
 import { listing, ok, type Route } from './route.ts'
 
-/** Contract 4.4: over HTTP identities are only read. */
+/** Identities are read-only over HTTP. The command line registers them. */
 export const identities: readonly Route[] = [
   {
     method: 'GET',

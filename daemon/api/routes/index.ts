@@ -7,10 +7,10 @@ import { tags } from './tags.ts'
 import { topicExtensions } from './topics.ts'
 import { webhookExtensions, webhooks } from './webhooks.ts'
 
-/** The contract's own routes. */
+/** The routes of the contract. */
 export const contract: readonly Route[] = [...tags, ...contacts, ...webhooks, ...identities]
 
-/** What nobody can run the service without, beyond the contract. */
+/** Routes beyond the contract that operating the service requires. */
 export const extensions: readonly Route[] = [
   ...contactExtensions,
   ...listExtensions,

@@ -1,6 +1,6 @@
 import { created, listing, noContent, ok, type Route } from './route.ts'
 
-/** Beyond the contract, which shows lists only as embedded in contacts. */
+/** Beyond the contract, which has lists only inside contacts. */
 export const listExtensions: readonly Route[] = [
   {
     method: 'GET',

@@ -2,7 +2,7 @@ import type { ClientOperations, Page, Unchecked } from '../../../lib/index.ts'
 import type { Fields } from '../body.ts'
 import type { Upload } from '../upload.ts'
 
-/** The ids that paths name. */
+/** The ids in a path, by parameter name. */
 export type Params = Readonly<
   Record<
     'tagId' | 'contactId' | 'listId' | 'topicId' | 'endpointId' | 'deliveryId' | 'recoveryId' | 'identityId',
@@ -14,53 +14,53 @@ export type Params = Readonly<
 export interface Call {
   readonly client: Unchecked<ClientOperations>
   readonly params: Params
-  /** Decoded, not validated. */
+  /** Decoded but not validated. */
   readonly query: Readonly<Record<string, unknown>>
-  /** Decoded, not validated; `{}` without a body. */
+  /** Decoded but not validated. `{}` without a body. */
   readonly body: Fields
-  /** The body of a route that takes a file. */
+  /** The uploaded file, for routes that take one. */
   readonly upload?: Upload
-  /** What the caller would like to get: `Accept`, or `''`. */
+  /** Value of the `Accept` header, or `''`. */
   readonly accept: string
 }
 
-/** A file to send, made while it is sent. */
+/** A file that is produced while it is sent. */
 export interface Download {
   readonly name: string
   readonly contentType: string
   readonly text: AsyncIterable<string>
 }
 
-/** What an operation gave; with neither `data`, `json` nor `download` the answer has no body. */
+/** Result of a route. Without `data`, `json` and `download` the answer has no body. */
 export interface Outcome {
   readonly status: number
   readonly data?: unknown
-  /** The data as JSON text already. */
+  /** The data, already as JSON text. */
   readonly json?: string
   readonly meta?: Page<unknown>['meta']
   readonly download?: Download
-  /** The first answer to a request that is repeated. */
+  /** Whether this is the stored answer to an earlier request with the same key. */
   readonly replayed?: boolean
 }
 
-/** A route is a row of data. */
+/** A route, described as data. */
 export interface Route {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
-  /** Below `/api/v1`; a segment `:name` is an id. */
+  /** Path below `/api/v1`. A segment `:name` is an id. */
   readonly path: string
-  /** The least role that may call; an admin may do all that a member may. */
+  /** Minimum role of the caller. An admin may do everything that a member may. */
   readonly role: 'member' | 'admin'
-  /** Whether the query has parameters, which the operation validates. Elsewhere every parameter is refused. */
+  /** Whether the route has query parameters. If not, every parameter is refused. */
   readonly hasQuery?: true
-  /** `none` where the contract shows no body: fields sent all the same are refused. */
+  /** `none` for a POST, PUT or PATCH without a body. Any field is refused. */
   readonly fields?: 'none'
-  /** `file` where the body is a file of any length instead of JSON. */
+  /** `file` when the body is a file of any length instead of JSON. */
   readonly takes?: 'file'
-  /** `none` where a POST is done again at each repeat, whatever its `Idempotency-Key`: its answer is a secret, or a stream. */
+  /** `none` for a POST that ignores `Idempotency-Key`, because its answer has a secret or its request is a stream. */
   readonly key?: 'none'
-  /** `none` where the contract shows a listing's meta without `path`. */
+  /** `none` for a listing whose `meta` has no `path`. */
   readonly metaPath?: 'none'
-  /** Whether the answer can have megabytes: few of these are made at a time. */
+  /** Whether the answer can have megabytes. Only a few such answers are built concurrently. */
   readonly large?: true
   readonly call: (call: Call) => Promise<Outcome>
 }

@@ -1,6 +1,5 @@
 import { created, listing, noContent, ok, type Route } from './route.ts'
 
-/** Contract 4.1. */
 export const tags: readonly Route[] = [
   {
     method: 'GET',

@@ -1,6 +1,6 @@
 import { created, listing, noContent, ok, type Route } from './route.ts'
 
-/** Beyond the contract, which shows topics only as embedded in contacts. */
+/** Beyond the contract, which has topics only inside contacts. */
 export const topicExtensions: readonly Route[] = [
   {
     method: 'GET',

@@ -1,6 +1,6 @@
 import { accepted, created, listing, noContent, ok, type Route } from './route.ts'
 
-/** Contract 4.3; all of it is for admins. */
+/** All webhook routes require the role admin. */
 export const webhooks: readonly Route[] = [
   {
     method: 'GET',

@@ -2,7 +2,7 @@ import { inputLimits } from '../../../../lib/index.ts'
 import { mediaTypes } from '../../routes/export.ts'
 import { formatOf } from '../../upload.ts'
 import { body, files, importFile, inQuery, noContent, optionalBody, page, paging, single } from '../answers.ts'
-import type { DescribedRoutes, Parameter } from '../operation.ts'
+import type { Parameter, RouteDocs } from '../operation.ts'
 import { arrayOf, id } from '../schema.ts'
 
 const { maximum: _, ...anyId } = id
@@ -11,28 +11,28 @@ function idsIn(name: string, description: string): Parameter {
   return inQuery(name, description, { ...arrayOf(anyId), maxItems: inputLimits.values }, [1])
 }
 
-/** Inside one filter any value may match; different filters must all match. */
+/** Filters of the listing and of the export. */
 const filters: readonly Parameter[] = [
   idsIn('lists[]', 'On any of these lists.'),
   idsIn('tags[]', 'With any of these tags.'),
   idsIn('topics[]', 'Currently subscribed to any of these topics.'),
   inQuery(
     'search',
-    'A part of name or e-mail address, taken literally, without regard to case.',
+    'Substring of the name or e-mail address, without regard to case or wildcards.',
     { type: 'string' },
     'ada',
   ),
-  inQuery('include_unsubscribed', 'Unsubscribed contacts, too; `1` and `0` are taken as well.', {
+  inQuery('include_unsubscribed', 'Whether to include unsubscribed contacts. `1` and `0` are accepted too.', {
     type: 'boolean',
     default: false,
   }),
 ]
 
-export const contacts: DescribedRoutes = {
+export const contacts: RouteDocs = {
   'GET /contacts': {
     name: 'listContacts',
     summary: 'List contacts',
-    description: 'Inside one filter any value may match; different filters must all match.',
+    description: 'A contact must match every filter. For a filter with several values, one match is enough.',
     query: [...filters, ...paging],
     answers: { 200: page('Contact', '/contacts') },
   },
@@ -43,59 +43,61 @@ export const contacts: DescribedRoutes = {
   },
   'POST /lists/:listId/contacts': {
     name: 'addContactToList',
-    summary: 'Create or match a contact, and put it on a list',
-    description: 'Tags are added, attributes merge by key; someone unsubscribed stays so.',
+    summary: 'Create or match a contact, and add it to a list',
+    description: 'Tags are added, and attributes are merged by key. An unsubscribed contact stays unsubscribed.',
     body: body('ContactInput'),
     answers: {
-      200: single('ContactWithoutTopics', 'A contact of this e-mail address was there; this is how it is now.'),
-      201: single('ContactWithoutTopics', 'A new contact.'),
+      200: single('ContactWithoutTopics', 'The contact existed already. The answer shows it after the change.'),
+      201: single('ContactWithoutTopics', 'The contact was created.'),
     },
   },
   'PUT /contacts/:contactId': {
     name: 'updateContact',
     summary: 'Update a contact',
-    description: 'What is absent stays; `tags` replaces the set, attributes merge by key.',
+    description: 'Absent fields stay unchanged. `tags` replaces all tags, and attributes are merged by key.',
     body: optionalBody('ContactChange'),
-    answers: { 200: single('ContactWithoutTopics', 'As it is now.') },
+    answers: { 200: single('ContactWithoutTopics', 'The contact after the change.') },
   },
   'POST /contacts/:contactId/unsubscribe': {
     name: 'unsubscribeContact',
     summary: 'Unsubscribe a contact',
-    description: 'It receives no further mails. A second time keeps the first, and raises no event.',
-    answers: { 200: single('Contact', 'As it is now.') },
+    description:
+      'The contact receives no further mails. Repeating the request keeps the first time and raises no event.',
+    answers: { 200: single('Contact', 'The contact after the change.') },
   },
   'DELETE /lists/:listId/contacts/:contactId': {
     name: 'removeContactFromList',
-    summary: 'Take a contact off a list',
-    description: 'And out of the list’s topics; the contact stays. That it was not on the list is no error.',
-    answers: { 200: single('ContactWithoutTopics', 'The contact, with the lists that remain.') },
+    summary: 'Remove a contact from a list',
+    description:
+      'Also removes the contact from the list’s topics. The contact itself stays. It is no error if it was not on the list.',
+    answers: { 200: single('ContactWithoutTopics', 'The contact, with its remaining lists.') },
   },
 }
 
-export const contactExtensions: DescribedRoutes = {
+export const contactExtensions: RouteDocs = {
   'POST /lists/:listId/contacts/import': {
     name: 'importContacts',
-    summary: 'Put the contacts of a file on a list',
+    summary: 'Add the contacts of a file to a list',
     description:
-      'CSV, whose first line names the columns, or a JSON object a line; of any length. Each row does what posting it to the list does; one that breaks a rule is refused, and the others are saved. What was saved before an error stays, and doing it again changes nothing.',
+      'The file is CSV with a header line, or has one JSON object per line. It may have any length. Each row acts like a `POST` to the list. Invalid rows are refused, and the others are saved. If the import fails, the rows saved before stay. Repeating an import changes nothing.',
     body: importFile(formatOf.keys()),
-    answers: { 200: single('ImportReport', 'What became of the rows.') },
+    answers: { 200: single('ImportReport', 'The numbers of created, updated and refused rows.') },
   },
   'GET /contacts/export': {
     name: 'exportContacts',
-    summary: 'All contacts as a file',
+    summary: 'Export contacts as a file',
     description:
-      'All that the listing has with the same filters. A fault on the way cuts the file off. In CSV attributes are JSON, and tags, lists and topics names.',
+      'Has the same contacts as the listing with the same filters. An error during the export cuts the file off. In CSV, attributes are JSON, and tags, lists and topics are names.',
     query: [
       ...filters,
-      inQuery('format', 'Without it `Accept` decides: CSV where it is asked for, else NDJSON.', {
+      inQuery('format', 'Default: CSV if `Accept` names it and not NDJSON, otherwise NDJSON.', {
         type: 'string',
         enum: Object.keys(mediaTypes),
       }),
     ],
     answers: {
       200: {
-        description: 'A contact a line.',
+        description: 'One contact per line.',
         content: files(Object.values(mediaTypes), true),
         headers: ['Content-Disposition'],
       },
@@ -109,18 +111,18 @@ export const contactExtensions: DescribedRoutes = {
   'POST /contacts/:contactId/resubscribe': {
     name: 'resubscribeContact',
     summary: 'Subscribe a contact again',
-    answers: { 200: single('Contact', 'As it is now.') },
+    answers: { 200: single('Contact', 'The contact after the change.') },
   },
   'PUT /contacts/:contactId/topics/:topicId': {
     name: 'subscribeContactToTopic',
     summary: 'Subscribe a contact to a topic',
     description: 'The contact must be on the topic’s list.',
     refused: { topic_id: ["The contact is not on this topic's list."] },
-    answers: { 200: single('Contact', 'As it is now.') },
+    answers: { 200: single('Contact', 'The contact after the change.') },
   },
   'DELETE /contacts/:contactId/topics/:topicId': {
     name: 'unsubscribeContactFromTopic',
     summary: 'Unsubscribe a contact from a topic',
-    answers: { 200: single('Contact', 'As it is now.') },
+    answers: { 200: single('Contact', 'The contact after the change.') },
   },
 }

@@ -1,11 +1,11 @@
 import { body, single } from '../answers.ts'
-import type { DescribedRoutes } from '../operation.ts'
+import type { RouteDocs } from '../operation.ts'
 
-export const eventExtensions: DescribedRoutes = {
+export const eventExtensions: RouteDocs = {
   'POST /events': {
     name: 'raiseEvent',
-    summary: 'Raise an event that only the host app can know of',
+    summary: 'Raise an event that only the host app knows about',
     body: body('EventInput'),
-    answers: { 202: single('RaisedEvent', 'Raised.') },
+    answers: { 202: single('RaisedEvent', 'The event was raised.') },
   },
 }

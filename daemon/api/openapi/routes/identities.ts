@@ -1,13 +1,13 @@
 import { identityStatuses } from '../../../../lib/index.ts'
 import { inQuery, page, paging, single } from '../answers.ts'
-import type { DescribedRoutes } from '../operation.ts'
+import type { RouteDocs } from '../operation.ts'
 
-export const identities: DescribedRoutes = {
+export const identities: RouteDocs = {
   'GET /email-identities': {
     name: 'listIdentities',
     summary: 'List sender identities',
     query: [
-      inQuery('identity_status', 'Only those of this status.', { type: 'string', enum: identityStatuses }),
+      inQuery('identity_status', 'Only identities with this status.', { type: 'string', enum: identityStatuses }),
       ...paging,
     ],
     answers: { 200: page('Identity', '/email-identities') },

@@ -1,4 +1,4 @@
-import type { DescribedRoutes } from '../operation.ts'
+import type { RouteDocs } from '../operation.ts'
 import { contactExtensions, contacts } from './contacts.ts'
 import { eventExtensions } from './events.ts'
 import { identities } from './identities.ts'
@@ -7,32 +7,32 @@ import { tags } from './tags.ts'
 import { topicExtensions } from './topics.ts'
 import { webhookExtensions, webhooks } from './webhooks.ts'
 
-/** Routes that are shown together. */
+/** Routes that the description groups under one tag. */
 export interface Chapter {
   readonly tag: string
   readonly description: string
   readonly isExtension: boolean
-  readonly routes: DescribedRoutes
+  readonly routes: RouteDocs
 }
 
-/** What a reader sees one after another: the contract's own routes first. */
+/** All groups in the order of the description: first the routes of the contract. */
 export const chapters: readonly Chapter[] = [
-  chapter('Tags', 'Names to organise contacts with.', tags),
+  chapter('Tags', 'Names that organise contacts.', tags),
   chapter('Contacts', 'Contacts and their lists.', contacts),
-  chapter('Webhook endpoints', 'Where events are sent; for admins.', webhooks),
-  chapter('Email identities', 'Sender addresses; over HTTP they are only read.', identities),
-  extension('Contacts', 'erase, subscribe again, topics.', contactExtensions),
-  extension('Lists', 'lists themselves.', listExtensions),
-  extension('Topics', 'topics of lists.', topicExtensions),
-  extension('Webhook endpoints', 'one endpoint, one delivery, sending again.', webhookExtensions),
-  extension('Events', 'what the host app tells; for admins.', eventExtensions),
+  chapter('Webhook endpoints', 'Receivers of events. Only for admins.', webhooks),
+  chapter('Email identities', 'Sender addresses, read-only over HTTP.', identities),
+  extension('Contacts', 'import, export, erasure, resubscription, topics.', contactExtensions),
+  extension('Lists', 'managing lists.', listExtensions),
+  extension('Topics', 'managing the topics of lists.', topicExtensions),
+  extension('Webhook endpoints', 'single endpoints and deliveries, redelivery, recovery.', webhookExtensions),
+  extension('Events', 'events of the host app. Only for admins.', eventExtensions),
 ]
 
-function chapter(tag: string, description: string, routes: DescribedRoutes): Chapter {
+function chapter(tag: string, description: string, routes: RouteDocs): Chapter {
   return { tag, description, isExtension: false, routes }
 }
 
-function extension(slice: string, description: string, routes: DescribedRoutes): Chapter {
+function extension(slice: string, description: string, routes: RouteDocs): Chapter {
   return {
     tag: `Extensions: ${slice.toLowerCase()}`,
     description: `Beyond the contract: ${description}`,

@@ -1,7 +1,7 @@
 import { body, noContent, optionalBody, page, paging, single } from '../answers.ts'
-import type { DescribedRoutes } from '../operation.ts'
+import type { RouteDocs } from '../operation.ts'
 
-export const topicExtensions: DescribedRoutes = {
+export const topicExtensions: RouteDocs = {
   'GET /lists/:listId/topics': {
     name: 'listTopics',
     summary: 'List the topics of a list',
@@ -12,19 +12,19 @@ export const topicExtensions: DescribedRoutes = {
     name: 'createTopic',
     summary: 'Create a topic',
     body: body('TopicInput'),
-    answers: { 201: single('Topic', 'Created.') },
+    answers: { 201: single('Topic', 'The topic was created.') },
   },
   'PATCH /topics/:topicId': {
     name: 'updateTopic',
-    summary: 'Rename or redescribe a topic',
-    description: 'What is absent stays.',
+    summary: 'Change the name or description of a topic',
+    description: 'Absent fields stay unchanged.',
     body: optionalBody('TopicChange'),
-    answers: { 200: single('Topic', 'As it is now.') },
+    answers: { 200: single('Topic', 'The topic after the change.') },
   },
   'DELETE /topics/:topicId': {
     name: 'deleteTopic',
     summary: 'Delete a topic',
-    description: 'Its subscribers lose it at once.',
+    description: 'Also removes the subscriptions to it.',
     answers: { 204: noContent },
   },
 }

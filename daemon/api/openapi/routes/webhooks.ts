@@ -1,58 +1,58 @@
 import { body, noContent, optionalBody, page, paging, single } from '../answers.ts'
-import type { DescribedRoutes } from '../operation.ts'
+import type { RouteDocs } from '../operation.ts'
 
-export const webhooks: DescribedRoutes = {
+export const webhooks: RouteDocs = {
   'GET /webhook-endpoints': {
     name: 'listEndpoints',
     summary: 'List webhook endpoints',
-    description: 'Never with their secrets.',
+    description: 'Secrets are never included.',
     query: paging,
     answers: { 200: page('Endpoint', '/webhook-endpoints') },
   },
   'POST /webhook-endpoints': {
     name: 'createEndpoint',
     summary: 'Register a webhook endpoint',
-    description: 'The answer has the signing secret, this once.',
+    description: 'Only this answer contains the signing secret.',
     body: body('EndpointInput'),
-    answers: { 201: single('NewEndpoint', 'Registered.') },
+    answers: { 201: single('NewEndpoint', 'The endpoint was registered.') },
   },
   'PATCH /webhook-endpoints/:endpointId': {
     name: 'updateEndpoint',
     summary: 'Switch an endpoint on or off, or change its description',
     description:
-      'Switched off, its pending deliveries are held; switched on, its failures are forgotten, and nothing is sent by that. URL and events stay: delete the endpoint and create another.',
+      'Switching off puts pending deliveries on hold. Switching on resets the count of failures; it sends nothing. The URL and events cannot be changed: delete the endpoint and create another.',
     body: optionalBody('EndpointChange'),
-    answers: { 200: single('ChangedEndpoint', 'As it is now.') },
+    answers: { 200: single('ChangedEndpoint', 'The endpoint after the change.') },
   },
   'DELETE /webhook-endpoints/:endpointId': {
     name: 'deleteEndpoint',
     summary: 'Delete an endpoint with its deliveries',
-    description: 'One in flight is aborted.',
+    description: 'A delivery in flight is aborted.',
     answers: { 204: noContent },
   },
   'GET /webhook-endpoints/:endpointId/deliveries': {
     name: 'listDeliveries',
-    summary: 'What was sent to an endpoint, newest first',
+    summary: 'List the deliveries of an endpoint, newest first',
     query: paging,
     answers: { 200: page('Delivery', undefined) },
   },
   'POST /webhook-endpoints/:endpointId/test': {
     name: 'testEndpoint',
     summary: 'Send a sample delivery',
-    description: 'So many in a minute for each client. An inactive endpoint is 422.',
-    answers: { 202: single('QueuedTest', 'Queued.') },
+    description: 'The number per minute is limited for each client. Answers 422 for an inactive endpoint.',
+    answers: { 202: single('QueuedTest', 'The delivery was queued.') },
     errors: ['rate_limited'],
     refused: { active: ['The endpoint is inactive: switch it on before testing it.'] },
   },
   'POST /webhook-endpoints/:endpointId/secret': {
     name: 'rotateSecret',
-    summary: 'Give an endpoint a new signing secret',
-    description: 'The answer has it, this once; attempts from now on are signed with it.',
-    answers: { 200: single('NewSecret', 'Rotated.') },
+    summary: 'Replace the signing secret of an endpoint',
+    description: 'Only this answer contains the new secret. All later attempts are signed with it.',
+    answers: { 200: single('NewSecret', 'The new secret.') },
   },
 }
 
-export const webhookExtensions: DescribedRoutes = {
+export const webhookExtensions: RouteDocs = {
   'GET /webhook-endpoints/:endpointId': {
     name: 'getEndpoint',
     summary: 'One endpoint',
@@ -67,20 +67,20 @@ export const webhookExtensions: DescribedRoutes = {
     name: 'redeliver',
     summary: 'Send a delivery again',
     description:
-      'One attempt now, then the schedule from its start; one that is pending becomes due now. An inactive endpoint, and a payload that was erased, are 422.',
-    answers: { 202: single('Delivery', 'Queued.') },
+      'Makes one attempt now. If it fails, the retry schedule starts again. A pending delivery becomes due now. Answers 422 for an inactive endpoint or an erased payload.',
+    answers: { 202: single('Delivery', 'The delivery was queued.') },
     refused: { active: ['The endpoint is inactive: switch it on before redelivering.'] },
   },
   'POST /webhook-endpoints/:endpointId/recover': {
     name: 'recoverEndpoint',
-    summary: 'Queue again all that failed or was held since a time',
-    description: 'A stored job does it. An inactive endpoint is 422.',
+    summary: 'Queue all failed and held deliveries since a time again',
+    description: 'Runs as a background job. Answers 422 for an inactive endpoint.',
     body: body('RecoverInput'),
-    answers: { 202: single('Recovery', 'Begun.') },
+    answers: { 202: single('Recovery', 'The recovery has started.') },
   },
   'GET /webhook-endpoints/:endpointId/recoveries/:recoveryId': {
     name: 'getRecovery',
-    summary: 'How far a recovery is',
-    answers: { 200: single('Recovery', 'Its progress.') },
+    summary: 'Progress of a recovery',
+    answers: { 200: single('Recovery', 'The recovery.') },
   },
 }
