@@ -120,7 +120,7 @@ async function isCurrent(program: string): Promise<boolean> {
   }
 }
 
-/** Removes debug symbols, a tenth of Node's size. Does nothing when `strip` is not installed. */
+/** Removes unneeded symbols, a tenth of Node's size. Does nothing when `strip` is not installed. */
 function strip(program: string): void {
   try {
     execFileSync('strip', [program], { stdio: 'ignore' })

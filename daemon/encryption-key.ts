@@ -20,7 +20,7 @@ const keyWriteTimeoutMs = 2_000
 export async function openEncryptionKey({ encryptionKey, database }: Config): Promise<string> {
   if (encryptionKey !== undefined) return encryptionKey
   if (isServer(database)) {
-    // The daemons of one server do not share a directory for a key file.
+    // The daemons of one PostgreSQL database have no common directory for a key file.
     const how = 'set it to what openssl rand -base64 32 gives, the same for every process of this database'
     throw new CliError(`MAILKEEP_ENCRYPTION_KEY is needed with PostgreSQL: ${how}.`)
   }

@@ -21,7 +21,7 @@ export function openLog(
     if (dropped === 0) return
     const count = dropped
     dropped = 0
-    logger.warn({ dropped: count }, 'log lines were dropped, as nothing read standard error')
+    logger.warn({ dropped: count }, 'log lines were dropped, because standard error was not read')
   })
   const write = (line: string) => {
     if (output.writableLength > maxBufferedBytes) dropped += 1

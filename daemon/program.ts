@@ -54,7 +54,7 @@ function systemdSocket(): number | undefined {
   const { LISTEN_PID, LISTEN_FDS } = process.env
   for (const name of ['LISTEN_PID', 'LISTEN_FDS', 'LISTEN_FDNAMES']) delete process.env[name]
   if (LISTEN_PID !== String(process.pid) || !(Number(LISTEN_FDS) > 0)) return undefined
-  if (LISTEN_FDS !== '1') throw new CliError('systemd hands over several sockets: mailkeep takes one.')
+  if (LISTEN_FDS !== '1') throw new CliError('systemd passed several sockets: mailkeep accepts only one.')
   return 3
 }
 

@@ -14,10 +14,15 @@ export interface SettingHelp {
 
 export const settingHelp: Readonly<Record<SettingName, SettingHelp>> = {
   HOST: { value: 'ADDRESS', about: 'Address to listen on', default: '127.0.0.1', example: '0.0.0.0' },
-  PORT: { value: 'PORT', about: 'Port to listen on; 0 takes a free one and prints it', default: '6245', example: '80' },
+  PORT: {
+    value: 'PORT',
+    about: 'Port to listen on; 0 chooses a free port and prints it',
+    default: '6245',
+    example: '80',
+  },
   DATABASE: {
     value: 'PATH',
-    about: 'SQLite file; a PostgreSQL URL is only taken from the variable',
+    about: 'SQLite file; a PostgreSQL URL is only accepted in the variable',
     default: 'mailkeep.db',
     example: '/var/lib/mailkeep/mailkeep.db',
   },
@@ -35,7 +40,7 @@ export const settingHelp: Readonly<Record<SettingName, SettingHelp>> = {
   },
   DATABASE_POOLER: {
     value: 'true|false',
-    about: 'PostgreSQL: whether a pooler in transaction mode is in front of the server',
+    about: 'PostgreSQL: whether connections go through a pooler in transaction mode',
     default: 'false',
     example: 'true',
   },
@@ -59,13 +64,13 @@ export const settingHelp: Readonly<Record<SettingName, SettingHelp>> = {
   },
   ENCRYPTION_KEY: {
     value: 'KEY',
-    about: 'Base64 of 32 bytes, which seals secrets at rest; required with PostgreSQL',
+    about: 'Base64 of 32 bytes, which encrypts stored secrets; required with PostgreSQL',
     default: 'a key file beside the SQLite file',
     example: '"$(openssl rand -base64 32)"',
   },
   PREVIOUS_ENCRYPTION_KEY: {
     value: 'KEY',
-    about: 'The key before it, until `mailkeep secrets reseal` is done',
+    about: 'The previous encryption key, until `mailkeep secrets reseal` is done',
     default: 'none',
     example: '"$(cat old.key)"',
   },
@@ -77,7 +82,7 @@ export const settingHelp: Readonly<Record<SettingName, SettingHelp>> = {
   },
   METRICS_TOKEN: {
     value: 'TOKEN',
-    about: 'Bearer token that /metrics then requires',
+    about: 'Bearer token that /metrics requires if this is set',
     default: 'none',
     example: '"$(openssl rand -hex 32)"',
   },
@@ -101,7 +106,7 @@ export const settingHelp: Readonly<Record<SettingName, SettingHelp>> = {
   },
   WEBHOOK_RETRY_SCHEDULE: {
     value: 'SECONDS',
-    about: 'Seconds before attempt 2, 3, …, separated by commas; none: a single attempt',
+    about: 'Seconds before attempt 2, 3, …, separated by commas; none for a single attempt',
     default: webhooks.retryScheduleSeconds.join(),
     example: '5,60,3600',
   },
@@ -131,7 +136,7 @@ export const settingHelp: Readonly<Record<SettingName, SettingHelp>> = {
   },
   WEBHOOK_DISABLE_AFTER_HOURS: {
     value: 'HOURS',
-    about: 'Hours since the first of those failures before it is switched off; 0: at once',
+    about: 'Hours since the first of those failures before it is switched off; 0: immediately',
     default: String(webhooks.disableAfterHours),
     example: '48',
   },

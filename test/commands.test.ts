@@ -332,7 +332,7 @@ describe('help', () => {
         assert.ok(line, `${command.usage}: --${name}`)
         if (value !== undefined) assert.ok(line.includes(`Example: --${name} ${example}`), line)
         if (value !== undefined)
-          assert.match(line, required ? /Required/ : /Default: |Only those/, `${command.usage}: ${line}`)
+          assert.match(line, required ? /Required/ : /Default: |Only deliveries/, `${command.usage}: ${line}`)
         if (flag.default !== undefined) assert.ok(line.includes(`Default: ${flag.default}`), line)
       }
       assert.match(text, /--database PATH .*Default: mailkeep\.db\. Example: .*Variable: MAILKEEP_DATABASE\n/)

@@ -11,7 +11,7 @@ export interface MountOptions<Request> {
    * it has none.
    */
   readonly logger?: ErrorLog
-  /** Public URL before `/api/v1`, for `meta.path`, such as `https://app.example/mail`. Default: isStripped from the request. */
+  /** Public URL before `/api/v1`, for `meta.path`, such as `https://app.example/mail`. Default: taken from the request. */
   readonly publicUrl?: string
   /**
    * The host's own authentication instead of bearer tokens. Returns the request's principal, or nothing for an answer of

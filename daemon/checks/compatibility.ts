@@ -13,7 +13,7 @@ export function checkSchema({ unknown, unapplied }: Compatibility): Finding {
     return fault('schema', `a newer mailkeep was here (${unknown.join(', ')})`, 'run that version or a later one')
   }
   if (unapplied.length === 0) return ok('schema', 'up to date')
-  return warning('schema', `${unapplied.join(', ')} is still to come`, 'start the daemon, or mailkeep migrate')
+  return warning('schema', `${unapplied.join(', ')} is not applied yet`, 'start the daemon, or mailkeep migrate')
 }
 
 /**
@@ -22,17 +22,17 @@ export function checkSchema({ unknown, unapplied }: Compatibility): Finding {
  * @param path Key file beside the database. Undefined with PostgreSQL.
  */
 export async function checkKey({ keyId }: Compatibility, config: Config, path?: string): Promise<Finding> {
-  if (keyId === null) return ok('key', 'the database has not been sealed with any yet')
+  if (keyId === null) return ok('key', 'the database has no encrypted secrets yet')
   const isSet = config.encryptionKey !== undefined
   const found = await findKey(keyId, config, path === undefined || isSet ? [] : [path])
-  if (found?.in === 'setting') return ok('key', "the one that is set is the database's")
+  if (found?.in === 'setting') return ok('key', "the configured key is the database's")
   if (found) return ok('key', `${path} is the database's`)
   if (isSet) {
     const remedy = `set MAILKEEP_ENCRYPTION_KEY to the database's${await hintOfFile(keyId, path)}`
-    return fault('key', "MAILKEEP_ENCRYPTION_KEY is another than the database's", remedy)
+    return fault('key', "MAILKEEP_ENCRYPTION_KEY is not the database's key", remedy)
   }
   if (path !== undefined && existsSync(path)) {
-    const remedy = `set MAILKEEP_ENCRYPTION_KEY to the key that the database is sealed with now, or write that into ${path}`
+    const remedy = `set MAILKEEP_ENCRYPTION_KEY to the database's current key, or write that key to ${path}`
     return fault('key', `${path} holds another key than the database's, such as one from before a rotation`, remedy)
   }
   const restored = path === undefined ? '' : `, or restore ${path} from where backups are kept`

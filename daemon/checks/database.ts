@@ -15,7 +15,7 @@ import { checkServer } from './server.ts'
 export async function checkDatabase(config: Config): Promise<Finding[]> {
   const { database } = config
   if (database === inMemory)
-    return [warning('database', 'is in memory: it is gone when the daemon stops', 'set MAILKEEP_DATABASE')]
+    return [warning('database', 'is in memory: it is lost when the daemon stops', 'set MAILKEEP_DATABASE')]
   if (isServer(database)) return await checkServer(config)
   try {
     if (!holdsDatabase(database)) {
@@ -86,7 +86,11 @@ function checkClock({ latest }: FileReport): Finding {
   const nowMs = Date.now()
   const now = new Date(nowMs).toISOString()
   const aheadMs = latest === null ? 0 : Date.parse(latest) - nowMs
-  if (aheadMs <= maxClockDifferenceMs) return ok('clock', `${now}, after all that is in the database`)
-  const message = `it is ${now} here, and there are rows of ${latest}`
-  return fault('clock', message, 'set the clock, and have it kept by NTP: deliveries wait for moments that do not come')
+  if (aheadMs <= maxClockDifferenceMs) return ok('clock', `${now}, later than all rows in the database`)
+  const message = `the clock of this machine says ${now}, but the database has rows of ${latest}`
+  return fault(
+    'clock',
+    message,
+    'set the clock and keep it in sync with NTP: deliveries wait until the clock reaches their time',
+  )
 }

@@ -25,13 +25,18 @@ async function checkDisk({ database }: Config): Promise<Finding | undefined> {
     const free = bavail * bsize
     const { size } = await stat(database).catch(() => ({ size: 0 }))
     const left = `${inMegabytes(free)} free in ${directory}, the database has ${inMegabytes(size)}`
-    if (free < minFreeBytes) return fault('disk', left, 'make room: on a full disk every write is refused')
-    if (files > 0 && ffree < 100) return fault('disk', `no more files can be made in ${directory}`, 'make room')
+    if (free < minFreeBytes) return fault('disk', left, 'free some space: on a full disk every write is refused')
+    if (files > 0 && ffree < 100)
+      return fault('disk', `no more files can be created in ${directory}`, 'delete some files')
     if (free < 2 * size)
-      return warning('disk', left, 'a backup beside it and the log of large deletions need as much again')
+      return warning(
+        'disk',
+        left,
+        'a backup beside the database and the log of large deletions need as much space as the database',
+      )
     return ok('disk', left)
   } catch (error) {
-    return fault('disk', (error as Error).message, 'make the directory of the database')
+    return fault('disk', (error as Error).message, 'create the directory of the database')
   }
 }
 
@@ -80,8 +85,8 @@ function checkExposure({ host, metricsToken, webhooks }: Config): Finding[] {
     findings.push(warning('exposure', message, 'unset MAILKEEP_WEBHOOK_ALLOW_PRIVATE: it is for development'))
   }
   if (reachable && metricsToken === undefined) {
-    const message = `everybody who reaches ${host} can read /metrics`
-    findings.push(warning('exposure', message, 'set MAILKEEP_METRICS_TOKEN, or keep the path to yourself in the proxy'))
+    const message = `anyone who can reach ${host} can read /metrics`
+    findings.push(warning('exposure', message, 'set MAILKEEP_METRICS_TOKEN, or block the path in the proxy'))
   }
   return findings
 }

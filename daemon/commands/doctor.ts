@@ -10,7 +10,7 @@ const marks = { ok: 'ok', warning: 'WARNING', fault: 'FAULT' } as const
 
 export const doctor: Command = {
   usage: 'doctor',
-  about: 'Check database, key, clock, port, disk and permissions, and say what to do about each fault',
+  about: 'Check database, key, clock, port, disk and permissions, and suggest a remedy for each fault',
   settings: true,
   run: async ({ config, print }) => {
     const built = `mailkeep ${version}${commit === undefined ? ' from its sources' : ` (${commit})`}`

@@ -33,7 +33,12 @@ const listDeliveries: Command = {
   about: 'List the deliveries of a webhook endpoint, newest first',
   examples: { ID: '3' },
   flags: [
-    { name: 'status', value: 'STATUS', about: `Only those that are ${statuses.join(', ')}`, example: 'failed' },
+    {
+      name: 'status',
+      value: 'STATUS',
+      about: `Only deliveries with this status: ${statuses.join(', ')}`,
+      example: 'failed',
+    },
     {
       name: 'limit',
       value: 'NUMBER',

@@ -19,7 +19,7 @@ const standardInput = '-'
 
 export const importCommand: Command = {
   usage: 'import FILE',
-  about: 'Put the contacts of a CSV or NDJSON file on a list; - reads standard input; importing again changes nothing',
+  about: 'Add the contacts of a CSV or NDJSON file to a list; - reads standard input; importing again changes nothing',
   examples: { FILE: 'people.csv' },
   flags: [
     { name: 'list', value: 'ID', about: 'Id of the list, as list list shows it', required: true, example: '1' },

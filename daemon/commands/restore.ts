@@ -55,7 +55,11 @@ async function findBackupKey({ keyId }: FileReport, backup: string, config: Conf
   return keyId === null ? undefined : await findKey(keyId, config, [`${backup}.key`, `${config.database}.key`])
 }
 
-/** @returns the database's new name; undefined when there was none. */
+/**
+ * Renames the existing database and its log.
+ *
+ * @returns The database's new name; undefined when there was no database.
+ */
 async function moveAside(database: string): Promise<string | undefined> {
   const aside = `${database}.before-restore-${new Date().toISOString().replace(/\D/g, '').slice(0, 14)}`
   const log = async () => {
