@@ -22,7 +22,7 @@ export function checkSchema({ unknown, unapplied }: Compatibility): Finding {
  * @param path Key file beside the database. Undefined with PostgreSQL.
  */
 export async function checkKey({ keyId }: Compatibility, config: Config, path?: string): Promise<Finding> {
-  if (keyId === null) return ok('key', 'the database has no encrypted secrets yet')
+  if (keyId === null) return ok('key', 'the database has no key yet')
   const isSet = config.encryptionKey !== undefined
   const found = await findKey(keyId, config, path === undefined || isSet ? [] : [path])
   if (found?.in === 'setting') return ok('key', "the configured key is the database's")

@@ -42,7 +42,7 @@ function checkRights({ postgres: { schema: wanted } }: Config, report: ServerRep
   if (schema === null) {
     if (wanted !== undefined && mayCreateSchema) return ok('rights', `the first start creates the schema ${wanted}`)
     const remedy = `create schema ${wanted ?? 'mailkeep'} authorization … (as an owner of the database), or another MAILKEEP_DATABASE_SCHEMA`
-    return fault('rights', 'the search path names no existing schema, and this role may not create one', remedy)
+    return fault('rights', 'the search path names no schema that exists, and this role may not create one', remedy)
   }
   if (closedTables.length > 0) {
     const remedy = `grant select, insert, update, delete on all tables in schema ${schema} to …`
