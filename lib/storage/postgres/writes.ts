@@ -21,7 +21,7 @@ const takeExclusiveLock = [
 
 /** Maximum attempts per kind of error. */
 const maxAttempts: Readonly<Record<DatabaseErrorKind, number>> = {
-  again: 8,
+  retryable: 8,
   raced: 3,
   stale: 3,
   lost: 3,
