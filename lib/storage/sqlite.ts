@@ -10,7 +10,7 @@ import { GroupCommit, type GroupTarget, groupLimits } from './group.ts'
 import { connectionOfKysely, speaksSqlite } from './host/transaction.ts'
 import { sqliteMigrations } from './migrations/sqlite.ts'
 import type { RowSource } from './row-source.ts'
-import { adoptHandle, type IsOurs } from './sqlite/adopted.ts'
+import { adoptHandle, type IsSameDatabase } from './sqlite/adopted.ts'
 import { Compaction, type CompactionReport, compactNow } from './sqlite/compaction.ts'
 import { copyInto, type FileReport, report } from './sqlite/copy.ts'
 import { damaged, errorMapper, isDamaged, isLocked } from './sqlite/database-errors.ts'
@@ -113,7 +113,8 @@ async function storageOn({ writer, reader, ownHandles, file, logger }: Opened): 
   const shared = 'select data_version + total_changes() from pragma_data_version'
   const version = writer.prepare(reader === writer ? shared : 'pragma data_version').pluck()
   const reads = new Reader(reader === writer ? write : new PreparedConnection(reader), reader, failure)
-  const isOurs: IsOurs = (handle) => (file === undefined ? handle === writer : isSameFile(handle.name, file))
+  const isSameDatabase: IsSameDatabase = (handle) =>
+    file === undefined ? handle === writer : isSameFile(handle.name, file)
   const purge = searchPurger()
   const compaction = new Compaction(group, writer)
   return {
@@ -137,7 +138,7 @@ async function storageOn({ writer, reader, ownHandles, file, logger }: Opened): 
     ...(reader === writer ? {} : { compact: (nowMs) => compaction.run(nowMs) }),
     isSearchScattered: () => isScattered(reads),
     toMailkeepError: failure,
-    adopt: (handle) => connectionOfKysely(handle, speaksSqlite) ?? adoptHandle(handle, isOurs),
+    adopt: (handle) => connectionOfKysely(handle, speaksSqlite) ?? adoptHandle(handle, isSameDatabase),
     close: async () => {
       await group.close()
       await nextTurn() // lets the reads of this turn finish

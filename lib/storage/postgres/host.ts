@@ -5,7 +5,7 @@ import { connectionOfKysely, speaksPostgres } from '../host/transaction.ts'
 import { connectionLimits, Session } from './connections.ts'
 import { DatabaseError } from './database-errors.ts'
 import { ignoreErrorEvents, type PooledClient } from './driver.ts'
-import { momentFromText } from './values.ts'
+import { timeFromText } from './values.ts'
 
 /** Returns the connection of a transaction that the host has open: Kysely's, or a `pg` client after BEGIN. */
 export function adopt(handle: unknown): Connection {
@@ -64,7 +64,7 @@ function returnsRows(sql: string): boolean {
 function plainRow(text: string): Record<string, unknown> {
   const row = JSON.parse(text) as Record<string, unknown>
   for (const [name, value] of Object.entries(row)) {
-    if (name.endsWith('_at') && typeof value === 'string') row[name] = momentFromText(value.replace('T', ' '))
+    if (name.endsWith('_at') && typeof value === 'string') row[name] = timeFromText(value.replace('T', ' '))
     else if (jsonColumns.has(name)) row[name] = JSON.stringify(value)
   }
   return row
