@@ -19,7 +19,7 @@ interface Handle {
   exec(sql: string): unknown
 }
 
-/** Finds a purge that has work left, as jobs/search-purge stores it. A delayed job has work only if it is `wanted`. */
+/** Finds a purge job with work left, as jobs/search-purge stores it. A delayed job has work only if `wanted` is set. */
 const findPendingPurge = `select 1 from mailkeep_job where kind = 'purge searches'
   or kind = 'purge searches again' and state ->> 'wanted'`
 
