@@ -35,8 +35,8 @@ export const deletionJobs: JobSteps = Object.fromEntries(
 )
 
 /**
- * Deletes the rows that depend on a deleted record: the first batch in this transaction, the rest in a background job. The
- * remaining rows are not visible, because every query joins through the record.
+ * Deletes the rows that depend on a deleted record: the first batch in this transaction, the rest in a background job.
+ * The remaining rows are not visible, because every query joins through the record.
  *
  * @param limit Maximum rows that this transaction may still delete.
  * @returns the unused part of the limit.

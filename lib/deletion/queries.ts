@@ -59,7 +59,9 @@ const deleteContacts = statement.all(
     (select id from mailkeep_contact where client_id = ${p.target} limit ${p.limit}) returning id, search`,
 )
 
-/** Deletes contacts. Each counts as several rows, because its memberships and its search index entry are deleted too. */
+/**
+ * Deletes contacts. Each counts as several rows, because its memberships and its search index entry are deleted too.
+ */
 async function deleteClientContacts(tx: Tx, { target, limit }: { target: number; limit: number }): Promise<number> {
   const weight = 5
   const deleted = await deleteContacts(tx, { target, limit: Math.ceil(limit / weight) })

@@ -6,7 +6,10 @@ import * as queries from './queries.ts'
 /** Maximum rows that one transaction may change. More would delay all other writes. */
 export const maxRowsPerBatch = 500
 
-/** Delay of a delayed job. It is longer than any transaction, so transactions older than the deletion have ended by then. */
+/**
+ * Delay of a delayed job. It is longer than any transaction, so transactions older than the deletion have ended by
+ * then.
+ */
 export const delayedJobMs = 120_000
 
 /**
@@ -57,13 +60,15 @@ export async function runOrEnqueue(
 }
 
 /**
- * Stores a job that repeats the work later. If the database has concurrent writers, another transaction may still add rows
- * to a record that is being deleted. Locking the record instead would make the deletion wait for those transactions.
+ * Stores a job that repeats the work later. If the database has concurrent writers, another transaction may still add
+ * rows to a record that is being deleted. Locking the record instead would make the deletion wait for those
+ * transactions.
  */
 export async function enqueueDelayed(tx: Tx, kind: string, targetId: number): Promise<void> {
   if (tx.storage.dialect.concurrentWriters) await enqueue(tx, delayedKind(kind), targetId, {})
 }
 
+/** Returns the kind of a delayed job. Stored jobs and queries rely on the suffix. */
 export function delayedKind(kind: string): string {
   return `${kind} again`
 }

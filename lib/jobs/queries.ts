@@ -6,7 +6,9 @@ export const insertJob = statement(
   (db, row) => db.insertInto('mailkeep_job').values(row).returningAll(),
 )
 
-/** Locks the oldest job of these kinds that no other process has locked. Delayed jobs must be older than the given time. */
+/**
+ * Locks the oldest job of these kinds that no other process has locked. Delayed jobs must be older than the given time.
+ */
 export const claimOldestJob = statement({ kinds: texts, delayed_before: time }, (db, p, dialect) =>
   db
     .selectFrom('mailkeep_job')

@@ -25,7 +25,9 @@ interface Purge {
 
 const newPurge: Purge = { wanted: true, begun: false, slices: 0 }
 
-/** Requests a purge, which removes the texts that this transaction erases from the search index soon after the commit. */
+/**
+ * Requests a purge, which removes the texts that this transaction erases from the search index soon after the commit.
+ */
 export async function purgeSearches(tx: Tx): Promise<void> {
   if (!tx.storage.purgeSearch) return
   const job = await queries.findJobOfKinds(tx, { client_id: 0, kinds })

@@ -25,7 +25,8 @@ const saveSetting = statement({ name: text, value: text }, (db, row) =>
 const name = 'encryption_key_id'
 
 /**
- * Checks that one of the given encryption keys belongs to this database. A new database stores the id of the current key.
+ * Checks that one of the given encryption keys belongs to this database. A new database stores the id of the current
+ * key.
  *
  * @throws MailkeepError `conflict`: none of the keys is the database's, so its secrets could not be decrypted.
  */
@@ -39,7 +40,7 @@ export async function checkEncryptionKey(ctx: Context): Promise<void> {
     if (!ctx.sealer.keyIds.includes(stored!.value)) {
       throw new MailkeepError(
         'conflict',
-        "The encryption key is not this database's: give the one it was made with, or that one as a previous key.",
+        "The encryption key is not this database's: use the key that it was created with, or add that key as a previous key.",
       )
     }
   })

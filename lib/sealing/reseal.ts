@@ -17,7 +17,8 @@ export interface SealedRows {
 }
 
 /**
- * Re-encrypts rows with the current key, in batches. It skips rows that already use the current key, so it can be repeated.
+ * Re-encrypts rows with the current key, in batches. It skips rows that already use the current key, so it can be
+ * repeated.
  *
  * @param kinds All kinds of sealed rows. Afterwards, the previous keys are no longer needed.
  * @returns the number of re-encrypted rows.

@@ -76,8 +76,8 @@ export interface Storage {
   /** Updates the search index. Absent if the database maintains the index itself. */
   indexSearch?(connection: Connection, changes: readonly SearchChange[]): Promise<void>
   /**
-   * Runs one step of a purge, which removes replaced and erased texts from the search index and its file. Texts that the
-   * current or a later transaction removes may stay. Absent if the index keeps no such texts.
+   * Runs one step of a purge, which removes replaced and erased texts from the search index and its file. Texts that
+   * the current or a later transaction removes may stay. Absent if the index keeps no such texts.
    *
    * @param progress The result of the step before; undefined begins a purge.
    * @returns undefined when the purge is complete.

@@ -29,8 +29,8 @@ export interface Dialect {
   /** Merges several selects that an index returns in order of `id`, and returns the first rows. Ends the statement. */
   merge(ranges: readonly RawBuilder<unknown>[], merge: Merge): RawBuilder<{ id: number }>
   /**
-   * Cost of a scan per row. `match`: per match of a search, with `asked` filters on lists, tags and topics. `member`: per
-   * member of a list, tag or topic that one in `spacing` contacts belongs to.
+   * Cost of a scan per row. `match`: per match of a search, with `asked` filters on lists, tags and topics. `member`:
+   * per member of a list, tag or topic that one in `spacing` contacts belongs to.
    */
   readonly costs: { match(asked: number): number; member(spacing: number): number }
   /** Minimum number of characters of a search for which the index can be used. */
@@ -40,7 +40,9 @@ export interface Dialect {
    * empty, the index looks up the whole search.
    */
   searchParts(search: string): readonly (readonly string[])[]
-  /** Estimates how rare each part is: the row id at which a scan has found some matches; null if there are only a few. */
+  /**
+   * Estimates how rare each part is: the row id at which a scan has found some matches; null if there are only a few.
+   */
   rankParts(rank: Pick<MatchWalk, 'client_id' | 'parts'>): RawBuilder<{ part: string; reached: number | null }>
   /** Whether a contact has one of these lists, tags or topics, given as a list parameter. */
   isMember(
@@ -66,7 +68,9 @@ export interface Dialect {
   bool(column: Expression<unknown>): RawBuilder<unknown>
   /** A stored JSON document inside a JSON object. */
   json(column: Expression<unknown>): RawBuilder<unknown>
-  /** Ends a select that locks its rows until the transaction ends, and skips rows that another transaction has locked. */
+  /**
+   * Ends a select that locks its rows until the transaction ends, and skips rows that another transaction has locked.
+   */
   readonly forUpdateSkipLocked: RawBuilder<unknown>
   /** Ends a select that locks its rows for changes until the transaction ends. Other transactions wait. */
   readonly forUpdate: RawBuilder<unknown>

@@ -157,7 +157,7 @@ export class GroupCommit {
     const seconds = this.#limits.lockMs / 1000
     return new MailkeepError(
       'unavailable',
-      `The database was locked for ${seconds} s by another transaction. Inside a transaction of your own? Use mailkeep.using(trx).`,
+      `The database was locked for ${seconds} s by another transaction. Inside your own transaction? Use mailkeep.using(trx).`,
     )
   }
 

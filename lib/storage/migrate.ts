@@ -18,8 +18,8 @@ const insertMigration = statement({ name: text, applied_at: time }, (db, row) =>
 )
 
 /**
- * Applies all missing migrations. Each runs in its own transaction, which first checks whether another process has applied
- * it. So several processes may start at the same time.
+ * Applies all missing migrations. Each runs in its own transaction, which first checks whether another process has
+ * applied it. So several processes may start at the same time.
  *
  * @throws MailkeepError `conflict`: a newer version has migrated the database.
  */

@@ -67,7 +67,9 @@ export class WorkTransaction implements Transaction {
     })
   }
 
-  /** Runs when no microtask is pending. Work that has neither finished nor a running statement awaits something else. */
+  /**
+   * Runs when no microtask is pending. Work that has neither finished nor a running statement awaits something else.
+   */
   #abortIfIdle(abort: (reason: string) => void): void {
     if (this.#ended !== undefined) return
     if (this.#statements > 0) setImmediate(() => this.#abortIfIdle(abort))

@@ -27,8 +27,9 @@ export interface PostgresOptions {
   /** Maximum connections of the pool, default 10. Notifications use one more. A host's pool keeps its own maximum. */
   readonly connections?: number
   /**
-   * Whether a pooler in transaction mode (PgBouncer, Supavisor, RDS Proxy) is between mailkeep and the server. Then mailkeep
-   * uses no prepared statements and no session settings, and sees the commits of other processes only by polling.
+   * Whether a pooler in transaction mode (PgBouncer, Supavisor, RDS Proxy) is between mailkeep and the server. Then
+   * mailkeep uses no prepared statements and no session settings, and sees the commits of other processes only by
+   * polling.
    */
   readonly pooler?: boolean
 }
@@ -36,8 +37,9 @@ export interface PostgresOptions {
 /**
  * A PostgreSQL database, 13 or later.
  *
- * @param source A URL `postgres://…`, or the host's `pg.Pool`. Mailkeep uses the pool but does not end it. With a `schema`,
- *   mailkeep only copies the pool's settings to its own pool, because the host sets the search path of its connections.
+ * @param source A URL `postgres://…`, or the host's `pg.Pool`. Mailkeep uses the pool but does not end it. With a
+ *   `schema`, mailkeep only copies the pool's settings to its own pool, because the host sets the search path of its
+ *   connections.
  * @throws MailkeepError `validation_failed`: `source` is wrong, or an option is wrong or unknown.
  */
 export function postgres(source: string | PostgresPool, options: PostgresOptions = {}): DatabaseSource {

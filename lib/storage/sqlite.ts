@@ -41,8 +41,8 @@ export interface SqliteOptions {
  *
  * @param source A file path, `:memory:`, or a better-sqlite3 handle. If the handle is on a file, mailkeep opens
  *   additional connections to that file. A handle in memory is used directly.
- * @throws MailkeepError `validation_failed`: `source` is wrong or an option is unknown; `unavailable`, when it is opened:
- *   the database cannot be opened, or better-sqlite3 does not run on this Node.
+ * @throws MailkeepError `validation_failed`: `source` is wrong or an option is unknown; `unavailable`, when it is
+ *   opened: the database cannot be opened, or better-sqlite3 does not run on this Node.
  */
 export function sqlite(source: string | SqliteHandle, options: SqliteOptions = {}): DatabaseSource {
   checkSource(source)
@@ -207,11 +207,7 @@ export function inspectFile(file: string, { thorough, ...options }: SqliteOption
   return onFile(file, options, (handle) => report(handle, sqliteMigrations, thorough))
 }
 
-/**
- * Whether a database file has tables, but none of mailkeep's. Tables of SQLite and Litestream do not count.
- *
- * @throws MailkeepError `unavailable`
- */
+/** Whether a file has only foreign tables. SQLite's and Litestream's do not count. @throws MailkeepError `unavailable` */
 export function holdsForeignTables(file: string, options: SqliteOptions = {}): boolean {
   return onFile(file, options, (handle) => {
     const tables = handle.prepare(`select name from sqlite_master where type = 'table'`).pluck().all() as string[]

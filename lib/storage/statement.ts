@@ -82,8 +82,8 @@ interface Compiled<R> {
 }
 
 /**
- * Defines a statement with typed, named parameters, built with Kysely. It is compiled once for each kind of database, at
- * its first use. Later runs only fill in the values. Returns the first row, or undefined.
+ * Defines a statement with typed, named parameters, built with Kysely. It is compiled once for each kind of database,
+ * at its first use. Later runs only fill in the values. Returns the first row, or undefined.
  *
  * @param parameters The parameters. For values of a row, they are named like the columns.
  * @param build Builds the statement from placeholders. The values are not known yet.

@@ -22,8 +22,8 @@ const lockTimeoutMessage =
 const failure = errorMapper(undefined)
 
 /**
- * Uses SQLite through a Kysely instance. Most instances have a single connection, so each group of writes reserves it until
- * its commit.
+ * Uses SQLite through a Kysely instance. Most instances have a single connection, so each group of writes reserves it
+ * until its commit.
  */
 export function openSqliteThrough(kysely: Kysely<unknown>, own: boolean): DatabaseSource {
   return {

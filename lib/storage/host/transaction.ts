@@ -28,7 +28,8 @@ export function withinHostTransaction(storage: Storage, hostConnection: Connecti
     return result
   }
   const dialect = storage.hostDialect ?? storage.dialect
-  // Do not query the version, because its connection may be the host's only one. Inside the transaction nothing is cached.
+  // Do not query the version, because its connection may be the host's only one. Inside the transaction nothing is
+  // cached.
   const version = async () => 0
   return { ...storage, dialect, version, reader: connection, write, writeAlone: write, close: async () => {} }
 }
@@ -90,7 +91,8 @@ interface KyselyTransaction extends Connection {
 }
 
 /**
- * Returns the connection of a Kysely transaction without the host's plugins; undefined if the handle is not from Kysely.
+ * Returns the connection of a Kysely transaction without the host's plugins; undefined if the handle is not from
+ * Kysely.
  *
  * @param adapterName Matches the names of Kysely's adapters for this kind of database.
  * @throws MailkeepError `validation_failed`: it has no transaction open, or is on another kind of database.

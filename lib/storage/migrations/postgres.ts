@@ -17,11 +17,12 @@ const frequentUpdates = 'with (fillfactor = 70)'
 const queue = 'with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02)'
 
 /**
- * As on SQLite, the join tables have no foreign key to the tag, list or topic, nor does a delivery to its endpoint. Such a
- * record is deleted immediately, and its rows are deleted later in batches. Every query joins through the record.
+ * As on SQLite, the join tables have no foreign key to the tag, list or topic, nor does a delivery to its endpoint.
+ * Such a record is deleted immediately, and its rows are deleted later in batches. Every query joins through the
+ * record.
  *
- * Attributes are json and not jsonb, because jsonb changes the order of the keys and responses would differ from SQLite's.
- * No query reads inside them.
+ * Attributes are json and not jsonb, because jsonb changes the order of the keys and responses would differ from
+ * SQLite's. No query reads inside them.
  */
 const start: Migration = {
   name: '001-start',
@@ -96,7 +97,8 @@ const keptAnswers: Migration = {
   statements: [
     `create table mailkeep_kept_answer (${id}, ${client}, key_hash ${key}, answer text not null,
       created_at timestamptz not null, unique (client_id, key_hash)) ${queue}`,
-    // No foreign key to the contact. After the contact's deletion, these rows lead to the results, which are deleted in batches.
+    // No foreign key to the contact. After the contact's deletion, these rows lead to the results, which are deleted in
+    // batches.
     `create table mailkeep_kept_answer_contact (contact_id bigint not null,
       answer_id bigint not null references mailkeep_kept_answer (id) on delete cascade,
       primary key (contact_id, answer_id)) ${queue}`,

@@ -7,9 +7,9 @@ const raised = `${id}, client_id integer not null, uuid text not null, created_a
 const record = `${id}, ${client}, uuid text not null, created_at text not null`
 
 /**
- * The join tables have no foreign key to the tag, list or topic. Such a record is deleted immediately, and its join rows,
- * perhaps a million, are deleted later in batches. Every query joins through the record, which hides the remaining rows.
- * The same applies to an endpoint and its deliveries.
+ * The join tables have no foreign key to the tag, list or topic. Such a record is deleted immediately, and its join
+ * rows, perhaps a million, are deleted later in batches. Every query joins through the record, which hides the
+ * remaining rows. The same applies to an endpoint and its deliveries.
  */
 const start: Migration = {
   name: '001-start',
@@ -34,11 +34,13 @@ const start: Migration = {
     // Each contact is in exactly one of the two indexes. A listing of all contacts merges them.
     'create index mailkeep_contact_subscribed on mailkeep_contact (client_id) where unsubscribed_at is null',
     'create index mailkeep_contact_unsubscribed on mailkeep_contact (client_id) where unsubscribed_at is not null',
-    // All clients share one search index: see searchClientSpan in storage/sqlite/search-index. The texts are already folded.
+    // All clients share one search index: see searchClientSpan in storage/sqlite/search-index. The texts are already
+    // folded.
     `create view mailkeep_contact_search as select client_id * ${2 ** 40} + id as id, search from mailkeep_contact`,
     `create virtual table mailkeep_search using fts5 (search, content = 'mailkeep_contact_search', content_rowid = 'id',
       tokenize = 'trigram case_sensitive 1', detail = full, columnsize = 0)`,
-    // storage/sqlite/search-index merges segments in small batches, and storage/sqlite/search-purge removes erased texts.
+    // storage/sqlite/search-index merges segments in small batches, and storage/sqlite/search-purge removes erased
+    // texts.
     `insert into mailkeep_search (mailkeep_search, rank) values ('automerge', 0), ('usermerge', 8)`,
     ...['tag', 'list', 'topic'].flatMap((other) => [
       `create table mailkeep_contact_${other} (client_id integer not null,
@@ -89,7 +91,8 @@ const keptAnswers: Migration = {
   statements: [
     `create table mailkeep_kept_answer (${id}, ${client}, key_hash text not null, answer text not null,
       created_at text not null, unique (client_id, key_hash)) strict`,
-    // No foreign key to the contact. After the contact's deletion, these rows lead to the results, which are deleted in batches.
+    // No foreign key to the contact. After the contact's deletion, these rows lead to the results, which are deleted in
+    // batches.
     `create table mailkeep_kept_answer_contact (contact_id integer not null,
       answer_id integer not null references mailkeep_kept_answer (id) on delete cascade,
       primary key (contact_id, answer_id)) strict, without rowid`,

@@ -14,7 +14,9 @@ export interface ConnectionLimits {
   readonly waiting: number
   /** Maximum time that a request waits for a connection. */
   readonly waitMs: number
-  /** Client-side timeout of a statement. The server's limit is lower, so this one applies only if the server is gone. */
+  /**
+   * Client-side timeout of a statement. The server's limit is lower, so this one applies only if the server is gone.
+   */
   readonly answerMs: number
 }
 
@@ -83,16 +85,16 @@ export class Connections {
     // Without a listener, Node would end the process when an idle connection is closed.
     this.#onIdleError = (error) => logger.debug({ err: error }, 'an idle database connection ended')
     pool.on('error', this.#onIdleError)
-    // The pool removes its own `error` listener right after this event, before `connect()` resolves. The event covers new
-    // clients and those that a host's pool already had.
+    // The pool removes its own `error` listener right after this event, before `connect()` resolves. The event covers
+    // new clients and those that a host's pool already had.
     pool.on('acquire', ignoreErrorEvents)
   }
 
   /**
    * Runs `work` on a connection that nothing else uses.
    *
-   * @throws DatabaseError; MailkeepError `unavailable`: mailkeep is closing, no connection was free in time, or too many
-   *   requests are waiting.
+   * @throws DatabaseError; MailkeepError `unavailable`: mailkeep is closing, no connection was free in time, or too
+   *   many requests are waiting.
    */
   async use<T>(work: (session: Session) => Promise<T>): Promise<T> {
     this.#inUse += 1
@@ -141,7 +143,9 @@ export class Connections {
     try {
       return await inTime(this.#pool.connect(), this.#limits.waitMs)
     } catch (error) {
-      throw new MailkeepError('unavailable', 'The database gives no connection: try again shortly.', { cause: error })
+      throw new MailkeepError('unavailable', 'No database connection is available: try again shortly.', {
+        cause: error,
+      })
     }
   }
 
@@ -189,7 +193,7 @@ async function inTime(connecting: Promise<PooledClient>, waitMs: number): Promis
   const timeout = new Promise<never>((_, reject) => {
     timer = setTimeout(() => {
       late = true
-      reject(new Error(`none was free within ${waitMs / 1000} s`))
+      reject(new Error(`no connection was free within ${waitMs / 1000} s`))
     }, waitMs)
   })
   try {

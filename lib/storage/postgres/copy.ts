@@ -20,12 +20,12 @@ interface State {
 }
 
 /**
- * Copies all rows into a database that is empty, or that contains an unfinished copy of the same source. Other processes
- * cannot open that database until the copy is complete.
+ * Copies all rows into a database that is empty, or that contains an unfinished copy of the same source. Other
+ * processes cannot open that database until the copy is complete.
  *
  * @returns the number of rows of each table, equal in both databases.
- * @throws MailkeepError `conflict`: the database is not empty, has an unfinished copy of other data, or a count differs at
- *   the end.
+ * @throws MailkeepError `conflict`: the database is not empty, has an unfinished copy of other data, or a count differs
+ *   at the end.
  */
 export async function copyRows(
   source: RowSource,

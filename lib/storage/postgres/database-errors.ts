@@ -5,7 +5,8 @@ import { noTransaction, otherDatabase } from '../host/transaction.ts'
 /**
  * How a failed statement is handled:
  * - `retryable`: a serialization failure or deadlock. A retry may succeed.
- * - `raced`: a unique or foreign key was violated. A concurrent transaction may be the cause, and a retry sees its rows.
+ * - `raced`: a unique or foreign key was violated. A concurrent transaction may be the cause, and a retry sees its
+ *   rows.
  * - `stale`: the prepared statements of this connection are invalid. Another connection may work.
  * - `lost`: the connection is closed or unusable.
  * - `busy`: the server is reachable but cannot run the statement now.
@@ -40,7 +41,9 @@ const raced = /^(23505|23503)$/
 const lost = /^(08...|57P0[1-5]|25P03|25P04|25006)$/
 /** Insufficient resources, statement and lock timeouts, and I/O errors of the server. */
 const busy = /^(53...|55P03|57014|58...)$/
-/** Prepared statements that are missing or exist already. See `kindOf` for those with other columns after a migration. */
+/**
+ * Prepared statements that are missing or exist already. See `kindOf` for those with other columns after a migration.
+ */
 const stale = /^(26000|42P05)$/
 
 function kindOf(error: Error): DatabaseErrorKind {

@@ -23,12 +23,14 @@ export const builder = new Kysely<Tables>({
 })
 
 /**
- * Marks a statement that must be planned with its values. The frequency of a search decides between the search index and
- * a scan in order of id, and a generic plan cannot know it.
+ * Marks a statement that must be planned with its values. The frequency of a search decides between the search index
+ * and a scan in order of id, and a generic plan cannot know it.
  */
 export const customPlanMark = '/* custom plan */'
 
-/** A LIKE pattern that matches `part` anywhere, taken literally. E'' strings mean the same with every server setting. */
+/**
+ * A LIKE pattern that matches `part` anywhere, taken literally. E'' strings mean the same with every server setting.
+ */
 function patternOf(part: Expression<unknown>): RawBuilder<string> {
   const escaped = sql`replace(replace(replace(${part}, E'\\\\', E'\\\\\\\\'), '%', E'\\\\%'), '_', E'\\\\_')`
   return sql`('%' || ${escaped} || '%')`

@@ -21,8 +21,8 @@ export function adopt(handle: unknown): Connection {
 }
 
 /**
- * Checks the shape and not the class, because the host may use another copy of pg. Drizzle's transaction also has `query`,
- * but no events.
+ * Checks the shape and not the class, because the host may use another copy of pg. Drizzle's transaction also has
+ * `query`, but no events.
  */
 function isClient(handle: unknown): handle is PooledClient {
   if (typeof handle !== 'object' || handle === null || 'totalCount' in handle) return false

@@ -40,7 +40,10 @@ export class Notifications {
   #comparing = false
   #closed = false
 
-  /** @param listens Whether to use LISTEN. It does not work behind a pooler in transaction mode, so polling is used there. */
+  /**
+   * @param listens Whether to use LISTEN. It does not work behind a pooler in transaction mode, so polling is used
+   * there.
+   */
   constructor(connect: () => SignalClient, logger: Logger, listens: boolean) {
     this.#connect = connect
     this.#logger = logger
@@ -74,7 +77,9 @@ export class Notifications {
     this.#listeners.add(listener)
   }
 
-  /** Reports a commit to the other processes. The first is sent immediately; those soon after it share a notification. */
+  /**
+   * Reports a commit to the other processes. The first is sent immediately; those soon after it share a notification.
+   */
   notify(): void {
     this.#isNotificationDue = true
     this.#notifying ??= this.#notifyAtIntervals()

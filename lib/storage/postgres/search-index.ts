@@ -3,7 +3,10 @@ import type { Logger } from '../../logger.ts'
 import { type Connection, plainQuery } from '../connection.ts'
 import type { Writes } from './writes.ts'
 
-/** Maximum table size for an automatic build. Building blocks writes, so the operator chooses the time for larger tables. */
+/**
+ * Maximum table size for an automatic build. Building blocks writes, so the operator chooses the time for larger
+ * tables.
+ */
 const maxTableMegabytes = 64
 
 const askState = plainQuery(`select
@@ -23,8 +26,8 @@ interface State {
 }
 
 /**
- * Creates the search index, which needs pg_trgm, if it is missing. Without the index, a search reads all contacts of the
- * client. If it cannot be created, logs once what is missing.
+ * Creates the search index, which needs pg_trgm, if it is missing. Without the index, a search reads all contacts of
+ * the client. If it cannot be created, logs once what is missing.
  *
  * @param idle Whether the database is not in use. Then the index is built whatever the size of the table.
  */

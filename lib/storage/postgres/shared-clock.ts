@@ -5,8 +5,8 @@ const askTime = `select cast(extract(epoch from clock_timestamp()) * 1000000 as 
 const maxDrift = 1e-4
 
 /**
- * The database's clock, which all processes share. Leases and due times then mean the same on every machine, even if its
- * own clock is wrong. Between comparisons it uses the monotonic clock, which cannot be set.
+ * The database's clock, which all processes share. Leases and due times then mean the same on every machine, even if
+ * its own clock is wrong. Between comparisons it uses the monotonic clock, which cannot be set.
  */
 export class SharedClock {
   /** Milliseconds to add to `performance.now()`. */

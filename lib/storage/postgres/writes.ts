@@ -9,8 +9,8 @@ import { DatabaseError, type DatabaseErrorKind, toMailkeepError } from './databa
 const begin = 'begin isolation level read committed read write'
 
 /**
- * Takes a lock that one process per schema can hold, until the transaction ends. The wait for it and the guarded work may
- * exceed the usual time limits.
+ * Takes a lock that one process per schema can hold, until the transaction ends. The wait for it and the guarded work
+ * may exceed the usual time limits.
  */
 const takeExclusiveLock = [
   'set local lock_timeout = 0',
@@ -166,8 +166,8 @@ class WorkTransaction implements Transaction {
   }
 
   /**
-   * Aborts the transaction if the work awaits something other than a statement. After a statement's result, the work must
-   * finish or send another statement within the same turn of the event loop.
+   * Aborts the transaction if the work awaits something other than a statement. After a statement's result, the work
+   * must finish or send another statement within the same turn of the event loop.
    */
   #abortIfIdle(): void {
     this.#idleCheck = setImmediate(() => {

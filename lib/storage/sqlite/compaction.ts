@@ -53,8 +53,9 @@ export function compactNow(handle: Handle, lockTimeoutMs: number): CompactionRep
 }
 
 /**
- * Rewrites a small file automatically after erasures. When SQLite moves rows to another page, it may leave a copy of a row
- * in the free space of the old page, despite `secure_delete`. VACUUM copies live rows to a new file and leaves no traces.
+ * Rewrites a small file automatically after erasures. When SQLite moves rows to another page, it may leave a copy of a
+ * row in the free space of the old page, despite `secure_delete`. VACUUM copies live rows to a new file and leaves no
+ * traces.
  */
 export class Compaction {
   readonly #group: GroupCommit

@@ -52,8 +52,8 @@ export function report(handle: Handle, migrations: readonly Migration[], thoroug
 }
 
 /**
- * Copies a snapshot of a database that may be in use. `VACUUM INTO` reads in one transaction. The online backup API would
- * restart at every write of another process.
+ * Copies a snapshot of a database that may be in use. `VACUUM INTO` reads in one transaction. The online backup API
+ * would restart at every write of another process.
  *
  * @param target Must not exist, or be an empty file, which keeps its mode.
  * @returns `before`: a report on the database just before the copy. `undisturbed`: no process wrote during the copy, so

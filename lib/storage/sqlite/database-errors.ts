@@ -18,7 +18,8 @@ function codeOf(error: unknown): string {
 }
 
 /**
- * Returns the error for a damaged file. Its code is `internal`, so only the library and the command line show the message.
+ * Returns the error for a damaged file. Its code is `internal`, so only the library and the command line show the
+ * message.
  *
  * @param file The path, if known.
  */

@@ -23,15 +23,17 @@ export const builder = new Kysely<Tables>({
   },
 })
 
-/** All clients share one search index. A contact's row id is client × 2^40 + contact, so each client has an id range. */
+/**
+ * All clients share one search index. A contact's row id is client × 2^40 + contact, so each client has an id range.
+ */
 const clientSpan = sql.lit(searchClientSpan)
 
 /** Quotes text for an FTS5 query, so that it is taken literally. */
 const quoted = (text: RawBuilder<unknown>) => sql`'"' || replace(${text}, '"', '""') || '"'`
 
 /**
- * Builds an FTS5 query for single trigrams; the statement then checks the texts that contain all of them. A phrase query
- * would read the list of every trigram of the phrase, which is slower.
+ * Builds an FTS5 query for single trigrams; the statement then checks the texts that contain all of them. A phrase
+ * query would read the list of every trigram of the phrase, which is slower.
  */
 const allOf = (parts: Expression<unknown>) =>
   sql`(select group_concat(${quoted(sql`value`)}, ' AND ') from json_each(${parts}))`
@@ -74,8 +76,8 @@ export const dialect: Dialect = {
   merge: (ranges, { distinct, desc, limit }) =>
     sql`${sql.join([...ranges], distinct ? sql` union ` : sql` union all `)}
       order by id ${desc ? sql`desc` : sql`asc`} limit ${limit}`,
-  // In microseconds. Filters on a match are checked in indexes. For a member, the contact's row is read, which costs more
-  // if fewer contacts of a page are members.
+  // In microseconds. Filters on a match are checked in indexes. For a member, the contact's row is read, which costs
+  // more if fewer contacts of a page are members.
   costs: {
     match: (asked) => 0.3 + 0.4 * asked,
     member: (spacing) => 0.6 + 2 * Math.min(1, spacing / contactsPerPage),
@@ -86,8 +88,8 @@ export const dialect: Dialect = {
   rankParts: ({ client_id, parts }) => sql`select part.value as part, (select match.rowid from mailkeep_search as match
       where match.search match ${quoted(sql`part.value`)} and ${rowsOf(client_id)} order by match.rowid limit 1 offset 63
     ) as reached from json_each(${parts}) as part`,
-  // `isMember` and `isUnsubscribed` are scalar subqueries, so SQLite evaluates them as soon as it knows the contact's id.
-  // It then reads only the rows of contacts that pass; each is large and far from the one before. SQLite would turn
+  // `isMember` and `isUnsubscribed` are scalar subqueries, so SQLite evaluates them as soon as it knows the contact's
+  // id. It then reads only the rows of contacts that pass; each is large and far from the one before. SQLite would turn
   // EXISTS into a join that runs after reading the row.
   isMember: (kind, contactId, values) => {
     const name = `mailkeep_contact_${kind}`

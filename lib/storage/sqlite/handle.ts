@@ -1,6 +1,8 @@
 import { invalid } from '../../errors.ts'
 
-/** The part of better-sqlite3's `Database` that mailkeep uses. Every version fits, and its types need not be installed. */
+/**
+ * The part of better-sqlite3's `Database` that mailkeep uses. Every version fits, and its types need not be installed.
+ */
 export interface SqliteHandle {
   /** The path of the database file. */
   readonly name: string

@@ -13,7 +13,10 @@ interface Statement {
   run(...values: unknown[]): { changes: number; lastInsertRowid: number | bigint }
 }
 
-/** SQLite uses the value of a plain `limit ?` for its plan, and recompiles the statement at each binding. A cast avoids it. */
+/**
+ * SQLite uses the value of a plain `limit ?` for its plan, and recompiles the statement at each binding. A cast avoids
+ * it.
+ */
 const bareLimit = /\blimit \?/g
 
 /** Caches prepared statements, because preparing a statement costs twice as much as running it. */

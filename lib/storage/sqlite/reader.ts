@@ -104,7 +104,7 @@ export class Reader implements Connection {
   async #readLater<R>(query: CompiledQuery): Promise<QueryResult<R>> {
     await retryWhileLocked(
       () => !this.#handle.inTransaction,
-      'The database was locked by another transaction. Inside a transaction of your own? Use mailkeep.using(trx).',
+      'The database was locked by another transaction. Inside your own transaction? Use mailkeep.using(trx).',
     )
     try {
       return this.#connection.executeNow(query)

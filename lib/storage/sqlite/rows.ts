@@ -23,7 +23,7 @@ const searchTables = /^mailkeep_search/
  */
 export function openRowSource(handle: Handle, file: string): RowSource {
   handle.pragma('locking_mode = exclusive') // before the first read, so that other connections cause an error
-  handle.pragma('wal_checkpoint(truncate)') // moves the write-ahead log into the file, whose size is part of the fingerprint
+  handle.pragma('wal_checkpoint(truncate)') // moves the write-ahead log into the file before its size is read
   handle.exec('begin exclusive')
   const { size, mtimeMs } = statSync(file)
   const names = column(

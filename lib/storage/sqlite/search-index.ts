@@ -1,6 +1,8 @@
 import { type Connection, plainQuery, type SearchChange, withParameters } from '../connection.ts'
 
-/** All clients share one search index. A contact's row id is client × 2^40 + contact, so each client has an id range. */
+/**
+ * All clients share one search index. A contact's row id is client × 2^40 + contact, so each client has an id range.
+ */
 export const searchClientSpan = 2 ** 40
 
 /** The index keeps no copy of the texts, so deleting a row needs the text that was indexed. */
@@ -18,8 +20,9 @@ const mergeBatch = { texts: 64, leaves: 16 }
 export const segmentsPerMerge = 8
 
 /**
- * Returns a function that applies changes to the search index, and merges its segments in small batches. FTS5's automatic
- * merge does more work at a time the more levels the index has, and each purge adds levels. It would block saves for 200 ms.
+ * Returns a function that applies changes to the search index, and merges its segments in small batches. FTS5's
+ * automatic merge does more work at a time the more levels the index has, and each purge adds levels. It would block
+ * saves for 200 ms.
  */
 export function searchIndexer(): (connection: Connection, changes: readonly SearchChange[]) => Promise<void> {
   let texts = 0

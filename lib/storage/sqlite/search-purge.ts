@@ -2,9 +2,9 @@ import { type Connection, plainQuery } from '../connection.ts'
 import { mergeSegments, segmentsPerMerge } from './search-index.ts'
 
 /**
- * Size of one step of a purge, in index leaves written. A step is a few milliseconds' work. After many deletions it reads
- * more than it writes, so steps that take longer than `maxMs` become smaller. One trigram's list is always merged in one
- * step, even if very many contacts have it.
+ * Size of one step of a purge, in index leaves written. A step is a few milliseconds' work. After many deletions it
+ * reads more than it writes, so steps that take longer than `maxMs` become smaller. One trigram's list is always merged
+ * in one step, even if very many contacts have it.
  */
 const batch = { minLeaves: 1, firstLeaves: 4, maxLeaves: 32, maxMs: 8 }
 
@@ -40,8 +40,8 @@ export function searchPurger(): (connection: Connection, progress?: number) => P
 }
 
 /**
- * Runs one step of a purge. A purge merges all segments that exist when it begins into one. The merge drops deleted texts
- * and FTS5's delete markers. It ignores the segments that concurrent saves add.
+ * Runs one step of a purge. A purge merges all segments that exist when it begins into one. The merge drops deleted
+ * texts and FTS5's delete markers. It ignores the segments that concurrent saves add.
  *
  * @param progress The result of the step before; undefined begins a purge.
  * @returns the id of the segment being written, negative if a second purge must follow; 0 if that second purge begins
@@ -128,8 +128,8 @@ function mergeTargets(levels: readonly Level[]): number[] {
 
 /**
  * Whether the merge drops FTS5's delete markers. Only a merge into the last level does. FTS5 moves all segments to the
- * last level and merges them into a new one. If all segments are on one level already, it merges them there, and a second
- * purge is needed.
+ * last level and merges them into a new one. If all segments are on one level already, it merges them there, and a
+ * second purge is needed.
  */
 function dropsDeleteMarkers(levels: readonly Level[]): boolean {
   return levels.filter(({ segments }) => segments.length > 0).length > 1 || levels.length <= 2

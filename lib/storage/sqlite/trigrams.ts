@@ -6,8 +6,8 @@ const maxTrigrams = 12
 const wordSeparator = /[^\p{L}\p{M}\p{N}]+/u
 
 /**
- * Returns trigrams of a text, grouped by the word in which they begin. They cover a short text, and are spread evenly over
- * a long one. A text of fewer than three letters has none.
+ * Returns trigrams of a text, grouped by the word in which they begin. They cover a short text, and are spread evenly
+ * over a long one. A text of fewer than three letters has none.
  */
 export function trigramsOf(text: string): string[][] {
   const letters = [...text]
