@@ -9,7 +9,7 @@ interface Handle {
 
 /** A report on a database file. */
 export interface FileReport {
-  /** Problems that `PRAGMA integrity_check` and `foreign_key_check` found; empty if existing are none. */
+  /** Problems that `PRAGMA integrity_check` and `foreign_key_check` found; empty if there are none. */
   readonly faults: readonly string[]
   /** Whether the file has mailkeep's tables. */
   readonly mailkeep: boolean
