@@ -207,7 +207,7 @@ export function inspectFile(file: string, { thorough, ...options }: SqliteOption
   return onFile(file, options, (handle) => report(handle, sqliteMigrations, thorough))
 }
 
-/** Whether a file has only foreign tables. SQLite's and Litestream's do not count. @throws MailkeepError `unavailable` */
+/** Whether a file has only foreign tables, except SQLite's and Litestream's. @throws MailkeepError `unavailable` */
 export function holdsForeignTables(file: string, options: SqliteOptions = {}): boolean {
   return onFile(file, options, (handle) => {
     const tables = handle.prepare(`select name from sqlite_master where type = 'table'`).pluck().all() as string[]
