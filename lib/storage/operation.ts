@@ -5,7 +5,7 @@ import type { Connection, SearchChange, Transaction, Work } from './connection.t
 
 /** Reported when work awaits something other than a statement. It would block all other writes, or cause a deadlock. */
 export const awaitsElsewhere =
-  'Inside a transaction only statements may be awaited: in withIdempotencyKey(key, request, work) use only the client that is passed to `work`, not an outer one, and await nothing else.'
+  'Inside a transaction only statements may be awaited: in withIdempotencyKey(key, request, work) use only the client that `work` is given, not an outer one, and await nothing else.'
 
 export const transactionIsOver =
   'This transaction has ended: await every call inside it, and use its client nowhere else.'
