@@ -209,7 +209,10 @@ describe('moving a SQLite file to PostgreSQL', needsPostgres, () => {
     await broken.closed
     const later = new Date((await stat(join(place.cwd, 'mail.db'))).mtimeMs + 1000)
     await utimes(join(place.cwd, 'mail.db'), later, later)
-    assert.match(await complaintOf(args, place), /the file has changed since: empty the database, and begin anew/)
+    assert.match(
+      await complaintOf(args, place),
+      /the file has changed since: empty the database and run the copy again/,
+    )
   })
 
   test('takes a URL with a password from the environment or a file, never from the command line', async (t) => {

@@ -1,21 +1,22 @@
 import type { ClientOperations } from '../api-types.ts'
 import type { IdempotentResult } from './schema.ts'
 
-/** What may be repeated: `mailkeep.forClient(id)`. */
+/** Operations that are safe to repeat, on `mailkeep.forClient(id)`. */
 export interface IdempotencyApi {
   /**
-   * Does work at most once for a key of the client's: the key commits with all that the work has written, and for 24
-   * hours a repeat gets the first answer, and does nothing. Work that throws leaves nothing behind, no key either. Kept
-   * answers are sealed like secrets, and go with the contacts that the work's operations showed.
+   * Runs `work` at most once for an idempotency key of the client. The key is committed in the same transaction as the
+   * work's changes. For 24 hours, a repeated call returns the first result and does nothing. If `work` throws, its
+   * changes and the key are rolled back. Stored results are encrypted, and are deleted with the contacts that they
+   * contain.
    *
-   * @param key 1–255 characters; a random one for each thing to be done.
-   * @param request What is asked for, as JSON: by it a repeat is told from another request.
-   * @param work Given the client's operations, all in one transaction: it awaits these, one after another, and nothing
-   *   else, no outer client's either. It may run twice, and then the first time is undone. On SQLite other writes wait
-   *   for it: some hundreds of rows at most.
-   * @throws MailkeepError `idempotency_mismatch`: the key was used for another request; `conflict`: the first with this
-   *   key is still running, or its answer was sealed with an encryption key that is not there any more;
-   *   `validation_failed`; and what `work` throws.
+   * @param key 1–255 characters. Use a random key for each task.
+   * @param request The parameters of the request, as JSON. They distinguish a repeat from another request.
+   * @param work Receives the client's operations, which run in one transaction. It may await only these, one after
+   *   another, and no operation of an outer client. It may run twice; then the first run is rolled back. On SQLite,
+   *   other writes wait for it, so it should change at most some hundreds of rows.
+   * @throws MailkeepError `idempotency_mismatch`: the key was used for another request; `conflict`: the first request
+   *   with this key is still running, or its result was encrypted with a key that is no longer configured;
+   *   `validation_failed`; and the errors that `work` throws.
    * @example
    * const { answer } = await acme.withIdempotencyKey(order.id, order, (client) => client.contacts.addToList(1, order.buyer))
    */

@@ -7,20 +7,21 @@ import { nextTurn, timestamp } from '../time.ts'
 import * as queries from './queries.ts'
 import { fingerprintOf, hashOf, type IdempotentResult, NamedRequest, type StoredResult } from './schema.ts'
 
-const keptMs = 86_400_000
+const retentionMs = 86_400_000
 
-/** In one transaction: an answer may have a megabyte and more. */
-const atOnce = 20
+/** A batch is small, because a single result may be larger than 1 MB. */
+const maxResultsPerBatch = 20
 
 /**
- * Does work at most once for a key of the client's: the key commits with what the work has written, and for 24 hours a
- * repeat gets the first answer. Work that fails leaves nothing, no key either.
+ * Runs `work` at most once for an idempotency key of the client. The key is committed with the work's changes. For 24
+ * hours, a repeated call returns the first result. If `work` throws, its changes and the key are rolled back.
  *
  * @param key 1–255 characters.
- * @param request What is asked for, as JSON: by it a repeat is told from another request.
- * @param work Awaits operations and nothing else; it may run twice, and then the first time is undone.
+ * @param request The parameters of the request, as JSON. They distinguish a repeat from another request.
+ * @param work May await only operations. It may run twice; then the first run is rolled back.
  * @throws MailkeepError `idempotency_mismatch`: the key was used for another request; `conflict`: the first request
- *   with the key is still running, or its answer cannot be read; `validation_failed`; and what `work` throws.
+ *   with the key is still running, or its result cannot be decrypted; `validation_failed`; and the errors that `work`
+ *   throws.
  */
 export async function withIdempotencyKey<T>(
   ctx: Context,
@@ -29,30 +30,30 @@ export async function withIdempotencyKey<T>(
   work: (tx: Tx) => Promise<T>,
 ): Promise<IdempotentResult<T>> {
   const key_hash = hashOf(parse(NamedRequest, { key }).key)
-  const asked = fingerprintOf(request)
-  return whileFree(ctx, key_hash, () =>
+  const fingerprint = fingerprintOf(request)
+  return withKeyInUse(ctx, key_hash, () =>
     transact(ctx, async (tx) => {
-      const kept = await findKept(tx, key_hash)
-      if (kept) return { answer: answerTo(asked, kept) as T, replayed: true }
-      const shown = new Set<number>()
-      const answer = await work({ ...tx, onContactRead: (contactId) => void shown.add(contactId) })
-      const text = textOf({ asked, answer })
-      await keep(tx, key_hash, text, [...shown])
+      const stored = await findStored(tx, key_hash)
+      if (stored) return { answer: answerTo(fingerprint, stored) as T, replayed: true }
+      const contactIds = new Set<number>()
+      const answer = await work({ ...tx, onContactRead: (contactId) => void contactIds.add(contactId) })
+      const text = textOf({ asked: fingerprint, answer })
+      await store(tx, key_hash, text, [...contactIds])
       return { answer: (JSON.parse(text) as StoredResult).answer as T, replayed: false }
     }),
   )
 }
 
-function textOf(kept: StoredResult): string {
+function textOf(result: StoredResult): string {
   try {
-    return JSON.stringify(kept)
+    return JSON.stringify(result)
   } catch (cause) {
     throw invalid('work', 'What work returns must be JSON: no BigInt, no cycles.', cause)
   }
 }
 
-/** Two requests with one key do not wait for each other: who comes second may ask again. */
-async function whileFree<T>(ctx: Context, key_hash: string, run: () => Promise<T>): Promise<T> {
+/** Refuses the second of two concurrent requests with one key. Its caller should retry. */
+async function withKeyInUse<T>(ctx: Context, key_hash: string, run: () => Promise<T>): Promise<T> {
   const name = ownerOf(ctx.clientId, key_hash)
   if (ctx.idempotencyKeysInUse.has(name)) throw stillRunning()
   ctx.idempotencyKeysInUse.add(name)
@@ -63,14 +64,14 @@ async function whileFree<T>(ctx: Context, key_hash: string, run: () => Promise<T
   }
 }
 
-async function findKept(tx: Tx, key_hash: string): Promise<StoredResult | undefined> {
+async function findStored(tx: Tx, key_hash: string): Promise<StoredResult | undefined> {
   const name = ownerOf(tx.clientId, key_hash)
-  // Another process has it; on SQLite, where one writes at a time, it has committed by now.
+  // If the lock is taken, another process is using the key. SQLite needs no lock, because it has one writer at a time.
   if (tx.storage.dialect.tryLock && !(await queries.tryLockKey(tx, { name }))!.taken) throw stillRunning()
-  const row = await queries.findAnswer(tx, { client_id: tx.clientId, key_hash, kept_since: keptSince(tx) })
+  const row = await queries.findResult(tx, { client_id: tx.clientId, key_hash, valid_since: validSince(tx) })
   if (!row) return undefined
   if (row.stale) {
-    await queries.deleteAnswer(tx, { id: row.id })
+    await queries.deleteResult(tx, { id: row.id })
     return undefined
   }
   if (!tx.sealer.canOpen(row.answer)) {
@@ -80,51 +81,51 @@ async function findKept(tx: Tx, key_hash: string): Promise<StoredResult | undefi
   return JSON.parse(tx.sealer.openOnce(row.answer, name))
 }
 
-function answerTo(asked: string, kept: StoredResult): unknown {
-  if (kept.asked === asked) return kept.answer
+function answerTo(fingerprint: string, stored: StoredResult): unknown {
+  if (stored.asked === fingerprint) return stored.answer
   throw new MailkeepError('idempotency_mismatch', 'This key was used for another request: take a new one for each.')
 }
 
-async function keep(tx: Tx, key_hash: string, text: string, contact_ids: readonly number[]): Promise<void> {
+async function store(tx: Tx, key_hash: string, text: string, contact_ids: readonly number[]): Promise<void> {
   const { clientId: client_id, sealer } = tx
   const answer = sealer.seal(text, ownerOf(client_id, key_hash))
-  const id = (await queries.insertAnswer(tx, { client_id, key_hash, answer, created_at: now(tx) }))!
+  const id = (await queries.insertResult(tx, { client_id, key_hash, answer, created_at: now(tx) }))!
   if (contact_ids.length === 0) return
-  const noted = await queries.insertShown(tx, { answer_id: id, contact_ids })
-  // One of them was erased meanwhile, by this work or beside it: nothing of it is kept.
-  if (noted < contact_ids.length) await queries.deleteAnswer(tx, { id })
+  const recorded = await queries.insertResultContacts(tx, { answer_id: id, contact_ids })
+  // Store nothing if one of the contacts was erased, by this work or a concurrent transaction.
+  if (recorded < contact_ids.length) await queries.deleteResult(tx, { id })
 }
 
-/** Deletes kept answers past their time, in chunks. */
+/** Deletes expired results, in batches. */
 export async function deleteExpiredAnswers(ctx: Context): Promise<void> {
-  const chunk = { kept_since: keptSince(ctx), limit: atOnce }
-  while ((await transact(ctx, (tx) => queries.deleteOldAnswers(tx, chunk))) > 0) await nextTurn()
+  const batch = { valid_since: validSince(ctx), limit: maxResultsPerBatch }
+  while ((await transact(ctx, (tx) => queries.deleteExpiredResults(tx, batch))) > 0) await nextTurn()
 }
 
-/** Those of a key that is not there any more are left to their end: they open for nobody, and block nothing else. */
+/** The stored results, for re-encryption. A result whose key is missing stays until it expires and affects no other. */
 export const sealedAnswers: SealedRows = {
-  async lock(tx, chunk) {
-    const rows = await queries.lockAnswers(tx, chunk)
+  async lock(tx, batch) {
+    const rows = await queries.lockResults(tx, batch)
     return rows.map(({ id, client_id, key_hash, answer }) => ({
       id,
       sealed: answer,
       owner: ownerOf(client_id, key_hash),
     }))
   },
-  save: queries.saveAnswer,
+  save: queries.saveResult,
   mayBeLost: true,
-  atOnce,
+  atOnce: maxResultsPerBatch,
 }
 
-/** Sealed for one key of one client, an answer opens for no other. */
+/** Binds a stored result to one key of one client. It can be decrypted only for them. */
 function ownerOf(clientId: number, key_hash: string): string {
   return `answer ${clientId} ${key_hash}`
 }
 
-function keptSince(ctx: Context): string {
-  return timestamp(ctx.clock() - keptMs)
+function validSince(ctx: Context): string {
+  return timestamp(ctx.clock() - retentionMs)
 }
 
 function stillRunning(): MailkeepError {
-  return new MailkeepError('conflict', 'The first request with this key is still running: ask again shortly.')
+  return new MailkeepError('conflict', 'The first request with this key is still running: try again shortly.')
 }

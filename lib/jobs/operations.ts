@@ -3,21 +3,24 @@ import { transact } from '../storage/transaction.ts'
 import { timestamp } from '../time.ts'
 import * as queries from './queries.ts'
 
-/** Rows one transaction may touch: more would hold up every other write. */
+/** Maximum rows that one transaction may change. More would delay all other writes. */
 export const maxRowsPerBatch = 500
 
-/** Longer than any transaction lasts: one that began before a record was deleted has ended by then. */
-export const againAfterMs = 120_000
+/**
+ * Delay of a delayed job. It is longer than any transaction, so transactions older than the deletion have ended by
+ * then.
+ */
+export const delayedJobMs = 120_000
 
 /**
- * Does a chunk of a kind of work on a record.
+ * Processes one batch of a job's rows.
  *
- * @param limit How many rows it may touch.
- * @returns how much of the limit is left: 0 means that there may be more to do.
+ * @param limit Maximum number of rows to change.
+ * @returns the unused part of the limit. 0 means that there may be more to do.
  */
 export type Step = (tx: Tx, targetId: number, limit: number) => Promise<number>
 
-/** A stored job as its kind sees it, where the kind keeps more than its target. */
+/** A stored job, for kinds that need more than the target. */
 export interface StoredJob {
   readonly id: number
   readonly kind: string
@@ -26,22 +29,22 @@ export interface StoredJob {
   readonly state: string
 }
 
-/** As `Step`, with the stored job; `kept`: the job has seen to its own row. */
+/** As `Step`, with the stored job. Returns `kept` if the step has updated the job's row itself. */
 export type JobStep = (tx: Tx, job: StoredJob, limit: number) => Promise<number | 'kept'>
 
-/** What each kind of stored job does. */
+/** The step of each kind of stored job. */
 export type JobSteps = Readonly<Record<string, JobStep>>
 
-/** A step that needs nothing but its target. */
+/** Adapts a step that needs only the target. */
 export function onTarget(step: Step): JobStep {
   return (tx, job, limit) => step(tx, job.target_id, limit)
 }
 
 /**
- * Does work on many rows: as much as one transaction should at once, the rest as a stored job, which survives the
+ * Processes the first batch of rows in this transaction, and stores a job for the rest. The job survives a crash of the
  * process.
  *
- * @returns how much of the limit is left.
+ * @returns the unused part of the limit.
  */
 export async function runOrEnqueue(
   tx: Tx,
@@ -57,18 +60,20 @@ export async function runOrEnqueue(
 }
 
 /**
- * Stores a job that is done again later: where several transactions write at once, one may still attach rows to a record
- * that is being deleted. Locking the record would keep whoever deletes it waiting as long as others use it.
+ * Stores a job that repeats the work later. If the database has concurrent writers, another transaction may still add
+ * rows to a record that is being deleted. Locking the record instead would make the deletion wait for those
+ * transactions.
  */
 export async function enqueueDelayed(tx: Tx, kind: string, targetId: number): Promise<void> {
-  if (tx.storage.dialect.concurrentWriters) await enqueue(tx, againKind(kind), targetId, {})
+  if (tx.storage.dialect.concurrentWriters) await enqueue(tx, delayedKind(kind), targetId, {})
 }
 
-export function againKind(kind: string): string {
+/** Returns the kind of a delayed job. Stored jobs and queries rely on the suffix. */
+export function delayedKind(kind: string): string {
   return `${kind} again`
 }
 
-/** Stores a job, to be begun after the commit. @returns its id. */
+/** Stores a job, which starts after the commit. @returns its id. */
 export async function enqueue(tx: Tx, kind: string, targetId: number, state: object): Promise<number> {
   const row = await queries.insertJob(tx, {
     client_id: tx.clientId,
@@ -81,11 +86,11 @@ export async function enqueue(tx: Tx, kind: string, targetId: number, state: obj
   return row!.id
 }
 
-/** Does one chunk of the oldest stored job. @returns whether there was one. */
+/** Processes one batch of the oldest stored job. @returns whether there was a job. */
 export async function continueJob(ctx: Context, steps: JobSteps): Promise<boolean> {
   return transact(ctx, async (tx) => {
-    const again_before = timestamp(tx.clock() - againAfterMs)
-    const job = await queries.claimOldestJob(tx, { kinds: Object.keys(steps), again_before })
+    const delayed_before = timestamp(tx.clock() - delayedJobMs)
+    const job = await queries.claimOldestJob(tx, { kinds: Object.keys(steps), delayed_before })
     if (!job) return false
     const left = await steps[job.kind]!({ ...tx, clientId: job.client_id }, job, maxRowsPerBatch)
     if (left !== 'kept' && left > 0) await queries.deleteJob(tx, { id: job.id })

@@ -6,19 +6,21 @@ export const insertJob = statement(
   (db, row) => db.insertInto('mailkeep_job').values(row).returningAll(),
 )
 
-/** The oldest job of these kinds that no other process is at; those to be done again, once they are old enough. */
-export const claimOldestJob = statement({ kinds: texts, again_before: time }, (db, p, dialect) =>
+/**
+ * Locks the oldest job of these kinds that no other process has locked. Delayed jobs must be older than the given time.
+ */
+export const claimOldestJob = statement({ kinds: texts, delayed_before: time }, (db, p, dialect) =>
   db
     .selectFrom('mailkeep_job')
     .selectAll()
     .where(dialect.inList(sql.ref('kind'), p.kinds))
-    .where((eb) => eb.or([eb('kind', 'not like', '% again'), eb('created_at', '<', p.again_before)]))
+    .where((eb) => eb.or([eb('kind', 'not like', '% again'), eb('created_at', '<', p.delayed_before)]))
     .orderBy('id')
     .limit(1)
     .modifyEnd(dialect.forUpdateSkipLocked),
 )
 
-/** Another kind is how a job that is done stays to be looked at. */
+/** Updates a job's state and kind. A completed job gets another kind, so that it can still be read. */
 export const updateJob = statement({ id: int, kind: text, state: json }, (db, p) =>
   db.updateTable('mailkeep_job').set({ kind: p.kind, state: p.state }).where('id', '=', p.id),
 )
@@ -33,7 +35,7 @@ export const findJobOf = statement({ client_id: int, target_id: int, id: int, ki
     .where(dialect.inList(sql.ref('kind'), p.kinds)),
 )
 
-/** The one of these kinds, where there is one at most. */
+/** Finds the job of these kinds, of which there is at most one. */
 export const findJobOfKinds = statement({ client_id: int, kinds: texts }, (db, p, dialect) =>
   db
     .selectFrom('mailkeep_job')
@@ -42,14 +44,14 @@ export const findJobOfKinds = statement({ client_id: int, kinds: texts }, (db, p
     .where(dialect.inList(sql.ref('kind'), p.kinds)),
 )
 
-/** Puts a job off until it is as old as the kind asks for. */
-export const restJob = statement({ id: int, kind: text, state: json, created_at: time }, (db, p) =>
+/** Delays a job. With a delayed kind, it runs once `created_at` is old enough. */
+export const postponeJob = statement({ id: int, kind: text, state: json, created_at: time }, (db, p) =>
   db.updateTable('mailkeep_job').set({ kind: p.kind, state: p.state, created_at: p.created_at }).where('id', '=', p.id),
 )
 
 export const deleteJob = statement({ id: int }, (db, p) => db.deleteFrom('mailkeep_job').where('id', '=', p.id))
 
-/** Some of those of a kind that were stored before a time. */
+/** Deletes a batch of the jobs of a kind that were stored before a time. */
 export const deleteOldJobs = statement(
   { kind: text, before: time, limit: int },
   (_, p) => sql`delete from mailkeep_job where id in

@@ -1,82 +1,85 @@
 import { type Context, now, type Tx } from '../context.ts'
 import { transact } from '../storage/transaction.ts'
 import { timestamp } from '../time.ts'
-import { againAfterMs, againKind, enqueue, type JobSteps, type StoredJob } from './operations.ts'
+import { delayedJobMs, delayedKind, enqueue, type JobSteps, type StoredJob } from './operations.ts'
 import * as queries from './queries.ts'
 
 const kind = 'purge searches'
-const kinds = [kind, againKind(kind)]
+const kinds = [kind, delayedKind(kind)]
 
-/** A purge rests so long for each slice of a few milliseconds that it took: it has about a hundredth of the time. */
-const restPerSliceMs = 1000
-const longestRestMs = 3_600_000
+/** Pause after a purge, per step of a few milliseconds. Purges thus take about 1 % of the time. */
+const pausePerStepMs = 1000
+const maxPauseMs = 3_600_000
 
-/** One purge takes with it all that was erased before it began, of whichever client. */
+/** State of the purge job. One purge removes everything that was erased before it began, for all clients. */
 interface Purge {
-  /** Whether something was erased that no purge has begun to take. */
+  /** Whether texts were erased since the last purge began. */
   readonly wanted: boolean
-  /** Whether one is under way. */
+  /** Whether a purge has begun. */
   readonly begun: boolean
+  /** Number of steps of the purge so far. */
   readonly slices: number
-  /** As the storage gave it. */
+  /** Result of the storage's last step. */
   readonly progress?: number | undefined
 }
 
-const asked: Purge = { wanted: true, begun: false, slices: 0 }
+const newPurge: Purge = { wanted: true, begun: false, slices: 0 }
 
-/** Asks for what this transaction has erased to leave the index of searches for good, soon after the commit. */
+/**
+ * Requests a purge, which removes the texts that this transaction erases from the search index soon after the commit.
+ */
 export async function purgeSearches(tx: Tx): Promise<void> {
   if (!tx.storage.purgeSearch) return
   const job = await queries.findJobOfKinds(tx, { client_id: 0, kinds })
   if (!job) {
-    await enqueue({ ...tx, clientId: 0 }, kind, 0, asked)
+    await enqueue({ ...tx, clientId: 0 }, kind, 0, newPurge)
     return
   }
   const purge: Purge = JSON.parse(job.state)
-  if (!purge.wanted) await keep(tx, job, { ...purge, wanted: true })
+  if (!purge.wanted) await updateState(tx, job, { ...purge, wanted: true })
 }
 
-/** Has the index of searches put into one piece where that is worth its while: a purge does so. */
+/** Requests a purge if the search index is fragmented, because a purge merges it into one segment. */
 export async function tidySearches(ctx: Context): Promise<void> {
   if (!(await ctx.storage.isSearchScattered?.())) return
   await transact({ ...ctx, clientId: 0 }, async (tx) => {
-    if (!(await queries.findJobOfKinds(tx, { client_id: 0, kinds }))) await enqueue(tx, kind, 0, asked)
+    if (!(await queries.findJobOfKinds(tx, { client_id: 0, kinds }))) await enqueue(tx, kind, 0, newPurge)
   })
 }
 
-/** The stored job of all purges: one that rests is of the kind that is done again later. */
-export const searchPurgeSteps: JobSteps = { [kind]: purgeSome, [againKind(kind)]: rested }
+/** The job of all purges. While it pauses, it has the delayed kind. */
+export const searchPurgeSteps: JobSteps = { [kind]: runStep, [delayedKind(kind)]: resume }
 
-async function purgeSome(tx: Tx, job: StoredJob): Promise<number | 'kept'> {
+async function runStep(tx: Tx, job: StoredJob): Promise<number | 'kept'> {
   const { purgeSearch } = tx.storage
   if (!purgeSearch) return 1 // the rows were copied from another kind of database
   const purge: Purge = JSON.parse(job.state)
-  // It begins with the next transaction: this one's erasures may come to the index after it.
-  if (!purge.begun) return await keep(tx, job, { wanted: false, begun: true, slices: 0 })
+  // Begin in the next transaction, because erasures of this one may reach the index after this step.
+  if (!purge.begun) return await updateState(tx, job, { wanted: false, begun: true, slices: 0 })
   const progress = await purgeSearch(tx.transaction, purge.progress)
-  if (progress !== undefined) return await keep(tx, job, { ...purge, slices: purge.slices + 1, progress })
-  if (purge.slices > 0) return await rest(tx, job, purge)
-  return purge.wanted ? await keep(tx, job, asked) : 1
+  if (progress !== undefined) return await updateState(tx, job, { ...purge, slices: purge.slices + 1, progress })
+  if (purge.slices > 0) return await pause(tx, job, purge)
+  return purge.wanted ? await updateState(tx, job, newPurge) : 1
 }
 
-async function rest(tx: Tx, job: { id: number }, { wanted, slices }: Purge): Promise<'kept'> {
-  await queries.restJob(tx, {
+async function pause(tx: Tx, job: { id: number }, { wanted, slices }: Purge): Promise<'kept'> {
+  await queries.postponeJob(tx, {
     id: job.id,
-    kind: againKind(kind),
-    state: JSON.stringify({ ...asked, wanted }),
-    created_at: timestamp(tx.clock() + Math.min(slices * restPerSliceMs, longestRestMs) - againAfterMs),
+    kind: delayedKind(kind),
+    state: JSON.stringify({ ...newPurge, wanted }),
+    created_at: timestamp(tx.clock() + Math.min(slices * pausePerStepMs, maxPauseMs) - delayedJobMs),
   })
   return 'kept'
 }
 
-async function rested(tx: Tx, job: StoredJob): Promise<number | 'kept'> {
+async function resume(tx: Tx, job: StoredJob): Promise<number | 'kept'> {
   const { wanted }: Purge = JSON.parse(job.state)
   if (!wanted) return 1
-  await queries.restJob(tx, { id: job.id, kind, state: JSON.stringify(asked), created_at: now(tx) })
+  await queries.postponeJob(tx, { id: job.id, kind, state: JSON.stringify(newPurge), created_at: now(tx) })
   return 'kept'
 }
 
-async function keep(tx: Tx, { id, kind }: { id: number; kind: string }, purge: Purge): Promise<'kept'> {
+async function updateState(tx: Tx, { id, kind }: { id: number; kind: string }, purge: Purge): Promise<'kept'> {
   await queries.updateJob(tx, { id, kind, state: JSON.stringify(purge) })
   return 'kept'
 }

@@ -7,7 +7,7 @@ const findSetting = statement({ name: text }, (db, p) =>
   db.selectFrom('mailkeep_setting').select('value').where('name', '=', p.name),
 )
 
-/** The first of several processes that start at once decides. */
+/** Inserts the setting unless it exists. If several processes start at the same time, the first one wins. */
 const insertSetting = statement({ name: text, value: text }, (db, row) =>
   db
     .insertInto('mailkeep_setting')
@@ -25,9 +25,10 @@ const saveSetting = statement({ name: text, value: text }, (db, row) =>
 const name = 'encryption_key_id'
 
 /**
- * Remembers which encryption key this database belongs to.
+ * Checks that one of the given encryption keys belongs to this database. A new database stores the id of the current
+ * key.
  *
- * @throws MailkeepError `conflict` when it is none of those given: its secrets could not be read.
+ * @throws MailkeepError `conflict`: none of the keys is the database's, so its secrets could not be decrypted.
  */
 export async function checkEncryptionKey(ctx: Context): Promise<void> {
   return transact(ctx, async (tx) => {
@@ -39,13 +40,13 @@ export async function checkEncryptionKey(ctx: Context): Promise<void> {
     if (!ctx.sealer.keyIds.includes(stored!.value)) {
       throw new MailkeepError(
         'conflict',
-        "The encryption key is not this database's: give the one it was made with, or that one as a previous key.",
+        "The encryption key is not this database's: use the key that it was created with, or add that key as a previous key.",
       )
     }
   })
 }
 
-/** Once everything is sealed with the current key. */
-export async function rememberEncryptionKey(ctx: Context): Promise<void> {
+/** Stores the id of the current key. Call it only when everything is sealed with that key. */
+export async function saveEncryptionKeyId(ctx: Context): Promise<void> {
   await saveSetting(ctx, { name, value: ctx.sealer.keyId })
 }

@@ -1,41 +1,42 @@
 import type { Context, Tx } from '../context.ts'
 import { transact } from '../storage/transaction.ts'
-import { rememberEncryptionKey } from './encryption-key.ts'
+import { saveEncryptionKeyId } from './encryption-key.ts'
 
-/** Rows with a sealed text. */
+/** A kind of rows with a sealed text. */
 export interface SealedRows {
-  /** Some by ascending id, to be sealed anew: what is replaced meanwhile must not be overwritten. */
+  /** Reads a batch by ascending id, and locks it so that a concurrent change is not overwritten. */
   lock(
     tx: Tx,
-    chunk: { after: number; limit: number },
+    batch: { after: number; limit: number },
   ): Promise<readonly { id: number; sealed: string; owner: string }[]>
   save(tx: Tx, row: { id: number; sealed: string }): Promise<unknown>
-  /** Whether one that no key opens is left as it is; else it is an error. */
+  /** Whether to skip a row that no key can open. If false, such a row is an error. */
   readonly mayBeLost: boolean
-  /** In one transaction. */
+  /** Maximum rows per transaction. */
   readonly atOnce: number
 }
 
 /**
- * Seals rows with the current key, in chunks; those of the current key stay as they are, so that it may be done again.
+ * Re-encrypts rows with the current key, in batches. It skips rows that already use the current key, so it can be
+ * repeated.
  *
- * @param kinds All that there are: afterwards other keys are not needed any more.
- * @returns how many were sealed anew.
+ * @param kinds All kinds of sealed rows. Afterwards, the previous keys are no longer needed.
+ * @returns the number of re-encrypted rows.
  */
 export async function reseal(ctx: Context, kinds: readonly SealedRows[]): Promise<number> {
   let resealed = 0
   for (const kind of kinds) {
     for (let after: number | undefined = 0; after !== undefined; ) {
-      const chunk = await resealSome(ctx, kind, after)
-      resealed += chunk.resealed
-      after = chunk.next
+      const batch = await resealBatch(ctx, kind, after)
+      resealed += batch.resealed
+      after = batch.next
     }
   }
-  await transact(ctx, rememberEncryptionKey)
+  await transact(ctx, saveEncryptionKeyId)
   return resealed
 }
 
-function resealSome(
+function resealBatch(
   ctx: Context,
   { lock, save, mayBeLost, atOnce }: SealedRows,
   after: number,

@@ -2,29 +2,30 @@ import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:
 import { BoundedCache } from '../bounded-cache.ts'
 import { invalid, MailkeepError } from '../errors.ts'
 
-/** Keeps secrets unreadable at rest. */
+/** Encrypts secrets for storage, and decrypts them. */
 export interface Sealer {
-  /** Names the key, so that sealed text tells which one opens it. */
+  /** Id of the current key. Sealed text contains the id of its key. */
   readonly keyId: string
-  /** All keys it can open with. */
+  /** Ids of all keys that it can open with. */
   readonly keyIds: readonly string[]
-  /** @param owner What the text belongs to: sealed for one record, it opens for no other. */
+  /** @param owner Identifies the record of the text. Sealed text can be opened only with the same owner. */
   seal(text: string, owner: string): string
   open(sealed: string, owner: string): string
-  /** As `open`, and remembers nothing: for what is large, personal, or seldom asked for. */
+  /** As `open`, but without the cache: for texts that are large, personal, or rarely read. */
   openOnce(sealed: string, owner: string): string
-  /** Whether it has the key. */
+  /** Whether it has the key of the sealed text. */
   canOpen(sealed: string): boolean
-  /** Whether it is sealed with the current key. */
+  /** Whether the text is sealed with the current key. */
   isCurrent(sealed: string): boolean
 }
 
 /**
- * AES-256-GCM with a fresh 96-bit nonce for each text: `v1.<key id>.<base64url of nonce, tag and cipher text>`.
+ * Creates a sealer that uses AES-256-GCM with a random 96-bit nonce for each text. The format of sealed text is
+ * `v1.<key id>.<base64url of nonce, tag and cipher text>`.
  *
  * @param key 32 bytes, or base64 of them.
- * @param previousKeys Those before it: they still open, until all is sealed anew.
- * @throws MailkeepError `validation_failed` on `encryptionKey` when one is anything else.
+ * @param previousKeys Earlier keys, which can still open texts until these are re-encrypted.
+ * @throws MailkeepError `validation_failed` on `encryptionKey`: a key is anything else.
  */
 export function createSealer(key: EncryptionKey, previousKeys: readonly EncryptionKey[] = []): Sealer {
   const bytes = bytesOf(key)
@@ -66,7 +67,7 @@ function bytesOf(key: EncryptionKey): Buffer {
 }
 
 /**
- * What a database remembers of its encryption key.
+ * Returns the id of an encryption key, which the database stores.
  *
  * @throws MailkeepError `validation_failed` on `encryptionKey`: it is not 32 bytes, or base64 of them.
  */
@@ -74,7 +75,7 @@ export function encryptionKeyId(key: EncryptionKey): string {
   return idOf(bytesOf(key))
 }
 
-/** Tells keys apart, and nothing of the key. */
+/** Returns an id that identifies the key without revealing it. */
 function idOf(key: Buffer): string {
   return createHash('sha256').update('mailkeep key id').update(key).digest('base64url').slice(0, 12)
 }

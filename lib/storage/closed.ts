@@ -1,2 +1,2 @@
-/** What calls get while mailkeep closes, and after it. */
+/** Error message of calls during and after the shutdown. */
 export const closedMessage = 'mailkeep is shutting down, or is closed.'

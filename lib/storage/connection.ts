@@ -5,13 +5,13 @@ import type { Dialect } from './dialect.ts'
 import type { Migration } from './migrate.ts'
 import type { Tables } from './tables.ts'
 
-/** Runs compiled queries one after another: Kysely's own interface, so any of its drivers will do. */
+/** Runs compiled queries one after another. This is Kysely's interface, so any Kysely driver works. */
 export interface Connection extends Pick<DatabaseConnection, 'executeQuery'> {
-  /** Where the driver answers at once: spares a statement the promises on its way. Undefined when it cannot now. */
+  /** Runs a query synchronously, which saves promises. Absent, or returns undefined, when the driver cannot. */
   executeNow?<R>(query: CompiledQuery): QueryResult<R> | undefined
 }
 
-/** What the searches of a contact look at, before and after a change; null where there is no contact. */
+/** The search text of a contact before and after a change; null when there is no contact. */
 export interface SearchChange {
   readonly clientId: number
   readonly contactId: number
@@ -21,30 +21,30 @@ export interface SearchChange {
 
 /** One transaction's view of the database. */
 export interface Transaction extends Connection {
-  /** Keeps the index of searches in step, within the transaction; where the database does so itself it does nothing. */
+  /** Updates the search index within the transaction. Does nothing if the database maintains the index itself. */
   indexSearch(change: SearchChange): void
-  /** Runs once the transaction is durable; never when it is undone. */
+  /** Registers a function to run after the commit. It does not run if the transaction is rolled back. */
   afterCommit(effect: () => void): void
 }
 
-/** Runs more than once when the database asks for it: it must do nothing but statements. */
+/** The body of a transaction. It may run more than once, so it must do nothing but run statements. */
 export type Work<T> = (transaction: Transaction) => Promise<T>
 
-/** What the processes of a database have in common, where it serves several machines. */
+/** Shared facilities of a database that serves processes on several machines. */
 export interface Shared {
-  /** The database's clock: leases and due times mean the same to all. */
+  /** The database's clock. It gives leases and due times the same meaning in all processes. */
   readonly clock: Clock
-  /** Calls `listener` as soon as another process tells of a commit. */
+  /** Calls `listener` when another process reports a commit. */
   onNotification(listener: () => void): void
-  /** Tells the other processes of a commit that gave them something to do; several are told together. */
+  /** Reports a commit with new work to the other processes. Several commits share one notification. */
   notify(): void
 }
 
-/** What a database tells of its work: each where it has such a thing. */
+/** Metrics of a database. Each is absent if it does not apply to the kind of database. */
 export interface StorageFigures {
-  /** Writes that wait for their turn. */
+  /** Number of queued writes. */
   readonly writesWaiting?: number
-  /** Transactions committed, by how many writes they had: the position is the number. */
+  /** Number of committed transactions by their number of writes. The array index is the number of writes. */
   readonly groupSizes?: readonly number[]
   readonly pool?: { readonly total: number; readonly idle: number; readonly waiting: number }
 }
@@ -56,62 +56,62 @@ export interface ErrorContext {
 /** A database as the rest of the library sees it. */
 export interface Storage {
   readonly dialect: Dialect
-  /** Of a host's transaction, where that is another. */
+  /** The dialect inside a host's transaction, if it differs. */
   readonly hostDialect?: Dialect
   /** Builds statements; it never runs them. */
   readonly builder: Kysely<Tables>
-  /** Reads what is committed; never waits for the queue of writes where the database is a file. */
+  /** Reads committed rows. If the database is a file, reads never wait for the queue of writes. */
   readonly reader: Connection
-  /** Does all of `work` or nothing; answers once it is durable. */
+  /** Runs `work` as one transaction. Resolves after the commit is durable. */
   write<T>(work: Work<T>): Promise<T>
-  /** As `write`, while no other process does the same, and without time limits: for migrations. */
+  /** As `write`, but in one process at a time and without time limits. Migrations need it. */
   writeAlone<T>(work: Work<T>): Promise<T>
   /**
-   * Called once the schema is up to date: for what depends on the server and not on the schema alone.
+   * Called after the migrations, to create objects that depend on the server, such as the search index.
    *
-   * @param options.idle Nobody works with it: what takes long may be done now.
+   * @param options.idle Whether the database is not in use, so that slow work is acceptable.
    */
   migrated?(options?: { readonly idle?: boolean }): Promise<void>
   readonly shared?: Shared
-  /** Brings the index of searches in step; absent where the database does so itself. */
+  /** Updates the search index. Absent if the database maintains the index itself. */
   indexSearch?(connection: Connection, changes: readonly SearchChange[]): Promise<void>
   /**
-   * Does some of what takes superseded texts out of the index of searches, down to the file; absent where nothing of
-   * them stays. Within a transaction: what that or a later one supersedes may stay.
+   * Runs one step of a purge, which removes replaced and erased texts from the search index and its file. Texts that
+   * the current or a later transaction removes may stay. Absent if the index keeps no such texts.
    *
-   * @param progress What it gave before; undefined: it begins.
-   * @returns undefined: it is done.
+   * @param progress The result of the step before; undefined begins a purge.
+   * @returns undefined when the purge is complete.
    */
   purgeSearch?(connection: Connection, progress?: number): Promise<number | undefined>
-  /** Whether the index of searches lies in so many pieces that a purge, which leaves it in one, is worth its while. */
+  /** Whether the search index is so fragmented that a purge, which merges it into one segment, pays off. */
   isSearchScattered?(): Promise<boolean>
   /**
-   * Makes the file anew, if a purge has ended since it was last made and it is small enough for that; where it would be
-   * too soon, the next call does. Absent where that is not ours to do.
+   * Compacts a small file if a purge has completed since the last compaction. If it is too soon, a later call does it.
+   * Absent if mailkeep must not rewrite the file.
    */
   compact?(nowMs: number): Promise<void>
   /**
-   * Maps a driver's error to the MailkeepError that callers get; other errors stay what they are.
+   * Maps a driver's error to the MailkeepError that callers get. Returns other errors unchanged.
    *
-   * @param options.inHostTransaction The statement ran in a transaction that the host opened.
+   * @param options.inHostTransaction Whether the statement ran in a transaction that the host opened.
    */
   toMailkeepError(error: unknown, options?: ErrorContext): unknown
   /**
-   * The connection of a transaction that the host has open.
+   * Returns the connection of a transaction that the host has open.
    *
    * @param handle Kysely's transaction, or the driver's own handle.
    * @throws MailkeepError `validation_failed`: it is neither, or has no transaction open.
    */
   adopt(handle: unknown): Connection
-  /** What it can tell of its work. */
+  /** Current metrics. */
   figures?(): StorageFigures
-  /** A number that changes when another process or handle has committed, or may have. */
+  /** Returns a number that changes whenever another process or handle may have committed. */
   version(): Promise<number>
-  /** Waits for writes under way, then closes what was opened here. */
+  /** Waits for running writes, then closes the connections that mailkeep opened. */
   close(): Promise<void>
 }
 
-/** What `sqlite()` and `postgres()` return: a database that is not opened yet. */
+/** A database that is not open yet, as `sqlite()` and `postgres()` return it. */
 export interface DatabaseSource {
   readonly kind: 'sqlite' | 'postgres'
   /** @internal */
@@ -120,12 +120,12 @@ export interface DatabaseSource {
   open(logger: Logger): Promise<Storage>
 }
 
-/** A compiled text with other values in its slots. */
+/** Returns a compiled query with other parameter values. */
 export function withParameters<R>(compiled: CompiledQuery<R>, parameters: readonly unknown[]): CompiledQuery<R> {
   return { query: compiled.query, queryId: compiled.queryId, sql: compiled.sql, parameters }
 }
 
-/** A text without slots, as transaction control and migrations have. */
+/** Returns a query without parameters, for transaction control and migrations. */
 export function plainQuery(sql: string): CompiledQuery {
   return {
     query: { kind: 'RawNode', sqlFragments: [sql], parameters: [] } as never,

@@ -1,7 +1,7 @@
 import { MailkeepError } from '../errors.ts'
 import { type Scope, statement, text } from './statement.ts'
 
-/** The setting that is there while rows are being copied in; it holds how far that has come. */
+/** Name of the setting that exists while rows are being copied into the database. Its value is the progress. */
 export const copySetting = 'copy'
 
 const findSetting = statement({ name: text }, (db, p) =>
@@ -9,7 +9,7 @@ const findSetting = statement({ name: text }, (db, p) =>
 )
 
 /**
- * Nobody works with half of a database.
+ * Refuses a database whose copy is incomplete.
  *
  * @throws MailkeepError `conflict`
  */

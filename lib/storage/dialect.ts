@@ -1,103 +1,107 @@
 import type { Expression, RawBuilder } from 'kysely'
 import type { Parameters, ParameterType, SlotMark } from './statement.ts'
 
-/** The phrases that differ between databases, so that each query stands once. */
+/** The SQL fragments that differ between databases, so that each query is written once. */
 export interface Dialect {
   readonly name: 'sqlite' | 'postgres'
   /** Whether several transactions write at the same time. */
   readonly concurrentWriters: boolean
-  /** Whether the driver tells the id of what was inserted: asking the statement for it costs a table of its own. */
+  /** Whether the driver returns the id of an inserted row. On SQLite, RETURNING would cost a temporary table. */
   readonly returnsInsertId: boolean
-  /** The type of a column of moments. */
+  /** The type of a column that holds a time. */
   readonly timeType: string
-  /** One row if there is a table of that name. */
+  /** Selects one row if a table of that name exists. */
   findTable(name: Expression<unknown>): RawBuilder<unknown>
   /** The placeholder of a parameter, cast where the database needs it. */
   slot(mark: SlotMark): RawBuilder<unknown>
-  /** A value as the driver binds it. */
+  /** Converts a value for the driver. */
   bind(type: ParameterType, value: unknown): unknown
   /** A list parameter as a table named `item` with one column, `item.value`. */
   unnest(list: Expression<unknown>): RawBuilder<{ value: never }>
-  /** The value at a position of a list parameter, from 0. */
+  /** The value at a position of a list parameter, counted from 0. */
   itemAt(list: Expression<unknown>, position: Expression<unknown>): RawBuilder<unknown>
-  /** Rows as a parameter, as a table named `item` with these columns, in their order. */
+  /** A `rows` parameter as a table named `item` with these columns, in the order of the rows. */
   unnestRows(rows: Expression<unknown>, columns: Parameters): RawBuilder<unknown>
-  /** `column` is one of a list parameter. */
+  /** Whether `column` is one of the values of a list parameter. */
   inList(column: Expression<unknown>, list: Expression<unknown>): RawBuilder<boolean>
-  /** `text` contains `part`, taken literally. */
+  /** Whether `text` contains `part`, taken literally. */
   contains(text: Expression<unknown>, part: Expression<unknown>): RawBuilder<boolean>
-  /** The first rows, by `id`, of several selects that an index gives in that order each; at the end, as a whole select. */
+  /** Merges several selects that an index returns in order of `id`, and returns the first rows. Ends the statement. */
   merge(ranges: readonly RawBuilder<unknown>[], merge: Merge): RawBuilder<{ id: number }>
   /**
-   * What a walk costs for each match of a search that is asked for so many lists, tags and topics, and for each member of
-   * one of whom one contact in `spacing` is a member.
+   * Cost of a scan per row. `match`: per match of a search, with `asked` filters on lists, tags and topics. `member`:
+   * per member of a list, tag or topic that one in `spacing` contacts belongs to.
    */
   readonly costs: { match(asked: number): number; member(spacing: number): number }
-  /** Searches of so many characters and more have an index. */
+  /** Minimum number of characters of a search for which the index can be used. */
   readonly shortestMatch: number
   /**
-   * What the index may be asked for, by the words of the search; a contact that matches it has all of these. None: the
-   * index is asked for the search.
+   * Parts of the search that the index can look up, grouped by word. Every matching contact contains all of them. If
+   * empty, the index looks up the whole search.
    */
   searchParts(search: string): readonly (readonly string[])[]
-  /** How far one must go, roughly, to find some of a client's contacts that have a part; null: there are only a few. */
+  /**
+   * Estimates how rare each part is: the row id at which a scan has found some matches; null if there are only a few.
+   */
   rankParts(rank: Pick<MatchWalk, 'client_id' | 'parts'>): RawBuilder<{ part: string; reached: number | null }>
-  /** Whether a contact is on one of these lists, or has one of these tags or topics: a list parameter. */
+  /** Whether a contact has one of these lists, tags or topics, given as a list parameter. */
   isMember(
     kind: 'list' | 'tag' | 'topic',
     contactId: Expression<unknown>,
     values: Expression<unknown>,
   ): RawBuilder<boolean>
-  /** Whether a contact of the client is unsubscribed; `c` in the statement. */
+  /** Whether a contact of the client is unsubscribed. The statement must name the contact's table `c`. */
   isUnsubscribed(clientId: Expression<unknown>, contactId: Expression<unknown>): RawBuilder<boolean>
-  /** The ids of a client's contacts that match a search, beyond a position, in order. */
+  /** Selects the ids of a client's contacts that match a search, after a position, in order. */
   walkMatches(walk: MatchWalk): RawBuilder<{ id: number }>
-  /** How the members of a list and the matches of a search are intersected; undefined where the database does that best. */
+  /** How to intersect the members of a list with the matches of a search. Undefined if the database does it better. */
   readonly intersection?: Intersection
-  /** Those of a client's contacts that may match a search, up to a limit. */
+  /** Selects a client's contacts that may match a search, up to a limit. */
   listCandidates(list: Pick<MatchWalk, 'client_id' | 'search' | 'parts' | 'limit'>): RawBuilder<{ id: number }>
-  /** A JSON object of the expressions, keys in order. */
+  /** A JSON object of the expressions. Keeps the order of the keys. */
   object(fields: Record<string, Expression<unknown>>): RawBuilder<unknown>
-  /** The rows of `from …` as a JSON array of `item`, by ascending `order`. */
+  /** The rows of `from …` as a JSON array of `item`, in ascending `order`. */
   list(item: Expression<unknown>, order: Expression<unknown>, from: Expression<unknown>): RawBuilder<unknown>
-  /** A stored moment as text of the contract's form. */
+  /** A stored time as text in the API's format. */
   time(column: Expression<unknown>): RawBuilder<unknown>
   /** A stored boolean inside a JSON object. */
   bool(column: Expression<unknown>): RawBuilder<unknown>
   /** A stored JSON document inside a JSON object. */
   json(column: Expression<unknown>): RawBuilder<unknown>
-  /** Ends a select of rows that another process may claim at the same time: those it has are left out. */
+  /**
+   * Ends a select that locks its rows until the transaction ends, and skips rows that another transaction has locked.
+   */
   readonly forUpdateSkipLocked: RawBuilder<unknown>
-  /** Ends a select of rows that are read to be changed: until the transaction ends, nobody else changes them. */
+  /** Ends a select that locks its rows for changes until the transaction ends. Other transactions wait. */
   readonly forUpdate: RawBuilder<unknown>
   /**
-   * Takes a lock of that name until the transaction ends; `taken` is false where another has it, and nobody waits. Absent
-   * where there is one writer at a time.
+   * Takes the named lock until the transaction ends. Does not wait: `taken` is false if another transaction holds it.
+   * Absent if the database has one writer at a time.
    */
   tryLock?(name: Expression<unknown>): RawBuilder<{ taken: boolean }>
-  /** As `tryLock`, and waits for whoever has it. */
+  /** As `tryLock`, but waits for the lock. */
   lock?(name: Expression<unknown>): RawBuilder<unknown>
-  /** Begins a statement whose plan depends on its values: how common they are decides what is walked. */
+  /** Begins a statement that must be planned with its values, because their frequency decides which index to scan. */
   readonly customPlan: RawBuilder<unknown>
   /** JSON as text, for a column of a result. */
   jsonText(json: Expression<unknown>): RawBuilder<string>
 }
 
-/** How ranges are merged. */
+/** Options of `Dialect.merge`. */
 export interface Merge {
-  /** Whether a row may be in several ranges: it comes once. */
+  /** Whether to remove duplicates, because a row may be in several ranges. */
   readonly distinct: boolean
   readonly desc: boolean
   readonly limit: Expression<unknown>
 }
 
-/** Members and matches side by side, a stretch of ids at a time. */
+/** Intersects members with matches, one range of ids at a time. */
 export interface Intersection {
-  /** What it costs for each member and for each match, in the measure of `costs`. */
+  /** Cost per member and per match, in the unit of `costs`. */
   readonly cost: number
-  /** Ids that a select gives in order, as one value, with their bounds. */
+  /** Collects the ids of a select into one value, with the lowest and the highest id. */
   gather(ids: RawBuilder<{ id: number }>): RawBuilder<Gathered>
-  /** Those of gathered ids that may match. */
+  /** Selects the collected ids that may match. */
   matchesAmong(among: Record<'client_id' | 'parts' | keyof Bounds, Expression<unknown>>): RawBuilder<{ id: number }>
 }
 
@@ -107,18 +111,18 @@ interface Bounds {
   readonly highest: number
 }
 
-/** No ids have no bounds. */
+/** A batch of ids. The bounds are null if there are no ids. */
 export type Gathered = { readonly count: number } & (Bounds | { readonly [K in keyof Bounds]: null })
 
-/** What a walk over the matches of a search is made of. */
+/** The parameters of a scan over the matches of a search. */
 export interface MatchWalk {
   readonly client_id: Expression<unknown>
   readonly search: Expression<unknown>
-  /** A list: those of the search's parts that the index is asked for. */
+  /** A list parameter: the parts of the search that the index looks up. */
   readonly parts: Expression<unknown>
   readonly after: Expression<unknown>
   readonly limit: Expression<unknown>
   readonly desc: boolean
-  /** What else is asked of a contact. */
+  /** Further conditions on a contact. */
   readonly conditions: (contactId: RawBuilder<unknown>) => RawBuilder<unknown>
 }

@@ -5,33 +5,33 @@ import { closedMessage } from './closed.ts'
 import { type Connection, plainQuery, type SearchChange, type StorageFigures, type Work } from './connection.ts'
 import { WorkTransaction } from './operation.ts'
 
-/** Where a group is written: one connection, one transaction at a time. */
+/** The connection that group commit writes to. It runs one transaction at a time. */
 export interface GroupTarget {
   readonly connection: Connection
-  /** Begins a transaction that may write; false when another process holds the database: then it is tried again. */
+  /** Begins a write transaction. Resolves to false when another connection holds the lock; the caller then retries. */
   begin(): Promise<boolean>
-  /** Whether the transaction is still there: a full disk takes it away, whatever savepoints it had. */
+  /** Whether the transaction is still open. SQLite rolls all of it back, savepoints included, when the disk is full. */
   inTransaction(): boolean
-  /** Writes to the index of searches; what is written once a group costs half as much. */
+  /** Updates the search index. One call per group costs half as much as one call per write. */
   indexSearch(changes: readonly SearchChange[]): Promise<void>
-  /** What callers are told when the database itself failed. */
+  /** Maps a database error to the error that callers get. */
   failure(error: unknown): unknown
   /**
-   * Called after each COMMIT, before its operations are answered.
+   * Called after each COMMIT, before the promises of its writes resolve.
    *
-   * @throws MailkeepError `unavailable`: the file that was written is not the one at the database's path any more.
+   * @throws MailkeepError `unavailable`: the path of the database no longer leads to the file that was written.
    */
   checkFiles?(): void
 }
 
 export interface GroupLimits {
-  /** Writes waiting at most; more are refused. */
+  /** Maximum queue length. Further writes are rejected. */
   readonly waiting: number
-  /** Operations in a group at most. */
+  /** Maximum writes in a group. */
   readonly size: number
-  /** A group ends after this time. */
+  /** Maximum time for which a group accepts writes. */
   readonly groupMs: number
-  /** How long a write waits for another process's lock. */
+  /** Maximum time that a write waits for another process's lock. */
   readonly lockMs: number
 }
 
@@ -43,41 +43,43 @@ const undo = plainQuery('rollback to mailkeep')
 const commit = plainQuery('commit')
 const rollback = plainQuery('rollback')
 
-interface Waiting {
+interface QueuedWrite {
   readonly since: number
   readonly work: Work<unknown>
   readonly resolve: (value: unknown) => void
   readonly reject: (error: unknown) => void
 }
 
-/** How an operation of a group ended; it is told only after the group's COMMIT. */
-type Ended = { waiting: Waiting; effects: readonly (() => void)[]; searchChanges: readonly SearchChange[] } & (
-  | { ok: true; value: unknown }
-  | { ok: false; error: unknown }
-)
+/** The result of one write in a group. The caller gets it only after the group's COMMIT. */
+type FinishedWrite = {
+  waiting: QueuedWrite
+  effects: readonly (() => void)[]
+  searchChanges: readonly SearchChange[]
+} & ({ ok: true; value: unknown } | { ok: false; error: unknown })
 
 /**
- * Group commit: writes that arrive while one is being committed share the next transaction, each in a savepoint of
- * its own, strictly one after another, and are answered after the one COMMIT.
+ * Group commit. Writes that arrive during a COMMIT share the next transaction. They run one after another, each in its
+ * own savepoint. Their promises resolve after the shared COMMIT.
  */
 export class GroupCommit {
   readonly #target: GroupTarget
   readonly #limits: GroupLimits
-  #queue: Waiting[] = []
-  /** What is done between two transactions. */
-  readonly #between: (() => Promise<void>)[] = []
+  #queue: QueuedWrite[] = []
+  /** Statements that wait for the gap between two transactions. */
+  readonly #betweenTransactions: (() => Promise<void>)[] = []
   #draining: Promise<void> | undefined
   #closed = false
-  readonly #sizes: number[]
+  /** Number of committed groups, by their size. */
+  readonly #groupSizes: number[]
 
   constructor(target: GroupTarget, limits: GroupLimits = groupLimits) {
     this.#target = target
     this.#limits = limits
-    this.#sizes = new Array(limits.size + 1).fill(0)
+    this.#groupSizes = new Array(limits.size + 1).fill(0)
   }
 
   figures(): StorageFigures {
-    return { writesWaiting: this.#queue.length, groupSizes: [...this.#sizes] }
+    return { writesWaiting: this.#queue.length, groupSizes: [...this.#groupSizes] }
   }
 
   /** @throws MailkeepError `unavailable`: closing, too many writes waiting, or locked for too long. */
@@ -92,12 +94,12 @@ export class GroupCommit {
     })
   }
 
-  /** Runs a statement that no transaction may have around it, as soon as none is open. */
+  /** Runs a statement that is not allowed inside a transaction, such as VACUUM, as soon as none is open. */
   between(query: CompiledQuery): Promise<void> {
     if (this.#closed) return Promise.reject(new MailkeepError('unavailable', closedMessage))
     return new Promise((resolve, reject) => {
       const run = () => this.#target.connection.executeQuery(query)
-      this.#between.push(() =>
+      this.#betweenTransactions.push(() =>
         run().then(
           () => resolve(),
           (error) => reject(this.#target.failure(error)),
@@ -113,11 +115,11 @@ export class GroupCommit {
   }
 
   async #drain(): Promise<void> {
-    // What arrives in one turn of the event loop makes one group.
+    // Collect all writes of this turn of the event loop into one group.
     await nextTurn()
-    while (this.#queue.length > 0 || this.#between.length > 0) {
-      await this.#between.shift()?.()
-      if (this.#queue.length > 0 && (await this.#begin())) await this.#group()
+    while (this.#queue.length > 0 || this.#betweenTransactions.length > 0) {
+      await this.#betweenTransactions.shift()?.()
+      if (this.#queue.length > 0 && (await this.#begin())) await this.#runGroup()
       await nextTurn()
     }
     this.#draining = undefined
@@ -135,11 +137,11 @@ export class GroupCommit {
     }
   }
 
-  /** Waits for other processes without blocking the thread: the holder may be a handle of this very process. */
-  async #beginUnless(givesUp: () => boolean): Promise<boolean> {
+  /** Polls for the lock without blocking the thread, because another handle of this process may hold it. */
+  async #beginUnless(shouldGiveUp: () => boolean): Promise<boolean> {
     for (let pauseMs = 1; ; pauseMs = Math.min(pauseMs * 2, 20)) {
       if (await this.#target.begin()) return true
-      if (givesUp()) return false
+      if (shouldGiveUp()) return false
       await new Promise((resolve) => setTimeout(resolve, pauseMs))
     }
   }
@@ -155,7 +157,7 @@ export class GroupCommit {
     const seconds = this.#limits.lockMs / 1000
     return new MailkeepError(
       'unavailable',
-      `The database was locked for ${seconds} s by another transaction. Inside a transaction of your own? Use mailkeep.using(trx).`,
+      `The database was locked for ${seconds} s by another transaction. Inside your own transaction? Use mailkeep.using(trx).`,
     )
   }
 
@@ -165,41 +167,46 @@ export class GroupCommit {
     for (const { reject } of queue) reject(error)
   }
 
-  async #group(): Promise<void> {
+  async #runGroup(): Promise<void> {
     const { size, groupMs } = this.#limits
-    const ends = performance.now() + groupMs
-    const ended: Ended[] = []
+    const deadlineMs = performance.now() + groupMs
+    const finished: FinishedWrite[] = []
     do {
-      ended.push(await this.#run(this.#queue.shift()!))
-    } while (this.#intact(ended) && ended.length < size && this.#queue.length > 0 && performance.now() < ends)
-    if (this.#intact(ended) && (await this.#commit(ended))) {
-      this.#tellAll(ended)
+      finished.push(await this.#run(this.#queue.shift()!))
+    } while (
+      this.#isTransactionOpen(finished) &&
+      finished.length < size &&
+      this.#queue.length > 0 &&
+      performance.now() < deadlineMs
+    )
+    if (this.#isTransactionOpen(finished) && (await this.#commit(finished))) {
+      this.#settleAll(finished)
       return
     }
     await this.#rollBack()
-    // Nobody was answered, and what failed may have failed for a neighbour's sake: each runs once more, alone.
-    const lockEnds = performance.now() + this.#limits.lockMs
-    for (const { waiting } of ended) await this.#alone(waiting, lockEnds)
+    // No caller has been answered yet, and one write may have broken the others. Retry each in its own transaction.
+    const lockDeadlineMs = performance.now() + this.#limits.lockMs
+    for (const { waiting } of finished) await this.#runAlone(waiting, lockDeadlineMs)
   }
 
-  /** Answers what has been committed. */
-  #tellAll(ended: readonly Ended[]): void {
+  /** Settles the promises of writes that have been committed. */
+  #settleAll(finished: readonly FinishedWrite[]): void {
     try {
       this.#target.checkFiles?.()
     } catch (error) {
-      // Not run again: should the file come back, what was committed is in it.
-      for (const each of ended) tell(each.ok ? { ...each, ok: false, error } : each)
+      // Do not retry these writes. If the file is put back, it contains them.
+      for (const each of finished) settle(each.ok ? { ...each, ok: false, error } : each)
       return
     }
-    for (const each of ended) tell(each)
+    for (const each of finished) settle(each)
   }
 
-  #intact(ended: readonly Ended[]): boolean {
-    // Only an error can have taken the transaction away.
-    return ended.at(-1)!.ok || this.#target.inTransaction()
+  #isTransactionOpen(finished: readonly FinishedWrite[]): boolean {
+    // Only an error can have ended the transaction.
+    return finished.at(-1)!.ok || this.#target.inTransaction()
   }
 
-  async #run(waiting: Waiting): Promise<Ended> {
+  async #run(waiting: QueuedWrite): Promise<FinishedWrite> {
     const { connection } = this.#target
     const operation = new WorkTransaction(connection)
     try {
@@ -209,52 +216,52 @@ export class GroupCommit {
       const { effects, searchChanges } = operation
       return { waiting, effects, searchChanges, ok: true, value }
     } catch (error) {
-      if (this.#target.inTransaction()) await this.#undo()
+      if (this.#target.inTransaction()) await this.#undoSavepoint()
       return { waiting, effects: [], searchChanges: [], ok: false, error: this.#target.failure(error) }
     }
   }
 
-  async #undo(): Promise<void> {
+  async #undoSavepoint(): Promise<void> {
     try {
       await this.#target.connection.executeQuery(undo)
       await this.#target.connection.executeQuery(release)
     } catch {
-      // What cannot be undone alone is undone as a whole.
+      // The savepoint is lost, so roll the whole transaction back.
       await this.#rollBack()
     }
   }
 
-  async #commit(ended: readonly Ended[]): Promise<boolean> {
+  async #commit(finished: readonly FinishedWrite[]): Promise<boolean> {
     try {
-      await this.#index(ended)
+      await this.#index(finished)
       await this.#target.connection.executeQuery(commit)
-      this.#sizes[ended.length]! += 1
+      this.#groupSizes[finished.length]! += 1
       return true
     } catch {
       return false
     }
   }
 
-  async #index(ended: readonly Ended[]): Promise<void> {
-    const changes = ended.flatMap(({ searchChanges }) => searchChanges)
-    if (changes.length > 0) await this.#target.indexSearch(netOf(changes))
+  async #index(finished: readonly FinishedWrite[]): Promise<void> {
+    const changes = finished.flatMap(({ searchChanges }) => searchChanges)
+    if (changes.length > 0) await this.#target.indexSearch(mergeChanges(changes))
   }
 
   async #rollBack(): Promise<void> {
     if (this.#target.inTransaction()) await this.#target.connection.executeQuery(rollback)
   }
 
-  /** @param lockEnds All of a group wait for a lock as long as one. */
-  async #alone(waiting: Waiting, lockEnds: number): Promise<void> {
+  /** @param lockDeadlineMs All writes of a group share one deadline for the lock. */
+  async #runAlone(waiting: QueuedWrite, lockDeadlineMs: number): Promise<void> {
     try {
-      if (!(await this.#beginUnless(() => performance.now() >= lockEnds))) throw this.#lockedTooLong()
-      const ended = await this.#run(waiting)
-      if (this.#intact([ended])) {
-        await this.#index([ended])
+      if (!(await this.#beginUnless(() => performance.now() >= lockDeadlineMs))) throw this.#lockedTooLong()
+      const finished = await this.#run(waiting)
+      if (this.#isTransactionOpen([finished])) {
+        await this.#index([finished])
         await this.#target.connection.executeQuery(commit)
-        this.#sizes[1]! += 1
+        this.#groupSizes[1]! += 1
       }
-      this.#tellAll([ended])
+      this.#settleAll([finished])
     } catch (error) {
       await this.#rollBack()
       waiting.reject(this.#target.failure(error))
@@ -262,8 +269,8 @@ export class GroupCommit {
   }
 }
 
-/** Several changes of one contact make one: from its first text to its last. */
-function netOf(changes: readonly SearchChange[]): SearchChange[] {
+/** Merges several changes of one contact into one, from its first text to its last. */
+function mergeChanges(changes: readonly SearchChange[]): SearchChange[] {
   const net = new Map<number, SearchChange>()
   for (const change of changes) {
     const before = net.get(change.contactId)?.before
@@ -272,11 +279,11 @@ function netOf(changes: readonly SearchChange[]): SearchChange[] {
   return [...net.values()].filter(({ before, after }) => before !== after)
 }
 
-function tell(ended: Ended): void {
-  if (ended.ok) {
-    ended.waiting.resolve(ended.value)
-    for (const effect of ended.effects) effect()
+function settle(finished: FinishedWrite): void {
+  if (finished.ok) {
+    finished.waiting.resolve(finished.value)
+    for (const effect of finished.effects) effect()
   } else {
-    ended.waiting.reject(ended.error)
+    finished.waiting.reject(finished.error)
   }
 }

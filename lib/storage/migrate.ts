@@ -3,7 +3,7 @@ import { type Clock, timestamp } from '../time.ts'
 import { plainQuery, type Storage } from './connection.ts'
 import { statement, text, time } from './statement.ts'
 
-/** A step of the schema: once released it is never changed. */
+/** One migration of the schema. It must never change once it is released. */
 export interface Migration {
   readonly name: string
   readonly statements: readonly string[]
@@ -18,10 +18,10 @@ const insertMigration = statement({ name: text, applied_at: time }, (db, row) =>
 )
 
 /**
- * Brings the database to this version's schema. Each step is a transaction that looks again whether the step is
- * recorded, so that any number of processes may start at once.
+ * Applies all missing migrations. Each runs in its own transaction, which first checks whether another process has
+ * applied it. So several processes may start at the same time.
  *
- * @throws MailkeepError `conflict` when a newer version has been here.
+ * @throws MailkeepError `conflict`: a newer version has migrated the database.
  */
 export async function migrate(storage: Storage, migrations: readonly Migration[], now: Clock): Promise<void> {
   if (!(await findTable({ storage }, { name: 'mailkeep_migration' }))) await createTable(storage)
@@ -32,7 +32,7 @@ export async function migrate(storage: Storage, migrations: readonly Migration[]
   }
 }
 
-/** @returns the names of the steps that the database has not seen. */
+/** @returns the names of the migrations that the database lacks. */
 export async function unappliedMigrations(storage: Storage, migrations: readonly Migration[]): Promise<string[]> {
   const applied = new Set((await listMigrations({ storage }, {})).map(({ name }) => name))
   return migrations.filter(({ name }) => !applied.has(name)).map(({ name }) => name)

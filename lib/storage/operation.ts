@@ -3,25 +3,25 @@ import type { CompiledQuery, QueryResult } from 'kysely'
 import { MailkeepError } from '../errors.ts'
 import type { Connection, SearchChange, Transaction, Work } from './connection.ts'
 
-/** Work that waits for anything else would hold up every other write, or wait for itself. */
+/** Reported when work awaits something other than a statement. It would block all other writes, or cause a deadlock. */
 export const awaitsElsewhere =
   'Inside a transaction only statements may be awaited: in withIdempotencyKey(key, request, work) use only the client that `work` is given, not an outer one, and await nothing else.'
 
 export const transactionIsOver =
   'This transaction has ended: await every call inside it, and use its client nowhere else.'
 
-/** The calling code is wrong, not its input. */
+/** Returns the error for a mistake in the calling code, as opposed to wrong input. */
 export function misuse(message: string): MailkeepError {
   return new MailkeepError('internal', message)
 }
 
-/** One operation inside a transaction that others share: it must end by itself, awaiting nothing but statements. */
+/** The transaction of one piece of work, in a database transaction shared with others. It may await only statements. */
 export class WorkTransaction implements Transaction {
   readonly effects: (() => void)[] = []
   readonly searchChanges: SearchChange[] = []
   readonly #connection: Connection
   #statements = 0
-  /** Why it takes no more statements. As text: an error for each that ends well would cost as much as a statement. */
+  /** Why it refuses further statements. A string, because creating an Error each time costs as much as a statement. */
   #ended: string | undefined
 
   constructor(connection: Connection) {
@@ -51,11 +51,11 @@ export class WorkTransaction implements Transaction {
     }
   }
 
-  /** Runs `work`; whoever keeps the transaction for later, or waits for something else inside, gets an error. */
+  /** Runs `work`. Use of the transaction after its end fails, and so does work that awaits something else. */
   run<T>(work: Work<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       process.nextTick(() =>
-        this.#watch((reason) => {
+        this.#abortIfIdle((reason) => {
           this.#ended ??= reason
           reject(misuse(reason))
         }),
@@ -67,10 +67,12 @@ export class WorkTransaction implements Transaction {
     })
   }
 
-  /** Runs when no promise can go on by itself: whoever is neither done nor waiting for a statement waits elsewhere. */
-  #watch(abort: (reason: string) => void): void {
+  /**
+   * Runs when no microtask is pending. Work that has neither finished nor a running statement awaits something else.
+   */
+  #abortIfIdle(abort: (reason: string) => void): void {
     if (this.#ended !== undefined) return
-    if (this.#statements > 0) setImmediate(() => this.#watch(abort))
+    if (this.#statements > 0) setImmediate(() => this.#abortIfIdle(abort))
     else abort(awaitsElsewhere)
   }
 }

@@ -22,13 +22,14 @@ export type { PostgresPool } from './postgres/driver.ts'
 export type { ServerReport } from './postgres/inspect.ts'
 
 export interface PostgresOptions {
-  /** The tables stand in this schema; it is made if it is missing. Default: the first of the search path. */
+  /** Schema of the tables. It is created if it is missing. Default: the first schema of the search path. */
   readonly schema?: string
-  /** Connections at most, besides one for notifications; default 10. A pool of the host's has its own number. */
+  /** Maximum connections of the pool, default 10. Notifications use one more. A host's pool keeps its own maximum. */
   readonly connections?: number
   /**
-   * A pooler in transaction mode stands before the server (PgBouncer, Supavisor, RDS Proxy): no statements are kept on
-   * a connection, nothing is set on it, and other processes' commits are seen by polling alone.
+   * Whether a pooler in transaction mode (PgBouncer, Supavisor, RDS Proxy) is between mailkeep and the server. Then
+   * mailkeep uses no prepared statements and no session settings, and sees the commits of other processes only by
+   * polling.
    */
   readonly pooler?: boolean
 }
@@ -36,9 +37,10 @@ export interface PostgresOptions {
 /**
  * A PostgreSQL database, 13 or later.
  *
- * @param source A URL `postgres://…`, or a `pg.Pool` of the host's. The pool is used as it is, and not ended; with a
- *   `schema` it only lends its settings, since the search path of its connections is the host's.
- * @throws MailkeepError `validation_failed` on `source` and on each option that is wrong or unknown.
+ * @param source A URL `postgres://…`, or the host's `pg.Pool`. Mailkeep uses the pool but does not end it. With a
+ *   `schema`, mailkeep only copies the pool's settings to its own pool, because the host sets the search path of its
+ *   connections.
+ * @throws MailkeepError `validation_failed`: `source` is wrong, or an option is wrong or unknown.
  */
 export function postgres(source: string | PostgresPool, options: PostgresOptions = {}): DatabaseSource {
   checkSource(source)
@@ -51,7 +53,7 @@ export function postgres(source: string | PostgresPool, options: PostgresOptions
 }
 
 /**
- * Looks at a server and a database there, without changing anything.
+ * Inspects a server and one of its databases without changing anything.
  *
  * @param url `postgres://…`
  * @throws MailkeepError `unavailable`, `validation_failed`
@@ -60,7 +62,7 @@ export async function inspectServer(url: string, options: PostgresOptions = {}):
   checkPostgresOptions(options)
   try {
     const client = new pg.Client(settingsFor(url, options) as pg.ClientConfig)
-    client.on('error', () => {}) // told to the statement under way
+    client.on('error', () => {}) // the running statement reports it
     await client.connect()
     try {
       return await inspect(client as unknown as SignalClient, postgresMigrations)
@@ -73,13 +75,14 @@ export async function inspectServer(url: string, options: PostgresOptions = {}):
 }
 
 /**
- * Copies the rows of another database, ids and all, into one that is empty; a copy that was broken off goes on where it
- * was. Until it is done, no mailkeep opens that database.
+ * Copies the rows of another database, including their ids, into an empty one. An interrupted copy continues where it
+ * stopped. Mailkeep refuses to open the database until the copy is complete.
  *
  * @param url `postgres://…`
- * @param report Hears how far it is.
- * @returns how many rows each table has, counted in both.
- * @throws MailkeepError `conflict`: it is not empty, or another copy is there; `unavailable`, `validation_failed`
+ * @param report Receives the progress.
+ * @returns the number of rows of each table, counted in both databases.
+ * @throws MailkeepError `conflict`: the database is not empty, or has an incomplete copy of other data; `unavailable`,
+ *   `validation_failed`
  */
 export async function copyInto(
   url: string,
@@ -121,23 +124,23 @@ function checkPostgresOptions(options: PostgresOptions): void {
 
 async function open(source: string | PostgresPool, options: PostgresOptions, logger: Logger): Promise<Storage> {
   const settings = settingsFor(source, options)
-  const Client = (settings.Client ?? pg.Client) as typeof pg.Client // a host's pool may have one of its own
+  const Client = (settings.Client ?? pg.Client) as typeof pg.Client // a host's pool may use another client class
   const connect = () => new Client(settings) as unknown as SignalClient
-  const signals = new Notifications(connect, logger, !options.pooler)
+  const notifications = new Notifications(connect, logger, !options.pooler)
   try {
-    await signals.open((client) => prepareServer(client, options.schema))
+    await notifications.open((client) => prepareServer(client, options.schema))
   } catch (error) {
     throw cannotOpen(error)
   }
   logger.debug({ schema: options.schema }, 'database opened')
   const own = typeof source === 'string' || options.schema !== undefined
-  return storageOn(own ? new pg.Pool(settings) : source, own, signals, logger, !options.pooler)
+  return storageOn(own ? new pg.Pool(settings) : source, own, notifications, logger, !options.pooler)
 }
 
 function storageOn(
   pool: PostgresPool,
   own: boolean,
-  signals: Notifications,
+  notifications: Notifications,
   logger: Logger,
   prepare: boolean,
 ): Storage {
@@ -152,22 +155,22 @@ function storageOn(
     writeAlone: (work) => writes.writeAlone(work),
     migrated: ({ idle = false } = {}) => ensureSearchIndex(reader, writes, logger, idle),
     figures: () => ({ pool: { total: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount } }),
-    version: async () => signals.version(),
+    version: async () => notifications.version(),
     toMailkeepError: toMailkeepError,
     adopt,
     shared: {
-      clock: signals.clock.now,
-      onNotification: (listener) => signals.onChange(listener),
-      notify: () => signals.announce(),
+      clock: notifications.clock.now,
+      onNotification: (listener) => notifications.onChange(listener),
+      notify: () => notifications.notify(),
     },
     close: async () => {
       await connections.close(own)
-      await signals.close()
+      await notifications.close()
     },
   }
 }
 
-/** What is set on a connection of ours, whatever the role's defaults are. */
+/** Settings of mailkeep's connections. They override the role's defaults. */
 function settingsFor(source: string | PostgresPool, { schema, pooler, connections }: PostgresOptions): pg.PoolConfig {
   const common: pg.PoolConfig = {
     keepAlive: true,
@@ -185,18 +188,18 @@ function settingsFor(source: string | PostgresPool, { schema, pooler, connection
   return { ...limits, ...theirs, options: `${theirs.options ?? ''} ${session}`.trim() }
 }
 
-/** The pool hides its password from copies of its settings. */
+/** Copies the password explicitly, because the pool makes that property non-enumerable. */
 function withPassword(settings: pg.PoolConfig): pg.PoolConfig {
   return { ...settings, ...(settings.password !== undefined && { password: settings.password }) }
 }
 
-/** Statements here are short and many: workers and compilers of their own would cost more than they save. */
+/** Turns parallel workers and JIT off. They cost more than they save, because mailkeep's statements are short. */
 const sessionOptions = '-c DateStyle=ISO -c TimeZone=UTC -c max_parallel_workers_per_gather=0 -c jit=off'
 
-/** The server's own bounds, in milliseconds. */
+/** Time limits that the server enforces, in milliseconds. */
 const limits = { statement_timeout: 30_000, lock_timeout: 10_000, idle_in_transaction_session_timeout: 30_000 }
 
-/** The driver lets a URL's own options win over any others; of two in the URL the last counts. */
+/** Appends `options` to the URL. The driver ignores other options if the URL has some, and uses the last in the URL. */
 function withOptions(url: string, options: string): string {
   const theirs = /[?&]options=([^&#]*)/.exec(url)?.[1] ?? ''
   const both = `${decodeURIComponent(theirs.replaceAll('+', ' '))} ${options}`.trim()

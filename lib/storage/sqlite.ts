@@ -10,14 +10,14 @@ import { GroupCommit, type GroupTarget, groupLimits } from './group.ts'
 import { connectionOfKysely, speaksSqlite } from './host/transaction.ts'
 import { sqliteMigrations } from './migrations/sqlite.ts'
 import type { RowSource } from './row-source.ts'
-import { adoptHandle, type IsOurs } from './sqlite/adopted.ts'
+import { adoptHandle, type IsSameDatabase } from './sqlite/adopted.ts'
 import { Compaction, type CompactionReport, compactNow } from './sqlite/compaction.ts'
 import { copyInto, type FileReport, report } from './sqlite/copy.ts'
 import { damaged, errorMapper, isDamaged, isLocked } from './sqlite/database-errors.ts'
 import { builder, dialect, hostDialect } from './sqlite/dialect.ts'
 import { DatabaseFiles, isSameFile } from './sqlite/files.ts'
 import { checkSource, type SqliteHandle } from './sqlite/handle.ts'
-import { unlocked } from './sqlite/locks.ts'
+import { retryWhileLocked } from './sqlite/locks.ts'
 import { requireSupportedNode } from './sqlite/node-version.ts'
 import { PreparedConnection } from './sqlite/prepared-connection.ts'
 import { Reader } from './sqlite/reader.ts'
@@ -39,10 +39,10 @@ export interface SqliteOptions {
 /**
  * A SQLite database.
  *
- * @param source A file's path, `:memory:`, or a better-sqlite3 handle: of a file, connections of our own are opened
- *   beside it; a handle in memory is used itself.
- * @throws MailkeepError `validation_failed` on `source` and on an unknown option; `unavailable` at opening: it cannot be opened, or
- *   better-sqlite3 does not run on this Node.
+ * @param source A file path, `:memory:`, or a better-sqlite3 handle. If the handle is on a file, mailkeep opens
+ *   additional connections to that file. A handle in memory is used directly.
+ * @throws MailkeepError `validation_failed`: `source` is wrong or an option is unknown; `unavailable`, when it is
+ *   opened: the database cannot be opened, or better-sqlite3 does not run on this Node.
  */
 export function sqlite(source: string | SqliteHandle, options: SqliteOptions = {}): DatabaseSource {
   checkSource(source)
@@ -55,31 +55,31 @@ export function sqlite(source: string | SqliteHandle, options: SqliteOptions = {
 }
 
 async function open(source: string | Handle, options: SqliteOptions, logger: Logger): Promise<Storage> {
-  const isOwn = typeof source === 'string'
-  const file = isOwn ? source : source.name
-  const inMemory = isOwn ? file === ':memory:' || file === '' : source.memory
-  if (isOwn || !inMemory) requireSupportedNode()
-  const ours: Handle[] = []
-  const opened = () => {
+  const isPath = typeof source === 'string'
+  const file = isPath ? source : source.name
+  const inMemory = isPath ? file === ':memory:' || file === '' : source.memory
+  if (isPath || !inMemory) requireSupportedNode()
+  const ownHandles: Handle[] = []
+  const openHandle = () => {
     const handle = connect(file, options, inMemory)
-    ours.push(handle)
+    ownHandles.push(handle)
     return handle
   }
   try {
-    const writer = inMemory && !isOwn ? source : opened()
-    const reader = inMemory ? writer : opened()
+    const writer = inMemory && !isPath ? source : openHandle()
+    const reader = inMemory ? writer : openHandle()
     logger.debug({ database: file }, 'database opened')
-    return await storageOn({ writer, reader, ours, file: inMemory ? undefined : file, logger })
+    return await storageOn({ writer, reader, ownHandles, file: inMemory ? undefined : file, logger })
   } catch (error) {
-    for (const handle of ours) handle.close()
+    for (const handle of ownHandles) handle.close()
     throw cannotOpen(file, error)
   }
 }
 
 function connect(file: string, { nativeBinding }: SqliteOptions, inMemory: boolean): Handle {
-  // SQLite gives a new file the umask's mode: what it holds is personal. Its log and index files copy the mode.
+  // The file holds personal data, so create it with mode 600 before SQLite uses the umask. Its log files copy the mode.
   if (!inMemory) closeSync(openSync(file, 'a', 0o600))
-  // No waiting inside SQLite: it would block the thread that may hold the lock.
+  // Do not let SQLite wait for locks. That would block this thread, which may itself hold the lock.
   return new Database(file, { timeout: 0, ...(nativeBinding ? { nativeBinding: nativeBinding as string } : {}) })
 }
 
@@ -92,27 +92,29 @@ function cannotOpen(file: string, error: unknown): MailkeepError {
 
 interface Opened {
   readonly writer: Handle
-  /** The writer itself where there is one connection for both. */
+  /** The same handle as `writer` if one connection is used for both. */
   readonly reader: Handle
-  /** Those that are closed with the storage. */
-  readonly ours: readonly Handle[]
-  /** undefined: in memory. */
+  /** Handles opened by mailkeep. They are closed with the storage. */
+  readonly ownHandles: readonly Handle[]
+  /** Undefined for a database in memory. */
   readonly file: string | undefined
   readonly logger: Logger
 }
 
-async function storageOn({ writer, reader, ours, file, logger }: Opened): Promise<Storage> {
-  for (const handle of new Set([writer, reader])) await unlocked(() => configure(handle), 'The database is locked.')
+async function storageOn({ writer, reader, ownHandles, file, logger }: Opened): Promise<Storage> {
+  for (const handle of new Set([writer, reader]))
+    await retryWhileLocked(() => configure(handle), 'The database is locked.')
   const write = new PreparedConnection(writer)
   const indexSearch = searchIndexer()
   const failure = errorMapper(file)
   const files = file === undefined ? undefined : new DatabaseFiles(file, logger)
   const group = new GroupCommit(target({ handle: writer, connection: write, indexSearch, failure, files }), groupLimits)
-  // A handle shared with the host tells of its own commits by the rows it has changed.
+  // `data_version` ignores commits of its own handle. If the host shares the handle, count the changed rows too.
   const shared = 'select data_version + total_changes() from pragma_data_version'
   const version = writer.prepare(reader === writer ? shared : 'pragma data_version').pluck()
   const reads = new Reader(reader === writer ? write : new PreparedConnection(reader), reader, failure)
-  const isOurs: IsOurs = (handle) => (file === undefined ? handle === writer : isSameFile(handle.name, file))
+  const isSameDatabase: IsSameDatabase = (handle) =>
+    file === undefined ? handle === writer : isSameFile(handle.name, file)
   const purge = searchPurger()
   const compaction = new Compaction(group, writer)
   return {
@@ -123,31 +125,31 @@ async function storageOn({ writer, reader, ours, file, logger }: Opened): Promis
     write: (work) => group.write(work),
     writeAlone: (work) => group.write(work),
     figures: () => group.figures(),
-    version: onceATurn(async () => {
+    version: oncePerTurn(async () => {
       reads.refuseClosed()
       return version.get() as number
     }),
     indexSearch,
     purgeSearch: async (connection, progress) => {
       const next = await purge(connection, progress)
-      if (next === undefined) compaction.want()
+      if (next === undefined) compaction.request()
       return next
     },
     ...(reader === writer ? {} : { compact: (nowMs) => compaction.run(nowMs) }),
     isSearchScattered: () => isScattered(reads),
     toMailkeepError: failure,
-    adopt: (handle) => connectionOfKysely(handle, speaksSqlite) ?? adoptHandle(handle, isOurs),
+    adopt: (handle) => connectionOfKysely(handle, speaksSqlite) ?? adoptHandle(handle, isSameDatabase),
     close: async () => {
       await group.close()
-      await nextTurn() // reads asked for in this turn
+      await nextTurn() // lets the reads of this turn finish
       reads.close()
-      for (const handle of ours) handle.close()
+      for (const handle of ownHandles) handle.close()
     },
   }
 }
 
-/** Those who ask in the same turn of the event loop get the same answer. */
-function onceATurn<T>(ask: () => Promise<T>): () => Promise<T> {
+/** Shares one result between all callers in the same turn of the event loop. */
+function oncePerTurn<T>(ask: () => Promise<T>): () => Promise<T> {
   let answer: Promise<T> | undefined
   return () => {
     if (!answer) {
@@ -162,11 +164,11 @@ function onceATurn<T>(ask: () => Promise<T>): () => Promise<T> {
 
 function configure(handle: Handle): void {
   handle.pragma('journal_mode = wal')
-  handle.pragma('synchronous = full') // after the journal mode: in WAL this build means NORMAL until told
+  handle.pragma('synchronous = full') // after the journal mode, because this build defaults to NORMAL in WAL mode
   handle.pragma('foreign_keys = on')
-  handle.pragma('secure_delete = on') // what is erased leaves the file, too
+  handle.pragma('secure_delete = on') // overwrites erased personal data in the file
   handle.pragma('journal_size_limit = 67108864')
-  // Thrice SQLite's own: pages that are written again and again are moved into the file less often.
+  // Three times SQLite's default. Pages that change often are copied into the file less often.
   handle.pragma('wal_autocheckpoint = 3000')
   handle.pragma('temp_store = memory')
 }
@@ -186,7 +188,7 @@ function target({ handle, connection, indexSearch, failure, files }: TargetParts
     failure,
     ...(files ? { checkFiles: () => files.check() } : {}),
     async begin() {
-      // A host's own transaction on a shared handle is waited for, like another process's.
+      // The host may have a transaction open on a shared handle. Wait for it like for another process.
       if (handle.inTransaction) return false
       files?.checkIfMissing()
       try {
@@ -200,16 +202,12 @@ function target({ handle, connection, indexSearch, failure, files }: TargetParts
   }
 }
 
-/** Looks into a database file, which others may be using. @throws MailkeepError `unavailable` */
+/** Inspects a database file, which may be in use. @throws MailkeepError `unavailable` */
 export function inspectFile(file: string, { thorough, ...options }: SqliteOptions & { thorough: boolean }): FileReport {
   return onFile(file, options, (handle) => report(handle, sqliteMigrations, thorough))
 }
 
-/**
- * Whether a database file has tables, but none of mailkeep's. Those of replication tools do not count.
- *
- * @throws MailkeepError `unavailable`
- */
+/** Whether a file has only foreign tables, except SQLite's and Litestream's. @throws MailkeepError `unavailable` */
 export function holdsForeignTables(file: string, options: SqliteOptions = {}): boolean {
   return onFile(file, options, (handle) => {
     const tables = handle.prepare(`select name from sqlite_master where type = 'table'`).pluck().all() as string[]
@@ -219,33 +217,34 @@ export function holdsForeignTables(file: string, options: SqliteOptions = {}): b
 }
 
 /**
- * Copies a database file, which others may be using, as it is at this moment.
+ * Copies a snapshot of a database file, which may be in use.
  *
- * @param target Empty, or not there.
- * @returns what it held just before, and whether nobody wrote meanwhile, so that the copy must be equal.
+ * @param target Path of an empty file, or of none.
+ * @returns a report on the database just before the copy. `undisturbed`: no process wrote during the copy, so the copy
+ *   must match the report.
  * @throws MailkeepError `unavailable`
  */
 export function copyFile(file: string, target: string, options: SqliteOptions = {}): ReturnType<typeof copyInto> {
   return onFile(file, options, (handle) => copyInto(handle, target, sqliteMigrations))
 }
 
-/** So long a compaction waits for others that use the file. */
-const compactionPatienceMs = 60_000
+/** Maximum time that a compaction waits for other processes' locks. */
+const compactionLockTimeoutMs = 60_000
 
 /**
- * Makes a database file anew, which others may be using: they wait to write meanwhile. Nothing is left in it of rows
- * that are gone.
+ * Rewrites a database file with VACUUM, which removes all traces of deleted rows. The file may be in use; other
+ * processes' writes wait until it is done.
  *
- * @throws MailkeepError `conflict`: it has tables of others; `unavailable`
+ * @throws MailkeepError `conflict`: it has tables that are not mailkeep's; `unavailable`
  */
 export function compactFile(file: string, options: SqliteOptions = {}): CompactionReport {
-  return onFile(file, options, (handle) => compactNow(handle, compactionPatienceMs))
+  return onFile(file, options, (handle) => compactNow(handle, compactionLockTimeoutMs))
 }
 
 /**
- * Makes of a database that nobody uses one plain file, without a log beside it, and holds it until `use` is done.
+ * Merges the write-ahead log of an unused database into its file, and keeps the file locked while `use` runs.
  *
- * @throws MailkeepError `conflict` when somebody has it open.
+ * @throws MailkeepError `conflict`: another process has it open.
  */
 export function closeOff(file: string, options: SqliteOptions, use: () => void): void {
   onFile(file, options, (handle) => {
@@ -255,7 +254,7 @@ export function closeOff(file: string, options: SqliteOptions, use: () => void):
       handle.exec('begin exclusive')
     } catch (error) {
       if (isLocked(error)) throw new MailkeepError('conflict', `The database ${file} is in use: stop mailkeep first.`)
-      // What is broken can still be put aside.
+      // `use` may move a damaged file away, so damage is no reason to stop.
       if (!/^SQLITE_(?:CORRUPT|NOTADB|IOERR)/.test((error as { code?: string }).code ?? '')) throw error
     }
     use()
@@ -263,9 +262,9 @@ export function closeOff(file: string, options: SqliteOptions, use: () => void):
 }
 
 /**
- * Takes a database file for itself, to copy its rows elsewhere.
+ * Locks a database file exclusively, so that its rows can be copied to another database.
  *
- * @throws MailkeepError `conflict` when somebody has it open; `unavailable`
+ * @throws MailkeepError `conflict`: another process has it open; `unavailable`
  */
 export function openRows(file: string, { nativeBinding }: SqliteOptions = {}): RowSource & Disposable {
   requireSupportedNode()

@@ -5,7 +5,7 @@ import type { Tables } from './tables.ts'
 
 export type ParameterType = 'int' | 'text' | 'bool' | 'time' | 'json' | 'ints' | 'texts' | 'jsons' | 'rows'
 
-/** A named parameter of a statement: how the database takes it, and the type of its values. */
+/** A named parameter of a statement: its database type, and the TypeScript type of its values. */
 export interface Parameter<T> {
   readonly type: ParameterType
   readonly value?: T
@@ -14,20 +14,20 @@ export interface Parameter<T> {
 export const int: Parameter<number> = { type: 'int' }
 export const text: Parameter<string> = { type: 'text' }
 export const bool: Parameter<boolean> = { type: 'bool' }
-/** A moment, as `timestamp()` gives it. */
+/** A time in the format of `timestamp()`. */
 export const time: Parameter<string> = { type: 'time' }
 /** A JSON document as text. */
 export const json: Parameter<string> = { type: 'json' }
-/** Lists are one parameter, whatever their length. */
+/** A list of any length is one parameter. */
 export const ints: Parameter<readonly number[]> = { type: 'ints' }
 export const texts: Parameter<readonly string[]> = { type: 'texts' }
 
-/** Rows of these columns; `dialect.eachRow` makes a table of them. */
+/** Rows with these columns. `dialect.unnestRows` turns them into a table. */
 export function rows<C extends Parameters>(_columns: C): Parameter<readonly Values<C>[]> {
   return { type: 'rows' }
 }
 
-/** Text that is one of a few words. */
+/** Text with a fixed set of values. */
 export function word<T extends string>(): Parameter<T> {
   return { type: 'text' }
 }
@@ -36,7 +36,7 @@ export function nullable<T>(parameter: Parameter<T>): Parameter<T | null> {
   return parameter as Parameter<T | null>
 }
 
-/** Stands in a compiled text's parameters for the value to come. */
+/** Placeholder for a value in the parameters of a compiled statement. */
 export class SlotMark {
   readonly name: string
   readonly type: ParameterType
@@ -46,19 +46,19 @@ export class SlotMark {
   }
 }
 
-/** By name. */
+/** The parameters of a statement, by name. */
 export type Parameters = Record<string, Parameter<unknown>>
 type ValueOf<P> = P extends Parameter<infer T> ? T : never
 type Slots<P extends Parameters> = { readonly [K in keyof P]: RawBuilder<ValueOf<P[K]>> }
 type Values<P extends Parameters> = { readonly [K in keyof P]: ValueOf<P[K]> }
 type Flags<F extends string> = { readonly [K in F]: boolean }
 
-/** Anything of Kysely's that compiles: a query builder or a raw `sql` text. */
+/** A query builder of Kysely or a raw `sql` fragment. */
 interface Compilable<R> {
   compile(db: Kysely<Tables>): CompiledQuery<R>
 }
 
-/** Where a statement runs: in a transaction when there is one, else on the reader. */
+/** The connection for a statement: the transaction if there is one, otherwise the reader. */
 export interface Scope {
   readonly storage: Storage
   readonly transaction?: Transaction | undefined
@@ -82,12 +82,12 @@ interface Compiled<R> {
 }
 
 /**
- * A statement written with Kysely's builder over typed, named parameters; compiled at its first use on a kind of
- * database and run afterwards by filling its slots. Gives the first row, or undefined.
+ * Defines a statement with typed, named parameters, built with Kysely. It is compiled once for each kind of database,
+ * at its first use. Later runs only fill in the values. Returns the first row, or undefined.
  *
- * @param parameters The parameters; their names are the columns' names where they are values of a row.
- * @param build Must not look at values: there are only slots.
- * @param flags Optional parts; each combination is a text of its own, compiled when first asked for.
+ * @param parameters The parameters. For values of a row, they are named like the columns.
+ * @param build Builds the statement from placeholders. The values are not known yet.
+ * @param flags Names of optional parts. Each combination is compiled separately, at its first use.
  */
 export function statement<P extends Parameters, R, F extends string = never>(
   parameters: P,
@@ -97,7 +97,7 @@ export function statement<P extends Parameters, R, F extends string = never>(
   return prepare(parameters, build, flags, ({ rows }) => rows[0] as Simplify<R> | undefined)
 }
 
-/** As `statement`; gives all rows. */
+/** As `statement`, but returns all rows. */
 statement.all = <P extends Parameters, R, F extends string = never>(
   parameters: P,
   build: Build<P, R, F>,
@@ -106,7 +106,7 @@ statement.all = <P extends Parameters, R, F extends string = never>(
   return prepare(parameters, build, flags, ({ rows }) => rows as Simplify<R>[])
 }
 
-/** As `statement`, of an insert of one row; gives its id, or undefined when it was not inserted. */
+/** As `statement`, for the insert of one row. Returns its id, or undefined if it was not inserted. */
 statement.inserted = <P extends Parameters>(
   parameters: P,
   build: (db: Kysely<Tables>, slots: Slots<P>, dialect: Dialect) => Insertion,
@@ -124,7 +124,7 @@ interface Insertion extends Compilable<{ id: number }> {
   returning(column: 'id'): Compilable<{ id: number }>
 }
 
-/** As `statement`; gives the number of rows written. */
+/** As `statement`, but returns the number of rows written. */
 statement.affected = <P extends Parameters, R, F extends string = never>(
   parameters: P,
   build: Build<P, R, F>,
@@ -143,7 +143,7 @@ function prepare<P extends Parameters, R, F extends string, Result>(
   const fillIn = (storage: Storage, values: Values<P>, on: Flags<F> | undefined) => {
     const compiled = texts.get(storage.dialect) ?? []
     if (compiled.length === 0) texts.set(storage.dialect, compiled)
-    const variant = numberOf(flags, on)
+    const variant = variantOf(flags, on)
     compiled[variant] ??= compile(storage, parameters, (db, slots, dialect) => build(db, slots, dialect, on!))
     const { query, fill } = compiled[variant]
     return withParameters(query, fill(values))
@@ -160,7 +160,7 @@ function prepare<P extends Parameters, R, F extends string, Result>(
   }
 }
 
-function numberOf<F extends string>(flags: readonly F[], on: Flags<F> | undefined): number {
+function variantOf<F extends string>(flags: readonly F[], on: Flags<F> | undefined): number {
   let variant = 0
   for (const flag of flags) variant = variant * 2 + (on![flag] ? 1 : 0)
   return variant

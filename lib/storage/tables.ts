@@ -1,6 +1,6 @@
 import type { Generated } from 'kysely'
 
-/** A boolean as the database has it: SQLite knows only 0 and 1. */
+/** A stored boolean. SQLite stores 0 and 1. */
 export type StoredBoolean = boolean
 
 interface Owned {
@@ -10,15 +10,15 @@ interface Owned {
   created_at: string
 }
 
-/** What the tables hold; each carries its client. Moments are text on SQLite, as `timestamp()` renders them. */
+/** The columns of the tables. SQLite stores times as text in the format of `timestamp()`. */
 export interface Tables {
   mailkeep_client: { id: Generated<number>; uuid: string; name: string; created_at: string; deleted_at: string | null }
   mailkeep_token: {
     id: Generated<number>
     client_id: number
-    /** Hex SHA-256: the token itself is stored nowhere. */
+    /** Hex SHA-256 of the token. The token itself is not stored. */
     hash: string
-    /** For people, to tell tokens apart. */
+    /** Label that helps people to distinguish tokens. */
     name: string | null
     role: 'admin' | 'member'
     created_at: string
@@ -36,7 +36,7 @@ export interface Tables {
     name: string
     /** JSON object of strings */
     attributes: string
-    /** folded name and e-mail, what searches look at */
+    /** folded name and e-mail, which searches read */
     search: string
     unsubscribed_at: string | null
     unsubscribed_by_contact: StoredBoolean
@@ -54,11 +54,11 @@ export interface Tables {
     updated_at: string
   }
   mailkeep_endpoint: Omit<Owned, 'client_id'> & {
-    /** null: a handler of the host, which gets the events of all clients. */
+    /** null for a handler, which gets the events of all clients. */
     client_id: number | null
     /** `http`: deliveries are requests to `url`. `handler`: they are calls of a function in the host's process. */
     kind: 'http' | 'handler'
-    /** The name of a handler. */
+    /** Name of the handler; null for `http`. */
     subscriber: string | null
     url: string
     description: string
@@ -67,42 +67,42 @@ export interface Tables {
     active: StoredBoolean
     disabled_reason: 'manual' | 'auto_failures' | null
     consecutive_failures: number
-    /** Of the failures counted, the first. */
+    /** Time of the first of the consecutive failures. */
     first_failure_at: string | null
     last_triggered_at: string | null
-    /** Sealed: see webhooks/seal. */
+    /** Encrypted: see lib/sealing. */
     secret: string
   }
   mailkeep_event: Owned & {
     type: string
-    /** Whose personal data the body holds. */
+    /** The contact whose personal data is in the body. */
     contact_id: number | null
-    /** The JSON that is sent, to the byte. */
+    /** The exact JSON text that is sent. */
     body: string
   }
   mailkeep_delivery: Owned & {
     endpoint_id: number
-    /** As its endpoint has it. */
+    /** Copy of the endpoint's `kind`. */
     kind: 'http' | 'handler'
     event_id: number
     event_type: string
     status: 'pending' | 'success' | 'failed' | 'held'
     attempts: number
-    /** Attempts of earlier rounds: a redelivery starts the schedule again. */
+    /** Attempts before the last redelivery, which restarted the retry schedule. */
     attempts_before: Generated<number>
-    /** When the next attempt is due; the last one was, when there is none. */
+    /** Time of the next attempt; if none follows, the due time of the last one. */
     due_at: string
-    /** When `due_at` was computed; null unless pending. In the future: the clock was set back since. */
+    /** Time at which `due_at` was computed; null unless pending. If it is in the future, the clock was set back. */
     scheduled_at: string | null
-    /** Identifies the claim of the attempt under way; null when there is none. */
+    /** Identifies the claim of the current attempt; null when no attempt is running. */
     claim: string | null
     claimed_at: string | null
-    /** When the claim ends if its process dies; null when there is no claim. */
+    /** Time at which the claim expires if its process dies; null when there is no claim. */
     lease_until: string | null
-    /** When it succeeded, failed or was held; null while pending. */
+    /** Time at which the delivery succeeded, failed or was held; null while pending. */
     ended_at: string | null
     response_status: number | null
-    /** Why the last attempt failed, or why there was none. */
+    /** Reason why the last attempt failed, or why there was no attempt. */
     error: string | null
     delivered_at: string | null
   }
@@ -111,34 +111,34 @@ export interface Tables {
     number: number
     client_id: number
     started_at: string
-    /** null: it was interrupted */
+    /** null for an interrupted attempt */
     duration_ms: number | null
     response_status: number | null
     error: string | null
-    /** The first 4 KiB of the answer. */
+    /** First 4 KiB of the response. */
     response_body: string | null
   }
   mailkeep_test_delivery: { id: Generated<number>; client_id: number; created_at: string }
-  /** The first answers of requests with an idempotency key. */
+  /** Stored results of requests with an idempotency key. */
   mailkeep_kept_answer: {
     id: Generated<number>
     client_id: number
-    /** Hex SHA-256 of the key: what a caller put into it is nobody's to read. */
+    /** Hex SHA-256 of the key, because a caller may put personal data into the key. */
     key_hash: string
-    /** Sealed: see idempotency/operations. */
+    /** Encrypted: see lib/sealing. */
     answer: string
     created_at: string
   }
-  /** Whose personal data an answer holds. */
+  /** The contacts whose personal data is in a stored result. */
   mailkeep_kept_answer_contact: { contact_id: number; answer_id: number }
-  /** Work too large for one transaction, done in chunks. */
+  /** Background jobs: work too large for one transaction, done in batches. */
   mailkeep_job: {
     id: Generated<number>
     client_id: number
     kind: string
-    /** The record that is being cleared, or worked upon. */
+    /** The record whose rows the job deletes or changes. */
     target_id: number
-    /** JSON: what has been done. */
+    /** JSON: the progress. */
     state: string
     created_at: string
   }

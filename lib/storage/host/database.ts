@@ -5,14 +5,15 @@ import { openPostgresThrough } from './postgres.ts'
 import { openSqliteThrough } from './sqlite.ts'
 import { speaksPostgres, speaksSqlite } from './transaction.ts'
 
-/** What `createMailkeep` takes for a database. */
+/** The kinds of database that `createMailkeep` accepts. */
 // biome-ignore lint/suspicious/noExplicitAny: the host's tables are its own.
 export type HostDatabase = DatabaseSource | Kysely<any> | Dialect
 
 /**
- * A database of the host's: what `sqlite()` or `postgres()` gives, its Kysely instance, or a Kysely dialect.
+ * Returns the source for the host's database: the result of `sqlite()` or `postgres()`, a Kysely instance, or a Kysely
+ * dialect.
  *
- * @throws MailkeepError `validation_failed` when it speaks neither SQLite nor PostgreSQL.
+ * @throws MailkeepError `validation_failed`: its dialect is neither SQLite nor PostgreSQL.
  */
 export function sourceOf(database: HostDatabase): DatabaseSource {
   if (typeof database !== 'object' || database === null) throw notADatabase()
@@ -22,10 +23,10 @@ export function sourceOf(database: HostDatabase): DatabaseSource {
   throw notADatabase()
 }
 
-/** @param own Whether the instance was made here, and is closed with mailkeep. */
+/** @param own Whether mailkeep created the instance, and closes it. */
 // biome-ignore lint/suspicious/noExplicitAny: as above.
 function through(host: Kysely<any>, own: boolean): DatabaseSource {
-  // The host's plugins rename columns and change values: ours are to stay as they are.
+  // Remove the host's plugins, which may rename columns or change values.
   const kysely = host.withoutPlugins()
   const speaks = host.getExecutor().adapter.constructor.name
   if (speaksSqlite.test(speaks)) return openSqliteThrough(kysely, own)

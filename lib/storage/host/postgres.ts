@@ -5,15 +5,15 @@ import { Connections, Reader } from '../postgres/connections.ts'
 import { toMailkeepError } from '../postgres/database-errors.ts'
 import { builder, dialect } from '../postgres/dialect.ts'
 import type { DriverPool, DriverQuery, DriverResult, PooledClient } from '../postgres/driver.ts'
-import { adopt, askForOwnRows } from '../postgres/host.ts'
+import { adopt, queryPlainRows } from '../postgres/host.ts'
 import { ensureSearchIndex } from '../postgres/search-index.ts'
 import { Writes } from '../postgres/writes.ts'
 import { type ReservedConnection, reserve } from './reserved-connection.ts'
 
-/** Nobody tells of other processes' commits through a host's Kysely: it is looked so often. */
-const lookMs = 200
+/** Poll interval for commits of other processes, because Kysely has no LISTEN. */
+const pollIntervalMs = 200
 
-/** PostgreSQL through a Kysely instance: its driver and pool are the host's. */
+/** Uses PostgreSQL through the host's Kysely instance, driver and pool. */
 export function openPostgresThrough(kysely: Kysely<unknown>, own: boolean): DatabaseSource {
   return {
     kind: 'postgres',
@@ -29,7 +29,7 @@ export function openPostgresThrough(kysely: Kysely<unknown>, own: boolean): Data
         write: (work) => writes.write(work),
         writeAlone: (work) => writes.writeAlone(work),
         migrated: () => ensureSearchIndex(reader, writes, logger),
-        version: async () => Math.floor(performance.now() / lookMs),
+        version: async () => Math.floor(performance.now() / pollIntervalMs),
         toMailkeepError: toMailkeepError,
         adopt,
         close: async () => {
@@ -42,7 +42,7 @@ export function openPostgresThrough(kysely: Kysely<unknown>, own: boolean): Data
   }
 }
 
-/** A Kysely instance as the pool that it has behind it. */
+/** Adapts a Kysely instance to the interface of a pool. */
 class KyselyPool implements DriverPool {
   readonly waitingCount = 0
   readonly #kysely: Kysely<unknown>
@@ -52,8 +52,8 @@ class KyselyPool implements DriverPool {
   }
 
   async connect(): Promise<PooledClient> {
-    const held = await reserve(this.#kysely)
-    return { query: (query) => ask(held, query), release: () => held.release(), on: nothing, off: nothing }
+    const reserved = await reserve(this.#kysely)
+    return { query: (query) => ask(reserved, query), release: () => reserved.release(), on: nothing, off: nothing }
   }
 
   async end(): Promise<void> {}
@@ -62,7 +62,7 @@ class KyselyPool implements DriverPool {
 }
 
 async function ask({ connection }: ReservedConnection, { text, values = [] }: DriverQuery): Promise<DriverResult> {
-  const { rows, numAffectedRows } = await askForOwnRows(connection, CompiledQuery.raw(text, values))
+  const { rows, numAffectedRows } = await queryPlainRows(connection, CompiledQuery.raw(text, values))
   return { rows, rowCount: Number(numAffectedRows ?? rows.length), command: text.toUpperCase() }
 }
 

@@ -1,19 +1,19 @@
 import type { CompiledQuery, Kysely } from 'kysely'
 import type { Connection } from '../connection.ts'
 
-/** One connection of a Kysely instance, for as long as it is held. */
+/** A connection of a Kysely instance that is reserved for one user. */
 export interface ReservedConnection {
   readonly connection: Connection
-  /** Gives it back. */
+  /** Returns it to the Kysely instance. */
   release(): void
 }
 
-/** A Kysely instance as what statements run on. */
+/** Adapts a Kysely instance to `Connection`. */
 export function connectionOf(kysely: Pick<Kysely<unknown>, 'executeQuery'>): Connection {
   return { executeQuery: <R>(query: CompiledQuery) => kysely.executeQuery(query as CompiledQuery<R>) }
 }
 
-/** Takes a connection; where there is only one it waits until it is free. */
+/** Reserves a connection. Waits until one is free. */
 export function reserve(kysely: Kysely<unknown>): Promise<ReservedConnection> {
   return new Promise((resolve, reject) => {
     kysely

@@ -13,21 +13,24 @@ import { connectionOfKysely, speaksSqlite } from './transaction.ts'
 
 const begin = plainQuery('begin immediate')
 const foreignKeys = plainQuery('pragma foreign_keys')
-/** The host may have the same connection: its commits show as rows changed. */
+/** `data_version` ignores commits of its own connection, which the host may share, so count the changed rows too. */
 const version = plainQuery('select data_version + total_changes() as version from pragma_data_version')
 
-const heldUp =
-  'The database was held by another transaction for 5 s. Inside a transaction of your own? Use mailkeep.using(trx).'
+const lockTimeoutMessage =
+  'The database was locked for 5 s by another transaction. Inside your own transaction? Use mailkeep.using(trx).'
 
 const failure = errorMapper(undefined)
 
-/** SQLite through a Kysely instance: most have one connection for everything, so a group of writes holds it as a whole. */
+/**
+ * Uses SQLite through a Kysely instance. Most instances have a single connection, so each group of writes reserves it
+ * until its commit.
+ */
 export function openSqliteThrough(kysely: Kysely<unknown>, own: boolean): DatabaseSource {
   return {
     kind: 'sqlite',
     migrations: sqliteMigrations,
     async open() {
-      const reader = new PatientReader(kysely)
+      const reader = new TimeLimitedReader(kysely)
       await requireForeignKeys(reader)
       const indexSearch = searchIndexer()
       const group = new GroupCommit(new HostTarget(kysely, indexSearch))
@@ -64,8 +67,8 @@ async function requireForeignKeys(reader: Connection): Promise<void> {
   throw new MailkeepError('conflict', "mailkeep needs foreign keys: run 'pragma foreign_keys = on' on each connection.")
 }
 
-/** Waits for its turn at the connection, but not for ever. */
-class PatientReader implements Connection {
+/** Reads with a time limit, because the connection may be reserved for a long transaction. */
+class TimeLimitedReader implements Connection {
   readonly #kysely: Kysely<unknown>
   #closed = false
 
@@ -73,7 +76,7 @@ class PatientReader implements Connection {
     this.#kysely = kysely
   }
 
-  /** Refuses all later reads: the instance may be the host's, and stay open. */
+  /** Rejects all later reads. The Kysely instance itself may belong to the host and stay open. */
   close(): void {
     this.#closed = true
   }
@@ -82,7 +85,7 @@ class PatientReader implements Connection {
     if (this.#closed) throw new MailkeepError('unavailable', closedMessage)
     let timer: NodeJS.Timeout | undefined
     const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(new MailkeepError('unavailable', heldUp)), groupLimits.lockMs)
+      timer = setTimeout(() => reject(new MailkeepError('unavailable', lockTimeoutMessage)), groupLimits.lockMs)
     })
     try {
       return await Promise.race([connectionOf(this.#kysely).executeQuery<R>(query), late])
@@ -94,13 +97,13 @@ class PatientReader implements Connection {
   }
 }
 
-/** Where groups are written: the connection is taken when one begins, and given back with its end. */
+/** The target of group commits. Reserves the connection at the start of a group, and releases it after the end. */
 class HostTarget implements GroupTarget {
   readonly #kysely: Kysely<unknown>
   readonly #indexSearch: ReturnType<typeof searchIndexer>
-  #taking: Promise<ReservedConnection> | undefined
-  #unwanted: NodeJS.Timeout | undefined
-  #held: ReservedConnection | undefined
+  #reserving: Promise<ReservedConnection> | undefined
+  #releaseTimer: NodeJS.Timeout | undefined
+  #reserved: ReservedConnection | undefined
   #open = false
 
   constructor(kysely: Kysely<unknown>, indexSearch: ReturnType<typeof searchIndexer>) {
@@ -111,11 +114,11 @@ class HostTarget implements GroupTarget {
   readonly connection: Connection = {
     executeQuery: async <R>({ sql, parameters, query, queryId }: CompiledQuery): Promise<QueryResult<R>> => {
       try {
-        const result = await this.#held!.connection.executeQuery<R>({ sql, parameters, query, queryId })
+        const result = await this.#reserved!.connection.executeQuery<R>({ sql, parameters, query, queryId })
         if (sql === 'commit' || sql === 'rollback') this.#release()
         return result
       } catch (error) {
-        // Without its savepoint there is no transaction any more: the error has ended it.
+        // The savepoint is missing, so an earlier error has ended the transaction.
         if (sql.startsWith('rollback')) this.#release()
         throw error
       }
@@ -133,11 +136,11 @@ class HostTarget implements GroupTarget {
   }
 
   async begin(): Promise<boolean> {
-    const held = await this.#take()
-    if (!held) return false
-    this.#held = held
+    const reserved = await this.#tryReserve()
+    if (!reserved) return false
+    this.#reserved = reserved
     try {
-      await held.connection.executeQuery(begin)
+      await reserved.connection.executeQuery(begin)
       this.#open = true
       return true
     } catch (error) {
@@ -147,33 +150,33 @@ class HostTarget implements GroupTarget {
     }
   }
 
-  /** Asks again later for what is not free now, so that whoever waits can be told in time. */
-  async #take(): Promise<ReservedConnection | undefined> {
-    this.#taking ??= this.#startTaking()
+  /** Waits only 20 ms for the connection, so that the caller can enforce its own time limit between two attempts. */
+  async #tryReserve(): Promise<ReservedConnection | undefined> {
+    this.#reserving ??= this.#startReserving()
     const late = new Promise<undefined>((resolve) => setTimeout(() => resolve(undefined), 20))
-    const held = await Promise.race([this.#taking, late])
-    if (!held) return undefined
-    this.#taking = undefined
-    clearTimeout(this.#unwanted)
-    return held
+    const reserved = await Promise.race([this.#reserving, late])
+    if (!reserved) return undefined
+    this.#reserving = undefined
+    clearTimeout(this.#releaseTimer)
+    return reserved
   }
 
-  /** One that comes when nobody waits for it any more goes back. */
-  async #startTaking(): Promise<ReservedConnection> {
-    const held = await reserve(this.#kysely).catch((error) => {
-      this.#taking = undefined
+  /** Reserves the connection, and releases it if no group has taken it after 100 ms. */
+  async #startReserving(): Promise<ReservedConnection> {
+    const reserved = await reserve(this.#kysely).catch((error) => {
+      this.#reserving = undefined
       throw error
     })
-    this.#unwanted = setTimeout(() => {
-      this.#taking = undefined
-      held.release()
+    this.#releaseTimer = setTimeout(() => {
+      this.#reserving = undefined
+      reserved.release()
     }, 100)
-    return held
+    return reserved
   }
 
   #release(): void {
     this.#open = false
-    this.#held?.release()
-    this.#held = undefined
+    this.#reserved?.release()
+    this.#reserved = undefined
   }
 }

@@ -14,13 +14,13 @@ const release = plainQuery('release savepoint mailkeep_host')
 const undo = plainQuery('rollback to savepoint mailkeep_host')
 
 /**
- * A database seen from inside a transaction of the host's: what is written commits or vanishes with it. Each
- * operation has a savepoint, so that one that fails leaves nothing behind; they run one after another.
+ * Returns a storage that works inside the host's transaction. Its writes are committed or rolled back with that
+ * transaction. Operations run one after another, each in a savepoint, so that a failed operation leaves no changes.
  *
- * @param hostConnection The one that has the transaction.
+ * @param hostConnection The connection with the host's transaction.
  */
 export function withinHostTransaction(storage: Storage, hostConnection: Connection): Storage {
-  const connection = withOwnErrors(storage, hostConnection)
+  const connection = withMappedErrors(storage, hostConnection)
   let last: Promise<unknown> = Promise.resolve()
   const write = <T>(work: Work<T>): Promise<T> => {
     const result = last.then(() => runInSavepoint(storage, connection, work))
@@ -28,13 +28,14 @@ export function withinHostTransaction(storage: Storage, hostConnection: Connecti
     return result
   }
   const dialect = storage.hostDialect ?? storage.dialect
-  // The version is asked elsewhere, where the only connection may be the host's: nothing is kept by it in here.
+  // Do not query the version, because its connection may be the host's only one. Inside the transaction nothing is
+  // cached.
   const version = async () => 0
   return { ...storage, dialect, version, reader: connection, write, writeAlone: write, close: async () => {} }
 }
 
-/** Every fault of a driver becomes a MailkeepError. */
-function withOwnErrors(storage: Storage, connection: Connection): Connection {
+/** Maps all driver errors to MailkeepError. */
+function withMappedErrors(storage: Storage, connection: Connection): Connection {
   return {
     async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
       try {
@@ -47,7 +48,7 @@ function withOwnErrors(storage: Storage, connection: Connection): Connection {
   }
 }
 
-/** Kysely's own words for a transaction that is used after its end. */
+/** Recognises Kysely's error for a transaction that is used after its end. */
 function isEnded(error: unknown): boolean {
   return error instanceof Error && /^Transaction is already (?:committed|rolled back|aborted)/.test(error.message)
 }
@@ -65,7 +66,7 @@ async function runInSavepoint<T>(storage: Storage, connection: Connection, work:
     const value = await work(transaction)
     if (searchChanges.length > 0) await storage.indexSearch?.(connection, searchChanges)
     await connection.executeQuery(release)
-    // Nobody tells when the host commits: what looks too early finds nothing, and the watch over commits sees it later.
+    // mailkeep cannot know when the host commits. An effect that polls too early finds nothing, and a later poll does.
     for (const effect of effects) effect()
     return value
   } catch (error) {
@@ -79,7 +80,7 @@ async function rollBack(connection: Connection): Promise<void> {
     await connection.executeQuery(undo)
     await connection.executeQuery(release)
   } catch {
-    // The transaction has ended, and the operation's own error says so.
+    // The transaction has ended. The error of the operation reports it.
   }
 }
 
@@ -90,16 +91,17 @@ interface KyselyTransaction extends Connection {
 }
 
 /**
- * The connection of a Kysely transaction; undefined when it is something else. The host's plugins leave us alone.
+ * Returns the connection of a Kysely transaction without the host's plugins; undefined if the handle is not from
+ * Kysely.
  *
- * @param speaks The names of the adapters that the database of this mailkeep can have.
+ * @param adapterName Matches the names of Kysely's adapters for this kind of database.
  * @throws MailkeepError `validation_failed`: it has no transaction open, or is on another kind of database.
  */
-export function connectionOfKysely(handle: unknown, speaks: RegExp): Connection | undefined {
+export function connectionOfKysely(handle: unknown, adapterName: RegExp): Connection | undefined {
   if (typeof handle !== 'object' || handle === null || !('isTransaction' in handle)) return undefined
   const kysely = handle as KyselyTransaction
   if (kysely.isTransaction !== true) throw noTransaction()
-  if (!speaks.test(kysely.getExecutor().adapter.constructor.name)) throw otherDatabase()
+  if (!adapterName.test(kysely.getExecutor().adapter.constructor.name)) throw otherDatabase()
   const plain = kysely.withoutPlugins()
   return { executeQuery: (query) => plain.executeQuery(query) }
 }
@@ -112,7 +114,7 @@ export function noTransaction(cause?: unknown): MailkeepError {
   return invalid('transaction', message, cause)
 }
 
-/** A call that was not awaited runs after the transaction's end, where it would be saved all the same. */
+/** Reported for a call that was not awaited. It runs after the transaction's end, where SQLite would commit it. */
 export function transactionEnded(cause?: unknown): MailkeepError {
   const message =
     "The host's transaction has ended: await every call before COMMIT or ROLLBACK, and call using() again in each transaction. " +
@@ -120,7 +122,7 @@ export function transactionEnded(cause?: unknown): MailkeepError {
   return invalid('transaction', message, cause)
 }
 
-/** @param cause What the database said, if it was asked. */
+/** @param cause The database's error, if there was one. */
 export function otherDatabase(cause?: unknown): MailkeepError {
   const message =
     "This transaction is not on mailkeep's database: its tables are not there. Open it on the same database and schema."

@@ -3,32 +3,33 @@ import type { Migration } from '../migrate.ts'
 const id = 'id bigint generated always as identity primary key'
 const client = 'client_id bigint not null references mailkeep_client (id)'
 const stamps = 'uuid text not null, created_at timestamptz not null'
-// Written by the million, always for an endpoint that is there: its client needs no look-up.
+// No foreign key to the client. There are millions of these rows, and their endpoint already implies the client.
 const raised = `${id}, client_id bigint not null, ${stamps}`
 const record = `${id}, ${client}, ${stamps}`
 
-/** Compared byte by byte: no update of the system's collations can break their indexes. */
+/** Compares text byte by byte, so that an update of the system's collations cannot corrupt the indexes. */
 const key = 'text collate "C" not null'
 
-/** Rows that are updated in place find room on their page, and leave the indexes alone. */
-const roomy = 'with (fillfactor = 70)'
+/** Leaves free space on each page, so that updates stay on the page and need no index change (HOT updates). */
+const frequentUpdates = 'with (fillfactor = 70)'
 
-/** Rows that come and go: what is dead among them is cleaned up before it slows down the search for what is due. */
+/** Vacuums tables with many inserts and deletes early, before dead rows slow down the query for due rows. */
 const queue = 'with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02)'
 
 /**
- * As on SQLite: the tables that join have no foreign key towards the tag, list or topic, nor a delivery towards its
- * endpoint: such a record goes at once, and what joined it is cleared in chunks; every query joins through the record.
+ * As on SQLite, the join tables have no foreign key to the tag, list or topic, nor does a delivery to its endpoint.
+ * Such a record is deleted immediately, and its rows are deleted later in batches. Every query joins through the
+ * record.
  *
- * Attributes are json, not jsonb: jsonb gives keys back in an order of its own, and answers would differ from SQLite's.
- * Nothing looks inside them.
+ * Attributes are json and not jsonb, because jsonb changes the order of the keys and responses would differ from
+ * SQLite's. No query reads inside them.
  */
 const start: Migration = {
   name: '001-start',
   statements: [
     `create table mailkeep_client (${id}, ${stamps}, name text not null, deleted_at timestamptz)`,
     `create table mailkeep_token (${id}, ${client}, hash ${key} unique, role text not null,
-      created_at timestamptz not null, expires_at timestamptz, last_used_at timestamptz, revoked_at timestamptz) ${roomy}`,
+      created_at timestamptz not null, expires_at timestamptz, last_used_at timestamptz, revoked_at timestamptz) ${frequentUpdates}`,
     'create index mailkeep_token_client on mailkeep_token (client_id)',
 
     `create table mailkeep_tag (${record}, name text not null, name_key ${key}, unique (client_id, name_key))`,
@@ -43,7 +44,8 @@ const start: Migration = {
     `create table mailkeep_contact (${record}, email text not null, email_key ${key}, name text not null,
       attributes json not null, search ${key}, unsubscribed_at timestamptz, unsubscribed_by_contact boolean not null,
       unique (client_id, email_key)) with (fillfactor = 90)`,
-    // Each contact is in one of the two: a listing of all merges them. That of searches: postgres/search-index.
+    // Each contact is in exactly one of the two indexes. A listing of all contacts merges them.
+    // postgres/search-index creates the search index.
     'create index mailkeep_contact_subscribed on mailkeep_contact (client_id, id) where unsubscribed_at is null',
     'create index mailkeep_contact_unsubscribed on mailkeep_contact (client_id, id) where unsubscribed_at is not null',
     ...['tag', 'list', 'topic'].flatMap((other) => [
@@ -62,7 +64,7 @@ const start: Migration = {
     `create table mailkeep_endpoint (${id}, client_id bigint references mailkeep_client (id), ${stamps},
       subscriber text collate "C" unique, url text not null, description text not null, events text not null,
       active boolean not null, disabled_reason text, consecutive_failures integer not null,
-      first_failure_at timestamptz, last_triggered_at timestamptz, secret text not null) ${roomy}`,
+      first_failure_at timestamptz, last_triggered_at timestamptz, secret text not null) ${frequentUpdates}`,
     'create index mailkeep_endpoint_client on mailkeep_endpoint (client_id, id)',
     `create table mailkeep_event (${raised}, type text not null, contact_id bigint, body text not null)`,
     'create index mailkeep_event_contact on mailkeep_event (contact_id, id) where contact_id is not null',
@@ -89,13 +91,14 @@ const start: Migration = {
   ],
 }
 
-/** What keys of idempotency have been answered: see lib/idempotency. */
+/** Stored results of idempotency keys: see lib/idempotency. */
 const keptAnswers: Migration = {
   name: '002-kept-answers',
   statements: [
     `create table mailkeep_kept_answer (${id}, ${client}, key_hash ${key}, answer text not null,
       created_at timestamptz not null, unique (client_id, key_hash)) ${queue}`,
-    // No foreign key towards the contact: an answer goes with it in chunks, found by what stands here.
+    // No foreign key to the contact. After the contact's deletion, these rows lead to the results, which are deleted in
+    // batches.
     `create table mailkeep_kept_answer_contact (contact_id bigint not null,
       answer_id bigint not null references mailkeep_kept_answer (id) on delete cascade,
       primary key (contact_id, answer_id)) ${queue}`,
@@ -103,7 +106,7 @@ const keptAnswers: Migration = {
   ],
 }
 
-/** Names for people, to tell tokens apart. */
+/** Labels that help people to distinguish tokens. */
 const tokenNames: Migration = {
   name: '003-token-names',
   statements: ['alter table mailkeep_token add column name text'],
@@ -111,12 +114,12 @@ const tokenNames: Migration = {
 
 const endpointSequence = `pg_get_serial_sequence('mailkeep_endpoint', 'id')`
 
-/** The last id given out: handlers, which had negative ids, get the ids after it. */
+/** The last assigned id. Handlers, which had negative ids, get the ids after it. */
 const lastEndpointId = `coalesce(pg_sequence_last_value(${endpointSequence}::regclass), 0)`
 
 const lastHandlerId = `coalesce((select -cast(value as bigint) from mailkeep_setting where name = 'last_subscriber_id'), 0)`
 
-/** Each column of a delivery means one thing, and handlers are endpoints like others: see lib/webhooks/README.md. */
+/** Gives each column of a delivery one meaning, and makes handlers ordinary endpoints: see lib/webhooks/README.md. */
 const deliveryColumns: Migration = {
   name: '004-delivery-columns',
   statements: [
@@ -138,7 +141,7 @@ const deliveryColumns: Migration = {
     'alter table mailkeep_endpoint alter column id set generated by default',
     `update mailkeep_endpoint set kind = 'handler', id = ${lastEndpointId} - id where id < 0`,
     'alter table mailkeep_endpoint alter column id set generated always',
-    // Ids never come back: handlers that were removed used up theirs.
+    // Ids are never reused, so skip the ids of removed handlers too.
     `select setval(${endpointSequence}, ${lastEndpointId} + ${lastHandlerId}) where ${lastHandlerId} > 0`,
     `delete from mailkeep_setting where name = 'last_subscriber_id'`,
     'alter table mailkeep_delivery drop column retry',

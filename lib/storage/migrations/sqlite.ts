@@ -1,15 +1,15 @@
 import type { Migration } from '../migrate.ts'
 
-const id = 'id integer primary key autoincrement' // autoincrement: the id of something erased never comes back
+const id = 'id integer primary key autoincrement' // autoincrement: ids of deleted rows are never reused
 const client = 'client_id integer not null references mailkeep_client (id)'
-// Written by the million, always for an endpoint that is there: its client needs no look-up.
+// No foreign key to the client. There are millions of these rows, and their endpoint already implies the client.
 const raised = `${id}, client_id integer not null, uuid text not null, created_at text not null`
 const record = `${id}, ${client}, uuid text not null, created_at text not null`
 
 /**
- * The tables that join have no foreign key towards the tag, list or topic: such a record goes at once, and what
- * joined it, perhaps a million rows, is cleared in chunks; every query joins through the record, so that it is
- * hidden meanwhile. The same holds for an endpoint's deliveries.
+ * The join tables have no foreign key to the tag, list or topic. Such a record is deleted immediately, and its join
+ * rows, perhaps a million, are deleted later in batches. Every query joins through the record, which hides the
+ * remaining rows. The same applies to an endpoint and its deliveries.
  */
 const start: Migration = {
   name: '001-start',
@@ -31,14 +31,16 @@ const start: Migration = {
     `create table mailkeep_contact (${record}, email text not null, email_key text not null, name text not null,
       attributes text not null, search text not null, unsubscribed_at text, unsubscribed_by_contact integer not null,
       unique (client_id, email_key)) strict`,
-    // Each contact is in one of the two: a listing of all merges them.
+    // Each contact is in exactly one of the two indexes. A listing of all contacts merges them.
     'create index mailkeep_contact_subscribed on mailkeep_contact (client_id) where unsubscribed_at is null',
     'create index mailkeep_contact_unsubscribed on mailkeep_contact (client_id) where unsubscribed_at is not null',
-    // One index of searches for all clients: see clientSpan in storage/sqlite. The texts are folded already.
+    // All clients share one search index: see searchClientSpan in storage/sqlite/search-index. The texts are already
+    // folded.
     `create view mailkeep_contact_search as select client_id * ${2 ** 40} + id as id, search from mailkeep_contact`,
     `create virtual table mailkeep_search using fts5 (search, content = 'mailkeep_contact_search', content_rowid = 'id',
       tokenize = 'trigram case_sensitive 1', detail = full, columnsize = 0)`,
-    // Segments are merged in small portions: see storage/sqlite/search-index. Erased texts leave by storage/sqlite/search-purge.
+    // storage/sqlite/search-index merges segments in small batches, and storage/sqlite/search-purge removes erased
+    // texts.
     `insert into mailkeep_search (mailkeep_search, rank) values ('automerge', 0), ('usermerge', 8)`,
     ...['tag', 'list', 'topic'].flatMap((other) => [
       `create table mailkeep_contact_${other} (client_id integer not null,
@@ -83,13 +85,14 @@ const start: Migration = {
   ],
 }
 
-/** What keys of idempotency have been answered: see lib/idempotency. */
+/** Stored results of idempotency keys: see lib/idempotency. */
 const keptAnswers: Migration = {
   name: '002-kept-answers',
   statements: [
     `create table mailkeep_kept_answer (${id}, ${client}, key_hash text not null, answer text not null,
       created_at text not null, unique (client_id, key_hash)) strict`,
-    // No foreign key towards the contact: an answer goes with it in chunks, found by what stands here.
+    // No foreign key to the contact. After the contact's deletion, these rows lead to the results, which are deleted in
+    // batches.
     `create table mailkeep_kept_answer_contact (contact_id integer not null,
       answer_id integer not null references mailkeep_kept_answer (id) on delete cascade,
       primary key (contact_id, answer_id)) strict, without rowid`,
@@ -97,16 +100,16 @@ const keptAnswers: Migration = {
   ],
 }
 
-/** Names for people, to tell tokens apart. */
+/** Labels that help people to distinguish tokens. */
 const tokenNames: Migration = {
   name: '003-token-names',
   statements: ['alter table mailkeep_token add column name text'],
 }
 
-/** The last id given out: handlers, which had negative ids, get the ids after it. */
+/** The last assigned id. Handlers, which had negative ids, get the ids after it. */
 const lastEndpointId = `(select coalesce(max(seq), 0) from sqlite_sequence where name = 'mailkeep_endpoint')`
 
-/** Each column of a delivery means one thing, and handlers are endpoints like others: see lib/webhooks/README.md. */
+/** Gives each column of a delivery one meaning, and makes handlers ordinary endpoints: see lib/webhooks/README.md. */
 const deliveryColumns: Migration = {
   name: '004-delivery-columns',
   statements: [
@@ -129,7 +132,7 @@ const deliveryColumns: Migration = {
     `update mailkeep_job set target_id = ${lastEndpointId} - target_id
       where target_id < 0 and kind in ('clear endpoint', 'clear endpoint again')`,
     `update mailkeep_endpoint set kind = 'handler', id = ${lastEndpointId} - id where id < 0`,
-    // Ids never come back: handlers that were removed used up theirs.
+    // Ids are never reused, so skip the ids of removed handlers too.
     `update sqlite_sequence set seq = seq - min(0, coalesce((select cast(value as integer) from mailkeep_setting
       where name = 'last_subscriber_id'), 0)) where name = 'mailkeep_endpoint'`,
     `delete from mailkeep_setting where name = 'last_subscriber_id'`,

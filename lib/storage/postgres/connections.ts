@@ -10,26 +10,28 @@ import { type DriverPool, type DriverResult, ignoreErrorEvents, type PooledClien
 import { rowTypes } from './values.ts'
 
 export interface ConnectionLimits {
-  /** Waiting for a connection at most; more are refused. */
+  /** Maximum requests that wait for a connection. Further requests are rejected. */
   readonly waiting: number
-  /** How long each waits. */
+  /** Maximum time that a request waits for a connection. */
   readonly waitMs: number
-  /** How long a statement may take, seen from here: the server's own limit comes first, if it still answers. */
+  /**
+   * Client-side timeout of a statement. The server's limit is lower, so this one applies only if the server is gone.
+   */
   readonly answerMs: number
 }
 
 export const connectionLimits: ConnectionLimits = { waiting: 10_000, waitMs: 5000, answerMs: 35_000 }
 
-/** Statements kept on a connection at most. The library's own are a closed set, far smaller. */
-const keptStatements = 1000
-/** A lost connection is noticed at its next statement; the pool may hold more of them. */
-const freshAttempts = 3
+/** Maximum prepared statements per connection. The library has far fewer. */
+const maxPreparedStatements = 1000
+/** Attempts of a read. A lost connection fails at its next statement, and the pool may hold several. */
+const maxReadAttempts = 3
 
-/** One connection while it is held. */
+/** One connection of the pool, for as long as it is in use. */
 export class Session implements Connection {
   readonly #client: PooledClient
   readonly #nameOf: (sql: string) => string | undefined
-  /** No time-out of ours: a migration takes as long as it takes. */
+  /** Whether to run statements without the client-side timeout, as migrations need it. */
   unlimited = false
   /** Whether the connection must not be used again. */
   broken = false
@@ -46,7 +48,7 @@ export class Session implements Connection {
     return { rows: rows as R[], numAffectedRows: BigInt(rowCount ?? 0) }
   }
 
-  /** @throws Fault */
+  /** @throws DatabaseError */
   async ask(text: string, values: readonly unknown[] = []): Promise<DriverResult> {
     const name = values.length > 0 ? this.#nameOf(text) : undefined
     try {
@@ -58,61 +60,62 @@ export class Session implements Connection {
         ...(this.unlimited ? {} : { query_timeout: this.#answerMs }),
       })
     } catch (error) {
-      const fault = new DatabaseError(error)
-      this.broken ||= fault.kind === 'lost' || fault.kind === 'stale'
-      throw fault
+      const mapped = new DatabaseError(error)
+      this.broken ||= mapped.kind === 'lost' || mapped.kind === 'stale'
+      throw mapped
     }
   }
 }
 
-/** Hands connections of a pool out, in the order in which they are asked for, and never waits without a bound. */
+/** Lends the connections of a pool in FIFO order, with a limited queue and a limited waiting time. */
 export class Connections {
   readonly #pool: DriverPool
   readonly #limits: ConnectionLimits
   readonly #names: Map<string, string> | undefined
   readonly #onIdleError: (error: Error) => void
-  #held = 0
+  #inUse = 0
   #closed = false
   #whenIdle: (() => void) | undefined
 
-  /** @param prepare Whether the server keeps our statements; not behind a pooler that hands out its connections. */
+  /** @param prepare Whether to use prepared statements. They do not work behind a pooler in transaction mode. */
   constructor(pool: DriverPool, logger: Logger, prepare: boolean, limits: ConnectionLimits = connectionLimits) {
     this.#pool = pool
     this.#limits = limits
     this.#names = prepare ? new Map() : undefined
-    // Without a listener an idle connection's end would end the process.
+    // Without a listener, Node would end the process when an idle connection is closed.
     this.#onIdleError = (error) => logger.debug({ err: error }, 'an idle database connection ended')
     pool.on('error', this.#onIdleError)
-    // The pool removes its own listener right after this event, before `connect()` resolves. New clients and those
-    // that a host's pool had before pass here alike.
+    // The pool removes its own `error` listener right after this event, before `connect()` resolves. The event covers
+    // new clients and those that a host's pool already had.
     pool.on('acquire', ignoreErrorEvents)
   }
 
   /**
-   * Does `work` on a connection of its own.
+   * Runs `work` on a connection that nothing else uses.
    *
-   * @throws Fault; MailkeepError `unavailable`: closing, none to be had in time, or too many are waiting.
+   * @throws DatabaseError; MailkeepError `unavailable`: mailkeep is closing, no connection was free in time, or too
+   *   many requests are waiting.
    */
   async use<T>(work: (session: Session) => Promise<T>): Promise<T> {
-    this.#held += 1
+    this.#inUse += 1
     try {
-      return await this.#useHeld(work)
+      return await this.#useConnection(work)
     } finally {
-      this.#held -= 1
-      if (this.#held === 0) this.#whenIdle?.()
+      this.#inUse -= 1
+      if (this.#inUse === 0) this.#whenIdle?.()
     }
   }
 
   /**
-   * Waits for what is under way.
+   * Waits until all connections are returned.
    *
-   * @param end Whether the pool is ours to end.
+   * @param end Whether to end the pool. False for a host's pool.
    */
   async close(end: boolean): Promise<void> {
     if (this.#closed) return
     this.#closed = true
-    if (this.#held > 0) await new Promise<void>((resolve) => (this.#whenIdle = resolve))
-    // Ours still has connections that are just being ended: what the server says to them then must be heard, too.
+    if (this.#inUse > 0) await new Promise<void>((resolve) => (this.#whenIdle = resolve))
+    // Keep the listeners on our own pool, because its connections can emit errors while they are being closed.
     if (end) {
       await this.#pool.end()
     } else {
@@ -121,7 +124,7 @@ export class Connections {
     }
   }
 
-  async #useHeld<T>(work: (session: Session) => Promise<T>): Promise<T> {
+  async #useConnection<T>(work: (session: Session) => Promise<T>): Promise<T> {
     const client = await this.#acquire()
     ignoreErrorEvents(client) // in case the host's pool emits no `acquire`
     const session = new Session(client, this.#nameOf, this.#limits.answerMs)
@@ -140,24 +143,26 @@ export class Connections {
     try {
       return await inTime(this.#pool.connect(), this.#limits.waitMs)
     } catch (error) {
-      throw new MailkeepError('unavailable', 'The database gives no connection: try again shortly.', { cause: error })
+      throw new MailkeepError('unavailable', 'No database connection is available: try again shortly.', {
+        cause: error,
+      })
     }
   }
 
-  /** Of the text itself: another mailkeep on the same pool has the same name for it. */
+  /** Derives the name from the SQL text, so that another mailkeep on the same pool uses the same name. */
   readonly #nameOf = (sql: string): string | undefined => {
     const names = this.#names
     if (!names) return undefined
     const known = names.get(sql)
     if (known !== undefined) return known
-    if (names.size >= keptStatements || sql.startsWith(customPlanMark)) return undefined
+    if (names.size >= maxPreparedStatements || sql.startsWith(customPlanMark)) return undefined
     const name = `mailkeep_${createHash('sha256').update(sql).digest('base64url').slice(0, 22)}`
     names.set(sql, name)
     return name
   }
 }
 
-/** Reads what is committed. */
+/** Reads committed rows. Retries a read whose connection was lost. */
 export class Reader implements Connection {
   readonly #connections: Connections
 
@@ -170,14 +175,14 @@ export class Reader implements Connection {
       try {
         return await this.#connections.use((session) => session.executeQuery<R>(query))
       } catch (error) {
-        const isFresh = error instanceof DatabaseError && (error.kind === 'lost' || error.kind === 'stale')
-        if (!isFresh || attempt >= freshAttempts) throw toMailkeepError(error)
+        const canRetry = error instanceof DatabaseError && (error.kind === 'lost' || error.kind === 'stale')
+        if (!canRetry || attempt >= maxReadAttempts) throw toMailkeepError(error)
       }
     }
   }
 }
 
-/** A host's pool may wait without a bound; what comes too late is given back. */
+/** Limits the wait for a connection, because a host's pool may have no limit. Returns a late connection to the pool. */
 async function inTime(connecting: Promise<PooledClient>, waitMs: number): Promise<PooledClient> {
   let timer: NodeJS.Timeout | undefined
   let late = false
@@ -188,7 +193,7 @@ async function inTime(connecting: Promise<PooledClient>, waitMs: number): Promis
   const timeout = new Promise<never>((_, reject) => {
     timer = setTimeout(() => {
       late = true
-      reject(new Error(`none was free within ${waitMs / 1000} s`))
+      reject(new Error(`no connection was free within ${waitMs / 1000} s`))
     }, waitMs)
   })
   try {

@@ -5,26 +5,27 @@ import type { CopyProgress, RowSource, SourceTable, Value } from '../row-source.
 import { describeTables, type TargetTable } from './target-tables.ts'
 import { bindValue } from './values.ts'
 
-/** What one transaction carries: enough to be worth a commit, little enough to hold in memory. */
-const batchBytes = 2_000_000
-const firstRows = 500
-const mostRows = 5000
+/** Target size of a batch. It is large enough for a commit to pay off, and small enough for memory. */
+const bytesPerBatch = 2_000_000
+const rowsInFirstBatch = 500
+const maxRowsPerBatch = 5000
 
-/** How far a copy has come; kept in the database with the rows it speaks of. */
+/** Progress of a copy. It is stored in the target database in the same transaction as the rows. */
 interface State {
   readonly source: string
   readonly table: string
-  /** The key of the last row that is there. */
+  /** The key of the last copied row. */
   readonly after?: readonly Value[]
   readonly done: number
 }
 
 /**
- * Copies all rows into a database that is empty, or holds the beginning of the same copy. Until it is finished nobody
- * else can open that database.
+ * Copies all rows into a database that is empty, or that contains an unfinished copy of the same source. Other
+ * processes cannot open that database until the copy is complete.
  *
- * @returns how many rows each table has, in both.
- * @throws MailkeepError `conflict`: it is not empty, or holds another copy; or a count differs at the end.
+ * @returns the number of rows of each table, equal in both databases.
+ * @throws MailkeepError `conflict`: the database is not empty, has an unfinished copy of other data, or a count differs
+ *   at the end.
  */
 export async function copyRows(
   source: RowSource,
@@ -51,7 +52,7 @@ export async function copyRows(
 
 type Pair = readonly [to: TargetTable, from: SourceTable]
 
-/** Both must have the same tables and columns: they have the same migrations. */
+/** Matches tables by name. Both databases have the same migrations, so tables and columns must be equal. */
 function pairUp(targets: readonly TargetTable[], sources: readonly SourceTable[]): Pair[] {
   const unknown = sources.filter(({ name }) => !targets.some((target) => target.name === name))
   const pairs = targets.map((to) => [to, sources.find(({ name }) => name === to.name)] as const)
@@ -73,7 +74,7 @@ async function begin(source: RowSource, storage: Storage, tables: readonly Pair[
   const state: State = { source: source.fingerprint, table: tables[0]![0].name, done: 0 }
   await storage.writeAlone(async (transaction) => {
     for (const [{ name }] of tables) {
-      if (name === 'mailkeep_setting') continue // the first thing that is written, and overwritten by the copy
+      if (name === 'mailkeep_setting') continue // opening the database writes settings, and the copy overwrites them
       const { rows } = await transaction.executeQuery(plainQuery(`select 1 from ${name} limit 1`))
       if (rows.length > 0)
         throw new MailkeepError('conflict', `The database to copy to is not empty: ${name} has rows.`)
@@ -88,7 +89,7 @@ async function* copyTable(source: RowSource, storage: Storage, to: TargetTable, 
   const statement = insertion(to, from)
   const places = from.key.map((name) => from.columns.indexOf(name))
   let state = begun
-  for (let limit = firstRows; ; ) {
+  for (let limit = rowsInFirstBatch; ; ) {
     const rows = source.read(from, state.after, limit)
     const last = rows.at(-1)
     if (!last) return
@@ -96,11 +97,11 @@ async function* copyTable(source: RowSource, storage: Storage, to: TargetTable, 
     const values = columnsOf(rows, to, from)
     await storage.write(async (transaction) => {
       await transaction.executeQuery(parameters(statement, values))
-      await move(transaction, state, next)
+      await updateState(transaction, state, next)
     })
     state = next
     yield state
-    limit = Math.min(Math.max(Math.floor(batchBytes / bytesOf(rows)), 50), mostRows)
+    limit = Math.min(Math.max(Math.floor(bytesPerBatch / averageRowSize(rows)), 50), maxRowsPerBatch)
   }
 }
 
@@ -109,11 +110,11 @@ function insertion({ name, typeOf, identity }: TargetTable, { columns }: SourceT
   const lists = columns.map((_, at) => `cast($${at + 1} as text[])`).join(', ')
   const casts = columns.map((column) => `cast(${column} as ${typeOf(column)})`).join(', ')
   const ids = identity === undefined ? '' : 'overriding system value'
-  const again = name === 'mailkeep_setting' ? 'on conflict (name) do update set value = excluded.value' : ''
-  return `insert into ${name} (${names}) ${ids} select ${casts} from unnest(${lists}) as given (${names}) ${again}`
+  const onConflict = name === 'mailkeep_setting' ? 'on conflict (name) do update set value = excluded.value' : ''
+  return `insert into ${name} (${names}) ${ids} select ${casts} from unnest(${lists}) as given (${names}) ${onConflict}`
 }
 
-/** A list for each column; PostgreSQL reads every type from its text. */
+/** Returns one array per column. PostgreSQL can parse values of every type from text. */
 function columnsOf(rows: readonly (readonly Value[])[], { typeOf }: TargetTable, { columns }: SourceTable): unknown[] {
   return columns.map((column, at) => {
     const type = typeOf(column).startsWith('timestamp') ? 'time' : 'text'
@@ -121,16 +122,16 @@ function columnsOf(rows: readonly (readonly Value[])[], { typeOf }: TargetTable,
   })
 }
 
-/** The average of a row, in characters. */
-function bytesOf(rows: readonly (readonly Value[])[]): number {
+/** Returns the average size of a row in characters. */
+function averageRowSize(rows: readonly (readonly Value[])[]): number {
   let sum = 0
   for (const row of rows) for (const value of row) sum += typeof value === 'string' ? value.length : 8
   return Math.max(sum / rows.length, 1)
 }
 
-/** Together with the rows; whoever copies at the same time finds that it has moved. */
-async function move(transaction: Transaction, from: State, to: State): Promise<void> {
-  // Other settings are no JSON: the case keeps them from being read as such.
+/** Updates the progress in the transaction of the rows. Fails if another process has updated it. */
+async function updateState(transaction: Transaction, from: State, to: State): Promise<void> {
+  // Other settings are not JSON. The CASE keeps PostgreSQL from parsing them.
   const change = `update mailkeep_setting set value = $3
     where name = $1 and case when name = $1 then cast(value as jsonb) @> cast($2 as jsonb) end`
   const expected = { source: from.source, done: from.done }
@@ -149,16 +150,16 @@ async function finish(transaction: Transaction, tables: readonly Pair[]): Promis
     const query = plainQuery(`select count(*) as count from ${to.name} ${where}`)
     const [row] = (await transaction.executeQuery<{ count: number }>(query)).rows
     counts[to.name] = Number(row!.count)
-    // A migration before the copy may have left settings that the file does not have.
+    // A migration before the copy may have stored settings that the source does not have.
     const isRight = to.name === 'mailkeep_setting' ? counts[to.name]! >= from.rows : counts[to.name] === from.rows
     if (!isRight) wrong.push(`${counts[to.name]} rows instead of ${from.rows} in ${to.name}`)
   }
-  if (wrong.length > 0) throw new MailkeepError('conflict', `The copy is not whole: ${wrong.join('; ')}.`)
+  if (wrong.length > 0) throw new MailkeepError('conflict', `The copy is incomplete: ${wrong.join('; ')}.`)
   await transaction.executeQuery(parameters('delete from mailkeep_setting where name = $1', [copySetting]))
   return counts
 }
 
-/** Ids of what was erased never come back. */
+/** Continues the source's id sequence, so that ids of deleted rows are never reused. */
 async function setNextId(transaction: Transaction, { name, identity }: TargetTable, { lastId }: SourceTable) {
   const text = `select setval(pg_get_serial_sequence('${name}', '${identity}'), greatest($1::bigint, 1), $1::bigint > 0)`
   await transaction.executeQuery(parameters(text, [lastId]))
@@ -166,7 +167,7 @@ async function setNextId(transaction: Transaction, { name, identity }: TargetTab
 
 function otherCopy(): MailkeepError {
   const message =
-    'The database holds the beginning of another copy, or the file has changed since: empty the database, and begin anew.'
+    'The database has an unfinished copy of another file, or the file has changed since: empty the database and run the copy again.'
   return new MailkeepError('conflict', message)
 }
 

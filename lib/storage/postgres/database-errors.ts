@@ -3,20 +3,20 @@ import type { ErrorContext } from '../connection.ts'
 import { noTransaction, otherDatabase } from '../host/transaction.ts'
 
 /**
- * What a failed statement means for the work it belongs to:
- * - `again`: another transaction was in the way; the same work may succeed.
- * - `raced`: a row is there already, or one it points to is not: another transaction may have been faster, and the
- *   same work, run again, sees what it did.
- * - `stale`: this connection's prepared statements are no good any more; another connection's are.
- * - `lost`: the connection is gone, or cannot be trusted any more.
- * - `busy`: the server is there but cannot do it now.
+ * How a failed statement is handled:
+ * - `retryable`: a serialization failure or deadlock. A retry may succeed.
+ * - `raced`: a unique or foreign key was violated. A concurrent transaction may be the cause, and a retry sees its
+ *   rows.
+ * - `stale`: the prepared statements of this connection are invalid. Another connection may work.
+ * - `lost`: the connection is closed or unusable.
+ * - `busy`: the server is reachable but cannot run the statement now.
  * - `refused`: the statement itself is wrong.
  */
-export type DatabaseErrorKind = 'again' | 'raced' | 'stale' | 'lost' | 'busy' | 'refused'
+export type DatabaseErrorKind = 'retryable' | 'raced' | 'stale' | 'lost' | 'busy' | 'refused'
 
-/** A statement that failed; it never leaves the storage. */
+/** The error of a failed statement. Callers of the storage never get it. */
 export class DatabaseError extends Error {
-  override readonly name = 'Fault'
+  override readonly name = 'DatabaseError'
   readonly kind: DatabaseErrorKind
   override readonly cause: Error
 
@@ -27,48 +27,50 @@ export class DatabaseError extends Error {
     this.kind = kindOf(error)
   }
 
-  /** PostgreSQL's five characters, if the server spoke at all. */
+  /** PostgreSQL's SQLSTATE code; undefined if the error is not from the server. */
   get sqlState(): string | undefined {
     return sqlStateOf(this.cause)
   }
 }
 
 /** Serialization failure and deadlock. */
-const again = /^(40001|40P01)$/
-/** Unique and foreign keys. */
+const retryable = /^(40001|40P01)$/
+/** Violations of unique and foreign keys. */
 const raced = /^(23505|23503)$/
-/** Connection exceptions, shutdowns, time-outs of the session, and a server that has become a read-only replica. */
+/** Connection exceptions, shutdowns, session timeouts, and a server that has become a read-only replica. */
 const lost = /^(08...|57P0[1-5]|25P03|25P04|25006)$/
-/** Out of resources, out of time, or at fault with its files. */
+/** Insufficient resources, statement and lock timeouts, and I/O errors of the server. */
 const busy = /^(53...|55P03|57014|58...)$/
-/** A statement that is not there, is there already, or gives other columns since a migration. */
+/**
+ * Prepared statements that are missing or exist already. See `kindOf` for those with other columns after a migration.
+ */
 const stale = /^(26000|42P05)$/
 
 function kindOf(error: Error): DatabaseErrorKind {
   const state = sqlStateOf(error)
-  if (state === undefined) return isOurs(error) ? 'refused' : 'lost'
-  if (again.test(state)) return 'again'
+  if (state === undefined) return isValueError(error) ? 'refused' : 'lost'
+  if (retryable.test(state)) return 'retryable'
   if (raced.test(state)) return 'raced'
   if (stale.test(state) || (state === '0A000' && error.message.includes('cached plan'))) return 'stale'
   if (lost.test(state)) return 'lost'
   return busy.test(state) ? 'busy' : 'refused'
 }
 
-/** Node's codes, such as EPIPE, look alike; only what the server sends has a severity. */
+/** Requires a `severity`, which only the server's errors have. Node's codes such as EPIPE look like an SQLSTATE. */
 function sqlStateOf(error: Error): string | undefined {
   return 'severity' in error && 'code' in error && typeof error.code === 'string' ? error.code : undefined
 }
 
-/** A value that could not be written or read, as opposed to a socket's fault. */
-function isOurs(error: Error): boolean {
+/** Whether a value could not be encoded or decoded, as opposed to a socket error. */
+function isValueError(error: Error): boolean {
   return error instanceof TypeError || error instanceof RangeError || error instanceof SyntaxError
 }
 
-/** What callers are told: never a code of the driver's or the server's. */
+/** Maps a database error to the error that callers get. It never has a code of the driver or the server. */
 export function toMailkeepError(error: unknown, { inHostTransaction = false }: ErrorContext = {}): unknown {
   if (!(error instanceof DatabaseError)) return error
   const { cause, kind, sqlState } = error
-  if (sqlState === '25P01') return noTransaction(cause) // a savepoint of ours, outside a transaction of the host's
+  if (sqlState === '25P01') return noTransaction(cause) // mailkeep's savepoint outside a host's transaction
   if (inHostTransaction && sqlState === '42P01') return otherDatabase(cause)
   if (inHostTransaction && sqlState === '25P02') {
     return invalid('transaction', 'A statement of this transaction failed before: roll it back and begin again.', cause)
@@ -84,7 +86,7 @@ export function toMailkeepError(error: unknown, { inHostTransaction = false }: E
   return new MailkeepError('unavailable', `The database ${what}: try again shortly.`, { cause })
 }
 
-/** The record that a broken foreign key points to; constraints are named after table and column. */
+/** Returns the record type that a violated foreign key points to. Constraint names contain table and column. */
 function recordOf(cause: Error): string {
   const constraint = 'constraint' in cause ? String(cause.constraint) : ''
   return /_(client|list|contact|event|delivery)_id_fkey$/.exec(constraint)?.[1] ?? 'record'

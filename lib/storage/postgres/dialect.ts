@@ -23,12 +23,14 @@ export const builder = new Kysely<Tables>({
 })
 
 /**
- * Marks a statement that must be planned with its values: how common a search is decides between the index of searches
- * and a walk, and a plan kept for all values knows nothing of that.
+ * Marks a statement that must be planned with its values. The frequency of a search decides between the search index
+ * and a scan in order of id, and a generic plan cannot know it.
  */
-export const customPlanMark = '/* planned anew */'
+export const customPlanMark = '/* custom plan */'
 
-/** A pattern that matches `part` anywhere, taken literally. The strings are written so that every server reads them alike. */
+/**
+ * A LIKE pattern that matches `part` anywhere, taken literally. E'' strings mean the same with every server setting.
+ */
 function patternOf(part: Expression<unknown>): RawBuilder<string> {
   const escaped = sql`replace(replace(replace(${part}, E'\\\\', E'\\\\\\\\'), '%', E'\\\\%'), '_', E'\\\\_')`
   return sql`('%' || ${escaped} || '%')`
@@ -38,7 +40,7 @@ function matching({ client_id, search }: Pick<MatchWalk, 'client_id' | 'search'>
   return sql`c.client_id = ${client_id} and c.search like ${patternOf(search)}`
 }
 
-/** PostgreSQL's phrases. */
+/** SQL fragments for PostgreSQL. */
 export const dialect: Dialect = {
   name: 'postgres',
   concurrentWriters: true,
@@ -50,7 +52,7 @@ export const dialect: Dialect = {
   unnest: (list) => sql`unnest(${list}) as item (value)`,
   itemAt: (list, position) => sql`(${list})[${position} + 1]`,
   unnestRows: (rows, columns) => {
-    // Read as text first: a JSON document in a row is text there, and as "json" it would become a JSON string.
+    // Read each field as text first. A JSON document in a row is a JSON string, and `json` would keep it one.
     const texts = Object.keys(columns).map((name) => sql`${sql.ref(name)} text`)
     const fields = Object.entries(columns).map(
       ([name, { type }]) => sql`cast(${sql.ref(name)} as ${sql.raw(castOf[type])}) as ${sql.ref(name)}`,
@@ -58,13 +60,13 @@ export const dialect: Dialect = {
     return sql`(select ${sql.join(fields)} from json_to_recordset(${rows}) as given (${sql.join(texts)})) as item`
   },
   inList: (column, list) => sql`${column} = any (${list})`,
-  contains: (text, part) => sql`strpos(${text}, ${part}) > 0`, // not "like": the index of searches is for its own walk
+  contains: (text, part) => sql`strpos(${text}, ${part}) > 0`, // not LIKE, which could use the search index here
   merge: (ranges, { distinct, desc, limit }) => {
     const end = sql`order by id ${sql.raw(desc ? 'desc' : 'asc')} limit ${limit}`
     if (ranges.length === 1) return sql`${ranges[0]} ${end}`
-    // Without a limit of its own each range would be read to its end before they are merged.
-    const ended = ranges.map((range) => sql`(${range} ${end})`)
-    return sql`${sql.join(ended, sql.raw(distinct ? ' union ' : ' union all '))} ${end}`
+    // Give each range the limit too. Otherwise PostgreSQL reads each range completely before it merges them.
+    const limited = ranges.map((range) => sql`(${range} ${end})`)
+    return sql`${sql.join(limited, sql.raw(distinct ? ' union ' : ' union all '))} ${end}`
   },
   isMember: (kind, contactId, values) => sql`exists (select 1 from ${sql.table(`mailkeep_contact_${kind}`)} as other
     where other.contact_id = ${contactId} and ${sql.ref(`other.${kind}_id`)} = any (${values}))`,
@@ -87,14 +89,14 @@ export const dialect: Dialect = {
   bool: (column) => sql`${column}`,
   json: (column) => sql`${column}`,
   forUpdateSkipLocked: sql`for update skip locked`,
-  forUpdate: sql`for no key update`, // rows may still come to point to them
+  forUpdate: sql`for no key update`, // lets other transactions insert rows that reference these
   tryLock: (name) => sql`select pg_try_advisory_xact_lock(${lockId(name)}) as taken`,
   lock: (name) => sql`select pg_advisory_xact_lock(${lockId(name)})`,
   customPlan: sql.raw(customPlanMark),
   jsonText: (json) => sql<string>`cast(${json} as text)`,
 }
 
-/** With the id of a table, which is the same however a host's search path leads to it. */
+/** Derives the lock id from the table's OID, which does not depend on the host's search path. */
 function lockId(name: Expression<unknown>): RawBuilder<unknown> {
   return sql`hashtextextended(cast(cast(cast('mailkeep_client' as regclass) as oid) as text) || ' ' || ${name}, 0)`
 }

@@ -1,21 +1,21 @@
-/** What of `pg` is used here; only storage/postgres.ts imports it. */
+/** The parts of `pg` that mailkeep uses. Only storage/postgres.ts imports the package. */
 import type { rowTypes } from './values.ts'
 
-/** One statement as the driver takes it. */
+/** One statement for the driver. */
 export interface DriverQuery {
   readonly text: string
   readonly values?: unknown[]
-  /** A statement the server keeps, on this connection, under this name. */
+  /** Name of the prepared statement on this connection. */
   readonly name?: string
   readonly types?: typeof rowTypes
-  /** Milliseconds after which the driver gives up. */
+  /** Client-side timeout in milliseconds. */
   readonly query_timeout?: number
 }
 
 export interface DriverResult {
   readonly rows: unknown[]
   readonly rowCount: number | null
-  /** The first word of the server's answer. */
+  /** First word of the server's command tag, such as COMMIT. */
   readonly command: string
 }
 
@@ -26,13 +26,13 @@ export interface DriverClient {
 }
 
 export interface PooledClient extends DriverClient {
-  /** Gives the connection back, or ends it. */
+  /** Returns the connection to the pool, or closes it if `end` is true. */
   release(end?: boolean): void
 }
 
-/** What mailkeep uses of a `pg.Pool` of the host's. Any of its versions fits, without its types being installed. */
+/** The parts of the host's `pg.Pool` that mailkeep uses. Every version fits, and its types need not be installed. */
 export interface PostgresPool {
-  /** What the pool was made with. */
+  /** The settings that the pool was created with. */
   readonly options: object
   readonly totalCount: number
   readonly idleCount: number
@@ -56,8 +56,8 @@ export interface DriverPool {
 const clientsWithListener = new WeakSet<DriverClient>()
 
 /**
- * Gives a client an `error` listener for as long as it lives: without one, Node ends the process when the server ends
- * the connection. The statement under way, or the next one, reports the fault.
+ * Adds a permanent `error` listener to a client. Without one, Node ends the process when the server closes the
+ * connection. The current or the next statement reports the error.
  */
 export function ignoreErrorEvents(client: DriverClient): void {
   if (clientsWithListener.has(client)) return
@@ -65,7 +65,7 @@ export function ignoreErrorEvents(client: DriverClient): void {
   client.on('error', () => {})
 }
 
-/** A connection of its own, outside the pool. */
+/** A single connection outside the pool. */
 export interface SignalClient extends DriverClient {
   readonly processID: number | null
   connect(): Promise<unknown>
@@ -78,7 +78,7 @@ export interface SignalClient extends DriverClient {
 }
 
 export interface Notification {
-  /** Whose connection sent it. */
+  /** Server process id of the connection that sent it. */
   readonly processId: number
   readonly channel: string
   readonly payload?: string | undefined

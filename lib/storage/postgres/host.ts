@@ -5,12 +5,12 @@ import { connectionOfKysely, speaksPostgres } from '../host/transaction.ts'
 import { connectionLimits, Session } from './connections.ts'
 import { DatabaseError } from './database-errors.ts'
 import { ignoreErrorEvents, type PooledClient } from './driver.ts'
-import { momentFromText } from './values.ts'
+import { timeFromText } from './values.ts'
 
-/** The connection of a transaction that the host has open: Kysely's, or a `pg` client after BEGIN. */
+/** Returns the connection of a transaction that the host has open: Kysely's, or a `pg` client after BEGIN. */
 export function adopt(handle: unknown): Connection {
   const connection = connectionOfKysely(handle, speaksPostgres)
-  if (connection) return withOwnRows(connection)
+  if (connection) return withPlainRows(connection)
   if (isClient(handle)) {
     ignoreErrorEvents(handle)
     return new Session(handle, () => undefined, connectionLimits.answerMs)
@@ -20,21 +20,24 @@ export function adopt(handle: unknown): Connection {
   throw invalid('transaction', message)
 }
 
-/** By its shape: the host's pg may be another copy. Drizzle's transaction has a `query` too, but no events. */
+/**
+ * Checks the shape and not the class, because the host may use another copy of pg. Drizzle's transaction also has
+ * `query`, but no events.
+ */
 function isClient(handle: unknown): handle is PooledClient {
   if (typeof handle !== 'object' || handle === null || 'totalCount' in handle) return false
   const { query, on } = handle as Partial<PooledClient>
   return typeof query === 'function' && typeof on === 'function'
 }
 
-/** JSON documents are text to us. */
+/** Columns with JSON documents, which mailkeep reads as text. */
 const jsonColumns: ReadonlySet<string> = new Set(['attributes', 'state'])
 
-function withOwnRows(connection: Connection): Connection {
+function withPlainRows(connection: Connection): Connection {
   return {
     async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
       try {
-        return await askForOwnRows(connection, query)
+        return await queryPlainRows(connection, query)
       } catch (error) {
         throw new DatabaseError(error)
       }
@@ -43,25 +46,25 @@ function withOwnRows(connection: Connection): Connection {
 }
 
 /**
- * Through the host's Kysely values arrive as the host's type parsers make them, if not as the driver's: so each row
- * is asked for as JSON text, which they leave alone.
+ * Runs a query through the host's Kysely, and returns rows with mailkeep's own types. The host may have set other type
+ * parsers, so each row is read as JSON text, which no parser changes.
  */
-export async function askForOwnRows<R>(connection: Connection, query: CompiledQuery): Promise<QueryResult<R>> {
+export async function queryPlainRows<R>(connection: Connection, query: CompiledQuery): Promise<QueryResult<R>> {
   const { sql, parameters } = query
-  if (!givesRows(sql)) return await connection.executeQuery(CompiledQuery.raw(sql, [...parameters]))
+  if (!returnsRows(sql)) return await connection.executeQuery(CompiledQuery.raw(sql, [...parameters]))
   const asText = `with given as (${sql}) select row_to_json(given)::text as given from given`
   const { rows } = await connection.executeQuery<{ given: string }>(CompiledQuery.raw(asText, [...parameters]))
-  return { rows: rows.map(({ given }) => ownRow(given) as R) }
+  return { rows: rows.map(({ given }) => plainRow(given) as R) }
 }
 
-function givesRows(sql: string): boolean {
+function returnsRows(sql: string): boolean {
   return /^\s*(?:\/\*.*?\*\/\s*)?select\b/i.test(sql) || /\breturning\b/i.test(sql)
 }
 
-function ownRow(text: string): Record<string, unknown> {
+function plainRow(text: string): Record<string, unknown> {
   const row = JSON.parse(text) as Record<string, unknown>
   for (const [name, value] of Object.entries(row)) {
-    if (name.endsWith('_at') && typeof value === 'string') row[name] = momentFromText(value.replace('T', ' '))
+    if (name.endsWith('_at') && typeof value === 'string') row[name] = timeFromText(value.replace('T', ' '))
     else if (jsonColumns.has(name)) row[name] = JSON.stringify(value)
   }
   return row

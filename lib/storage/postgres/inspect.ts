@@ -3,35 +3,36 @@ import type { SignalClient } from './driver.ts'
 import { SharedClock } from './shared-clock.ts'
 import { rowTypes } from './values.ts'
 
-/** What a server and a database there are like, seen from outside; nothing is changed by looking. */
+/** A report on a server and one of its databases. Creating it changes nothing. */
 export interface ServerReport {
-  /** As the server says it, and as a number: 150004. */
+  /** The server's version as text, and as a number such as 150004. */
   readonly version: string
   readonly versionNumber: number
   readonly encoding: string
-  /** Takes no writes: it follows another server, or is set so. */
+  /** Whether it accepts no writes, because it is a replica or configured so. */
   readonly readOnly: boolean
   readonly encrypted: boolean
   readonly connections: { readonly used: number; readonly most: number }
-  /** How far the server's clock is ahead of this machine's, in milliseconds, and how wrong that may be. */
+  /** Milliseconds by which the server's clock is ahead of this machine's, and the maximum error of that value. */
   readonly clockAheadMs: number
   readonly clockToleranceMs: number
-  /** Where the tables stand or will; null when there is no such schema. */
+  /** The current schema, which has or will have the tables; null when the search path names no existing schema. */
   readonly schema: string | null
-  /** Whether the role may make a schema in the database, and tables in the schema. */
+  /** Whether the role may create schemas in the database, and tables in the schema. */
   readonly mayCreateSchema: boolean
   readonly mayCreateTables: boolean
-  /** Tables of ours that the role may not read or write. */
+  /** Mailkeep's tables that the role may not read or write. */
   readonly closedTables: readonly string[]
-  /** Of the extension that searches need. */
+  /** State of the extension pg_trgm, which searches need. */
   readonly trigrams: 'installed' | 'available' | 'missing'
   readonly searchIndex: boolean
-  /** Whether mailkeep has been here at all. */
+  /** Whether the schema has mailkeep's tables. */
   readonly mailkeep: boolean
-  /** Steps of the schema that this version knows and the database lacks, and the other way round. */
+  /** Migrations that this version has and the database lacks. */
   readonly unapplied: readonly string[]
+  /** Migrations that the database has and this version lacks. */
   readonly unknown: readonly string[]
-  /** Names the encryption key it belongs to. */
+  /** Id of the encryption key that the database belongs to. */
   readonly keyId: string | null
 }
 
@@ -57,15 +58,15 @@ const askClosed = `select relname as name from pg_class
       and has_table_privilege(oid, 'update') and has_table_privilege(oid, 'delete'))
   order by relname`
 
-type Answer = Omit<ServerReport, 'connections' | 'closedTables' | 'unapplied' | 'unknown' | 'keyId'> & {
+type ServerRow = Omit<ServerReport, 'connections' | 'closedTables' | 'unapplied' | 'unknown' | 'keyId'> & {
   readonly used: number
   readonly most: number
 }
 
-/** Looks around on a connection. */
+/** Creates the report on an open connection. */
 export async function inspect(client: SignalClient, migrations: readonly Migration[]): Promise<ServerReport> {
   const ask = async (text: string) => (await client.query({ text, types: rowTypes })).rows
-  const [{ used, most, ...server }] = (await ask(askServer)) as [Answer]
+  const [{ used, most, ...server }] = (await ask(askServer)) as [ServerRow]
   const closedTables = namesIn(await ask(askClosed))
   const isOpen = server.mailkeep && !closedTables.some((name) => /_(?:migration|setting)$/.test(name))
   const applied = isOpen ? namesIn(await ask('select name from mailkeep_migration order by name')) : []

@@ -4,22 +4,22 @@ import type { Notification, SignalClient } from './driver.ts'
 import { SharedClock } from './shared-clock.ts'
 import { rowTypes } from './values.ts'
 
-/** Notifications of all schemas of a database share the channel; each carries its schema's name. */
+/** All schemas of a database share this channel. Each notification carries its schema's name. */
 const channel = 'mailkeep'
-/** Commits of so many milliseconds are told in one notification. */
-const gatherMs = 20
-/** Where notifications do not arrive, somebody may have committed so often. */
-const pollMs = 200
-/** How often the clock is compared, and the connection tried. */
-const checkMs = 1000
-const answerMs = 5000
+/** Minimum interval between notifications. Commits within it share one notification. */
+const notifyIntervalMs = 20
+/** Poll interval. `version()` changes this often, because a notification may not have arrived. */
+const pollIntervalMs = 200
+/** Interval of the clock comparison, which also tests the connection. */
+const clockCheckIntervalMs = 1000
+const queryTimeoutMs = 5000
 const firstRetryMs = 100
-const longestRetryMs = 2000
+const maxRetryMs = 2000
 
 /**
- * A connection of its own, beside the pool: on it other processes are told of commits, and listened to, and the
- * database's clock is read. Notifications inside the transactions themselves would queue up all commits of the database
- * behind one lock. While the connection is lost, polling takes its place.
+ * Sends and receives notifications of commits, and reads the database's clock. It uses its own connection outside the
+ * pool. NOTIFY inside the write transactions would serialise all commits of the database behind one lock. While the
+ * connection is lost, polling replaces notifications.
  */
 export class Notifications {
   readonly clock = new SharedClock()
@@ -31,24 +31,32 @@ export class Notifications {
   #client: SignalClient | undefined
   #schema = ''
   #notifications = 0
-  /** Until the last notification has been taken, and some time has passed. */
-  #gathering: Promise<void> | undefined
-  #owed = false
-  /** Whatever is asked on the connection, one after another. */
-  #asked: Promise<unknown> = Promise.resolve()
+  /** Set while a notification is being sent, and during the interval after it. */
+  #notifying: Promise<void> | undefined
+  /** Whether there was a commit since the last notification. */
+  #isNotificationDue = false
+  /** The last query on the connection. Queries run one after another. */
+  #lastQuery: Promise<unknown> = Promise.resolve()
   #comparing = false
   #closed = false
 
-  /** @param listens Not behind a pooler that hands its connections to others: then there is only the poll. */
+  /**
+   * @param listens Whether to use LISTEN. It does not work behind a pooler in transaction mode, so polling is used
+   * there.
+   */
   constructor(connect: () => SignalClient, logger: Logger, listens: boolean) {
     this.#connect = connect
     this.#logger = logger
     this.#listens = listens
-    this.#check = setInterval(() => void this.#compareClock(), checkMs)
+    this.#check = setInterval(() => void this.#compareClock(), clockCheckIntervalMs)
     this.#check.unref()
   }
 
-  /** Connects for the first time, and does `prepare` there before anything else; it gives the schema's name. */
+  /**
+   * Connects for the first time.
+   *
+   * @param prepare Runs first on the connection, and returns the schema's name.
+   */
   async open(prepare: (client: SignalClient) => Promise<string>): Promise<void> {
     try {
       await this.#begin(async (client) => {
@@ -60,19 +68,21 @@ export class Notifications {
     }
   }
 
-  /** Another number when another process may have committed. */
+  /** Returns a number that changes whenever another process may have committed. */
   version(): number {
-    return this.#notifications * 1e9 + Math.floor(performance.now() / pollMs)
+    return this.#notifications * 1e9 + Math.floor(performance.now() / pollIntervalMs)
   }
 
   onChange(listener: () => void): void {
     this.#listeners.add(listener)
   }
 
-  /** Tells the other processes of a commit: the first at once, those that follow together. */
-  announce(): void {
-    this.#owed = true
-    this.#gathering ??= this.#notifyAndGather()
+  /**
+   * Reports a commit to the other processes. The first is sent immediately; those soon after it share a notification.
+   */
+  notify(): void {
+    this.#isNotificationDue = true
+    this.#notifying ??= this.#notifyAtIntervals()
   }
 
   async close(): Promise<void> {
@@ -81,17 +91,17 @@ export class Notifications {
     const client = this.#client
     this.#client = undefined
     if (!client) return
-    client.ref() // or nothing might keep the process until it has ended
-    if (this.#owed) await this.#notify(client)
-    await this.#asked
+    client.ref() // keeps the process alive until the connection is closed
+    if (this.#isNotificationDue) await this.#send(client)
+    await this.#lastQuery
     await client.end().catch(nothing)
   }
 
   async #begin(prepare: (client: SignalClient) => Promise<void>): Promise<void> {
     const client = this.#connect()
-    client.on('error', nothing) // what is lost has ended, too
-    client.on('end', () => this.#lost(client))
-    client.on('notification', (message) => this.#heard(client, message))
+    client.on('error', nothing) // a lost connection also emits `end`
+    client.on('end', () => this.#onDisconnect(client))
+    client.on('notification', (message) => this.#onNotification(client, message))
     try {
       await client.connect()
       await prepare(client)
@@ -101,40 +111,40 @@ export class Notifications {
       await client.end().catch(nothing)
       throw error
     }
-    client.unref() // a host that forgets to close can end all the same
+    client.unref() // lets the process exit even if the host forgets to close mailkeep
     this.#client = client
   }
 
-  #heard(client: SignalClient, { channel: heard, payload, processId }: Notification): void {
-    // Our own commits are known here already.
-    if (heard === channel && payload === this.#schema && processId !== client.processID) this.#changed()
+  #onNotification(client: SignalClient, { channel: sentOn, payload, processId }: Notification): void {
+    // Ignore notifications of this process, which knows its own commits.
+    if (sentOn === channel && payload === this.#schema && processId !== client.processID) this.#callListeners()
   }
 
   #ask(client: SignalClient, text: string, values: unknown[] = []): Promise<unknown[]> {
-    const answer = this.#asked.then(async () => {
-      return (await client.query({ text, values, types: rowTypes, query_timeout: answerMs })).rows
+    const answer = this.#lastQuery.then(async () => {
+      return (await client.query({ text, values, types: rowTypes, query_timeout: queryTimeoutMs })).rows
     })
-    // No answer in time: then there is no connection to speak of.
-    this.#asked = answer.catch(() => void client.end().catch(nothing))
+    // Treat a query that failed or timed out as a lost connection.
+    this.#lastQuery = answer.catch(() => void client.end().catch(nothing))
     return answer
   }
 
-  #changed(): void {
+  #callListeners(): void {
     this.#notifications += 1
     for (const listener of this.#listeners) listener()
   }
 
-  async #notifyAndGather(): Promise<void> {
-    while (this.#owed && this.#client && !this.#closed) {
-      await this.#notify(this.#client)
-      await pause(gatherMs, undefined, { ref: false })
+  async #notifyAtIntervals(): Promise<void> {
+    while (this.#isNotificationDue && this.#client && !this.#closed) {
+      await this.#send(this.#client)
+      await pause(notifyIntervalMs, undefined, { ref: false })
     }
-    this.#gathering = undefined
+    this.#notifying = undefined
   }
 
-  /** Whom it does not reach has the poll. */
-  async #notify(client: SignalClient): Promise<void> {
-    this.#owed = false
+  /** Ignores errors, because processes that do not get the notification poll. */
+  async #send(client: SignalClient): Promise<void> {
+    this.#isNotificationDue = false
     await this.#ask(client, notification, [channel, this.#schema]).catch(nothing)
   }
 
@@ -145,13 +155,13 @@ export class Notifications {
     try {
       await this.clock.compare((text) => this.#ask(client, text))
     } catch {
-      // It is being replaced.
+      // The connection is lost and will be replaced.
     } finally {
       this.#comparing = false
     }
   }
 
-  #lost(client: SignalClient): void {
+  #onDisconnect(client: SignalClient): void {
     if (this.#closed || this.#client !== client) return
     this.#client = undefined
     this.#logger.warn({}, 'the database connection for notifications was lost')
@@ -159,7 +169,7 @@ export class Notifications {
   }
 
   async #reconnect(): Promise<void> {
-    for (let waitMs = firstRetryMs; !this.#closed; waitMs = Math.min(waitMs * 2, longestRetryMs)) {
+    for (let waitMs = firstRetryMs; !this.#closed; waitMs = Math.min(waitMs * 2, maxRetryMs)) {
       await pause(waitMs, undefined, { ref: false })
       if (this.#closed) return
       try {
@@ -169,7 +179,7 @@ export class Notifications {
       }
       if (this.#closed) return await this.close()
       this.#logger.info({}, 'the database connection for notifications is back')
-      return this.#changed()
+      return this.#callListeners()
     }
   }
 }

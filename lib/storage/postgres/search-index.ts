@@ -3,8 +3,11 @@ import type { Logger } from '../../logger.ts'
 import { type Connection, plainQuery } from '../connection.ts'
 import type { Writes } from './writes.ts'
 
-/** Building the index holds up writes; beyond this size that is left to somebody who chooses the hour. */
-const largestMegabytes = 64
+/**
+ * Maximum table size for an automatic build. Building blocks writes, so the operator chooses the time for larger
+ * tables.
+ */
+const maxTableMegabytes = 64
 
 const askState = plainQuery(`select
   exists (select from pg_index where indexrelid = to_regclass('mailkeep_contact_search') and indisvalid) as indexed,
@@ -15,7 +18,7 @@ const askState = plainQuery(`select
 
 interface State {
   indexed: boolean
-  /** The extension's, if it is there. */
+  /** Schema of the extension; null if it is not installed. */
   schema: string | null
   available: boolean
   public: boolean
@@ -23,10 +26,10 @@ interface State {
 }
 
 /**
- * Sees to the index of searches, by pg_trgm. Without it a search reads all of the client's contacts: then the log says
- * once what is missing.
+ * Creates the search index, which needs pg_trgm, if it is missing. Without the index, a search reads all contacts of
+ * the client. If it cannot be created, logs once what is missing.
  *
- * @param idle Nobody writes: then it is made whatever the size.
+ * @param idle Whether the database is not in use. Then the index is built whatever the size of the table.
  */
 export async function ensureSearchIndex(
   reader: Connection,
@@ -44,7 +47,7 @@ export async function ensureSearchIndex(
   }
   if (state.schema === null) return missing('create extension pg_trgm (as an owner of the database)')
   const index = `mailkeep_contact_search on mailkeep_contact using gin (search ${state.schema}.gin_trgm_ops)`
-  if (state.megabytes > largestMegabytes && !idle) return missing(`create index concurrently ${index}`)
+  if (state.megabytes > maxTableMegabytes && !idle) return missing(`create index concurrently ${index}`)
   const reason = await tryTo(writes, `create index if not exists ${index}`)
   if (reason !== undefined) missing(`create index concurrently ${index} (${reason})`)
 }
@@ -53,7 +56,7 @@ async function stateOf(reader: Connection): Promise<State> {
   return (await reader.executeQuery<State>(askState)).rows[0]!
 }
 
-/** @returns why it could not be done. */
+/** Runs a statement that may fail. @returns the reason of the failure, if any. */
 async function tryTo(writes: Writes, sql: string): Promise<string | undefined> {
   try {
     await writes.writeAlone((transaction) => transaction.executeQuery(plainQuery(sql)))

@@ -5,9 +5,9 @@ import { rowTypes } from './values.ts'
 type Row = Record<string, string | number | boolean | null>
 
 /**
- * Makes sure that the server will do, and that the schema is there.
+ * Checks the server's version and encoding, and creates the schema if it is missing.
  *
- * @returns the schema the tables stand in.
+ * @returns the schema of the tables.
  * @throws MailkeepError `conflict`
  */
 export async function prepareServer(client: SignalClient, schema: string | undefined): Promise<string> {
@@ -33,13 +33,13 @@ async function checkServer(client: SignalClient): Promise<void> {
 }
 
 async function ensureSchema(client: SignalClient, schema: string): Promise<void> {
-  // Looked for first: whoever may not make a schema may use one.
+  // Check first. A role that may not create schemas can still use an existing one.
   const { there } = await ask(client, 'select to_regnamespace($1) is not null as there', [`"${schema}"`])
   if (there) return
   try {
     await client.query({ text: `create schema if not exists "${schema}"` })
   } catch (error) {
-    // Another process was faster: "if not exists" does not wait for it.
+    // Another process created it concurrently. "if not exists" does not wait for that transaction.
     if ((error as { code?: string }).code !== '23505') throw error
   }
 }
@@ -48,7 +48,7 @@ async function ask(client: SignalClient, text: string, values: unknown[] = []): 
   return (await client.query({ text, values, types: rowTypes })).rows[0] as Row
 }
 
-/** Why it cannot be opened, for whoever starts it: the reason is the driver's or the server's own. */
+/** Returns an error with the reason of the driver or the server, for the operator who starts mailkeep. */
 export function cannotOpen(error: unknown): unknown {
   if (error instanceof MailkeepError) return error
   const { message, code } = error as { message?: string; code?: string }

@@ -1,24 +1,24 @@
-/** The server's own clock, not the transaction's; whole microseconds survive a JS number until the year 2255. */
+/** Reads the current time, not the transaction's start. A JS number is exact in microseconds until the year 2255. */
 const askTime = `select cast(extract(epoch from clock_timestamp()) * 1000000 as bigint) as micros`
 
-/** Two clocks part by less than this. */
-const drift = 1e-4
+/** Maximum maxDrift between two clocks, per unit of time. */
+const maxDrift = 1e-4
 
 /**
- * The database's clock, which all its processes share: leases and due times of one machine mean the same on another,
- * however wrong its own clock is. Between comparisons it runs by the processor's clock, which nobody sets.
+ * The database's clock, which all processes share. Leases and due times then mean the same on every machine, even if
+ * its own clock is wrong. Between comparisons it uses the monotonic clock, which cannot be set.
  */
 export class SharedClock {
-  /** What to add to `performance.now()`. */
+  /** Milliseconds to add to `performance.now()`. */
   #offsetMs: number | undefined
-  /** How wrong that may be: half of the time the answer took. */
+  /** Maximum error of the offset: half of the query's round-trip time. */
   #toleranceMs = 0
   #comparedMs = 0
 
   /** Milliseconds since 1970, with a fraction. */
   readonly now = (): number => performance.now() + (this.#offsetMs ?? performance.timeOrigin)
 
-  /** Asks the database for its time. */
+  /** Queries the database's time and updates the offset. */
   async compare(ask: (text: string) => Promise<unknown[]>): Promise<void> {
     const askedMs = performance.now()
     const [row] = (await ask(askTime)) as { micros: number }[]
@@ -31,10 +31,13 @@ export class SharedClock {
     this.#comparedMs = answeredMs
   }
 
-  /** A slow answer tells nothing new, unless what is known cannot be true any more: the machine may have slept. */
+  /**
+   * Whether a new offset is more accurate than the known one. A slow query's offset is used only if it contradicts the
+   * known one, for example after the machine slept.
+   */
   #isBetter(offsetMs: number, toleranceMs: number, nowMs: number): boolean {
     if (this.#offsetMs === undefined) return true
-    const knownToleranceMs = this.#toleranceMs + (nowMs - this.#comparedMs) * drift
+    const knownToleranceMs = this.#toleranceMs + (nowMs - this.#comparedMs) * maxDrift
     return toleranceMs <= knownToleranceMs || Math.abs(offsetMs - this.#offsetMs) > toleranceMs + knownToleranceMs
   }
 }

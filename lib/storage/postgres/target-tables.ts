@@ -5,7 +5,7 @@ export interface TargetTable {
   readonly name: string
   readonly columns: readonly string[]
   typeOf(column: string): string
-  /** The column that numbers itself, if there is one. */
+  /** The identity column, if any. */
   readonly identity: string | undefined
 }
 
@@ -26,18 +26,18 @@ interface Column {
   readonly isIdentity: boolean
 }
 
-/** @returns the tables, each after all that it refers to. */
+/** @returns the tables in dependency order: each follows the tables that it references. */
 export async function describeTables(connection: Connection): Promise<TargetTable[]> {
   const { rows: columns } = await connection.executeQuery<Column>(askColumns)
   const { rows: references } = await connection.executeQuery<{ from: string; to: string }>(askReferences)
   const names = [...new Set(columns.map(({ table }) => table))]
   const inOrder: string[] = []
-  const place = (name: string) => {
+  const append = (name: string) => {
     if (inOrder.includes(name)) return
-    for (const { from, to } of references) if (from === name && to !== name) place(to)
+    for (const { from, to } of references) if (from === name && to !== name) append(to)
     inOrder.push(name)
   }
-  for (const name of names) place(name)
+  for (const name of names) append(name)
   return inOrder.map((name) =>
     tableOf(
       name,

@@ -2,10 +2,10 @@ import type { ParameterType } from '../statement.ts'
 
 type Parser = (text: string) => unknown
 
-/** `2026-01-02 03:04:05.678901+00`, in whatever time zone the session is. */
-const isoMoment = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)(?:\.(\d{1,6}))?([+-])(\d\d)(?::?(\d\d))?(?::?(\d\d))?$/
+/** Matches `2026-01-02 03:04:05.678901+00`. The session may be in any time zone. */
+const isoTime = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)(?:\.(\d{1,6}))?([+-])(\d\d)(?::?(\d\d))?(?::?(\d\d))?$/
 
-/** PostgreSQL's numbers for the types our tables and statements have. */
+/** PostgreSQL's OIDs of the types that the tables and statements use. */
 const oids = { bool: 16, int8: 20, int2: 21, int4: 23, timestamptz: 1184 }
 
 const fromText: Readonly<Record<number, Parser>> = {
@@ -13,30 +13,30 @@ const fromText: Readonly<Record<number, Parser>> = {
   [oids.int8]: Number,
   [oids.int2]: Number,
   [oids.int4]: Number,
-  [oids.timestamptz]: momentFromText,
+  [oids.timestamptz]: timeFromText,
 }
 
 /**
- * How values come out of the database, given with each query: whatever parsers the host has set on `pg.types`, rows
- * are as on SQLite. Moments are text of the contract's form, JSON stays text, what is not listed too.
+ * Type parsers that are passed with each query, so that rows look like SQLite's whatever the host sets on `pg.types`.
+ * Times become text in the API's format. JSON and all other types stay text.
  */
 export const rowTypes = {
   getTypeParser(oid: number, format?: string): Parser {
-    return format === 'binary' ? refuseBinary : (fromText[oid] ?? asItIs)
+    return format === 'binary' ? refuseBinary : (fromText[oid] ?? unchanged)
   },
 }
 
-/** The driver reads bytes as UTF-8 before anybody sees them: what arrives is not what was sent. */
+/** Refuses the binary format, because the driver decodes the bytes as UTF-8 first, which corrupts them. */
 function refuseBinary(): never {
   throw new TypeError("mailkeep cannot read PostgreSQL's binary format: set pg.defaults.binary to false.")
 }
 
-function asItIs(text: string): string {
+function unchanged(text: string): string {
   return text
 }
 
-export function momentFromText(text: string): string {
-  const match = isoMoment.exec(text)
+export function timeFromText(text: string): string {
+  const match = isoTime.exec(text)
   if (!match) throw new TypeError(`A time came as ${text}: mailkeep's connections need DateStyle ISO.`)
   const [, date, time, fraction = '', sign, hours, minutes = '0', seconds = '0'] = match
   const micros = fraction.padEnd(6, '0')
@@ -46,7 +46,7 @@ export function momentFromText(text: string): string {
   return `${new Date(ms).toISOString().slice(0, 19)}.${micros}Z`
 }
 
-/** What a parameter is cast to: PostgreSQL cannot tell a parameter's type outside a plain comparison. */
+/** SQL types for casts. PostgreSQL cannot infer a parameter's type outside a plain comparison. */
 export const castOf: Readonly<Record<ParameterType, string>> = {
   int: 'bigint',
   text: 'text',
@@ -59,23 +59,24 @@ export const castOf: Readonly<Record<ParameterType, string>> = {
   rows: 'json',
 }
 
-/** A value as the driver binds it; the driver writes numbers, booleans and arrays as PostgreSQL reads them. */
+/** Converts a value for the driver, which itself encodes numbers, booleans and arrays. */
 export function bindValue(type: ParameterType, value: unknown): unknown {
-  if (type === 'text') return storable(value as string)
-  if (type === 'time') return momentInRange(value as string)
-  if (type === 'texts' || type === 'jsons') return (value as readonly string[]).map(storable)
-  if (type === 'rows') return JSON.stringify(value, (_, field) => (typeof field === 'string' ? storable(field) : field))
+  if (type === 'text') return withoutNul(value as string)
+  if (type === 'time') return clampTime(value as string)
+  if (type === 'texts' || type === 'jsons') return (value as readonly string[]).map(withoutNul)
+  if (type === 'rows')
+    return JSON.stringify(value, (_, field) => (typeof field === 'string' ? withoutNul(field) : field))
   if (type === 'bool') return Boolean(value)
   return value
 }
 
-/** PostgreSQL's text has no NUL. Callers' input has none either; but a host may hand one over. */
-function storable(text: string): string {
+/** Replaces NUL, which PostgreSQL's text cannot contain. Validated input has none, but a host's data may. */
+function withoutNul(text: string): string {
   return text.includes('\0') ? text.replaceAll('\0', '\ufffd') : text
 }
 
-/** Callers may name moments that PostgreSQL does not know: JS writes years beyond four digits with a sign. */
-function momentInRange(text: string): string {
+/** Clamps times to PostgreSQL's range. JS writes years with more than four digits with a sign. */
+function clampTime(text: string): string {
   if (text >= '0001') return text
   return text.startsWith('+') ? '9999-12-31T23:59:59.999999Z' : '0001-01-01T00:00:00.000000Z'
 }

@@ -5,23 +5,23 @@ import { awaitsElsewhere, misuse, transactionIsOver } from '../operation.ts'
 import type { Connections, Session } from './connections.ts'
 import { DatabaseError, type DatabaseErrorKind, toMailkeepError } from './database-errors.ts'
 
-/** Whatever the server's or the role's defaults are. */
+/** Sets the isolation level explicitly, because the server or the role may have other defaults. */
 const begin = 'begin isolation level read committed read write'
 
 /**
- * Held until the transaction ends, by one process at a time for each schema. The wait for it, and what it guards, may
- * take longer than any request.
+ * Takes a lock that one process per schema can hold, until the transaction ends. The wait for it and the guarded work
+ * may exceed the usual time limits.
  */
-const alone = [
+const takeExclusiveLock = [
   'set local lock_timeout = 0',
   'set local statement_timeout = 0',
   'set local idle_in_transaction_session_timeout = 0',
   `select pg_advisory_xact_lock(hashtextextended('mailkeep ' || current_schema(), 0))`,
 ]
 
-/** How often work is run at most, by what undid it. */
-const attempts: Readonly<Record<DatabaseErrorKind, number>> = {
-  again: 8,
+/** Maximum attempts per kind of error. */
+const maxAttempts: Readonly<Record<DatabaseErrorKind, number>> = {
+  retryable: 8,
   raced: 3,
   stale: 3,
   lost: 3,
@@ -29,11 +29,11 @@ const attempts: Readonly<Record<DatabaseErrorKind, number>> = {
   refused: 1,
 }
 
-/** Before a next attempt, in milliseconds: doubled each time, and a random part of it, so that two do not meet again. */
+/** Exponential backoff between attempts. Random jitter keeps two transactions from colliding again. */
 const firstPauseMs = 4
-const longestPauseMs = 250
+const maxPauseMs = 250
 
-/** Runs work as a transaction on a connection of its own; where another transaction undid it, again. */
+/** Runs work as a transaction on its own connection, and retries it after a conflict with another transaction. */
 export class Writes {
   readonly #connections: Connections
 
@@ -41,46 +41,46 @@ export class Writes {
     this.#connections = connections
   }
 
-  /** @throws MailkeepError `unavailable`, `conflict`, `not_found`; and whatever `work` throws. */
+  /** @throws MailkeepError `unavailable`, `conflict`, `not_found`; and the errors that `work` throws. */
   write<T>(work: Work<T>): Promise<T> {
-    return this.#repeat((session) => this.#transaction(session, [], work))
+    return this.#withRetries((session) => this.#transaction(session, [], work))
   }
 
-  /** As `write`, while no other process does the same, and without time limits. */
+  /** As `write`, but in one process at a time and without time limits. */
   writeAlone<T>(work: Work<T>): Promise<T> {
-    return this.#repeat((session) => {
+    return this.#withRetries((session) => {
       session.unlimited = true
-      return this.#transaction(session, alone, work)
+      return this.#transaction(session, takeExclusiveLock, work)
     })
   }
 
-  async #repeat<T>(attempt: (session: Session) => Promise<Committed<T>>): Promise<T> {
+  async #withRetries<T>(attempt: (session: Session) => Promise<Committed<T>>): Promise<T> {
     for (let count = 1; ; count++) {
       try {
         const { value, effects } = await this.#connections.use(attempt)
         for (const effect of effects) effect()
         return value
       } catch (error) {
-        if (!(error instanceof DatabaseError) || count >= attempts[error.kind]) throw toMailkeepError(error)
-        const pauseMs = Math.random() * Math.min(firstPauseMs * 2 ** count, longestPauseMs)
+        if (!(error instanceof DatabaseError) || count >= maxAttempts[error.kind]) throw toMailkeepError(error)
+        const pauseMs = Math.random() * Math.min(firstPauseMs * 2 ** count, maxPauseMs)
         await new Promise((resolve) => setTimeout(resolve, pauseMs))
       }
     }
   }
 
   async #transaction<T>(session: Session, first: readonly string[], work: Work<T>): Promise<Committed<T>> {
-    const operation = new Operation(session)
+    const transaction = new WorkTransaction(session)
     let value: T
     try {
       await session.ask(begin)
       for (const statement of first) await session.ask(statement)
-      value = await operation.run(work)
+      value = await transaction.run(work)
     } catch (error) {
       await rollBack(session)
       throw error
     }
     await commit(session)
-    return { value, effects: operation.effects }
+    return { value, effects: transaction.effects }
   }
 }
 
@@ -94,16 +94,17 @@ async function commit(session: Session): Promise<void> {
   try {
     command = (await session.ask('commit')).command
   } catch (error) {
-    // The connection may have been lost after the commit: running the work again might do it twice.
+    // Do not retry. The connection may have been lost after the commit, and a retry would do the work twice.
     if (error instanceof DatabaseError && error.kind === 'lost') {
-      const message = 'The database was lost during the commit: whether it was made is not known.'
+      const message =
+        'The connection to the database was lost during the commit. The change may have been saved or not.'
       throw new MailkeepError('unavailable', message, { cause: error.cause })
     }
     throw error
   }
-  // Work that swallowed a statement's error has nothing to commit, and the server does not call that an error.
+  // If the work caught a statement's error, PostgreSQL answers COMMIT with a rollback and reports no error.
   if (command !== 'COMMIT')
-    throw misuse('A statement of this transaction failed, and its error was ignored: it was rolled back.')
+    throw misuse('The transaction was rolled back, because one of its statements failed and the error was ignored.')
 }
 
 async function rollBack(session: Session): Promise<void> {
@@ -115,13 +116,13 @@ async function rollBack(session: Session): Promise<void> {
   }
 }
 
-/** One operation's transaction: it awaits nothing but statements, as on SQLite; here it would hold a connection. */
-class Operation implements Transaction {
+/** The transaction of one piece of work. It may await only statements, because it holds a connection. */
+class WorkTransaction implements Transaction {
   readonly effects: (() => void)[] = []
   readonly #session: Session
   #statements = 0
   #ended: Error | undefined
-  #watch: NodeJS.Immediate | undefined
+  #idleCheck: NodeJS.Immediate | undefined
   #abort: (error: Error) => void = () => {}
 
   constructor(session: Session) {
@@ -132,18 +133,18 @@ class Operation implements Transaction {
     this.effects.push(effect)
   }
 
-  /** The index of searches is the database's own. */
+  /** Does nothing. PostgreSQL maintains the search index itself. */
   indexSearch(): void {}
 
   async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
     if (this.#ended) throw this.#ended
-    clearImmediate(this.#watch)
+    clearImmediate(this.#idleCheck)
     this.#statements += 1
     try {
       return await this.#session.executeQuery(query)
     } finally {
       this.#statements -= 1
-      if (this.#statements === 0 && !this.#ended) this.#watchOver()
+      if (this.#statements === 0 && !this.#ended) this.#abortIfIdle()
     }
   }
 
@@ -151,22 +152,25 @@ class Operation implements Transaction {
     return new Promise<T>((resolve, reject) => {
       const end = (error: Error) => {
         this.#ended ??= error
-        clearImmediate(this.#watch)
+        clearImmediate(this.#idleCheck)
       }
       this.#abort = (error) => {
         end(error)
         reject(error)
       }
-      this.#watchOver()
+      this.#abortIfIdle()
       work(this)
         .then(resolve, reject)
         .finally(() => end(misuse(transactionIsOver)))
     })
   }
 
-  /** Whoever has got an answer goes on before the event loop turns, or is done, or waits for something else. */
-  #watchOver(): void {
-    this.#watch = setImmediate(() => {
+  /**
+   * Aborts the transaction if the work awaits something other than a statement. After a statement's result, the work
+   * must finish or send another statement within the same turn of the event loop.
+   */
+  #abortIfIdle(): void {
+    this.#idleCheck = setImmediate(() => {
       this.#abort(misuse(awaitsElsewhere))
     })
   }

@@ -5,7 +5,7 @@ import type { Connection } from '../connection.ts'
 import { noTransaction, otherDatabase, transactionEnded } from '../host/transaction.ts'
 import { PreparedConnection } from './prepared-connection.ts'
 
-/** What is needed of better-sqlite3's `Database`; the host's may be another copy of the package. */
+/** The part of better-sqlite3's `Database` used here. The host's class may come from another copy of the package. */
 interface Handle {
   readonly open: boolean
   readonly inTransaction: boolean
@@ -21,26 +21,26 @@ interface Handle {
 }
 
 /** Whether a handle is on the database that mailkeep has open. */
-export type IsOurs = (handle: { readonly name: string; readonly memory: boolean }) => boolean
+export type IsSameDatabase = (handle: { readonly name: string; readonly memory: boolean }) => boolean
 
 /**
- * A handle with a transaction that the host began. Before each statement it makes sure that the same transaction is
- * still open: SQLite would run a statement after ROLLBACK in a transaction of its own, and save it.
+ * A handle with a transaction that the host began. Before each statement, it checks that the same transaction is still
+ * open. After a ROLLBACK, SQLite would run the statement in its own transaction and commit it.
  *
- * The mark of the transaction is the user version of the connection's temporary database. It is part of the
- * transaction, so ROLLBACK takes it away, and a later BEGIN does not bring it back. COMMIT is seen as soon as a
- * statement finds no transaction open.
+ * The transaction is marked with the `user_version` of the connection's temporary database. That value is part of the
+ * transaction: ROLLBACK removes it, and a later BEGIN does not restore it. A COMMIT is detected because the next
+ * statement finds no open transaction.
  */
 class HostTransaction implements Connection {
   readonly #handle: Handle
-  readonly #kept: PreparedConnection
+  readonly #connection: PreparedConnection
   readonly #mark = randomInt(1, 2 ** 31)
   readonly #readMark: { get(): unknown }
   #ended = false
 
-  constructor(handle: Handle, kept: PreparedConnection) {
+  constructor(handle: Handle, connection: PreparedConnection) {
     this.#handle = handle
-    this.#kept = kept
+    this.#connection = connection
     handle.exec(`pragma temp.user_version = ${this.#mark}`)
     this.#readMark = handle.prepare('pragma temp.user_version').pluck()
   }
@@ -52,7 +52,7 @@ class HostTransaction implements Connection {
 
   async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
     if (!this.isOpen) throw transactionEnded()
-    return this.#kept.executeNow(query)
+    return this.#connection.executeNow(query)
   }
 }
 
@@ -60,12 +60,12 @@ const statements = new WeakMap<Handle, PreparedConnection>()
 const transactions = new WeakMap<Handle, HostTransaction>()
 
 /**
- * The transaction that is open on a better-sqlite3 handle. Only that the host has begun is asked: to wait for a lock,
- * it should be BEGIN IMMEDIATE.
+ * Returns the transaction that is open on a better-sqlite3 handle. The host may use any kind of BEGIN, but only BEGIN
+ * IMMEDIATE waits for the lock.
  *
  * @throws MailkeepError `validation_failed`: not a handle, closed, on another database, or without a transaction.
  */
-export function adoptHandle(handle: unknown, isOurs: IsOurs): Connection {
+export function adoptHandle(handle: unknown, isSameDatabase: IsSameDatabase): Connection {
   if (!isHandle(handle)) {
     const message =
       "This must be Kysely's transaction or a better-sqlite3 handle; of another library such as Drizzle, the handle it runs on."
@@ -73,17 +73,17 @@ export function adoptHandle(handle: unknown, isOurs: IsOurs): Connection {
   }
   if (!handle.open) throw invalid('transaction', 'This better-sqlite3 handle is closed.')
   if (!handle.inTransaction) throw noTransaction()
-  if (!isOurs(handle)) throw otherDatabase()
+  if (!isSameDatabase(handle)) throw otherDatabase()
   const known = transactions.get(handle)
   if (known?.isOpen) return known
-  const kept = statements.get(handle) ?? new PreparedConnection(handle)
-  statements.set(handle, kept)
-  const transaction = new HostTransaction(handle, kept)
+  const connection = statements.get(handle) ?? new PreparedConnection(handle)
+  statements.set(handle, connection)
+  const transaction = new HostTransaction(handle, connection)
   transactions.set(handle, transaction)
   return transaction
 }
 
-/** By its shape: the host's better-sqlite3 may be another copy. */
+/** Checks the shape and not the class, because the host may use another copy of better-sqlite3. */
 function isHandle(handle: unknown): handle is Handle {
   return typeof handle === 'object' && handle !== null && 'inTransaction' in handle && 'prepare' in handle
 }

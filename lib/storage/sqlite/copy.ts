@@ -1,32 +1,33 @@
 import type { Migration } from '../migrate.ts'
 
-/** What is needed of better-sqlite3's `Database`. */
+/** The part of better-sqlite3's `Database` that this module uses. */
 interface Handle {
   prepare(sql: string): { all(...values: unknown[]): unknown[]; run(...values: unknown[]): unknown }
   pragma(text: string): unknown
   exec(sql: string): unknown
 }
 
-/** What a database file holds, seen from outside. */
+/** A report on a database file. */
 export interface FileReport {
-  /** What `PRAGMA integrity_check` and `foreign_key_check` complain of; empty when all is well. */
+  /** Problems that `PRAGMA integrity_check` and `foreign_key_check` found; empty if there are none. */
   readonly faults: readonly string[]
-  /** Whether mailkeep has been here at all. */
+  /** Whether the file has mailkeep's tables. */
   readonly mailkeep: boolean
-  /** Steps of the schema that this version knows and the file lacks, and the other way round. */
+  /** Migrations that this version has and the file lacks. */
   readonly unapplied: readonly string[]
+  /** Migrations that the file has and this version lacks. */
   readonly unknown: readonly string[]
-  /** Names the encryption key it belongs to. */
+  /** Id of the encryption key that the file belongs to. */
   readonly keyId: string | null
-  /** Rows of the main tables, by name without prefix. */
+  /** Row counts of the main tables, by table name without prefix. */
   readonly rows: Readonly<Record<string, number>>
-  /** The latest moment that any row of the main tables was made. */
+  /** Creation time of the newest row of the main tables. */
   readonly latest: string | null
 }
 
-const counted = ['client', 'token', 'contact', 'tag', 'list', 'topic', 'identity', 'endpoint', 'event', 'delivery']
+const mainTables = ['client', 'token', 'contact', 'tag', 'list', 'topic', 'identity', 'endpoint', 'event', 'delivery']
 
-/** @param thorough Whether the whole file is read; else only what a glance tells. */
+/** @param thorough Whether to check the integrity of the whole file, which reads all of it. */
 export function report(handle: Handle, migrations: readonly Migration[], thorough: boolean): FileReport {
   const faults = thorough ? findFaults(handle) : []
   const tables = new Set(column(handle, `select name from sqlite_master where type = 'table'`))
@@ -35,8 +36,8 @@ export function report(handle: Handle, migrations: readonly Migration[], thoroug
   const applied = new Set(column(handle, 'select name from mailkeep_migration'))
   const known = migrations.map(({ name }) => name)
   const keyId = column(handle, `select value from mailkeep_setting where name = 'encryption_key_id'`)
-  const there = counted.filter((name) => tables.has(`mailkeep_${name}`))
-  const latest = there.flatMap((name) =>
+  const existing = mainTables.filter((name) => tables.has(`mailkeep_${name}`))
+  const latest = existing.flatMap((name) =>
     column(handle, `select created_at from mailkeep_${name} order by id desc limit 1`),
   )
   return {
@@ -45,17 +46,18 @@ export function report(handle: Handle, migrations: readonly Migration[], thoroug
     unapplied: known.filter((name) => !applied.has(name)),
     unknown: [...applied].filter((name) => !known.includes(name)),
     keyId: keyId[0] ?? null,
-    rows: Object.fromEntries(there.map((name) => [name, countRows(handle, name)])),
+    rows: Object.fromEntries(existing.map((name) => [name, countRows(handle, name)])),
     latest: latest.sort().at(-1) ?? null,
   }
 }
 
 /**
- * Copies a database as it is at this moment, whoever writes to it meanwhile. `VACUUM INTO` reads in one transaction;
- * the online backup would begin anew at every write of another process.
+ * Copies a snapshot of a database that may be in use. `VACUUM INTO` reads in one transaction. The online backup API
+ * would restart at every write of another process.
  *
- * @param target Must not exist, or be empty: then it keeps its mode.
- * @returns what the database held just before, and whether nobody wrote meanwhile, so that the copy must be equal.
+ * @param target Must not exist, or be an empty file, which keeps its mode.
+ * @returns `before`: a report on the database just before the copy. `undisturbed`: no process wrote during the copy, so
+ *   the copy must match the report.
  */
 export function copyInto(
   handle: Handle,
@@ -72,7 +74,7 @@ export function copyInto(
 function findFaults(handle: Handle): string[] {
   const faults = column(handle, 'pragma integrity_check(20)').filter((line) => line !== 'ok')
   const orphans = handle.prepare('pragma foreign_key_check').all().length
-  return orphans === 0 ? faults : [...faults, `${orphans} rows refer to rows that are not there`]
+  return orphans === 0 ? faults : [...faults, `${orphans} rows refer to rows that do not exist`]
 }
 
 function countRows(handle: Handle, name: string): number {

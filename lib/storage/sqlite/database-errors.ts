@@ -3,12 +3,12 @@ import { closedMessage } from '../closed.ts'
 import type { ErrorContext, Storage } from '../connection.ts'
 import { otherDatabase, transactionEnded } from '../host/transaction.ts'
 
-/** @returns whether another connection holds the database: trying again may help. */
+/** @returns whether another connection holds the lock, so that a retry may succeed. */
 export function isLocked(error: unknown): boolean {
   return /^SQLITE_(BUSY|LOCKED)/.test(codeOf(error))
 }
 
-/** @returns whether the file is no database, or one with damaged pages. */
+/** @returns whether the file is not a database or has damaged pages. */
 export function isDamaged(error: unknown): boolean {
   return /^SQLITE_(CORRUPT|NOTADB)/.test(codeOf(error))
 }
@@ -17,7 +17,12 @@ function codeOf(error: unknown): string {
   return error instanceof Error ? String((error as { code?: unknown }).code ?? '') : ''
 }
 
-/** @param file Its path, where it is known. Only the library and the command line show the message: it is `internal`. */
+/**
+ * Returns the error for a damaged file. Its code is `internal`, so only the library and the command line show the
+ * message.
+ *
+ * @param file The path, if known.
+ */
 export function damaged(file: string | undefined, cause: unknown): MailkeepError {
   const what = file === undefined ? 'The database' : `The database ${file}`
   const message = `${what} is damaged, or is not a SQLite database: run mailkeep doctor, and restore a backup with mailkeep restore.`
@@ -25,7 +30,7 @@ export function damaged(file: string | undefined, cause: unknown): MailkeepError
 }
 
 /**
- * Maps the driver's errors: what is the machine's fault and may pass becomes `unavailable`.
+ * Returns a function that maps the driver's errors. Errors of the machine that may pass become `unavailable`.
  *
  * @param file The database's path, for the message about a damaged file.
  */
@@ -39,7 +44,7 @@ function failure(error: unknown, file: string | undefined, options: ErrorContext
     return options.inHostTransaction
       ? transactionEnded(error)
       : new MailkeepError('unavailable', closedMessage, { cause: error })
-  // Every foreign key that a caller can miss is the client's.
+  // Callers can violate only foreign keys to the client.
   if (code === 'SQLITE_CONSTRAINT_FOREIGNKEY') return notFound('client')
   if (isDamaged(error)) return damaged(file, error)
   if (options.inHostTransaction && isMissingTable(error)) return otherDatabase(error)
@@ -51,7 +56,7 @@ function failure(error: unknown, file: string | undefined, options: ErrorContext
     : error
 }
 
-/** better-sqlite3's own words for a handle that was closed. */
+/** Recognises better-sqlite3's error for a closed handle, which has no code. */
 function isNotOpen(error: unknown): boolean {
   return error instanceof TypeError && error.message === 'The database connection is not open'
 }

@@ -11,7 +11,7 @@ import {
 import type { Dialect } from '../dialect.ts'
 import type { Tables } from '../tables.ts'
 import { searchClientSpan } from './search-index.ts'
-import { trigram, trigramsOf } from './trigrams.ts'
+import { trigramLength, trigramsOf } from './trigrams.ts'
 
 /** Compiles statements for SQLite. */
 export const builder = new Kysely<Tables>({
@@ -23,32 +23,34 @@ export const builder = new Kysely<Tables>({
   },
 })
 
-/** One index of searches serves all clients: a contact's row there is client × 2^40 + contact, so a client is a range. */
+/**
+ * All clients share one search index. A contact's row id is client × 2^40 + contact, so each client has an id range.
+ */
 const clientSpan = sql.lit(searchClientSpan)
 
-/** Text taken literally, as FTS5 reads it. */
+/** Quotes text for an FTS5 query, so that it is taken literally. */
 const quoted = (text: RawBuilder<unknown>) => sql`'"' || replace(${text}, '"', '""') || '"'`
 
 /**
- * FTS5 is asked for single trigrams, and the texts that have them all are looked at: it would take every letter's trigram
- * of a phrase, step by step through each one's list.
+ * Builds an FTS5 query for single trigrams; the statement then checks the texts that contain all of them. A phrase
+ * query would read the list of every trigram of the phrase, which is slower.
  */
 const allOf = (parts: Expression<unknown>) =>
   sql`(select group_concat(${quoted(sql`value`)}, ' AND ') from json_each(${parts}))`
 
-/** Roughly, of a page of the file. */
-const contactsOfPage = 13
+/** Approximate number of contacts in a page of the file. */
+const contactsPerPage = 13
 
-/** Below a client's rows of the index. */
+/** Lower bound, exclusive, of a client's row ids in the search index. */
 const baseOf = (client: Expression<unknown>) => sql`${client} * ${clientSpan}`
 
-/** A client's rows of the index. */
+/** Condition for a client's rows in the search index. */
 const rowsOf = (client: Expression<unknown>) =>
   sql`match.rowid > ${baseOf(client)} and match.rowid < ${baseOf(client)} + ${clientSpan}`
 
 const contains = (text: Expression<unknown>, part: Expression<unknown>) => sql<boolean>`instr(${text}, ${part}) > 0`
 
-/** SQLite's phrases. */
+/** SQL fragments for SQLite. */
 export const dialect: Dialect = {
   name: 'sqlite',
   concurrentWriters: false,
@@ -57,7 +59,7 @@ export const dialect: Dialect = {
   findTable: (name) => sql`select 1 from sqlite_master where type = 'table' and name = ${name}`,
   slot: (mark) => sql`${mark}`,
   bind(type, value) {
-    // Every JS number is bound as REAL: searches ignore such bounds, and JSON shows 7.0.
+    // better-sqlite3 binds numbers as REAL. FTS5 ignores REAL bounds on row ids, and JSON shows 7.0 instead of 7.
     if (type === 'int') return BigInt(value as number)
     if (type === 'bool') return value ? 1n : 0n
     if (type === 'ints' || type === 'texts' || type === 'jsons' || type === 'rows') return JSON.stringify(value)
@@ -74,20 +76,21 @@ export const dialect: Dialect = {
   merge: (ranges, { distinct, desc, limit }) =>
     sql`${sql.join([...ranges], distinct ? sql` union ` : sql` union all `)}
       order by id ${desc ? sql`desc` : sql`asc`} limit ${limit}`,
-  // Microseconds. A match is asked in indexes whether it meets the filters; of a member its contact's row is read, which
-  // costs more the fewer contacts of a page of the file are members.
+  // In microseconds. Filters on a match are checked in indexes. For a member, the contact's row is read, which costs
+  // more if fewer contacts of a page are members.
   costs: {
     match: (asked) => 0.3 + 0.4 * asked,
-    member: (spacing) => 0.6 + 2 * Math.min(1, spacing / contactsOfPage),
+    member: (spacing) => 0.6 + 2 * Math.min(1, spacing / contactsPerPage),
   },
-  shortestMatch: trigram,
+  shortestMatch: trigramLength,
   searchParts: trigramsOf,
-  // The further one must go for some that have it, the fewer have it.
+  // The row id of the 64th match: the higher it is, the rarer the part.
   rankParts: ({ client_id, parts }) => sql`select part.value as part, (select match.rowid from mailkeep_search as match
       where match.search match ${quoted(sql`part.value`)} and ${rowsOf(client_id)} order by match.rowid limit 1 offset 63
     ) as reached from json_each(${parts}) as part`,
-  // Both are scalar, so that they are asked as soon as the contact's id is known: its row, which is large and far from the
-  // one before, is read only of those that pass. "exists" would be made a join behind it.
+  // `isMember` and `isUnsubscribed` are scalar subqueries, so SQLite evaluates them as soon as it knows the contact's
+  // id. It then reads only the rows of contacts that pass; each is large and far from the one before. SQLite would turn
+  // EXISTS into a join that runs after reading the row.
   isMember: (kind, contactId, values) => {
     const name = `mailkeep_contact_${kind}`
     return sql`(select 1 from ${sql.table(name)} as other indexed by ${sql.ref(`${name}_${kind}`)}
@@ -120,8 +123,8 @@ export const dialect: Dialect = {
     from mailkeep_search as match where match.search match ${allOf(parts)} and ${rowsOf(client_id)} limit ${limit}`,
   object: (fields) =>
     sql`json_object(${sql.join(Object.entries(fields).flatMap(([name, value]) => [sql.lit(name), value]))})`,
-  // Rows come in the order of the index they are walked over, which is the one asked for: sorting them would cost more.
-  // SQLite 3.54 and later do not pass the JSON subtype through a scalar subquery, so `json()` states it again.
+  // No ORDER BY, which would cost more: SQLite reads the rows from an index that already has the requested order.
+  // SQLite 3.54 and later lose the JSON subtype in a scalar subquery, so `json()` restores it.
   list: (item, _order, from) => sql`json((select json_group_array(${item}) ${from}))`,
   time: (column) => sql`${column}`,
   bool: (column) => sql`json(iif(${column}, 'true', 'false'))`,
@@ -132,5 +135,5 @@ export const dialect: Dialect = {
   jsonText: (value) => sql<string>`${value}`,
 }
 
-/** Through a driver of the host's: Kysely leaves it open whether the id of an inserted row is told. */
+/** The dialect for a host's driver. Kysely does not guarantee that a driver returns the id of an inserted row. */
 export const hostDialect: Dialect = { ...dialect, returnsInsertId: false }

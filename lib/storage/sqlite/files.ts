@@ -8,13 +8,13 @@ const suffixes = ['', '-wal', '-shm']
 
 interface KnownFile {
   readonly path: string
-  /** Device and inode; undefined: not there when it was last looked for. */
+  /** Device and inode; undefined if the file did not exist at the last check. */
   identity: string | undefined
 }
 
 /**
- * Watches that the files of an open database are still those at its path. SQLite goes on writing to a file that was
- * deleted or replaced, and what it commits there is lost when the process ends.
+ * Checks that the paths of an open database still lead to the opened files. SQLite continues to write to a deleted or
+ * replaced file, and those commits are lost when the process ends.
  */
 export class DatabaseFiles {
   readonly #files: readonly KnownFile[]
@@ -23,25 +23,25 @@ export class DatabaseFiles {
 
   /** @param file The path of a database that is open. */
   constructor(file: string, logger: Logger) {
-    const path = resolve(file) // the process may change its directory
+    const path = resolve(file) // because the process may change its working directory
     this.#files = suffixes.map((suffix) => ({ path: path + suffix, identity: identityOf(path + suffix) }))
     this.#logger = logger
   }
 
-  /** As `check`, but only while a file is missing: then nothing is written to files that may be lost. */
+  /** Runs `check` only while a file is known to be missing, so that no more writes go to files that may be lost. */
   checkIfMissing(): void {
     if (this.#missing) this.check()
   }
 
   /**
-   * Compares the files with those that were opened: three calls of stat, about 3 µs each.
+   * Compares the files with those that were opened. This takes three calls of stat, about 3 µs each.
    *
    * @throws MailkeepError `unavailable`: a file was deleted, moved or replaced.
    */
   check(): void {
     for (const file of this.#files) {
       const identity = identityOf(file.path)
-      // SQLite makes its log when it is first needed, and keeps it while the database is open.
+      // SQLite creates its log at the first write, and keeps it while the database is open.
       file.identity ??= identity
       if (identity !== file.identity) throw this.#lost(file.path)
     }
@@ -65,7 +65,7 @@ function identityOf(path: string): string | undefined {
   return stats && `${stats.dev} ${stats.ino}`
 }
 
-/** @returns whether two paths lead to one file: one of them may have a symbolic link. */
+/** @returns whether two paths lead to the same file. One of them may be a symbolic link. */
 export function isSameFile(one: string, other: string): boolean {
   return one === other || (identityOf(one) ?? 'none') === identityOf(other)
 }

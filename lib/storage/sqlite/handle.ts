@@ -1,6 +1,8 @@
 import { invalid } from '../../errors.ts'
 
-/** What mailkeep uses of better-sqlite3's `Database`. Any of its versions fits, without its types being installed. */
+/**
+ * The part of better-sqlite3's `Database` that mailkeep uses. Every version fits, and its types need not be installed.
+ */
 export interface SqliteHandle {
   /** The path of the database file. */
   readonly name: string
@@ -12,7 +14,7 @@ export interface SqliteHandle {
   close(): unknown
 }
 
-/** What mailkeep uses of better-sqlite3's `Statement`. */
+/** The part of better-sqlite3's `Statement` that mailkeep uses. */
 export interface SqliteStatement {
   /** Whether the statement returns rows. */
   readonly reader: boolean

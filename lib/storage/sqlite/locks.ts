@@ -3,10 +3,10 @@ import { MailkeepError } from '../../errors.ts'
 import { groupLimits } from '../group.ts'
 import { isLocked } from './database-errors.ts'
 
-/** Tries until `attempt` neither says false nor meets a lock; without blocking the thread, for 5 s. */
-export async function unlocked(attempt: () => unknown, message: string): Promise<void> {
-  const ends = performance.now() + groupLimits.lockMs
-  for (let pauseMs = 0; performance.now() < ends; pauseMs = Math.min(pauseMs + 1, 20)) {
+/** Retries for 5 s while `attempt` returns false or fails on a lock. It does not block the thread. */
+export async function retryWhileLocked(attempt: () => unknown, message: string): Promise<void> {
+  const deadlineMs = performance.now() + groupLimits.lockMs
+  for (let pauseMs = 0; performance.now() < deadlineMs; pauseMs = Math.min(pauseMs + 1, 20)) {
     try {
       if (attempt() !== false) return
     } catch (error) {

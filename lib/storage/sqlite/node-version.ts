@@ -18,7 +18,7 @@ export function requireSupportedNode(): void {
   )
 }
 
-/** Undefined where the package cannot be found from here, as in a bundle without `node_modules`. */
+/** Returns undefined if the package cannot be resolved, as in a bundle without `node_modules`. */
 function installedDriverVersion(): string | undefined {
   try {
     return createRequire(import.meta.url)('better-sqlite3/package.json').version

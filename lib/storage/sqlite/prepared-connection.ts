@@ -2,7 +2,7 @@ import type { CompiledQuery, QueryResult } from 'kysely'
 import { BoundedCache } from '../../bounded-cache.ts'
 import type { Connection } from '../connection.ts'
 
-/** What is needed of better-sqlite3's `Database`. */
+/** The part of better-sqlite3's `Database` that this module uses. */
 interface Handle {
   prepare(sql: string): Statement
 }
@@ -13,12 +13,15 @@ interface Statement {
   run(...values: unknown[]): { changes: number; lastInsertRowid: number | bigint }
 }
 
-/** SQLite looks at the value of a bare one while it plans, and so compiles the text again whenever it is bound. */
+/**
+ * SQLite uses the value of a plain `limit ?` for its plan, and recompiles the statement at each binding. A cast avoids
+ * it.
+ */
 const bareLimit = /\blimit \?/g
 
-/** Prepared statements kept: preparing anew costs twice as much as running. */
+/** Caches prepared statements, because preparing a statement costs twice as much as running it. */
 export class PreparedConnection implements Connection {
-  readonly #kept = new BoundedCache<string, Statement>(500)
+  readonly #statements = new BoundedCache<string, Statement>(500)
   readonly #prepare: (sql: string) => Statement
 
   constructor(handle: Handle) {
@@ -30,7 +33,7 @@ export class PreparedConnection implements Connection {
   }
 
   executeNow<R>({ sql, parameters }: CompiledQuery): QueryResult<R> {
-    const statement = this.#kept.get(sql, this.#prepare)
+    const statement = this.#statements.get(sql, this.#prepare)
     if (statement.reader) return { rows: statement.all(...parameters) as R[] }
     const { changes, lastInsertRowid } = statement.run(...parameters)
     return { rows: [], numAffectedRows: BigInt(changes), insertId: BigInt(lastInsertRowid) }

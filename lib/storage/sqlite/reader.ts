@@ -3,31 +3,31 @@ import type { CompiledQuery, QueryResult } from 'kysely'
 import { MailkeepError } from '../../errors.ts'
 import { closedMessage } from '../closed.ts'
 import { type Connection, plainQuery, type Storage } from '../connection.ts'
-import { unlocked } from './locks.ts'
+import { retryWhileLocked } from './locks.ts'
 import type { PreparedConnection } from './prepared-connection.ts'
 
 const begin = plainQuery('begin')
 const end = plainQuery('commit')
 
-/** After so long other work of the process gets a turn. At least one read is answered in each. */
+/** Maximum time of reads in one turn of the event loop. At least one read runs in each turn. */
 const maxTurnMs = 5
 
-interface Asked {
+interface PendingRead {
   readonly query: CompiledQuery
   readonly resolve: (result: QueryResult<never> | Promise<QueryResult<never>>) => void
   readonly reject: (error: unknown) => void
 }
 
 /**
- * Reads what is committed: on a connection shared with the writer it waits until no transaction is open. What is asked
- * in one turn of the event loop is read together, at its end, under one lock: among the work of servers each read would
- * find the processor's caches cold, which doubles its time.
+ * Reads committed rows. On a connection shared with the writer, it waits until no transaction is open. It collects the
+ * reads of one turn of the event loop and runs them together under one lock. If reads alternated with other work, each
+ * would find the processor's caches cold, which doubles its time.
  */
 export class Reader implements Connection {
   readonly #connection: PreparedConnection
   readonly #handle: { readonly inTransaction: boolean }
   readonly #failure: Storage['toMailkeepError']
-  #asked: Asked[] = []
+  #pending: PendingRead[] = []
   #closed = false
 
   constructor(
@@ -40,7 +40,7 @@ export class Reader implements Connection {
     this.#failure = failure
   }
 
-  /** Refuses all later reads: the handle may be the host's, and stay open. */
+  /** Rejects all later reads. The handle itself may belong to the host and stay open. */
   close(): void {
     this.#closed = true
   }
@@ -53,24 +53,24 @@ export class Reader implements Connection {
   executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
     if (this.#closed) return Promise.reject(new MailkeepError('unavailable', closedMessage))
     return new Promise<QueryResult<R>>((resolve, reject) => {
-      if (this.#asked.length === 0) setImmediate(() => this.#answer())
-      this.#asked.push({ query, resolve, reject })
+      if (this.#pending.length === 0) setImmediate(() => this.#readPending())
+      this.#pending.push({ query, resolve, reject })
     })
   }
 
-  #answer(): void {
-    const asked = this.#asked
-    this.#asked = []
-    if (this.#handle.inTransaction) for (const { query, resolve } of asked) resolve(this.#later(query))
-    else if (asked.length === 1) this.#answerAll(asked)
-    else this.#underOneLock(() => this.#answerAll(asked))
+  #readPending(): void {
+    const pending = this.#pending
+    this.#pending = []
+    if (this.#handle.inTransaction) for (const { query, resolve } of pending) resolve(this.#readLater(query))
+    else if (pending.length === 1) this.#readAll(pending)
+    else this.#withReadLock(() => this.#readAll(pending))
   }
 
-  #answerAll(asked: readonly Asked[]): void {
+  #readAll(pending: readonly PendingRead[]): void {
     const endsMs = performance.now() + maxTurnMs
-    for (const [at, { query, resolve, reject }] of asked.entries()) {
+    for (const [at, { query, resolve, reject }] of pending.entries()) {
       if (performance.now() > endsMs) {
-        this.#postpone(asked.slice(at))
+        this.#postpone(pending.slice(at))
         return
       }
       try {
@@ -81,30 +81,30 @@ export class Reader implements Connection {
     }
   }
 
-  /** To the next turn: what was read until now can be sent, and so need not stay in memory with all that follows. */
-  #postpone(rest: readonly Asked[]): void {
-    if (this.#asked.length === 0) setImmediate(() => this.#answer())
-    this.#asked.unshift(...rest)
+  /** Moves the remaining reads to the next turn. The results so far can be sent first, which frees their memory. */
+  #postpone(rest: readonly PendingRead[]): void {
+    if (this.#pending.length === 0) setImmediate(() => this.#readPending())
+    this.#pending.unshift(...rest)
   }
 
-  #underOneLock(read: () => void): void {
+  #withReadLock(read: () => void): void {
     this.#try(begin)
     read()
-    // An error of the file's may have ended it.
+    // A read error may have ended the transaction.
     if (this.#handle.inTransaction) this.#try(end)
   }
 
-  /** Where this fails each read meets the fault itself, and tells of it. */
+  /** Ignores errors, because each read that follows reports the same problem. */
   #try(control: CompiledQuery): void {
     try {
       this.#connection.executeNow(control)
     } catch {}
   }
 
-  async #later<R>(query: CompiledQuery): Promise<QueryResult<R>> {
-    await unlocked(
+  async #readLater<R>(query: CompiledQuery): Promise<QueryResult<R>> {
+    await retryWhileLocked(
       () => !this.#handle.inTransaction,
-      'The database was locked by another transaction. Inside a transaction of your own? Use mailkeep.using(trx).',
+      'The database was locked by another transaction. Inside your own transaction? Use mailkeep.using(trx).',
     )
     try {
       return this.#connection.executeNow(query)

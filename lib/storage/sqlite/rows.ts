@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
 import type { RowSource, SourceTable, Value } from '../row-source.ts'
 
-/** What is needed of better-sqlite3's `Database`. */
+/** The part of better-sqlite3's `Database` that this module uses. */
 interface Handle {
   prepare(sql: string): Statement
   pragma(text: string): unknown
@@ -13,24 +13,24 @@ interface Statement {
   raw(): Statement
 }
 
-/** Made by the index of searches, and made anew where it is copied to. */
-const derived = /^mailkeep_search/
+/** Tables of the search index. They are not copied, because the target database builds its own index. */
+const searchTables = /^mailkeep_search/
 
 /**
- * Takes a database file for itself until the handle is closed, and gives its rows.
+ * Locks a database file exclusively until the handle is closed, and returns its rows.
  *
- * @throws SQLite's error when somebody has it open.
+ * @throws SQLite's error when another connection has the file open.
  */
 export function openRowSource(handle: Handle, file: string): RowSource {
-  handle.pragma('locking_mode = exclusive') // before anything is read: then other connections are found out
-  handle.pragma('wal_checkpoint(truncate)') // from here on all of it is in the one file
+  handle.pragma('locking_mode = exclusive') // before the first read, so that other connections cause an error
+  handle.pragma('wal_checkpoint(truncate)') // moves the write-ahead log into the file before its size is read
   handle.exec('begin exclusive')
   const { size, mtimeMs } = statSync(file)
   const names = column(
     handle,
     `select name from sqlite_master where type = 'table' and name like 'mailkeep\\_%' escape '\\'`,
   )
-  const tables = names.filter((name) => name !== 'mailkeep_migration' && !derived.test(name))
+  const tables = names.filter((name) => name !== 'mailkeep_migration' && !searchTables.test(name))
   return {
     fingerprint: `${size} bytes of ${mtimeMs}`,
     tables: tables.map((name) => describe(handle, name)),
@@ -55,13 +55,15 @@ function describe(handle: Handle, name: string): SourceTable {
 
 function read(handle: Handle, { name, columns, key }: SourceTable, after: readonly Value[] | undefined, limit: number) {
   const order = key.join(', ')
-  const beyond = after ? `where (${order}) > (${key.map(() => '?').join(', ')})` : ''
-  const select = handle.prepare(`select ${columns.join(', ')} from ${name} ${beyond} order by ${order} limit ${limit}`)
-  return select.raw().all(...(after ?? []).map(bound)) as Value[][]
+  const condition = after ? `where (${order}) > (${key.map(() => '?').join(', ')})` : ''
+  const select = handle.prepare(
+    `select ${columns.join(', ')} from ${name} ${condition} order by ${order} limit ${limit}`,
+  )
+  return select.raw().all(...(after ?? []).map(toBindable)) as Value[][]
 }
 
-/** A number would be bound as a float. */
-function bound(value: Value): unknown {
+/** Converts numbers to BigInt, because better-sqlite3 binds numbers as floats. */
+function toBindable(value: Value): unknown {
   return typeof value === 'number' ? BigInt(value) : value
 }
 

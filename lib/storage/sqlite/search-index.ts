@@ -1,38 +1,43 @@
 import { type Connection, plainQuery, type SearchChange, withParameters } from '../connection.ts'
 
-/** One index of searches serves all clients: a contact's row there is client × 2^40 + contact, so a client is a range. */
+/**
+ * All clients share one search index. A contact's row id is client × 2^40 + contact, so each client has an id range.
+ */
 export const searchClientSpan = 2 ** 40
 
-/** The index has no copy of the texts: what leaves it must be told as it was. */
-const leaveIndex = plainQuery(
+/** The index keeps no copy of the texts, so deleting a row needs the text that was indexed. */
+const deleteFromIndex = plainQuery(
   `insert into mailkeep_search (mailkeep_search, rowid, search) values ('delete', ? * ${searchClientSpan} + ?, ?)`,
 )
-const enterIndex = plainQuery(`insert into mailkeep_search (rowid, search) values (? * ${searchClientSpan} + ?, ?)`)
+const insertIntoIndex = plainQuery(
+  `insert into mailkeep_search (rowid, search) values (? * ${searchClientSpan} + ?, ?)`,
+)
 
-/** What is written goes to a segment of its own: these are merged, so much of them each time so many texts were written. */
-const portion = { texts: 64, leaves: 16 }
+/** Each write adds a segment. After every 64 texts, about 16 leaves of them are merged. */
+const mergeBatch = { texts: 64, leaves: 16 }
 
-/** So many segments of a level make one of the next: FTS5's `usermerge`, set by the migration. */
-export const mergedTogether = 8
+/** Number of segments that FTS5 merges into one of the next level. It is FTS5's `usermerge`, set by the migration. */
+export const segmentsPerMerge = 8
 
 /**
- * Brings an index of searches in step with changes, and merges its segments little by little. FTS5's own merging does
- * more at once the more levels the index has, and each purge adds levels: it would hold up saves for 200 ms.
+ * Returns a function that applies changes to the search index, and merges its segments in small batches. FTS5's
+ * automatic merge does more work at a time the more levels the index has, and each purge adds levels. It would block
+ * saves for 200 ms.
  */
 export function searchIndexer(): (connection: Connection, changes: readonly SearchChange[]) => Promise<void> {
   let texts = 0
   return async (connection, changes) => {
-    // FTS5 begins a segment whenever ids do not ascend.
+    // Sort by row id, because FTS5 begins a new segment whenever ids do not ascend.
     for (const { clientId, contactId, before, after } of [...changes].sort(byRow)) {
       const key = [BigInt(clientId), BigInt(contactId)]
-      if (before !== null) await connection.executeQuery(withParameters(leaveIndex, [...key, before]))
-      if (after !== null) await connection.executeQuery(withParameters(enterIndex, [...key, after]))
+      if (before !== null) await connection.executeQuery(withParameters(deleteFromIndex, [...key, before]))
+      if (after !== null) await connection.executeQuery(withParameters(insertIntoIndex, [...key, after]))
       texts += Number(before !== null) + Number(after !== null)
     }
-    const portions = Math.floor(texts / portion.texts)
-    if (portions === 0) return
-    texts %= portion.texts
-    await connection.executeQuery(mergeSegments(portions * portion.leaves))
+    const batches = Math.floor(texts / mergeBatch.texts)
+    if (batches === 0) return
+    texts %= mergeBatch.texts
+    await connection.executeQuery(mergeSegments(batches * mergeBatch.leaves))
   }
 }
 
@@ -40,7 +45,7 @@ function byRow(a: SearchChange, b: SearchChange): number {
   return a.clientId - b.clientId || a.contactId - b.contactId
 }
 
-/** @param leaves How many are written, roughly; below zero, all segments are put on one level first. */
+/** @param leaves Approximate number of leaves to write. If negative, FTS5 first moves all segments to one level. */
 export function mergeSegments(leaves: number) {
   return plainQuery(`insert into mailkeep_search (mailkeep_search, rank) values ('merge', ${leaves})`)
 }
