@@ -83,7 +83,7 @@ export interface ClientMailkeep extends ClientOperations, IdempotencyApi {}
 /** `mailkeep.forClient(id).contacts` */
 export interface ContactsApi {
   /**
-   * One page of the client's contacts, by ascending id. A contact matches a filter if it matches any of its values. It
+   * Returns one page of the client's contacts, by ascending id. A contact matches a filter if it matches any of its values. It
    * must match all filters.
    *
    * @throws MailkeepError `validation_failed`
@@ -195,7 +195,7 @@ export interface ContactsApi {
 /** `mailkeep.forClient(id).lists` */
 export interface ListsApi {
   /**
-   * One page of the client's lists, by ascending id.
+   * Returns one page of the client's lists, by ascending id.
    *
    * @throws MailkeepError `validation_failed`
    */
@@ -221,7 +221,7 @@ export interface ListsApi {
 /** `mailkeep.forClient(id).tags` */
 export interface TagsApi {
   /**
-   * One page of the client's tags, by ascending id.
+   * Returns one page of the client's tags, by ascending id.
    *
    * @throws MailkeepError `validation_failed`
    */
@@ -245,7 +245,7 @@ export interface TagsApi {
 /** `mailkeep.forClient(id).topics` */
 export interface TopicsApi {
   /**
-   * One page of a list's topics, by ascending id.
+   * Returns one page of a list's topics, by ascending id.
    *
    * @throws MailkeepError `not_found`: no such list; `validation_failed`.
    */
@@ -269,7 +269,7 @@ export interface TopicsApi {
 /** The client's sender addresses: `mailkeep.forClient(id).identities` */
 export interface IdentitiesApi {
   /**
-   * One page of the client's sender identities, by ascending id.
+   * Returns one page of the client's sender identities, by ascending id.
    *
    * @throws MailkeepError `validation_failed`
    */

@@ -28,8 +28,8 @@ export const inputLimits = {
   /** Maximum records of a page. */
   pageRecords: 100,
   /**
-   * Maximum size of a page of contacts. A page with large contacts ends early. Other records need no limit: a page of
-   * topics, the largest, has at most 1 MiB, or 4 MiB if every character is escaped.
+   * Maximum size of a page of contacts. A page with large contacts ends early. Other records need no limit. The
+   * largest are topics: a page of them has at most 1 MiB, or 4 MiB if every character is escaped.
    */
   pageBytes: 4 * 1024 * 1024,
   /** Maximum size of a chunk of an export. The next chunk is built after the previous one is read. */

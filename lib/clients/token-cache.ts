@@ -15,7 +15,7 @@ export interface KnownToken {
 }
 
 const maxCachedTokens = 10_000
-/** On databases without a version, a token that another process revoked stays valid for up to this time. */
+/** Limits how long a revoked token stays valid here, if the version does not show the commit of another process. */
 const maxAgeMs = 3000
 
 /** Caches valid tokens by their hash, to save a query per request. It never contains the tokens themselves. */

@@ -120,8 +120,8 @@ function byRarity(a: Selectivity, b: Selectivity): number {
 }
 
 /**
- * Returns the parts of a search text that the fewest of the client's contacts contain. Prefers parts of different words:
- * a contact that contains one part of a name usually contains the rest of it, so a second part selects little more.
+ * Returns the parts of a search text that the fewest of the client's contacts contain. Prefers parts of different words.
+ * A contact with one part of a name usually has the rest of it, so a second part of the same word selects little more.
  */
 async function rarestParts(ctx: Context, search: string): Promise<readonly string[]> {
   const words = ctx.storage.dialect.searchParts(search)

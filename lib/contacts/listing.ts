@@ -8,7 +8,7 @@ import { type Contact, ContactQuery, contactFrom } from './schema.ts'
 import { searchTerm } from './search.ts'
 
 /**
- * One page of the client's contacts, by ascending id. A contact matches a filter if it matches any of its values. It must
+ * Returns one page of the client's contacts, by ascending id. A contact matches a filter if it matches any of its values. It must
  * match all filters.
  *
  * @param query `{ lists?, tags?, topics?, search?, include_unsubscribed?, per_page?, cursor? }`. `search` is a substring

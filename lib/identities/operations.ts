@@ -11,7 +11,7 @@ import { type Identity, IdentityQuery, type IdentityStatus, identityFrom, NewIde
 const maxIdentitiesPerBatch = 100
 
 /**
- * One page of the client's sender identities, by ascending id.
+ * Returns one page of the client's sender identities, by ascending id.
  *
  * @param query `{ identity_status?, per_page?, cursor? }`
  * @throws MailkeepError `validation_failed`

@@ -9,7 +9,7 @@ import * as queries from './queries.ts'
 import { type List, listFrom, NewList } from './schema.ts'
 
 /**
- * One page of the client's lists, by ascending id.
+ * Returns one page of the client's lists, by ascending id.
  *
  * @param query `{ per_page?, cursor? }`
  * @throws MailkeepError `validation_failed`

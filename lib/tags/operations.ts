@@ -10,7 +10,7 @@ import * as queries from './queries.ts'
 import { NewTag, type Tag, tagFrom } from './schema.ts'
 
 /**
- * One page of the client's tags, by ascending id.
+ * Returns one page of the client's tags, by ascending id.
  *
  * @param query `{ per_page?, cursor? }`
  * @throws MailkeepError `validation_failed`

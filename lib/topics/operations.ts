@@ -10,7 +10,7 @@ import * as queries from './queries.ts'
 import { NewTopic, type Topic, TopicChange, topicFrom } from './schema.ts'
 
 /**
- * One page of a list's topics, by ascending id.
+ * Returns one page of a list's topics, by ascending id.
  *
  * @param query `{ per_page?, cursor? }`
  * @throws MailkeepError `not_found`: no such list; `validation_failed`.

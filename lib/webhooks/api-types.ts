@@ -6,7 +6,7 @@ import type { Delivery, DeliveryDetail, Endpoint } from './schema.ts'
 /** `mailkeep.forClient(id).webhooks` */
 export interface WebhooksApi {
   /**
-   * One page of the client's webhook endpoints, by ascending id, without their secrets.
+   * Returns one page of the client's webhook endpoints, by ascending id, without their secrets.
    *
    * @throws MailkeepError `validation_failed`
    */
@@ -46,7 +46,7 @@ export interface WebhooksApi {
    */
   testEndpoint(id: number): Promise<Delivery>
   /**
-   * One page of an endpoint's deliveries, newest first.
+   * Returns one page of an endpoint's deliveries, newest first.
    *
    * @throws MailkeepError `not_found`: no such endpoint; `validation_failed`.
    */

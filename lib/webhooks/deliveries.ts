@@ -9,7 +9,7 @@ import * as queries from './queries.ts'
 import { type Attempt, attemptFrom, type Delivery, type DeliveryDetail, deliveryFrom, detailFrom } from './schema.ts'
 
 /**
- * One page of an endpoint's deliveries, newest first.
+ * Returns one page of an endpoint's deliveries, newest first.
  *
  * @param query `{ per_page?, cursor? }`
  * @throws MailkeepError `not_found`: no such endpoint; `validation_failed`.

@@ -25,7 +25,7 @@ import {
 } from './schema.ts'
 
 /**
- * One page of the client's webhook endpoints, by ascending id, without their secrets.
+ * Returns one page of the client's webhook endpoints, by ascending id, without their secrets.
  *
  * @param query `{ per_page?, cursor? }`
  * @throws MailkeepError `validation_failed`

@@ -16,9 +16,9 @@ import type { EventHandler, Handlers } from './handlers.ts'
 /** A named subscription to events, handled in the host's process. `mailkeep.on` creates it. */
 export interface Subscriber {
   readonly name: string
-  /** One page of its deliveries, newest first. @throws MailkeepError `validation_failed` */
+  /** Returns one page of its deliveries, newest first. @throws MailkeepError `validation_failed` */
   listDeliveries(query?: inputs.PageInput): Promise<Page<Delivery>>
-  /** One delivery with its payload and the log of its attempts. @throws MailkeepError `not_found` */
+  /** Returns one delivery with its payload and attempt log. @throws MailkeepError `not_found` */
   getDelivery(id: number): Promise<DeliveryDetail>
   /**
    * Handles a delivery again: one attempt now, then the retry schedule from its start.

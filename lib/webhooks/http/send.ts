@@ -273,8 +273,8 @@ class Answer implements Connections.DispatchHandler {
 }
 
 /**
- * Decodes the body and cuts it to whole characters of at most `maxBodyBytesStored` bytes: replacement characters of
- * binary data are longer than the bytes they replace. Also replaces NUL, which PostgreSQL cannot store.
+ * Decodes the body and cuts it to whole characters of at most `maxBodyBytesStored` bytes. The cut is necessary because
+ * replacement characters are longer than the invalid bytes. Also replaces NUL, which PostgreSQL cannot store.
  */
 function textOf(bytes: Buffer): string {
   const text = bytes.toString('utf8').replaceAll('\0', '\ufffd')
