@@ -151,10 +151,9 @@ export class Mailkeep {
   }
 
   /**
-   * Returns the operations on one client's records.
+   * Returns the operations on one client's records. For an unknown client they throw `not_found` or return nothing.
    *
-   * @throws MailkeepError `validation_failed`: not an id. For an unknown client, operations throw `not_found` or return
-   *   empty results.
+   * @throws MailkeepError `validation_failed`: not an id.
    */
   forClient(clientId: number): ClientMailkeep {
     return this.#clientApis.get(clientId, () => bindClient({ ...this.#ctx, clientId }))
@@ -231,8 +230,7 @@ export class Mailkeep {
   }
 
   /**
-   * Runs the stored jobs, sends all deliveries that are due now, and resolves when every attempt is recorded. For
-   * scheduled functions and tests, which do not call `start`.
+   * Runs the stored jobs, sends all due deliveries, and resolves when every attempt is recorded. Works without `start`.
    *
    * @returns When the next delivery is due, in milliseconds since 1970; undefined when none waits.
    * @throws MailkeepError `unavailable`
@@ -244,10 +242,8 @@ export class Mailkeep {
   }
 
   /**
-   * Re-encrypts every stored secret and idempotency record with the current encryption key. After that the previous keys
-   * are no longer needed.
-   *
-   * @returns The number of re-encrypted values.
+   * Re-encrypts all stored secrets and answers with the current key, and returns how many. After that the previous keys
+   * are not needed.
    */
   resealSecrets(): Promise<number> {
     return reseal(this.#ctx, [sealedSecrets, sealedAnswers])
@@ -283,6 +279,7 @@ export class Mailkeep {
   #refuseClosed(): void {
     if (this.#closed) throw new MailkeepError('unavailable', closedMessage)
   }
+
   async #close(timeoutMs: number): Promise<void> {
     clearInterval(this.#poll)
     await Promise.all([this.#dispatcher.stop(timeoutMs), this.#housekeeping.stop()])

@@ -272,10 +272,7 @@ class Answer implements Connections.DispatchHandler {
   }
 }
 
-/**
- * Decodes the body and cuts it to whole characters of at most `maxBodyBytesStored` bytes. The cut is necessary because
- * replacement characters are longer than the invalid bytes. Also replaces NUL, which PostgreSQL cannot store.
- */
+/** Decodes the body and cuts it again: replacement characters are long. PostgreSQL cannot store NUL. */
 function textOf(bytes: Buffer): string {
   const text = bytes.toString('utf8').replaceAll('\0', '\ufffd')
   if (text.length * maxUtf8BytesPerCodeUnit <= maxBodyBytesStored) return text
