@@ -1,4 +1,4 @@
-/** The types of the API that a host calls, with the documentation that editors show. */
+/** Types of the library's API, with the documentation that editors show. */
 import type { Client, NewToken, Principal, Token } from './clients/schema.ts'
 import type { BulkResult } from './contacts/merge.ts'
 import type { Contact } from './contacts/schema.ts'
@@ -15,28 +15,28 @@ import type { EventsApi, WebhooksApi } from './webhooks/api-types.ts'
 /** The tenants: `mailkeep.clients`. */
 export interface ClientsApi {
   /**
-   * Makes a client: a tenant with records of its own.
+   * Creates a client (a tenant). Its records are separate from those of other clients.
    *
    * @throws MailkeepError `validation_failed`
    */
   create(input: inputs.ClientInput): Promise<Client>
-  /** All clients, by ascending id. */
+  /** Returns all clients, by ascending id. */
   list(): Promise<Client[]>
   /** @throws MailkeepError `not_found` */
   get(id: number): Promise<Client>
   /** Renames a client. @throws MailkeepError `not_found`, `validation_failed` */
   rename(id: number, input: inputs.ClientInput): Promise<Client>
   /**
-   * Deletes a client with all its records. Its tokens open nothing from the commit on, and its deliveries in flight are
-   * aborted. Many rows are deleted in batches, by a stored job.
+   * Deletes a client with all its records. From the commit on its tokens are invalid, and its deliveries in flight are
+   * aborted. A stored job deletes large numbers of rows in batches.
    *
    * @throws MailkeepError `not_found`
    */
   delete(id: number): Promise<void>
   /**
-   * Makes a first client, "default", with an admin token; nothing where there is a client already.
+   * Creates the first client, "default", with an admin token. Does nothing if a client exists.
    *
-   * @param input `token`: one of the caller's own instead of a random one.
+   * @param input `token`: a token to use instead of a random one.
    * @throws MailkeepError `validation_failed`
    */
   bootstrap(input?: { readonly token?: string | undefined }): Promise<{ client: Client; token: NewToken } | undefined>
@@ -45,28 +45,28 @@ export interface ClientsApi {
 /** The bearer tokens of the HTTP API: `mailkeep.tokens`. */
 export interface TokensApi {
   /**
-   * Makes a token; it is shown this once and stored as its SHA-256.
+   * Creates a token. The token is shown only here; the database stores its SHA-256.
    *
    * @throws MailkeepError `validation_failed`, `not_found`: no such client.
    */
   create(input: inputs.TokenInput): Promise<NewToken>
   /**
-   * The tokens of one client, or of all.
+   * Returns the tokens of one client, or of all clients.
    *
    * @throws MailkeepError `validation_failed`
    */
   list(filter?: { clientId?: number }): Promise<Token[]>
   /**
-   * Revokes a token; from then on it opens nothing.
+   * Revokes a token, which becomes invalid.
    *
    * @throws MailkeepError `not_found`
    */
   revoke(id: number): Promise<void>
-  /** @returns whom the token stands for; undefined when it is unknown, revoked or expired, or its client is gone. */
+  /** @returns The token's client and role; undefined when it is unknown, revoked or expired, or its client is deleted. */
   authenticate(token: string): Promise<Principal | undefined>
 }
 
-/** All that belongs to one client. An id of another client's is `not_found`. */
+/** The operations on one client's records. An id of another client's record is `not_found`. */
 export interface ClientOperations {
   readonly contacts: ContactsApi
   readonly lists: ListsApi
@@ -77,38 +77,38 @@ export interface ClientOperations {
   readonly identities: IdentitiesApi
 }
 
-/** `mailkeep.forClient(id)`: a client's operations, each by itself, or several at most once. */
+/** `mailkeep.forClient(id)`: a client's operations, and `withIdempotencyKey` to run several of them at most once. */
 export interface ClientMailkeep extends ClientOperations, IdempotencyApi {}
 
 /** `mailkeep.forClient(id).contacts` */
 export interface ContactsApi {
   /**
-   * One page of the client's contacts, by ascending id. Inside one filter any value may match; different filters must
-   * all match.
+   * Returns one page of the client's contacts, by ascending id. A contact matches a filter if it matches any of its values. It
+   * must match all filters.
    *
    * @throws MailkeepError `validation_failed`
    */
   list(query?: inputs.ContactQueryInput): Promise<Page<Contact>>
   /** @throws MailkeepError `not_found` */
   get(id: number): Promise<Contact>
-  /** How many contacts the client has, unsubscribed ones too. The database counts them: of a million for a tenth of a second. */
+  /** Counts the client's contacts, including unsubscribed ones. A million contacts take about a tenth of a second. */
   count(): Promise<number>
   /**
-   * As `list`, each contact as the JSON text that the database made: for those who pass it on, at half the cost.
+   * Same as `list`, but each contact is JSON text built by the database. Half the cost for callers that forward the JSON.
    *
    * @throws MailkeepError `validation_failed`
    */
   listJson(query?: inputs.ContactQueryInput): Promise<Page<string>>
   /**
-   * As `get`, as JSON text.
+   * Same as `get`, but returns JSON text.
    *
    * @throws MailkeepError `not_found`
    */
   getJson(id: number): Promise<string>
   /**
-   * Puts a contact on a list, creating the contact when its e-mail is new to the client. Tags are added, attributes
-   * merge by key; someone unsubscribed stays so. Doing it again changes nothing and raises nothing. Raises
-   * `contact.subscribed` for one that was not on the list.
+   * Adds a contact to a list. Creates the contact if the client has none with this e-mail address. Adds tags, and merges
+   * attributes by key. An unsubscribed contact stays unsubscribed. Raises `contact.subscribed` if the contact was not on
+   * the list. A repeated call changes nothing and raises no event.
    *
    * @param input Fields besides `email`, `name` and `tags` are attributes.
    * @returns The contact as stored after the change, and whether it is new.
@@ -116,76 +116,76 @@ export interface ContactsApi {
    */
   addToList(listId: number, input: inputs.ContactInput): Promise<{ contact: Contact; created: boolean }>
   /**
-   * As `addToList` for each, at a fraction of the cost. Each stands for itself: one that is refused leaves nothing
-   * behind, and the others are saved. They are saved in transactions of some hundreds: what was saved before an error
-   * stays, and doing it again changes nothing.
+   * Same as `addToList` for each contact, at a fraction of the cost. Invalid contacts are refused, and the others are
+   * saved. Each transaction saves some hundreds of contacts. After an error the contacts saved before it stay, and the
+   * call can be repeated safely.
    *
-   * @param inputs At most 10,000; an e-mail that comes twice is saved twice, in their order.
-   * @returns What became of each, in the order of `inputs`.
-   * @throws MailkeepError `not_found`: no such list; `validation_failed`: no array, or too many.
+   * @param inputs At most 10,000. A repeated e-mail address is saved once per occurrence, in order.
+   * @returns The result of each contact, in the order of `inputs`.
+   * @throws MailkeepError `not_found`: no such list; `validation_failed`: not an array, or too many contacts.
    */
   addManyToList(listId: number, inputs: readonly inputs.ContactInput[]): Promise<BulkResult[]>
   /**
-   * Puts the contacts of a file on a list: each row as `addToList` does. A row that breaks a rule leaves nothing behind,
-   * and the others are saved. What was saved before an error stays; doing it again changes nothing.
+   * Adds the contacts of a file to a list, each row as `addToList` does. Invalid rows are refused, and the others are
+   * saved. After an error the rows saved before it stay, and the import can be repeated safely.
    *
-   * @param source A stream of bytes or text, of any length: it is read no faster than its rows are saved. NDJSON has what
-   *   `addToList` takes in each line; CSV names its columns in the first: `email`, `name`, `tags` (names between
-   *   semicolons or commas, or a JSON array), and attributes. An empty cell says nothing.
-   * @throws MailkeepError `not_found`: no such list; `invalid_json`: no UTF-8, or no CSV; `validation_failed`: the columns
-   *   or the format.
+   * @param source A stream of bytes or text, of any length, read with back-pressure. NDJSON: each line is an input of
+   *   `addToList`. CSV: the first line names the columns `email`, `name`, `tags`, and attributes. Tags are names separated
+   *   by semicolons or commas, or a JSON array. An empty cell changes nothing.
+   * @throws MailkeepError `not_found`: no such list; `invalid_json`: not UTF-8, or not CSV; `validation_failed`: wrong
+   *   columns or format.
    */
   import(listId: number, source: Chunks, options: inputs.ImportInput): Promise<ImportReport>
   /**
-   * The client's contacts as a file: all that `list` has with the same filters, page by page. NDJSON has a contact in each
-   * line; CSV has its fields as columns, the attributes as JSON, and of tags, lists and topics the names.
+   * Exports the client's contacts as a file, with the filters of `list`. NDJSON has one contact per line. CSV has the
+   * fields as columns, attributes as JSON, and the names of tags, lists and topics.
    *
-   * @returns Pieces of text, of whole lines.
-   * @throws MailkeepError `validation_failed`, when the first piece is asked for.
+   * @returns Chunks of text, each of whole lines, read page by page.
+   * @throws MailkeepError `validation_failed`, when the first chunk is read.
    */
   export(query: inputs.ExportInput): AsyncGenerator<string, void, undefined>
   /**
-   * Changes a contact's name, tags and attributes; the e-mail address stays.
+   * Changes a contact's name, tags and attributes. The e-mail address cannot be changed.
    *
    * @param input `tags` replaces the set, attributes merge by key.
    * @throws MailkeepError `not_found`, `validation_failed`
    */
   update(id: number, input: inputs.ContactChangeInput): Promise<Contact>
   /**
-   * Unsubscribes a contact from everything, and raises `contact.unsubscribed`; a second time keeps the first and
-   * raises nothing.
+   * Unsubscribes a contact from everything, and raises `contact.unsubscribed`. A repeated call keeps the first time and
+   * raises no event.
    *
    * @throws MailkeepError `not_found`, `validation_failed`
    */
   unsubscribe(id: number, options?: inputs.UnsubscribeInput): Promise<Contact>
   /**
-   * Subscribes a contact again, and raises `contact.resubscribed`; one that is subscribed stays as it is.
+   * Subscribes a contact again, and raises `contact.resubscribed`. Does nothing if the contact is subscribed.
    *
    * @throws MailkeepError `not_found`
    */
   resubscribe(id: number): Promise<Contact>
   /**
-   * Takes a contact off one list, and so out of that list's topics; the contact itself stays.
+   * Removes a contact from a list and from the list's topics. The contact itself stays.
    *
-   * @throws MailkeepError `not_found`: no such list or contact. That the contact was not on the list is no error.
+   * @throws MailkeepError `not_found`: no such list or contact. It is no error if the contact is not on the list.
    */
   removeFromList(listId: number, contactId: number): Promise<Contact>
   /**
-   * Subscribes a contact to a topic of a list it is on.
+   * Subscribes a contact to a topic. The contact must be on the topic's list.
    *
    * @throws MailkeepError `not_found`: no such contact or topic; `validation_failed`: the contact is not on the
    *   topic's list.
    */
   subscribeToTopic(contactId: number, topicId: number): Promise<Contact>
   /**
-   * Unsubscribes a contact from a topic; that it was not subscribed is no error.
+   * Unsubscribes a contact from a topic. It is no error if the contact is not subscribed.
    *
    * @throws MailkeepError `not_found`: no such contact or topic.
    */
   unsubscribeFromTopic(contactId: number, topicId: number): Promise<Contact>
   /**
-   * Erases a contact, and with it every copy of its data in stored events and deliveries.
-   * What searches had of it leaves SQLite's file by a stored job, which begins at once and rests after it has run.
+   * Erases a contact, and every copy of its data in stored events and deliveries. On SQLite, a stored job then removes
+   * the contact's text from the search index in the file. It starts after the commit, and pauses after each run.
    *
    * @throws MailkeepError `not_found`
    */
@@ -195,7 +195,7 @@ export interface ContactsApi {
 /** `mailkeep.forClient(id).lists` */
 export interface ListsApi {
   /**
-   * One page of the client's lists, by ascending id.
+   * Returns one page of the client's lists, by ascending id.
    *
    * @throws MailkeepError `validation_failed`
    */
@@ -211,7 +211,7 @@ export interface ListsApi {
    */
   update(id: number, input: inputs.ListInput): Promise<List>
   /**
-   * Deletes a list with its topics and memberships; the contacts stay.
+   * Deletes a list with its topics and memberships. The contacts stay.
    *
    * @throws MailkeepError `not_found`
    */
@@ -221,7 +221,7 @@ export interface ListsApi {
 /** `mailkeep.forClient(id).tags` */
 export interface TagsApi {
   /**
-   * One page of the client's tags, by ascending id.
+   * Returns one page of the client's tags, by ascending id.
    *
    * @throws MailkeepError `validation_failed`
    */
@@ -231,11 +231,11 @@ export interface TagsApi {
   /**
    * Renames a tag.
    *
-   * @throws MailkeepError `not_found`; `validation_failed`: also when another tag has the name.
+   * @throws MailkeepError `not_found`; `validation_failed`: also when the name is taken.
    */
   update(id: number, input: inputs.TagInput): Promise<Tag>
   /**
-   * Deletes a tag; contacts lose it at once.
+   * Deletes a tag, and removes it from all contacts.
    *
    * @throws MailkeepError `not_found`
    */
@@ -245,7 +245,7 @@ export interface TagsApi {
 /** `mailkeep.forClient(id).topics` */
 export interface TopicsApi {
   /**
-   * One page of a list's topics, by ascending id.
+   * Returns one page of a list's topics, by ascending id.
    *
    * @throws MailkeepError `not_found`: no such list; `validation_failed`.
    */
@@ -253,13 +253,13 @@ export interface TopicsApi {
   /** @throws MailkeepError `not_found`: no such list; `validation_failed`. */
   create(listId: number, input: inputs.TopicInput): Promise<Topic>
   /**
-   * Renames or redescribes a topic.
+   * Changes a topic's name or description.
    *
    * @throws MailkeepError `not_found`, `validation_failed`
    */
   update(id: number, input: inputs.TopicChangeInput): Promise<Topic>
   /**
-   * Deletes a topic; its subscribers lose it at once.
+   * Deletes a topic with its subscriptions.
    *
    * @throws MailkeepError `not_found`
    */
@@ -269,7 +269,7 @@ export interface TopicsApi {
 /** The client's sender addresses: `mailkeep.forClient(id).identities` */
 export interface IdentitiesApi {
   /**
-   * One page of the client's sender identities, by ascending id.
+   * Returns one page of the client's sender identities, by ascending id.
    *
    * @throws MailkeepError `validation_failed`
    */
@@ -279,21 +279,21 @@ export interface IdentitiesApi {
   /**
    * Registers a sender address.
    *
-   * @throws MailkeepError `validation_failed`: also when the client has the address already.
+   * @throws MailkeepError `validation_failed`: also when the client already has the address.
    */
   add(input: inputs.IdentityInput): Promise<Identity>
   /** @throws MailkeepError `not_found` */
   remove(id: number): Promise<void>
 }
 
-/** A door that takes whatever a caller sent, its ids excepted: every operation validates its input itself. */
+/** An API whose inputs have the type `unknown`, except ids. Every operation validates its input. */
 export type Unchecked<Api> = {
   readonly [Name in keyof Api]: Api[Name] extends (...args: infer Args) => infer Result
     ? (...args: { [At in keyof Args]: NonNullable<Args[At]> extends number ? Args[At] : unknown }) => Result
     : Unchecked<Api[Name]>
 }
 
-/** The same client for input that nobody has looked at, as a server has it: decoded JSON, decoded query strings. */
+/** Returns the same client, typed for input that is not validated yet, such as decoded JSON and query strings. */
 export function unchecked(client: ClientOperations): Unchecked<ClientOperations> {
   return client as Unchecked<ClientOperations>
 }

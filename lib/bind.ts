@@ -1,4 +1,4 @@
-/** Binds the operations of the slices to a context. Decides nothing itself. */
+/** Binds operations to a context. It contains no logic. */
 
 import type { ClientMailkeep, ClientOperations, ClientsApi, TokensApi } from './api-types.ts'
 import * as clients from './clients/operations.ts'

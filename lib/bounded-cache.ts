@@ -1,19 +1,19 @@
-/** Values that cost more to make than to keep: made once a key; bounded, the oldest goes first. */
+/** A cache with a maximum size, which removes the oldest entry first (FIFO). */
 export class BoundedCache<K, V> {
   readonly #values = new Map<K, V>()
-  readonly #most: number
+  readonly #maxEntries: number
 
-  constructor(most: number) {
-    this.#most = most
+  constructor(maxEntries: number) {
+    this.#maxEntries = maxEntries
   }
 
-  /** @param make What it throws is thrown, and nothing is kept. */
-  get(key: K, make: (key: K) => V): V {
-    const kept = this.#values.get(key)
-    if (kept !== undefined) return kept
-    const made = make(key)
-    if (this.#values.size >= this.#most) this.#values.delete(this.#values.keys().next().value as K)
-    this.#values.set(key, made)
-    return made
+  /** @param create Creates a missing value. Its errors are thrown and not cached. */
+  get(key: K, create: (key: K) => V): V {
+    const cached = this.#values.get(key)
+    if (cached !== undefined) return cached
+    const created = create(key)
+    if (this.#values.size >= this.#maxEntries) this.#values.delete(this.#values.keys().next().value as K)
+    this.#values.set(key, created)
+    return created
   }
 }

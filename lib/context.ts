@@ -8,32 +8,32 @@ import { type Clock, type Timestamp, timestamp } from './time.ts'
 import type { EventType } from './webhooks/schema.ts'
 import type { WebhookSettings } from './webhooks/settings.ts'
 
-/** What every operation gets first: nothing else is read from outside. */
+/** First argument of every operation. Operations read no other global state. */
 export interface Context extends Scope {
-  /** Whose records these are; 0 where no client is meant. */
+  /** The client whose records are used; 0 for operations on no particular client. */
   readonly clientId: number
   readonly clock: Clock
   readonly logger: Logger
   readonly sealer: Sealer
   readonly tokens: TokenCache
   readonly webhooks: WebhookSettings
-  /** Tells the dispatcher that deliveries are due. */
+  /** Wakes the dispatcher, because deliveries are due. */
   readonly wakeDispatcher: () => void
-  /** Aborts the deliveries in flight that it selects. */
+  /** Aborts the deliveries in flight for which `matches` returns true. */
   readonly abortDeliveries: (matches: (claimed: { endpointId: number; clientId: number }) => boolean) => void
-  /** For tests: hears of every event once it is committed, also of those that nobody takes. */
+  /** For tests: called with every event after its commit, even if no endpoint subscribes to it. */
   readonly onEvent?: ((event: RaisedEvent) => void) | undefined
-  /** Batches of many contacts, one at a time: however many imports there are, a save waits for no more than one or two. */
+  /** Runs batches of contacts one at a time, so that a single save waits for at most one or two batches of imports. */
   readonly batches: PQueue
-  /** The keys of idempotency whose first request runs in this process. */
+  /** Idempotency keys whose first request is running in this process. */
   readonly idempotencyKeysInUse: Set<string>
-  /** Hears of each contact whose personal data an operation gives out; where answers are kept. */
+  /** Called with each contact whose data an operation returns. Set where answers are stored for idempotency. */
   readonly onContactRead?: ((contactId: number) => void) | undefined
-  /** Tells the house-keeping that there is a stored job. */
+  /** Wakes the housekeeping, because there is a stored job. */
   readonly wakeJobs: () => void
 }
 
-/** An event as it was raised. */
+/** A raised event. */
 export interface RaisedEvent {
   readonly clientId: number
   readonly type: EventType

@@ -1,4 +1,4 @@
-/** Every error code there is, in the library and over HTTP. */
+/** All error codes of the library and the HTTP API. */
 export const errorCodes = [
   'unauthenticated',
   'forbidden',
@@ -17,20 +17,21 @@ export const errorCodes = [
 
 export type ErrorCode = (typeof errorCodes)[number]
 
-/** Messages by field; positions are written with dots: `tags.0`. */
+/** Messages by field. Positions are written with dots, as in `tags.0`. */
 export type FieldErrors = Record<string, string[]>
 
-/** What is wrong with one field. */
+/** One problem of one field. */
 export interface Issue {
-  /** As in `errors`: `name`, `tags.0`; `body` where the input as a whole is wrong. */
+  /** The key in `errors`: `name`, `tags.0`; `body` when the whole input is wrong. */
   readonly path: string
   readonly message: string
 }
 
-/** How much of a limit is used; `resetSeconds` from now. */
+/** State of a rate limit. */
 export interface RateLimit {
   readonly limit: number
   readonly remaining: number
+  /** Seconds from now until the limit resets. */
   readonly resetSeconds: number
 }
 
@@ -40,13 +41,13 @@ export interface ErrorDetails {
   readonly cause?: unknown
 }
 
-/** The one error class: what is wrong, for people in `message`, for programs in `code` and `errors`. */
+/** The only error class of mailkeep. `message` is for people; `code` and `errors` are for programs. */
 export class MailkeepError extends Error {
   override readonly name = 'MailkeepError'
   readonly code: ErrorCode
   /** Messages by field, for `validation_failed`. */
   readonly errors: FieldErrors | undefined
-  /** The limit that was met, for `rate_limited`. */
+  /** The limit that was exceeded, for `rate_limited`. */
   readonly rateLimit: RateLimit | undefined
 
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
@@ -56,7 +57,7 @@ export class MailkeepError extends Error {
     this.rateLimit = details.rateLimit
   }
 
-  /** `errors` as a list; empty unless fields are at fault. */
+  /** `errors` as a list; empty when there are no field errors. */
   get issues(): Issue[] {
     return Object.entries(this.errors ?? {}).flatMap(([path, messages]) =>
       messages.map((message) => ({ path, message })),
@@ -64,7 +65,7 @@ export class MailkeepError extends Error {
   }
 }
 
-/** @returns whether `error` is a MailkeepError, of the given code if one is given; across package copies too. */
+/** @returns Whether `error` is a MailkeepError, with this code if given. Also works across copies of the package. */
 export function isMailkeepError<Code extends ErrorCode = ErrorCode>(
   error: unknown,
   code?: Code,
@@ -72,12 +73,12 @@ export function isMailkeepError<Code extends ErrorCode = ErrorCode>(
   return error instanceof Error && error.name === 'MailkeepError' && (!code || (error as MailkeepError).code === code)
 }
 
-/** One field breaks a rule. */
+/** Returns a `validation_failed` error for one field. */
 export function invalid(field: string, message: string, cause?: unknown): MailkeepError {
   return new MailkeepError('validation_failed', message, { errors: { [field]: [message] }, cause })
 }
 
-/** No such record, or another client's: the two are not told apart. */
+/** Returns the same `not_found` error for missing records and for records of other clients. */
 export function notFound(what: string): MailkeepError {
   return new MailkeepError('not_found', `No such ${what}.`)
 }

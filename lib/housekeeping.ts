@@ -6,24 +6,24 @@ import { continueJob, type JobSteps, onTarget } from './jobs/operations.ts'
 import { searchPurgeSteps, tidySearches } from './jobs/search-purge.ts'
 import { nextTurn } from './time.ts'
 import { holdDeliveries, holdKind } from './webhooks/dispatch/pause.ts'
-import { recoverKind, recoverSome } from './webhooks/recovery.ts'
+import { recoverBatch, recoverKind } from './webhooks/recovery.ts'
 import { deleteExpired } from './webhooks/retention.ts'
 
 const steps: JobSteps = {
   ...deletionJobs,
   ...searchPurgeSteps,
   [holdKind]: onTarget(holdDeliveries),
-  [recoverKind]: recoverSome,
+  [recoverKind]: recoverBatch,
 }
 const minuteMs = 60_000
 const minutesBetweenSweeps = 60
-const afterFaultMs = 1000
+const retryDelayMs = 1000
 
-/** Does what nobody waits for: stored jobs, in chunks between other writes, and what is past its time. */
+/** Runs background work: stored jobs, in batches between other writes, and the deletion of expired rows. */
 export class Housekeeping {
   readonly #ctx: Context
   #working: Promise<void> | undefined
-  #again = false
+  #hasNewJobs = false
   #timer: NodeJS.Timeout | undefined
   #minutes = 0
   #stopped = false
@@ -32,22 +32,22 @@ export class Housekeeping {
     this.#ctx = ctx
   }
 
-  /** From now on also what is past its time, every hour, and what another process has left. */
+  /** Starts the timer. It deletes expired rows every hour, and continues jobs of dead processes every minute. */
   start(): void {
     if (this.#timer || this.#stopped) return
-    this.#timer = setInterval(() => this.#look(), minuteMs)
+    this.#timer = setInterval(() => this.#runEveryMinute(), minuteMs)
     this.#timer.unref()
-    this.#look()
+    this.#runEveryMinute()
   }
 
-  /** There may be a stored job. */
+  /** Runs stored jobs now, because there may be a new one. */
   wake(): void {
     if (this.#stopped) return
-    this.#again = true
+    this.#hasNewJobs = true
     this.#working ??= this.#work()
   }
 
-  /** Does the stored jobs, a dead process's too, and resolves when none is left. */
+  /** Runs all stored jobs, including jobs of dead processes, and resolves when none is left. */
   async finish(): Promise<void> {
     this.wake()
     while (this.#working) await this.#working
@@ -60,9 +60,9 @@ export class Housekeeping {
   }
 
   async #work(): Promise<void> {
-    while (this.#again && !this.#stopped) {
-      this.#again = false
-      await this.#tolerating(async () => {
+    while (this.#hasNewJobs && !this.#stopped) {
+      this.#hasNewJobs = false
+      await this.#logAndRetry(async () => {
         await tidySearches(this.#ctx)
         while (!this.#stopped && (await continueJob(this.#ctx, steps))) {
           await nextTurn()
@@ -73,22 +73,22 @@ export class Housekeeping {
     this.#working = undefined
   }
 
-  #look(): void {
+  #runEveryMinute(): void {
     this.wake() // a process that stored a job may have died
     if (this.#minutes++ % minutesBetweenSweeps > 0) return
-    void this.#tolerating(async () => {
+    void this.#logAndRetry(async () => {
       await deleteExpired(this.#ctx)
       await deleteExpiredAnswers(this.#ctx)
     })
   }
 
-  async #tolerating(work: () => Promise<void>): Promise<void> {
+  async #logAndRetry(work: () => Promise<void>): Promise<void> {
     try {
       await work()
     } catch (error) {
       if (this.#stopped && isMailkeepError(error, 'unavailable')) return
-      this.#ctx.logger.error({ err: error }, 'house-keeping failed; it is tried again')
-      setTimeout(() => this.wake(), afterFaultMs).unref()
+      this.#ctx.logger.error({ err: error }, 'housekeeping failed: will try again')
+      setTimeout(() => this.wake(), retryDelayMs).unref()
     }
   }
 }

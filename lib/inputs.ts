@@ -1,27 +1,27 @@
-/** What callers hand in, as the editor shows it. Operations validate it all the same: types are gone at run time. */
+/** Types of the operations' inputs, with the documentation that editors show. Operations also validate at run time. */
 import type { Role } from './clients/schema.ts'
 import type { Format } from './contacts/transfer/format.ts'
 import type { IdentityStatus } from './identities/schema.ts'
 import type { EventType } from './webhooks/schema.ts'
 
-/** A tenant to be. */
+/** A new client. */
 export interface ClientInput {
   /** 1–255 characters. */
   readonly name: string
 }
 
 export interface TokenInput {
-  /** Whose records the token opens. */
+  /** The client whose records the token gives access to. */
   readonly clientId: number
-  /** `member` cannot touch webhook endpoints and events. */
+  /** `member` has no access to webhook endpoints and events. */
   readonly role: Role
-  /** Milliseconds from now; without it the token lasts until it is revoked. */
+  /** Milliseconds from now. Without it the token is valid until it is revoked. */
   readonly expiresInMs?: number | undefined
-  /** For people, to tell tokens apart: 1–255 characters. */
+  /** A label for people, 1–255 characters. */
   readonly name?: string | undefined
 }
 
-/** A place in a listing. */
+/** Selects a page of a listing. */
 export interface PageInput {
   /** 1–100, default 25. */
   readonly per_page?: number | string | undefined
@@ -29,10 +29,10 @@ export interface PageInput {
   readonly cursor?: string | undefined
 }
 
-/** One id or several; digits too, as query strings have them. */
+/** One id or several, as numbers or as digits of a query string. */
 export type IdsInput = number | string | readonly (number | string)[]
 
-/** Inside one filter any value may match; different filters must all match. */
+/** A contact matches a filter if it matches any of its values. It must match all filters. */
 export interface ContactFiltersInput {
   /** Ids of lists, at most 100. */
   readonly lists?: IdsInput | undefined
@@ -40,7 +40,7 @@ export interface ContactFiltersInput {
   readonly tags?: IdsInput | undefined
   /** Ids of topics, at most 100. */
   readonly topics?: IdsInput | undefined
-  /** A substring of name or e-mail, taken literally, without regard to case. */
+  /** A substring of name or e-mail. It is matched literally and case-insensitively. */
   readonly search?: string | undefined
   /** Default false. */
   readonly include_unsubscribed?: boolean | '1' | '0' | 'true' | 'false' | undefined
@@ -54,9 +54,9 @@ export interface ImportInput {
   readonly onProgress?: ((counts: ImportCounts) => void) | undefined
 }
 
-/** How far an import has come. */
+/** Progress of an import. */
 export interface ImportCounts {
-  /** Rows that were read. */
+  /** Rows read so far. */
   readonly total: number
   readonly created: number
   readonly updated: number
@@ -71,35 +71,35 @@ export interface ExportInput extends ContactFiltersInput {
 export interface ContactFieldsInput {
   /** At most 255 characters. */
   readonly name?: string | undefined
-  /** Names of tags; those that do not exist are made. */
+  /** Tag names. Missing tags are created. */
   readonly tags?: readonly string[] | undefined
-  /** An attribute: a string of at most 10,000 characters; null deletes it, undefined says nothing. */
+  /** An attribute: a string of at most 10,000 characters. Null deletes it; undefined changes nothing. */
   readonly [attribute: string]: string | null | undefined | readonly string[]
 }
 
 export interface ContactInput extends ContactFieldsInput {
-  /** At most 254 characters; it finds the contact, without regard to case. */
+  /** At most 254 characters. Identifies the contact, case-insensitively. */
   readonly email: string
 }
 
-/** What is absent stays; `tags` replaces the set. */
+/** Absent fields stay unchanged. `tags` replaces the set. */
 export interface ContactChangeInput extends ContactFieldsInput {
   /** The e-mail address of a contact cannot be changed. */
   readonly email?: undefined
 }
 
 export interface UnsubscribeInput {
-  /** Whether the contact did it, as opposed to the client; default false. */
+  /** Whether the contact unsubscribed, rather than the client; default false. */
   readonly byContact?: boolean | undefined
 }
 
 export interface ListInput {
-  /** 1–255 characters; two lists may have one name. */
+  /** 1–255 characters. Two lists may have the same name. */
   readonly name: string
 }
 
 export interface TagInput {
-  /** 1–255 characters, unique in the client without regard to case. */
+  /** 1–255 characters, unique within the client, case-insensitively. */
   readonly name: string
 }
 
@@ -110,7 +110,7 @@ export interface TopicInput {
   readonly description?: string | null | undefined
 }
 
-/** What is absent stays. */
+/** Absent fields stay unchanged. */
 export type TopicChangeInput = Partial<TopicInput>
 
 export interface IdentityInput {
@@ -128,26 +128,26 @@ export interface IdentityQueryInput extends PageInput {
 export interface EndpointInput {
   /** `https`, a public host, port 443 or 8443, at most 2,048 characters. */
   readonly url: string
-  /** At least one; repeats are dropped. */
+  /** At least one. Duplicates are removed. */
   readonly events: readonly EventType[]
   /** At most 1,000 characters; default `''`. */
   readonly description?: string | undefined
 }
 
-/** What is absent stays. URL and events stay in any case: delete the endpoint and create another. */
+/** Absent fields stay unchanged. URL and events cannot be changed: delete the endpoint and create another. */
 export interface EndpointChangeInput {
   readonly active?: boolean | undefined
   readonly description?: string | undefined
 }
 
 export interface EventInput {
-  /** The events that only the host app can know of. */
+  /** Event types that only the host app knows about. */
   readonly type: 'newsletter.sent' | 'sequence_step.sent' | 'sequence.completed'
-  /** What its receivers shall know: JSON, with the rest of the body at most 64 KiB. */
+  /** The event's content, written as JSON. The whole body may have at most 64 KiB. */
   readonly data: object
 }
 
 export interface RecoverInput {
-  /** ISO 8601 with its offset: `2026-01-02T03:04:05Z`. */
+  /** ISO 8601 with an offset, as in `2026-01-02T03:04:05Z`. */
   readonly since: string
 }

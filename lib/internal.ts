@@ -1,3 +1,3 @@
-/** What the daemon needs beside the public entries. No entry of the package exports it. */
+/** Functions for the daemon. They are not exported by the package. */
 export { encryptionKeyId } from './sealing/seal.ts'
 export { refuseUnknownNames } from './unknown-names.ts'

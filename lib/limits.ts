@@ -1,38 +1,39 @@
-/** How much callers may send; texts are counted in code points. The body of a request over HTTP has its own limit. */
+/** Limits of inputs. Characters are counted in code points. The daemon also limits the size of a request body. */
 export const inputLimits = {
-  /** A name of a tag, list, topic, contact, sender or attribute. */
+  /** Maximum length of the name of a tag, list, topic, contact, sender or attribute. */
   nameCharacters: 255,
-  /** RFC 5321's path of 256, without its angle brackets. */
+  /** RFC 5321 limits a path to 256 characters, including its angle brackets. */
   emailCharacters: 254,
   descriptionCharacters: 1000,
-  /** The value of an attribute. */
+  /** Maximum length of an attribute's value. */
   attributeCharacters: 10_000,
-  /** Of a contact. */
+  /** Maximum attributes of a contact. */
   attributes: 100,
-  /** Of a contact's attributes in all: the UTF-8 bytes of their names and values. */
+  /** Maximum UTF-8 bytes of a contact's attributes in total, names and values. */
   attributeBytes: 256 * 1024,
-  /** Of a contact's body: as many attributes to set as there can be, and many more to delete. */
+  /** Maximum fields of a contact's body. Higher than `attributes`, because fields may also delete attributes. */
   fields: 1000,
-  /** Of a contact. */
+  /** Maximum tags of a contact. */
   tags: 500,
-  /** That a contact is on. */
+  /** Maximum lists of a contact. */
   lists: 500,
-  /** That a contact is subscribed to. */
+  /** Maximum topics of a contact. */
   topics: 500,
-  /** Of one filter, and of an endpoint's event types, repeats included. */
+  /** Maximum values of one filter, and event types of an endpoint. Duplicates count. */
   values: 100,
   /** In UTF-16 code units. */
   urlCharacters: 2048,
-  /** Of an event as it is sent. */
+  /** Maximum size of an event's body. */
   eventBytes: 64 * 1024,
+  /** Maximum records of a page. */
   pageRecords: 100,
   /**
-   * Of a page of contacts: it ends early where they are large. The pages of other records need no such limit: by the
-   * limits of their fields the largest, of topics, has less than 1 MiB, and 4 MiB if every character must be escaped.
+   * Maximum size of a page of contacts. A page with large contacts ends early. Other records need no limit. The
+   * largest are topics: a page of them has at most 1 MiB, or 4 MiB if every character is escaped.
    */
   pageBytes: 4 * 1024 * 1024,
-  /** Of a portion of an export, which is made only when the one before it is taken. */
+  /** Maximum size of a chunk of an export. The next chunk is built after the previous one is read. */
   exportBytes: 512 * 1024,
-  /** Where nothing is said. */
+  /** Default records of a page. */
   usualPageRecords: 25,
 } as const

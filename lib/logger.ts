@@ -1,4 +1,4 @@
-/** Where mailkeep tells what it does; pino and most others fit. Nothing personal and no secret is handed to it. */
+/** Receives mailkeep's log. Pino and most other loggers fit. Entries contain no personal data and no secrets. */
 export interface Logger {
   debug(fields: object, message: string): void
   info(fields: object, message: string): void

@@ -33,35 +33,36 @@ import { sealedSecrets } from './webhooks/secrets.ts'
 import { defaultWebhookSettings, type WebhookSettings } from './webhooks/settings.ts'
 
 export interface MailkeepOptions {
-  /** `sqlite(file)`; its schema is brought up to date. */
+  /** For example `sqlite(file)`. Its schema is migrated to this version. */
   readonly database: HostDatabase
-  /** Seals secrets at rest: 32 bytes, or base64 of them. Keep it: without it they cannot be read again. */
+  /** Encrypts stored secrets: 32 bytes, or base64 of them. Back it up: without it the secrets cannot be decrypted. */
   readonly encryptionKey: EncryptionKey
-  /** Keys used before: they open what they sealed, until `resealSecrets()` is done. */
+  /** Earlier keys, to decrypt secrets until `resealSecrets()` has re-encrypted them. */
   readonly previousEncryptionKeys?: readonly EncryptionKey[]
   readonly logger?: Logger
-  /** What differs from `defaultWebhookSettings`. */
+  /** Settings that differ from `defaultWebhookSettings`. */
   readonly webhooks?: Partial<WebhookSettings>
-  /** Asked by `refreshIdentities()`: `ses()` of mailkeep/ses, or your own. */
+  /** Used by `refreshIdentities()`: `ses()` of mailkeep/ses, or your own. */
   readonly identityProvider?: IdentityProvider
-  /** For tests: milliseconds since 1970; default: the database's clock where machines share it, else this one's. */
+  /** For tests: returns milliseconds since 1970. Default: the clock of a shared database server, else this machine's. */
   readonly clock?: Clock
-  /** For tests: what sends the deliveries, instead of guarded connections. */
+  /** For tests: sends the deliveries instead of the built-in sender, which checks addresses. */
   readonly sender?: Sender
-  /** For tests: hears of every event once it is committed. */
+  /** For tests: called with every event after its commit. */
   readonly onEvent?: (event: RaisedEvent) => void
-  /** For tests: how host names of webhooks are looked up. */
+  /** For tests: how host names of webhooks are resolved. */
   readonly lookup?: LookupSettings
 }
 
-/** How often other processes' commits are looked for. */
-const pollMs = 50
+/** How often to check for commits of other processes. */
+const versionPollIntervalMs = 50
+const maxCachedClientApis = 10_000
 
 /**
- * Opens a database and brings its schema up to date.
+ * Opens a database and migrates its schema to this version.
  *
- * @throws MailkeepError `unavailable`: it cannot be opened; `conflict`: another encryption key, or a newer version's
- *   database; `validation_failed` on each option that is wrong or unknown.
+ * @throws MailkeepError `unavailable`: it cannot be opened; `conflict`: another encryption key, or the database of a
+ *   newer version; `validation_failed` on each option that is wrong or unknown.
  */
 export async function createMailkeep(options: MailkeepOptions): Promise<Mailkeep> {
   checkOptions('createMailkeep', options)
@@ -88,11 +89,11 @@ export async function createMailkeep(options: MailkeepOptions): Promise<Mailkeep
   }
 }
 
-type Wired = MailkeepOptions & { logger: Logger; hostLogger: Logger | undefined; clock: Clock }
+type ResolvedOptions = MailkeepOptions & { logger: Logger; hostLogger: Logger | undefined; clock: Clock }
 
-/** A running mailkeep: `createMailkeep` makes one. */
+/** An open mailkeep. `createMailkeep` returns one. */
 export class Mailkeep {
-  /** Where it reports what it does; undefined when the host gave no logger. */
+  /** The host's logger; undefined when the host passed none. */
   readonly logger: Logger | undefined
   readonly clients: ClientsApi
   readonly tokens: TokensApi
@@ -102,15 +103,15 @@ export class Mailkeep {
   readonly #housekeeping: Housekeeping
   readonly #health: Health
   readonly #identityProvider: IdentityProvider | undefined
-  /** Made once: servers ask for one at every request. */
-  readonly #clientApis = new BoundedCache<number, ClientMailkeep>(10_000)
+  /** Cached, because servers need one at every request. */
+  readonly #clientApis = new BoundedCache<number, ClientMailkeep>(maxCachedClientApis)
   #poll: NodeJS.Timeout | undefined
   #closed: Promise<void> | undefined
 
   /** @internal Use `createMailkeep`. */
   constructor(
     storage: Storage,
-    { logger, hostLogger, clock, lookup, webhooks, identityProvider, sender, onEvent }: Wired,
+    { logger, hostLogger, clock, lookup, webhooks, identityProvider, sender, onEvent }: ResolvedOptions,
     sealer: Context['sealer'],
     migrations: DatabaseSource['migrations'],
   ) {
@@ -144,29 +145,29 @@ export class Mailkeep {
     this.tokens = bindTokens(ctx)
   }
 
-  /** @internal Holds the encryption key against the database. */
+  /** @internal Checks that the encryption key is the database's key. */
   check(): Promise<void> {
     return checkEncryptionKey(this.#ctx)
   }
 
   /**
-   * All that belongs to one client.
+   * Returns the operations on one client's records. For an unknown client they throw `not_found` or return nothing.
    *
-   * @throws MailkeepError `validation_failed`: no id. An unknown client's operations give `not_found`, or nothing.
+   * @throws MailkeepError `validation_failed`: not an id.
    */
   forClient(clientId: number): ClientMailkeep {
     return this.#clientApis.get(clientId, () => bindClient({ ...this.#ctx, clientId }))
   }
 
   /**
-   * The same inside a transaction of the host's own: its rows, the contact and its webhook event commit or vanish
-   * together. Await every call before the transaction ends: a synchronous `db.transaction(fn)` of better-sqlite3 or
-   * Drizzle cannot be used. Deliveries start within 250 ms of the commit.
+   * Runs operations inside the host's transaction, so that the host's rows and mailkeep's changes and events commit or
+   * roll back together. Await every call before the transaction ends. A synchronous `db.transaction(fn)` of
+   * better-sqlite3 or Drizzle cannot be used. Deliveries start within 250 ms of the commit.
    *
-   * @param transaction Kysely's transaction, or the driver's handle with a transaction open: better-sqlite3's
-   *   `Database` after BEGIN IMMEDIATE, a `pg` client after BEGIN.
-   * @throws MailkeepError `validation_failed`: it is neither, has no transaction open, or is on another database. Calls
-   *   after its end are refused so, too.
+   * @param transaction Kysely's transaction, or a driver's handle with an open transaction: better-sqlite3's `Database`
+   *   after BEGIN IMMEDIATE, or a `pg` client after BEGIN.
+   * @throws MailkeepError `validation_failed`: it is neither, has no open transaction, or is on another database. Calls
+   *   after the transaction's end throw the same error.
    */
   using(transaction: unknown): Pick<Mailkeep, 'clients' | 'tokens' | 'forClient'> {
     this.#refuseClosed()
@@ -177,14 +178,14 @@ export class Mailkeep {
   }
 
   /**
-   * Handles events in this process, of all clients: as durably as an endpoint over HTTP does, with the same log and
-   * retries. Each event comes at least once; a handler that throws is called again on the schedule. While it runs, its
-   * claim is renewed. Events are handled by processes that registered the name and were started; they wait meanwhile.
+   * Handles events of all clients in this process, with the durability, log and retries of a webhook endpoint. Each
+   * event is handled at least once. When the handler throws, it is called again on the retry schedule. Its lease is
+   * renewed while it runs. Only started processes that registered the name handle its events; until then events wait.
    *
    * @param types One event type, or several.
    * @param handler Called with the event and `{ deliveryId, attempt, signal }`. It must not await `deliverDue()`, which
    *   waits for the handlers.
-   * @throws MailkeepError `validation_failed`: also when this process handles that name already.
+   * @throws MailkeepError `validation_failed`: also when this process already has a handler of that name.
    * @example
    * await mailkeep.on('contact.subscribed', ({ data }) => greet(data.contact.email), { name: 'greeter' })
    */
@@ -204,9 +205,9 @@ export class Mailkeep {
   }
 
   /**
-   * Starts delivering webhooks, and the house-keeping; not needed where data is only written.
+   * Starts the delivery of webhooks and the housekeeping. A process that only reads and writes data need not call it.
    *
-   * @throws MailkeepError `validation_failed` on an option that is wrong; `unavailable`: it was closed.
+   * @throws MailkeepError `validation_failed` on a wrong option; `unavailable`: already closed.
    */
   start(options: StartOptions = {}): void {
     checkOptions('start', options)
@@ -218,21 +219,20 @@ export class Mailkeep {
     this.#watch()
   }
 
-  /** Whether it can do its work now: the database takes writes, its schema is ours, and deliveries are looked for. */
+  /** Checks that the database accepts writes, its schema is up to date, and the dispatcher is running. */
   ready(): Promise<Readiness> {
     return this.#health.ready()
   }
 
-  /** Plain numbers about the work done by this process, and about what waits. */
+  /** Returns metrics of this process and of the waiting deliveries. */
   stats(): Promise<Stats> {
     return this.#health.stats()
   }
 
   /**
-   * Does the stored jobs, delivers what is due now, and resolves when every attempt is recorded: for scheduled
-   * functions and tests, where nothing was started.
+   * Runs the stored jobs, sends all due deliveries, and resolves when every attempt is recorded. Works without `start`.
    *
-   * @returns when more will be due, in milliseconds since 1970; undefined: nothing waits.
+   * @returns When the next delivery is due, in milliseconds since 1970; undefined when none waits.
    * @throws MailkeepError `unavailable`
    */
   async deliverDue(): Promise<number | undefined> {
@@ -242,20 +242,19 @@ export class Mailkeep {
   }
 
   /**
-   * Seals every stored secret and kept answer with the current encryption key: after it the previous keys are not needed any more.
-   *
-   * @returns how many were sealed anew.
+   * Re-encrypts all stored secrets and answers with the current key, and returns how many. After that the previous keys
+   * are not needed.
    */
   resealSecrets(): Promise<number> {
     return reseal(this.#ctx, [sealedSecrets, sealedAnswers])
   }
 
   /**
-   * Asks the identity provider about every identity, of all clients, that is pending or verifying. Call it every few
-   * minutes. What the provider cannot tell now stays as it is.
+   * Updates the status of every pending or verifying identity of all clients from the identity provider. Call it every
+   * few minutes. A status that the provider cannot report now stays unchanged.
    *
-   * @returns those whose status changed.
-   * @throws MailkeepError `validation_failed`: there is no provider, or it is set up wrongly.
+   * @returns The identities whose status changed.
+   * @throws MailkeepError `validation_failed`: there is no provider, or it is misconfigured.
    */
   async refreshIdentities(): Promise<Identity[]> {
     if (!this.#identityProvider) throw invalid('identityProvider', 'No identity provider is configured.')
@@ -263,9 +262,9 @@ export class Mailkeep {
   }
 
   /**
-   * Finishes what is under way and closes the database.
+   * Waits for the work in progress and closes the database.
    *
-   * @throws MailkeepError `validation_failed` on an option that is wrong; then nothing is closed.
+   * @throws MailkeepError `validation_failed` on a wrong option. Then nothing is closed.
    */
   async close(options: CloseOptions = {}): Promise<void> {
     checkOptions('close', options)
@@ -280,13 +279,14 @@ export class Mailkeep {
   #refuseClosed(): void {
     if (this.#closed) throw new MailkeepError('unavailable', closedMessage)
   }
+
   async #close(timeoutMs: number): Promise<void> {
     clearInterval(this.#poll)
     await Promise.all([this.#dispatcher.stop(timeoutMs), this.#housekeeping.stop()])
     await this.#storage.close()
   }
 
-  /** Nothing in memory tells of a commit by another process, the command line or a host's own handle. */
+  /** Polls the database's version to notice commits of other processes, the command line, or the host's own handle. */
   #watch(): void {
     this.#storage.shared?.onNotification(() => this.#dispatcher.wake())
     let seen = Number.NaN
@@ -294,6 +294,6 @@ export class Mailkeep {
       const version = await this.#storage.version().catch(() => seen)
       if (version !== seen) this.#dispatcher.wake()
       seen = version
-    }, pollMs)
+    }, versionPollIntervalMs)
   }
 }

@@ -1,13 +1,13 @@
 /**
- * What the values of the library's options must be. Every mistake becomes a MailkeepError that names the option, before
- * anything is opened or changed.
+ * Validates the values of the library's options before anything is opened or changed. A wrong value throws a
+ * MailkeepError that names the option.
  */
 import * as v from 'valibot'
 import { invalid } from './errors.ts'
 import type { LookupSettings } from './webhooks/http/resolve.ts'
 import type { WebhookSettings } from './webhooks/settings.ts'
 
-/** A schema for each option, as the compiler checks. */
+/** Makes the compiler check that every option has a schema. */
 type ValuesOf<Options> = Readonly<Record<keyof Options, v.GenericSchema>>
 
 function isObjectWith(...methods: string[]) {
@@ -43,7 +43,7 @@ function numbers(min: number, max: number, isOne: (value: unknown) => boolean = 
 
 const isPort = (value: unknown) => isNumber(1, 65_535)(value) && Number.isInteger(value)
 
-/** The longest time that a timer of Node's can wait. */
+/** The longest delay that Node's timers support. */
 const maxTimerMs = 2 ** 31 - 1
 const maxCount = 1_000_000
 const maxSeconds = 31_536_000
@@ -71,17 +71,17 @@ const lookupValues = {
 
 const logger = must(
   isObjectWith('debug', 'info', 'warn', 'error'),
-  'must have the functions debug, info, warn and error, as a logger of pino has',
+  'must have the functions debug, info, warn and error, like a pino logger',
 )
 
 const schemas: Readonly<Record<string, v.GenericSchema>> = {
   createMailkeep: v.object({
-    database: v.optional(v.unknown()), // looked at where it is opened
-    encryptionKey: v.optional(v.unknown()), // and this where it is first used
+    database: v.optional(v.unknown()), // `sourceOf` validates it
+    encryptionKey: v.optional(v.unknown()), // `createSealer` validates it
     previousEncryptionKeys: must(Array.isArray, 'must be a list of keys'),
     logger,
     webhooks: v.optional(v.object(webhookValues, 'must be an object')),
-    identityProvider: must(isObjectWith('start', 'status'), 'must have the functions start and status, as ses() has'),
+    identityProvider: must(isObjectWith('start', 'status'), 'must have the functions start and status, like ses()'),
     clock: method,
     sender: must(isObjectWith('send', 'close'), 'must have the functions send and close'),
     onEvent: method,

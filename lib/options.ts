@@ -1,6 +1,6 @@
 /**
- * The options of the library's functions: what hosts pass beside an operation's input. An unknown option is refused by
- * its name, so that `{ webhook: … }` or `timeoutMs` never goes unnoticed.
+ * Schemas of the options of the library's functions. Unknown options are rejected by name, so that a misspelt option
+ * such as `{ webhook: … }` is noticed.
  */
 import * as v from 'valibot'
 import type { MailkeepOptions } from './mailkeep.ts'
@@ -12,26 +12,26 @@ import type { ContactPlace, TestOptions } from './testing.ts'
 import type { LookupSettings } from './webhooks/http/resolve.ts'
 import type { WebhookSettings } from './webhooks/settings.ts'
 
-/** What a process does once it is started. */
+/** Options of `mailkeep.start`. */
 export interface StartOptions {
-  /** false: only the house-keeping, where another process delivers. Default true. */
+  /** False: run only the housekeeping, because another process delivers. Default true. */
   readonly dispatch?: boolean
 }
 
 export interface CloseOptions {
-  /** Deliveries that take longer are aborted, and sent again later; default 10,000. */
+  /** How long to wait for deliveries in flight. After that they are aborted and retried later. Default 10,000. */
   readonly timeoutMs?: number
 }
 
 export interface SubscriberOptions {
   /**
-   * The subscriber's own, 1–255 characters: it keeps its place over restarts. Registered again with other types, it gets
-   * those from now on.
+   * Unique name of the subscriber, 1–255 characters. After a restart, the same name continues with the waiting events.
+   * Registering it with other event types changes its types from then on.
    */
   readonly name: string
 }
 
-/** A schema for each option, as the compiler checks. */
+/** Makes the compiler check that every option has a schema. */
 type OptionsOf<Options> = Readonly<Record<keyof Options, v.GenericSchema>>
 
 const anything = v.optional(v.unknown())

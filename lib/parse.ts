@@ -4,26 +4,26 @@ import { inputLimits } from './limits.ts'
 import { unknownNameMessage, unknownNames } from './unknown-names.ts'
 
 /**
- * Validates what a caller sent, once; the output is trimmed and typed.
+ * Validates a caller's input. The output is trimmed and typed.
  *
  * @throws MailkeepError `validation_failed`, with messages by field.
- * @param whole The name that an error has when the input as a whole is wrong.
+ * @param whole The field name of errors about the whole input.
  */
 export function parse<S extends v.GenericSchema>(schema: S, input: unknown, whole = 'body'): v.InferOutput<S> {
-  // Valibot takes an array for an object.
+  // Valibot accepts an array as an object.
   if (Array.isArray(input)) throw invalid(whole, 'This must be an object.')
   const result = v.safeParse(schema, input)
   if (result.success) return result.output
   throw validationFailed(result.issues, whole)
 }
 
-/** An input of a megabyte can break rules a hundred thousand times. */
-const shownIssues = 100
+/** Limits the size of an error. An input of one megabyte can have a hundred thousand issues. */
+const maxIssuesPerError = 100
 
 function validationFailed(issues: readonly v.BaseIssue<unknown>[], whole: string): MailkeepError {
-  // No prototype: a field may be called __proto__.
+  // No prototype, because a field may be called __proto__.
   const errors: FieldErrors = Object.create(null)
-  for (const issue of issues.slice(0, shownIssues)) {
+  for (const issue of issues.slice(0, maxIssuesPerError)) {
     const field = issue.path?.map((item) => String(item.key)).join('.') ?? whole
     errors[field] ??= []
     errors[field].push(messageOf(issue))
@@ -35,7 +35,7 @@ function validationFailed(issues: readonly v.BaseIssue<unknown>[], whole: string
   })
 }
 
-/** What is wrong, for people; valibot's own words do not know absent fields. */
+/** Returns the message of an issue. Valibot's default messages do not distinguish absent fields. */
 export function messageOf(issue: v.BaseIssue<unknown>): string {
   if (issue.received === 'undefined') return 'This field is required.'
   if (issue.type === 'object') return 'This must be an object.'
@@ -43,8 +43,8 @@ export function messageOf(issue: v.BaseIssue<unknown>): string {
 }
 
 /**
- * An object that has these fields and no others: every unknown field is refused by its name. Valibot's strictObject
- * reports only the first one, and takes names such as `constructor` for known.
+ * Schema of an object without other fields. It reports every unknown field. Valibot's strictObject reports only the first
+ * one, and accepts names such as `constructor`.
  *
  * @param known The names that the message for an unknown field lists; default: all fields.
  */
@@ -74,11 +74,11 @@ function isRecord(input: unknown): boolean {
   return typeof input === 'object' && input !== null && !Array.isArray(input)
 }
 
-/** Folds case the way names, addresses and searches are compared: NFC, then simple lower case, in every script. */
+/** Folds case for comparing names, addresses and searches: NFC, then simple lower case, in every script. */
 export function fold(text: string): string {
   const composed = text.normalize('NFC')
   const lower = composed.toLowerCase()
-  // Only these two make JS's full lower case differ from the simple one.
+  // Only for these two characters does the full lower case of JavaScript differ from the simple one.
   return /[\u0130\u03a3]/.test(composed) ? simpleLowerCase(composed) : lower
 }
 
@@ -88,14 +88,14 @@ function simpleLowerCase(text: string): string {
   return folded
 }
 
-/** Text a database can hold and give back unchanged: no NUL, no half of a surrogate pair. */
+/** Text that databases store unchanged: without NUL and lone surrogates. */
 export const Text = v.pipe(
   v.string('This must be a string.'),
   v.check((text) => text.isWellFormed(), 'This is not well-formed Unicode.'),
   v.check((text) => !text.includes('\0'), 'This must not contain NUL characters.'),
 )
 
-/** Counts code points, as databases do, not UTF-16 units. */
+/** Limits the number of code points. Databases count code points too, not UTF-16 units. */
 export function atMost(characters: number) {
   return v.check(
     (text: string) => text.length <= characters || (text.length <= 2 * characters && [...text].length <= characters),
@@ -103,7 +103,7 @@ export function atMost(characters: number) {
   )
 }
 
-/** A name people choose: trimmed, NFC, 1–255 characters. */
+/** A name: trimmed, NFC, 1–255 characters. */
 export const Name = v.pipe(
   Text,
   v.transform((text) => text.trim().normalize('NFC')),
@@ -111,26 +111,29 @@ export const Name = v.pipe(
   atMost(inputLimits.nameCharacters),
 )
 
-/** Text people write: at most 1,000 characters. */
+/** A description: at most 1,000 characters. */
 export const Description = v.pipe(Text, atMost(inputLimits.descriptionCharacters))
 
 /**
  * Checks an id that a caller passed as an argument.
  *
- * @param name `clientId`, `listId`: the field of the error.
- * @throws MailkeepError `validation_failed`: it is no positive 53-bit integer, such as the text '1'.
+ * @param name Field name for the error, such as `clientId`.
+ * @throws MailkeepError `validation_failed`: not a positive 53-bit integer. The text '1' is rejected too.
  */
 export function requireId(name: string, id: unknown): asserts id is number {
   if (typeof id === 'number' && Number.isSafeInteger(id) && id > 0) return
   throw invalid(name, `${name} must be a positive whole number.`)
 }
 
-/** @throws MailkeepError `validation_failed`: an argument that must be a function is none. */
+/** @throws MailkeepError `validation_failed`: the argument is not a function. */
 export function requireFunction(name: string, value: unknown): void {
   if (typeof value !== 'function') throw invalid(name, `${name} must be a function.`)
 }
 
-/** An address of at most 254 characters; internationalised ones too (RFC 6531), quoted local parts and bare IPs not. */
+/**
+ * An e-mail address of at most 254 characters. Internationalised addresses (RFC 6531) are valid. Quoted local parts and
+ * IP addresses as domains are not.
+ */
 export const EmailAddress = v.pipe(
   Text,
   v.transform((text) => text.trim()),

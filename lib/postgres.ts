@@ -1,2 +1,2 @@
-/** mailkeep/postgres: databases of PostgreSQL, through pg. */
+/** mailkeep/postgres: opens PostgreSQL databases through pg. */
 export { type PostgresOptions, type PostgresPool, postgres } from './storage/postgres.ts'

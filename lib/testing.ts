@@ -1,6 +1,6 @@
 /**
- * mailkeep/testing: a whole mailkeep in memory, with a clock that tests move and receivers that answer as told. No
- * sockets, no files, nothing global: for node:test, Vitest and Jest alike, as many side by side as you like.
+ * mailkeep/testing: a complete mailkeep in memory. Tests set its clock and its receivers' answers. It uses no sockets,
+ * files or global state, so that tests can run in parallel. Works with node:test, Vitest and Jest.
  */
 import { randomBytes } from 'node:crypto'
 import type { ClientMailkeep } from './api-types.ts'
@@ -20,53 +20,50 @@ export type { Duration, DurationUnit, TestClock } from './testing/clock.ts'
 export type { CapturedDelivery, Reply, ReplyTo } from './testing/sender.ts'
 
 export interface TestOptions extends Pick<MailkeepOptions, 'webhooks' | 'logger' | 'identityProvider'> {
-  /** When the kit's clock begins, in milliseconds since 1970; default: now. It stands still unless moved. */
+  /** Initial time of the kit's clock, in milliseconds since 1970; default: now. Only `clock.advance` moves the clock. */
   readonly now?: number | Date
 }
 
-/** Where the kit puts a contact. */
+/** The list of a new contact. */
 export interface ContactPlace {
-  /** A list, or its id; default: a list that the kit makes once. */
+  /** A list, or its id. Default: one list that the kit creates at first use. */
   readonly list?: List | number
 }
 
-/** An event as it was raised. Of several types it is a union: `type` narrows `data`. */
+/** A raised event. For several types it is a union, and `type` narrows `data`. */
 export type KitEvent<Type extends EventType = EventType> = {
   [Each in Type]: Omit<Extract<WebhookEvent, { type: Each }>, 'id'> & { readonly clientId: number }
 }[Type]
 
-/** A mailkeep of a test's own. */
+/** The mailkeep of one test. */
 export interface TestKit extends AsyncDisposable {
   readonly mailkeep: Mailkeep
-  /** A client that is there already, and its id. */
+  /** A client that the kit has created. */
   readonly client: ClientMailkeep
   readonly clientId: number
   readonly clock: TestClock
-  /** Makes a list of the client's; each has a name of its own unless one is given. */
+  /** Creates a list of the client, with a unique default name. */
   list(name?: string): Promise<List>
-  /**
-   * Puts a contact on a list of the client's; each has an e-mail address of its own unless one is given.
-   *
-   */
+  /** Creates a contact of the client and adds it to a list, with a unique default e-mail address. */
   contact(input?: ContactFieldsInput & { readonly email?: string }, on?: ContactPlace): Promise<Contact>
-  /** Makes another client, for tests of who sees what. */
+  /** Creates another client, for tests of the separation of clients. */
   addClient(name?: string): Promise<{ id: number; client: ClientMailkeep }>
-  /** The events raised so far, also those that no endpoint takes, the oldest first; of one type, where one is given. */
+  /** Returns all events raised so far, or those of one type, oldest first. Includes events without a subscriber. */
   events<Type extends EventType = EventType>(type?: Type): KitEvent<Type>[]
-  /** Attempts every delivery that is due, and resolves when all are recorded; gives the attempts of this call. */
+  /** Attempts all deliveries that are due, and resolves when they are recorded. Returns the attempts of this call. */
   deliver(): Promise<CapturedDelivery[]>
-  /** Every attempt so far, the oldest first. */
+  /** Returns all attempts so far, oldest first. */
   deliveries(): CapturedDelivery[]
-  /** How receivers answer from now on; without arguments 200, as in the beginning. */
+  /** Sets the answer of receivers. Without arguments it is 200, the initial answer. */
   answer(reply?: Reply): void
-  /** Forgets the attempts and events so far, but none of the data. */
+  /** Clears the captured attempts and events, but no data. */
   forget(): void
   close(): Promise<void>
 }
 
 /**
- * Opens a mailkeep in memory for one test, in a few milliseconds. Nothing is sent anywhere: receivers are played by
- * the kit, and answer 200 until told otherwise.
+ * Opens a mailkeep in memory for one test, in a few milliseconds. It sends nothing over the network. The kit simulates
+ * the receivers, which answer 200 unless `answer` sets something else.
  *
  * @example
  * await using kit = await testMailkeep() // or close() in your runner's afterEach
@@ -101,7 +98,7 @@ export async function testMailkeep(given: TestOptions = {}): Promise<TestKit> {
     clock,
     ...factories(client),
     addClient,
-    events: (type) => raised.filter((event) => type === undefined || event.type === type).map(plain) as never,
+    events: (type) => raised.filter((event) => type === undefined || event.type === type).map(copyThroughJson) as never,
     async deliver() {
       const before = sender.captured.length
       await mailkeep.deliverDue()
@@ -123,14 +120,14 @@ export async function testMailkeep(given: TestOptions = {}): Promise<TestKit> {
 function factories(client: ClientMailkeep): Pick<TestKit, 'list' | 'contact'> {
   let lists = 0
   let contacts = 0
-  let usual: Promise<List> | undefined
+  let defaultList: Promise<List> | undefined
   const list = (name = `List ${++lists}`) => client.lists.create({ name })
   return {
     list,
     async contact(input = {}, on = {}) {
       checkOptions('kitContact', on)
-      if (on.list === undefined) usual ??= list()
-      const { id: listId } = typeof on.list === 'number' ? { id: on.list } : (on.list ?? (await usual!))
+      if (on.list === undefined) defaultList ??= list()
+      const { id: listId } = typeof on.list === 'number' ? { id: on.list } : (on.list ?? (await defaultList!))
       const number = ++contacts
       const fields: ContactInput = { email: `contact${number}@example.org`, name: `Contact ${number}`, ...input }
       return (await client.contacts.addToList(listId, fields)).contact
@@ -138,7 +135,7 @@ function factories(client: ClientMailkeep): Pick<TestKit, 'list' | 'contact'> {
   }
 }
 
-/** As a receiver gets it: what JSON makes of it, and nobody else's to change. */
-function plain({ clientId, type, created_at, data }: RaisedEvent) {
+/** Copies the event through JSON, so that tests see what a receiver would see. */
+function copyThroughJson({ clientId, type, created_at, data }: RaisedEvent) {
   return { clientId, type, created_at, data: JSON.parse(JSON.stringify(data)) }
 }

@@ -1,9 +1,9 @@
 import { setImmediate } from 'node:timers'
 
-/** A moment in UTC as the contract renders it: `2026-01-02T03:04:05.678901Z`. Sorts as text. */
+/** UTC time as text, `2026-01-02T03:04:05.678901Z`. Its text order is its time order. */
 export type Timestamp = string
 
-/** Milliseconds since 1970, with a fraction where the clock is that fine; injected, so that tests can move it. */
+/** Returns milliseconds since 1970, with a fraction if the clock is precise enough. Injected, so that tests can set it. */
 export type Clock = () => number
 
 let lastSecond = Number.NaN
@@ -12,7 +12,7 @@ let lastText = ''
 /** @param ms Milliseconds since 1970. */
 export function timestamp(ms: number): Timestamp {
   const second = Math.floor(ms / 1000)
-  // Many moments share their second: rendering it once is enough.
+  // Cache the text of the second, because many calls share it.
   if (second !== lastSecond) {
     lastText = new Date(second * 1000).toISOString().slice(0, -'.000Z'.length)
     lastSecond = second
@@ -26,12 +26,12 @@ export function msOf(at: Timestamp): number {
   return Date.parse(at)
 }
 
-/** Settles when the event loop has been around: what waited meanwhile comes first. */
+/** Resolves in the next turn of the event loop, so that waiting callbacks run first. */
 export function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }
 
-/** Ends long computations every few milliseconds, so that they do not block the event loop. */
+/** Interrupts long computations every few milliseconds, so that they do not block the event loop. */
 export class TurnLimit {
   readonly #maxMs: number
   #endsMs: number
@@ -45,14 +45,14 @@ export class TurnLimit {
     return performance.now() > this.#endsMs
   }
 
-  /** Resolves in the next turn of the event loop, where the time begins again. */
+  /** Resolves in the next turn of the event loop, and restarts the time limit. */
   async next(): Promise<void> {
     await nextTurn()
     this.#endsMs = performance.now() + this.#maxMs
   }
 }
 
-/** The contract's second rendering, for webhook endpoints and deliveries: `2026-01-02T03:04:05+00:00`. */
+/** Formats a time as the HTTP API shows it in webhook endpoints and deliveries: `2026-01-02T03:04:05+00:00`. */
 export function withOffset(at: Timestamp): string
 export function withOffset(at: Timestamp | null): string | null
 export function withOffset(at: Timestamp | null): string | null {

@@ -58,6 +58,6 @@ test('the editor shows an operation’s docstring with its errors, through the f
   const position = { line: 2, character: lines[2]!.length - 1 }
   const hover = await ask<{ contents: { value: string } }>('textDocument/hover', { textDocument: { uri }, position })
   assert.match(hover.contents.value, /input: ContactInput|input: .*\.ContactInput/)
-  assert.match(hover.contents.value, /Puts a contact on a list/)
+  assert.match(hover.contents.value, /Adds a contact to a list/)
   assert.match(hover.contents.value, /@throws.*`not_found`.*`validation_failed`/s)
 })

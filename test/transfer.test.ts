@@ -141,7 +141,7 @@ onEveryDatabase('imports', (open) => {
       await assert.rejects(load('csv', ...chunks), (error) => {
         assert.ok(isMailkeepError(error, 'invalid_json'), String(error))
         assert.match(error.message, message)
-        assert.match(error.message, /What stands before was imported\.$/)
+        assert.match(error.message, /The rows before it were imported\.$/)
         return true
       })
     }

@@ -242,7 +242,7 @@ describe('the front door', () => {
 
   test('is fully typed: no operation takes unknown', () => {
     for (const path of ['lib/api-types.ts', 'lib/webhooks/api-types.ts']) {
-      const text = read(path).replace(/\/\*\* A door that takes whatever[\s\S]*/, '')
+      const text = read(path).replace(/\/\*\* An API whose inputs have[\s\S]*/, '')
       assert.doesNotMatch(text, /: (unknown|any)\b/, dirname(path))
     }
   })

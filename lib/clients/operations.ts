@@ -21,6 +21,9 @@ import {
 } from './schema.ts'
 import type { KnownToken } from './token-cache.ts'
 
+/** `last_used_at` is updated at most this often. */
+const lastUsedPrecisionMs = 60_000
+
 /** @throws MailkeepError `validation_failed` */
 export async function createClient(ctx: Context, input: unknown): Promise<Client> {
   const { name } = parse(NewClient, input)
@@ -56,8 +59,8 @@ export async function renameClient(ctx: Context, id: number, input: unknown): Pr
 }
 
 /**
- * Deletes a client with all its records. Its tokens open nothing from the commit on, and its deliveries in flight are
- * aborted. Many rows are deleted in batches, by a stored job.
+ * Deletes a client with all its records. From the commit on its tokens are invalid, and its deliveries in flight are
+ * aborted. A stored job deletes large numbers of rows in batches.
  *
  * @throws MailkeepError `not_found`
  */
@@ -77,9 +80,9 @@ export async function deleteClient(ctx: Context, id: number): Promise<void> {
 }
 
 /**
- * Makes a first client, "default", with an admin token; nothing where there is a client already.
+ * Creates the first client, "default", with an admin token. Does nothing if a client exists.
  *
- * @param input `{ token? }`: a token of the caller's own instead of a random one.
+ * @param input `{ token? }`: a token to use instead of a random one.
  * @throws MailkeepError `validation_failed`
  */
 export async function bootstrap(
@@ -90,7 +93,7 @@ export async function bootstrap(
   return transact(ctx, async (tx) => {
     if (await queries.findAnyClient(tx, {})) return undefined
     await queries.lockFirstClient(tx, {})
-    if (await queries.findAnyClient(tx, {})) return undefined // two daemons may start on one empty database
+    if (await queries.findAnyClient(tx, {})) return undefined // another daemon may have just created it
     const client = await addClient(tx, 'default')
     return {
       client,
@@ -100,7 +103,7 @@ export async function bootstrap(
 }
 
 /**
- * Makes a token; it is shown this once and stored as its SHA-256.
+ * Creates a token. The token is shown only here; the database stores its SHA-256.
  *
  * @param input `{ clientId, role, expiresInMs?, name? }`
  * @throws MailkeepError `validation_failed`, `not_found`: no such client.
@@ -120,7 +123,7 @@ export async function listTokens(ctx: Context, filter: unknown = {}): Promise<To
 }
 
 /**
- * Revokes a token; from then on it opens nothing.
+ * Revokes a token, which becomes invalid.
  *
  * @throws MailkeepError `not_found`
  */
@@ -132,25 +135,25 @@ export async function revokeToken(ctx: Context, id: number): Promise<void> {
   })
 }
 
-/** @returns whom the token stands for; undefined when it is unknown, revoked or expired, or its client is gone. */
+/** @returns The token's client and role; undefined when it is unknown, revoked or expired, or its client is deleted. */
 export async function authenticate(ctx: Context, token: string): Promise<Principal | undefined> {
   if (typeof token !== 'string') throw invalid('token', 'token must be a string.')
   const tokenHash = hashOf(token)
   const version = await ctx.storage.version()
   const nowMs = ctx.clock()
-  const known = ctx.tokens.find(tokenHash, version, nowMs) ?? (await lookUp(ctx, tokenHash, version))
+  const known = ctx.tokens.find(tokenHash, version, nowMs) ?? (await loadToken(ctx, tokenHash, version))
   if (!known) return undefined
-  // A host's transaction may have ended before the note, which nobody waits for, is made.
-  if (nowMs - known.usedMs >= 60_000 && !ctx.tokens.outer) {
+  // Not inside a host's transaction, which may end before this update runs in the background.
+  if (nowMs - known.usedMs >= lastUsedPrecisionMs && !ctx.tokens.outer) {
     known.usedMs = nowMs
-    noteUse(ctx, known.id)
+    recordUse(ctx, known.id)
   }
   return known.principal
 }
 
-async function lookUp(ctx: Context, tokenHash: string, version: number): Promise<KnownToken | undefined> {
+async function loadToken(ctx: Context, tokenHash: string, version: number): Promise<KnownToken | undefined> {
   const { epoch } = ctx.tokens
-  const row = await queries.findGoodToken(ctx, { hash: tokenHash, now: now(ctx) })
+  const row = await queries.findValidToken(ctx, { hash: tokenHash, now: now(ctx) })
   if (!row) return undefined
   const known: KnownToken = {
     id: row.id,
@@ -164,14 +167,14 @@ async function lookUp(ctx: Context, tokenHash: string, version: number): Promise
   return known
 }
 
-/** Kept to the minute, and beside the request: nobody waits for it. */
-function noteUse(ctx: Context, id: number): void {
+/** Updates `last_used_at` in the background, at most once a minute per token. */
+function recordUse(ctx: Context, id: number): void {
   transact(ctx, (tx) => queries.markTokenUsed(tx, { id, last_used_at: now(tx) })).catch((error) => {
-    ctx.logger.debug({ err: error, token_id: id }, 'the use of a token was not noted')
+    ctx.logger.debug({ err: error, token_id: id }, 'could not record the use of a token')
   })
 }
 
-/** One transaction of the client at a time from here on, of those that ask for it: for what only a count can decide. */
+/** Locks the client's row until the transaction ends, so that transactions that check a count run one at a time. */
 export async function lockClient(tx: Tx): Promise<void> {
   await queries.lockClient(tx, { id: tx.clientId })
 }
@@ -210,7 +213,7 @@ function expiryOf(ctx: Context, expiresInMs: number | undefined): string | null 
   return timestamp(ms)
 }
 
-/** 256 random bits after the prefix that lets scanners find leaked tokens. */
+/** Returns a token with 256 random bits. The prefix lets secret scanners find leaked tokens. */
 function newToken(): string {
   return `mk_${randomBytes(32).toString('base64url')}`
 }

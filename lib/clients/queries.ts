@@ -13,12 +13,12 @@ export const findClient = statement({ id: int }, (db, p) =>
   db.selectFrom('mailkeep_client').selectAll().where('id', '=', p.id).where('deleted_at', 'is', null),
 )
 
-/** Nobody else changes the client's row, or has it so, until the transaction ends. */
+/** Locks the client's row until the transaction ends. */
 export const lockClient = statement({ id: int }, (db, p, dialect) =>
   db.selectFrom('mailkeep_client').select('id').where('id', '=', p.id).modifyEnd(dialect.forUpdate),
 )
 
-/** Whoever makes the first client waits here for whoever is making it. */
+/** Locks a row, so that two processes cannot both create the first client. */
 export const lockFirstClient = statement({}, (db) =>
   db
     .insertInto('mailkeep_setting')
@@ -37,7 +37,7 @@ export const renameClient = statement({ id: int, name: text }, (db, p) =>
     .returningAll(),
 )
 
-/** Hides the client at once; its rows are deleted in batches. */
+/** Hides the client immediately. Its rows are deleted in batches later. */
 export const markClientDeleted = statement({ id: int, deleted_at: time }, (db, p) =>
   db
     .updateTable('mailkeep_client')
@@ -67,8 +67,8 @@ export const listTokens = statement.all({ client_id: nullable(int) }, (db, p) =>
     .orderBy('id'),
 )
 
-/** The token of a hash, if it is good at this moment. */
-export const findGoodToken = statement({ hash: text, now: time }, (db, p) =>
+/** Finds a token by its hash, if it is valid now. */
+export const findValidToken = statement({ hash: text, now: time }, (db, p) =>
   db
     .selectFrom('mailkeep_token as token')
     .innerJoin('mailkeep_client as client', 'client.id', 'token.client_id')
@@ -83,7 +83,7 @@ export const markTokenUsed = statement({ id: int, last_used_at: time }, (db, p) 
   db.updateTable('mailkeep_token').set({ last_used_at: p.last_used_at }).where('id', '=', p.id),
 )
 
-/** Switches off all endpoints of a client: what is due of its deliveries is held instead of claimed. */
+/** Switches off all endpoints of a client, so that its due deliveries are held instead of claimed. */
 export const switchOffEndpointsOf = statement({ client_id: int, active: bool }, (db, p) =>
   db
     .updateTable('mailkeep_endpoint')
@@ -91,7 +91,6 @@ export const switchOffEndpointsOf = statement({ client_id: int, active: bool }, 
     .where('client_id', '=', p.client_id),
 )
 
-/** Revokes all tokens of a client. */
 export const revokeTokensOf = statement({ client_id: int, revoked_at: time }, (db, p) =>
   db
     .updateTable('mailkeep_token')
@@ -100,7 +99,7 @@ export const revokeTokensOf = statement({ client_id: int, revoked_at: time }, (d
     .where('revoked_at', 'is', null),
 )
 
-/** Revoking again keeps the first time. */
+/** Revokes a token. A second call keeps the first time. */
 export const revokeToken = statement({ id: int, revoked_at: time }, (db, p) =>
   db
     .updateTable('mailkeep_token')

@@ -14,11 +14,11 @@ export interface Client {
 export const roles = ['admin', 'member'] as const
 export type Role = (typeof roles)[number]
 
-/** A token as listings show it: the token itself is stored nowhere. */
+/** A token as listings show it. The token itself is not stored. */
 export interface Token {
   id: number
   client_id: number
-  /** For people, to tell tokens apart; null when none was given. */
+  /** A label for people; null when none was given. */
   name: string | null
   role: Role
   created_at: Timestamp
@@ -27,16 +27,16 @@ export interface Token {
   revoked_at: Timestamp | null
 }
 
-/** A token just made: the only time it is shown. */
+/** A new token, shown only when it is created. */
 export interface NewToken extends Pick<Token, 'id' | 'client_id' | 'name' | 'role' | 'created_at' | 'expires_at'> {
   token: string
 }
 
-/** Whom a token stands for. */
+/** The client and role that a request acts for. */
 export interface Principal {
   clientId: number
   role: Role
-  /** Id of the token, for logs; absent where the host authenticates by itself. */
+  /** Id of the token, for logs; absent when the host authenticates in another way. */
   tokenId?: number
 }
 
@@ -58,7 +58,7 @@ export const NewTokenInput = closedObject({
 /** The filter of the token listing. */
 export const TokenFilter = closedObject({ clientId: v.optional(PositiveInteger) })
 
-/** What a bearer token may look like: RFC 6750's b64token. */
+/** A bearer token in the syntax `b64token` of RFC 6750. */
 export const BearerToken = v.pipe(
   v.string('This must be a string.'),
   v.regex(/^[A-Za-z0-9\-._~+/]{1,512}=*$/, 'This must be made of letters, digits and -._~+/ (RFC 6750).'),
@@ -66,13 +66,13 @@ export const BearerToken = v.pipe(
 
 export const Bootstrap = closedObject({ token: v.optional(BearerToken) })
 
-type Stored<T extends keyof Tables, K extends keyof Tables[T]> = { [P in K]: P extends 'id' ? number : Tables[T][P] }
+type StoredRow<T extends keyof Tables, K extends keyof Tables[T]> = { [P in K]: P extends 'id' ? number : Tables[T][P] }
 
-export function clientFrom(row: Stored<'mailkeep_client', 'id' | 'uuid' | 'name' | 'created_at'>): Client {
+export function clientFrom(row: StoredRow<'mailkeep_client', 'id' | 'uuid' | 'name' | 'created_at'>): Client {
   return { id: row.id, uuid: row.uuid, name: row.name, created_at: row.created_at }
 }
 
-export function tokenFrom(row: Stored<'mailkeep_token', keyof Token>): Token {
+export function tokenFrom(row: StoredRow<'mailkeep_token', keyof Token>): Token {
   return {
     id: row.id,
     client_id: row.client_id,

@@ -2,12 +2,12 @@ import { invalid } from '../errors.ts'
 import { inputLimits } from '../limits.ts'
 import type { AttributeChanges } from './schema.ts'
 
-/** A contact's attributes. A Map, because `__proto__` is a name like any other here. */
+/** A contact's attributes. A Map, because an attribute may be called `__proto__`. */
 export type Attributes = ReadonlyMap<string, string>
 
 export const noAttributes: Attributes = new Map()
 
-/** @param json As the database stores them. */
+/** @param json The stored JSON text. */
 export function readAttributes(json: string): Attributes {
   return new Map(Object.entries(JSON.parse(json)))
 }
@@ -17,10 +17,10 @@ export function writeAttributes(attributes: Attributes): string {
 }
 
 /**
- * Returns the attributes with the changes. A contact that exceeds the limit in bytes, saved before there was one, can
- * still be changed as long as it does not grow.
+ * Returns the attributes with the changes. A contact that was saved before the limit in bytes existed may exceed it. It
+ * can still be changed if it does not grow.
  *
- * @throws MailkeepError `validation_failed` on `extra_attributes`: too many, or too large in all.
+ * @throws MailkeepError `validation_failed` on `extra_attributes`: too many, or too large in total.
  */
 export function changeAttributes(before: Attributes, changes: AttributeChanges): Attributes {
   const after = new Map(before)
@@ -38,7 +38,7 @@ export function changeAttributes(before: Attributes, changes: AttributeChanges):
   return after
 }
 
-/** A cheap upper bound, which nearly all contacts pass: a UTF-16 code unit has at most three bytes in UTF-8. */
+/** Checks a cheap upper bound first, which is enough for most contacts. A UTF-16 code unit needs at most 3 UTF-8 bytes. */
 function mayExceed(attributes: Attributes): boolean {
   let units = 0
   for (const [name, value] of attributes) units += name.length + value.length

@@ -1,11 +1,11 @@
-/** Many contacts in a statement each: what `queries.ts` does for one. */
+/** Statements for many contacts. `queries.ts` has the statements for one contact. */
 import { sql } from 'kysely'
 import { bool, int, ints, json, rows, statement, text, texts, time } from '../storage/statement.ts'
 
-/** Until the transaction ends nobody else gets it; where one writes at a time there is none. */
+/** Takes an advisory lock until the transaction ends. SQLite has none, because it allows one writer at a time. */
 export const lockBatches = statement({ name: text }, (_, p, dialect) => dialect.lock!(p.name))
 
-/** In one order: two transactions must not wait for each other's contacts. */
+/** Locks contacts in a fixed order, so that two transactions cannot deadlock. */
 export const lockContactsByEmail = statement.all({ client_id: int, email_keys: texts }, (db, p, dialect) =>
   db
     .selectFrom('mailkeep_contact')
@@ -18,7 +18,7 @@ export const lockContactsByEmail = statement.all({ client_id: int, email_keys: t
 
 const newContact = { uuid: text, email: text, email_key: text, name: text, attributes: json, search: text }
 
-/** Inserts those whose e-mail the client does not have, and gives them. */
+/** Inserts the contacts whose e-mail address the client does not have, and returns them. */
 export const insertContacts = statement.all(
   { client_id: int, created_at: time, unsubscribed_by_contact: bool, contacts: rows(newContact) },
   (_, p, dialect) => sql<{ id: number; email_key: string }>`
@@ -32,7 +32,7 @@ export const insertContacts = statement.all(
 
 const contactTag = { contact_id: int, tag_id: int }
 
-/** Adds the tags that a contact does not have yet. */
+/** Adds tags to contacts. Skips tags that a contact already has. */
 export const insertTagsOfContacts = statement(
   { client_id: int, pairs: rows(contactTag) },
   (_, p, dialect) => sql`
@@ -41,7 +41,7 @@ export const insertTagsOfContacts = statement(
     on conflict do nothing`,
 )
 
-/** Adds the memberships that are not there, and gives whose they are. */
+/** Adds contacts to a list. Returns the contacts that were not on it. */
 export const insertMemberships = statement.all(
   { client_id: int, list_id: int, contact_ids: ints },
   (_, p, dialect) => sql<{ contact_id: number }>`
@@ -50,16 +50,16 @@ export const insertMemberships = statement.all(
     on conflict do nothing returning contact_id`,
 )
 
-/** Those of these contacts that are on at least so many lists, and not on this one. */
+/** Returns the contacts that are on the maximum number of lists, and not on this one. */
 export const listFullOfLists = statement.all(
-  { contact_ids: ints, list_id: int, most: int },
+  { contact_ids: ints, list_id: int, max_lists: int },
   (_, p, dialect) => sql<{ contact_id: number }>`
     select contact_id from mailkeep_contact_list where ${dialect.inList(sql.ref('contact_id'), p.contact_ids)}
     group by contact_id
-    having count(*) >= ${p.most} and max(case when list_id = ${p.list_id} then 1 else 0 end) = 0`,
+    having count(*) >= ${p.max_lists} and max(case when list_id = ${p.list_id} then 1 else 0 end) = 0`,
 )
 
-/** Those of these contacts that have more than so many tags. */
+/** Returns the contacts that have more than `more_than` tags. */
 export const listWithManyTags = statement.all(
   { contact_ids: ints, more_than: int },
   (_, p, dialect) => sql<{ contact_id: number }>`
@@ -67,7 +67,7 @@ export const listWithManyTags = statement.all(
     group by contact_id having count(*) > ${p.more_than}`,
 )
 
-/** The folded names of these contacts' tags. */
+/** Returns the folded names of these contacts' tags. */
 export const listTagKeys = statement.all(
   { contact_ids: ints },
   (_, p, dialect) => sql<{ contact_id: number; name_key: string }>`

@@ -12,28 +12,28 @@ import { noAttributes, readAttributes, writeAttributes } from './attributes.ts'
 import * as queries from './bulk-queries.ts'
 import { listDocuments } from './listing-queries.ts'
 import { type BulkResult, isRefused, type Merged, mergeContacts, orRefused, type Refused } from './merge.ts'
-import { type Stored, saveChanges, tooMany } from './operations.ts'
+import { type StoredContact, saveChanges, tooMany } from './operations.ts'
 import { contactFrom, NewContact } from './schema.ts'
 import { searchText } from './search.ts'
 
-/** A transaction ends after so many rows, tags included: other writes wait for no more than these. */
+/** A transaction writes at most this many rows, tags included, so that other writes do not wait long. */
 const maxRowsPerBatch = 1500
 
-/** Attributes of so many characters count as a row. */
-const charactersPerRow = 4000
+/** This many characters of attributes count as one row. */
+const attributeCharactersPerRow = 4000
 
 /** Maximum contacts per call. Callers with more should import a file or call again. */
 const maxContactsPerCall = 10_000
 
 /**
- * As `addContactToList` for each, at a fraction of the cost. Each is saved or refused on its own: one that is refused
- * leaves nothing behind, and the others are saved. They are saved in transactions of some hundreds: what was saved
- * before an error stays, and doing it again changes nothing.
+ * Same as `addContactToList` for each contact, at a fraction of the cost. Invalid contacts are refused, and the others
+ * are saved. Each transaction saves some hundreds of contacts. After an error the contacts saved before it stay, and the
+ * call can be repeated safely.
  *
- * @param inputs At most 10,000. Those of one e-mail are merged in their order, with the same result as one by one; they
- *   raise one event.
- * @returns What became of each, in the order of `inputs`.
- * @throws MailkeepError `not_found`: no such list; `validation_failed`: no array, or too many.
+ * @param inputs At most 10,000. Contacts with the same e-mail address are merged in order and raise one event. The
+ *   stored result is the same as from saving them one by one.
+ * @returns The result of each contact, in the order of `inputs`.
+ * @throws MailkeepError `not_found`: no such list; `validation_failed`: not an array, or too many contacts.
  */
 export async function addContactsToList(ctx: Context, listId: number, inputs: unknown): Promise<BulkResult[]> {
   if (!Array.isArray(inputs)) throw invalid('body', 'This must be an array of contacts.')
@@ -44,7 +44,7 @@ export async function addContactsToList(ctx: Context, listId: number, inputs: un
   return await addEntries(ctx, listId, entriesOf(inputs))
 }
 
-/** A validated contact, or why it was refused. */
+/** A validated contact, or the error of a refused one. */
 export type Entry = NewContact | Refused
 
 export function entryOf(input: unknown): Entry {
@@ -55,22 +55,22 @@ function* entriesOf(inputs: readonly unknown[]): Generator<Entry> {
   for (const input of inputs) yield entryOf(input)
 }
 
-/** Saves them as `addContactsToList` does. */
+/** Saves contacts that are already validated, as `addContactsToList` does. */
 export async function addEntries(ctx: Context, listId: number, entries: Iterable<Entry>): Promise<BulkResult[]> {
   const results: BulkResult[] = []
   const deliveriesPerContact = await countRecipients(ctx, 'contact.subscribed')
   for (const batch of batchesOf(entries, deliveriesPerContact)) {
-    results.push(...(await inTurn(ctx, () => addBatch(ctx, listId, batch))))
+    results.push(...(await runInQueue(ctx, () => addBatch(ctx, listId, batch))))
   }
   return results
 }
 
-/** One batch at a time, so that other writes come between; inside a transaction its owner decides. */
-function inTurn<T>(ctx: Context, save: () => Promise<T>): Promise<T> {
+/** Runs one batch at a time, so that other writes can run between them. Inside a transaction it runs immediately. */
+function runInQueue<T>(ctx: Context, save: () => Promise<T>): Promise<T> {
   return ctx.transaction ? save() : ctx.batches.add(save)
 }
 
-/** The contacts to save, by their folded e-mails: an e-mail that comes several times has several. */
+/** The contacts to save, by folded e-mail address. Repeated addresses have several contacts. */
 type ByEmail = ReadonlyMap<string, readonly NewContact[]>
 
 interface Batch {
@@ -88,7 +88,7 @@ function* batchesOf(entries: Iterable<Entry>, deliveriesPerContact: number): Gen
     const same = batch.contacts.get(key)
     if (same) same.push(entry)
     else batch.contacts.set(key, [entry])
-    // Those of one e-mail raise one event.
+    // Contacts with the same e-mail address raise one event.
     rows += rowsOf(entry) + (same ? 0 : deliveriesPerContact)
     if (rows < maxRowsPerBatch) continue
     yield batch
@@ -101,7 +101,7 @@ function* batchesOf(entries: Iterable<Entry>, deliveriesPerContact: number): Gen
 function rowsOf({ tags = [], attributes }: NewContact): number {
   let characters = 0
   for (const value of attributes.values()) characters += value?.length ?? 0
-  return 1 + tags.length + Math.floor(characters / charactersPerRow)
+  return 1 + tags.length + Math.floor(characters / attributeCharactersPerRow)
 }
 
 async function addBatch(ctx: Context, listId: number, { entries, contacts }: Batch): Promise<BulkResult[]> {
@@ -119,15 +119,15 @@ async function addBatch(ctx: Context, listId: number, { entries, contacts }: Bat
   return entries.map((entry) => (isRefused(entry) ? entry : results.get(entry)!))
 }
 
-interface Saved {
+interface SavedContacts {
   readonly results: Map<NewContact, BulkResult>
-  /** Which tags to add to the contacts that were saved, by their ids. */
+  /** Tag names to add, by the id of the saved contact. */
   readonly tags: Map<number, readonly string[]>
 }
 
-/** Finds them by their e-mails or inserts them, with names and attributes as given. */
-async function saveContacts(tx: Tx, list: List, contacts: ByEmail): Promise<Saved> {
-  const saved: Saved = { results: new Map(), tags: new Map() }
+/** Finds contacts by e-mail address or inserts them, and saves their names and attributes. */
+async function saveContacts(tx: Tx, list: List, contacts: ByEmail): Promise<SavedContacts> {
+  const saved: SavedContacts = { results: new Map(), tags: new Map() }
   const stored = await queries.lockContactsByEmail(tx, { client_id: tx.clientId, email_keys: [...contacts.keys()] })
   const limits = await limitsOf(tx, list, stored, contacts)
   const newcomers = new Map(contacts)
@@ -137,7 +137,7 @@ async function saveContacts(tx: Tx, list: List, contacts: ByEmail): Promise<Save
   }
   const missed = await insertContacts(tx, newcomers, saved)
   if (missed.size > 0) {
-    // Another process has inserted these in between.
+    // Another process inserted these after the lock query.
     const rest = await saveContacts(tx, list, missed)
     for (const [contact, result] of rest.results) saved.results.set(contact, result)
     for (const [id, names] of rest.tags) saved.tags.set(id, names)
@@ -145,19 +145,19 @@ async function saveContacts(tx: Tx, list: List, contacts: ByEmail): Promise<Save
   return saved
 }
 
-/** What stored contacts still have room for. */
-interface Limits {
-  /** Contacts on so many lists that they cannot join another. */
+/** Stored contacts that are at or near a limit. */
+interface LimitState {
+  /** Contacts that are on the maximum number of lists. */
   readonly fullOfLists: ReadonlySet<number>
-  /** The folded names of the tags of contacts that are near the limit. */
+  /** For contacts near the limit: the folded names of their tags. */
   readonly tagKeys: ReadonlyMap<number, Set<string>>
 }
 
-async function limitsOf(tx: Tx, list: List, stored: readonly StoredByEmail[], contacts: ByEmail): Promise<Limits> {
+async function limitsOf(tx: Tx, list: List, stored: readonly StoredByEmail[], contacts: ByEmail): Promise<LimitState> {
   const contact_ids = stored.map(({ id }) => id)
   const tagKeys = new Map<number, Set<string>>()
   if (contact_ids.length === 0) return { fullOfLists: new Set(), tagKeys }
-  const full = await queries.listFullOfLists(tx, { contact_ids, list_id: list.id, most: inputLimits.lists })
+  const full = await queries.listFullOfLists(tx, { contact_ids, list_id: list.id, max_lists: inputLimits.lists })
   const newTags = stored.map(({ email_key }) => countTags(contacts.get(email_key)!))
   const more_than = inputLimits.tags - Math.max(...newTags)
   const tagged = contact_ids.filter((_, at) => newTags[at]! > 0)
@@ -174,7 +174,7 @@ function countTags(contacts: readonly NewContact[]): number {
   return contacts.reduce((sum, { tags = [] }) => sum + tags.length, 0)
 }
 
-interface StoredByEmail extends Stored {
+interface StoredByEmail extends StoredContact {
   readonly email_key: string
 }
 
@@ -182,8 +182,8 @@ async function saveStored(
   tx: Tx,
   stored: StoredByEmail,
   contacts: readonly NewContact[],
-  { fullOfLists, tagKeys }: Limits,
-  { results, tags }: Saved,
+  { fullOfLists, tagKeys }: LimitState,
+  { results, tags }: SavedContacts,
 ): Promise<void> {
   if (fullOfLists.has(stored.id)) {
     for (const contact of contacts) results.set(contact, { refused: tooMany('lists') })
@@ -196,8 +196,8 @@ async function saveStored(
   tags.set(stored.id, merged.tags)
 }
 
-/** @returns those that another process has inserted in between. */
-async function insertContacts(tx: Tx, newcomers: ByEmail, { results, tags }: Saved): Promise<ByEmail> {
+/** @returns The contacts that were not inserted, because another process inserted them first. */
+async function insertContacts(tx: Tx, newcomers: ByEmail, { results, tags }: SavedContacts): Promise<ByEmail> {
   const all = new Map<string, Merged>()
   for (const [key, contacts] of newcomers) {
     const tagKeys = countTags(contacts) > inputLimits.tags ? new Set<string>() : undefined

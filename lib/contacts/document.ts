@@ -2,10 +2,10 @@ import { type RawBuilder, sql } from 'kysely'
 import type { Dialect } from '../storage/dialect.ts'
 
 /**
- * A contact as JSON, built by the database in the contract's form and order of fields: with all relations in one
- * statement, and cheaper than rows mapped here.
+ * Returns an expression that builds a contact as JSON in the database, with the fields in the order of the HTTP API. It
+ * includes all relations in one statement, and is cheaper than mapping rows in JavaScript.
  *
- * @param contact The name `mailkeep_contact` goes by in the statement.
+ * @param contact The alias of `mailkeep_contact` in the statement.
  */
 export function contactDocument(dialect: Dialect, contact: string): RawBuilder<string> {
   const column = (name: string) => sql.ref(`${contact}.${name}`)

@@ -3,36 +3,36 @@ import type { Range } from '../page.ts'
 import { nextTurn } from '../time.ts'
 import * as queries from './listing-queries.ts'
 
-/** What the contacts of a listing must meet. */
+/** The filters of a listing. */
 export interface Filters {
   readonly lists: readonly number[]
   readonly tags: readonly number[]
   readonly topics: readonly number[]
-  /** folded; empty when off */
+  /** Folded search text; empty when off. */
   readonly search: string
   readonly flags: Omit<queries.Flags, 'desc'>
 }
 
-/** Gives the ids of a stretch of the listing. */
-export type Scan = (stretch: Range) => Promise<{ id: number }[]>
+/** Returns the ids of a range of the listing. */
+export type Scan = (range: Range) => Promise<{ id: number }[]>
 
-/** Counting up to here tells which filter is the rarest; beyond it they all are common. */
-const enough = 300
-/** So few members are asked for a search sooner than it is looked up. */
-const few = 200
-/** So many matches of a search tell how common it is. */
-const sampled = 100
-/** Of a search's parts the index is asked for the rarest: each more would cost more than it spares. */
-const askedParts = 2
+/** Members of a filter are counted up to this number, to find the most selective filter. */
+const maxCountedMembers = 300
+/** Up to this many members, checking each one for the search text is cheaper than the search index. */
+const maxMembersToCheck = 200
+/** Number of search matches that are sampled to estimate the search's selectivity. */
+const maxSampledMatches = 100
+/** The search index is queried for this many of the rarest parts. More parts would cost more than they save. */
+const maxQueriedParts = 2
 
-/** So many members are looked up in the index of searches together, at most. */
-const mostTogether = 4000
+/** Maximum members that one query looks up in the search index. */
+const maxMembersPerLookup = 4000
 
-/** How few contacts a filter lets through. */
+/** Estimate of how many contacts a filter selects. */
 interface Selectivity {
-  /** How many, counted up to `enough` … */
+  /** Number of contacts, counted up to `maxCountedMembers`. */
   readonly members: number
-  /** … and over how many ids those counted are spread: the more, the fewer there are. */
+  /** Difference between the highest and lowest counted id. A larger span means a more selective filter. */
   readonly span: number
 }
 
@@ -41,29 +41,32 @@ interface Membership {
   readonly values: readonly number[]
 }
 
-/** Walks over the rarest filter's own index and asks the others on the way: a mix costs no more than its rarest. */
-export async function planListing(ctx: Context, criteria: Filters): Promise<Scan> {
-  const { search, flags } = criteria
-  const memberships = membershipsOf(criteria)
+/**
+ * Plans the scan of a listing. It scans the index of the most selective filter, and checks the other filters for each
+ * contact. So a combination of filters costs no more than the most selective one.
+ */
+export async function planListing(ctx: Context, filters: Filters): Promise<Scan> {
+  const { search, flags } = filters
+  const memberships = membershipsOf(filters)
   if (memberships.some(({ values }) => values.length === 0)) return async () => []
-  // Shorter ones have no index.
-  const looked = flags.search && [...search].length >= ctx.storage.dialect.shortestMatch
-  if (looked) return await chooseWithSearch(ctx, criteria, memberships)
+  // Shorter search texts are not in the index.
+  const usesSearchIndex = flags.search && [...search].length >= ctx.storage.dialect.shortestMatch
+  if (usesSearchIndex) return await planSearch(ctx, filters, memberships)
   const membership = memberships.length > 1 ? await findRarest(ctx, memberships) : memberships[0]
-  return membership ? walkMembers(ctx, criteria, membership) : walkContacts(ctx, criteria)
+  return membership ? memberScan(ctx, filters, membership) : contactScan(ctx, filters)
 }
 
-async function chooseWithSearch(ctx: Context, criteria: Filters, memberships: readonly Membership[]): Promise<Scan> {
-  const { search } = criteria
+async function planSearch(ctx: Context, filters: Filters, memberships: readonly Membership[]): Promise<Scan> {
+  const { search } = filters
   const [rarest, parts] = await Promise.all([findRarest(ctx, memberships), rarestParts(ctx, search)])
-  if (rarest && rarest.members <= few) return walkMembers(ctx, criteria, rarest)
-  if (!rarest) return walkMatches(ctx, criteria, parts)
-  const limit = sampled
+  if (rarest && rarest.members <= maxMembersToCheck) return memberScan(ctx, filters, rarest)
+  if (!rarest) return matchScan(ctx, filters, parts)
+  const limit = maxSampledMatches
   const candidates = await queries.listCandidates(ctx, { client_id: ctx.clientId, search, parts, limit })
   const ids = candidates.map(({ id }) => id)
-  if (ids.length < limit) return walkKnown(ctx, criteria, ids)
+  if (ids.length < limit) return candidateScan(ctx, filters, ids)
   const matches: Selectivity = { members: limit, span: Math.max(...ids) - Math.min(...ids) }
-  return cheapest(ctx, criteria, { parts, matches, memberships, rarest })
+  return cheapestScan(ctx, filters, { parts, matches, memberships, rarest })
 }
 
 interface Choice {
@@ -73,26 +76,27 @@ interface Choice {
   readonly rarest: Membership & Selectivity
 }
 
-/** Of the ways to walk over a search that is common and a filter that is. */
-function cheapest(ctx: Context, criteria: Filters, { parts, matches, memberships, rarest }: Choice): Scan {
+/** Returns the cheapest scan for a search and a filter that both select many contacts. */
+function cheapestScan(ctx: Context, filters: Filters, { parts, matches, memberships, rarest }: Choice): Scan {
   const { costs, intersection } = ctx.storage.dialect
-  const [ofMatches, ofMembers] = [1 / spacingOf(matches), 1 / spacingOf(rarest)]
-  const asked = memberships.reduce((sum, { values }) => sum + values.length, 0)
-  const overMatches = costs.match(asked) * ofMatches
-  const overMembers = costs.member(spacingOf(rarest)) * ofMembers
-  const overBoth = intersection ? intersection.cost * (ofMatches + ofMembers) : Number.POSITIVE_INFINITY
-  if (overBoth < Math.min(overMatches, overMembers)) return walkBoth(ctx, criteria, rarest, parts, spacingOf(matches))
-  return overMatches < overMembers ? walkMatches(ctx, criteria, parts) : walkMembers(ctx, criteria, rarest)
+  const [matchDensity, memberDensity] = [1 / spacingOf(matches), 1 / spacingOf(rarest)]
+  const checkedValues = memberships.reduce((sum, { values }) => sum + values.length, 0)
+  const matchCost = costs.match(checkedValues) * matchDensity
+  const memberCost = costs.member(spacingOf(rarest)) * memberDensity
+  const intersectionCost = intersection ? intersection.cost * (matchDensity + memberDensity) : Number.POSITIVE_INFINITY
+  if (intersectionCost < Math.min(matchCost, memberCost))
+    return intersectionScan(ctx, filters, rarest, parts, spacingOf(matches))
+  return matchCost < memberCost ? matchScan(ctx, filters, parts) : memberScan(ctx, filters, rarest)
 }
 
-/** One id in so many. */
+/** Returns the average distance between the ids of two selected contacts. */
 function spacingOf({ members, span }: Selectivity): number {
   return Math.max(1, span / members)
 }
 
-function membershipsOf(criteria: Filters): Membership[] {
-  const on = queries.kinds.filter((kind) => criteria.flags[`${kind}s`])
-  return on.map((kind) => ({ kind, values: criteria[`${kind}s`] }))
+function membershipsOf(filters: Filters): Membership[] {
+  const on = queries.kinds.filter((kind) => filters.flags[`${kind}s`])
+  return on.map((kind) => ({ kind, values: filters[`${kind}s`] }))
 }
 
 async function findRarest(
@@ -101,7 +105,10 @@ async function findRarest(
 ): Promise<(Membership & Selectivity) | undefined> {
   const counted = await Promise.all(
     memberships.map(async ({ kind, values }) => {
-      const { members, lowest, highest } = (await queries.countMembers[kind](ctx, { ids: values, limit: enough }))!
+      const { members, lowest, highest } = (await queries.countMembers[kind](ctx, {
+        ids: values,
+        limit: maxCountedMembers,
+      }))!
       return { kind, values, members, span: (highest ?? 0) - (lowest ?? 0) }
     }),
   )
@@ -113,90 +120,93 @@ function byRarity(a: Selectivity, b: Selectivity): number {
 }
 
 /**
- * Those parts of a search that the fewest of the client's contacts have. Of two words where there are several: who has a
- * part of a name has mostly the rest of it too, so that a second part of it tells little.
+ * Returns the parts of a search text that the fewest of the client's contacts contain. Prefers parts of different words.
+ * A contact with one part of a name usually has the rest of it, so a second part of the same word selects little more.
  */
 async function rarestParts(ctx: Context, search: string): Promise<readonly string[]> {
   const words = ctx.storage.dialect.searchParts(search)
   const parts = [...new Set(words.flat())]
-  if (parts.length <= askedParts) return parts
+  if (parts.length <= maxQueriedParts) return parts
   const ranked = await queries.rankParts(ctx, { client_id: ctx.clientId, parts })
   const distances = new Map(ranked.map(({ part, reached }) => [part, reached ?? Number.MAX_SAFE_INTEGER]))
   const rarestFirst = (all: readonly string[]) => [...all].sort((a, b) => distances.get(b)! - distances.get(a)!)
   const chosen = words.map((word) => rarestFirst(word)[0]!)
-  return [...new Set([...rarestFirst(chosen), ...rarestFirst(parts)])].slice(0, askedParts)
+  return [...new Set([...rarestFirst(chosen), ...rarestFirst(parts)])].slice(0, maxQueriedParts)
 }
 
-function walkContacts(ctx: Context, criteria: Filters): Scan {
-  const values = valuesOf(ctx, criteria)
-  return (stretch) => queries.scanContacts(ctx, { ...values, ...stretch }, flagsOf(criteria, stretch))
+function contactScan(ctx: Context, filters: Filters): Scan {
+  const values = valuesOf(ctx, filters)
+  return (range) => queries.scanContacts(ctx, { ...values, ...range }, flagsOf(filters, range))
 }
 
-function walkMembers(ctx: Context, criteria: Filters, { kind, values }: Membership): Scan {
-  const { walk, filled } = queries.scanMembers(kind, values)
-  const all = { ...valuesOf(ctx, criteria), ...filled }
-  return (stretch) => walk(ctx, { ...all, ...stretch }, flagsOf(criteria, stretch))
+function memberScan(ctx: Context, filters: Filters, { kind, values }: Membership): Scan {
+  const { scan, valueSlots } = queries.scanMembers(kind, values)
+  const all = { ...valuesOf(ctx, filters), ...valueSlots }
+  return (range) => scan(ctx, { ...all, ...range }, flagsOf(filters, range))
 }
 
-function walkMatches(ctx: Context, criteria: Filters, parts: readonly string[]): Scan {
-  const values = { ...valuesOf(ctx, criteria), parts }
-  return (stretch) => queries.scanMatches(ctx, { ...values, ...stretch }, flagsOf(criteria, stretch))
+function matchScan(ctx: Context, filters: Filters, parts: readonly string[]): Scan {
+  const values = { ...valuesOf(ctx, filters), parts }
+  return (range) => queries.scanMatches(ctx, { ...values, ...range }, flagsOf(filters, range))
 }
 
-/** As many members at a time as are likely to have a stretch of matches among them; where these do not do, more. */
-function walkBoth(
+/**
+ * Intersects members with search matches. It reads as many members as probably contain a page of matches, and then
+ * doubles that number.
+ */
+function intersectionScan(
   ctx: Context,
-  criteria: Filters,
+  filters: Filters,
   rarest: Membership,
   parts: readonly string[],
   spacing: number,
 ): Scan {
-  const { client_id } = valuesOf(ctx, criteria)
-  const { gather, filled } = queries.scanMembers(rarest.kind, rarest.values)
-  return async (stretch) => {
+  const { client_id } = valuesOf(ctx, filters)
+  const { gather, valueSlots } = queries.scanMembers(rarest.kind, rarest.values)
+  return async (range) => {
     const found: { id: number }[] = []
-    const { desc, limit } = stretch
-    let { after } = stretch
+    const { desc, limit } = range
+    let { after } = range
     for (let count = Math.ceil(1.5 * limit * spacing); found.length < limit; count *= 2) {
-      const most = Math.min(count, mostTogether)
-      const members = (await gather(ctx, { ...filled, after, limit: most }, { desc }))!
+      const batchSize = Math.min(count, maxMembersPerLookup)
+      const members = (await gather(ctx, { ...valueSlots, after, limit: batchSize }, { desc }))!
       if (members.ids === null || members.count === 0) break
       const { ids, lowest, highest } = members
       const matches = await queries.listMatchesAmong(ctx, { client_id, parts, ids, lowest, highest })
       const known = matches.map(({ id }) => id)
-      found.push(...(await meeting(ctx, criteria, known, { desc, limit: limit - found.length })))
-      if (members.count < most) break
+      found.push(...(await firstMatching(ctx, filters, known, { desc, limit: limit - found.length })))
+      if (members.count < batchSize) break
       after = desc ? lowest : highest
-      // A long walk lets others go between, but not inside a transaction, which holds up writes.
+      // A long scan yields to other work, but not inside a transaction, which blocks writes.
       if (!ctx.transaction) await nextTurn()
     }
     return found
   }
 }
 
-/** Over contacts among which are all that meet the criteria. */
-function walkKnown(ctx: Context, criteria: Filters, contacts: readonly number[]): Scan {
+/** Scans a known set of candidates, which contains all contacts of the listing. */
+function candidateScan(ctx: Context, filters: Filters, contacts: readonly number[]): Scan {
   return ({ after, desc, limit }) => {
     const ahead = contacts.filter((id) => (desc ? id < after : id > after))
-    return meeting(ctx, criteria, ahead, { desc, limit })
+    return firstMatching(ctx, filters, ahead, { desc, limit })
   }
 }
 
-/** The first of these contacts that meet the criteria: asks more and more at a time, until there are enough. */
-async function meeting(
+/** Returns the first `limit` contacts that match the filters. It checks batches of doubling size until it has enough. */
+async function firstMatching(
   ctx: Context,
-  criteria: Filters,
+  filters: Filters,
   contacts: readonly number[],
   { desc, limit }: Omit<Range, 'after'>,
 ): Promise<{ id: number }[]> {
   const inOrder = [...contacts].sort((a, b) => (desc ? b - a : a - b))
-  const values = { ...valuesOf(ctx, criteria), after: 0, limit }
+  const values = { ...valuesOf(ctx, filters), after: 0, limit }
   const found: { id: number }[] = []
   for (let from = 0, count = limit; from < inOrder.length && found.length < limit; from += count, count *= 2) {
     const ids = inOrder.slice(from, from + count)
-    const meeting = await queries.listMeeting(ctx, { ...values, ids }, { ...criteria.flags, desc: false })
-    const met = new Set(meeting.map(({ id }) => id))
-    for (const id of ids) if (met.has(id)) found.push({ id })
+    const rows = await queries.listMatching(ctx, { ...values, ids }, { ...filters.flags, desc: false })
+    const matching = new Set(rows.map(({ id }) => id))
+    for (const id of ids) if (matching.has(id)) found.push({ id })
   }
   return found.slice(0, limit)
 }
@@ -205,6 +215,6 @@ function valuesOf(ctx: Context, { lists, tags, topics, search }: Filters) {
   return { client_id: ctx.clientId, lists, tags, topics, search, parts: [] }
 }
 
-function flagsOf(criteria: Filters, { desc }: Range): queries.Flags {
-  return { ...criteria.flags, desc }
+function flagsOf(filters: Filters, { desc }: Range): queries.Flags {
+  return { ...filters.flags, desc }
 }

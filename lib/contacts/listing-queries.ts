@@ -3,12 +3,12 @@ import type { Dialect } from '../storage/dialect.ts'
 import { int, ints, json, type Parameter, statement, text, texts } from '../storage/statement.ts'
 import { contactDocument } from './document.ts'
 
-/** What a contact can be filtered by through a membership. */
+/** Kinds of memberships that a listing can filter by. */
 export const kinds = ['list', 'tag', 'topic'] as const
 export type Kind = (typeof kinds)[number]
 
-/** A stretch of the listing, and the values of the filters; those that are off are empty. */
-const criteria = {
+/** A range of the listing, and the values of the filters. Unused filters are empty. */
+const listingParameters = {
   client_id: int,
   after: int,
   limit: int,
@@ -22,26 +22,26 @@ const criteria = {
 const flags = ['desc', 'unsubscribed', 'lists', 'tags', 'topics', 'search'] as const
 export type Flags = Readonly<Record<(typeof flags)[number], boolean>>
 
-type Slots = { readonly [K in keyof typeof criteria]: RawBuilder<unknown> }
+type Slots = { readonly [K in keyof typeof listingParameters]: RawBuilder<unknown> }
 
-/** Which contacts are in a stretch: walks the client's contacts. */
+/** Returns the ids of a range of the listing, by a scan over the client's contacts. */
 export const scanContacts = statement.all(
-  criteria,
+  listingParameters,
   (_, p, dialect, on) => {
-    const walk = (state: RawBuilder<unknown>) => sql`
+    const scan = (state: RawBuilder<unknown>) => sql`
       select c.id from mailkeep_contact as c
       where c.client_id = ${p.client_id} and c.id ${beyond(on)} ${p.after} and c.unsubscribed_at ${state}
         ${conditions(sql.ref('c.id'), p, dialect, { ...on, unsubscribed: true })}`
-    // Those subscribed and those not have an index each: all together are the two, merged.
-    const all = on.unsubscribed ? [walk(sql`is null`), walk(sql`is not null`)] : [walk(sql`is null`)]
+    // Subscribed and unsubscribed contacts have separate indexes. A scan over all contacts merges the two.
+    const all = on.unsubscribed ? [scan(sql`is null`), scan(sql`is not null`)] : [scan(sql`is null`)]
     return dialect.merge(all, { distinct: false, desc: on.desc, limit: p.limit })
   },
   flags,
 )
 
-/** The same, over the index of searches; for terms it has. */
+/** Same as `scanContacts`, by a scan over the search index. Only for search texts that are in the index. */
 export const scanMatches = statement.all(
-  criteria,
+  listingParameters,
   (_, p, dialect, on) =>
     dialect.walkMatches({
       ...p,
@@ -52,37 +52,37 @@ export const scanMatches = statement.all(
 )
 
 /**
- * The same, over the members of these lists, tags or topics: one ordered range for each, merged. `gather` gives the
- * members alone.
+ * Same as `scanContacts`, by a scan over the members of these lists, tags or topics: one ordered range for each, merged.
+ * `gather` returns the members without the other filters.
  */
 export function scanMembers(kind: Kind, values: readonly number[]) {
   const ranges = rangesFor(values.length)
-  // Values again fill the ranges that are too many: a union drops what comes twice.
-  const filled = Object.fromEntries(
+  // Repeated values fill the surplus slots. The union removes duplicates.
+  const valueSlots = Object.fromEntries(
     Array.from({ length: ranges }, (_, i) => [`value_${i}`, values[i % values.length]!]),
   )
-  return { ...memberWalk(kind, ranges), filled }
+  return { ...memberScan(kind, ranges), valueSlots }
 }
 
-/** One text for each power of two up to a filter's 100 values: a closed set. */
+/** Rounds up to a power of two, so that a filter of up to 100 values needs only a few different statements. */
 function rangesFor(count: number): number {
   return 2 ** Math.ceil(Math.log2(count))
 }
 
-type MemberWalk = ReturnType<typeof newMemberWalk>
-const memberWalks = new Map<string, MemberWalk>()
+type MemberScan = ReturnType<typeof newMemberScan>
+const memberScans = new Map<string, MemberScan>()
 
-function memberWalk(kind: Kind, ranges: number): MemberWalk {
+function memberScan(kind: Kind, ranges: number): MemberScan {
   const name = `${kind} ${ranges}`
-  const walk = memberWalks.get(name) ?? newMemberWalk(kind, ranges)
-  memberWalks.set(name, walk)
-  return walk
+  const scan = memberScans.get(name) ?? newMemberScan(kind, ranges)
+  memberScans.set(name, scan)
+  return scan
 }
 
-/** One value's range of members. */
+/** Returns the range of one value's members. */
 type RangeOf = (value: RawBuilder<unknown>) => RawBuilder<unknown>
 
-function newMemberWalk(kind: Kind, ranges: number) {
+function newMemberScan(kind: Kind, ranges: number) {
   const names = Array.from({ length: ranges }, (_, i) => `value_${i}`)
   const values: Record<string, Parameter<number>> = Object.fromEntries(names.map((name) => [name, int]))
   const membership = sql.table(`mailkeep_contact_${kind}`)
@@ -91,11 +91,11 @@ function newMemberWalk(kind: Kind, ranges: number) {
     const all = names.map((name) => range(slots[name]!))
     return dialect.merge(all, { distinct: true, desc: on.desc, limit: limit! })
   }
-  const walk = statement.all(
-    { ...values, ...criteria } as typeof criteria,
+  const scan = statement.all(
+    { ...values, ...listingParameters } as typeof listingParameters,
     (_, p, dialect, on) => {
       const conditionsOfAll = conditions(sql.ref('m.contact_id'), p, dialect, { ...on, [`${kind}s`]: false })
-      // The bound stands twice for PostgreSQL, which does not carry it over to the other side of the join.
+      // The bound appears twice, because PostgreSQL does not apply it to the other side of the join.
       const range = (value: RawBuilder<unknown>) => sql`
         select m.contact_id as id from ${membership} as m cross join mailkeep_contact as c
         where c.id = m.contact_id and ${sql.ref(`m.${kind}_id`)} = ${value}
@@ -113,14 +113,14 @@ function newMemberWalk(kind: Kind, ranges: number) {
     },
     ['desc'],
   )
-  return { walk, gather }
+  return { scan, gather }
 }
 
 function beyond(on: Pick<Flags, 'desc'>): RawBuilder<unknown> {
   return on.desc ? sql`<` : sql`>`
 }
 
-/** What is asked of each contact on the way: one seek each. */
+/** Returns the conditions that the scan checks for each contact. Each costs one index seek. */
 function conditions(contactId: RawBuilder<unknown>, p: Slots, dialect: Dialect, on: Flags): RawBuilder<unknown> {
   const parts = [
     on.lists ? sql`and ${dialect.isMember('list', contactId, p.lists)}` : undefined,
@@ -135,7 +135,7 @@ function conditions(contactId: RawBuilder<unknown>, p: Slots, dialect: Dialect, 
   )
 }
 
-/** Of these lists, tags or topics, those that are the client's. */
+/** Returns the given lists, tags or topics that belong to the client. */
 function ownOf(kind: Kind) {
   return statement.all(
     { client_id: int, ids: ints },
@@ -144,7 +144,7 @@ function ownOf(kind: Kind) {
   )
 }
 
-/** How many members these have together, counted up to a limit, and the first and last of those counted. */
+/** Counts the members of all these values, up to a limit. Also returns the lowest and highest counted id. */
 function countMembersOf(kind: Kind) {
   return statement(
     { ids: ints, limit: int },
@@ -159,22 +159,22 @@ export const own = { list: ownOf('list'), tag: ownOf('tag'), topic: ownOf('topic
 
 export const countMembers = { list: countMembersOf('list'), tag: countMembersOf('tag'), topic: countMembersOf('topic') }
 
-/** Those of these contacts that meet the criteria, in any order. */
-export const listMeeting = statement.all(
-  { ...criteria, ids: ints },
+/** Returns those of the given contacts that match the filters, in any order. */
+export const listMatching = statement.all(
+  { ...listingParameters, ids: ints },
   (_, p, dialect, on) => sql<{ id: number }>`
     select c.id from ${dialect.unnest(p.ids)} cross join mailkeep_contact as c
     where c.id = item.value and c.client_id = ${p.client_id} ${conditions(sql`item.value`, p, dialect, on)}`,
   flags,
 )
 
-/** Contacts that may match a search: all of them, where there are fewer than the limit. */
+/** Returns contacts that may match a search. Fewer than the limit means that these are all of them. */
 export const listCandidates = statement.all(
   { client_id: int, search: text, parts: texts, limit: int },
   (_, p, dialect) => dialect.listCandidates(p),
 )
 
-/** Those of gathered contacts that may match a search. */
+/** Returns those of the gathered contacts that may match a search. */
 export const listMatchesAmong = statement.all(
   { client_id: int, parts: texts, ids: json, lowest: int, highest: int },
   (_, p, dialect) => dialect.intersection!.matchesAmong(p),
@@ -182,7 +182,7 @@ export const listMatchesAmong = statement.all(
 
 export const rankParts = statement.all({ client_id: int, parts: texts }, (_, p, dialect) => dialect.rankParts(p))
 
-/** The contacts of these ids, in any order. */
+/** Returns the contacts of these ids, in any order. */
 export const listDocuments = statement.all(
   { ids: ints },
   (_, p, dialect) => sql<{ id: number; document: string }>`
@@ -191,9 +191,9 @@ export const listDocuments = statement.all(
 )
 
 /**
- * The contacts of these ids, in their order, until their documents have so many bytes: the last one may exceed that.
- * A recursion, because the database then builds each document only if the ones before it leave room. `at` is the
- * position in `ids`; ids without a contact are left out.
+ * Returns the contacts of these ids, in this order, until their documents reach `max_bytes`. The last one may exceed it.
+ * The query is recursive, so that the database builds a document only if the previous ones are below the limit. `at` is
+ * the position in `ids`. Ids without a contact are skipped.
  */
 export const listDocumentsWithin = statement.all(
   { ids: ints, count: int, max_bytes: int },

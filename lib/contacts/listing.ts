@@ -1,6 +1,6 @@
 import type { Context } from '../context.ts'
 import { inputLimits } from '../limits.ts'
-import { type Filled, mapPage, type Page, readPageOf } from '../page.ts'
+import { mapPage, type Page, type PageContent, readPageOf } from '../page.ts'
 import { parse } from '../parse.ts'
 import { type Filters, planListing } from './listing-plan.ts'
 import * as queries from './listing-queries.ts'
@@ -8,11 +8,11 @@ import { type Contact, ContactQuery, contactFrom } from './schema.ts'
 import { searchTerm } from './search.ts'
 
 /**
- * One page of the client's contacts, by ascending id. Inside one filter any value may match; different filters must
- * all match.
+ * Returns one page of the client's contacts, by ascending id. A contact matches a filter if it matches any of its values. It must
+ * match all filters.
  *
- * @param query `{ lists?, tags?, topics?, search?, include_unsubscribed?, per_page?, cursor? }`; the search is a
- *   substring of name or e-mail, taken literally, without regard to case.
+ * @param query `{ lists?, tags?, topics?, search?, include_unsubscribed?, per_page?, cursor? }`. `search` is a substring
+ *   of name or e-mail, matched literally and case-insensitively.
  * @throws MailkeepError `validation_failed`
  */
 export async function listPageOfContacts(ctx: Context, query?: unknown): Promise<Page<Contact>> {
@@ -20,9 +20,9 @@ export async function listPageOfContacts(ctx: Context, query?: unknown): Promise
 }
 
 /**
- * As `listPageOfContacts`, each as JSON text, for callers who pass them on.
+ * Same as `listPageOfContacts`, but returns each contact as JSON text, for callers that forward it.
  *
- * @param maxBytes The page ends before the contact that would make it longer; a single contact may be.
+ * @param maxBytes Maximum size of the page, except that a page always has at least one contact.
  * @throws MailkeepError `validation_failed`
  */
 export async function listDocuments(
@@ -32,7 +32,7 @@ export async function listDocuments(
 ): Promise<Page<string>> {
   const { lists, tags, topics, search, include_unsubscribed, ...pageQuery } = parse(ContactQuery, query ?? {})
   const [ownLists, ownTags, ownTopics] = await ownIds(ctx, { list: lists, tag: tags, topic: topics })
-  const criteria: Filters = {
+  const filters: Filters = {
     lists: ownLists!,
     tags: ownTags!,
     topics: ownTopics!,
@@ -45,16 +45,16 @@ export async function listDocuments(
       search: Boolean(search),
     },
   }
-  const walk = await planListing(ctx, criteria)
-  return await readPageOf(pageQuery, walk, (rows) => documentsOf(ctx, rows, maxBytes))
+  const scan = await planListing(ctx, filters)
+  return await readPageOf(pageQuery, scan, (rows) => documentsOf(ctx, rows, maxBytes))
 }
 
-/** How many contacts the client has, unsubscribed ones too. */
+/** Counts the client's contacts, including unsubscribed ones. */
 export async function countContacts(ctx: Context): Promise<number> {
   return Number((await queries.countContacts(ctx, { client_id: ctx.clientId }))!.count)
 }
 
-/** A value that is no record of the client's matches nothing. */
+/** Removes ids that are not records of the client, because they match nothing. */
 function ownIds(ctx: Context, wanted: Readonly<Record<queries.Kind, readonly number[] | undefined>>) {
   return Promise.all(
     queries.kinds.map(async (kind) => {
@@ -65,19 +65,23 @@ function ownIds(ctx: Context, wanted: Readonly<Record<queries.Kind, readonly num
   )
 }
 
-/** The documents of as many of these contacts as the limit allows, at least of one. */
-async function documentsOf(ctx: Context, rows: readonly { id: number }[], maxBytes: number): Promise<Filled<string>> {
+/** Returns the documents of as many contacts as the limit allows, at least one. */
+async function documentsOf(
+  ctx: Context,
+  rows: readonly { id: number }[],
+  maxBytes: number,
+): Promise<PageContent<string>> {
   const ids = rows.map(({ id }) => id)
   const found = await queries.listDocumentsWithin(ctx, { ids, count: ids.length, max_bytes: maxBytes })
   let bytes = 0
   for (const { bytes_before, document } of found) bytes = bytes_before + Buffer.byteLength(document)
   const isCut = bytes >= maxBytes && found.length > 0
   const last = found.at(-1)
-  // The database stops behind the contact that exceeds the limit: that one begins the next page, unless it is alone.
+  // The last contact may exceed the limit. Then it starts the next page, unless it is the only one.
   const exceeds = bytes > maxBytes && found.length > 1
   if (exceeds) found.pop()
   for (const { id } of found) ctx.onContactRead?.(id)
-  // Contacts that were erased since the walk have no document, and count as taken.
+  // Contacts that were erased after the scan have no document. They count as taken.
   const rowsTaken = isCut ? last!.at + (exceeds ? 0 : 1) : rows.length
   return { records: found.map(({ document }) => document), rowsTaken }
 }

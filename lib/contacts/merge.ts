@@ -1,4 +1,4 @@
-/** Contacts of a batch that have one e-mail are saved as one: see `bulk`. */
+/** Merges the contacts of a batch that have the same e-mail address. See `bulk.ts`. */
 import { isMailkeepError, type MailkeepError } from '../errors.ts'
 import { inputLimits } from '../limits.ts'
 import { fold } from '../parse.ts'
@@ -6,24 +6,24 @@ import { type Attributes, changeAttributes } from './attributes.ts'
 import { tooMany } from './operations.ts'
 import type { NewContact } from './schema.ts'
 
-/** What became of one of many contacts: it was saved, or refused. */
+/** The result of one of many contacts: saved or refused. */
 export type BulkResult =
   | { readonly id: number; readonly created: boolean; readonly refused?: undefined }
   | { readonly refused: MailkeepError }
 
-/** Contacts of one e-mail as one. */
+/** Several contacts with the same e-mail address, merged. */
 export interface Merged {
   readonly accepted: readonly NewContact[]
   readonly name: string | undefined
-  /** undefined where none of them changes any. */
+  /** Undefined when none of them changes an attribute. */
   readonly attributes: Attributes | undefined
   readonly tags: readonly string[]
 }
 
 /**
- * Applies contacts of one e-mail in their order. One that breaks a limit is refused and changes nothing.
+ * Merges contacts with the same e-mail address in order. A contact that exceeds a limit is refused and changes nothing.
  *
- * @param tagKeys The folded names of the tags the contact has already; undefined where there is room for all.
+ * @param tagKeys The folded names of the stored contact's tags; undefined when the tag limit cannot be exceeded.
  */
 export function mergeContacts(
   contacts: readonly NewContact[],
@@ -37,7 +37,7 @@ export function mergeContacts(
   let attributes: Attributes | undefined
   for (const contact of contacts) {
     try {
-      const keys = tagKeys && withTags(tagKeys, contact.tags)
+      const keys = tagKeys && missingTagKeys(tagKeys, contact.tags)
       if (contact.attributes.size > 0) attributes = changeAttributes(attributes ?? stored(), contact.attributes)
       for (const key of keys ?? []) tagKeys!.add(key)
     } catch (error) {
@@ -51,8 +51,8 @@ export function mergeContacts(
   return { accepted, name, attributes, tags }
 }
 
-/** @returns the folded names among these that the contact does not have. */
-function withTags(known: ReadonlySet<string>, names: readonly string[] = []): Set<string> {
+/** Returns the folded names that the contact does not have. Throws if the contact would have too many tags. */
+function missingTagKeys(known: ReadonlySet<string>, names: readonly string[] = []): Set<string> {
   const added = new Set(names.map(fold).filter((key) => !known.has(key)))
   if (added.size > 0 && known.size + added.size > inputLimits.tags) throw tooMany('tags')
   return added
@@ -74,7 +74,7 @@ export function orRefused<T>(make: () => T): T | Refused {
   }
 }
 
-/** What breaks a rule concerns its own entry; any other fault concerns all. */
+/** Converts a validation error to a refusal of its entry. Rethrows any other error, which concerns the whole batch. */
 function refusal(error: unknown): Refused {
   if (isMailkeepError(error, 'validation_failed')) return { refused: error }
   throw error

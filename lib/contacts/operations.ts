@@ -27,7 +27,7 @@ export async function getContact(ctx: Context, id: number): Promise<Contact> {
 }
 
 /**
- * As `getContact`, as JSON text: for those who pass it on.
+ * Same as `getContact`, but returns JSON text, for callers that forward it.
  *
  * @throws MailkeepError `not_found`
  */
@@ -44,8 +44,8 @@ async function findDocument(ctx: Context, id: number): Promise<{ document: strin
 }
 
 /**
- * Puts a contact on a list, creating the contact when its e-mail is new to the client. Tags are added, attributes
- * merge by key; someone unsubscribed stays so. Doing it again changes nothing and raises nothing.
+ * Adds a contact to a list. Creates the contact if the client has none with this e-mail address. Adds tags, and merges
+ * attributes by key. An unsubscribed contact stays unsubscribed. A repeated call changes nothing and raises no event.
  *
  * @param listId Positive integer id of one of the client's lists.
  * @param input `{ email, name?, tags?, … }`: every other field is an attribute, a string, or null to delete it.
@@ -63,17 +63,17 @@ export async function addContactToList(
     const { id, created } = await saveContact(tx, fields)
     const tagged = await addTags(tx, id, fields.tags)
     const joined = await queries.insertMembership(tx, { client_id: tx.clientId, contact_id: id, list_id: list.id })
-    // A new contact has what the body names, which is within the limits.
+    // A new contact is within the limits, because the input was validated.
     if (tagged && !created) await requireAtMost(tx, 'tags', id)
     if (joined && !created) await requireAtMost(tx, 'lists', id)
-    const contact = await getContact(tx, id) // after the last write: it shows the new list
+    const contact = await getContact(tx, id) // after the last write, so that it includes the new list
     if (joined && !contact.unsubscribed_at) await raise(tx, 'contact.subscribed', { contact, list }, id)
     return { contact, created }
   })
 }
 
 /**
- * Changes a contact's name, tags and attributes; the e-mail address stays.
+ * Changes a contact's name, tags and attributes. The e-mail address cannot be changed.
  *
  * @param input `{ name?, tags?, … }`: `tags` replaces the set, attributes merge by key.
  * @throws MailkeepError `not_found`, `validation_failed`
@@ -91,9 +91,9 @@ export async function updateContact(ctx: Context, id: number, input: unknown): P
 }
 
 /**
- * Unsubscribes a contact from everything; a second time keeps the first and raises nothing.
+ * Unsubscribes a contact from everything. A repeated call keeps the first time and raises no event.
  *
- * @param options `{ byContact? }`: whether the contact did it, as opposed to the client.
+ * @param options `{ byContact? }`: whether the contact unsubscribed, rather than the client.
  * @throws MailkeepError `not_found`, `validation_failed`
  */
 export async function unsubscribeContact(ctx: Context, id: number, options: unknown = {}): Promise<Contact> {
@@ -109,7 +109,7 @@ export async function unsubscribeContact(ctx: Context, id: number, options: unkn
 }
 
 /**
- * Subscribes a contact again; one that is subscribed stays as it is.
+ * Subscribes a contact again. Does nothing if the contact is subscribed.
  *
  * @throws MailkeepError `not_found`
  */
@@ -125,9 +125,9 @@ export async function resubscribeContact(ctx: Context, id: number): Promise<Cont
 }
 
 /**
- * Takes a contact off one list, and so out of that list's topics; the contact itself stays.
+ * Removes a contact from a list and from the list's topics. The contact itself stays.
  *
- * @throws MailkeepError `not_found`: no such list or contact. That the contact was not on the list is no error.
+ * @throws MailkeepError `not_found`: no such list or contact. It is no error if the contact is not on the list.
  */
 export async function removeContactFromList(ctx: Context, listId: number, contactId: number): Promise<Contact> {
   return transact(ctx, async (tx) => {
@@ -168,8 +168,8 @@ export async function unsubscribeFromTopic(ctx: Context, contactId: number, topi
 }
 
 /**
- * Erases a contact, and with it every copy of its data in stored events and deliveries.
- * What searches had of it leaves SQLite's file by a stored job, which begins at once and rests after it has run.
+ * Erases a contact, and every copy of its data in stored events and deliveries. On SQLite, a stored job then removes the
+ * contact's text from the search index in the file. It starts after the commit, and pauses after each run.
  *
  * @throws MailkeepError `not_found`
  */
@@ -183,19 +183,19 @@ export async function deleteContact(ctx: Context, id: number): Promise<void> {
   })
 }
 
-/** From here on its memberships are this transaction's alone: what is read of them stays true. */
+/** Locks the contact, so that no other transaction changes its memberships until this one ends. */
 async function requireContact(tx: Tx, id: number): Promise<void> {
   requireId('contactId', id)
   if (!(await queries.lockContact(tx, { client_id: tx.clientId, id }))) throw notFound('contact')
 }
 
-/** Finds the contact by its e-mail or inserts it, with name and attributes as given. */
+/** Finds the contact by its e-mail address or inserts it, and saves its name and attributes. */
 async function saveContact(tx: Tx, fields: NewContact): Promise<{ id: number; created: boolean }> {
   const key = { client_id: tx.clientId, email_key: fold(fields.email) }
   const stored = await queries.lockContactByEmail(tx, key)
   if (!stored) {
     const id = await insertContact(tx, fields)
-    // Another process was faster; it may even have erased the contact again.
+    // Another process inserted the contact first. It may even have erased it again, so start over.
     return id ? { id, created: true } : await saveContact(tx, fields)
   }
   const { name, attributes } = fields
@@ -221,24 +221,24 @@ async function insertContact(tx: Tx, { email, name = '', attributes }: NewContac
   return id
 }
 
-/** A contact that is locked for a change. */
-export interface Stored {
+/** A stored contact, locked for a change. */
+export interface StoredContact {
   readonly id: number
   readonly email: string
   readonly name: string
-  /** As JSON text. */
+  /** JSON text. */
   readonly attributes: string
   readonly search: string
 }
 
 /**
- * Updates the name and the attributes of a stored contact; undefined leaves them as they are.
+ * Updates the name and the attributes of a stored contact. Undefined leaves them unchanged.
  *
- * @param newAttributes All of them, as JSON text.
+ * @param newAttributes All attributes, as JSON text.
  */
 export async function saveChanges(
   tx: Tx,
-  stored: Stored,
+  stored: StoredContact,
   newName: string | undefined,
   newAttributes: string | undefined,
 ): Promise<void> {
@@ -251,18 +251,18 @@ export async function saveChanges(
   tx.transaction.indexSearch({ clientId: tx.clientId, contactId: stored.id, before: stored.search, after: search })
 }
 
-function mergeAttributes(stored: Stored, changes: AttributeChanges): string {
+function mergeAttributes(stored: StoredContact, changes: AttributeChanges): string {
   return writeAttributes(changeAttributes(readAttributes(stored.attributes), changes))
 }
 
-/** @returns whether the contact got a tag that it did not have. */
+/** @returns Whether the contact got a new tag. */
 async function addTags(tx: Tx, contactId: number, names: readonly string[] = []): Promise<boolean> {
   if (names.length === 0) return false
   const tag_ids = await ensureTags(tx, names)
   return (await queries.insertContactTags(tx, { client_id: tx.clientId, contact_id: contactId, tag_ids })) > 0
 }
 
-/** Needs no look at the limit: the set is the body's, which is within it. */
+/** Replaces the contact's tags. The tag limit needs no check, because the input was validated. */
 async function replaceTags(tx: Tx, contactId: number, names: readonly string[]): Promise<void> {
   const tag_ids = await ensureTags(tx, names)
   await queries.deleteOtherContactTags(tx, { contact_id: contactId, tag_ids })
@@ -270,18 +270,18 @@ async function replaceTags(tx: Tx, contactId: number, names: readonly string[]):
     await queries.insertContactTags(tx, { client_id: tx.clientId, contact_id: contactId, tag_ids })
 }
 
-/** Asked after a row was added: a contact that exceeds a limit already keeps what it has. */
+/** Checks a limit after a row was added. A contact that already exceeds the limit keeps its rows. */
 async function requireAtMost(tx: Tx, what: 'tags' | 'lists' | 'topics', contactId: number): Promise<void> {
   const { count } = (await queries.countOfContact[what](tx, { contact_id: contactId }))!
   if (count > inputLimits[what]) throw tooMany(what)
 }
 
-/** The field is the contact's, also where the body does not name it. */
+/** Returns the error of an exceeded limit. Its field is the contact's, even if the body does not contain it. */
 export function tooMany(what: 'tags' | 'lists' | 'topics'): MailkeepError {
-  return invalid(what, atMostOf[what])
+  return invalid(what, limitMessages[what])
 }
 
-const atMostOf = {
+const limitMessages = {
   tags: `A contact has at most ${inputLimits.tags} tags.`,
   lists: `A contact can be on at most ${inputLimits.lists} lists.`,
   topics: `A contact can be subscribed to at most ${inputLimits.topics} topics.`,

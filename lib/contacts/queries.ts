@@ -4,7 +4,7 @@ import { contactDocument } from './document.ts'
 
 const contactKey = { client_id: int, id: int }
 
-/** The contact as the contract shows it, as JSON text. */
+/** Returns the contact as JSON text, in the form of the HTTP API. */
 export const findDocument = statement(contactKey, (db, p, dialect) =>
   db
     .selectFrom('mailkeep_contact as c')
@@ -13,7 +13,7 @@ export const findDocument = statement(contactKey, (db, p, dialect) =>
     .where('c.id', '=', p.id),
 )
 
-/** The contact, to be changed in this transaction: its name, attributes and memberships are read and written together. */
+/** Locks the contact, so that its name, attributes and memberships are read and written consistently. */
 export const lockContact = statement(contactKey, (db, p, dialect) =>
   db
     .selectFrom('mailkeep_contact')
@@ -32,7 +32,7 @@ export const lockContactByEmail = statement({ client_id: int, email_key: text },
     .modifyEnd(dialect.forUpdate),
 )
 
-/** Inserts the contact unless the client has its e-mail already; then undefined. */
+/** Inserts the contact. Returns undefined if the client already has the e-mail address. */
 export const insertContact = statement.inserted(
   {
     client_id: int,
@@ -62,7 +62,7 @@ export const updateContact = statement(
       .where('id', '=', p.id),
 )
 
-/** Only a subscribed contact: a second time finds nothing, and keeps the first. */
+/** Unsubscribes a subscribed contact. A second call finds no row and keeps the first time. */
 export const markUnsubscribed = statement({ ...contactKey, unsubscribed_at: time, by_contact: bool }, (db, p) =>
   db
     .updateTable('mailkeep_contact')
@@ -83,16 +83,16 @@ export const markSubscribed = statement({ ...contactKey, by_contact: bool }, (db
     .returning('id'),
 )
 
-/** Its memberships go with it. */
+/** Deletes the contact and returns its search text. Its memberships are deleted by cascade. */
 export const deleteContact = statement(contactKey, (db, p) =>
   db.deleteFrom('mailkeep_contact').where('client_id', '=', p.client_id).where('id', '=', p.id).returning('search'),
 )
 
-/** Adds the tags the contact does not have yet. */
+/** Adds tags to a contact. Skips tags that it already has. */
 export const insertContactTags = statement.affected(
   { client_id: int, contact_id: int, tag_ids: ints },
   (_, p, dialect) =>
-    // "where true" keeps SQLite from reading "on" as a join's.
+    // Without "where true" SQLite would parse "on conflict" as the "on" of a join.
     sql`insert into mailkeep_contact_tag (client_id, contact_id, tag_id)
     select ${p.client_id}, ${p.contact_id}, item.value from ${dialect.unnest(p.tag_ids)} where true
     on conflict do nothing`,
@@ -106,7 +106,7 @@ function countOf(kind: 'tag' | 'list' | 'topic') {
   )
 }
 
-/** How many tags, lists and topics a contact has. */
+/** Count the tags, lists and topics of a contact. */
 export const countOfContact = { tags: countOf('tag'), lists: countOf('list'), topics: countOf('topic') }
 
 export const deleteOtherContactTags = statement(
@@ -116,7 +116,7 @@ export const deleteOtherContactTags = statement(
     where contact_id = ${p.contact_id} and not (${dialect.inList(sql.ref('tag_id'), p.tag_ids)})`,
 )
 
-/** Adds the membership: one row, or none when the contact is on the list already. */
+/** Adds the contact to the list. Affects no row if it is already on the list. */
 export const insertMembership = statement.affected({ client_id: int, contact_id: int, list_id: int }, (db, row) =>
   db
     .insertInto('mailkeep_contact_list')
@@ -147,7 +147,7 @@ export const deleteSubscription = statement({ contact_id: int, topic_id: int }, 
   db.deleteFrom('mailkeep_contact_topic').where('contact_id', '=', p.contact_id).where('topic_id', '=', p.topic_id),
 )
 
-/** The contact's subscriptions to one list's topics. */
+/** Deletes the contact's subscriptions to one list's topics. */
 export const deleteListSubscriptions = statement({ contact_id: int, list_id: int }, (db, p) =>
   db
     .deleteFrom('mailkeep_contact_topic')

@@ -7,14 +7,14 @@ import { type Tag, TagName } from '../tags/schema.ts'
 import type { Timestamp } from '../time.ts'
 import type { Topic } from '../topics/schema.ts'
 
-/** A contact with all it belongs to: contract 2. */
+/** A contact with its tags, lists and topics. */
 export interface Contact {
   id: number
   uuid: string
   name: string
   email: string
   extra_attributes: Record<string, string>
-  /** null while subscribed */
+  /** Null while subscribed. */
   unsubscribed_at: Timestamp | null
   unsubscribed_by_contact: boolean
   tags: Tag[]
@@ -23,7 +23,7 @@ export interface Contact {
   created_at: Timestamp
 }
 
-/** Attributes to set; null deletes one. */
+/** Attributes to set. Null deletes an attribute. */
 export type AttributeChanges = ReadonlyMap<string, string | null>
 
 const FullName = v.pipe(Text, atMost(inputLimits.nameCharacters))
@@ -35,13 +35,13 @@ const TagNames = v.pipe(
 const AttributeName = v.pipe(Text, atMost(inputLimits.nameCharacters))
 const AttributeValue = v.nullable(v.pipe(Text, atMost(inputLimits.attributeCharacters)))
 
-/** What callers send to put a contact on a list: contract 4.2. */
+/** Input for adding a contact to a list. Every field besides `email`, `name` and `tags` is an attribute. */
 export const NewContact = withAttributes(
   v.object({ email: EmailAddress, name: v.optional(FullName), tags: v.optional(TagNames) }),
 )
 export type NewContact = v.InferOutput<typeof NewContact>
 
-/** What callers send to update a contact; the e-mail address stays. */
+/** Input for updating a contact. The e-mail address cannot be changed. */
 export const ContactChange = withAttributes(
   v.object({
     email: v.optional(v.never('The e-mail address of a contact cannot be changed.')),
@@ -50,21 +50,21 @@ export const ContactChange = withAttributes(
   }),
 )
 
-const reserved: ReadonlySet<string> = new Set(['email', 'name', 'tags'])
+const knownFields: ReadonlySet<string> = new Set(['email', 'name', 'tags'])
 
-type Plain = Record<string, unknown>
+type PlainObject = Record<string, unknown>
 
-function isPlain(input: unknown): input is Plain {
+function isPlainObject(input: unknown): input is PlainObject {
   return typeof input === 'object' && input !== null && !Array.isArray(input)
 }
 
 /**
- * The known fields, and every other field as an attribute. Valibot's own rest leaves out names such as `__proto__`,
- * which are data like any other here.
+ * Returns a schema with the known fields and every other field as an attribute. Valibot's `objectWithRest` drops names
+ * such as `__proto__`, which are valid attribute names.
  */
 function withAttributes<S extends v.GenericSchema<unknown, object>>(known: S) {
   return v.pipe(
-    v.custom<Plain>(isPlain, 'This must be an object.'),
+    v.custom<PlainObject>(isPlainObject, 'This must be an object.'),
     v.rawTransform(({ dataset, addIssue, NEVER }) => {
       const input = dataset.value
       const fields = v.safeParse(known, input)
@@ -75,7 +75,7 @@ function withAttributes<S extends v.GenericSchema<unknown, object>>(known: S) {
         return NEVER
       }
       for (const [key, value] of Object.entries(input)) {
-        if (reserved.has(key) || value === undefined) continue // JSON knows no undefined; a host's own field may be
+        if (knownFields.has(key) || value === undefined) continue // callers of the library may pass undefined
         const message = attributeProblem(key, value)
         if (message) addIssue({ message, path: [{ type: 'object', origin: 'value', input, key, value }] })
         else attributes.set(key, value as string | null)
@@ -126,7 +126,7 @@ export const UnsubscribeOptions = closedObject({
   byContact: v.optional(v.boolean('This must be true or false.'), false),
 })
 
-/** The contact's only door out of the database, which built the document: contacts/document. */
+/** Parses the JSON that the database built (see document.ts). Every contact is read through this function. */
 export function contactFrom(row: { document: string }): Contact {
   return JSON.parse(row.document) as Contact
 }

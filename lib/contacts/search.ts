@@ -1,14 +1,14 @@
 import { fold } from '../parse.ts'
 
-/** Between name and e-mail, so that no search matches across: neither can have it after folding. */
+/** Separates name and e-mail, so that no search matches across both. `searchTerm` removes it from both of them. */
 const separator = '\u001f'
 
-/** What searches of a contact look at: name and e-mail, folded. */
+/** Returns the text that searches match: the folded name and e-mail address. */
 export function searchText(name: string, email: string): string {
   return `${searchTerm(name)}${separator}${searchTerm(email)}`
 }
 
-/** A search as it is held against the text: folded the same way. */
+/** Folds a search in the same way as the text that it is compared with. */
 export function searchTerm(text: string): string {
   return fold(text).replaceAll(separator, ' ')
 }

@@ -8,8 +8,10 @@ import type { IdentityProvider } from './provider.ts'
 import * as queries from './queries.ts'
 import { type Identity, IdentityQuery, type IdentityStatus, identityFrom, NewIdentity } from './schema.ts'
 
+const maxIdentitiesPerBatch = 100
+
 /**
- * One page of the client's sender identities, by ascending id.
+ * Returns one page of the client's sender identities, by ascending id.
  *
  * @param query `{ identity_status?, per_page?, cursor? }`
  * @throws MailkeepError `validation_failed`
@@ -34,8 +36,8 @@ export async function getIdentity(ctx: Context, id: number): Promise<Identity> {
 /**
  * Registers a sender address.
  *
- * @param input `{ email, name?, status? }`: the status is `pending` unless the caller knows better.
- * @throws MailkeepError `validation_failed`: also when the client has the address already.
+ * @param input `{ email, name?, status? }`: the default status is `pending`.
+ * @throws MailkeepError `validation_failed`: also when the client already has the address.
  */
 export async function addIdentity(ctx: Context, input: unknown): Promise<Identity> {
   const { email, name, status } = parse(NewIdentity, input)
@@ -67,16 +69,16 @@ export async function removeIdentity(ctx: Context, id: number): Promise<void> {
 }
 
 /**
- * Asks the provider about every identity, of all clients, that is not settled yet: those pending are started, those
- * verifying are looked up. A fault at the provider changes nothing.
+ * Updates the status of all clients' pending and verifying identities from the provider. Starts the verification of
+ * pending ones. An error of the provider changes nothing.
  *
- * @returns those whose status changed.
- * @throws MailkeepError `validation_failed`: the provider is set up wrongly.
+ * @returns The identities whose status changed.
+ * @throws MailkeepError `validation_failed`: the provider is misconfigured.
  */
 export async function refreshIdentities(ctx: Context, provider: IdentityProvider): Promise<Identity[]> {
   const changed: Identity[] = []
   for (let after = 0; ; ) {
-    const rows = await queries.listUnsettled(ctx, { after, limit: 100 })
+    const rows = await queries.listUnverified(ctx, { after, limit: maxIdentitiesPerBatch })
     if (rows.length === 0) return changed
     for (const row of rows) {
       after = row.id
@@ -103,7 +105,7 @@ async function askProvider(
   }
 }
 
-/** Providers name the address in their messages, Amazon's in that of a right that is missing: nothing for a log. */
+/** Removes e-mail addresses from an error's message. Amazon's message about a missing permission contains the address. */
 function withoutAddresses(error: unknown): string {
   return String(error).replace(/[^\s/:'"<>]+(?:@|%40)[^\s'"<>]+/gi, '[address]')
 }

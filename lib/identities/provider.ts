@@ -1,12 +1,12 @@
 import type { IdentityStatus } from './schema.ts'
 
 /**
- * Who verifies sender addresses: an email delivery provider. What it throws is taken for a fault that passes, and
- * changes nothing; only a MailkeepError `validation_failed` says that it is set up wrongly, and ends the refresh.
+ * An email delivery provider that verifies sender addresses. Its errors count as temporary and change nothing. Only a
+ * MailkeepError `validation_failed` means that it is misconfigured, and ends the refresh.
  */
 export interface IdentityProvider {
-  /** Asks the provider to verify an address. @returns the status after that; undefined: it cannot tell now. */
+  /** Asks the provider to verify an address. @returns The status after that; undefined when it is not known now. */
   start(email: string): Promise<IdentityStatus | undefined>
-  /** @returns what the provider says of the address; undefined: it cannot tell now. */
+  /** @returns The address's status at the provider; undefined when it is not known now. */
   status(email: string): Promise<IdentityStatus | undefined>
 }

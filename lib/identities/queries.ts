@@ -21,7 +21,7 @@ export const findIdentity = statement(identityKey, (db, p) =>
   db.selectFrom('mailkeep_identity').selectAll().where('client_id', '=', p.client_id).where('id', '=', p.id),
 )
 
-/** Inserts the identity unless the client has its address already; then undefined. */
+/** Inserts the identity. Returns undefined if the client already has the address. */
 export const insertIdentity = statement(
   {
     client_id: int,
@@ -58,8 +58,8 @@ export const deleteIdentity = statement(identityKey, (db, p) =>
   db.deleteFrom('mailkeep_identity').where('client_id', '=', p.client_id).where('id', '=', p.id).returning('id'),
 )
 
-/** All clients' identities that a provider may still decide. */
-export const listUnsettled = statement.all({ after: int, limit: int }, (db, p) =>
+/** Lists the identities of all clients whose verification is not finished. */
+export const listUnverified = statement.all({ after: int, limit: int }, (db, p) =>
   db
     .selectFrom('mailkeep_identity')
     .selectAll()

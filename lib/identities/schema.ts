@@ -7,7 +7,7 @@ import type { Timestamp } from '../time.ts'
 export const identityStatuses = ['pending', 'verifying', 'verified', 'failed'] as const
 export type IdentityStatus = (typeof identityStatuses)[number]
 
-/** A sender address: contract 2. */
+/** A sender address. */
 export interface Identity {
   id: number
   uuid: string
@@ -15,7 +15,7 @@ export interface Identity {
   name: string
   domain: string
   identity_status: IdentityStatus
-  /** null unless verified */
+  /** Null unless verified. */
   verified_at: Timestamp | null
   created_at: Timestamp
   updated_at: Timestamp

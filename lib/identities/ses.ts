@@ -1,21 +1,21 @@
-/** mailkeep/ses: sender addresses verified by Amazon SES. Its SDK is loaded when the first address is asked about. */
+/** mailkeep/ses: verifies sender addresses with Amazon SES. Loads the AWS SDK at the first request. */
 import { domainToASCII } from 'node:url'
 import { MailkeepError } from '../errors.ts'
 import { refuseUnknownNames } from '../unknown-names.ts'
 import type { IdentityProvider } from './provider.ts'
 import type { IdentityStatus } from './schema.ts'
 
-/** What is used of the SDK's `SESv2Client`. */
+/** The used part of the SDK's `SESv2Client`. */
 export interface SesClient {
   send(command: never, options?: { readonly abortSignal?: AbortSignal }): Promise<unknown>
 }
 
 export interface SesOptions {
-  /** The SDK's `SESv2Client`, with credentials and retries of your own; default: one made at the first use. */
+  /** The SDK's `SESv2Client`, with your credentials and retries. Default: a client created at first use. */
   readonly client?: SesClient
-  /** For the default client: `eu-central-1`; default: what the SDK finds in its environment. */
+  /** Region of the default client, such as `eu-central-1`. Default: the SDK reads it from its environment. */
   readonly region?: string
-  /** A request that takes longer, the SDK's own retries included, is given up; default 15,000. */
+  /** Time-out of a request, including the SDK's retries; default 15,000. */
   readonly timeoutMs?: number
 }
 
@@ -24,14 +24,14 @@ const optionNames = Object.keys({ client: true, region: true, timeoutMs: true } 
   true
 >)
 
-/** What is used of `@aws-sdk/client-sesv2`. */
+/** The used part of `@aws-sdk/client-sesv2`. */
 interface Sdk {
   readonly SESv2Client: new (settings: { region?: string }) => SesClient
   readonly CreateEmailIdentityCommand: new (input: { EmailIdentity: string }) => object
   readonly GetEmailIdentityCommand: new (input: { EmailIdentity: string }) => object
 }
 
-/** What is used of GetEmailIdentity's answer: https://docs.aws.amazon.com/ses/latest/APIReference-V2/API_GetEmailIdentity.html */
+/** The used part of the answer: https://docs.aws.amazon.com/ses/latest/APIReference-V2/API_GetEmailIdentity.html */
 interface Answer {
   readonly VerificationStatus?: string
   readonly VerifiedForSendingStatus?: boolean
@@ -40,12 +40,13 @@ interface Answer {
 type Ask = (operation: 'CreateEmailIdentity' | 'GetEmailIdentity', email: string) => Promise<unknown>
 
 /**
- * Amazon SES, API v2, as `identityProvider`. An address that SES does not know yet is created there, so that SES sends
- * its owner the mail with the link; one it has already is taken as it stands. Needs `@aws-sdk/client-sesv2` beside
- * mailkeep, and the rights `ses:CreateEmailIdentity` and `ses:GetEmailIdentity`.
+ * Uses Amazon SES (API v2) as `identityProvider`. It creates an address that SES does not know, so that SES sends the
+ * owner a mail with a verification link. An existing address keeps its status. Needs the package
+ * `@aws-sdk/client-sesv2`, and the permissions `ses:CreateEmailIdentity` and `ses:GetEmailIdentity`.
  *
- * SES knows no such address or has NOT_STARTED: `pending`; PENDING, or SUCCESS while sending is not enabled:
- * `verifying`; SUCCESS: `verified`; FAILED: `failed`; TEMPORARY_FAILURE: the status stays.
+ * - `pending`: SES does not know the address, or reports NOT_STARTED.
+ * - `verifying`: PENDING, or SUCCESS while sending is not enabled.
+ * - `verified`: SUCCESS. `failed`: FAILED. Unchanged: TEMPORARY_FAILURE.
  *
  * @throws MailkeepError `validation_failed` on an unknown option; and from `refreshIdentities()`: the SDK cannot be loaded.
  * @example
@@ -56,19 +57,19 @@ export function ses(options: SesOptions = {}): IdentityProvider {
   let opening: Promise<Ask> | undefined
   const ask: Ask = async (operation, email) => {
     opening ??= open(options).catch((error) => {
-      opening = undefined // It may be installed by the next time.
+      opening = undefined // retry next time: the package may be installed by then
       throw error
     })
     return (await opening)(operation, email)
   }
   const status = async (email: string) => {
-    const answer = await unless('NotFoundException', ask('GetEmailIdentity', email))
+    const answer = await undefinedOn('NotFoundException', ask('GetEmailIdentity', email))
     return answer === undefined ? 'pending' : statusOf(answer as Answer)
   }
   return {
     status,
     async start(email) {
-      await unless('AlreadyExistsException', ask('CreateEmailIdentity', email))
+      await undefinedOn('AlreadyExistsException', ask('CreateEmailIdentity', email))
       return status(email)
     },
   }
@@ -79,14 +80,14 @@ async function open({ client, region, timeoutMs = 15_000 }: SesOptions): Promise
   const opened = client ?? new sdk.SESv2Client(region === undefined ? {} : { region })
   return async (operation, email) => {
     const command = new sdk[`${operation}Command`]({ EmailIdentity: withAsciiDomain(email) })
-    // The SDK itself waits for an answer for ever.
+    // Without a signal the SDK would wait forever.
     return await opened.send(command as never, { abortSignal: AbortSignal.timeout(timeoutMs) })
   }
 }
 
 async function load(): Promise<Sdk> {
   try {
-    // @ts-expect-error an optional peer: a hundred packages that nothing else here needs
+    // @ts-expect-error optional peer dependency, because it installs a hundred packages
     return await import('@aws-sdk/client-sesv2')
   } catch (cause) {
     const message = 'Amazon SES needs its SDK beside mailkeep: npm install @aws-sdk/client-sesv2'
@@ -94,8 +95,8 @@ async function load(): Promise<Sdk> {
   }
 }
 
-/** @returns undefined when it fails with this error. */
-async function unless<T>(name: string, asked: Promise<T>): Promise<T | undefined> {
+/** Awaits a request. @returns undefined when it fails with the error of this name. */
+async function undefinedOn<T>(name: string, asked: Promise<T>): Promise<T | undefined> {
   try {
     return await asked
   } catch (error) {
@@ -108,12 +109,12 @@ function statusOf({ VerificationStatus, VerifiedForSendingStatus }: Answer): Ide
   if (VerificationStatus === 'NOT_STARTED') return 'pending'
   if (VerificationStatus === 'PENDING') return 'verifying'
   if (VerificationStatus === 'FAILED') return 'failed'
-  // Proven, but mail from it would be refused still: nobody may take it for ready.
+  // With sending disabled SES still refuses mail from a verified address, so it is not ready.
   if (VerificationStatus === 'SUCCESS') return VerifiedForSendingStatus ? 'verified' : 'verifying'
-  return undefined // TEMPORARY_FAILURE, and what SES may come to say: it cannot tell now
+  return undefined // TEMPORARY_FAILURE, or a status that is not known yet
 }
 
-/** SES takes the domains of internationalised addresses in Punycode only. */
+/** Encodes the domain in Punycode, the only form of internationalised domains that SES accepts. */
 function withAsciiDomain(email: string): string {
   const at = email.lastIndexOf('@') + 1
   return email.slice(0, at) + (domainToASCII(email.slice(at)) || email.slice(at))

@@ -9,15 +9,13 @@ import * as queries from './queries.ts'
 import { type List, listFrom, NewList } from './schema.ts'
 
 /**
- * One page of the client's lists, by ascending id.
+ * Returns one page of the client's lists, by ascending id.
  *
  * @param query `{ per_page?, cursor? }`
  * @throws MailkeepError `validation_failed`
  */
 export async function listLists(ctx: Context, query?: unknown): Promise<Page<List>> {
-  const page = await listPage(query, (stretch) =>
-    queries.listLists(ctx, { client_id: ctx.clientId, ...stretch }, stretch),
-  )
+  const page = await listPage(query, (range) => queries.listLists(ctx, { client_id: ctx.clientId, ...range }, range))
   return mapPage(page, listFrom)
 }
 
@@ -61,7 +59,7 @@ export async function updateList(ctx: Context, id: number, input: unknown): Prom
 }
 
 /**
- * Deletes a list with its topics and memberships; the contacts stay.
+ * Deletes a list with its topics and memberships. The contacts stay.
  *
  * @throws MailkeepError `not_found`
  */

@@ -30,7 +30,7 @@ export const renameList = statement({ client_id: int, id: int, name: text }, (db
     .returningAll(),
 )
 
-/** Its topics go with it. */
+/** Deletes the list. Its topics are deleted by cascade. */
 export const deleteList = statement({ client_id: int, id: int }, (db, p) =>
   db.deleteFrom('mailkeep_list').where('client_id', '=', p.client_id).where('id', '=', p.id).returning('id'),
 )

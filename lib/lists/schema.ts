@@ -1,7 +1,7 @@
 import { closedObject, Name } from '../parse.ts'
 import type { Timestamp } from '../time.ts'
 
-/** A list: contract 2. Two lists may have one name. */
+/** A list. Two lists may have the same name. */
 export interface List {
   id: number
   uuid: string

@@ -10,20 +10,18 @@ import * as queries from './queries.ts'
 import { NewTag, type Tag, tagFrom } from './schema.ts'
 
 /**
- * One page of the client's tags, by ascending id.
+ * Returns one page of the client's tags, by ascending id.
  *
  * @param query `{ per_page?, cursor? }`
  * @throws MailkeepError `validation_failed`
  */
 export async function listTags(ctx: Context, query?: unknown): Promise<Page<Tag>> {
-  const page = await listPage(query, (stretch) =>
-    queries.listTags(ctx, { client_id: ctx.clientId, ...stretch }, stretch),
-  )
+  const page = await listPage(query, (range) => queries.listTags(ctx, { client_id: ctx.clientId, ...range }, range))
   return mapPage(page, tagFrom)
 }
 
 /**
- * @param input `{ name }`: 1–255 characters, unique in the client without regard to case.
+ * @param input `{ name }`: 1–255 characters, unique within the client, case-insensitively.
  * @throws MailkeepError `validation_failed`: also when the name is taken.
  */
 export async function createTag(ctx: Context, input: unknown): Promise<Tag> {
@@ -37,7 +35,7 @@ export async function createTag(ctx: Context, input: unknown): Promise<Tag> {
 
 /**
  * @param input `{ name }`
- * @throws MailkeepError `not_found`; `validation_failed`: also when another tag has the name.
+ * @throws MailkeepError `not_found`; `validation_failed`: also when the name is taken.
  */
 export async function updateTag(ctx: Context, id: number, input: unknown): Promise<Tag> {
   const { name } = parse(NewTag, input)
@@ -55,7 +53,7 @@ export async function updateTag(ctx: Context, id: number, input: unknown): Promi
 }
 
 /**
- * Deletes a tag; contacts lose it at once.
+ * Deletes a tag, and removes it from all contacts.
  *
  * @throws MailkeepError `not_found`
  */
@@ -67,34 +65,34 @@ export async function deleteTag(ctx: Context, id: number): Promise<void> {
   })
 }
 
-/** @returns the ids of the tags of these names; those that do not exist are created. */
+/** Returns the ids of the tags of these names. Creates missing tags. */
 export async function ensureTags(tx: Tx, names: readonly string[]): Promise<number[]> {
   return [...(await ensureTagsByKey(tx, names)).values()]
 }
 
-/** As `ensureTags`; each id by its tag's folded name. */
+/** Same as `ensureTags`, but returns a map from the folded name to the id. */
 export async function ensureTagsByKey(tx: Tx, names: readonly string[]): Promise<Map<string, number>> {
   const ids = new Map<string, number>()
   if (names.length === 0) return ids
-  const wanted = new Map<string, string>()
-  for (const name of names) if (!wanted.has(fold(name))) wanted.set(fold(name), name) // the first spelling counts
+  const missing = new Map<string, string>()
+  for (const name of names) if (!missing.has(fold(name))) missing.set(fold(name), name) // the first spelling counts
   for (const { id, name_key } of await queries.findTagsByKeys(tx, {
     client_id: tx.clientId,
-    name_keys: [...wanted.keys()],
+    name_keys: [...missing.keys()],
   })) {
     ids.set(name_key, id)
-    wanted.delete(name_key)
+    missing.delete(name_key)
   }
-  // Two transactions that make the same two tags, in another order, would wait for each other.
-  if (wanted.size > 0) await lockClient(tx)
-  for (const [key, name] of wanted) ids.set(key, await ensureTag(tx, name))
+  // Two transactions that create the same tags in different orders would deadlock.
+  if (missing.size > 0) await lockClient(tx)
+  for (const [key, name] of missing) ids.set(key, await ensureTag(tx, name))
   return ids
 }
 
 async function ensureTag(tx: Tx, name: string): Promise<number> {
   const row =
     (await insertTag(tx, name)) ?? (await queries.findTagByKey(tx, { client_id: tx.clientId, name_key: fold(name) }))
-  return row ? row.id : await ensureTag(tx, name) // it was deleted in between
+  return row ? row.id : await ensureTag(tx, name) // another transaction deleted it after the insert failed
 }
 
 function insertTag(tx: Tx, name: string) {

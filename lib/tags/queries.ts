@@ -30,7 +30,7 @@ export const findTagsByKeys = statement.all({ client_id: int, name_keys: texts }
     .where(dialect.inList(sql.ref('name_key'), p.name_keys)),
 )
 
-/** Inserts the tag unless the client has its name already; then undefined. */
+/** Inserts the tag. Returns undefined if the client already has the name. */
 export const insertTag = statement(
   { client_id: int, uuid: text, name: text, name_key: text, created_at: time },
   (db, row) =>

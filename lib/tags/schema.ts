@@ -1,7 +1,7 @@
 import { closedObject, Name } from '../parse.ts'
 import type { Timestamp } from '../time.ts'
 
-/** A tag: contract 2. */
+/** A tag. */
 export interface Tag {
   id: number
   uuid: string

@@ -11,36 +11,38 @@ const unitsMs: Readonly<Record<DurationUnit, number>> = {
 
 export type DurationUnit = 'ms' | 'second' | 'minute' | 'hour' | 'day' | 'week'
 
-/** Milliseconds, or words: `'3 days'`, `'1 hour'`, `'90 seconds'`. */
+/** Milliseconds, or a text such as `'3 days'`, `'1 hour'`, `'90 seconds'`. */
 export type Duration = number | `${number} ${DurationUnit}` | `${number} ${Exclude<DurationUnit, 'ms'>}s`
 
-/** A clock that stands still unless moved. */
+/** A clock that only `advance` moves. */
 export class TestClock {
   #ms: number
   readonly #deliverDue: () => Promise<number | undefined>
 
-  /** @param deliverDue Attempts what is due; gives when more will be. */
-  /** @internal */
+  /**
+   * @internal
+   * @param deliverDue Attempts all due deliveries, and returns when the next one is due.
+   */
   constructor(ms: number, deliverDue: () => Promise<number | undefined>) {
     this.#ms = ms
     this.#deliverDue = deliverDue
   }
 
-  /** Milliseconds since 1970; fit to be passed on as a function. */
+  /** Returns milliseconds since 1970. It is bound, so that it can be passed as a function. */
   readonly now = (): number => this.#ms
 
   /**
-   * Moves the clock on, stopping at each moment at which a delivery falls due, as time would: when it resolves, every
-   * attempt that became due on the way has been made, at its time, and is recorded.
+   * Moves the clock forward, and stops at each time at which a delivery becomes due. When it resolves, every attempt that
+   * became due has been made at its due time, and is recorded.
    *
-   * @throws MailkeepError `validation_failed`: this is no duration, or leads back.
+   * @throws MailkeepError `validation_failed`: not a duration, or negative.
    */
   async advance(duration: Duration): Promise<void> {
     const endsMs = this.#ms + msOf(duration)
     for (;;) {
       const nextMs = await this.#deliverDue()
       if (nextMs === undefined || nextMs > endsMs) break
-      // What is due already and cannot start yet must not hold the clock.
+      // A delivery that is due but cannot start yet must not stop the clock.
       this.#ms = Math.max(nextMs, this.#ms + 1)
     }
     this.#ms = Math.max(endsMs, this.#ms)

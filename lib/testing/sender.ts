@@ -2,33 +2,33 @@ import { headersOf, type Outcome, type Request, type Sender, type Sending } from
 import type { WebhookEvent } from '../webhooks/receiver.ts'
 import type { TestClock } from './clock.ts'
 
-/** One attempt of a delivery, as its receiver would have got it. */
+/** One attempt of a delivery, as its receiver would get it. */
 export interface CapturedDelivery {
   readonly url: string
-  /** The delivery's uuid: the same over retries. */
+  /** The delivery's uuid, the same in each retry. */
   readonly id: string
-  /** From 1. */
+  /** The attempt's number, from 1. */
   readonly attempt: number
-  /** Milliseconds since 1970, by the kit's clock. */
+  /** Time of the attempt by the kit's clock, in milliseconds since 1970. */
   readonly sentMs: number
-  /** Signed: `verifyDelivery(headers, body, secret, { now: kit.clock.now })` of mailkeep/receiver accepts them. */
+  /** Includes the signature, for `verifyDelivery(headers, body, secret, { now: kit.clock.now })` of mailkeep/receiver. */
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
   /** The body, parsed. */
   readonly event: WebhookEvent
 }
 
-/** How a receiver answers: a status, a whole answer, or none. */
+/** A receiver's answer: a status, a whole answer, or none. */
 export type ReplyTo =
   | number
   | { readonly status: number; readonly body?: string; readonly retryAfterSeconds?: number }
   | 'timeout'
   | 'unreachable'
 
-/** The same for all, or chosen for each attempt: `({ attempt }) => (attempt < 3 ? 503 : 200)`. */
+/** The same answer for all attempts, or a function of the attempt: `({ attempt }) => (attempt < 3 ? 503 : 200)`. */
 export type Reply = ReplyTo | ((delivery: CapturedDelivery) => ReplyTo | Promise<ReplyTo>)
 
-/** Keeps what would be sent, and plays the receivers. */
+/** Captures attempts instead of sending them, and simulates the receivers. */
 export class CapturingSender implements Sender {
   readonly captured: CapturedDelivery[] = []
   reply: Reply = 200
@@ -66,7 +66,8 @@ function outcomeOf(reply: ReplyTo): Outcome {
   if (reply === 'unreachable') return { kind: 'failed', error: 'The request failed: ECONNREFUSED.', timedOut: false }
   if (typeof reply === 'number') return { kind: 'answered', status: reply, body: '' }
   const { status, body = '', retryAfterSeconds } = reply
-  const honoured = status === 429 || status === 503
-  const wish = retryAfterSeconds === undefined || !honoured ? {} : { retryAfterMs: retryAfterSeconds * 1000 }
-  return { kind: 'answered', status, body, ...wish }
+  const allowsRetryAfter = status === 429 || status === 503
+  const retryAfter =
+    retryAfterSeconds === undefined || !allowsRetryAfter ? {} : { retryAfterMs: retryAfterSeconds * 1000 }
+  return { kind: 'answered', status, body, ...retryAfter }
 }

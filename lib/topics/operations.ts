@@ -10,15 +10,15 @@ import * as queries from './queries.ts'
 import { NewTopic, type Topic, TopicChange, topicFrom } from './schema.ts'
 
 /**
- * One page of a list's topics, by ascending id.
+ * Returns one page of a list's topics, by ascending id.
  *
  * @param query `{ per_page?, cursor? }`
  * @throws MailkeepError `not_found`: no such list; `validation_failed`.
  */
 export async function listTopics(ctx: Context, listId: number, query?: unknown): Promise<Page<Topic>> {
   await getList(ctx, listId)
-  const page = await listPage(query, (stretch) =>
-    queries.listTopics(ctx, { client_id: ctx.clientId, list_id: listId, ...stretch }, stretch),
+  const page = await listPage(query, (range) =>
+    queries.listTopics(ctx, { client_id: ctx.clientId, list_id: listId, ...range }, range),
   )
   return mapPage(page, topicFrom)
 }
@@ -52,7 +52,7 @@ export async function createTopic(ctx: Context, listId: number, input: unknown):
 }
 
 /**
- * @param input `{ name?, description? }`: what is absent stays.
+ * @param input `{ name?, description? }`: absent fields stay unchanged.
  * @throws MailkeepError `not_found`, `validation_failed`
  */
 export async function updateTopic(ctx: Context, id: number, input: unknown): Promise<Topic> {
@@ -67,7 +67,7 @@ export async function updateTopic(ctx: Context, id: number, input: unknown): Pro
 }
 
 /**
- * Deletes a topic; its subscribers lose it at once.
+ * Deletes a topic with its subscriptions.
  *
  * @throws MailkeepError `not_found`
  */

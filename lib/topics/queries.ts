@@ -18,7 +18,7 @@ export const findTopic = statement({ client_id: int, id: int }, (db, p) =>
   db.selectFrom('mailkeep_topic').selectAll().where('client_id', '=', p.client_id).where('id', '=', p.id),
 )
 
-/** Nobody else changes the topic until the transaction ends. */
+/** Locks the topic's row until the transaction ends. */
 export const lockTopic = statement({ client_id: int, id: int }, (db, p, dialect) =>
   db
     .selectFrom('mailkeep_topic')

@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import { closedObject, Description, Name } from '../parse.ts'
 import type { Timestamp } from '../time.ts'
 
-/** A topic of a list: contract 2. */
+/** A topic of a list. */
 export interface Topic {
   id: number
   uuid: string

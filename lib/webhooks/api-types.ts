@@ -6,7 +6,7 @@ import type { Delivery, DeliveryDetail, Endpoint } from './schema.ts'
 /** `mailkeep.forClient(id).webhooks` */
 export interface WebhooksApi {
   /**
-   * One page of the client's webhook endpoints, by ascending id, without their secrets.
+   * Returns one page of the client's webhook endpoints, by ascending id, without their secrets.
    *
    * @throws MailkeepError `validation_failed`
    */
@@ -14,64 +14,64 @@ export interface WebhooksApi {
   /** @throws MailkeepError `not_found` */
   getEndpoint(id: number): Promise<Endpoint>
   /**
-   * Makes an endpoint that the client's events are delivered to.
+   * Creates an endpoint that receives the client's events.
    *
-   * @returns The endpoint with its signing secret, shown this once.
+   * @returns The endpoint with its signing secret. The secret is shown only here.
    * @throws MailkeepError `validation_failed`
    */
   createEndpoint(input: inputs.EndpointInput): Promise<Endpoint & { secret: string }>
   /**
-   * Switches an endpoint on or off, or describes it anew. Switched off, its pending deliveries are held; switched on,
-   * its failures are forgotten, and nothing is sent by that.
+   * Switches an endpoint on or off, or changes its description. Switching off holds its pending deliveries. Switching on
+   * resets its failure count; held deliveries stay held until they are redelivered or recovered.
    *
    * @throws MailkeepError `not_found`, `validation_failed`
    */
   updateEndpoint(id: number, input: inputs.EndpointChangeInput): Promise<Endpoint>
   /**
-   * Deletes an endpoint with its deliveries; one in flight is aborted.
+   * Deletes an endpoint and its deliveries. Aborts attempts in flight.
    *
    * @throws MailkeepError `not_found`
    */
   deleteEndpoint(id: number): Promise<void>
   /**
-   * Gives an endpoint a new signing secret, shown this once; attempts from now on are signed with it.
+   * Replaces an endpoint's signing secret. The new secret is shown only here and signs all later attempts.
    *
    * @throws MailkeepError `not_found`
    */
   rotateSecret(id: number): Promise<{ id: number; secret: string }>
   /**
-   * Queues a sample delivery of the type `webhook.test`, whatever the endpoint subscribed to.
+   * Queues a sample delivery of the type `webhook.test`, even if the endpoint has not subscribed to that type.
    *
    * @throws MailkeepError `not_found`; `validation_failed`: the endpoint is inactive; `rate_limited`.
    */
   testEndpoint(id: number): Promise<Delivery>
   /**
-   * One page of an endpoint's deliveries, newest first.
+   * Returns one page of an endpoint's deliveries, newest first.
    *
    * @throws MailkeepError `not_found`: no such endpoint; `validation_failed`.
    */
   listDeliveries(endpointId: number, query?: inputs.PageInput): Promise<Page<Delivery>>
   /**
-   * One delivery with its payload and the log of its attempts.
+   * Returns one delivery with its payload and attempt log.
    *
    * @throws MailkeepError `not_found`
    */
   getDelivery(endpointId: number, id: number): Promise<DeliveryDetail>
   /**
-   * Sends a delivery again: one attempt now, then the schedule from its start. One that is pending becomes due now.
+   * Sends a delivery again: one attempt now, then the retry schedule from its start. A pending delivery becomes due now.
    *
    * @throws MailkeepError `not_found`; `validation_failed`: the endpoint is inactive, or the payload was erased.
    */
   redeliver(endpointId: number, id: number): Promise<Delivery>
   /**
-   * Queues again all deliveries of an endpoint that failed or were held since a time: a stored job, which survives the
-   * process.
+   * Starts a stored job that queues again all deliveries of an endpoint that failed or were held since a time. The job
+   * continues after a restart.
    *
    * @throws MailkeepError `not_found`; `validation_failed`: also when the endpoint is inactive.
    */
   recover(endpointId: number, input: inputs.RecoverInput): Promise<Recovery>
   /**
-   * How far a recovery has come.
+   * Returns the progress of a recovery.
    *
    * @throws MailkeepError `not_found`
    */
@@ -81,9 +81,9 @@ export interface WebhooksApi {
 /** `mailkeep.forClient(id).events` */
 export interface EventsApi {
   /**
-   * Raises an event that only the host app can know of.
+   * Raises one of the event types that only the host app knows about.
    *
-   * @throws MailkeepError `validation_failed`: also when its body would have more than 64 KiB.
+   * @throws MailkeepError `validation_failed`: also when its body would be larger than 64 KiB.
    */
   raise(input: inputs.EventInput): Promise<void>
 }

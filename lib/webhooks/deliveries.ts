@@ -9,7 +9,7 @@ import * as queries from './queries.ts'
 import { type Attempt, attemptFrom, type Delivery, type DeliveryDetail, deliveryFrom, detailFrom } from './schema.ts'
 
 /**
- * One page of an endpoint's deliveries, newest first.
+ * Returns one page of an endpoint's deliveries, newest first.
  *
  * @param query `{ per_page?, cursor? }`
  * @throws MailkeepError `not_found`: no such endpoint; `validation_failed`.
@@ -19,23 +19,19 @@ export async function listDeliveries(ctx: Context, endpointId: number, query?: u
   return await listOf(ctx, endpointId, query, disabled_reason === null)
 }
 
-/** @param active Whether the endpoint is. */
+/** @param active Whether the endpoint is active. */
 export async function listOf(
   ctx: Context,
   endpoint_id: number,
   query: unknown,
   active: boolean,
 ): Promise<Page<Delivery>> {
-  const page = await listPage(
-    query,
-    (stretch) => queries.listDeliveries(ctx, { endpoint_id, ...stretch }, stretch),
-    true,
-  )
+  const page = await listPage(query, (range) => queries.listDeliveries(ctx, { endpoint_id, ...range }, range), true)
   return mapPage(page, (row) => deliveryFrom(row, active))
 }
 
 /**
- * One delivery with its payload and the log of its attempts.
+ * Returns one delivery with its payload and attempt log.
  *
  * @throws MailkeepError `not_found`
  */
@@ -44,7 +40,7 @@ export async function getDelivery(ctx: Context, endpointId: number, id: number):
   return await detailOf(ctx, endpointId, id, endpoint.disabled_reason === null)
 }
 
-/** @param active Whether the endpoint is. */
+/** @param active Whether the endpoint is active. */
 export async function detailOf(ctx: Context, endpointId: number, id: number, active: boolean): Promise<DeliveryDetail> {
   requireId('deliveryId', id)
   const row = await queries.findDeliveryDetail(ctx, { endpoint_id: endpointId, id })
@@ -55,7 +51,7 @@ export async function detailOf(ctx: Context, endpointId: number, id: number, act
 }
 
 /**
- * Sends a delivery again: one attempt now, then the schedule from its start. One that is pending becomes due now.
+ * Sends a delivery again: one attempt now, then the retry schedule from its start. A pending delivery becomes due now.
  *
  * @throws MailkeepError `not_found`; `validation_failed`: the endpoint is inactive, or the payload was erased.
  */

@@ -5,16 +5,16 @@ import { inputLimits } from '../limits.ts'
 import { timestamp } from '../time.ts'
 import type { EventType } from './schema.ts'
 
-/** @throws MailkeepError `validation_failed` on `data`, or a number in it, when an event of it could not be sent. */
+/** @throws MailkeepError `validation_failed` on `data`, or on a number in it, when the event cannot be sent as JSON. */
 export function checkBody(type: EventType, data: object): void {
-  stringify({ data }, refuseNumbersWithoutJson())
+  stringify({ data }, rejectNonJsonNumbers())
   bodyOf(randomUUID(), type, timestamp(0), data)
 }
 
 type Replacer = (this: object, key: string, value: unknown) => unknown
 
-/** A replacer for JSON.stringify, which itself writes NaN and infinities as null. */
-function refuseNumbersWithoutJson(): Replacer {
+/** Returns a replacer for JSON.stringify that rejects NaN, infinities and bigint. Without it NaN would become null. */
+function rejectNonJsonNumbers(): Replacer {
   const paths = new WeakMap<object, string>()
   return function (key, value) {
     const parent = paths.get(this)
@@ -36,7 +36,7 @@ function refuseNumbersWithoutJson(): Replacer {
 export function bodyOf(id: string, type: EventType, created_at: string, data: object): string {
   const body = stringify({ id, type, created_at, data })
   if (Buffer.byteLength(body) <= inputLimits.eventBytes) return body
-  for (const smaller of isAboutContact(data) ? withoutLargeFields(data) : []) {
+  for (const smaller of hasContact(data) ? withoutLargeFields(data) : []) {
     const short = stringify({ id, type, created_at, data: smaller })
     if (Buffer.byteLength(short) <= inputLimits.eventBytes) return short
   }
@@ -52,15 +52,15 @@ function stringify(event: object, replacer?: Replacer): string {
   }
 }
 
-interface AboutContact {
+interface ContactData {
   contact: object
 }
 
-function isAboutContact(data: object): data is AboutContact {
+function hasContact(data: object): data is ContactData {
   return 'contact' in data && typeof data.contact === 'object' && data.contact !== null
 }
 
-function* withoutLargeFields(data: AboutContact): Generator<object> {
+function* withoutLargeFields(data: ContactData): Generator<object> {
   const empty: Record<string, unknown> = {}
   for (const [field, value] of [
     ['extra_attributes', {}],

@@ -10,7 +10,7 @@ import { listDueEndpoints } from './dispatch/claim.ts'
 import type { Dispatcher } from './dispatch/dispatcher.ts'
 import type { DeliveryFigures } from './dispatch/metrics.ts'
 
-/** Whether the service can do its work: each part is fine, or there is a sentence about it. */
+/** Whether the service can do its work. Each part is null when it is fine, else a sentence about the problem. */
 export interface Readiness {
   readonly ready: boolean
   readonly database: string | null
@@ -18,16 +18,18 @@ export interface Readiness {
   readonly migrations: string | null
 }
 
-/** Plain numbers about the work done here; counts are since the start, and only go up. What is read from the database
- * may be a second old. */
+/**
+ * Metrics of this process. Counts are since the start and only increase. Values from the database may be a second old.
+ */
 export interface Stats extends DeliveryFigures {
   readonly database: StorageFigures
-  /** Requests to receivers under way. */
+  /** Delivery attempts in flight. */
   readonly inFlight: number
-  /** How long the delivery that waits longest has been due; 0 when none is. */
+  /** How long the oldest due delivery has been due; 0 when none is due. */
   readonly oldestDueSeconds: number
-  /** Endpoints that have something due, and endpoints by what they are. */
+  /** Number of endpoints that have deliveries due. */
   readonly endpointsDue: number
+  /** Number of endpoints: active ones, and inactive ones by `disabled_reason`. */
   readonly endpoints: Readonly<Record<'active' | 'manual' | 'auto_failures', number>>
 }
 
@@ -46,26 +48,26 @@ const saveProbe = statement({ name: text, value: text }, (db, row) =>
     .onConflict((c) => c.column('name').doUpdateSet({ value: row.value })),
 )
 
-/** Whoever asks more often gets the answer of this long ago: asking costs a write, or a walk over all endpoints. */
-const keptMs = 1000
-/** The dispatcher looks around every second; a locked database keeps it for five. */
-const aliveMs = 15_000
+/** Results are cached this long, because each check costs a write or a scan over all endpoints. */
+const cacheTtlMs = 1000
+/** A longer silence means a stuck dispatcher. It polls every second, and a locked database may delay it by 5 s. */
+const maxDispatcherSilenceMs = 15_000
 
-interface Kept<T> {
+interface Cached<T> {
   readonly startedMs: number
   readonly result: Promise<T>
 }
 
-/** What only the database knows. */
+/** The metrics that are read from the database. */
 type Stored = Pick<Stats, 'oldestDueSeconds' | 'endpointsDue' | 'endpoints'>
 
-/** Looks whether all is well, and gathers the figures. */
+/** Checks readiness and collects metrics. */
 export class Health {
   readonly #ctx: Context
   readonly #dispatcher: Dispatcher
   readonly #migrations: readonly Migration[]
-  #probe: Kept<Readiness> | undefined
-  #count: Kept<Stored> | undefined
+  #probe: Cached<Readiness> | undefined
+  #count: Cached<Stored> | undefined
 
   constructor(ctx: Context, dispatcher: Dispatcher, migrations: readonly Migration[]) {
     this.#ctx = ctx
@@ -75,31 +77,31 @@ export class Health {
 
   ready(): Promise<Readiness> {
     const nowMs = performance.now()
-    if (!this.#probe || nowMs - this.#probe.startedMs > keptMs) {
-      this.#probe = { startedMs: nowMs, result: this.#look() }
+    if (!this.#probe || nowMs - this.#probe.startedMs > cacheTtlMs) {
+      this.#probe = { startedMs: nowMs, result: this.#check() }
     }
     return this.#probe.result
   }
 
-  async #look(): Promise<Readiness> {
+  async #check(): Promise<Readiness> {
     const [database, migrations] = await Promise.all([
-      this.#complaintOf(() => transact(this.#ctx, (tx) => saveProbe(tx, { name: 'last_probe', value: now(tx) }))),
-      this.#complaintOf(async () => {
+      this.#problemOf(() => transact(this.#ctx, (tx) => saveProbe(tx, { name: 'last_probe', value: now(tx) }))),
+      this.#problemOf(async () => {
         const unapplied = await unappliedMigrations(this.#ctx.storage, this.#migrations)
         return unapplied.length > 0 ? `The database lacks ${unapplied.join(', ')}.` : null
       }),
     ])
-    const idleMs = this.#dispatcher.silentMs()
-    const stuck = idleMs !== undefined && idleMs > aliveMs
+    const idleMs = this.#dispatcher.sinceLastTurnMs()
+    const stuck = idleMs !== undefined && idleMs > maxDispatcherSilenceMs
     const dispatcher = stuck ? `Nothing could be claimed for ${Math.round(idleMs / 1000)} s: see the log.` : null
     return { ready: !database && !migrations && !dispatcher, database, dispatcher, migrations }
   }
 
-  /** @returns what is wrong; what nobody foresaw goes to the log. */
-  async #complaintOf(attempt: () => Promise<unknown>): Promise<string | null> {
+  /** @returns A sentence about the problem, or null. Unexpected errors go to the log. */
+  async #problemOf(attempt: () => Promise<unknown>): Promise<string | null> {
     try {
-      const complaint = await attempt()
-      return typeof complaint === 'string' ? complaint : null
+      const problem = await attempt()
+      return typeof problem === 'string' ? problem : null
     } catch (error) {
       if (isMailkeepError(error)) return error.message
       this.#ctx.logger.error({ err: error }, 'the database could not be probed')
@@ -109,7 +111,7 @@ export class Health {
 
   async stats(): Promise<Stats> {
     const nowMs = performance.now()
-    if (!this.#count || nowMs - this.#count.startedMs > keptMs) {
+    if (!this.#count || nowMs - this.#count.startedMs > cacheTtlMs) {
       this.#count = { startedMs: nowMs, result: this.#countStored() }
     }
     const stored = await this.#count.result
@@ -124,7 +126,7 @@ export class Health {
     return { ...(await this.#backlog()), endpoints }
   }
 
-  /** As the dispatcher looks: from endpoint to endpoint, whatever their backlogs. */
+  /** Uses the dispatcher's query, whose cost does not depend on the length of the backlogs. */
   async #backlog(): Promise<Pick<Stats, 'oldestDueSeconds' | 'endpointsDue'>> {
     const at = now(this.#ctx)
     const handled = this.#dispatcher.handlers.ids

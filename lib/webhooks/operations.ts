@@ -25,14 +25,14 @@ import {
 } from './schema.ts'
 
 /**
- * One page of the client's webhook endpoints, by ascending id, without their secrets.
+ * Returns one page of the client's webhook endpoints, by ascending id, without their secrets.
  *
  * @param query `{ per_page?, cursor? }`
  * @throws MailkeepError `validation_failed`
  */
 export async function listEndpoints(ctx: Context, query?: unknown): Promise<Page<Endpoint>> {
-  const page = await listPage(query, (stretch) =>
-    queries.listEndpoints(ctx, { client_id: ctx.clientId, ...stretch }, stretch),
+  const page = await listPage(query, (range) =>
+    queries.listEndpoints(ctx, { client_id: ctx.clientId, ...range }, range),
   )
   return mapPage(page, endpointFrom)
 }
@@ -43,9 +43,11 @@ export async function getEndpoint(ctx: Context, id: number): Promise<Endpoint> {
 }
 
 /**
+ * Creates an endpoint that receives the client's events.
+ *
  * @param input `{ url, events, description? }`: a public HTTPS URL, at least one event type.
- * @returns The endpoint with its signing secret, shown this once.
- * @throws MailkeepError `validation_failed`: also when the client has as many endpoints as it may have.
+ * @returns The endpoint with its signing secret. The secret is shown only here.
+ * @throws MailkeepError `validation_failed`: also when the client already has the maximum number of endpoints.
  */
 export async function createEndpoint(ctx: Context, input: unknown): Promise<Endpoint & { secret: string }> {
   const { url, events, description } = parse(NewEndpoint, input)
@@ -71,7 +73,7 @@ export async function createEndpoint(ctx: Context, input: unknown): Promise<Endp
   })
 }
 
-/** Locks the client, so that two creations at the same time cannot both be the last one allowed. */
+/** Locks the client first, so that two parallel creations cannot exceed the limit together. */
 async function checkEndpointCount(tx: Tx): Promise<void> {
   await lockClient(tx)
   const limit = tx.webhooks.endpointsPerClient
@@ -81,8 +83,8 @@ async function checkEndpointCount(tx: Tx): Promise<void> {
 }
 
 /**
- * Switches an endpoint on or off, or describes it anew. Switched off, its pending deliveries are held; switched on,
- * its failures are forgotten, and nothing is sent by that.
+ * Switches an endpoint on or off, or changes its description. Switching off holds its pending deliveries. Switching on
+ * resets its failure count; held deliveries stay held until they are redelivered or recovered.
  *
  * @param input `{ active?, description? }`
  * @throws MailkeepError `not_found`, `validation_failed`
@@ -95,10 +97,10 @@ export async function updateEndpoint(ctx: Context, id: number, input: unknown): 
   }
 }
 
-/** @returns undefined when more is still to be held: it would be sent by being active again. */
+/** @returns undefined when more deliveries must be held first. Switching on before that would send them. */
 async function changeEndpoint(tx: Tx, id: number, { active, description }: EndpointChange) {
   const key = { client_id: tx.clientId, id }
-  // Held until the commit: who switches it off at this moment comes before all this, or after.
+  // The row lock lasts until the commit, so a parallel switch-off runs completely before or after this change.
   requireId('endpointId', id)
   if (!(await queries.lockEndpoint(tx, key))) throw notFound('endpoint')
   if (active === true && (await holdBeforeActivating(tx, id, maxRowsPerBatch)) <= 0) return undefined
@@ -109,7 +111,7 @@ async function changeEndpoint(tx: Tx, id: number, { active, description }: Endpo
 }
 
 /**
- * Deletes an endpoint with its deliveries; one in flight is aborted.
+ * Deletes an endpoint and its deliveries. Aborts attempts in flight.
  *
  * @throws MailkeepError `not_found`
  */
@@ -123,7 +125,7 @@ export async function deleteEndpoint(ctx: Context, id: number): Promise<void> {
 }
 
 /**
- * Gives an endpoint a new signing secret, shown this once; attempts from now on are signed with it.
+ * Replaces an endpoint's signing secret. The new secret is shown only here and signs all later attempts.
  *
  * @throws MailkeepError `not_found`
  */
@@ -137,7 +139,7 @@ export async function rotateSecret(ctx: Context, id: number): Promise<{ id: numb
 }
 
 /**
- * Queues a sample delivery of the type `webhook.test`, whatever the endpoint subscribed to.
+ * Queues a sample delivery of the type `webhook.test`, even if the endpoint has not subscribed to that type.
  *
  * @throws MailkeepError `not_found`; `validation_failed`: the endpoint is inactive; `rate_limited`.
  */
@@ -152,7 +154,7 @@ export async function testEndpoint(ctx: Context, id: number): Promise<Delivery> 
   })
 }
 
-/** Counted in the database, so that all processes share the limit. */
+/** Enforces the rate limit of tests. Counts in the database, so that all processes share the limit. */
 async function countTest(tx: Tx): Promise<void> {
   await lockClient(tx)
   const limit = tx.webhooks.testDeliveriesPerMinute
@@ -171,18 +173,18 @@ async function countTest(tx: Tx): Promise<void> {
 }
 
 /**
- * Raises an event that only the host app can know of.
+ * Raises one of the event types that only the host app knows about.
  *
  * @param input `{ type, data }`: newsletter.sent, sequence_step.sent or sequence.completed.
  * @throws MailkeepError `validation_failed`
  */
 export async function raiseEvent(ctx: Context, input: unknown): Promise<void> {
   const { type, data } = parse(HostEvent, input)
-  checkBody(type, data) // also where nobody listens yet
+  checkBody(type, data) // even if no endpoint subscribes to it
   return transact(ctx, (tx) => raise(tx, type, data))
 }
 
-/** The endpoint's row: with its sealed secret. */
+/** Returns the endpoint's row, with its sealed secret. */
 export async function requireEndpoint(ctx: Context, id: number) {
   requireId('endpointId', id)
   const row = await queries.findEndpoint(ctx, { client_id: ctx.clientId, id })

@@ -11,7 +11,7 @@ const listSubscribers = statement.all({ client_id: int, quoted_type: text }, (db
     .selectFrom('mailkeep_endpoint')
     .select(['id', 'kind', 'active'])
     .where('client_id', '=', p.client_id)
-    // The list is JSON text: a type in its quotes cannot be part of another's name.
+    // `events` is JSON text. The quotes around the type prevent a match inside a longer name.
     .where(dialect.contains(sql.ref('events'), p.quoted_type))
     .unionAll((eb) =>
       eb
@@ -22,7 +22,7 @@ const listSubscribers = statement.all({ client_id: int, quoted_type: text }, (db
     ),
 )
 
-/** @returns how many deliveries an event of this type makes: one for each endpoint and subscriber that asked for it. */
+/** @returns How many deliveries an event of this type creates: one per subscribed endpoint and event handler. */
 export async function countRecipients(ctx: Context, type: EventType): Promise<number> {
   return (await listSubscribers(ctx, { client_id: ctx.clientId, quoted_type: JSON.stringify(type) })).length
 }
@@ -93,7 +93,6 @@ const insertDeliveries = statement(
     from ${dialect.unnestRows(p.deliveries, newDelivery)}`,
 )
 
-/** Most rows of one insert statement. */
 const maxRowsPerInsert = 1000
 
 interface Recipient {
@@ -103,10 +102,10 @@ interface Recipient {
 }
 
 /**
- * Raises an event in the transaction of the change it tells of: one event row, and a delivery for each endpoint, and
- * each of the host's subscribers, that asked for its type. An event that nobody takes leaves no row.
+ * Raises an event in the transaction of the change that it reports (transactional outbox). Inserts one event row and one
+ * delivery for each endpoint and event handler that subscribes to its type. Without subscribers it inserts no row.
  *
- * @param contactId Whose personal data is in it.
+ * @param contactId The contact whose personal data the event contains.
  * @throws MailkeepError `validation_failed` on `data`: too large, or nested too deeply.
  */
 export async function raise(tx: Tx, type: EventType, data: object, contactId: number | null = null): Promise<void> {
@@ -117,17 +116,17 @@ export async function raise(tx: Tx, type: EventType, data: object, contactId: nu
   if (subscribers.length > 0) await record(tx, type, data, contactId, subscribers)
 }
 
-/** What an event tells of. */
+/** One event of a batch. */
 export interface Occurrence {
   readonly data: object
-  /** Whose personal data is in it. */
+  /** The contact whose personal data the event contains. */
   readonly contactId: number | null
 }
 
 /**
- * As `raise`, for many events of one type in a few statements.
+ * Same as `raise`, for many events of one type in a few statements.
  *
- * @param gather Is not asked when nobody listens.
+ * @param gather Returns the events. It is not called when there is no subscriber.
  */
 export async function raiseAll(tx: Tx, type: EventType, gather: () => Promise<readonly Occurrence[]>): Promise<void> {
   const { clientId, onEvent } = tx
@@ -158,7 +157,7 @@ async function recordAll(
   await queueDeliveries(tx, type, created_at, eventIds, recipients)
 }
 
-/** Records an event for these endpoints, whatever they subscribed to. */
+/** Records an event for these endpoints, without a check of their event types. */
 async function record(
   tx: Tx,
   type: EventType,
@@ -172,7 +171,7 @@ async function record(
   else await queueDeliveries(tx, type, created_at, [eventId], recipients)
 }
 
-/** Records an event for one active endpoint, whatever it subscribed to. @returns the id of its delivery. */
+/** Records an event for one active endpoint, without a check of its event types. @returns The id of its delivery. */
 export async function recordFor(tx: Tx, endpointId: number, type: EventType, data: object): Promise<number> {
   const created_at = now(tx)
   const eventId = await insertOneEvent(tx, type, data, null, created_at)
@@ -191,7 +190,7 @@ async function insertOneEvent(
   return (await insertEvent(tx, { client_id: tx.clientId, uuid, type, contact_id, body, created_at }))!
 }
 
-/** One delivery for each of the events to each of the endpoints. */
+/** Inserts one delivery for each pair of event and endpoint. */
 async function queueDeliveries(
   tx: Tx,
   event_type: EventType,

@@ -3,7 +3,7 @@ import { bool, int, ints, nullable, statement, text, time, word } from '../stora
 import type { Timestamp } from '../time.ts'
 import type { EndpointKind } from './schema.ts'
 
-/** An event's body; empty once its contact is erased, even before the stored one is cleared. */
+/** An event's body. It is empty once the contact is erased, even before the background deletion clears the column. */
 export const bodyUnlessErased = sql<string>`case when e.contact_id is null
   or exists (select 1 from mailkeep_contact where id = e.contact_id) then e.body else '' end`
 
@@ -66,7 +66,7 @@ export const describeEndpoint = statement({ ...endpointKey, description: text },
     .where('id', '=', p.id),
 )
 
-/** Starts afresh: without reason and count. */
+/** Activates the endpoint and resets its failure count and `disabled_reason`. */
 export const activateEndpoint = statement({ ...endpointKey, active: bool, consecutive_failures: int }, (db, p) =>
   db
     .updateTable('mailkeep_endpoint')
@@ -80,7 +80,7 @@ export const activateEndpoint = statement({ ...endpointKey, active: bool, consec
     .where('id', '=', p.id),
 )
 
-/** By hand any; else only an active one, so that a reason given by hand stays. */
+/** Deactivates the endpoint. `auto_failures` does not overwrite the reason of an endpoint that is already inactive. */
 export const deactivateEndpoint = statement(
   { ...endpointKey, active: bool, reason: word<'manual' | 'auto_failures'>() },
   (db, p) =>
@@ -105,7 +105,7 @@ export const deleteEndpoint = statement(endpointKey, (db, p) =>
   db.deleteFrom('mailkeep_endpoint').where('client_id', '=', p.client_id).where('id', '=', p.id).returning('id'),
 )
 
-/** Holds pending deliveries of an inactive endpoint that are not claimed. `waiting`: waits for locked rows. */
+/** Holds unclaimed pending deliveries of an inactive endpoint. `waiting`: wait for locked rows instead of skipping them. */
 export const holdPending = statement.affected(
   { endpoint_id: int, limit: int, now: time },
   (_, p, dialect, { waiting }) => sql`with chosen as materialized (select id from mailkeep_delivery
@@ -117,7 +117,7 @@ export const holdPending = statement.affected(
   ['waiting'],
 )
 
-/** Holds the claimed deliveries of an endpoint: they keep their claim, so that the attempt under way is recorded. */
+/** Holds the claimed deliveries of an endpoint. They keep their claim, so that the attempt in flight is recorded. */
 export const holdClaimed = statement(
   { endpoint_id: int, now: time },
   (_, p, dialect) => sql`update mailkeep_delivery set status = 'held', ended_at = ${p.now} where id in
@@ -148,7 +148,7 @@ export const findDelivery = statement({ endpoint_id: int, id: int }, (db, p) =>
     .where('d.id', '=', p.id),
 )
 
-/** With the log of its attempts, as JSON: read apart, the two could contradict each other. */
+/** Reads a delivery and its attempt log in one statement, because two reads could contradict each other. */
 export const findDeliveryDetail = statement({ endpoint_id: int, id: int }, (db, p, dialect) => {
   const columns = ['number', 'duration_ms', 'response_status', 'error', 'response_body']
   const attempt = dialect.object({
@@ -166,8 +166,8 @@ export const findDeliveryDetail = statement({ endpoint_id: int, id: int }, (db, 
 })
 
 /**
- * Makes a delivery due now: a pending one at its place in the schedule, another one at the start of the schedule. One
- * that is claimed keeps its claim; if it was held during its attempt, it is pending again.
+ * Makes a delivery due now. A pending delivery keeps its position in the retry schedule; any other starts the schedule
+ * from the beginning. A claimed delivery keeps its claim. If it was held during its attempt, it becomes pending again.
  */
 const dueNow = (p: { now: unknown }) => ({
   status: 'pending' as const,
@@ -195,7 +195,7 @@ export const rescheduleMany = statement({ ids: ints, now: time }, (db, p, dialec
 
 const recoverable = { endpoint_id: int, since: time, after_id: int, until: time }
 
-/** Those that failed or were held in a span of time, from a position on; what was erased stays failed. */
+/** Selects deliveries that failed or were held in a time range, after a cursor. Erased deliveries stay failed. */
 const areRecoverable = (p: { [K in keyof typeof recoverable]: unknown }) => sql`
   mailkeep_delivery as d join mailkeep_event as e on e.id = d.event_id
   where d.endpoint_id = ${p.endpoint_id} and d.status in ('failed', 'held')
@@ -226,7 +226,7 @@ export const insertTest = statement({ client_id: int, created_at: time }, (db, r
   db.insertInto('mailkeep_test_delivery').values(row),
 )
 
-/** Those out of the window, and those a clock set back has left in the future. */
+/** Deletes tests before the window, and tests in the future (the clock was set back after them). */
 export const deleteOtherTests = statement({ client_id: int, from: time, to: time }, (db, p) =>
   db
     .deleteFrom('mailkeep_test_delivery')
@@ -234,7 +234,7 @@ export const deleteOtherTests = statement({ client_id: int, from: time, to: time
     .where((eb) => eb.or([eb('created_at', '<=', p.from), eb('created_at', '>', p.to)])),
 )
 
-/** An attempt is noted once: an outcome that comes after its lease was taken over changes nothing. */
+/** Inserts an attempt once. An outcome that arrives after the lease expired changes nothing. */
 export const insertAttempt = statement(
   {
     delivery_id: int,

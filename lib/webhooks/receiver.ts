@@ -1,6 +1,6 @@
 /**
- * The receiver's side: checks that a request is a delivery of ours and gives its event, typed. Stands alone; needs
- * nothing but node:crypto.
+ * For receivers: verifies that a request is a delivery from mailkeep, and returns its typed event. Imports only
+ * node:crypto, so that receivers can use it without the rest of mailkeep.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 
@@ -8,7 +8,7 @@ export interface Tag {
   id: number
   uuid: string
   name: string
-  /** ISO 8601, UTC with microseconds; so are all `created_at` below. */
+  /** ISO 8601, UTC with microseconds, as in all `created_at` below. */
   created_at: string
 }
 
@@ -48,13 +48,13 @@ export interface Contact {
 /** The contact after the change. */
 export interface ContactData {
   contact: Contact
-  /** Fields of the contact left empty because the body would exceed 64 KiB: fetch the contact for them. */
+  /** Contact fields that were left empty because the body would exceed 64 KiB. Fetch the contact to read them. */
   truncated?: string[]
 }
 
-/** What every event has; `Type` and `Data` differ. */
+/** The fields of every event. */
 export interface EventEnvelope<Type extends string, Data> {
-  /** The event's UUID, the same for all endpoints; `X-Service-Delivery` is the same over retries. */
+  /** The event's UUID, the same for all endpoints. `X-Service-Delivery` is the same in each retry. */
   id: string
   type: Type
   created_at: string
@@ -64,7 +64,7 @@ export interface EventEnvelope<Type extends string, Data> {
 export type ContactSubscribedEvent = EventEnvelope<'contact.subscribed', ContactData & { list: List }>
 export type ContactUnsubscribedEvent = EventEnvelope<'contact.unsubscribed', ContactData>
 export type ContactResubscribedEvent = EventEnvelope<'contact.resubscribed', ContactData>
-/** `data` of these three is what the host raised them with. */
+/** The host app chooses the `data` of the next three types. */
 export type NewsletterSentEvent = EventEnvelope<'newsletter.sent', Record<string, unknown>>
 export type SequenceStepSentEvent = EventEnvelope<'sequence_step.sent', Record<string, unknown>>
 export type SequenceCompletedEvent = EventEnvelope<'sequence.completed', Record<string, unknown>>
@@ -88,13 +88,13 @@ export type DeliveryHeaders =
 export interface VerifyOptions {
   /** The time in milliseconds since 1970; default `Date.now`. */
   readonly now?: () => number
-  /** How far the delivery's timestamp may be off, either way and inclusive; default 300. */
+  /** Maximum difference between the delivery's timestamp and now, inclusive, before or after; default 300. */
   readonly toleranceSeconds?: number
 }
 
 export type DeliveryErrorCode = 'missing_header' | 'bad_timestamp' | 'stale_timestamp' | 'bad_signature' | 'bad_body'
 
-/** The request is no delivery of ours, or an old one: answer 400 and do nothing. */
+/** The request is not a delivery from mailkeep, or it is too old. Answer 400 and do nothing. */
 export class DeliveryVerificationError extends Error {
   override readonly name = 'DeliveryVerificationError'
   readonly code: DeliveryErrorCode
@@ -106,13 +106,14 @@ export class DeliveryVerificationError extends Error {
 }
 
 /**
- * Verifies a delivery as the service's contract says: `X-Service-Signature` is `sha256=` and the hex HMAC-SHA256 over
- * "timestamp.body", keyed with the secret; `X-Service-Timestamp` is Unix seconds.
+ * Verifies a delivery's signature and time. `X-Service-Signature` is `sha256=` and the hex HMAC-SHA256 over
+ * "timestamp.body", keyed with the secret. `X-Service-Timestamp` is Unix seconds.
  *
- * @param rawBody The body as received, before any parsing; a parsed and printed one differs.
- * @param secret The endpoint's, as shown (`whsec_…`). Several while one is rotated: any may fit; empty ones never do.
- * @returns The event. Deliveries are at least once: drop repeats by `X-Service-Delivery`.
- * @throws DeliveryVerificationError Its `code` says why.
+ * @param rawBody The body as received, before any parsing. A parsed and re-serialised body may differ.
+ * @param secret The endpoint's secret as shown (`whsec_…`). Pass several during a rotation: one must match. Empty
+ *   strings never match.
+ * @returns The event. Delivery is at least once: drop repeats by `X-Service-Delivery`.
+ * @throws DeliveryVerificationError Its `code` is the reason.
  */
 export function verifyDelivery(
   headers: DeliveryHeaders,
@@ -141,7 +142,7 @@ function getHeader(headers: DeliveryHeaders, name: string): string {
     typeof headers.get === 'function'
       ? headers.get(name)
       : Object.entries(headers).find(([key, one]) => key.toLowerCase() === name && one !== undefined)?.[1]
-  // A header sent twice is joined, as node and Web Headers do: then it fits nothing.
+  // A repeated header is joined, as Node and Web Headers do. The joined value never verifies.
   const text = typeof value === 'string' ? value : value?.join(', ')
   if (!text) throw new DeliveryVerificationError('missing_header', `The header ${name} is missing.`)
   return text
@@ -162,7 +163,7 @@ function parseEvent(rawBody: string | Uint8Array): WebhookEvent {
     const named = [event.id, event.type, event.created_at].every((field) => typeof field === 'string')
     if (named && typeof event.data === 'object' && event.data !== null) return event
   } catch {
-    // Not UTF-8, not JSON or null: said below.
+    // Not UTF-8, not JSON, or null. The error is thrown below.
   }
   throw new DeliveryVerificationError('bad_body', 'The body is not an event.')
 }

@@ -9,21 +9,22 @@ import { timestamp } from '../time.ts'
 import { getEndpoint } from './operations.ts'
 import { countRecoverable, findEndpoint, listRecoverable, rescheduleMany } from './queries.ts'
 
-/** A stored job that queues again what failed or was held. */
+/** A stored job that queues failed and held deliveries again. */
 export interface Recovery {
   id: number
-  /** `stopped`: the endpoint was switched off or deleted meanwhile. */
+  /** `stopped`: the endpoint was switched off or deleted during the recovery. */
   status: 'pending' | 'running' | 'done' | 'stopped'
-  /** Deliveries found at its start, and queued again so far. */
+  /** Number of deliveries found at the start. */
   total: number
+  /** Number of deliveries queued again so far. */
   done: number
 }
 
-interface State extends Omit<Recovery, 'id'> {
-  /** What failed or was held in this time, the earliest first; what fails again later is not queued twice. */
+interface RecoveryState extends Omit<Recovery, 'id'> {
+  /** Time range of the failures, oldest first. Its end is fixed, so that a delivery that fails again is not repeated. */
   readonly since: string
   readonly until: string
-  /** The delivery queued last: at `since`. */
+  /** Cursor with `since`: the id of the delivery queued last. */
   readonly after_id: number
 }
 
@@ -43,8 +44,8 @@ const Since = closedObject({
 })
 
 /**
- * Queues again all deliveries of an endpoint that failed or were held since a time: a stored job, which survives the
- * process.
+ * Starts a stored job that queues again all deliveries of an endpoint that failed or were held since a time. The job
+ * continues after a restart.
  *
  * @param input `{ since }`: ISO 8601 with offset.
  * @throws MailkeepError `not_found`; `validation_failed`: also when the endpoint is inactive.
@@ -56,7 +57,7 @@ export async function recoverEndpoint(ctx: Context, endpointId: number, input: u
     if (!endpoint.active) throw invalid('active', 'The endpoint is inactive: switch it on before recovering.')
     const span = { since: timestamp(sinceMs), after_id: 0, until: now(tx) }
     const { total } = (await countRecoverable(tx, { endpoint_id: endpointId, ...span }))!
-    const state: State = { ...span, status: total === 0 ? 'done' : 'pending', total, done: 0 }
+    const state: RecoveryState = { ...span, status: total === 0 ? 'done' : 'pending', total, done: 0 }
     const id = await enqueue(tx, total === 0 ? endedKind : recoverKind, endpointId, state)
     return recoveryFrom({ id, state: JSON.stringify(state) })
   })
@@ -72,15 +73,15 @@ export async function getRecovery(ctx: Context, endpointId: number, id: number):
   return recoveryFrom(job)
 }
 
-/** Does one chunk of a recovery. */
-export async function recoverSome(tx: Tx, job: StoredJob, limit: number): Promise<'kept'> {
-  const state: State = JSON.parse(job.state)
+/** Runs one batch of a recovery. */
+export async function recoverBatch(tx: Tx, job: StoredJob, limit: number): Promise<'kept'> {
+  const state: RecoveryState = JSON.parse(job.state)
   const endpoint = await findEndpoint(tx, { client_id: tx.clientId, id: job.target_id })
   const active = endpoint !== undefined && endpoint.disabled_reason === null
-  const queued = active ? await queueSome(tx, job.target_id, state, limit) : []
+  const queued = active ? await rescheduleBatch(tx, job.target_id, state, limit) : []
   const status = !active ? 'stopped' : queued.length < limit ? 'done' : 'running'
   const { ended_at: since, id: after_id } = queued.at(-1) ?? { ended_at: state.since, id: state.after_id }
-  const next: State = { ...state, since, after_id, done: state.done + queued.length, status }
+  const next: RecoveryState = { ...state, since, after_id, done: state.done + queued.length, status }
   await updateJob(tx, {
     id: job.id,
     kind: status === 'running' ? recoverKind : endedKind,
@@ -90,7 +91,7 @@ export async function recoverSome(tx: Tx, job: StoredJob, limit: number): Promis
   return 'kept'
 }
 
-async function queueSome(tx: Tx, endpoint_id: number, { since, after_id, until }: State, limit: number) {
+async function rescheduleBatch(tx: Tx, endpoint_id: number, { since, after_id, until }: RecoveryState, limit: number) {
   const rows = await listRecoverable(tx, { endpoint_id, since, after_id, until, limit })
   const ids = rows.map(({ id }) => id)
   if (ids.length > 0) await rescheduleMany(tx, { ids, now: now(tx) })
@@ -98,6 +99,6 @@ async function queueSome(tx: Tx, endpoint_id: number, { since, after_id, until }
 }
 
 function recoveryFrom({ id, state }: Pick<StoredJob, 'id' | 'state'>): Recovery {
-  const { status, total, done }: State = JSON.parse(state)
+  const { status, total, done }: RecoveryState = JSON.parse(state)
   return { id, status, total, done }
 }

@@ -7,7 +7,7 @@ import { transact } from '../storage/transaction.ts'
 import { nextTurn, timestamp } from '../time.ts'
 import { endedKind } from './recovery.ts'
 
-/** By id, so that neither needs an index of its own on the time. */
+/** Lists rows by id, so that the tables need no index on `created_at`. */
 function listOldest(table: 'mailkeep_delivery' | 'mailkeep_event') {
   return statement.all({ after: int, before: time, limit: int }, (db, p) =>
     db
@@ -19,14 +19,14 @@ function listOldest(table: 'mailkeep_delivery' | 'mailkeep_event') {
   )
 }
 
-interface Kind {
+interface ExpiringTable {
   readonly listOldest: ReturnType<typeof listOldest>
   delete(tx: Tx, rows: { ids: readonly number[] }): Promise<unknown>
 }
 
-const deliveries: Kind = {
+const deliveries: ExpiringTable = {
   listOldest: listOldest('mailkeep_delivery'),
-  /** Their attempts go with them; what is still to be sent stays. */
+  /** Deletes deliveries with their attempts. Pending deliveries stay. */
   delete: statement({ ids: ints }, (db, p, dialect) =>
     db
       .deleteFrom('mailkeep_delivery')
@@ -35,7 +35,7 @@ const deliveries: Kind = {
   ),
 }
 
-const events: Kind = {
+const events: ExpiringTable = {
   listOldest: listOldest('mailkeep_event'),
   delete: statement(
     { ids: ints },
@@ -44,20 +44,20 @@ const events: Kind = {
   ),
 }
 
-/** Deletes deliveries, then events and recoveries, past their time, in chunks. */
+/** Deletes deliveries, events and recoveries older than the retention time, in batches. */
 export async function deleteExpired(ctx: Context): Promise<void> {
   const before = timestamp(ctx.clock() - ctx.webhooks.retentionDays * 86_400_000)
   for (const kind of [deliveries, events]) {
     for (let after: number | undefined = 0; after !== undefined; ) {
-      after = await deleteSome(ctx, kind, before, after)
+      after = await deleteBatch(ctx, kind, before, after)
       await nextTurn()
     }
   }
   await transact(ctx, (tx) => deleteOldJobs(tx, { kind: endedKind, before, limit: maxRowsPerBatch }))
 }
 
-/** @returns the id after which there may be more; what stays does not hide what is behind it. */
-function deleteSome(ctx: Context, kind: Kind, before: string, after: number): Promise<number | undefined> {
+/** @returns The cursor for the next batch, or undefined at the end. The cursor also moves past rows that stay. */
+function deleteBatch(ctx: Context, kind: ExpiringTable, before: string, after: number): Promise<number | undefined> {
   return transact(ctx, async (tx) => {
     const rows = await kind.listOldest(tx, { after, before, limit: maxRowsPerBatch })
     const ids = rows.filter(({ expired }) => expired).map(({ id }) => id)

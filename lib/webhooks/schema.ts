@@ -3,7 +3,7 @@ import { inputLimits } from '../limits.ts'
 import { closedObject, Description, Text } from '../parse.ts'
 import { type Timestamp, withOffset } from '../time.ts'
 
-/** Every event type an endpoint can subscribe to: contract 6. */
+/** Every event type that an endpoint can subscribe to. */
 export const eventTypes = [
   'contact.subscribed',
   'contact.unsubscribed',
@@ -15,10 +15,10 @@ export const eventTypes = [
 ] as const
 export type EventType = (typeof eventTypes)[number]
 
-/** Events that only the host app can know of. */
+/** Event types that only the host app knows about. */
 const hostEventTypes = ['newsletter.sent', 'sequence_step.sent', 'sequence.completed'] as const
 
-/** A webhook endpoint as listings show it: never with its secret. */
+/** A webhook endpoint as listings show it, without its secret. */
 export interface Endpoint {
   id: number
   uuid: string
@@ -32,7 +32,7 @@ export interface Endpoint {
   last_triggered_at: string | null
 }
 
-/** How an endpoint's deliveries are made: a request to a URL, or a call of a handler in the host's process. */
+/** How deliveries reach the endpoint: a request to a URL, or a call of a handler in the host's process. */
 export type EndpointKind = 'http' | 'handler'
 
 export type DeliveryStatus = 'pending' | 'success' | 'failed' | 'held'
@@ -44,16 +44,16 @@ export interface Delivery {
   event_type: EventType
   status: DeliveryStatus
   attempts: number
-  /** HTTP status of the last answer; null until a receiver has answered. */
+  /** HTTP status of the last answer; null before the first answer. */
   response_status: number | null
   delivered_at: string | null
 }
 
-/** What an endpoint or a subscriber asks for; repeats are dropped. */
+/** Event types of a subscription. Duplicates are removed. */
 export const EventTypes = v.pipe(
   v.array(v.unknown(), 'This must be an array of event types.'),
   v.minLength(1, 'At least one event type is needed.'),
-  v.maxLength(inputLimits.values, `At most ${inputLimits.values} values.`), // repeats included
+  v.maxLength(inputLimits.values, `At most ${inputLimits.values} values.`), // duplicates count
   v.array(v.picklist(eventTypes, `This must be one of ${eventTypes.join(', ')}.`)),
   v.transform((events) => [...new Set(events)]),
 )
@@ -109,7 +109,7 @@ export function endpointFrom(row: EndpointRow): Endpoint {
 export interface Attempt {
   number: number
   started_at: string
-  /** null: it was interrupted, and its outcome is not known */
+  /** Null when the attempt was interrupted, so that its outcome is not known. */
   duration_ms: number | null
   response_status: number | null
   error: string | null
@@ -117,13 +117,13 @@ export interface Attempt {
   response_body: string | null
 }
 
-/** A delivery with all that is known of it. */
+/** A delivery with its payload and attempt log. */
 export interface DeliveryDetail extends Delivery {
-  /** What is sent; null once it was erased. */
+  /** The event as sent; null once it is erased. */
   payload: unknown
   error: string | null
   created_at: string
-  /** While an attempt is under way: when the next one comes if this one's process dies. */
+  /** Null unless pending. During an attempt: when the next attempt starts if the process of this one dies. */
   next_attempt_at: string | null
   attempt_log: Attempt[]
 }
@@ -133,7 +133,7 @@ interface DeliveryRow extends Omit<Delivery, 'event_type'> {
   delivered_at: Timestamp | null
 }
 
-/** @param active Whether its endpoint is: what waits for one that is not is held, even before its row says so. */
+/** @param active Whether the endpoint is active. If not, a pending delivery is shown as held before its row changes. */
 export function deliveryFrom(row: DeliveryRow, active: boolean): Delivery {
   return {
     id: row.id,

@@ -17,7 +17,7 @@ const saveSecret = statement({ id: int, sealed: text }, (db, p) =>
   db.updateTable('mailkeep_endpoint').set({ secret: p.sealed }).where('id', '=', p.id),
 )
 
-/** The signing secrets of endpoints. */
+/** The endpoints' signing secrets, for re-encryption with a new key. */
 export const sealedSecrets: SealedRows = {
   lock: lockSecrets,
   save: saveSecret,

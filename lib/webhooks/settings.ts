@@ -1,32 +1,32 @@
-/** How webhooks are delivered; the defaults are `defaultWebhookSettings`. */
+/** Settings of webhook delivery. The defaults are in `defaultWebhookSettings`. */
 export interface WebhookSettings {
   /** For development: allows `http`, any port and private hosts. */
   readonly allowPrivate: boolean
-  /** The ports an endpoint's URL may have. */
+  /** Ports that an endpoint's URL may use. */
   readonly ports: readonly number[]
-  /** Seconds before attempt 2, 3, …, each after the end of the attempt before it. */
+  /** Delay before attempt 2, 3, …, counted from the end of the previous attempt. */
   readonly retryScheduleSeconds: readonly number[]
-  /** For one attempt in all. */
+  /** Time-out of a whole attempt, from connecting to the end of the answer. */
   readonly timeoutSeconds: number
-  /** Requests in flight at most, in all. */
+  /** Maximum requests in flight in total. */
   readonly concurrency: number
-  /** Requests in flight at most, to one endpoint. */
+  /** Maximum requests in flight to one endpoint. */
   readonly endpointConcurrency: number
-  /** An endpoint that failed so often in a row … */
+  /** An endpoint is switched off after this many failures in a row, if `disableAfterHours` have passed too. */
   readonly disableAfterFailures: number
-  /** … the first time so many hours ago, is switched off. */
+  /** Minimum hours since the first of these failures before an endpoint is switched off. */
   readonly disableAfterHours: number
-  /** Webhook endpoints a client may have at most: each event makes a delivery for each of them. */
+  /** Maximum webhook endpoints of a client. Each event creates one delivery per endpoint. */
   readonly endpointsPerClient: number
   readonly testDeliveriesPerMinute: number
-  /** Deliveries are kept so long. */
+  /** How long deliveries are stored. */
   readonly retentionDays: number
 }
 
 export const defaultWebhookSettings: WebhookSettings = {
   allowPrivate: false,
   ports: [443, 8443],
-  // The example of Standard Webhooks 1.0.0: at once, then 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h, 24 h.
+  // The schedule of Standard Webhooks 1.0.0: immediately, then 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h, 24 h.
   retryScheduleSeconds: [5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400],
   timeoutSeconds: 15,
   concurrency: 256,

@@ -45,7 +45,7 @@ export function importFile(types: Iterable<string>): NonNullable<RouteDoc['body'
   const message = 'The first line must name the columns, separated by commas: one of them must be email.'
   const messages = {
     unsupported_media_type: 'Imports must be text/csv or application/x-ndjson in UTF-8, not compressed.',
-    invalid_json: 'After line 3 a quote is missing or too much. What stands before was imported.',
+    invalid_json: 'After line 3 a quote is missing or too much. The rows before it were imported.',
   }
   return { required: false, content: files(types, false), errors: { body: [message] }, messages }
 }

@@ -6,17 +6,17 @@ import { contactFrom, filterFields } from '../schema.ts'
 import { csvHeader, csvLine } from './exported.ts'
 import { formatField } from './format.ts'
 
-/** Read at once: others are let in between. */
+/** Reads one page per query, so that other work can run between pages. */
 const per_page = inputLimits.pageRecords
 
 const ExportQuery = closedObject({ ...filterFields, ...formatField })
 
 /**
- * The client's contacts as a file: all that the listing has with the same filters, page by page, so that a row deleted
- * or inserted meanwhile makes it neither miss nor repeat any other.
+ * Exports the client's contacts as a file, with the filters of the listing. It reads page by page. A row that is inserted
+ * or deleted during the export makes it neither miss nor repeat another row.
  *
  * @param query The listing's filters, and `format`: `csv` or `ndjson`.
- * @returns Pieces of text, of whole lines. The first comes when the query is known to be good.
+ * @returns Chunks of text, each of whole lines. The query is validated before the first chunk.
  * @throws MailkeepError `validation_failed`
  */
 export async function* exportContacts(ctx: Context, query: unknown): AsyncGenerator<string, void, undefined> {

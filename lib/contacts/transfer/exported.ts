@@ -1,4 +1,4 @@
-/** How a contact stands in an export. */
+/** Formats a contact for a CSV export. */
 import type { Contact } from '../schema.ts'
 import { cellOfNames, quoted } from './csv.ts'
 
@@ -18,7 +18,7 @@ const columns = [
 
 export const csvHeader = `${columns.join(',')}\r\n`
 
-/** A contact as a line of CSV: its attributes as a JSON object; of tags, lists and topics the names. */
+/** Returns a contact as a line of CSV. Attributes are a JSON object; tags, lists and topics are their names. */
 export function csvLine(contact: Contact): string {
   return `${columns.map((name) => quoted(cellOf(contact[name]))).join(',')}\r\n`
 }

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 
-/** Of imports and exports: CSV (RFC 4180), or a JSON object a line (ndjson.org). */
+/** Formats of imports and exports: CSV (RFC 4180), or one JSON object per line (ndjson.org). */
 export const formats = ['csv', 'ndjson'] as const satisfies readonly Format[]
 export type Format = 'csv' | 'ndjson'
 

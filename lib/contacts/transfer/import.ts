@@ -15,22 +15,22 @@ import type { Row } from './row.ts'
 
 /** A row that was not imported. */
 export interface RefusedRow {
-  /** Where it ends in the file, from 1. */
+  /** Number of the row's last line in the file, from 1. */
   line: number
-  /** As an error of `addToList` has them; `row` where it cannot be read. */
+  /** Messages by field, as in errors of `addToList`. The field is `row` when the row cannot be parsed. */
   errors: FieldErrors
 }
 
-/** What became of an import. */
+/** The result of an import. */
 export interface ImportReport {
-  /** Rows that were read; empty lines are none. */
+  /** Number of rows read. Empty lines do not count. */
   total: number
-  /** Contacts that are new. */
+  /** Number of new contacts. */
   created: number
-  /** Rows whose contact was there already. */
+  /** Number of rows whose contact already existed. */
   updated: number
   refused: number
-  /** The first of those that were refused: as many as a megabyte holds. */
+  /** The first refused rows, up to 1 MiB of JSON. */
   refused_rows: RefusedRow[]
 }
 
@@ -41,23 +41,24 @@ const ImportOptions = closedObject({
   ),
 })
 
-/** What a source may give: bytes, or text. */
+/** A source of bytes or text. */
 export type Chunks = AsyncIterable<Uint8Array | string> | Iterable<Uint8Array | string>
 
-/** Of what is told of refused rows, in characters of JSON. */
-const mostTold = 1024 * 1024
+/** Maximum size of the report's refused rows, in characters of JSON. */
+const maxRefusedRowsLength = 1024 * 1024
 
-/** Saved together: the next are read only when these are durable. */
-const portion = { rows: 1000, bytes: 2 * 1024 * 1024 }
+/** The next batch is read only after the previous one is committed. */
+const maxRowsPerBatch = 1000
+const maxBytesPerBatch = 2 * 1024 * 1024
 
 /**
- * Puts the contacts of a file on a list: each row as `addContactToList` does. A row that breaks a rule leaves nothing
- * behind, and the others are saved. What was saved before an error stays; doing it again changes nothing.
+ * Adds the contacts of a file to a list, each row as `addContactToList` does. Invalid rows are refused, and the others
+ * are saved. After an error the rows saved before it stay, and the import can be repeated safely.
  *
- * @param source A stream of bytes or text, of any length: it is read no faster than its rows are saved.
+ * @param source A stream of bytes or text, of any length, read with back-pressure.
  * @param options `{ format, onProgress? }`: `csv` or `ndjson`; a function that gets the counts after each batch.
- * @throws MailkeepError `not_found`: no such list; `invalid_json`: no UTF-8, or no CSV; `validation_failed`: the columns
- *   or the format.
+ * @throws MailkeepError `not_found`: no such list; `invalid_json`: not UTF-8, or not CSV; `validation_failed`: wrong
+ *   columns or format.
  */
 export async function importContacts(
   ctx: Context,
@@ -69,23 +70,23 @@ export async function importContacts(
   if (!isIterable(source)) throw invalid('source', 'source must be a stream, or an iterable of text or bytes.')
   await getList(ctx, listId)
   const report: ImportReport = { total: 0, created: 0, updated: 0, refused: 0, refused_rows: [] }
-  const note = noterOf(report)
+  const addToReport = reporterOf(report)
   const read = format === 'csv' ? readCsv : readNdjson
-  for await (const rows of portionsOf(read(bytesOf(source)))) {
-    await getList(ctx, listId) // where no row can be saved, too
+  for await (const rows of batchesOf(read(bytesOf(source)))) {
+    await getList(ctx, listId) // also when every row of the batch is refused
     const results = await addEntries(
       ctx,
       listId,
       rows.map(({ entry }) => entry),
     )
-    for (const [at, { line }] of rows.entries()) note(line, results[at]!)
+    for (const [at, { line }] of rows.entries()) addToReport(line, results[at]!)
     const { total, created, updated, refused } = report
     onProgress?.({ total, created, updated, refused })
   }
   return report
 }
 
-/** A row, validated at once: what was read of one that is refused is kept no longer. */
+/** A validated row. Rows are validated while reading, so that the content of refused rows is not kept in memory. */
 interface ImportRow {
   readonly line: number
   readonly entry: Entry
@@ -110,9 +111,9 @@ function isIterable(source: unknown): boolean {
   return typeof source === 'object' && source !== null && (Symbol.asyncIterator in source || Symbol.iterator in source)
 }
 
-/** @returns what enters into the report what became of a row. */
-function noterOf(report: ImportReport): (line: number, result: BulkResult) => void {
-  let told = 0
+/** Returns a function that adds a row's result to the report. */
+function reporterOf(report: ImportReport): (line: number, result: BulkResult) => void {
+  let refusedRowsLength = 0
   return (line, result) => {
     report.total += 1
     if (!result.refused) {
@@ -120,39 +121,39 @@ function noterOf(report: ImportReport): (line: number, result: BulkResult) => vo
       return
     }
     report.refused += 1
-    if (told > mostTold) return
+    if (refusedRowsLength > maxRefusedRowsLength) return
     const refused = { line, errors: result.refused.errors! }
-    told += JSON.stringify(refused).length
-    if (told <= mostTold) report.refused_rows.push(refused)
+    refusedRowsLength += JSON.stringify(refused).length
+    if (refusedRowsLength <= maxRefusedRowsLength) report.refused_rows.push(refused)
   }
 }
 
-/** After so long other work gets a turn: a piece of a file can hold thousands of rows. */
+/** A chunk of a file can contain thousands of rows. After this time the import yields to other work. */
 const maxTurnMs = 10
 
-async function* portionsOf(pieces: AsyncIterable<Row[]>): AsyncGenerator<ImportRow[]> {
-  let some: ImportRow[] = []
+async function* batchesOf(chunks: AsyncIterable<Row[]>): AsyncGenerator<ImportRow[]> {
+  let batch: ImportRow[] = []
   let bytes = 0
-  let fault: { error: unknown } | undefined
+  let failure: { error: unknown } | undefined
   const turn = new TurnLimit(maxTurnMs)
   try {
-    for await (const rows of pieces) {
+    for await (const rows of chunks) {
       for (const row of rows) {
-        some.push(importRowOf(row))
+        batch.push(importRowOf(row))
         bytes += row.bytes
         if (turn.isOver()) await turn.next()
-        if (some.length < portion.rows && bytes < portion.bytes) continue
-        yield some
-        some = []
+        if (batch.length < maxRowsPerBatch && bytes < maxBytesPerBatch) continue
+        yield batch
+        batch = []
         bytes = 0
       }
       if (turn.isOver()) await turn.next()
     }
   } catch (error) {
-    fault = { error }
+    failure = { error }
   }
-  if (some.length > 0) yield some // also those before what cannot be read
-  if (fault) throw fault.error
+  if (batch.length > 0) yield batch // also the rows before an error
+  if (failure) throw failure.error
 }
 
 async function* bytesOf(source: Chunks): AsyncGenerator<Uint8Array> {

@@ -1,32 +1,32 @@
 import { isUtf8 } from 'node:buffer'
-import { longestRowBytes, pieceBytes, type Row, tooLong, unreadable } from './row.ts'
+import { maxBytesPerChunk, maxBytesPerRow, type Row, tooLong, unreadable } from './row.ts'
 
 const lineFeed = 0x0a
 const byteOrderMark = '\ufeff'
 
 /**
- * Newline-delimited JSON (ndjson.org): one value a line. Empty lines, and those of white space, are no rows.
+ * Parses newline-delimited JSON (ndjson.org). Skips empty lines and lines of white space.
  *
- * @returns The rows of each piece of the file together: a promise for every line would cost more than the line.
+ * @returns The rows of each chunk of the file as one array. A promise per line would cost more than parsing the line.
  */
 export async function* readNdjson(source: AsyncIterable<Uint8Array>): AsyncGenerator<Row[]> {
   const lines = new Lines()
   for await (const chunk of source) {
-    for (let at = 0; at < chunk.length; at += pieceBytes) {
-      const rows = lines.read(chunk.subarray(at, at + pieceBytes))
+    for (let at = 0; at < chunk.length; at += maxBytesPerChunk) {
+      const rows = lines.read(chunk.subarray(at, at + maxBytesPerChunk))
       if (rows.length > 0) yield rows
     }
   }
   yield lines.end()
 }
 
-/** Cuts bytes into lines. A line that is too long is read past and not kept. */
+/** Splits bytes into lines. A line that is too long is skipped and not kept in memory. */
 class Lines {
   #line = 0
-  #begun: Uint8Array[] = []
+  #openLine: Uint8Array[] = []
   #bytes = 0
 
-  /** @returns the rows that end in these bytes. */
+  /** @returns The rows that end in these bytes. */
   read(bytes: Uint8Array): Row[] {
     const rows: Row[] = []
     let from = 0
@@ -40,7 +40,7 @@ class Lines {
     return rows
   }
 
-  /** @returns the last row, where no line feed ends it. */
+  /** @returns The last row, if no line feed ends it. */
   end(): Row[] {
     const rows: Row[] = []
     if (this.#bytes > 0) this.#endLine(new Uint8Array(), rows)
@@ -49,21 +49,21 @@ class Lines {
 
   #take(part: Uint8Array): void {
     this.#bytes += part.length
-    if (this.#bytes <= longestRowBytes) this.#begun.push(part)
-    else this.#begun = []
+    if (this.#bytes <= maxBytesPerRow) this.#openLine.push(part)
+    else this.#openLine = []
   }
 
   #endLine(part: Uint8Array, rows: Row[]): void {
     this.#take(part)
     this.#line++
-    const row = this.#bytes > longestRowBytes ? tooLong(this.#line) : rowOf(Buffer.concat(this.#begun), this.#line)
+    const row = this.#bytes > maxBytesPerRow ? tooLong(this.#line) : rowOf(Buffer.concat(this.#openLine), this.#line)
     if (row) rows.push(row)
-    this.#begun = []
+    this.#openLine = []
     this.#bytes = 0
   }
 }
 
-/** @returns undefined for a line without anything. */
+/** @returns undefined for a blank line. */
 function rowOf(bytes: Buffer, line: number): Row | undefined {
   if (bytes.every(isBlank)) return undefined
   if (!isUtf8(bytes)) return unreadable(line, 'This line is not UTF-8.', bytes.length)
@@ -73,12 +73,12 @@ function rowOf(bytes: Buffer, line: number): Row | undefined {
   try {
     return { line, bytes: bytes.length, input: JSON.parse(json) }
   } catch {
-    // The parser's own message quotes the line.
+    // The parser's message is not used, because it quotes the line.
     return unreadable(line, 'This line is not JSON.', bytes.length)
   }
 }
 
-/** @returns whether a byte is white space of ASCII. */
+/** @returns Whether a byte is ASCII white space. */
 function isBlank(byte: number): boolean {
   return byte === 0x20 || (byte >= 0x09 && byte <= 0x0d)
 }

@@ -11,7 +11,7 @@ import type { EndpointKind } from '../schema.ts'
 import type { Allowance, DueEndpoint } from './fairness.ts'
 import { holdDeliveries } from './pause.ts'
 
-/** A delivery claimed for one attempt, with all that the attempt needs. */
+/** A delivery claimed for one attempt, with all the data that the attempt needs. */
 export interface ClaimedDelivery {
   readonly id: number
   readonly uuid: string
@@ -19,11 +19,11 @@ export interface ClaimedDelivery {
   readonly endpointId: number
   readonly kind: EndpointKind
   readonly eventType: string
-  /** This attempt's number, from 1, over all rounds of the schedule. */
+  /** This attempt's number, from 1. It keeps counting when a redelivery restarts the retry schedule. */
   readonly attempt: number
-  /** Its number on the schedule: a redelivery starts the schedule again. */
-  readonly attemptOfRound: number
-  /** Proves that the outcome is ours to record. */
+  /** This attempt's position in the retry schedule, from 1. A redelivery restarts the schedule. */
+  readonly scheduleAttempt: number
+  /** Random token of the claim. This process may record the outcome only while the row has this token. */
   readonly claim: string
   readonly url: string
   readonly sealedSecret: string
@@ -31,23 +31,23 @@ export interface ClaimedDelivery {
   readonly body: string
 }
 
-/** What a poll found. */
+/** The result of a poll. */
 export interface DueWork {
   readonly endpoints: readonly DueEndpoint[]
-  /** When a delivery that waits now is due, in milliseconds since 1970; undefined when none waits. */
+  /** When the next waiting delivery is due, in milliseconds since 1970; undefined when none waits. */
   readonly nextDueMs: number | undefined
-  /** When the first lease ends, this process's own included. */
+  /** When the first lease ends, in milliseconds since 1970. Includes the leases of this process. */
   readonly nextLeaseEndMs: number | undefined
 }
 
-/** How long a lease outlives the time-out of its attempt. A dead process's deliveries are free again after both. */
-const leaseBeyondTimeoutMs = 15_000
+/** A lease lasts this much longer than the attempt's time-out. Then other processes may claim the delivery. */
+const leaseMarginMs = 15_000
 
 export function leaseMs({ webhooks }: Context): number {
-  return webhooks.timeoutSeconds * 1000 + leaseBeyondTimeoutMs
+  return webhooks.timeoutSeconds * 1000 + leaseMarginMs
 }
 
-/** The end of a lease that begins now. */
+/** Returns the end of a lease that begins now. */
 export function leaseEnd(ctx: Context): Timestamp {
   return timestamp(ctx.clock() + leaseMs(ctx))
 }
@@ -56,22 +56,22 @@ interface DueEndpointRow {
   id: number
   client_id: number
   active: boolean
-  /** Whether its last attempt succeeded. */
+  /** Whether the endpoint's last attempt succeeded. */
   proven: boolean
   first_due_at: Timestamp
   due: number
 }
 
-/** The last row: when the first delivery is due at the endpoints that have nothing due. */
+/** The last row of the result: the earliest future due time. */
 interface NextDueRow {
   id: null
   first_due_at: Timestamp | null
 }
 
 /**
- * Jumps from endpoint to endpoint over the index of free deliveries: each costs a few microseconds, whatever its
- * backlog. A scan in order of `due_at` would read the backlog of an endpoint that hangs first. Of the handlers' endpoints
- * only those of this process.
+ * Lists the endpoints that have deliveries due, by a loose index scan over the unclaimed deliveries. An endpoint costs a
+ * few microseconds, however long its backlog. A scan ordered by `due_at` would first read the whole backlog of an
+ * endpoint that hangs. Of the handler endpoints, only the ones with a handler in this process are listed.
  */
 export const listDueEndpoints = statement.all(
   { now: time, max_due: int, handled: ints },
@@ -105,7 +105,7 @@ const findNextLeaseEnd = statement(
     select min(lease_until) as lease_until from mailkeep_delivery where lease_until is not null`,
 )
 
-/** Of an endpoint that is still there and active. */
+/** Locks deliveries that are due, if the endpoint still exists and is active. */
 const listClaimable = statement.all(
   { endpoint_id: int, now: time, limit: int },
   (_, p, dialect) => sql<{ id: number }>`
@@ -115,7 +115,7 @@ const listClaimable = statement.all(
     order by due_at limit ${p.limit} ${dialect.forUpdateSkipLocked}`,
 )
 
-/** `attempts` rises with the claim, so that each attempt is counted even if the process dies. */
+/** Writes the claim. `attempts` increases here, so that an attempt is counted even if the process dies during it. */
 const setClaim = statement({ ids: ints, claim: text, now: time, lease_until: time }, (db, p, dialect) =>
   db
     .updateTable('mailkeep_delivery')
@@ -175,11 +175,11 @@ const failDelivery = statement({ id: int, error: nullable(text), now: time }, (d
 )
 
 /**
- * Finds the endpoints that have deliveries due. Holds deliveries that it finds pending at an inactive endpoint: they
- * were raised while it was switched off.
+ * Finds the endpoints that have deliveries due. Also holds pending deliveries of inactive endpoints: their events were
+ * raised while the endpoint was being switched off.
  *
- * @param maxDue Counts up to this many due deliveries of an endpoint.
- * @param handled The endpoints that have a handler in this process.
+ * @param maxDue Stops counting an endpoint's due deliveries at this number.
+ * @param handled Ids of the endpoints that have a handler in this process.
  */
 export async function findDue(ctx: Context, maxDue: number, handled: readonly number[]): Promise<DueWork> {
   const rows = await listDueEndpoints(ctx, { now: now(ctx), max_due: maxDue, handled })
@@ -204,9 +204,9 @@ function dueEndpointFrom({ id, client_id: clientId, due, proven }: DueEndpointRo
 }
 
 /**
- * Claims what is allowed, with a lease.
+ * Claims due deliveries within the allowances, with a lease.
  *
- * @param inFlight Deliveries in flight in this process: never claimed again, whatever the clock says.
+ * @param inFlight Deliveries in flight in this process. They are skipped, even if a clock change ended their lease.
  */
 export async function claimDeliveries(
   tx: Tx,
@@ -233,7 +233,7 @@ export async function claimDeliveries(
     kind: row.kind,
     eventType: row.event_type,
     attempt: row.attempts + 1,
-    attemptOfRound: row.attempts + 1 - row.attempts_before,
+    scheduleAttempt: row.attempts + 1 - row.attempts_before,
     claim,
     url: row.url,
     sealedSecret: row.secret,
@@ -242,7 +242,7 @@ export async function claimDeliveries(
   }))
 }
 
-/** Extends the lease to a whole one from now. @returns false when the claim is not current any more. */
+/** Restarts the full lease from now. @returns false when the claim is no longer current. */
 export async function renewLease(ctx: Context, { id, claim }: ClaimedDelivery): Promise<boolean> {
   return transact(ctx, async (tx) => (await extendLease(tx, { id, claim, lease_until: leaseEnd(tx) })) > 0)
 }

@@ -15,10 +15,11 @@ import { Signal } from './signal.ts'
 /** Maximum poll interval. Also covers changes of the system clock. */
 const maxPollIntervalMs = 1000
 const pauseAfterErrorMs = 1000
-/** An attempt that takes this part of the time-out makes its endpoint slow. */
+/** An attempt that takes longer than this share of the time-out marks its endpoint as slow. */
 const slowShareOfTimeout = 1 / 3
-/** A long poll is followed by a pause this many times as long, so that polling leaves the thread to other work. */
-const pausePerPollTime = 4
+/** After a long poll, the pause before the next poll is this many times as long. It leaves the thread to other work. */
+const pausePerPollDuration = 4
+/** Polls up to this duration need no pause. */
 const shortPollMs = 5
 
 interface InFlight {
@@ -26,16 +27,17 @@ interface InFlight {
   sending?: Sending
 }
 
-/** What a turn did, and when the next one has something to do: milliseconds since 1970; undefined when nothing waits. */
+/** The result of one turn of the loop. */
 interface Turn {
   readonly claimed: number
+  /** When the next turn has work, in milliseconds since 1970; undefined when nothing waits. */
   readonly nextMs: number | undefined
 }
 
 /**
- * Delivers what is due. Each turn of its loop is one transaction that records finished attempts and claims new
- * deliveries; the claimed ones then run in a queue. No transaction is open while a request is under way. Attempts that
- * finish while one turn commits are recorded in the next.
+ * Sends the deliveries that are due. Each turn of its loop is one transaction, which records finished attempts and
+ * claims new deliveries. A queue then sends the claimed deliveries. No transaction is open during a request. Attempts
+ * that finish while a turn commits are recorded by the next turn.
  */
 export class Dispatcher {
   /** The event handlers of this process. */
@@ -43,7 +45,7 @@ export class Dispatcher {
   readonly #ctx: Context
   readonly #sender: Sender
   readonly #scheduler: FairScheduler
-  /** Bounds the attempts under way: one task each. */
+  /** Runs one task per attempt, and limits how many run at the same time. */
   readonly #queue: PQueue
   readonly #signal = new Signal()
   readonly #clockWasSet: () => boolean
@@ -54,7 +56,7 @@ export class Dispatcher {
   #lastTurn: Promise<unknown> = Promise.resolve()
   #lastTurnMs = 0
   #nextPollMs = 0
-  /** The clock may have been set back since times were stored; at the start always. */
+  /** True when the clock may have been set back since due times were stored. Always true at the start. */
   #mayHaveStaleTimes = true
   #running: Promise<void> | undefined
   #isStopping = false
@@ -79,9 +81,9 @@ export class Dispatcher {
   }
 
   /**
-   * Delivers all that is due now, and resolves when it is recorded; also where nothing was started.
+   * Sends all deliveries that are due now, and resolves when the outcomes are recorded. Works without `start`.
    *
-   * @returns when more will be due, in milliseconds since 1970; undefined when nothing waits, or after `stop`.
+   * @returns When the next delivery is due, in milliseconds since 1970; undefined when none waits, or after `stop`.
    * @throws MailkeepError `unavailable`: the database cannot be used.
    */
   async deliverDue(): Promise<number | undefined> {
@@ -95,13 +97,13 @@ export class Dispatcher {
     return undefined
   }
 
-  /** Tells that something may be due. */
+  /** Starts the next turn now, because a delivery may be due. */
   wake(): void {
     this.#signal.wake()
   }
 
   /** Milliseconds since the last turn that succeeded; undefined when not running. */
-  silentMs(): number | undefined {
+  sinceLastTurnMs(): number | undefined {
     return this.#running && !this.#isStopping ? performance.now() - this.#lastTurnMs : undefined
   }
 
@@ -109,12 +111,12 @@ export class Dispatcher {
     return { ...this.#counter.figures(), inFlight: this.#inFlight.size }
   }
 
-  /** Aborts the attempts in flight that `matches` selects. */
+  /** Aborts the attempts in flight for which `matches` returns true. */
   abort(matches: (delivery: ClaimedDelivery) => boolean): void {
     for (const { delivery, sending } of this.#inFlight.values()) if (matches(delivery)) sending?.abort()
   }
 
-  /** Claims no more, lets attempts finish, aborts them after `timeoutMs`, and records them all. */
+  /** Stops claiming and waits for the attempts in flight. Aborts them after `timeoutMs`. Records all of them. */
   async stop(timeoutMs: number): Promise<void> {
     this.#isStopping = true
     this.#signal.wake()
@@ -138,7 +140,7 @@ export class Dispatcher {
     }
   }
 
-  /** Turns run one after another: two that find the same deliveries would both be allowed them. */
+  /** Runs turns one after another. Two parallel turns would find the same deliveries and allow them twice. */
   #takeTurn({ mustPoll }: { mustPoll: boolean }): Promise<Turn> {
     const turn = this.#lastTurn.then(() => this.#turn(mustPoll))
     this.#lastTurn = turn.catch(() => {})
@@ -146,7 +148,7 @@ export class Dispatcher {
   }
 
   async #turn(mustPoll: boolean): Promise<Turn> {
-    await nextTurn() // attempts that end in the same turn of the event loop are recorded together
+    await nextTurn() // so that attempts which end in the same turn of the event loop are recorded together
     const { endpoints, nextDueMs, nextLeaseEndMs } = await this.#poll(mustPoll)
     this.#mayHaveStaleTimes ||= this.#clockWasSet()
     const mustRelease = this.#mayHaveStaleTimes || (nextLeaseEndMs ?? Infinity) <= this.#ctx.clock()
@@ -184,21 +186,21 @@ export class Dispatcher {
     }
   }
 
-  /** Finds what is due, unless nothing may be claimed now or the poll before took long. */
+  /** Finds due deliveries, unless nothing may be claimed now or the previous poll took long. */
   async #poll(mustPoll: boolean): Promise<DueWork> {
     const { concurrency, endpointConcurrency } = this.#ctx.webhooks
     const startedMs = performance.now()
-    const room = concurrency - this.#scheduler.inFlight
-    if (this.#isStopping || room <= 0) return { endpoints: [], nextDueMs: undefined, nextLeaseEndMs: undefined }
+    const freeSlots = concurrency - this.#scheduler.inFlight
+    if (this.#isStopping || freeSlots <= 0) return { endpoints: [], nextDueMs: undefined, nextLeaseEndMs: undefined }
     if (startedMs < this.#nextPollMs && !mustPoll) {
       const nextDueMs = this.#ctx.clock() + this.#nextPollMs - startedMs
       return { endpoints: [], nextDueMs, nextLeaseEndMs: undefined }
     }
-    const due = await findDue(this.#ctx, atLeastOne(Math.min(endpointConcurrency, room)), this.handlers.ids)
+    const due = await findDue(this.#ctx, atLeastOne(Math.min(endpointConcurrency, freeSlots)), this.handlers.ids)
     const pollMs = performance.now() - startedMs
-    // A database server polls in a process of its own.
+    // A database server runs the query in another process, so only SQLite blocks this thread.
     const mustPause = pollMs > shortPollMs && !this.#ctx.storage.dialect.concurrentWriters
-    this.#nextPollMs = mustPause ? startedMs + pollMs * (1 + pausePerPollTime) : 0
+    this.#nextPollMs = mustPause ? startedMs + pollMs * (1 + pausePerPollDuration) : 0
     return due
   }
 
@@ -207,12 +209,9 @@ export class Dispatcher {
     return nextMs === undefined ? maxPollIntervalMs : Math.min(nextMs - this.#ctx.clock(), maxPollIntervalMs)
   }
 
-  /** While stopping, gives up on what could not be recorded: its leases run out, and it is sent again. */
+  /** Logs the error. While stopping, drops attempts that could not be recorded: after their lease ends they are resent. */
   #sleepAfter(error: unknown): number {
-    this.#ctx.logger.error(
-      { err: error, attempts: this.#finished.length },
-      'deliveries could not be claimed or recorded',
-    )
+    this.#ctx.logger.error({ err: error, attempts: this.#finished.length }, 'could not claim or record deliveries')
     if (!this.#isStopping) return pauseAfterErrorMs
     for (const { delivery } of this.#finished.splice(0)) this.#inFlight.delete(delivery.id)
     return maxPollIntervalMs
@@ -221,7 +220,7 @@ export class Dispatcher {
   #begin(delivery: ClaimedDelivery): void {
     const entry: InFlight = { delivery }
     this.#inFlight.set(delivery.id, entry)
-    this.#scheduler.started(delivery.endpointId, shareOf(delivery))
+    this.#scheduler.started(delivery.endpointId, quotaKeyOf(delivery))
     void this.#queue.add(() => this.#attempt(entry))
   }
 
@@ -229,16 +228,16 @@ export class Dispatcher {
     const { delivery } = entry
     const { clock, webhooks } = this.#ctx
     const startedMs = clock()
-    const begunMs = performance.now()
+    const startedAtMs = performance.now()
     const outcome = await this.#send(entry)
     const ending = endingOf(outcome)
-    const pace = { timedOut: ending === 'timeout', durationMs: performance.now() - begunMs }
+    const pace = { timedOut: ending === 'timeout', durationMs: performance.now() - startedAtMs }
     this.#scheduler.ended(
       delivery.endpointId,
-      shareOf(delivery),
+      quotaKeyOf(delivery),
       ending === 'interrupted' || ending === 'fault' ? undefined : pace,
     )
-    const disposition = nextStep(outcome, delivery.attemptOfRound, webhooks, Math.random())
+    const disposition = nextStep(outcome, delivery.scheduleAttempt, webhooks, Math.random())
     this.#finished.push({ delivery, outcome, disposition, startedMs, endedMs: clock() })
     this.#signal.wake()
   }
@@ -259,7 +258,7 @@ export class Dispatcher {
   #logFault({ clientId, endpointId, uuid, attempt }: ClaimedDelivery, cause: unknown): void {
     this.#ctx.logger.error(
       { err: cause, client_id: clientId, endpoint_id: endpointId, delivery: uuid, attempt },
-      "a delivery could not be sent by mailkeep's own fault: it will be retried",
+      'internal error while sending a delivery: it will be retried',
     )
   }
 
@@ -274,7 +273,7 @@ function earliest(times: readonly (number | undefined)[]): number | undefined {
   return known.length > 0 ? known.reduce((first, ms) => Math.min(first, ms)) : undefined
 }
 
-/** Whose share of the requests in flight a delivery takes: its client's; 0 for all handlers of the host together. */
-function shareOf({ kind, clientId }: ClaimedDelivery): number {
+/** Returns the client whose quota of requests in flight the delivery counts against; 0 for all event handlers. */
+function quotaKeyOf({ kind, clientId }: ClaimedDelivery): number {
   return kind === 'handler' ? 0 : clientId
 }

@@ -1,7 +1,7 @@
-/** How an endpoint answered its last attempt; `unknown` before its first answer. */
-export type Standing = 'unknown' | 'answering' | 'slow' | 'hanging'
+/** How fast an endpoint answered its last attempt; `unknown` before its first answer. */
+export type Responsiveness = 'unknown' | 'answering' | 'slow' | 'hanging'
 
-/** What an attempt says about its endpoint. */
+/** How long an attempt took. */
 export interface AttemptPace {
   readonly timedOut: boolean
   readonly durationMs: number
@@ -10,11 +10,11 @@ export interface AttemptPace {
 /** An endpoint that has deliveries due. */
 export interface DueEndpoint {
   readonly id: number
-  /** Whose share of the requests in flight it takes; 0: the handlers of the host's process. */
+  /** The client whose quota the requests count against; 0 for all event handlers. */
   readonly clientId: number
-  /** How many are due, counted up to the most that could start. */
+  /** Number of due deliveries. Counting stops at the number that could start. */
   readonly due: number
-  /** Whether its last recorded attempt succeeded, perhaps in an earlier process. */
+  /** Whether its last recorded attempt succeeded, in this or an earlier process. */
   readonly proven: boolean
 }
 
@@ -25,16 +25,16 @@ export interface Allowance {
 }
 
 export interface FairnessLimits {
-  /** Requests in flight, in all. */
+  /** Maximum requests in flight in total. */
   readonly total: number
-  /** Requests in flight, to one endpoint. */
+  /** Maximum requests in flight to one endpoint. */
   readonly endpoint: number
-  /** An attempt that took longer makes its endpoint slow. */
+  /** An attempt that took longer marks its endpoint as slow. */
   readonly slowMs: number
 }
 
 interface EndpointState {
-  standing: Standing
+  responsiveness: Responsiveness
   inFlight: number
 }
 
@@ -47,42 +47,41 @@ interface Candidate {
 const maxRememberedEndpoints = 10_000
 
 /**
- * Shares the requests in flight so that endpoints that hang do not delay the others, however many there are and
- * whichever client owns them.
+ * Shares the requests in flight fairly, so that endpoints that hang do not delay the others.
  *
- * - An endpoint has at most `limits.endpoint` requests in flight, and one until it has answered or after a time-out.
- * - A client has at most a quarter of all.
- * - Of all requests, and of each client's, a quarter is kept for endpoints that answer quickly, and endpoints that hang
- *   have an eighth.
- * - Free places go to the client with the fewest requests in flight.
+ * - An endpoint has at most `limits.endpoint` requests in flight. Before its first answer and after a time-out: one.
+ * - A client has at most a quarter of the total.
+ * - In the total and in each client's quota, a quarter is reserved for endpoints that answer quickly.
+ * - In the total and in each client's quota, endpoints that hang get at most an eighth.
+ * - Free slots go to the client with the fewest requests in flight.
  */
 export class FairScheduler {
   readonly #limits: FairnessLimits
-  readonly #all: Places
-  readonly #clients = new Map<number, Places>()
+  readonly #all: Quota
+  readonly #clients = new Map<number, Quota>()
   readonly #endpoints = new Map<number, EndpointState>()
-  /** Endpoints take turns: the next allowance begins after this one. */
+  /** Round robin over the endpoints: the next allowance begins after this one. */
   #lastServedId = 0
 
   constructor(limits: FairnessLimits) {
     this.#limits = limits
-    this.#all = new Places(limits.total)
+    this.#all = new Quota(limits.total)
   }
 
   get inFlight(): number {
     return this.#all.inFlight
   }
 
-  /** Returns what may be claimed now: never more than can start at once. */
+  /** Returns how many deliveries of each endpoint may be claimed now. All of them can start immediately. */
   allow(due: readonly DueEndpoint[]): Allowance[] {
     this.#forgetIdle()
-    const candidates = this.#inTurn(due).map((one) => ({ due: one, state: this.#stateOf(one), allowed: 0 }))
+    const candidates = this.#roundRobin(due).map((one) => ({ due: one, state: this.#stateOf(one), allowed: 0 }))
     let clients = [...byClient(candidates)]
-    // Level by level: nobody gets a second place before each client in need has a first.
+    // Level by level, so that no client gets a second slot before each waiting client has a first one.
     for (let level = 1; clients.length > 0; level++) {
-      clients = clients.filter(([id, own]) => this.#placesOf(id).inFlight >= level || this.#allowOne(own))
+      clients = clients.filter(([id, own]) => this.#quotaOf(id).inFlight >= level || this.#allowOne(own))
     }
-    // Allowances counted as in flight while they were made.
+    // While they were computed, allowances counted as requests in flight. Undo that.
     for (const { due, state, allowed } of candidates) this.#count(state, due.clientId, -allowed)
     return candidates
       .filter(({ allowed }) => allowed > 0)
@@ -93,16 +92,16 @@ export class FairScheduler {
     this.#count(this.#stateOf({ id: endpointId, proven: false }), clientId, 1)
   }
 
-  /** @param pace Undefined when the attempt says nothing about the receiver: it was cut from this side. */
+  /** @param pace Undefined when mailkeep itself ended the attempt, so that its duration says nothing about the receiver. */
   ended(endpointId: number, clientId: number, pace: AttemptPace | undefined): void {
     const state = this.#stateOf({ id: endpointId, proven: false })
     this.#count(state, clientId, -1)
     if (!pace) return
-    const standing = pace.timedOut ? 'hanging' : pace.durationMs > this.#limits.slowMs ? 'slow' : 'answering'
-    const places = [this.#all, this.#placesOf(clientId)]
-    if (state.standing === 'hanging') for (const one of places) one.hanging -= state.inFlight
-    if (standing === 'hanging') for (const one of places) one.hanging += state.inFlight
-    state.standing = standing
+    const responsiveness = pace.timedOut ? 'hanging' : pace.durationMs > this.#limits.slowMs ? 'slow' : 'answering'
+    const quotas = [this.#all, this.#quotaOf(clientId)]
+    if (state.responsiveness === 'hanging') for (const quota of quotas) quota.hanging -= state.inFlight
+    if (responsiveness === 'hanging') for (const quota of quotas) quota.hanging += state.inFlight
+    state.responsiveness = responsiveness
   }
 
   #allowOne(candidates: readonly Candidate[]): boolean {
@@ -118,34 +117,35 @@ export class FairScheduler {
 
   #mayStart({ due, state, allowed }: Candidate): boolean {
     if (allowed >= due.due || state.inFlight >= this.#maxInFlight(state)) return false
-    const client = this.#placesOf(due.clientId)
+    const client = this.#quotaOf(due.clientId)
     return (
-      this.#all.admits(state.standing, client.inFlight === 0) && client.admits(state.standing, state.inFlight === 0)
+      this.#all.admits(state.responsiveness, client.inFlight === 0) &&
+      client.admits(state.responsiveness, state.inFlight === 0)
     )
   }
 
-  #maxInFlight({ standing }: EndpointState): number {
-    return standing === 'answering' || standing === 'slow' ? this.#limits.endpoint : 1
+  #maxInFlight({ responsiveness }: EndpointState): number {
+    return responsiveness === 'answering' || responsiveness === 'slow' ? this.#limits.endpoint : 1
   }
 
   #count(state: EndpointState, clientId: number, change: number): void {
-    const client = this.#placesOf(clientId)
+    const client = this.#quotaOf(clientId)
     state.inFlight += change
-    for (const places of [this.#all, client]) {
-      places.inFlight += change
-      if (state.standing === 'hanging') places.hanging += change
+    for (const quota of [this.#all, client]) {
+      quota.inFlight += change
+      if (state.responsiveness === 'hanging') quota.hanging += change
     }
     if (client.inFlight === 0) this.#clients.delete(clientId)
   }
 
-  #placesOf(clientId: number): Places {
-    const places = this.#clients.get(clientId) ?? new Places(atLeastOne(this.#limits.total / 4))
-    this.#clients.set(clientId, places)
-    return places
+  #quotaOf(clientId: number): Quota {
+    const quota = this.#clients.get(clientId) ?? new Quota(atLeastOne(this.#limits.total / 4))
+    this.#clients.set(clientId, quota)
+    return quota
   }
 
   #stateOf({ id, proven }: Pick<DueEndpoint, 'id' | 'proven'>): EndpointState {
-    const state = this.#endpoints.get(id) ?? { standing: proven ? 'answering' : 'unknown', inFlight: 0 }
+    const state = this.#endpoints.get(id) ?? { responsiveness: proven ? 'answering' : 'unknown', inFlight: 0 }
     this.#endpoints.set(id, state)
     return state
   }
@@ -157,18 +157,18 @@ export class FairScheduler {
     }
   }
 
-  #inTurn(due: readonly DueEndpoint[]): DueEndpoint[] {
+  #roundRobin(due: readonly DueEndpoint[]): DueEndpoint[] {
     const sorted = [...due].sort((a, b) => a.id - b.id)
     const first = sorted.findIndex(({ id }) => id > this.#lastServedId)
     return first <= 0 ? sorted : [...sorted.slice(first), ...sorted.slice(0, first)]
   }
 }
 
-/** The requests in flight of all clients, or of one. */
-class Places {
+/** Counts and limits the requests in flight of all clients, or of one. */
+class Quota {
   readonly #limit: number
   inFlight = 0
-  /** Those to endpoints that hang. */
+  /** Requests in flight to endpoints that hang. */
   hanging = 0
 
   constructor(limit: number) {
@@ -176,16 +176,16 @@ class Places {
   }
 
   /**
-   * Returns whether another request may start. A quarter is kept for endpoints that answer quickly; the first request of
-   * a client, or of a client's endpoint, that is unknown may use half of it. Endpoints that hang have at most an eighth.
+   * Returns whether another request may start. A quarter is reserved for endpoints that answer quickly. The first
+   * request to an unknown endpoint may use half of that reserve. Endpoints that hang get at most an eighth.
    *
-   * @param isFirst Whether nothing is in flight yet: in all, for the client; of a client, for the endpoint.
+   * @param isFirst Total quota: whether the client has no request in flight. Client's quota: whether the endpoint has none.
    */
-  admits(standing: Standing, isFirst: boolean): boolean {
+  admits(responsiveness: Responsiveness, isFirst: boolean): boolean {
     const free = this.#limit - this.inFlight
-    if (standing === 'answering') return free > 0
-    if (standing === 'hanging' && this.hanging >= atLeastOne(this.#limit / 8)) return false
-    return free > Math.floor(this.#limit / (standing === 'unknown' && isFirst ? 8 : 4))
+    if (responsiveness === 'answering') return free > 0
+    if (responsiveness === 'hanging' && this.hanging >= atLeastOne(this.#limit / 8)) return false
+    return free > Math.floor(this.#limit / (responsiveness === 'unknown' && isFirst ? 8 : 4))
   }
 }
 
@@ -199,7 +199,7 @@ function byClient(candidates: readonly Candidate[]): Map<number, Candidate[]> {
   return clients
 }
 
-/** Rounded down, but at least 1. */
+/** Rounds down, but returns at least 1. */
 export function atLeastOne(count: number): number {
   return Math.max(1, Math.floor(count))
 }

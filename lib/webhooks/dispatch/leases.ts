@@ -1,4 +1,7 @@
-/** Frees deliveries that a dead process had claimed, and those that wait for a time of a clock that was set back. */
+/**
+ * Releases deliveries that a dead process had claimed, and deliveries whose due time is wrong because the clock was set
+ * back.
+ */
 import { sql } from 'kysely'
 import { now, type Tx } from '../../context.ts'
 import { int, ints, statement, time } from '../../storage/statement.ts'
@@ -8,7 +11,7 @@ import type { DeliveryStatus } from '../schema.ts'
 import { failDelivery } from './claim.ts'
 
 const maxRowsPerTurn = 500
-/** The wall clock may drift this far from the monotonic one without having been set. */
+/** A larger drift between wall clock and monotonic clock means that the wall clock was set. */
 const toleratedDriftMs = 2000
 
 interface ExpiredLease {
@@ -22,7 +25,7 @@ interface ExpiredLease {
   claimed_at: Timestamp | null
 }
 
-/** A lease that began in the future was written before the clock was set back. */
+/** Lists expired leases. A lease that began in the future is expired too: the clock was set back after it was written. */
 const listExpiredLeases = statement.all(
   { now: time, future: time, limit: int },
   (_, p, dialect) => sql<ExpiredLease>`
@@ -53,11 +56,11 @@ const releaseSchedules = statement.affected(
 )
 
 /**
- * Frees the deliveries whose lease has run out: their process died, or could not record the outcome. The attempt is
- * logged as interrupted; after the last attempt of the schedule the delivery fails.
+ * Releases the deliveries whose lease has expired, because their process died or could not record the outcome. Logs the
+ * attempt as interrupted. If it was the last attempt of the schedule, the delivery fails.
  *
- * @param inFlight Deliveries in flight in this process: they keep their claim, whatever the clock says.
- * @returns how many leases it ended.
+ * @param inFlight Deliveries in flight in this process. They keep their claim, even if a clock change ended their lease.
+ * @returns The number of expired leases.
  */
 export async function releaseExpiredLeases(tx: Tx, inFlight: ReadonlyMap<number, unknown>): Promise<number> {
   const limit = maxRowsPerTurn + inFlight.size
@@ -75,10 +78,10 @@ export async function releaseExpiredLeases(tx: Tx, inFlight: ReadonlyMap<number,
       response_body: null,
     })
   }
-  const isSpent = (row: ExpiredLease) =>
+  const isLastAttempt = (row: ExpiredLease) =>
     row.status === 'pending' && row.attempts - row.attempts_before > tx.webhooks.retryScheduleSeconds.length
-  for (const row of expired.filter(isSpent)) await failInterrupted(tx, row)
-  const ids = expired.filter((row) => !isSpent(row)).map(({ id }) => id)
+  for (const row of expired.filter(isLastAttempt)) await failInterrupted(tx, row)
+  const ids = expired.filter((row) => !isLastAttempt(row)).map(({ id }) => id)
   if (ids.length > 0) await releaseLeases(tx, { ids, now: now(tx) })
   return expired.length
 }
@@ -91,8 +94,9 @@ async function failInterrupted(tx: Tx, { id, uuid, client_id, endpoint_id, attem
 }
 
 /**
- * Makes deliveries due that were scheduled in the future: the clock was set back since. @returns how many; up to a limit, so that
- * there may be more until it returns 0.
+ * Makes deliveries due that were scheduled at a time in the future: the clock was set back after that.
+ *
+ * @returns The number of deliveries, up to a limit. Call it until it returns 0.
  */
 export function releaseStaleSchedules(tx: Tx): Promise<number> {
   return releaseSchedules(tx, { now: now(tx), future: futureOf(tx.clock), limit: maxRowsPerTurn })
@@ -102,7 +106,7 @@ function futureOf(clock: Clock): Timestamp {
   return timestamp(clock() + toleratedDriftMs)
 }
 
-/** Tells whether the clock was set since the last call. */
+/** Returns a function that reports whether the clock was set since its last call. */
 export function watchClock(clock: Clock): () => boolean {
   let expectedDriftMs = clock() - performance.now()
   return () => {

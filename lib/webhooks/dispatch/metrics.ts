@@ -1,25 +1,28 @@
 import type { Outcome } from '../http/send.ts'
 import type { RecordedAttempt } from './record.ts'
 
-/** How attempts end: `refused` never went out, `interrupted` was cut from this side, `fault` is an error of our own. */
+/**
+ * How an attempt ended. `refused`: the address is not allowed, no request was sent. `interrupted`: mailkeep aborted it.
+ * `fault`: an error inside mailkeep.
+ */
 export type AttemptEnding = 'success' | 'failure' | 'timeout' | 'refused' | 'interrupted' | 'fault'
 
-/** Endings of an attempt whose request ran its course. */
+/** Endings of attempts whose duration is measured. */
 const requestEndings: ReadonlySet<AttemptEnding> = new Set(['success', 'failure', 'timeout'])
 
-/** What this process has sent since it started. */
+/** Counts of the attempts and deliveries of this process since it started. */
 export interface DeliveryFigures {
   readonly attempts: Readonly<Record<AttemptEnding, number>>
-  /** Deliveries that reached their final status here. */
+  /** Deliveries that reached their final status in this process. */
   readonly deliveries: Readonly<Record<'success' | 'failed', number>>
-  /** Attempts that made a request, by duration: `count` took at most `upTo` ms. The last bound is infinite. */
+  /** Attempts that sent a request, by duration: `count` of them took at most `upTo` ms. The last bound is infinite. */
   readonly attemptMs: readonly { readonly upTo: number; readonly count: number }[]
   readonly attemptMsSum: number
 }
 
 const boundsMs = [10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 15_000, Number.POSITIVE_INFINITY]
 
-/** Counts attempts that are recorded; one whose claim was lost does not count. */
+/** Counts recorded attempts. An attempt that lost its claim is not recorded and does not count. */
 export class DeliveryCounter {
   readonly #attempts: Record<AttemptEnding, number> = {
     success: 0,

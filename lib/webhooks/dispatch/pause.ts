@@ -4,7 +4,7 @@ import * as queries from '../queries.ts'
 
 export const holdKind = 'hold deliveries'
 
-/** Switches the endpoint off and holds its pending deliveries. @returns false when it was off already. */
+/** Switches the endpoint off and holds its pending deliveries. @returns false when it was already off. */
 export async function deactivate(tx: Tx, id: number, reason: 'manual' | 'auto_failures'): Promise<boolean> {
   if (!(await queries.deactivateEndpoint(tx, { client_id: tx.clientId, id, active: false, reason }))) return false
   await queries.holdClaimed(tx, { endpoint_id: id, now: now(tx) })
@@ -13,16 +13,16 @@ export async function deactivate(tx: Tx, id: number, reason: 'manual' | 'auto_fa
 }
 
 /**
- * Holds up to `limit` pending deliveries of an inactive endpoint, and none of an active one. Skips rows that another
+ * Holds up to `limit` pending deliveries of an inactive endpoint. Does nothing for an active one. Skips rows that another
  * transaction has locked: if they stay pending, the next poll holds them.
  *
- * @returns how much of the limit is left.
+ * @returns The unused part of the limit.
  */
 export async function holdDeliveries(tx: Tx, endpoint_id: number, limit: number): Promise<number> {
   return limit - (await queries.holdPending(tx, { endpoint_id, limit, now: now(tx) }, { waiting: false }))
 }
 
-/** As `holdDeliveries`, but waits for locked rows: no poll will hold them once the endpoint is active. */
+/** Same as `holdDeliveries`, but waits for locked rows, because no poll holds them once the endpoint is active. */
 export async function holdBeforeActivating(tx: Tx, endpoint_id: number, limit: number): Promise<number> {
   return limit - (await queries.holdPending(tx, { endpoint_id, limit, now: now(tx) }, { waiting: true }))
 }

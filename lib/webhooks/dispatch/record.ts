@@ -19,12 +19,12 @@ export interface FinishedAttempt {
   readonly endedMs: number
 }
 
-/** A finished attempt whose claim was still current, so that its outcome is the delivery's. */
+/** A finished attempt whose claim was still current, so that its outcome was stored with the delivery. */
 export type RecordedAttempt = FinishedAttempt
 
 /**
- * Updates the delivery only while our claim is current. A delivery that was put on hold during the attempt stays held,
- * unless the attempt was final.
+ * Updates the delivery only if the claim is still current. A delivery that was put on hold during the attempt stays
+ * held, unless the attempt was final.
  */
 const recordOutcome = statement.affected(
   {
@@ -66,8 +66,8 @@ const updateEndpointHealth = statement(
     db
       .updateTable('mailkeep_endpoint')
       .set((eb) => ({
-        // An attempt that began later may have been recorded before. A time in the future was written before the clock
-        // was set back.
+        // A later attempt may already have been recorded. A stored time in the future is ignored: it was written before
+        // the clock was set back.
         last_triggered_at: sql`case when last_triggered_at > ${p.last_triggered_at} and last_triggered_at <= ${p.now}
           then last_triggered_at else ${p.last_triggered_at} end`,
         consecutive_failures: afterSuccess ? p.failures : eb('consecutive_failures', '+', p.failures),
@@ -81,7 +81,7 @@ const updateEndpointHealth = statement(
 /**
  * Records attempts in the order in which they ended, and updates the health of their endpoints.
  *
- * @returns those whose claim was current. The others change nothing: another process has claimed their deliveries.
+ * @returns The attempts whose claim was current. The others change nothing: another process has claimed their delivery.
  */
 export async function recordAttempts(tx: Tx, finished: readonly FinishedAttempt[]): Promise<RecordedAttempt[]> {
   const recorded: RecordedAttempt[] = []
@@ -105,16 +105,16 @@ function logFailure({ logger }: Tx, { delivery, outcome }: RecordedAttempt): voi
 async function recordAttempt(tx: Tx, attempt: FinishedAttempt): Promise<boolean> {
   const { delivery, outcome, disposition, startedMs, endedMs } = attempt
   const endedAt = timestamp(endedMs)
-  const waits = disposition.status === 'pending'
+  const isRetried = disposition.status === 'pending'
   const responseStatus = 'status' in outcome ? (outcome.status ?? null) : null
   const error = disposition.status === 'success' ? null : errorOf(outcome)
   const updated = await recordOutcome(tx, {
     id: delivery.id,
     claim: delivery.claim,
     status: disposition.status,
-    due_at: waits ? timestamp(endedMs + disposition.delayMs) : endedAt,
-    scheduled_at: waits ? endedAt : null,
-    ended_at: waits ? null : endedAt,
+    due_at: isRetried ? timestamp(endedMs + disposition.delayMs) : endedAt,
+    scheduled_at: isRetried ? endedAt : null,
+    ended_at: isRetried ? null : endedAt,
     now: endedAt,
     uncounted: outcome.kind === 'refused' ? 1 : 0,
     response_status: responseStatus,
@@ -146,15 +146,15 @@ function errorOf(outcome: Outcome): string | null {
   return 'error' in outcome ? outcome.error : null
 }
 
-/** What a turn's attempts say about one endpoint. */
+/** Sum of one endpoint's attempts in one turn of the dispatcher. */
 interface EndpointTally {
   readonly clientId: number
   succeeded: boolean
-  /** Since the last success among them. */
+  /** Failures after the last success. */
   failures: number
   firstFailureMs: number | undefined
   lastStartedMs: number
-  /** Whether the receiver asked to be switched off (410 Gone). */
+  /** Whether the receiver answered 410 (Gone), which asks mailkeep to stop sending. */
   isGone: boolean
 }
 
@@ -180,7 +180,7 @@ function addToTally(tallies: Map<number, EndpointTally>, attempt: FinishedAttemp
   if (disposition.status === 'failed') tally.isGone ||= disposition.disable
 }
 
-/** Updates the endpoint's health, and switches it off when it has failed too often or asked for it. */
+/** Updates the endpoint's health. Switches the endpoint off after too many failures or a 410. */
 async function recordHealth(tx: Tx, id: number, tally: EndpointTally): Promise<void> {
   const endpoint = await updateEndpointHealth(
     tx,

@@ -1,7 +1,7 @@
 import type { Outcome } from '../http/send.ts'
 import type { WebhookSettings } from '../settings.ts'
 
-/** What becomes of a delivery after an attempt. `disable`: its endpoint is switched off with it. */
+/** A delivery's next state after an attempt. `disable`: switch the endpoint off too. */
 export type Disposition =
   | { readonly status: 'success' }
   | { readonly status: 'failed'; readonly disable: boolean }
@@ -10,10 +10,10 @@ export type Disposition =
 const dayMs = 86_400_000
 
 /**
- * Returns what follows an attempt: success, another attempt after a delay, or failure.
+ * Returns the delivery's next state: success, failure, or another attempt after a delay.
  *
- * @param attempt Its number on the schedule, from 1; a redelivery starts the schedule again.
- * @param random From 0 to 1: jitter of up to a fifth, added to the scheduled delay.
+ * @param attempt The attempt's position in the retry schedule, from 1. A redelivery restarts the schedule.
+ * @param random Random number from 0 to 1. It adds jitter of up to a fifth to the scheduled delay.
  */
 export function nextStep(
   outcome: Outcome,
@@ -26,7 +26,7 @@ export function nextStep(
   if (outcome.kind === 'refused') return { status: 'failed', disable: false }
   if (outcome.kind === 'answered' && outcome.status === 410) return { status: 'failed', disable: true }
   if (outcome.kind === 'interrupted') return { status: 'pending', delayMs: 0 }
-  // Also after a fault of our own, which only time or an operator can mend.
+  // Internal errors are retried too: they may pass, or an operator may fix the cause.
   const delaySeconds = retryScheduleSeconds[attempt - 1]
   if (delaySeconds === undefined) return { status: 'failed', disable: false }
   const scheduledMs = delaySeconds * 1000 * (1 + random / 5)
@@ -35,15 +35,15 @@ export function nextStep(
 }
 
 /**
- * Reads `Retry-After` (RFC 9110, 10.2.3) of a 429 or 503: seconds, or a date.
+ * Parses `Retry-After` (RFC 9110, 10.2.3) of a 429 or 503: seconds, or a date.
  *
- * @returns Milliseconds from `nowMs`, never negative; undefined when there is none, or what is there is neither.
+ * @returns Milliseconds from `nowMs`, never negative; undefined when the header is missing or invalid.
  */
 export function retryAfterMs(status: number, value: string | undefined, nowMs: number): number | undefined {
   if ((status !== 429 && status !== 503) || value === undefined) return undefined
   const text = value.trim()
-  if (/^\d+$/.test(text)) return Number(text) * 1000 // of any length: `decide` caps it
-  // Its oldest form names no zone, and means GMT.
+  if (/^\d+$/.test(text)) return Number(text) * 1000 // any number of digits: `nextStep` limits it to a day
+  // The asctime form has no time zone and means GMT.
   const at = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? /.test(text)
     ? Date.parse(text.replace(/(?: GMT)?$/, ' GMT'))
     : Number.NaN

@@ -1,9 +1,9 @@
-/** Wakes everyone who waits for it. A wake-up that comes between two waits is not lost. */
+/** Wakes all waiting callers. A wake-up between two waits is not lost. */
 export class Signal {
   #wakeUps = 0
   readonly #waiting = new Set<() => void>()
 
-  /** How often it was given: pass it to `wait`. */
+  /** The number of wake-ups so far. Pass it to `wait`. */
   get seen(): number {
     return this.#wakeUps
   }

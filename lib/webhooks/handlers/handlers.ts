@@ -4,34 +4,34 @@ import type { Outcome, Sending } from '../http/send.ts'
 import type { WebhookEvent } from '../receiver.ts'
 import type { EventType } from '../schema.ts'
 
-/** An event, and whose. */
+/** An event, with the id of its client. */
 export type HandledEvent<Type extends EventType = EventType> = Extract<WebhookEvent, { type: Type }> & {
   readonly clientId: number
 }
 
 /** One attempt to handle an event. */
 export interface Handling {
-  /** The delivery's uuid: the same over retries, so that a handler can tell repeats. */
+  /** The delivery's uuid. It is the same in each retry, so that a handler can detect repeats. */
   readonly deliveryId: string
-  /** From 1, over all rounds. */
+  /** The attempt's number, from 1. Redeliveries continue the count. */
   readonly attempt: number
-  /** Aborted when mailkeep is closed and will not wait longer, or the subscriber is removed. */
+  /** Aborted when the subscriber is removed, or when mailkeep closes and the close time-out ends. */
   readonly signal: AbortSignal
 }
 
-/** Handles an event; when it throws it is called again, on the schedule of webhooks. */
+/** Handles an event. When it throws, mailkeep calls it again on the retry schedule of webhooks. */
 export type EventHandler<Type extends EventType = EventType> = (
   event: HandledEvent<Type>,
   handling: Handling,
 ) => unknown
 
-const keptCharacters = 2000
+const maxErrorCharacters = 2000
 
-/** The handlers of this process, by the ids of their subscribers. */
+/** The event handlers of this process, by subscriber id. */
 export class Handlers {
   readonly #ctx: Context
   readonly #handlers = new Map<number, EventHandler>()
-  /** Names whose subscribers are being looked for. */
+  /** Names whose registration is in progress. */
   readonly registering = new Set<string>()
 
   constructor(ctx: Context) {
@@ -54,7 +54,7 @@ export class Handlers {
     this.#handlers.delete(subscriberId)
   }
 
-  /** Calls the handler; the claim is renewed for as long as it takes. */
+  /** Calls the handler, and renews the lease until it returns. */
   handle(claimed: ClaimedDelivery): Sending {
     const aborting = new AbortController()
     const aborted = new Promise<Outcome>((resolve) => {
@@ -68,25 +68,25 @@ export class Handlers {
   async #call(claimed: ClaimedDelivery, signal: AbortSignal): Promise<Outcome> {
     const { clientId, endpointId, uuid, attempt, body } = claimed
     const handler = this.#handlers.get(endpointId)
-    if (!handler) return { kind: 'interrupted' } // it was taken away since
+    if (!handler) return { kind: 'interrupted' } // the handler was removed after the claim
     try {
       await handler({ ...JSON.parse(body), clientId }, { deliveryId: uuid, attempt, signal })
       return { kind: 'handled' }
     } catch (error) {
-      // What was thrown may hold personal data: it goes to the attempt's log, which is erased with its contact.
-      this.#ctx.logger.warn({ delivery: uuid, attempt }, 'a handler failed: the attempt log says how')
+      // The error may contain personal data. It goes to the attempt log, which is erased with the contact.
+      this.#ctx.logger.warn({ delivery: uuid, attempt }, 'an event handler failed: see the attempt log')
       const text = error instanceof Error ? (error.stack ?? String(error)) : String(error)
-      const kept = text.replaceAll('\0', '\ufffd').slice(0, keptCharacters).toWellFormed()
-      return { kind: 'threw', error: 'The handler threw an error.', body: kept }
+      const excerpt = text.replaceAll('\0', '\ufffd').slice(0, maxErrorCharacters).toWellFormed()
+      return { kind: 'threw', error: 'The handler threw an error.', body: excerpt }
     }
   }
 
-  /** A claim that is lost is somebody else's to handle. */
+  /** Renews the lease. Aborts the handler if the claim was lost, because another process handles the event then. */
   async #renew(claimed: ClaimedDelivery, aborting: AbortController): Promise<void> {
     try {
       if (!(await renewLease(this.#ctx, claimed))) aborting.abort()
     } catch (error) {
-      this.#ctx.logger.warn({ err: error, delivery: claimed.uuid }, 'a claim could not be renewed yet')
+      this.#ctx.logger.warn({ err: error, delivery: claimed.uuid }, 'could not renew a lease: will try again')
     }
   }
 }

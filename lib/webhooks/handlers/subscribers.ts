@@ -13,28 +13,28 @@ import { detailOf, listOf, queueOne } from '../deliveries.ts'
 import { type Delivery, type DeliveryDetail, type EndpointKind, type EventType, EventTypes } from '../schema.ts'
 import type { EventHandler, Handlers } from './handlers.ts'
 
-/** A handler of events in the host's process: `mailkeep.on` makes it. */
+/** A named subscription to events, handled in the host's process. `mailkeep.on` creates it. */
 export interface Subscriber {
   readonly name: string
-  /** One page of its deliveries, newest first. @throws MailkeepError `validation_failed` */
+  /** Returns one page of its deliveries, newest first. @throws MailkeepError `validation_failed` */
   listDeliveries(query?: inputs.PageInput): Promise<Page<Delivery>>
-  /** One delivery with its payload and the log of its attempts. @throws MailkeepError `not_found` */
+  /** Returns one delivery with its payload and attempt log. @throws MailkeepError `not_found` */
   getDelivery(id: number): Promise<DeliveryDetail>
   /**
-   * Handles a delivery again: one attempt now, then the schedule from its start.
+   * Handles a delivery again: one attempt now, then the retry schedule from its start.
    *
    * @throws MailkeepError `not_found`; `validation_failed`: the payload was erased.
    */
   redeliver(id: number): Promise<Delivery>
-  /** This process handles no more of its events; they wait for one that does. */
+  /** Stops handling its events in this process. The events wait until a process registers the name again. */
   stop(): void
-  /** Deletes it, in all processes, with its deliveries; what is being handled is aborted. */
+  /** Deletes the subscriber and its deliveries, in all processes. Aborts running handlers. */
   remove(): Promise<void>
 }
 
-/** What `mailkeep.on` asks for: a name of the subscriber's own, and event types. */
+/** Options of `mailkeep.on`: the subscriber's unique name, and event types. */
 const Subscription = closedObject({
-  name: v.pipe(Text, v.trim(), v.minLength(1, 'A subscriber needs a name.'), atMost(255)),
+  name: v.pipe(Text, v.trim(), v.minLength(1, 'A subscriber must have a name.'), atMost(255)),
   events: EventTypes,
 })
 
@@ -42,7 +42,7 @@ const findSubscriber = statement({ subscriber: text }, (db, p) =>
   db.selectFrom('mailkeep_endpoint').select(['id', 'events']).where('subscriber', '=', p.subscriber),
 )
 
-/** Inserts nothing where another process was faster. */
+/** Inserts nothing if another process has already inserted the subscriber. */
 const insertSubscriber = statement(
   {
     uuid: text,
@@ -70,9 +70,9 @@ const deleteSubscriber = statement.affected({ id: int }, (db, p) =>
 )
 
 /**
- * Makes a subscriber, or finds the one of this name, and handles its events from now on.
+ * Creates the subscriber, or finds the existing one of this name, and handles its events from now on.
  *
- * @throws MailkeepError `validation_failed`: also when this process handles that name already.
+ * @throws MailkeepError `validation_failed`: also when this process already has a handler of that name.
  */
 export async function subscribe(
   ctx: Context,
@@ -86,7 +86,7 @@ export async function subscribe(
   let stopped = false
   const stop = () => {
     if (!stopped) handlers.delete(id)
-    stopped = true // there may be another handler since
+    stopped = true // a second call must not remove a handler that was registered later
   }
   ctx.wakeDispatcher()
   return {
@@ -102,19 +102,24 @@ export async function subscribe(
   }
 }
 
-interface Wanted {
+interface SubscriberFields {
   readonly name: string
   /** JSON */
   readonly events: string
 }
 
-/** @returns the id of its endpoint. */
-async function register(ctx: Context, handlers: Handlers, wanted: Wanted, handler: EventHandler): Promise<number> {
-  const { name } = wanted
+/** @returns The id of the subscriber's endpoint. */
+async function register(
+  ctx: Context,
+  handlers: Handlers,
+  fields: SubscriberFields,
+  handler: EventHandler,
+): Promise<number> {
+  const { name } = fields
   if (handlers.registering.has(name)) throw nameTaken()
   handlers.registering.add(name)
   try {
-    const id = await ensureSubscriber(ctx, handlers, wanted)
+    const id = await ensureSubscriber(ctx, handlers, fields)
     handlers.set(id, handler)
     return id
   } finally {
@@ -123,25 +128,32 @@ async function register(ctx: Context, handlers: Handlers, wanted: Wanted, handle
 }
 
 function nameTaken(): Error {
-  return invalid('name', 'This process has a handler of that name already.')
+  return invalid('name', 'This process already has a handler of that name.')
 }
 
-async function ensureSubscriber(ctx: Context, handlers: Handlers, wanted: Wanted): Promise<number> {
+async function ensureSubscriber(ctx: Context, handlers: Handlers, fields: SubscriberFields): Promise<number> {
   for (;;) {
-    const found = await transact(ctx, async (tx) => (await findIt(tx, handlers, wanted)) ?? (await makeIt(tx, wanted)))
+    const found = await transact(
+      ctx,
+      async (tx) => (await findAndUpdate(tx, handlers, fields)) ?? (await create(tx, fields)),
+    )
     if (found) return found
   }
 }
 
-/** Before its events are changed: those of a handler that is there already stay. */
-async function findIt(tx: Tx, handlers: Handlers, { name, events }: Wanted): Promise<number | undefined> {
+/** Finds the subscriber and updates its event types. Throws before the update if the name already has a handler. */
+async function findAndUpdate(
+  tx: Tx,
+  handlers: Handlers,
+  { name, events }: SubscriberFields,
+): Promise<number | undefined> {
   const found = await findSubscriber(tx, { subscriber: name })
   if (found && handlers.has(found.id)) throw nameTaken()
   if (found && found.events !== events) await changeEvents(tx, { id: found.id, events })
   return found?.id
 }
 
-async function makeIt(tx: Tx, { name: subscriber, events }: Wanted): Promise<number | undefined> {
+async function create(tx: Tx, { name: subscriber, events }: SubscriberFields): Promise<number | undefined> {
   await insertSubscriber(tx, {
     uuid: randomUUID(),
     created_at: now(tx),
@@ -152,7 +164,7 @@ async function makeIt(tx: Tx, { name: subscriber, events }: Wanted): Promise<num
     none: '',
     zero: 0,
   })
-  return (await findSubscriber(tx, { subscriber }))?.id // nothing: it was made and removed meanwhile
+  return (await findSubscriber(tx, { subscriber }))?.id // undefined when another process has already removed it
 }
 
 async function removeSubscriber(ctx: Context, id: number): Promise<void> {

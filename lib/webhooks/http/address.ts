@@ -5,8 +5,9 @@ type Address = ipaddr.IPv4 | ipaddr.IPv6
 type Ranges = Record<string, [Address, number][]>
 
 /**
- * Not globally reachable by IANA's special-purpose registry, and Azure's platform address, a public one that answers
- * only inside. 192.31.196.0/24, 192.52.193.0/24 and 192.175.48.0/24 are in the registry too, but globally reachable.
+ * IPv4 networks that are not globally reachable, from IANA's special-purpose registry. Also Azure's platform address: it
+ * is public, but answers only inside Azure. 192.31.196.0/24, 192.52.193.0/24 and 192.175.48.0/24 are in the registry
+ * too, but are globally reachable.
  */
 const refusedV4 = ranges({
   '"this network" (RFC 1122)': ['0.0.0.0/8'],
@@ -23,7 +24,10 @@ const refusedV4 = ranges({
   'a cloud platform (Azure)': ['168.63.129.16/32'],
 })
 
-/** Holes in 2000::/3. Teredo, ORCHID and benchmarking lie in 2001::/23; 6to4 carries an IPv4 address. */
+/**
+ * Networks inside 2000::/3 that are not globally reachable. 2001::/23 contains Teredo, ORCHID and benchmarking. A 6to4
+ * address embeds an IPv4 address.
+ */
 const refusedV6 = ranges({
   'protocol assignments (RFC 2928)': ['2001::/23'],
   'documentation (RFC 3849, RFC 9637)': ['2001:db8::/32', '3fff::/20'],
@@ -34,28 +38,32 @@ const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3')
 
 /**
  * @param address Text form of an IPv4 (four decimal numbers only) or IPv6 address, without brackets.
- * @returns Why this address must not be called, as a sentence without the address, or undefined. Never throws.
+ * @returns The reason why this address must not be called, as a sentence without the address, or undefined. Never throws.
  */
 export function addressProblem(address: string): string | undefined {
-  // isIP takes the canonical IPv4 form only, and bounds what ipaddr's regular expressions are given.
+  // isIP accepts only the canonical IPv4 form. It also limits the input of ipaddr's regular expressions.
   if (!isIP(address) || address.includes('%') || !ipaddr.isValid(address)) return 'This is not a plain IP address.'
   const parsed = ipaddr.parse(address)
-  const place = parsed instanceof ipaddr.IPv4 ? refusedPlace(parsed, refusedV4) : placeOfV6(parsed)
-  if (place) return `The address belongs to ${place}.`
-  const carried = parsed instanceof ipaddr.IPv6 ? carriedV4(parsed, address) : undefined
-  return carried && addressProblem(carried)
-}
-
-/** Outside 2000::/3 lie mapped, compatible, SIIT (::ffff:0:0/96) and NAT64 (64:ff9b::/96, 64:ff9b:1::/48) forms too. */
-function placeOfV6(address: ipaddr.IPv6): string | undefined {
-  return address.match(globalUnicast) ? refusedPlace(address, refusedV6) : 'no global network (RFC 4291)'
+  const network = parsed instanceof ipaddr.IPv4 ? networkIn(parsed, refusedV4) : networkOfV6(parsed)
+  if (network) return `The address belongs to ${network}.`
+  const embedded = parsed instanceof ipaddr.IPv6 ? embeddedV4(parsed, address) : undefined
+  return embedded && addressProblem(embedded)
 }
 
 /**
- * The IPv4 address inside a global IPv6 one: written with dots, as RFC 6052 does under a provider's own NAT64 prefix,
- * or in an ISATAP interface identifier, whose universal and group bits may be set (RFC 5214, 6.1).
+ * Rejects everything outside 2000::/3. This includes IPv4-mapped, IPv4-compatible, SIIT (::ffff:0:0/96) and NAT64
+ * (64:ff9b::/96, 64:ff9b:1::/48) addresses.
  */
-function carriedV4({ parts }: ipaddr.IPv6, written: string): string | undefined {
+function networkOfV6(address: ipaddr.IPv6): string | undefined {
+  return address.match(globalUnicast) ? networkIn(address, refusedV6) : 'no global network (RFC 4291)'
+}
+
+/**
+ * Returns the IPv4 address embedded in a global IPv6 address. It may be written with dots, as RFC 6052 does under a
+ * provider's NAT64 prefix. Or it may be in an ISATAP interface identifier, whose universal and group bits may be set
+ * (RFC 5214, 6.1).
+ */
+function embeddedV4({ parts }: ipaddr.IPv6, written: string): string | undefined {
   if (written.includes('.')) return written.slice(written.lastIndexOf(':') + 1)
   const isatap = (parts[4]! & ~0x0300) === 0 && parts[5] === 0x5efe
   return isatap
@@ -66,11 +74,11 @@ function carriedV4({ parts }: ipaddr.IPv6, written: string): string | undefined 
     : undefined
 }
 
-function refusedPlace(address: Address, refused: () => Ranges): string | undefined {
+function networkIn(address: Address, refused: () => Ranges): string | undefined {
   return ipaddr.subnetMatch(address, refused(), '') || undefined
 }
 
-/** Read when first asked for: a start need not wait for it. */
+/** Parses the ranges on first use, to keep the start fast. */
 function ranges(named: Record<string, string[]>): () => Ranges {
   let read: Ranges | undefined
   return () => (read ??= readRanges(named))

@@ -1,2 +1,2 @@
-/** undici, loaded for the first delivery. In the published package this module contains what is used of it. */
+/** Exports undici. It is imported at the first delivery. The published package bundles the used parts into this module. */
 export { Client, Pool } from 'undici'

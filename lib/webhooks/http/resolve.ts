@@ -4,39 +4,42 @@ import { isIP, type LookupFunction } from 'node:net'
 import { addressProblem } from './address.ts'
 import { type GuardSettings, urlProblem } from './url-rule.ts'
 
-/** A and AAAA of a name; rejects with an error whose `code` is one of node:dns. */
+/** Resolves the A and AAAA records of a name. Rejects with an error whose `code` is one of node:dns. */
 export interface NameResolver {
   resolve4(name: string): Promise<string[]>
   resolve6(name: string): Promise<string[]>
 }
 
 export interface LookupSettings {
-  /** Instead of the system's name servers; may serve several names at once. */
+  /** Used instead of the system's name servers. It must support parallel look-ups. */
   readonly resolver?: NameResolver
-  /** How long one look-up may take, default 5,000. */
+  /** Time-out of one look-up, default 5,000. */
   readonly timeoutMs?: number
-  /** How long an answer is used again, default 10,000; failures are not kept. */
+  /** How long an answer is cached, default 10,000. Failures are not cached. */
   readonly cacheMs?: number
-  /** Milliseconds of a clock that never goes back; default the process's. */
+  /** Milliseconds of a monotonic clock; default `performance.now`. */
   readonly now?: () => number
 }
 
-type Find = (name: string) => Promise<LookupAddress[]>
+type LookUpAddresses = (name: string) => Promise<LookupAddress[]>
 
-const maxNames = 1000
-const maxAddresses = 64 // of one name; a TCP answer holds thousands, and all would be kept
-const secondFamilyMs = 1000 // some name servers never answer AAAA: RFC 8305, 3 does not wait for them either
+const maxCachedNames = 1000
+/** Maximum addresses of one name. A DNS answer over TCP can contain thousands, which would fill the cache. */
+const maxAddressesPerName = 64
+/** How long to wait for the second address family. Some name servers never answer AAAA queries (RFC 8305, 3). */
+const secondFamilyTimeoutMs = 1000
 
-/** The URL, or an address its name resolves to, breaks the rule: trying again cannot help. */
+/** The URL, or an address that its host resolves to, is not allowed. A retry cannot help. */
 export class RefusedAddress extends Error {
   override readonly name = 'RefusedAddress'
 }
 
 /**
- * The written form again, before each attempt: rows are stored for long, settings change, and `net.connect` never asks
- * a lookup about literal addresses. What a name resolves to is judged by `guardedLookup`; both are needed.
+ * Checks the URL again before each attempt, because settings may have changed since the endpoint was created. It also
+ * checks literal IP addresses, for which `net.connect` never calls a lookup. `guardedLookup` checks the addresses that a
+ * name resolves to. Both checks are needed.
  *
- * @returns The URL, parsed by the parser that judged it.
+ * @returns The URL, parsed by the same parser that checked it.
  * @throws RefusedAddress The URL breaks the rule.
  */
 export function checkTarget(url: string, settings: GuardSettings): URL {
@@ -46,23 +49,25 @@ export function checkTarget(url: string, settings: GuardSettings): URL {
 }
 
 /**
- * Makes the `lookup` for `net.connect` and undici's `connect`: it hands over checked addresses only, IPv4 first, so
- * that the checked address is the one dialled. One refused address refuses the whole name: an honest public name has
- * none, and leaving it to the others would leave it to chance which answers are seen.
+ * Creates the `lookup` for `net.connect` and undici's `connect`. It returns only checked addresses, IPv4 first, so that
+ * the connection goes to a checked address (no DNS rebinding). One refused address refuses the whole name, because a
+ * valid public name has none. Otherwise the result would depend on which addresses the name server returns.
  *
- * Names are asked of the name servers with a time limit, not of the system's threads (`dns.lookup`), so /etc/hosts has
- * no say. With `allowPrivate` the system is asked, unless there is a `resolver`, and every address is taken.
+ * It queries the name servers with a time limit. It does not use `dns.lookup`, which blocks system threads, so /etc/hosts
+ * is ignored. With `allowPrivate` and no `resolver` it does use `dns.lookup`, and it allows every address.
  *
- * The lookup calls back with a RefusedAddress, or an error whose `code` is one of node:dns (`ETIMEOUT`, `ENOTFOUND`).
+ * Errors are a RefusedAddress, or an error whose `code` is one of node:dns (`ETIMEOUT`, `ENOTFOUND`).
  */
 export function guardedLookup(settings: GuardSettings, options: LookupSettings = {}): LookupFunction {
   const { resolver, timeoutMs = 5000, cacheMs = 10_000, now = () => performance.now() } = options
-  const ask: Find = (name) => {
+  const query: LookUpAddresses = (name) => {
     if (isIP(name)) return Promise.resolve([{ address: name, family: isIP(name) }])
-    if (resolver) return askResolver(resolver, name, timeoutMs)
-    return settings.allowPrivate ? answers(name, [lookup(name, { all: true })], timeoutMs) : askServers(name, timeoutMs)
+    if (resolver) return queryResolver(resolver, name, timeoutMs)
+    return settings.allowPrivate
+      ? answers(name, [lookup(name, { all: true })], timeoutMs)
+      : queryServers(name, timeoutMs)
   }
-  const find = remember(ask, cacheMs, now)
+  const find = cached(query, cacheMs, now)
   return (name, wanted, callback) => {
     find(name.toLowerCase())
       .then((found) => choose(name, found, wanted, settings))
@@ -73,7 +78,10 @@ export function guardedLookup(settings: GuardSettings, options: LookupSettings =
   }
 }
 
-/** All are judged, also those of a kept answer and of the family that is not wanted. At least one is returned. */
+/**
+ * Returns the addresses of the wanted family, at least one. Checks all addresses, including cached ones and the other
+ * family's.
+ */
 function choose(name: string, found: LookupAddress[], wanted: LookupOptions, { allowPrivate }: GuardSettings) {
   const problem = !allowPrivate && found.map(({ address }) => addressProblem(address)).find(Boolean)
   if (problem) throw new RefusedAddress(`The URL's host resolves to an address that is refused. ${problem}`)
@@ -83,54 +91,50 @@ function choose(name: string, found: LookupAddress[], wanted: LookupOptions, { a
   return chosen
 }
 
-/** Keeps answers for `keepMs`, at most 1,000 of them; those who ask for the same name meanwhile share one question. */
-function remember(find: Find, keepMs: number, now: () => number): Find {
-  const kept = new Map<string, { answer: Promise<LookupAddress[]>; until: number }>()
+/** Caches up to 1,000 answers for `ttlMs`. Parallel look-ups of the same name share one query. */
+function cached(find: LookUpAddresses, ttlMs: number, now: () => number): LookUpAddresses {
+  const cache = new Map<string, { answer: Promise<LookupAddress[]>; until: number }>()
   return (name) => {
-    const known = kept.get(name)
+    const known = cache.get(name)
     if (known && now() < known.until) return known.answer
     const entry = { answer: find(name), until: Number.POSITIVE_INFINITY }
-    kept.delete(name) // so that it becomes the youngest
-    kept.set(name, entry)
-    if (kept.size > maxNames) kept.delete(kept.keys().next().value!)
+    cache.delete(name) // so that the new entry becomes the youngest
+    cache.set(name, entry)
+    if (cache.size > maxCachedNames) cache.delete(cache.keys().next().value!)
     entry.answer.then(
       () => {
-        entry.until = now() + keepMs
+        entry.until = now() + ttlMs
       },
-      () => kept.get(name) === entry && kept.delete(name),
+      () => cache.get(name) === entry && cache.delete(name),
     )
     return entry.answer
   }
 }
 
-/** A resolver for each name: it can be cancelled without harm to others, and reads the system's configuration afresh. */
-async function askServers(name: string, timeoutMs: number): Promise<LookupAddress[]> {
-  const resolver = new Resolver({ timeout: Math.ceil(timeoutMs / 3), tries: 2 }) // the second try waits twice as long
+/** Creates a resolver per name: cancelling it affects no other name, and it rereads the system's configuration. */
+async function queryServers(name: string, timeoutMs: number): Promise<LookupAddress[]> {
+  const resolver = new Resolver({ timeout: Math.ceil(timeoutMs / 3), tries: 2 }) // the second try has twice the time-out
   try {
-    return await askResolver(resolver, name, timeoutMs)
+    return await queryResolver(resolver, name, timeoutMs)
   } finally {
     resolver.cancel()
   }
 }
 
-function askResolver(resolver: NameResolver, name: string, timeoutMs: number): Promise<LookupAddress[]> {
-  const question = async (family: 4 | 6) => {
+function queryResolver(resolver: NameResolver, name: string, timeoutMs: number): Promise<LookupAddress[]> {
+  const query = async (family: 4 | 6) => {
     const list = await (family === 4 ? resolver.resolve4(name) : resolver.resolve6(name))
     return list.map((address) => ({ address, family }))
   }
-  return answers(name, [question(4), question(6)], timeoutMs)
+  return answers(name, [query(4), query(6)], timeoutMs)
 }
 
-/** Waits for all questions, though not long for the second once one is answered. One answer is enough. */
-async function answers(
-  name: string,
-  questions: Promise<LookupAddress[]>[],
-  timeoutMs: number,
-): Promise<LookupAddress[]> {
+/** Waits for all queries. After the first answer it waits only a short time for the other. One answer is enough. */
+async function answers(name: string, queries: Promise<LookupAddress[]>[], timeoutMs: number): Promise<LookupAddress[]> {
   const found: LookupAddress[] = []
   const failures: unknown[] = []
-  const answered = questions.map(async (question) => {
-    const list = await question
+  const answered = queries.map(async (query) => {
+    const list = await query
     if (list.length === 0) throw dnsError(NODATA, name)
     found.push(...list)
   })
@@ -142,19 +146,19 @@ async function answers(
       if (!over) timers.push(setTimeout(resolve, ms))
     })
   const second = Promise.any(answered).then(
-    () => wait(secondFamilyMs),
+    () => wait(secondFamilyTimeoutMs),
     () => {},
   )
   await Promise.race([Promise.allSettled(answered), second, wait(timeoutMs)])
   over = true
   timers.forEach(clearTimeout)
-  if (found.length > maxAddresses) throw dnsError(BADRESP, name)
+  if (found.length > maxAddressesPerName) throw dnsError(BADRESP, name)
   if (found.length > 0) return found.toSorted((a, b) => a.family - b.family)
-  if (failures.length < questions.length) throw dnsError(TIMEOUT, name)
-  throw failures.find((error) => !saysAbsent(error)) ?? failures[0] // a fault says more than an absence
+  if (failures.length < queries.length) throw dnsError(TIMEOUT, name)
+  throw failures.find((error) => !isNameMissing(error)) ?? failures[0] // a real error explains more than "no such name"
 }
 
-function saysAbsent(error: unknown): boolean {
+function isNameMissing(error: unknown): boolean {
   const { code } = error as NodeJS.ErrnoException
   return code === NODATA || code === NOTFOUND
 }

@@ -1,9 +1,9 @@
 import type { Socket } from 'node:net'
 
-/** Most bytes read from the socket in one attempt: interim responses, headers, chunk sizes, body and trailers. */
+/** Counts all bytes read from the socket: interim responses, headers, chunk sizes, body and trailers. */
 const maxBytesPerAttempt = 128 * 1024
-/** Most bytes of interim responses (1xx) in one attempt. */
-const maxInterimBytes = 16 * 1024
+/** Counts the bytes of interim responses (1xx). */
+const maxInterimBytesPerAttempt = 16 * 1024
 
 const interimStart = 'HTTP/1.1 1'
 const statusLineStartLength = 'HTTP/1.1 100'.length
@@ -11,14 +11,14 @@ const endOfHead = '\r\n\r\n'
 const empty = Buffer.alloc(0)
 
 /**
- * Stands between a connection's socket and the HTTP parser. It bounds what a receiver may send in one attempt, and
- * drops interim responses (RFC 9110, 15.2), among them the `100 Continue` that undici's parser rejects because the
- * request did not ask for it. `101 Switching Protocols` is passed on: the parser refuses it.
+ * Filters the bytes between a connection's socket and the HTTP parser. It limits how much a receiver may send in one
+ * attempt. It also drops interim responses (RFC 9110, 15.2), such as an unrequested `100 Continue`, which undici's parser
+ * rejects. It passes `101 Switching Protocols` on, because the parser rejects it.
  */
 export class ResponseFilter {
   #bytesLeft = maxBytesPerAttempt
-  #interimBytesLeft = maxInterimBytes
-  /** The start of a head that may be an interim response, until its end has come. */
+  #interimBytesLeft = maxInterimBytesPerAttempt
+  /** The start of a head that may be an interim response, until its end arrives. */
   #held: Buffer = empty
   #finalResponse = false
   #onOverflow = (_reason: string) => {}
@@ -26,19 +26,19 @@ export class ResponseFilter {
   /** @param onOverflow Called once when the receiver sends too much; it must end the attempt. */
   startAttempt(onOverflow: (reason: string) => void): void {
     this.#bytesLeft = maxBytesPerAttempt
-    this.#interimBytesLeft = maxInterimBytes
+    this.#interimBytesLeft = maxInterimBytesPerAttempt
     this.#held = empty
     this.#finalResponse = false
     this.#onOverflow = onOverflow
   }
 
-  /** Undici's parser takes what `socket.read()` gives. */
+  /** Replaces `socket.read()`, from which undici's parser reads. */
   attach(socket: Socket): void {
     const read = socket.read.bind(socket)
     socket.read = (size?: number) => this.#read(() => read(size))
   }
 
-  /** @returns the next bytes for the parser; null when there are none now. */
+  /** @returns The next bytes for the parser; null when there are none now. */
   #read(readSocket: () => Buffer | null): Buffer | null {
     for (;;) {
       if (this.#bytesLeft <= 0) return this.#overflow(`more than ${maxBytesPerAttempt / 1024} KiB`)
@@ -49,7 +49,7 @@ export class ResponseFilter {
       const passed = this.#finalResponse ? allowed : this.#dropInterim(allowed)
       if (passed.length > 0) return passed
       if (this.#interimBytesLeft < 0) {
-        return this.#overflow(`more than ${maxInterimBytes / 1024} KiB of interim responses`)
+        return this.#overflow(`more than ${maxInterimBytesPerAttempt / 1024} KiB of interim responses`)
       }
     }
   }
@@ -59,7 +59,7 @@ export class ResponseFilter {
     return null
   }
 
-  /** @returns what is not an interim response; empty while that is not known yet. */
+  /** @returns The bytes without interim responses; empty while the kind of the response is not known. */
   #dropInterim(chunk: Buffer): Buffer {
     let bytes = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk])
     this.#held = empty

@@ -10,11 +10,11 @@ import { checkTarget, guardedLookup, type LookupSettings, RefusedAddress } from 
 import { ResponseFilter } from './response-filter.ts'
 import { signContract, signStandard } from './signature.ts'
 
-/** What is sent, and whereto. */
+/** The data of one delivery request. */
 export interface Request {
   readonly url: string
   readonly secret: string
-  /** The delivery's uuid: the same over retries, so that receivers can drop repeats. */
+  /** The delivery's uuid. It is the same in each retry, so that receivers can drop repeats. */
   readonly deliveryId: string
   readonly eventType: string
   readonly body: string
@@ -22,21 +22,22 @@ export interface Request {
 
 /** How an attempt ended. */
 export type Outcome =
-  /** The receiver has answered in full, or as far as we read. */
+  /** The receiver answered. `body` is cut at a limit. */
   | { readonly kind: 'answered'; readonly status: number; readonly body: string; readonly retryAfterMs?: number }
-  /** No answer, or none to its end; `status` when it had begun. */
+  /** No answer, or an incomplete one. `status` is set if its head arrived. */
   | { readonly kind: 'failed'; readonly error: string; readonly timedOut: boolean; readonly status?: number }
-  /** A subscriber's handler has returned, or thrown: `body` tells what. */
+  /** An event handler returned. */
   | { readonly kind: 'handled' }
+  /** An event handler threw. `body` is the error's text. */
   | { readonly kind: 'threw'; readonly error: string; readonly body: string }
-  /** The attempt failed on our side; says nothing about the receiver. */
+  /** An internal error of mailkeep. It says nothing about the receiver. */
   | { readonly kind: 'fault'; readonly cause: unknown }
-  /** No request was made: the address is refused. */
+  /** No request was sent, because the address is refused. */
   | { readonly kind: 'refused'; readonly error: string }
-  /** Aborted from our side. */
+  /** Mailkeep aborted the attempt. */
   | { readonly kind: 'interrupted' }
 
-/** An attempt under way. */
+/** An attempt in flight. */
 export interface Sending {
   readonly outcome: Promise<Outcome>
   abort(): void
@@ -49,33 +50,36 @@ export interface Sender {
 
 const connectTimeoutMs = 5000
 const maxPools = 256
-const readBytes = 64 * 1024
-const keptBytes = 4096
-/** Of UTF-8, for one unit of a string. */
-const mostBytesPerUnit = 3
+const maxCachedTargets = 1000
+/** An answer's body is read up to this size. Then the connection is closed. */
+const maxBodyBytesRead = 64 * 1024
+/** Only this much of an answer's body is stored. */
+const maxBodyBytesStored = 4096
+const maxUtf8BytesPerCodeUnit = 3
 
 type Undici = Pick<typeof import('undici'), 'Client' | 'Pool'>
 type PoolOf = (origin: string) => Pool | Promise<Pool>
 
-/** Sends over guarded connections that are kept alive: one pool an origin, a bounded number of pools. */
+/** Creates a sender with one connection pool per origin. Connections check addresses and are kept alive. */
 export function createSender(settings: WebhookSettings, clock: Clock, lookup: LookupSettings = {}): Sender {
   const pools = new Map<string, Pool>()
-  const targets = new BoundedCache<string, URL>(1000)
+  const targets = new BoundedCache<string, URL>(maxCachedTargets)
   const connect = { lookup: guardedLookup(settings, lookup), timeout: connectTimeoutMs }
-  // Loaded for the first request: it takes a tenth of the time of a start.
+  // Loaded at the first request, because loading it takes a tenth of the start time.
   let undici: Undici | undefined
   const load = async (): Promise<Undici> => {
     undici = await import('./connections.ts')
     return undici
   }
-  const keep = (origin: string, loaded: Undici): Pool => {
+  const getPool = (origin: string, loaded: Undici): Pool => {
     const pool = pools.get(origin) ?? newPool(loaded, origin, connect, settings.concurrency)
-    pools.delete(origin) // the one used last is the youngest
+    pools.delete(origin) // so that the pool used last becomes the youngest
     pools.set(origin, pool)
     if (pools.size > maxPools) evictOldest(pools)
     return pool
   }
-  const poolOf: PoolOf = (origin) => (undici ? keep(origin, undici) : load().then((loaded) => keep(origin, loaded)))
+  const poolOf: PoolOf = (origin) =>
+    undici ? getPool(origin, undici) : load().then((loaded) => getPool(origin, loaded))
   return {
     send: (request) => {
       const target = () => targets.get(request.url, (url) => checkTarget(url, settings))
@@ -93,7 +97,7 @@ function newPool({ Client, Pool }: Undici, origin: string, connect: object, conn
     connections,
     pipelining: 1,
     allowH2: false,
-    // One timer of ours bounds the whole attempt: these would not bound a slow drip.
+    // `Answer` limits the whole attempt with one timer. Undici's timers would not stop a slow drip of bytes.
     headersTimeout: 0,
     bodyTimeout: 0,
     keepAliveTimeout: 10_000,
@@ -104,14 +108,14 @@ function newPool({ Client, Pool }: Undici, origin: string, connect: object, conn
   })
 }
 
-/** Undici wraps handlers, and passes requests on as they are. */
+/** Undici wraps handlers but passes requests on unchanged, so the request carries the answer. */
 type OwnRequest = Connections.DispatchOptions & { answer: Answer }
 
 type PooledOptions = Client.Options & { connect: buildConnector.connector }
 
 /**
- * One connection. It gives each answer a way to hang up, since undici's abort would open another connection, and reads
- * through a filter.
+ * Creates the client of one connection, which reads through a ResponseFilter. Each answer gets a `hangUp` function that
+ * closes the socket, because undici's abort would open another connection.
  */
 function newClient(Client: Undici['Client'], url: URL, options: PooledOptions): Client {
   let socket: Socket | null = null
@@ -138,7 +142,7 @@ function newClient(Client: Undici['Client'], url: URL, options: PooledOptions): 
 function evictOldest(pools: Map<string, Pool>): void {
   const [origin, pool] = pools.entries().next().value!
   pools.delete(origin)
-  pool.close().catch(() => {}) // what is under way there ends first
+  pool.close().catch(() => {}) // `close` waits for the pool's requests in flight
 }
 
 function send(request: Request, targetOf: () => URL, timeoutMs: number, clock: Clock, poolOf: PoolOf): Sending {
@@ -158,7 +162,7 @@ function send(request: Request, targetOf: () => URL, timeoutMs: number, clock: C
   return { outcome: answer.outcome, abort: () => answer.end({ kind: 'interrupted' }) }
 }
 
-/** Made afresh for each attempt: the timestamp is the attempt's, the secret the one of this moment. */
+/** Returns the headers of one attempt, with its timestamp and signatures. */
 export function headersOf({ secret, deliveryId, eventType, body }: Request, nowMs: number): Record<string, string> {
   const seconds = Math.floor(nowMs / 1000)
   return {
@@ -176,7 +180,7 @@ export function headersOf({ secret, deliveryId, eventType, body }: Request, nowM
 
 type Controller = Connections.DispatchController
 
-/** Gathers one answer; whatever happens first is the outcome, and ends the request. */
+/** Collects one answer. The first event that ends the request sets the outcome; later ones are ignored. */
 class Answer implements Connections.DispatchHandler {
   readonly outcome: Promise<Outcome>
   hangUp = () => {}
@@ -211,9 +215,9 @@ class Answer implements Connections.DispatchHandler {
   }
 
   onResponseData(_: Controller, chunk: Buffer): void {
-    if (this.#read < keptBytes) this.#chunks.push(chunk.subarray(0, keptBytes - this.#read))
+    if (this.#read < maxBodyBytesStored) this.#chunks.push(chunk.subarray(0, maxBodyBytesStored - this.#read))
     this.#read += chunk.length
-    if (this.#read >= readBytes) this.#answered()
+    if (this.#read >= maxBodyBytesRead) this.#answered()
   }
 
   onResponseEnd(): void {
@@ -238,48 +242,48 @@ class Answer implements Connections.DispatchHandler {
     return this.#ended
   }
 
-  /** Ends the attempt with this outcome, unless it has ended. */
+  /** Ends the attempt with this outcome, unless it has already ended. */
   end(outcome: Outcome): void {
     if (this.#ended) return
     this.#ended = true
     clearTimeout(this.#timer)
     this.#resolve(outcome)
-    // An answer that was read to its end leaves the connection to the next.
-    const complete = outcome.kind === 'answered' && this.#read < readBytes
+    // After a complete answer the next request can reuse the connection.
+    const complete = outcome.kind === 'answered' && this.#read < maxBodyBytesRead
     if (this.#started && !complete) this.hangUp()
   }
 
-  /** The receiver sent too much. What was read of an answer counts, as where its body is long. */
+  /** Ends the attempt because the receiver sent too much. If the status arrived, the outcome is a normal answer. */
   cutShort(reason: string): void {
     if (this.#status === undefined) this.#fail(reason, false)
     else this.#answered()
-    this.hangUp() // also where the whole answer was read: the connection is not to be used again
+    this.hangUp() // also after a complete answer, so that the connection is not reused
   }
 
   #answered(): void {
     const body = textOf(Buffer.concat(this.#chunks))
-    const wish = this.#retryAfterMs === undefined ? {} : { retryAfterMs: this.#retryAfterMs }
-    this.end({ kind: 'answered', status: this.#status!, body, ...wish })
+    const retryAfter = this.#retryAfterMs === undefined ? {} : { retryAfterMs: this.#retryAfterMs }
+    this.end({ kind: 'answered', status: this.#status!, body, ...retryAfter })
   }
 
   #fail(error: string, timedOut: boolean): void {
-    const begun = this.#status === undefined ? {} : { status: this.#status }
-    this.end({ kind: 'failed', error, timedOut, ...begun })
+    const status = this.#status === undefined ? {} : { status: this.#status }
+    this.end({ kind: 'failed', error, timedOut, ...status })
   }
 }
 
-/** What is no text takes more room as text: whole characters of `keptBytes` at most. NUL is no text to PostgreSQL. */
+/** Decodes the body and cuts it again: replacement characters are long. PostgreSQL cannot store NUL. */
 function textOf(bytes: Buffer): string {
   const text = bytes.toString('utf8').replaceAll('\0', '\ufffd')
-  if (text.length * mostBytesPerUnit <= keptBytes) return text
-  return text.slice(0, new TextEncoder().encodeInto(text, new Uint8Array(keptBytes)).read)
+  if (text.length * maxUtf8BytesPerCodeUnit <= maxBodyBytesStored) return text
+  return text.slice(0, new TextEncoder().encodeInto(text, new Uint8Array(maxBodyBytesStored)).read)
 }
 
 function isTimeout(error: Error): boolean {
   return /TIMEOUT|TIMEDOUT/.test((error as NodeJS.ErrnoException).code ?? '')
 }
 
-/** Codes rather than messages: these may hold addresses. */
+/** Describes the error by its code. Its message may contain addresses. */
 function describe(error: Error): string {
   const { code } = error as NodeJS.ErrnoException
   return code ? `The request failed: ${code}.` : `The request failed: ${error.name}.`

@@ -3,11 +3,12 @@ import { BoundedCache } from '../../bounded-cache.ts'
 
 const prefix = 'whsec_'
 
-const contractKeys = new BoundedCache<string, KeyObject>(1000)
-const standardKeys = new BoundedCache<string, KeyObject>(1000)
+const maxCachedKeys = 1000
+const contractKeys = new BoundedCache<string, KeyObject>(maxCachedKeys)
+const standardKeys = new BoundedCache<string, KeyObject>(maxCachedKeys)
 
 /**
- * Signs as the contract's section 6 says: HMAC-SHA256 over "timestamp.body", keyed with the whole secret's UTF-8 bytes.
+ * Signs for `X-Service-Signature`: HMAC-SHA256 over "timestamp.body", keyed with the UTF-8 bytes of the whole secret.
  *
  * @param timestampSeconds Unix time of the attempt, whole seconds.
  * @returns `sha256=` and 64 lower-case hexadecimal digits.
@@ -21,7 +22,7 @@ export function signContract(secret: string, timestampSeconds: number, body: str
  * Signs as Standard Webhooks 1.0.0 says: HMAC-SHA256 over "id.timestamp.body".
  *
  * @param secret `whsec_` and the key in base64.
- * @param id The delivery's, the same over retries; it must not contain a dot.
+ * @param id The delivery's uuid, the same in each retry. It must not contain a dot.
  * @param timestampSeconds Unix time of the attempt, whole seconds.
  * @returns `v1,` and the signature in base64.
  */

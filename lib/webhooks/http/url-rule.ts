@@ -4,32 +4,32 @@ import { inputLimits } from '../../limits.ts'
 import { addressProblem } from './address.ts'
 
 export interface GuardSettings {
-  /** For development: allows http, any port and private hosts; nothing else. */
+  /** For development: allows http, any port and private hosts. All other rules still apply. */
   readonly allowPrivate: boolean
   /** Ports that may be called; https without a port is 443. */
   readonly ports: readonly number[]
 }
 
-const maxNameLength = 253 // RFC 1035, without the root's dot
+const maxHostNameLength = 253 // RFC 1035, without the root's dot
 
-/** Parsers strip, map or show these differently; the last two are blank symbols that no category tells of. */
+/** Characters that parsers strip, map or show differently. The last two are blank symbols without a Unicode category. */
 const forbidden = /[\\\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\u2800\u{1d159}]/u
 
-/** Scheme and authority as written: what stands before the host is lost in a parsed URL when it is empty. */
+/** Matches scheme and authority in the unparsed URL. A parsed URL loses an empty user name before the host. */
 const beginning = /^(https?):\/\/([^/?]+)/i
 
 const label = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/
 
-/** Names that only mean something inside a network: RFC 6761, 6762, 7686, 8375, ICANN's collision names, Kubernetes. */
+/** Names for private networks: RFC 6761, 6762, 7686, 8375, ICANN's name collision list, Kubernetes. */
 const privateSuffix =
   /(?:^|\.)(?:localhost|localdomain|local|internal|intranet|lan|home|corp|mail|svc|arpa|test|invalid|onion)$/
 
 /**
- * The rule for the written form of a webhook's URL. It is judged as the WHATWG parser reads it, which is also what
- * connects; what a name resolves to is judged when connecting.
+ * Checks a webhook's URL. It uses the WHATWG parser, which also parses the URL for the connection. The addresses that
+ * the host resolves to are checked when connecting.
  *
- * @returns Why this URL is refused, a sentence for people that does not echo the URL, or undefined when it may be
- *   called. Never throws.
+ * @returns The reason why this URL is refused, as a sentence that does not repeat the URL, or undefined when it is
+ *   allowed. Never throws.
  */
 export function urlProblem(url: string, settings: GuardSettings): string | undefined {
   if (url.length > inputLimits.urlCharacters)
@@ -56,7 +56,7 @@ function parse(url: string): URL | undefined {
   }
 }
 
-/** The parser decodes percent signs in a host and then drops what is invisible. */
+/** Returns whether the host has percent-encoded forbidden characters. The parser decodes and drops invisible ones. */
 function hidesCharacters(authority: string): boolean {
   try {
     return forbidden.test(decodeURIComponent(authority))
@@ -67,31 +67,32 @@ function hidesCharacters(authority: string): boolean {
 
 function hostProblem(host: string, authority: string, { allowPrivate }: GuardSettings): string | undefined {
   if (host.startsWith('[')) {
-    // As written: the parser turns an IPv4 address at the end into hexadecimal.
+    // The unparsed authority is checked, because the parser converts an embedded IPv4 address to hexadecimal.
     return allowPrivate ? undefined : addressProblem(authority.slice(1, authority.indexOf(']')))
   }
   if (isIPv4(host)) return allowPrivate ? undefined : addressProblem(host)
   const name = host.endsWith('.') ? host.slice(0, -1) : host
-  return nameProblem(name) ?? (allowPrivate ? undefined : privateName(name))
+  return nameProblem(name) ?? (allowPrivate ? undefined : privateNameProblem(name))
 }
 
-/** Letters, digits and inner hyphens (RFC 952, RFC 1123), and internationalised labels in Punycode. */
+/** Allows letters, digits and inner hyphens (RFC 952, RFC 1123), and internationalised labels in Punycode. */
 function nameProblem(name: string): string | undefined {
-  const isValid = name.length <= maxNameLength && name.split('.').every((part) => label.test(part) && isEncoded(part))
+  const isValid =
+    name.length <= maxHostNameLength && name.split('.').every((part) => label.test(part) && isValidPunycode(part))
   return isValid ? undefined : "The URL's host is not a valid name."
 }
 
 /**
- * Whether a label that begins with `xn--` is Punycode of a name. Node 20 refuses others when it parses the URL; Node 22
- * and later keep them as they are.
+ * Returns whether a label that begins with `xn--` is valid Punycode. Node 20 rejects invalid Punycode when it parses the
+ * URL; Node 22 and later do not.
  */
-function isEncoded(part: string): boolean {
+function isValidPunycode(part: string): boolean {
   if (!part.startsWith('xn--')) return true
   const text = domainToUnicode(part)
   return text !== '' && text !== part && domainToASCII(text) === part
 }
 
-function privateName(name: string): string | undefined {
+function privateNameProblem(name: string): string | undefined {
   if (!name.includes('.')) return "The URL's host must be a full domain name."
   return privateSuffix.test(name) ? "The URL's host is a name for private networks or special use." : undefined
 }
