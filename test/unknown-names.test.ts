@@ -88,7 +88,9 @@ onEveryDatabase('the library', (open) => {
     await assertUnknown(() => contacts.listJson({ tag: [tagId] }), { tag: filters })
     await assertUnknown(() => contacts.export({ tag: [tagId], format: 'csv' }).next(), { tag: /Known: .*format\.$/ })
     await assertUnknown(() => contacts.export({ format: 'csv', per_page: 5 }).next(), { per_page: /Known: / })
-    await assertUnknown(() => contacts.import(listId!, [], { format: 'csv', nope: 1 }), { nope: /Known: format, onProgress\.$/ })
+    await assertUnknown(() => contacts.import(listId!, [], { format: 'csv', nope: 1 }), {
+      nope: /Known: format, onProgress\.$/,
+    })
     await assertUnknown(() => contacts.unsubscribe(contactId!, { by_contact: true }), { by_contact: /byContact/ })
     await assertUnknown(() => lists.list({ nope: 1 }), { nope: page })
     await assertUnknown(() => lists.create({ name: 'a', nope: 1 }), { nope })
