@@ -81,7 +81,7 @@ test('the table of commands names every command and its flags', () => {
 
 test('the table of metrics has every metric', () => {
   const source = readFileSync(join(root, 'daemon/metrics.ts'), 'utf8')
-  const names = [...source.matchAll(/(?:group|histogram)\(\s*'(\w+)'/g)].map(([, name]) => `mailkeep_${name}`)
+  const names = [...source.matchAll(/(?:metricFamily|histogram)\(\s*'(\w+)'/g)].map(([, name]) => `mailkeep_${name}`)
   const requests = [...source.matchAll(/name: '(mailkeep_\w+)'/g)].map(([, name]) => name!)
   const rows = rowsOf('daemon/README.md', '## Health and metrics')
   const shown = rows.flatMap(([cell]) => namesIn(cell!)).flatMap((name) => /^mailkeep_\w+/.exec(name) ?? [])
