@@ -20,7 +20,7 @@ interface Place extends Surroundings {
   readonly cwd: string
 }
 
-/** Both kinds of database, each with a client that has a list, contacts and an endpoint. */
+/** Runs a suite on both databases, each with a client that has a list, contacts and an endpoint. */
 function onBothDatabases(name: string, suite: (open: (t: TestContext) => Promise<Place>) => void): void {
   describe(`${name}, on SQLite`, () => suite(async (t) => ({ cwd: await directory(t) })))
   onPostgres(`${name}, on PostgreSQL`, () => suite(openPlace))
@@ -35,7 +35,7 @@ async function populate(place: Place) {
   return { client, of, list }
 }
 
-/** Runs a command that is used wrongly. @returns its one line. */
+/** Runs a command with wrong usage. @returns The line that it prints. */
 async function wrongUsageOf(args: readonly string[], place: Place): Promise<string> {
   const { out, err, code } = await run(args, place)
   assert.deepEqual([out, code], ['', 2], `${args.join(' ')}: ${err}`)
@@ -44,7 +44,7 @@ async function wrongUsageOf(args: readonly string[], place: Place): Promise<stri
 }
 
 onBothDatabases('commands', (open) => {
-  databaseTest('rename clients, and delete them with all they have only when --yes says so', async (t) => {
+  databaseTest('rename clients, and delete them with all their data only with --yes', async (t) => {
     const place = await open(t)
     const { client, of } = await populate(place)
     const id = String(client.id)
@@ -63,7 +63,7 @@ onBothDatabases('commands', (open) => {
     assert.match(await complaintOf(['client', 'delete', id, '--yes'], place), /No such client/)
   })
 
-  databaseTest('find contacts by their whole address and erase them', async (t) => {
+  databaseTest('find contacts by their full address and erase them', async (t) => {
     const place = await open(t)
     const { of, list } = await populate(place)
     const ada = await runJson<{ id: number; email: string }>(['contact', 'find', 'ADA@example.org', ...of], place)
@@ -85,7 +85,7 @@ onBothDatabases('commands', (open) => {
     await complaintOf(['contact', 'find', 'ada@example.org', ...of], place)
   })
 
-  databaseTest('give tokens names, which token list shows', async (t) => {
+  databaseTest('name tokens, and token list shows the names', async (t) => {
     const place = await open(t)
     const { of } = await populate(place)
     const made = await runJson<object>(['token', 'create', ...of, '--role', 'member', '--name', 'billing'], place)
@@ -123,7 +123,7 @@ describe('commands beside a daemon', () => {
     assert.match(await complaintOf(['endpoint', 'deliveries', '99'], place), /There is no endpoint 99/)
   })
 
-  test('a request leaves the id of its token in the log, and never the token', async (t) => {
+  test('a request logs the id of its token, and never the token', async (t) => {
     const place = { cwd: await directory(t) }
     const { data, said, stop } = await daemon(t, place)
     await data('GET', '/tags')
@@ -138,7 +138,7 @@ describe('commands beside a daemon', () => {
 })
 
 describe('a wrong directory', { concurrency: 2 }, () => {
-  test('gets no database and no key from commands that only look', async (t) => {
+  test('gets no database and no key from read-only commands', async (t) => {
     const place = { cwd: await directory(t) }
     const looking = commands.filter((command) => {
       const name = nameOf(command).join(' ')
@@ -174,8 +174,8 @@ describe('a wrong directory', { concurrency: 2 }, () => {
     assert.deepEqual(await readdir(place.cwd), ['shop.db'])
   })
 
-  onPostgres('that is a schema without tables', () => {
-    databaseTest('gets no tables from commands that only look', async (t) => {
+  onPostgres('a schema without tables', () => {
+    databaseTest('gets no tables from read-only commands', async (t) => {
       const place = await openPlace(t)
       const line = await complaintOf(['client', 'list'], place)
       assert.match(line, /There are no tables of mailkeep in postgres.*mailkeep migrate/)
@@ -185,8 +185,8 @@ describe('a wrong directory', { concurrency: 2 }, () => {
   })
 })
 
-describe('faults are one line that says what to do', { concurrency: 2 }, () => {
-  test('a port in use, of serve and of dispatch', async (t) => {
+describe('faults are reported in one line that says what to do', { concurrency: 2 }, () => {
+  test('a port in use, by serve and by dispatch', async (t) => {
     const place = { cwd: await directory(t) }
     const other = createServer().listen(0, '127.0.0.1')
     await once(other, 'listening')
@@ -234,7 +234,7 @@ describe('faults are one line that says what to do', { concurrency: 2 }, () => {
     }
   })
 
-  test('fields that break a rule, without the words of the API', async (t) => {
+  test('fields that break a rule, without the API’s field syntax', async (t) => {
     const place = { cwd: await directory(t) }
     await populate(place)
     assert.equal(await complaintOf(['client', 'create', ' '], place), 'mailkeep: name must not be empty.\n')
@@ -271,7 +271,7 @@ describe('imports', { concurrency: 2 }, () => {
     assert.equal(JSON.parse(said.out).created, 1)
   })
 
-  test('say what they found where the columns are other than they need', async (t) => {
+  test('name the columns they found when required ones are missing', async (t) => {
     const place = { cwd: await directory(t) }
     await populate(place)
     const files: [text: string, said: RegExp][] = [
@@ -296,13 +296,13 @@ describe('imports', { concurrency: 2 }, () => {
     assert.match(await complaintOf(['import', '.', '--list', '1', '--format', 'csv'], place), /is a directory/)
   })
 
-  test('print all of a long report, however slowly it is read', async (t) => {
+  test('print a long report completely, however slowly it is read', async (t) => {
     const place = { cwd: await directory(t) }
     await populate(place)
     await writeFile(join(place.cwd, 'bad.csv'), `email\n${'nobody\n'.repeat(5000)}`)
     const [program = '', ...words] = commandLine(['import', 'bad.csv', '--list', '1', '--json'])
     const child = spawn(program, words, { cwd: place.cwd, stdio: ['ignore', 'pipe', 'pipe'] })
-    await once(child.stderr, 'data') // it is done, and nothing was read of what it printed
+    await once(child.stderr, 'data') // the command is done, and its output has not been read
     const said = collect(child)
     await once(child, 'close')
     assert.equal(JSON.parse(said.out).refused_rows.length, 5000)
@@ -323,7 +323,7 @@ describe('help', () => {
     assert.equal(helpOf('--version'), 'mailkeep, 1.2.3')
   })
 
-  test('of each command shows each flag with meaning, example and, where there is one, its default', () => {
+  test('of each command shows each flag with its meaning, an example and its default, if any', () => {
     for (const command of commands) {
       const text = helpOf(...nameOf(command), '--help')
       assert.ok(text.includes(`$ mailkeep ${command.usage}`), command.usage)
@@ -340,7 +340,7 @@ describe('help', () => {
     }
   })
 
-  test('of settings has the defaults that hold', () => {
+  test('of settings shows the defaults that the program uses', () => {
     for (const [name, schema] of Object.entries(Settings.entries) as [SettingName, { default?: unknown }][]) {
       const { about, example } = settingHelp[name]
       assert.ok(about && example, name)
@@ -358,7 +358,7 @@ describe('help', () => {
     }
   })
 
-  test('comes with what was probably meant', () => {
+  test('suggests the command or flag that was probably meant', () => {
     const complaints: [words: string, said: RegExp][] = [
       ['clinet list', /There is no command clinet list\. Did you mean client list\?/],
       ['token crate --client 1', /There is no command token crate\. Did you mean token create\?/],
@@ -378,7 +378,7 @@ describe('help', () => {
 })
 
 describe('the key', () => {
-  test('is rotated as the README says, and doctor says where the right one is', async (t) => {
+  test('works as the README describes, and doctor says where the right key is', async (t) => {
     const place = { cwd: await directory(t) }
     await populate(place)
     const old = join(place.cwd, 'mailkeep.db.key')

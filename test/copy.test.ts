@@ -1,4 +1,4 @@
-/** Moving a SQLite file with 100,000 contacts to PostgreSQL, by the command, as people do. */
+/** Moving a SQLite file with 100,000 contacts to PostgreSQL, with the command that users run. */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { copyFile, mkdtemp, rm, stat, utimes, writeFile } from 'node:fs/promises'
@@ -33,10 +33,10 @@ after(async () => {
 
 interface Made {
   readonly secret: string
-  /** Of a second page, and what is there. */
+  /** The cursor of a second page, and the page's ids. */
   readonly cursor: string
   readonly page: unknown
-  /** Of the contact that came last, and was erased. */
+  /** The id of the last contact, which was erased. */
   readonly erasedId: number
   readonly odd: unknown
 }
@@ -73,14 +73,14 @@ async function furnish(mailkeep: Mailkeep, file: string): Promise<Made> {
   await client.withIdempotencyKey('moved', 1, async ({ contacts }) => (await contacts.get(contact.id)).email)
   const { secret } = await client.webhooks.createEndpoint({ url: hook, events: ['newsletter.sent'] })
   await client.events.raise({ type: 'newsletter.sent', data: { number: 1 } })
-  await mailkeep.deliverDue() // nobody is there: it waits for its second attempt
+  await mailkeep.deliverDue() // the receiver refuses connections: the delivery waits for its second attempt
   const first = await client.contacts.list({ per_page: 100 })
   const cursor = first.meta.next_cursor!
   const page = await client.contacts.list({ per_page: 100, cursor })
   return { secret, cursor, page: page.data, erasedId: last.contact.id, odd: await client.contacts.get(contact.id) }
 }
 
-/** By bare statements: this is not what is measured. */
+/** Uses bare statements, because the test is not about these writes. */
 function fill(file: string): void {
   const db = new Database(file)
   const at = '2026-01-02T03:04:05.678901Z'
@@ -107,7 +107,7 @@ function fill(file: string): void {
   db.close()
 }
 
-/** The file, to be moved into an empty database. */
+/** Prepares a move of the file into an empty database. */
 async function openMove(t: TestContext) {
   const place = await openPlace(t)
   await copyFile(join(folder, 'source.db'), join(place.cwd, 'mail.db'))
@@ -129,7 +129,7 @@ async function until(ask: () => Promise<boolean>): Promise<void> {
 }
 
 describe('moving a SQLite file to PostgreSQL', needsPostgres, () => {
-  test('keeps ids, tokens, cursors, secrets and what waits; the daemon goes on where it was', async (t) => {
+  test('keeps ids, tokens, cursors, secrets and queued deliveries, and the daemon continues on PostgreSQL', async (t) => {
     const { place, args } = await openMove(t)
     const began = performance.now()
     const { MAILKEEP_ENCRYPTION_KEY: _, ...env } = place.env
@@ -144,7 +144,7 @@ describe('moving a SQLite file to PostgreSQL', needsPostgres, () => {
 
     const receiver = await openReceiver()
     t.after(() => receiver.close())
-    // The only thing that is changed: the receiver has moved.
+    // The only change: the receiver has a new address.
     await place.ask('update mailkeep_endpoint set url = $1', [receiver.url()])
     await place.ask('update mailkeep_delivery set due_at = now()')
     const daemon = await running(t, { ...place, env: { ...env, MAILKEEP_ENCRYPTION_KEY_FILE: key_file } })
@@ -172,7 +172,7 @@ describe('moving a SQLite file to PostgreSQL', needsPostgres, () => {
     assert.match(await complaintOf(args, place), /not empty: mailkeep_\w+ has rows/)
   })
 
-  test('goes on where it was after kill -9; meanwhile nobody works with half of it', async (t) => {
+  test('continues after kill -9, and no process can use the half-copied database', async (t) => {
     const { place, args } = await openMove(t)
     const broken = start(args, place)
     await until(async () => {
@@ -182,14 +182,14 @@ describe('moving a SQLite file to PostgreSQL', needsPostgres, () => {
     broken.child.kill('SIGKILL')
     await broken.closed
     const before = await rowsOf(place, 'contact')
-    assert.ok(before < contacts, 'it was killed in time')
+    assert.ok(before < contacts, 'the command was killed before it was done')
     assert.match(await complaintOf(['--port', '0'], place), /A copy into this database is not finished/)
     assert.match(await complaintOf(['client', 'create', 'x'], place), /A copy into this database is not finished/)
     const [marked] = await place.ask('select min(xmin::text::bigint)::text as first from mailkeep_contact')
     const { rows } = await runJson<{ rows: Record<string, number> }>(args, place)
     assert.equal(rows.contact, contacts)
     const [kept] = await place.ask('select min(xmin::text::bigint)::text as first from mailkeep_contact')
-    assert.deepEqual(kept, marked, 'what was there was not copied again')
+    assert.deepEqual(kept, marked, 'rows that were copied before are not copied again')
     assert.equal((await run(['client', 'list'], place)).code, 0)
   })
 

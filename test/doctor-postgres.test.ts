@@ -21,7 +21,7 @@ async function findingsOf(place: Place, env: Record<string, string> = {}): Promi
 
 const notWell = (findings: readonly Finding[]) => findings.filter(({ state }) => state !== 'ok')
 
-/** Nothing but this is not well. @returns it. */
+/** Asserts that the doctor finds exactly one fault. @returns That fault. */
 async function onlyFault(place: Place, env: Record<string, string> = {}): Promise<string> {
   const [fault, ...others] = notWell(await findingsOf(place, env))
   assert.deepEqual(others, [])
@@ -30,7 +30,7 @@ async function onlyFault(place: Place, env: Record<string, string> = {}): Promis
   return `${fault.check}: ${fault.message}`
 }
 
-/** As a role that may connect, and what it is granted. */
+/** Connects as a new role that may connect and has only the rights that the test grants. */
 async function asNewcomer(place: Place, use: (url: string, role: string) => Promise<void>): Promise<void> {
   const role = `mailkeep_test_${randomBytes(4).toString('hex')}`
   await place.ask(`create role ${role} login`)
@@ -45,7 +45,7 @@ async function asNewcomer(place: Place, use: (url: string, role: string) => Prom
 }
 
 describe('the doctor on PostgreSQL', { ...needsPostgres, concurrency: 4 }, () => {
-  test('finds nothing before the first start, and changes nothing', async (t) => {
+  test('finds no fault before the first start, and changes nothing', async (t) => {
     const place = await openKnownPlace(t)
     const findings = await findingsOf(place)
     assert.deepEqual(notWell(findings), [])
@@ -53,7 +53,7 @@ describe('the doctor on PostgreSQL', { ...needsPostgres, concurrency: 4 }, () =>
     assert.deepEqual(await place.ask('select to_regnamespace($1) as there', [place.schema]), [{ there: null }])
   })
 
-  test('finds nothing beside a running daemon', async (t) => {
+  test('finds no fault beside a running daemon', async (t) => {
     const place = await openKnownPlace(t)
     await running(t, place)
     const findings = await findingsOf(place)
@@ -87,7 +87,7 @@ describe('the doctor on PostgreSQL', { ...needsPostgres, concurrency: 4 }, () =>
     assert.match(later.join('\n'), /^schema: a newer mailkeep was here \(999-later\)/m)
   })
 
-  test('tells what a role lacks', async (t) => {
+  test('reports the privileges that a role lacks', async (t) => {
     const place = await openKnownPlace(t)
     await asNewcomer(place, async (url, role) => {
       const env = { MAILKEEP_DATABASE: url }

@@ -1,4 +1,4 @@
-/** How many webhook endpoints a client may have, and what an event for many of them costs. */
+/** The maximum number of webhook endpoints of a client, and the cost of an event for many of them. */
 import assert from 'node:assert/strict'
 import { isMailkeepError } from '../lib/index.ts'
 import { test } from './databases.ts'
@@ -9,7 +9,7 @@ import { addEndpoint, type Opened, onEveryDatabase, onSharedDatabases, openBesid
 const isRefused = (error: unknown) => isMailkeepError(error, 'validation_failed') && /at most/.test(error.message)
 
 onEveryService('webhook endpoints beyond the limit', (open) => {
-  test('are refused with 422; 100 are allowed unless the setting says otherwise', async (t) => {
+  test('are refused with 422; the default limit is 100', async (t) => {
     const { call, data } = await open(t)
     const body = { url: 'https://hook.example.com/', events: ['webhook.test'] }
     for (let n = 0; n < 100; n++) await data(201, 'POST', '/webhook-endpoints', { body })
@@ -22,7 +22,7 @@ onEveryService('webhook endpoints beyond the limit', (open) => {
 })
 
 onSharedDatabases('the limit of endpoints', (open) => {
-  test('holds for creations at the same time, in several processes, and is each client’s own', async (t) => {
+  test('applies to simultaneous creations in several processes, and to each client separately', async (t) => {
     const webhooks = { endpointsPerClient: 3 }
     const first = await open(t, { webhooks, start: false })
     const second = await openBeside(t, first, { webhooks, start: false })
@@ -36,7 +36,7 @@ onSharedDatabases('the limit of endpoints', (open) => {
   })
 })
 
-/** Endpoints that take `contact.subscribed`, every tenth of them inactive; nothing is sent. */
+/** Creates endpoints for `contact.subscribed`, every tenth of them inactive. Sends nothing. */
 async function openFanOut(mk: Opened, endpoints: number) {
   for (let n = 0; n < endpoints; n++) {
     const { id } = await addEndpoint(mk, `http://127.0.0.1:9/${n}`, 'contact.subscribed')
@@ -45,7 +45,7 @@ async function openFanOut(mk: Opened, endpoints: number) {
   return await mk.acme.lists.create({ name: 'News' })
 }
 
-/** The most deliveries that one transaction has written, or a bound from below where that cannot be asked. */
+/** Returns the most deliveries that one transaction wrote, or a lower bound where that cannot be queried. */
 async function mostInOneTransaction(mk: Opened, commitsBefore: number): Promise<number> {
   if (mk.place.kind === 'PostgreSQL') {
     const [row] = await mk.ask(
@@ -62,7 +62,7 @@ async function commits({ mailkeep }: Opened): Promise<number> {
 }
 
 onEveryDatabase('an event for many endpoints', (open) => {
-  test('is one delivery for each of them, held where the endpoint is inactive', async (t) => {
+  test('creates one delivery for each of them, held where the endpoint is inactive', async (t) => {
     const mk = await open(t, { start: false, webhooks: { endpointsPerClient: 1100 } })
     const list = await openFanOut(mk, 20)
     await mk.acme.contacts.addToList(list.id, { email: 'ann@example.org' })
@@ -92,7 +92,7 @@ onEveryDatabase('an event for many endpoints', (open) => {
 })
 
 onSharedDatabases('an import for a client with very many endpoints', (open) => {
-  test('leaves the process to others in between', async (t) => {
+  test('leaves the event loop free for other work in between', async (t) => {
     const mk = await open(t, { start: false, webhooks: { endpointsPerClient: 1000 } })
     const list = await openFanOut(mk, 300)
     let longestMs = 0

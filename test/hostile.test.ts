@@ -1,4 +1,4 @@
-/** The daemon under clients that mean it ill: another is served meanwhile, and memory stays within bounds. */
+/** The daemon under attack: other clients are still served, and memory stays bounded. */
 import assert from 'node:assert/strict'
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -10,7 +10,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Attack, Toll } from './hostile-client.ts'
 import { daemon, directory } from './program.ts'
 
-/** A daemon, and a process that attacks it. */
+/** Starts a daemon, and a process that attacks it. */
 async function open(t: TestContext) {
   const cwd = await directory(t)
   const running = await daemon(t, { cwd, env: { MAILKEEP_LOG_LEVEL: 'warn' } })
@@ -39,14 +39,14 @@ async function openClient(t: TestContext): Promise<(message: Attack | 'toll') =>
   }
 }
 
-/** Resident memory in MB. */
+/** Returns the resident memory in MB. */
 function residentMb(pid: number): number {
   return Number(execFileSync('ps', ['-o', 'rss=', '-p', String(pid)])) / 1024
 }
 
 type Ask = (method: string, path: string) => Promise<Response>
 
-/** Another client asks for a while. @returns the longest it waited, in ms. */
+/** Sends requests as another client. @returns The longest response time in ms. */
 async function politeMs(ask: Ask, times = 20): Promise<number> {
   let longest = 0
   for (let at = 0; at < times; at++) {
@@ -58,7 +58,7 @@ async function politeMs(ask: Ask, times = 20): Promise<number> {
   return longest
 }
 
-/** On a machine that does other things as well. */
+/** Generous, because the machine runs other tests as well. */
 const reasonableMs = 3000
 
 const limit = Number(execFileSync('/bin/sh', ['-c', 'ulimit -n'], { encoding: 'utf8' }).replace('unlimited', '1e9'))
@@ -68,7 +68,7 @@ if (skip) process.stderr.write(`${skip}\n`)
 
 describe('a daemon serves others, within bounded memory, under', () => {
   for (const [kind, what] of [
-    ['silent', 'that never say anything'],
+    ['silent', 'that never send a request'],
     ['idle', 'kept alive after a request'],
   ] as const) {
     test(`10,000 connections ${what}`, { skip, timeout: 120_000 }, async (t) => {
@@ -77,7 +77,7 @@ describe('a daemon serves others, within bounded memory, under', () => {
       const { made, open: opened } = await attack(kind, many)
       assert.deepEqual([made, opened], [many, many])
       const longest = await politeMs(ask)
-      // The last of them may still wait for the daemon to take them.
+      // The daemon may not have accepted the last of them yet.
       while (process.platform === 'linux' && readdirSync(`/proc/${pid}/fd`).length <= many) await delay(20)
       const grown = residentMb(pid) - before
       t.diagnostic(`${Math.round(grown)} MB more, ${Math.round(longest)} ms at most for others`)
@@ -92,7 +92,7 @@ describe('a daemon serves others, within bounded memory, under', () => {
     const before = residentMb(pid)
     const { made } = await attack('pipeline', 50)
     const longest = await politeMs(ask)
-    // Whatever is taken in is answered into nothing: the flood stands still.
+    // Answers cannot be sent, so the flood stops when the buffers are full.
     let [sent, again] = [0, (await toll()).sentBytes]
     while (again !== sent) {
       await politeMs(ask)

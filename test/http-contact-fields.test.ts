@@ -1,4 +1,4 @@
-/** What contacts are made of, and what is refused: decisions.md 2. Nothing of a refused request is stored. */
+/** The fields of a contact and their rules. A refused request stores nothing. */
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import { test } from './databases.ts'
@@ -6,7 +6,7 @@ import { type Open, onEveryDatabase } from './harness.ts'
 import { type Answer, assertInvalid } from './http-call.ts'
 import { badNames, eventTypes } from './http-shapes.ts'
 
-/** A service with one contact on a list, and an endpoint that takes every event without sending any. */
+/** Opens a service with one contact on a list, and an inactive endpoint for every event. */
 async function openContact(open: Open, t: TestContext) {
   const service = await open(t)
   const { call, client, data } = service
@@ -27,7 +27,7 @@ async function openContact(open: Open, t: TestContext) {
 
 const attributesOf = ({ body }: Answer) => Object.entries(body.data.extra_attributes)
 
-/** As an own field, also where the name is one of JavaScript's. */
+/** Creates an own property, even if the name is one of Object.prototype's. */
 const field = (name: string, value: unknown = 'x') => Object.fromEntries([[name, value]])
 
 const label = (letter: string, length = 63) => letter.repeat(length)
@@ -55,8 +55,8 @@ const badEmails: Readonly<Record<string, unknown>> = {
   '100,000 characters': `${'a'.repeat(100_000)}@example.org`,
   'no at sign': 'example.org',
   'nothing before it': '@example.org',
-  'nothing behind it': 'a@',
-  'two of them': 'a@b@example.org',
+  'nothing after it': 'a@',
+  'two at signs': 'a@b@example.org',
   'white space within': 'a b@example.org',
   'white space in the domain': 'a@exam ple.org',
   'two dots': 'a@example..org',
@@ -223,14 +223,14 @@ onEveryDatabase('the fields of a contact', (open) => {
     assert.deepEqual(attributesOf(await post({ email: 'new@example.org' })).sort(), sent)
   })
 
-  test('what is one of the own fields never is an attribute', async (t) => {
+  test('the contact’s own fields are never attributes', async (t) => {
     const { post, put } = await openContact(open, t)
     const created = await post({ email: 'new@example.org', name: 'New', tags: ['a'] })
     assert.deepEqual(attributesOf(created), [])
     assert.deepEqual(attributesOf(await put({ name: 'New', tags: ['a'], kept: null })), [])
   })
 
-  test('values are kept to the letter', async (t) => {
+  test('values are stored exactly as sent', async (t) => {
     const { put } = await openContact(open, t)
     await put({ kept: null })
     for (const value of [
@@ -252,7 +252,7 @@ onEveryDatabase('the fields of a contact', (open) => {
     }
   })
 
-  test('what is refused for another reason stores nothing either', async (t) => {
+  test('a request refused for another reason stores nothing either', async (t) => {
     const { call, id, list, stored } = await openContact(open, t)
     const before = await stored()
     const body = { name: 'Stray', tags: ['stray'], stray: 'x' }

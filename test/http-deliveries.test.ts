@@ -1,4 +1,4 @@
-/** What arrives at a receiver, and what becomes of a delivery: contract 6, decisions.md 4. */
+/** The requests that a receiver gets, and the states of a delivery. */
 import assert from 'node:assert/strict'
 import { Webhook } from 'standardwebhooks'
 import { test } from './databases.ts'
@@ -61,7 +61,7 @@ onEveryDatabase('deliveries', (open) => {
     )
   })
 
-  test('that get no answer in time are failures', async (t) => {
+  test('without an answer in time are failures', async (t) => {
     const { hook, raise, latestWhen } = await openHook(open, t, { timeoutSeconds: 0.1 })
     hook.replies('hang')
     await raise()
@@ -71,7 +71,7 @@ onEveryDatabase('deliveries', (open) => {
     await abandoned.gone()
   })
 
-  test('are tried again as the same delivery, signed afresh', async (t) => {
+  test('are retried as the same delivery, signed again', async (t) => {
     const { advance, endpoint, hook, latestWhen, raise, secret } = await openHook(open, t, {
       retryScheduleSeconds: [0, 0, 0],
     })
@@ -151,7 +151,7 @@ onEveryDatabase('deliveries', (open) => {
     })
   }
 
-  test('are signed with the secret of the moment they are sent', needsClock, async (t) => {
+  test('are signed with the secret that is valid when they are sent', needsClock, async (t) => {
     const { advance, data, failed, hook, path, poke, raise, secret } = await openHook(open, t, {
       retryScheduleSeconds: [60],
     })
@@ -193,7 +193,7 @@ onEveryDatabase('deliveries', (open) => {
     assert.ok(all.every(({ status, delivered_at }) => status === 'success' && offset.test(delivered_at!)))
   })
 
-  test('are shown one by one, sent again when asked, and recovered', async (t) => {
+  test('are shown one by one, sent again on request, and recovered', async (t) => {
     const { data, hook, latestWhen, path, raise } = await openHook(open, t)
     hook.replies({ status: 500, body: 'no' }, 200, { status: 503, body: 'later' }, 200)
     await raise()
@@ -236,7 +236,7 @@ onEveryDatabase('deliveries', (open) => {
     assert.ok(hook.received.length > 0)
   })
 
-  test('to a name that resolves to a private address fail at once, without an attempt', async (t) => {
+  test('to a name that resolves to a private address fail immediately, without an attempt', async (t) => {
     const resolver = { resolve4: async () => ['127.0.0.1'], resolve6: async () => [] }
     const { data } = await open(t, { webhooks: { allowPrivate: false }, lookup: { resolver } })
     const body = { url: 'https://hooks.example.org/', events: ['newsletter.sent'] }

@@ -1,4 +1,4 @@
-/** Endpoints switched off and on, by hand and by failures, and deleted: contract 3, decisions.md 4. */
+/** Endpoints that are disabled and enabled, by hand and by failures, and deleted. */
 import assert from 'node:assert/strict'
 import { test } from './databases.ts'
 import { needsClock, onEveryDatabase, until } from './harness.ts'
@@ -8,7 +8,7 @@ const statuses = (deliveries: Delivery[]) => deliveries.map(({ status }) => stat
 const never = { retryScheduleSeconds: [3600] }
 
 onEveryDatabase('endpoints', (open) => {
-  test('switched off by hand hold what is pending and what comes', async (t) => {
+  test('disabled by hand hold pending and later deliveries', async (t) => {
     const { deliveries, endpoint, failed, hook, patch, poke, raise, settled } = await openHook(open, t, never)
     hook.replies(200, 500)
     await raise()
@@ -30,7 +30,7 @@ onEveryDatabase('endpoints', (open) => {
     assert.equal(hook.received.length, 2)
   })
 
-  test('hold in the transaction of the change, without waiting for anyone to send', async (t) => {
+  test('are held in the transaction of the change, without waiting for the dispatcher', async (t) => {
     const { call, data } = await open(t, { dispatch: false })
     const body = { url: 'http://127.0.0.1:9/', events: ['newsletter.sent'] }
     const path = `/webhook-endpoints/${(await data(201, 'POST', '/webhook-endpoints', { body })).id}`
@@ -46,7 +46,7 @@ onEveryDatabase('endpoints', (open) => {
     assert.deepEqual(await recorded(), ['held', 'held', 'pending'])
   })
 
-  test('switched on again are as new, and send nothing by that', async (t) => {
+  test('enabled again start without failures, and send none of the held deliveries', async (t) => {
     const { advance, deliveries, endpoint, failed, hook, patch, poke, raise, settled } = await openHook(open, t, never)
     hook.replies(500, 200)
     await raise()
@@ -66,7 +66,7 @@ onEveryDatabase('endpoints', (open) => {
     assert.equal(hook.received.length, 2)
   })
 
-  test('told that they are active while they are forget their failures too', async (t) => {
+  test('set to active while they are active forget their failures too', async (t) => {
     const { endpoint, failed, hook, patch, raise } = await openHook(open, t, never)
     hook.replies(500)
     await raise()
@@ -76,7 +76,7 @@ onEveryDatabase('endpoints', (open) => {
     assert.equal((await endpoint()).consecutive_failures, 0)
   })
 
-  test('that fail often enough for long enough are switched off', async (t) => {
+  test('that fail often enough for long enough are disabled', async (t) => {
     const settings = { retryScheduleSeconds: Array(9).fill(0), disableAfterFailures: 3, disableAfterHours: 0 }
     const { deliveries, endpoint, hook, patch, poke, raise } = await openHook(open, t, settings)
     hook.replies(500)
@@ -97,7 +97,7 @@ onEveryDatabase('endpoints', (open) => {
     assert.deepEqual([consecutive_failures, none], [0, null])
   })
 
-  test('are not switched off before the first failure is long enough ago', async (t) => {
+  test('are not disabled before the first failure is long enough ago', async (t) => {
     const settings = { disableAfterFailures: 3, disableAfterHours: 24 }
     const { advance, endpoint, failed, hook, raise } = await openHook(open, t, settings)
     hook.replies(500)
@@ -130,7 +130,7 @@ onEveryDatabase('endpoints', (open) => {
     assert.equal((await endpoint()).disabled_reason, null)
   })
 
-  test('that answer 410 are switched off at once', async (t) => {
+  test('that answer 410 are disabled immediately', async (t) => {
     const { deliveries, endpoint, failed, hook, poke, raise } = await openHook(open, t, never)
     hook.replies(500, 410)
     await raise()
@@ -164,7 +164,7 @@ onEveryDatabase('endpoints', (open) => {
     assert.ok(Date.parse((await endpoint()).last_triggered_at!) - Date.parse(first) >= 3_599_000, 'failures count too')
   })
 
-  test('that are deleted get nothing more, and what is in flight is aborted', async (t) => {
+  test('that are deleted get nothing more, and requests in flight are aborted', async (t) => {
     const { addEndpoint, call, data, failed, hook, path, poke, raise, receiver } = await openHook(open, t, {
       retryScheduleSeconds: [0, 3600],
       timeoutSeconds: 600,

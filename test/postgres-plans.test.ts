@@ -5,7 +5,7 @@ import { createMailkeep, type Logger, type Mailkeep } from '../lib/index.ts'
 import { postgres } from '../lib/storage/postgres.ts'
 import { asking, databaseUrl, hasPostgres, onPostgres, openPostgres, test } from './databases.ts'
 
-/** Clients of whom the first has most contacts; each on lists and topics, with tags. */
+/** Creates clients on lists and topics, with tags; the first client has most of the contacts. */
 const seed = `
   insert into mailkeep_client (uuid, name, created_at) select gen_random_uuid(), 'c' || i, now() from generate_series(1, 3) i;
   insert into mailkeep_list (client_id, uuid, created_at, name)
@@ -41,7 +41,7 @@ interface Ran {
 
 const ran: Ran[] = []
 
-/** A client that notes what the library runs. */
+/** A client that records the statements of the library. */
 class NotingClient extends pg.Client {
   override query(...args: never[]): never {
     const [query] = args as unknown as [Ran | undefined]
@@ -61,10 +61,10 @@ interface Node {
   readonly Plans?: readonly Node[]
 }
 
-/** Pages a statement may touch, for a page of 25: where it reads all contacts there are tens of thousands. */
+/** Maximum pages that a statement may read for a page of 25. A scan of all contacts reads tens of thousands. */
 const fewPages = 4000
 
-/** Rows it may sort, or read without an index, by the same measure: counts are cut off at 1,000. */
+/** Maximum rows that a statement may sort or scan without an index. Counts stop at 1,000. */
 const fewRows = 2000
 
 onPostgres('statements on PostgreSQL', () => {
@@ -85,7 +85,7 @@ onPostgres('statements on PostgreSQL', () => {
     }
   })
 
-  /** The plans of what `work` runs, each with its values and, as a kept statement may be run, for any values. */
+  /** Returns the plans of the statements that `work` runs, each for its values and as a generic plan. */
   async function plansOf(work: () => Promise<unknown>): Promise<{ text: string; mode: string; plan: Node }[]> {
     ran.length = 0
     await work()
@@ -128,7 +128,7 @@ onPostgres('statements on PostgreSQL', () => {
     return plans.length
   }
 
-  test('of the contact listing touch few pages, whatever the mix of filters', async () => {
+  test('of the contact listing read few pages, for every combination of filters', async () => {
     const client = mailkeep.forClient(1)
     const middle = Buffer.from('next:10000').toString('base64url')
     let seen = 0
@@ -140,14 +140,14 @@ onPostgres('statements on PostgreSQL', () => {
     assert.ok(seen > 300, `${seen} were seen`)
   })
 
-  test('of a small client are not those of a large one', async () => {
+  test('for a small client have other plans than for a large one', async () => {
     for (const search of ['user19990', 'example', 'nobody']) {
       await assertCheap(search, () => mailkeep.forClient(2).contacts.list({ search }))
       await assertCheap(search, () => mailkeep.forClient(3).contacts.list({ search }))
     }
   })
 
-  test('of single records and small listings touch few pages', async () => {
+  test('of single records and small listings read few pages', async () => {
     const client = mailkeep.forClient(1)
     await assertCheap('one contact', () => client.contacts.get(1000 + 1))
     await assertCheap('lists', () => client.lists.list())
@@ -160,7 +160,7 @@ onPostgres('statements on PostgreSQL', () => {
     await assertCheap('a delivery', () => client.webhooks.getDelivery(2, delivery!.id))
   })
 
-  test('of writing and erasing touch few pages', async () => {
+  test('of writing and erasing read few pages', async () => {
     const client = mailkeep.forClient(1)
     await assertCheap('a contact', () => client.contacts.addToList(1, { email: 'new@x.org', tags: ['t1', 'new'] }))
     await assertCheap('a contact', () => client.contacts.addToList(2, { email: 'user1@example1.org', tags: ['t2'] }))
@@ -170,7 +170,7 @@ onPostgres('statements on PostgreSQL', () => {
     await assertCheap('an endpoint', () => client.webhooks.updateEndpoint(5, { active: false }))
   })
 
-  test('of the dispatcher touch few pages', async () => {
+  test('of the dispatcher read few pages', async () => {
     const faults: object[] = []
     const logger: Logger = { debug() {}, info() {}, warn() {}, error: (fields) => void faults.push(fields) }
     const { url, schema } = { url: await databaseUrl(), schema: `plans_${process.pid}` }
@@ -189,14 +189,17 @@ onPostgres('statements on PostgreSQL', () => {
   })
 })
 
-/** Large tables of which a scan without an index reads more than a page needs: where most rows match, few are read. */
+/**
+ * Returns large tables from which a scan without an index reads too many rows. A scan in which most rows match reads
+ * few.
+ */
 function scanned(node: Node): string[] {
   const read = (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops']
   const isLong = node['Node Type'] === 'Seq Scan' && read > fewRows && large.test(node['Relation Name'] ?? '')
   return [...(isLong ? [`${node['Relation Name']}: ${read} rows`] : []), ...(node.Plans ?? []).flatMap(scanned)]
 }
 
-/** Rows that go into the largest sort; a limit above it does not make it cheaper. */
+/** Returns the rows of the largest sort. A limit above the sort does not make it cheaper. */
 function mostSorted(node: Node): number {
   const inner = node.Plans ?? []
   const own = node['Node Type'] === 'Sort' ? inner.map((one) => one['Actual Rows'] * one['Actual Loops']) : []

@@ -8,7 +8,7 @@ import type { Answer, Call } from './http-call.ts'
 
 const key = Buffer.alloc(32, 7)
 
-/** Several mailkeeps over one database, as daemons on several machines have it. */
+/** Opens several mailkeeps on one database, like daemons on several machines. */
 async function openSeveral(t: TestContext, count = 2) {
   const database = await openPostgres()
   const open = () => createMailkeep({ database: database.source, encryptionKey: key, webhooks: { allowPrivate: true } })
@@ -21,22 +21,22 @@ async function openSeveral(t: TestContext, count = 2) {
   return { ...database, all, id, doors: all.map((mailkeep) => mailkeep.forClient(id)) }
 }
 
-/** Calls it many times at once, going round the doors. */
+/** Calls `call` many times in parallel, using the instances in turn. */
 function hammer<D, T>(doors: readonly D[], times: number, call: (door: D, i: number) => Promise<T>) {
   return Promise.all(Array.from({ length: times }, (_, i) => call(doors[i % doors.length]!, i)))
 }
 
 const codeOf = (error: unknown) => (isMailkeepError(error) ? error.code : String(error))
 
-/** As `hammer`: what each gave, or its error's code. */
+/** Like `hammer`, but returns the result or the error's code of each call. */
 function hammerAnyway<D, T>(doors: readonly D[], times: number, call: (door: D, i: number) => Promise<T>) {
   return hammer(doors, times, (door, i) => call(door, i).then(() => 'done', codeOf))
 }
 
 const count = (results: readonly string[], wanted: string) => results.filter((one) => one === wanted).length
 
-onPostgres('two daemons at once', () => {
-  test('that start on an empty database make one client, one schema and one token', async (t) => {
+onPostgres('two daemons at the same time', () => {
+  test('that start on an empty database create one client, one schema and one token', async (t) => {
     const database = await openPostgres({ schema: `race_${process.pid}` })
     const open = () => createMailkeep({ database: database.source, encryptionKey: key })
     const all = await Promise.all(Array.from({ length: 6 }, open))
@@ -60,7 +60,7 @@ onPostgres('two daemons at once', () => {
     for (const one of results) if (one.status === 'rejected') assert.equal(codeOf(one.reason), 'conflict')
   })
 
-  test('the same e-mail, tags and list make one of each, with what all of them said', async (t) => {
+  test('with the same e-mail, tags and list create one of each, and merge the fields of both', async (t) => {
     const { doors, ask } = await openSeveral(t)
     const list = await doors[0]!.lists.create({ name: 'News' })
     const answers = await hammer(doors, 60, (door, i) =>
@@ -79,7 +79,7 @@ onPostgres('two daemons at once', () => {
     assert.equal((await ask('select count(*)::int as n from mailkeep_tag'))[0]!.n, 8)
   })
 
-  test('new tags in opposite orders make each tag once, and nobody waits for a deadlock', async (t) => {
+  test('with new tags in opposite orders create each tag once, without a deadlock', async (t) => {
     const { doors, ask } = await openSeveral(t)
     const list = await doors[0]!.lists.create({ name: 'News' })
     const names = Array.from({ length: 20 }, (_, i) => `tag ${i}`)
@@ -93,14 +93,14 @@ onPostgres('two daemons at once', () => {
     ])
   })
 
-  test('a tag of one name is made once; the others are told', async (t) => {
+  test('a tag name is created once; the other calls get an error', async (t) => {
     const { doors } = await openSeveral(t)
     const results = await hammerAnyway(doors, 20, (door, i) => door.tags.create({ name: i % 2 ? 'VIP' : 'vip' }))
     assert.equal(count(results, 'done'), 1)
     assert.equal(count(results, 'validation_failed'), 19)
   })
 
-  test('two tags renamed to one name: one gets it, the other is told', async (t) => {
+  test('of two tags renamed to the same name one succeeds, the other call gets an error', async (t) => {
     const { doors } = await openSeveral(t)
     for (let round = 0; round < 10; round++) {
       const tags = await hammer(doors, 2, (door, i) => door.tags.create({ name: `${round} ${i}` }))
@@ -109,14 +109,14 @@ onPostgres('two daemons at once', () => {
     }
   })
 
-  test('an identity is registered once; the others are told', async (t) => {
+  test('an identity is registered once; the other calls get an error', async (t) => {
     const { doors } = await openSeveral(t)
     const results = await hammerAnyway(doors, 20, (door) => door.identities.add({ email: 'me@x.org' }))
     assert.equal(count(results, 'done'), 1)
     assert.equal(count(results, 'validation_failed'), 19)
   })
 
-  test('a contact that joins a list many times raises one event; unsubscribed at once, one more', async (t) => {
+  test('a contact that joins a list many times raises one event; unsubscribed many times, one more', async (t) => {
     const { doors, ask } = await openSeveral(t)
     const events: EventType[] = ['contact.resubscribed', 'contact.subscribed', 'contact.unsubscribed']
     await doors[0]!.webhooks.createEndpoint({ url: 'https://example.com/', events })
@@ -147,7 +147,7 @@ onPostgres('two daemons at once', () => {
     }
   })
 
-  test('two changes of one topic, of name and of description, both count', async (t) => {
+  test('two changes of one topic, of name and of description, are both stored', async (t) => {
     const { doors } = await openSeveral(t)
     const list = await doors[0]!.lists.create({ name: 'News' })
     const { id } = await doors[0]!.topics.create(list.id, { name: 'a', description: 'a' })
@@ -162,7 +162,7 @@ onPostgres('two daemons at once', () => {
     }
   })
 
-  test('test deliveries are limited together', async (t) => {
+  test('test deliveries share one limit', async (t) => {
     const { doors } = await openSeveral(t, 3)
     const { id } = await doors[0]!.webhooks.createEndpoint({ url: 'http://127.0.0.1:1/', events: ['webhook.test'] })
     const results = await hammerAnyway(doors, 40, (door) => door.webhooks.testEndpoint(id))
@@ -171,8 +171,8 @@ onPostgres('two daemons at once', () => {
   })
 })
 
-onPostgres('two daemons asked over HTTP at once', () => {
-  /** Two services over one database, and calls of both with the tokens of the first. */
+onPostgres('two daemons called over HTTP at the same time', () => {
+  /** Opens two services on one database; both are called with the tokens of the first. */
   async function openBoth(t: TestContext) {
     const database = await openPostgres()
     const shared = (close: () => Promise<void>) => ({
@@ -184,7 +184,7 @@ onPostgres('two daemons asked over HTTP at once', () => {
       { encryptionKey: key },
       shared(async () => {}),
     )
-    const second = await openService(t, { encryptionKey: key }, shared(database.close)) // goes last
+    const second = await openService(t, { encryptionKey: key }, shared(database.close)) // closed last
     const { id } = await first.data(201, 'POST', '/lists', { body: { name: 'News' } })
     const calls = [
       first.call,
@@ -193,14 +193,14 @@ onPostgres('two daemons asked over HTTP at once', () => {
     return { ...database, calls, path: `/lists/${id}/contacts` }
   }
 
-  /** How often which status was answered. */
+  /** Counts the answers by status. */
   function tally(answers: readonly Answer[]): Record<number, number> {
     const counts: Record<number, number> = {}
     for (const { status } of answers) counts[status] = (counts[status] ?? 0) + 1
     return counts
   }
 
-  test('for one contact, its tags and its list: one is told that it is new, all that it is there', async (t) => {
+  test('for one contact, its tags and its list: one answer says that it is new, all others that it exists', async (t) => {
     const { calls, path, ask } = await openBoth(t)
     for (let round = 0; round < 5; round++) {
       const body = { email: `${round}@x.org`, tags: [`a ${round}`, `b ${round}`] }
@@ -217,7 +217,7 @@ onPostgres('two daemons asked over HTTP at once', () => {
     }
   })
 
-  test('for one tag: one makes it, the others are told that the name is taken', async (t) => {
+  test('for one tag: one creates it, the others get an error that the name is taken', async (t) => {
     const { calls } = await openBoth(t)
     for (let round = 0; round < 5; round++) {
       const answers = await hammer(calls, 20, (call) => call('POST', '/tags', { body: { name: `VIP ${round}` } }))
@@ -226,8 +226,8 @@ onPostgres('two daemons asked over HTTP at once', () => {
   })
 })
 
-onPostgres('an endpoint that is switched on again', () => {
-  test('waits for what another transaction was holding for it: undone, that would be sent', async (t) => {
+onPostgres('an endpoint that is enabled again', () => {
+  test('waits for a transaction that is holding its deliveries: otherwise a rollback would let them be sent', async (t) => {
     const { all, doors, ask, url, schema } = await openSeveral(t)
     const events = ['newsletter.sent'] as const
     const { id } = await doors[0]!.webhooks.createEndpoint({ url: 'http://127.0.0.1:9/', events: [...events] })
@@ -252,8 +252,8 @@ onPostgres('an endpoint that is switched on again', () => {
   })
 })
 
-onPostgres('what is deleted while others use it', () => {
-  /** Clears what those that were faster than a deletion left behind, as the house-keeping does some minutes later. */
+onPostgres('records deleted while others use them', () => {
+  /** Runs the periodic clean-up, which deletes rows that concurrent writes inserted after the deletion. */
   async function clearAgain(ask: (text: string) => Promise<unknown>, mailkeep: Mailkeep) {
     await ask(`update mailkeep_job set created_at = created_at - interval '1 hour'`)
     mailkeep.start()
@@ -264,7 +264,7 @@ onPostgres('what is deleted while others use it', () => {
     }
   }
 
-  test('a list: whoever joins is told, nobody waits long, nothing is left', async (t) => {
+  test('a list: joining callers get an error, no call waits long, and no row is left', async (t) => {
     const { doors, ask, all } = await openSeveral(t)
     const list = await doors[0]!.lists.create({ name: 'News' })
     const topic = await doors[0]!.topics.create(list.id, { name: 'Weekly' })
@@ -286,7 +286,7 @@ onPostgres('what is deleted while others use it', () => {
     )
   })
 
-  test('a tag: it is gone from everybody, or was made anew', async (t) => {
+  test('a tag: it is gone from all contacts, or was created again', async (t) => {
     const { doors, ask, all } = await openSeveral(t)
     const list = await doors[0]!.lists.create({ name: 'News' })
     const tag = await doors[0]!.tags.create({ name: 't' })
@@ -323,7 +323,7 @@ onPostgres('what is deleted while others use it', () => {
     assert.deepEqual(await ask(`select 1 from mailkeep_contact_list where contact_id = ${contact.id}`), [])
   })
 
-  test('an endpoint switched off while events are raised has no delivery left pending', async (t) => {
+  test('an endpoint disabled while events are raised has no delivery left pending', async (t) => {
     const { doors, ask, all } = await openSeveral(t)
     const { id } = await doors[0]!.webhooks.createEndpoint({ url: 'http://127.0.0.1:1/', events: ['newsletter.sent'] })
     const raising = hammer(doors, 100, (door) => door.events.raise({ type: 'newsletter.sent', data: {} }))
@@ -342,7 +342,7 @@ onPostgres('what is deleted while others use it', () => {
     assert.deepEqual(row, { n: 100, attempts: 0 })
   })
 
-  test('an endpoint switched off and on at once: what was to be sent is held, whichever was first', async (t) => {
+  test('an endpoint disabled and enabled at the same time: pending deliveries are held in either order', async (t) => {
     const { doors, ask } = await openSeveral(t)
     for (let round = 0; round < 6; round++) {
       const url = `http://127.0.0.1:1/${round}`
@@ -356,7 +356,7 @@ onPostgres('what is deleted while others use it', () => {
         () => ask(`select count(*)::int as n from mailkeep_delivery where endpoint_id = ${id} and status = 'pending'`),
         ([row]) => row!.n === 0,
       )
-      await doors[0]!.webhooks.updateEndpoint(id, { active: false }) // takes no more part
+      await doors[0]!.webhooks.updateEndpoint(id, { active: false }) // takes no further part
     }
   })
 
@@ -371,7 +371,7 @@ onPostgres('what is deleted while others use it', () => {
     assert.deepEqual(await ask('select 1 from mailkeep_delivery union all select 1 from mailkeep_event'), [])
   })
 
-  test('a client is gone whole', async (t) => {
+  test('a client is deleted completely', async (t) => {
     const { doors, ask, all, id } = await openSeveral(t)
     const list = await doors[0]!.lists.create({ name: 'News' })
     await doors[0]!.webhooks.createEndpoint({ url: 'http://127.0.0.1:1/', events: ['contact.subscribed'] })

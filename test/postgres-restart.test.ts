@@ -11,7 +11,7 @@ import { until } from './webhook-harness.ts'
 const leaseMs = 30_000
 const writers = 8
 
-/** A service over a PostgreSQL of its own, with a list, and an endpoint that hears of all who join it. */
+/** Opens a service on its own PostgreSQL server, with a list, and an endpoint for contacts that join it. */
 async function openWorld(t: TestContext, server: OwnServer) {
   const source = postgres(server.url)
   const database = { name: 'a PostgreSQL of its own', open: async () => ({ source, close: () => server.close() }) }
@@ -25,7 +25,7 @@ async function openWorld(t: TestContext, server: OwnServer) {
   return { ...service, listId, told }
 }
 
-/** Puts new contacts on the list, as fast as it goes, until it is ended. */
+/** Adds new contacts to the list as fast as possible, until it is ended. */
 function putUnderLoad({ call, listId }: Awaited<ReturnType<typeof openWorld>>) {
   const acknowledged: string[] = []
   const refused: Answer[] = []
@@ -50,8 +50,8 @@ function putUnderLoad({ call, listId }: Awaited<ReturnType<typeof openWorld>>) {
 }
 
 onPostgres('a PostgreSQL that is stopped and started under load', () => {
-  test('is 503 meanwhile; the service goes on by itself, and has all that it acknowledged', async (t) => {
-    // As a real one writes: fsync is on. A machine may have a server to test on, and none to be started.
+  test('causes 503 answers; the service recovers automatically, and has everything it acknowledged', async (t) => {
+    // Runs with fsync like a production server. Some machines have a server for tests but cannot start another.
     const server = await startServer().catch(() => undefined)
     if (!server) return t.skip(withoutPostgres)
     const world = await openWorld(t, server)
@@ -69,12 +69,12 @@ onPostgres('a PostgreSQL that is stopped and started under load', () => {
       assert.equal((await call('GET', '/contacts')).status, 503, 'reading')
       const before = load.acknowledged.length
       await soon(() => load.refused.length, 50)
-      assert.equal(load.acknowledged.length, before, 'nothing is acknowledged that cannot be stored')
+      assert.equal(load.acknowledged.length, before, 'no write is acknowledged that cannot be stored')
       await server.restart()
     }
     await soon(() => load.acknowledged.length, 100)
     const last = load.acknowledged.at(-1)!
-    await until('deliveries go out again', () => told().has(last))
+    await until('deliveries are sent again', () => told().has(last))
     await load.end()
 
     for (const { status, headers, what } of load.refused) {
@@ -86,10 +86,12 @@ onPostgres('a PostgreSQL that is stopped and started under load', () => {
     assert.deepEqual(
       load.acknowledged.filter((email) => !emails.has(email)),
       [],
-      'what was acknowledged is there',
+      'everything acknowledged is stored',
     )
-    world.advance(leaseMs) // what was claimed at the moment of a crash waits for the end of its lease
+    world.advance(leaseMs) // deliveries claimed at the moment of the crash wait for the end of their lease
     await call('POST', `/lists/${world.listId}/contacts`, { body: { email: 'wakes@example.org' } })
-    await until('all who are stored were told of', () => [...emails].every((email) => told().has(email)))
+    await until('an event was delivered for every stored contact', () =>
+      [...emails].every((email) => told().has(email)),
+    )
   })
 })

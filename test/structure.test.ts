@@ -9,7 +9,7 @@ const root = join(import.meta.dirname, '..')
 interface Source {
   readonly path: string
   readonly text: string
-  /** Modules it imports: paths from the root, or packages. */
+  /** Imported modules: paths from the root, or packages. */
   readonly imports: readonly string[]
 }
 
@@ -32,7 +32,7 @@ function sourcesIn(folder: string): Source[] {
 const lib = sourcesIn('lib')
 const daemon = sourcesIn('daemon')
 
-/** Rooms of the library, from the bottom up: each may import from itself and from those before it. */
+/** Folders of the library, from the bottom up. Each may import from itself and from the folders before it. */
 const rooms = [
   'top',
   'storage',
@@ -51,7 +51,7 @@ const rooms = [
   'wiring',
 ]
 
-/** The files beside the rooms: plain ones below everything, those that wire above everything. */
+/** Files beside the folders that wire everything together. All other such files are below every folder. */
 const wiring = new Set([
   'index.ts',
   'internal.ts',
@@ -92,7 +92,7 @@ describe('the house', () => {
     assert.deepEqual(wrong, [])
   })
 
-  test('a slice calls another slice’s operations, never its queries', () => {
+  test('a folder of the library calls another folder’s operations, never its queries', () => {
     const wrong = lib.flatMap((source) =>
       source.imports
         .filter((imported) => /\/(?:\w+-)?queries\.ts$/.test(imported) && !imported.startsWith('lib/jobs/'))
@@ -102,7 +102,7 @@ describe('the house', () => {
     assert.deepEqual(wrong, [])
   })
 
-  test('the library knows no HTTP framework, no console and no environment', () => {
+  test('the library uses no HTTP framework, no console and no environment', () => {
     for (const { path, text, imports } of lib) {
       for (const name of imports)
         assert.doesNotMatch(name, /^(polka|express|fastify|koa|hono|sade|pino|node:http)/, path)
@@ -110,7 +110,7 @@ describe('the house', () => {
     }
   })
 
-  test('each driver is imported by its own file alone', () => {
+  test('each driver is imported by its own file only', () => {
     for (const [driver, home] of [
       ['better-sqlite3', 'lib/storage/sqlite.ts'],
       ['pg', 'lib/storage/postgres.ts'],
@@ -124,14 +124,14 @@ describe('the house', () => {
     }
   })
 
-  test('the daemon imports the library’s entries, its module for the daemon and the drivers’ modules only', () => {
+  test('the daemon imports only the library’s entries, its internal entry and the drivers’ modules', () => {
     const doors = /^lib\/(index|internal|storage\/sqlite|storage\/postgres|webhooks\/receiver)\.ts$/
     for (const { path, imports } of daemon) {
       for (const name of imports) if (name.startsWith('lib/')) assert.match(name, doors, path)
     }
   })
 
-  test('the description of the API is loaded when somebody asks for it', () => {
+  test('the description of the API is loaded when it is requested', () => {
     const folder = 'daemon/api/openapi/'
     const outside = daemon.filter(({ path, imports }) => {
       return !path.startsWith(folder) && imports.some((name) => name.startsWith(folder))
@@ -143,12 +143,12 @@ describe('the house', () => {
     assert.doesNotMatch(outside[0]!.text, /from '[^']*openapi/)
   })
 
-  test('only the server knows polka', () => {
+  test('only the server imports polka', () => {
     const users = daemon.filter(({ imports }) => imports.includes('polka')).map(({ path }) => path)
     assert.deepEqual(users, ['daemon/server.ts'])
   })
 
-  test('files are named for what they are, and none is long', () => {
+  test('file names say what a file contains, and no file is long', () => {
     for (const { path, text } of [...lib, ...daemon]) {
       assert.doesNotMatch(basename(path), /^(utils?|helpers?|common|types|constants)\.ts$/)
       assert.ok(text.split('\n').length <= 300, `${path} has ${text.split('\n').length} lines`)

@@ -5,7 +5,7 @@ import type { Outcome } from '../lib/webhooks/http/send.ts'
 import { defaultWebhookSettings } from '../lib/webhooks/settings.ts'
 import { addEndpoint, copies, dayMs, open, openReceiver, raise, until } from './webhook-harness.ts'
 
-process.env.TZ = 'Asia/Kolkata' // whatever reads a local time shows it
+process.env.TZ = 'Asia/Kolkata' // a result in local time would show it
 
 const schedule = [5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400]
 
@@ -21,7 +21,7 @@ describe('the next step after an attempt', () => {
     assert.deepEqual(defaultWebhookSettings.retryScheduleSeconds, schedule)
   })
 
-  test('adds up to a fifth to the delay, and never takes from it', () => {
+  test('adds up to a fifth to the delay, and never shortens it', () => {
     for (const [index, seconds] of schedule.entries()) {
       for (const random of [0, 0.5, 1]) {
         const disposition = nextStep(failed, index + 1, settings, random)
@@ -48,7 +48,7 @@ describe('the next step after an attempt', () => {
   })
 })
 
-test('deliveries that failed at the same moment come again at different ones', async (t) => {
+test('deliveries that failed at the same moment are retried at different times', async (t) => {
   const mk = await open(t, { webhooks: { retryScheduleSeconds: [86_400] } })
   const { id } = await addEndpoint(mk, (await openReceiver(t, 500)).url())
   await raise(mk)

@@ -1,4 +1,4 @@
-/** Where the time of a profiled server went: its functions by the time spent in themselves. */
+/** Summarises where a profiled server spent its time: functions sorted by self time. */
 import { readdir, readFile, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 
@@ -13,7 +13,7 @@ interface CpuProfile {
 
 const most = 40
 
-/** Tells of the latest profile in `output`, and names it after the figure. */
+/** Prints a summary of the latest profile in `output` and names the file after the benchmark. */
 export async function summariseProfiles(output: string, bundled: string, figure: string): Promise<string> {
   const files = (await readdir(output)).filter((name) => name.startsWith('CPU.')).sort()
   const moduleOf = modulesOf(await readFile(join(bundled, 'main.cjs'), 'utf8'))
@@ -45,7 +45,7 @@ function topOf({ nodes, samples, timeDeltas }: CpuProfile, moduleOf: (line: numb
   return top.map(([name, us]) => `${((us / allUs) * 100).toFixed(1).padStart(5)} %  ${name}`).join('\n')
 }
 
-/** The bundler names each module in a comment before it. */
+/** Finds each module by the comment that the bundler puts before it. */
 function modulesOf(bundle: string): (line: number) => string {
   const starts = bundle.split('\n').flatMap((text, line) => {
     const name = /^\s*\/\/ ((?:lib|daemon|node_modules|\.\.)\S*\.[cm]?[jt]s)$/.exec(text)?.[1]

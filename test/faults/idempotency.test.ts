@@ -10,15 +10,15 @@ describe('a request with an idempotency key', { timeout, concurrency: 2 }, () =>
   for (const when of ['before', 'after', 'committed'] as const) {
     const done = when === 'committed'
     const what = done
-      ? 'once its key is committed: its repeat gets the answer'
-      : `${when} its key is stored: it was not done`
+      ? 'once its key is committed: a repeat gets the same answer'
+      : `${when} its key is stored: it was not executed`
     test(`in a process killed ${what}`, async (t) => {
       const scene = await setScene(t)
       const keeper = await scene.spawn()
       await keeper.control.setTrap({ matching: keeps, nth: 1, when, does: 'kill' })
       const first = keeper.control.addByKey('k', scene.listId, email)
       await keeper.trapped()
-      await assert.rejects(first, /gone/, 'nobody was told')
+      await assert.rejects(first, /gone/, 'no caller got an answer')
       const found = () => scene.count(`mailkeep_contact where email = '${email}'`)
       const kept = () => scene.count('mailkeep_kept_answer')
       assert.deepEqual([found(), kept()], done ? [1, 1] : [0, 0])
@@ -30,7 +30,7 @@ describe('a request with an idempotency key', { timeout, concurrency: 2 }, () =>
     })
   }
 
-  test('that is run again since its transaction was lost to a full disk is done once', async (t) => {
+  test('that is retried because its transaction was lost to a full disk is executed once', async (t) => {
     const scene = await setScene(t)
     const keeper = await scene.spawn()
     await keeper.control.setTrap({ matching: keeps, nth: 1, when: 'after', does: 'full' })

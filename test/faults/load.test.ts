@@ -24,7 +24,7 @@ test('a process killed at random moments under load loses nothing it acknowledge
     assert.deepEqual(keeper.broken, [], `round ${round}`)
     for (const key of keeper.acked) acked.add(key)
     scene.auditContacts(acked)
-    if (pick.next() < 0.7) scene.passLease() // else the next one starts beside claims that still hold
+    if (pick.next() < 0.7) scene.passLease() // else the next process starts while claims are still valid
     if (round % 20 === 19) await caughtUp(scene)
   }
   await caughtUp(scene)
@@ -32,7 +32,7 @@ test('a process killed at random moments under load loses nothing it acknowledge
   tellCounts(t, scene.audit({ acked }))
 })
 
-/** Nothing is pending any more. */
+/** Waits until nothing is pending. */
 async function caughtUp(scene: Scene): Promise<void> {
   scene.passLease()
   const running = await scene.restart()
@@ -40,7 +40,7 @@ async function caughtUp(scene: Scene): Promise<void> {
   await running.mailkeep.close()
 }
 
-/** Most requests succeed; of the others the receiver may have taken note, or not. */
+/** Most requests succeed. The receiver may or may not have processed the others. */
 function answerByChance(arrival: Arrival, chance: number): void {
   if (chance < 0.85) void arrival.answer(200)
   else if (chance < 0.9) void arrival.answer(500)
@@ -68,7 +68,7 @@ async function killAt(moment: (typeof moments)[number], scene: Scene, keeper: Ke
     const answers = () => scene.receiver.arrivals.slice(before).filter(({ answered }) => answered === 200).length
     await scene.receiver.until(() => answers() >= count, `answer ${count}`)
   }
-  // The moment itself is what is random here: nothing is waited for.
+  // The time itself is random here, so there is no event to wait for.
   if (moment === 'time') await new Promise((resolve) => setTimeout(resolve, pick.between(0, 300)))
   await keeper.kill()
 }

@@ -6,7 +6,7 @@ import { leaseMs, setScene, tellCounts } from './scene.ts'
 
 const timeout = 600_000
 
-describe('two processes on one file, both dispatching', { timeout, concurrency: 2 }, () => {
+describe('two processes that dispatch from one file', { timeout, concurrency: 2 }, () => {
   test('send each delivery once', async (t) => {
     const scene = await setScene(t, { paths: ['/one', '/two'] })
     const both = await Promise.all([scene.spawn(), scene.spawn()])
@@ -23,7 +23,7 @@ describe('two processes on one file, both dispatching', { timeout, concurrency: 
     assert.deepEqual([counts.requests, counts.interrupted], [counts.deliveries, 0])
   })
 
-  test('and one is killed, again and again: the other takes over, and repeats only what was in flight there', async (t) => {
+  test('and one is killed repeatedly: the other takes over, and repeats only requests that were in flight', async (t) => {
     const pick = picker(t)
     const scene = await setScene(t, { paths: ['/one', '/two'] })
     const staying = await scene.spawn()
@@ -50,7 +50,7 @@ describe('two processes on one file, both dispatching', { timeout, concurrency: 
     tellCounts(t, scene.audit({ acked }))
   })
 
-  test('and one is frozen past its leases: the other sends, and what the first learns later is not recorded', async (t) => {
+  test('and one is frozen past its leases: the other delivers, and outcomes that the first gets later are not recorded', async (t) => {
     const scene = await setScene(t)
     scene.receiver.behave('/hook', holding)
     const frozen = await scene.spawn()
@@ -69,7 +69,7 @@ describe('two processes on one file, both dispatching', { timeout, concurrency: 
     )
     await Promise.all(first.map((arrival) => arrival.answer(500)))
     frozen.thaw()
-    await frozen.control.close(10_000) // its outcomes are settled, all of them in vain
+    await frozen.control.close(10_000) // it tries to record its outcomes, and all are rejected
     await scene.drain(other)
     const counts = scene.audit({ acked: keys })
     tellCounts(t, counts)

@@ -1,4 +1,4 @@
-/** Random operations on the library, held against a plain model of it. */
+/** Runs random operations on the library and compares the results with a plain model. */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { createMailkeep, eventTypes, type Mailkeep } from '../../lib/index.ts'
@@ -7,13 +7,13 @@ import { type Foreign, Life } from './life.ts'
 import type { Kind } from './service.ts'
 import { beginning, life, type Step } from './steps.ts'
 
-/** So many clients fill a database before it is replaced by an empty one. */
+/** Maximum clients per database; then an empty database replaces it. */
 const clientsEach = 2_000
 
 interface Opened {
   readonly mailkeep: Mailkeep
   readonly foreign: Foreign
-  /** The events raised since it was asked last. */
+  /** Returns the events raised since the last call. */
   raised(): { type: string; data: object }[]
   close(): Promise<void>
 }

@@ -1,10 +1,10 @@
-/** What many clients do, at an even pace: writes, deletes, listings, searches, and requests that are wrong. */
+/** The load of many clients at an even pace: writes, deletes, listings, searches, and invalid requests. */
 import { Agent, request } from 'node:http'
 
 export interface Counts {
-  /** Of each answer since it was asked last, in ms. */
+  /** Response times in ms since the last call. */
   readonly tookMs: number[]
-  /** Answers nobody may get here, or none at all: since the start. */
+  /** Unexpected answers, or missing ones, since the start. */
   readonly wrong: Map<string, number>
   requests: number
 }
@@ -13,11 +13,11 @@ interface Ask {
   readonly method: string
   readonly path: string
   readonly body?: unknown
-  /** What it may be answered with. */
+  /** Statuses that are allowed as the answer. */
   readonly fine: readonly number[]
 }
 
-/** So many contacts come and go: the data stays as large as it is. */
+/** Number of contacts. As many are deleted as created, so that the data keeps its size. */
 const population = 5_000
 
 const any = <T>(values: readonly T[]): T => values[Math.floor(Math.random() * values.length)]!
@@ -26,7 +26,7 @@ const upTo = (most: number) => 1 + Math.floor(Math.random() * most)
 const email = () => `person-${upTo(population)}@example.org`
 const contact = () => `/contacts/${upTo(3 * population)}`
 
-/** With its weight. */
+/** Each request with its weight. */
 const kinds: readonly (readonly [number, () => Ask])[] = [
   [30, () => ({ method: 'POST', path: `/lists/${upTo(3)}/contacts`, body: person(), fine: [200, 201] })],
   [
@@ -59,7 +59,7 @@ function person(): object {
   }
 }
 
-/** Asks `perSecond` times a second until told to stop, whether answers come or not. */
+/** Sends `perSecond` requests a second until stopped, whether or not answers come. */
 export class Load {
   readonly counts: Counts = { tookMs: [], wrong: new Map(), requests: 0 }
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 64 })
@@ -81,14 +81,14 @@ export class Load {
     }, 20)
   }
 
-  /** What is still under way is cut off, and counts for nothing. */
+  /** Aborts requests in progress, which are not counted. */
   stop(): void {
     this.#stopped = true
     clearInterval(this.#timer)
     this.#agent.destroy()
   }
 
-  /** @returns the answer's data. */
+  /** @returns The answer's data. */
   ask({ method, path, body, fine }: Ask): Promise<unknown> {
     const startedMs = performance.now()
     const payload = body === undefined ? undefined : JSON.stringify(body)
