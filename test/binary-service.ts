@@ -26,7 +26,7 @@ export interface BinaryService {
 
 /** When the tests run as root, the binary runs as another user. */
 const isRoot = process.getuid?.() === 0
-const nobody = 65_534
+const otherUserId = 65_534
 
 let placed: Promise<string> | undefined
 after(async () => {
@@ -49,7 +49,7 @@ async function surroundings(closing: (() => unknown)[]) {
   await chmod(directory, 0o755)
   const [cwd, data] = [join(directory, 'empty'), join(directory, 'data')]
   for (const path of [cwd, data]) await mkdir(path, { mode: 0o700 })
-  if (isRoot) for (const path of [cwd, data]) await chown(path, nobody, nobody)
+  if (isRoot) for (const path of [cwd, data]) await chown(path, otherUserId, otherUserId)
   await chmod(cwd, 0o500)
   closing.push(async () => assert.deepEqual(await readdir(cwd), [], 'it wrote outside its data directory'))
   return { cwd, data }
@@ -76,7 +76,7 @@ export async function serveBinary(
   const encryptionKey = randomBytes(32).toString('base64')
   const child = spawn(await placed, ['--port', '0', '--json', '--database', file], {
     cwd,
-    ...(isRoot ? { uid: nobody, gid: nobody } : {}),
+    ...(isRoot ? { uid: otherUserId, gid: otherUserId } : {}),
     env: {
       PATH: '',
       TMPDIR: data,

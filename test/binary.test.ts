@@ -11,7 +11,7 @@ import { openReceiver } from './http-receiver.ts'
 import { collect, directory, type Environment, listening } from './program.ts'
 
 const isRoot = process.getuid?.() === 0
-const nobody = 65_534
+const otherUserId = 65_534
 
 let built = ''
 before(
@@ -34,14 +34,14 @@ async function bare(t: TestContext) {
   await chmod(binary, 0o755)
   await chmod(place, 0o755)
   for (const path of [cwd, data, temporary]) await mkdir(path, { mode: 0o700 })
-  if (isRoot) for (const path of [cwd, data, temporary]) await chown(path, nobody, nobody)
+  if (isRoot) for (const path of [cwd, data, temporary]) await chown(path, otherUserId, otherUserId)
   await chmod(cwd, 0o500)
   const launch = (args: readonly string[], env: Environment = {}) => {
     const child = spawn(binary, args, {
       cwd,
       env: { PATH: '', TMPDIR: temporary, MAILKEEP_DATABASE: join(data, 'mailkeep.db'), ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
-      ...(isRoot ? { uid: nobody, gid: nobody } : {}),
+      ...(isRoot ? { uid: otherUserId, gid: otherUserId } : {}),
     })
     t.after(() => child.kill('SIGKILL'))
     return { child, said: collect(child), closed: once(child, 'close') as Promise<[number | null, string | null]> }

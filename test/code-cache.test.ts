@@ -32,7 +32,7 @@ describe('the launcher of the bundle', () => {
     assert.equal(launched(t, before).says(), '1.0.0')
   })
 
-  test('runs it with them', (t) => {
+  test('runs its program with the files beside it', (t) => {
     const { folder, file, says } = launched(t, before)
     makeCodeCache(before, file, join(folder, cacheName))
     writeFileSync(join(folder, programName), programFile(before))

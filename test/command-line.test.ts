@@ -281,7 +281,7 @@ describe('the daemon', { concurrency: 4 }, () => {
 const refusedLine = 'mailkeep: 1 row of 2 rows was refused (--allow-refused exits with 0).'
 
 describe('commands', { concurrency: 4 }, () => {
-  test('commands beside a running daemon', async (t) => {
+  test('work beside a running daemon', async (t) => {
     const cwd = await directory(t)
     const { url } = await daemon(t, cwd)
     const client = await runJson<{ id: number; name: string }>(cwd, ['client', 'create', '007'])
@@ -436,7 +436,7 @@ describe('commands', { concurrency: 4 }, () => {
       ['--metrics-token', 'geheim'],
     ]
     for (const args of wrong) {
-      assert.throws(() => readArguments(args, version), { name: 'Complaint', exitCode: 2 }, args.join(' '))
+      assert.throws(() => readArguments(args, version), { name: 'CliError', exitCode: 2 }, args.join(' '))
     }
   })
 

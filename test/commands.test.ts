@@ -299,7 +299,7 @@ describe('imports', { concurrency: 2 }, () => {
   test('print a long report completely, however slowly it is read', async (t) => {
     const place = { cwd: await directory(t) }
     await populate(place)
-    await writeFile(join(place.cwd, 'bad.csv'), `email\n${'nobody\n'.repeat(5000)}`)
+    await writeFile(join(place.cwd, 'bad.csv'), `email\n${'no-one\n'.repeat(5000)}`)
     const [program = '', ...words] = commandLine(['import', 'bad.csv', '--list', '1', '--json'])
     const child = spawn(program, words, { cwd: place.cwd, stdio: ['ignore', 'pipe', 'pipe'] })
     await once(child.stderr, 'data') // the command is done, and its output has not been read
@@ -377,7 +377,7 @@ describe('help', () => {
   })
 })
 
-describe('the key', () => {
+describe('rotating the key', () => {
   test('works as the README describes, and doctor says where the right key is', async (t) => {
     const place = { cwd: await directory(t) }
     await populate(place)

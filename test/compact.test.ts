@@ -74,7 +74,7 @@ describe('mailkeep compact', () => {
     )
     assert.match(
       (await run(['compact'], { cwd, env })).out,
-      /mailkeep\.db was made anew: \d+\.\d MB, before \d+\.\d MB/,
+      /mailkeep\.db was rewritten: \d+\.\d MB, before \d+\.\d MB/,
     )
   })
 

@@ -90,7 +90,7 @@ function fill(file: string): void {
   const list = db.prepare('insert into mailkeep_contact_list values (1, ?, 1)')
   db.transaction(() => {
     for (let n = 1; n < contacts; n++) {
-      const [email, name] = [`c${n}@example.org`, `Somebody ${n}`]
+      const [email, name] = [`c${n}@example.org`, `Someone ${n}`]
       const { lastInsertRowid } = contact.run(
         randomUUID(),
         at,
@@ -123,7 +123,7 @@ async function rowsOf({ ask }: Place, table: string): Promise<number> {
 async function until(ask: () => Promise<boolean>): Promise<void> {
   const ends = performance.now() + 20_000
   while (!(await ask())) {
-    assert.ok(performance.now() < ends, 'waited in vain')
+    assert.ok(performance.now() < ends, 'timed out waiting for a condition')
     await new Promise((resolve) => setTimeout(resolve, 5))
   }
 }
@@ -157,7 +157,7 @@ describe('moving a SQLite file to PostgreSQL', needsPostgres, () => {
     assert.deepEqual(((await page.json()) as { data: unknown }).data, made.page)
     const odd = await daemon.api('GET', '/contacts/1')
     assert.deepEqual(((await odd.json()) as { data: unknown }).data, made.odd)
-    const found = await daemon.api('GET', '/contacts?search=somebody%2099999')
+    const found = await daemon.api('GET', '/contacts?search=someone%2099999')
     assert.equal(((await found.json()) as { data: unknown[] }).data.length, 1)
     const moved = await createMailkeep({ database: postgres(place.url, { schema: place.schema }), encryptionKey })
     t.after(() => moved.close())
@@ -209,7 +209,10 @@ describe('moving a SQLite file to PostgreSQL', needsPostgres, () => {
     await broken.closed
     const later = new Date((await stat(join(place.cwd, 'mail.db'))).mtimeMs + 1000)
     await utimes(join(place.cwd, 'mail.db'), later, later)
-    assert.match(await complaintOf(args, place), /the file has changed since: empty the database, and begin anew/)
+    assert.match(
+      await complaintOf(args, place),
+      /the file has changed since: empty the database and run the copy again/,
+    )
   })
 
   test('takes a URL with a password from the environment or a file, never from the command line', async (t) => {

@@ -104,10 +104,10 @@ describe('the daemon on PostgreSQL', { ...needsPostgres, concurrency: 4 }, () =>
   test('does not start, and gives the reason in one line, when the database or its key is wrong', async (t) => {
     const place = await openKnownPlace(t)
     assert.equal((await run(['migrate'], place)).code, 0)
-    const nobody = createServer().listen(0, '127.0.0.1')
-    await new Promise((resolve) => nobody.once('listening', resolve))
-    const { port } = nobody.address() as { port: number }
-    await new Promise((resolve) => nobody.close(resolve))
+    const closedPort = createServer().listen(0, '127.0.0.1')
+    await new Promise((resolve) => closedPort.once('listening', resolve))
+    const { port } = closedPort.address() as { port: number }
+    await new Promise((resolve) => closedPort.close(resolve))
     const elsewhere = new URL(place.url)
     elsewhere.pathname = '/mailkeep_not_there'
     const wrong: [Record<string, string>, RegExp][] = [

@@ -8,10 +8,10 @@ const root = join(import.meta.dirname, '..')
 
 describe('the examples', { concurrency: 2 }, () => {
   for (const [name, play] of Object.entries(scenes)) {
-    test(`the example ${name} does what it says`, (t) => play(t, { folder: root }))
+    test(`${name} does what it says`, (t) => play(t, { folder: root }))
   }
 
-  test('all examples are run, and have at most 40 lines', () => {
+  test('are all run, and have at most 40 lines', () => {
     const files = readdirSync(join(root, 'examples')).filter((name) => name.endsWith('.ts'))
     const names = files.map((file) => basename(file, '.ts'))
     assert.deepEqual(

@@ -72,7 +72,7 @@ const badEmails: Readonly<Record<string, unknown>> = {
 }
 
 onEveryDatabase('the fields of a contact', (open) => {
-  test('e-mail addresses that are taken', async (t) => {
+  test('valid e-mail addresses are accepted', async (t) => {
     const { post } = await openContact(open, t)
     for (const email of goodEmails) {
       const { status, body, what } = await post({ email: `\t${email} ` })
@@ -80,7 +80,7 @@ onEveryDatabase('the fields of a contact', (open) => {
     }
   })
 
-  test('e-mail addresses that are refused', async (t) => {
+  test('invalid e-mail addresses are refused', async (t) => {
     const { post, stored } = await openContact(open, t)
     const before = await stored()
     for (const email of Object.values(badEmails)) {
@@ -91,7 +91,7 @@ onEveryDatabase('the fields of a contact', (open) => {
   })
 
   const badFullNames = Object.entries(badNames).filter(([what]) => !/empty|white space/.test(what))
-  test('names and tags that are refused', async (t) => {
+  test('invalid names and tags are refused', async (t) => {
     const { post, put, stored } = await openContact(open, t)
     const before = await stored()
     const calls = [put, (body: object) => post({ email: 'new@example.org', ...body })]
@@ -108,7 +108,7 @@ onEveryDatabase('the fields of a contact', (open) => {
     assert.deepEqual(await stored(), before)
   })
 
-  test('names and tags up to 255 characters are taken', async (t) => {
+  test('names and tags up to 255 characters are accepted', async (t) => {
     const { post, put } = await openContact(open, t)
     for (const letter of ['a', 'é', '😀']) {
       const name = letter.repeat(255)
@@ -153,7 +153,7 @@ onEveryDatabase('the fields of a contact', (open) => {
   })
 
   const longestPieces = ['x', '😀'].map((letter) => field(letter.repeat(255), letter.repeat(10_000)))
-  test('attributes of 255 and 10,000 characters are kept', async (t) => {
+  test('attribute names of 255 and values of 10,000 characters are stored', async (t) => {
     const { post, put } = await openContact(open, t)
     for (const attributes of longestPieces) {
       const answers = [

@@ -235,9 +235,9 @@ onEveryDatabase('contacts', (open) => {
       assert.equal((await call(method, path, method === 'PUT' ? { body: {} } : {})).status, 404, `${method} ${path}`)
     }
     assert.deepEqual(await data(200, 'GET', '/contacts', { query: { include_unsubscribed: 1 } }), [])
-    const anew = await add({ email: 'a@example.org' })
-    assert.ok(anew.id > id, 'an id is never reused')
-    assert.deepEqual([anew.name, anew.tags, anew.extra_attributes], ['', [], {}])
+    const successor = await add({ email: 'a@example.org' })
+    assert.ok(successor.id > id, 'an id is never reused')
+    assert.deepEqual([successor.name, successor.tags, successor.extra_attributes], ['', [], {}])
   })
 
   test('simultaneous requests with one e-mail create one contact', async (t) => {

@@ -30,7 +30,7 @@ onEveryDatabase('endpoints', (open) => {
     assert.equal(hook.received.length, 2)
   })
 
-  test('are held in the transaction of the change, without waiting for the dispatcher', async (t) => {
+  test('hold their deliveries in the transaction of the change, without waiting for the dispatcher', async (t) => {
     const { call, data } = await open(t, { dispatch: false })
     const body = { url: 'http://127.0.0.1:9/', events: ['newsletter.sent'] }
     const path = `/webhook-endpoints/${(await data(201, 'POST', '/webhook-endpoints', { body })).id}`
@@ -185,12 +185,12 @@ onEveryDatabase('endpoints', (open) => {
       assert.equal((await call(method, at)).status, 404, `${method} ${at}`)
     }
     const other = await receiver()
-    const anew = await addEndpoint(other.url())
+    const later = await addEndpoint(other.url())
     await raise()
     await other.next()
     await poke()
     assert.equal(hook.received.length, 2)
-    assert.equal((await data(200, 'GET', `/webhook-endpoints/${anew.id}/deliveries`)).length, 2)
+    assert.equal((await data(200, 'GET', `/webhook-endpoints/${later.id}/deliveries`)).length, 2)
   })
 
   test('held or tried, deliveries keep their number and their order', async (t) => {

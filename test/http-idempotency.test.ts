@@ -135,10 +135,10 @@ onEveryDatabase('a request with an idempotency key', (open) => {
     }
     await data(204, 'DELETE', `/contacts/${id}`)
     for (const what of ['unsubscribe', 'resubscribe']) assertCode(await one(what), 404, 'not_found')
-    const again = await call('POST', path, keyed('k', { body: { ...ada, name: 'Somebody else' } }))
+    const again = await call('POST', path, keyed('k', { body: { ...ada, name: 'Someone else' } }))
     assertDone(again, 201)
     assert.notEqual(again.body.data.id, id)
-    assert.deepEqual([again.body.data.email, again.body.data.name], [email, 'Somebody else'])
+    assert.deepEqual([again.body.data.email, again.body.data.name], [email, 'Someone else'])
   })
 
   test('belongs to its client alone, whichever token is used', async (t) => {
@@ -197,7 +197,7 @@ describe('an idempotency key', () => {
     assert.equal((await call('POST', '/tags', bad({ raw: '{', headers: type }))).status, 400)
   })
 
-  test('is for POST alone', async (t) => {
+  test('applies to POST only', async (t) => {
     const { call, data } = await openService(t)
     const { id } = await data(201, 'POST', '/tags', keyed('k', { body: { name: 'tag' } }))
     for (const key of ['k', '']) {

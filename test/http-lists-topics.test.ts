@@ -8,7 +8,7 @@ import { assertShape, badNames, goodNames, list, meta, topic } from './http-shap
 const badDescriptions = { number: 7, array: [], NUL: 'a\0b', surrogate: '\ud800', object: {} }
 
 onEveryDatabase('lists', (open) => {
-  test('create, read, list, rename and delete', async (t) => {
+  test('can be created, read, listed, renamed and deleted', async (t) => {
     const { call, data, member: token, url } = await open(t)
     const created = await data(201, 'POST', '/lists', { token, body: { name: ' News ' } })
     assertShape(created, list)
@@ -28,7 +28,7 @@ onEveryDatabase('lists', (open) => {
     assert.deepEqual(await data(200, 'GET', '/lists'), [])
   })
 
-  test('names', async (t) => {
+  test('with invalid names or unknown fields are refused', async (t) => {
     const { call, data } = await open(t)
     const { id } = await data(201, 'POST', '/lists', { body: { name: 'kept' } })
     const path = `/lists/${id}`
@@ -77,14 +77,14 @@ onEveryDatabase('lists', (open) => {
       await data(404, 'DELETE', `/contacts/${contact.id}/topics/${id}`)
     }
     assert.deepEqual(await data(200, 'GET', `/lists/${stays.id}/topics`), stays.topics)
-    const anew = await data(201, 'POST', '/lists', { body: { name: 'goes' } })
-    assert.ok(anew.id > stays.id)
-    assert.deepEqual(await data(200, 'GET', `/lists/${anew.id}/topics`), [])
+    const successor = await data(201, 'POST', '/lists', { body: { name: 'goes' } })
+    assert.ok(successor.id > stays.id)
+    assert.deepEqual(await data(200, 'GET', `/lists/${successor.id}/topics`), [])
   })
 })
 
 onEveryDatabase('topics', (open) => {
-  test('create, list, change and delete', async (t) => {
+  test('can be created, listed, changed and deleted', async (t) => {
     const { call, data, member: token, url } = await open(t)
     const { id: list_id } = await data(201, 'POST', '/lists', { body: { name: 'list' } })
     const path = `/lists/${list_id}/topics`

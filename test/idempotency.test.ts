@@ -153,7 +153,7 @@ onEveryDatabase('work under a key', (open) => {
     assert.equal(await mk.count('mailkeep_kept_answer_contact'), 2)
   })
 
-  test('with very many stored results of one contact: hidden immediately, deleted in batches', async (t) => {
+  test('is hidden immediately and deleted in batches when a contact has very many results', async (t) => {
     const mk = await open(t, { start: false })
     const { add } = await openList(mk)
     const { contact } = (await add('k', 'ada@example.org')).answer
@@ -243,7 +243,7 @@ onEveryDatabase('work under a key', (open) => {
   })
 })
 
-onSharedDatabases('kept answers', (open) => {
+onSharedDatabases('stored results', (open) => {
   test('outlive the process, and work in another one', async (t) => {
     const mk = await open(t, { start: false })
     const { add } = await openList(mk)

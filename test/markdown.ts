@@ -29,7 +29,7 @@ export function rowsOf(document: string, heading: string): string[][] {
   )
 }
 
-/** Returns the links of documents below `folder` that lead nowhere: to a missing file, or to a missing heading. */
+/** Returns the links of documents below `folder` to a missing file or a missing heading. */
 export function deadLinks(folder: string, documents: readonly string[]): string[] {
   return documents.flatMap((file) =>
     linksOf(readFileSync(join(folder, file), 'utf8'))

@@ -171,7 +171,7 @@ for (const database of databases) {
       return mailkeep
     }
 
-    test('wrong arguments', async (t) => {
+    test('a wrong argument is an error that says what is wrong', async (t) => {
       const mailkeep = await open(t)
       await filled(mailkeep)
       for (const [name, { run, allows = [] }] of Object.entries(calls)) {
@@ -194,13 +194,13 @@ for (const database of databases) {
       }
     })
 
-    test('calls after close()', async (t) => {
+    test('a call after close() is an error that says so', async (t) => {
       const mailkeep = await open(t)
       const client = await filled(mailkeep)
       await mailkeep.close()
       const late: Record<string, () => unknown> = {
         'a read': () => client.contacts.list(),
-        'a read after close()': () => client.contacts.get(1),
+        'a read of one contact': () => client.contacts.get(1),
         'a write': () => client.lists.create({ name: 'Late' }),
         'an export': () => client.contacts.export({ format: 'csv' }).next(),
         authenticate: () => mailkeep.tokens.authenticate(`mk_${'x'.repeat(43)}`),

@@ -154,13 +154,13 @@ describe('the packed package', { concurrency: 2 }, () => {
       const { stdout, stderr } = spawnSync(process.execPath, [program, 'migrate'], { cwd: project.folder, env })
       return `${stdout}${stderr}`
     }
-    const nobody = 'postgres://postgres@127.0.0.1:1/nothing'
+    const closedPort = 'postgres://postgres@127.0.0.1:1/nothing'
     const withSqlite = packed.project('sqlite-only', ['kysely', 'better-sqlite3'])
     assert.equal(asked(withSqlite, 'mail.db'), 'mail.db is up to date\n')
     const needsPg = 'mailkeep: pg is missing, which PostgreSQL needs: npm install pg\n'
-    assert.equal(asked(withSqlite, nobody), needsPg)
+    assert.equal(asked(withSqlite, closedPort), needsPg)
     const withPg = packed.project('pg-only', ['kysely', 'pg'])
-    assert.match(asked(withPg, nobody), /^mailkeep: The database cannot be opened: .*ECONNREFUSED/)
+    assert.match(asked(withPg, closedPort), /^mailkeep: The database cannot be opened: .*ECONNREFUSED/)
     assert.match(asked(withPg, 'mail.db'), /^mailkeep: better-sqlite3 is missing, which a SQLite database needs/)
   })
 

@@ -108,7 +108,7 @@ async function reachable(programs: string, folder: string, user: User | undefine
 async function plainUser(): Promise<User> {
   const lines = (await readFile('/etc/passwd', 'utf8')).split('\n').map((line) => line.split(':'))
   const found = ['postgres', 'nobody'].flatMap((name) => lines.filter(([known]) => known === name))[0]
-  if (!found) throw new Error('PostgreSQL refuses to run as root, and there is neither a user postgres nor nobody')
+  if (!found) throw new Error("PostgreSQL refuses to run as root, and there is no user 'postgres' or 'nobody'")
   return { uid: Number(found[2]), gid: Number(found[3]) }
 }
 

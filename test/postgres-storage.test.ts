@@ -344,7 +344,7 @@ onPostgres('the schema of the tables', () => {
     assert.equal((await pool.query('select count(*)::int as n from mailkeep_client')).rows[0].n, 20)
   })
 
-  test("with a schema a host's pool lends its settings only", async (t) => {
+  test('a host’s pool with another schema is not used: only its settings are copied', async (t) => {
     const { url, schema } = await openPostgres()
     const pool = new pg.Pool({ connectionString: url })
     t.after(() => pool.end())
@@ -453,7 +453,7 @@ onPostgres('values', () => {
     assert.deepEqual(Object.keys(plain.contact.extra_attributes), ['zeta', 'alpha', '__proto__'])
   })
 
-  test('that PostgreSQL cannot hold are bent to what it can', async (t) => {
+  test('that PostgreSQL cannot store are replaced by the nearest ones that it can', async (t) => {
     const { mailkeep } = await openMailkeep(t)
     const client = mailkeep.forClient((await mailkeep.clients.create({ name: 'Acme' })).id)
     const { id } = await client.webhooks.createEndpoint({ url: 'https://example.com/', events: ['newsletter.sent'] })

@@ -256,7 +256,7 @@ describe('the search index', () => {
       const id = await save(first)
       for (let n = 0; n < before; n++) await save('Zaza Other')
       await client().contacts.delete(id)
-      for (let meanwhile = 0; meanwhile < before % 8; meanwhile++) await save('Zaza Other')
+      for (let during = 0; during < before % 8; during++) await save('Zaza Other')
       await finish()
       assert.deepEqual(await inFile(first), [], `${before} before`)
       advance(hourMs)

@@ -33,7 +33,7 @@ const lib = sourcesIn('lib')
 const daemon = sourcesIn('daemon')
 
 /** Folders of the library, from the bottom up. Each may import from itself and from the folders before it. */
-const rooms = [
+const folders = [
   'top',
   'storage',
   'jobs',
@@ -63,30 +63,30 @@ const wiring = new Set([
   'housekeeping.ts',
 ])
 
-function roomOf(path: string): string {
+function folderOf(path: string): string {
   const [, first, second] = path.split('/')
   if (second !== undefined) return first!
   return wiring.has(first!) ? 'wiring' : 'top'
 }
 
-/** `lib/webhooks/dispatch/claim.ts` is of the slice `lib/webhooks`. */
-function sliceOf(path: string): string {
+/** Returns the top folder of a file: `lib/webhooks` for `lib/webhooks/dispatch/claim.ts`. */
+function topFolderOf(path: string): string {
   return path.split('/').slice(0, 2).join('/')
 }
 
-/** Types weigh nothing: they may point upwards. */
+/** Type imports may point upwards, because they do not exist at run time. */
 function typesOnly(source: Source, imported: string): boolean {
   const name = basename(imported).replace('.', '\\.')
   const statements = source.text.match(new RegExp(`^(?:import|export)[^']*from '[^']*/${name}'`, 'gm')) ?? []
   return statements.length > 0 && statements.every((statement) => /^(import|export) type/.test(statement))
 }
 
-describe('the house', () => {
+describe('the structure of the sources', () => {
   test('the library imports downwards only', () => {
     const wrong = lib.flatMap((source) =>
       source.imports
         .filter((imported) => imported.startsWith('lib/') && !typesOnly(source, imported))
-        .filter((imported) => rooms.indexOf(roomOf(imported)) > rooms.indexOf(roomOf(source.path)))
+        .filter((imported) => folders.indexOf(folderOf(imported)) > folders.indexOf(folderOf(source.path)))
         .map((imported) => `${source.path} imports ${imported}`),
     )
     assert.deepEqual(wrong, [])
@@ -96,7 +96,7 @@ describe('the house', () => {
     const wrong = lib.flatMap((source) =>
       source.imports
         .filter((imported) => /\/(?:\w+-)?queries\.ts$/.test(imported) && !imported.startsWith('lib/jobs/'))
-        .filter((imported) => sliceOf(imported) !== sliceOf(source.path))
+        .filter((imported) => topFolderOf(imported) !== topFolderOf(source.path))
         .map((imported) => `${source.path} imports ${imported}`),
     )
     assert.deepEqual(wrong, [])

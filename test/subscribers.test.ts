@@ -110,7 +110,7 @@ for (const [name, database] of Object.entries(databases)) {
       assert.deepEqual(seen[0]!.data, { contact: ada, list })
     })
 
-    test('get only the types they asked for; asked again with others, those', async (t) => {
+    test('get only the event types they subscribed to, and other types after subscribing again', async (t) => {
       const { mailkeep, client, subscribe } = await open(t, database)
       const seen: string[] = []
       const handler = ({ type }: HandledEvent) => seen.push(type)
@@ -308,7 +308,7 @@ for (const [name, database] of Object.entries(databases)) {
       assert.equal(handled, 1)
     })
 
-    test('get it too where the database failed at the first look', async (t) => {
+    test('get these deliveries even if the database failed at the first poll', async (t) => {
       const { mailkeep, start, source, subscribe, advance } = await open(t, database)
       const early = await mailkeep.on('contact.subscribed', () => {}, { name: 'greeter' })
       early.stop()
@@ -380,7 +380,7 @@ for (const [name, database] of Object.entries(databases)) {
 describe('a subscriber', () => {
   const refused = (error: unknown) => isMailkeepError(error, 'validation_failed')
 
-  test('need a unique name, known types and a function; a refused registration leaves nothing behind', async () => {
+  test('needs a unique name, known types and a function; a refused registration leaves nothing behind', async () => {
     await using kit = await testMailkeep()
     const on = kit.mailkeep.on.bind(kit.mailkeep) as (...args: unknown[]) => Promise<unknown>
     for (const name of [undefined, '', '  ', 'x'.repeat(256), 7, 'a\0b']) {
@@ -407,7 +407,7 @@ describe('a subscriber', () => {
     )
   })
 
-  test('keep their events when their name is registered a second time, which is refused', async (t) => {
+  test('keeps its events when its name is registered a second time, which is refused', async (t) => {
     const { mailkeep, subscribe } = await open(t, databases['a SQLite file']!)
     const seen: string[] = []
     const on = (type: 'contact.subscribed' | 'newsletter.sent', name: string) =>
@@ -424,7 +424,7 @@ describe('a subscriber', () => {
     assert.deepEqual(seen.sort(), ['one: contact.subscribed', 'two: contact.subscribed'])
   })
 
-  test('stopped twice leave the handler that was registered later', async (t) => {
+  test('stopped twice leaves the handler that was registered later', async (t) => {
     const { mailkeep, subscribe } = await open(t, databases['a SQLite file']!)
     const seen: string[] = []
     const first = await mailkeep.on('contact.subscribed', () => seen.push('first'), { name: 'one' })

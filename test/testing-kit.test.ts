@@ -58,7 +58,7 @@ describe('the test kit', () => {
 
   test('shows no event of a change that failed', async () => {
     await using kit = await testMailkeep()
-    await assert.rejects(kit.contact({ email: 'nobody' }), (error) => isMailkeepError(error, 'validation_failed'))
+    await assert.rejects(kit.contact({ email: 'no address' }), (error) => isMailkeepError(error, 'validation_failed'))
     assert.deepEqual(kit.events(), [])
   })
 

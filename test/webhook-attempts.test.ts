@@ -222,7 +222,7 @@ onSharedDatabases('a receiver that misbehaves', (open) => {
     await attemptAll(t, await open(t), floods)
   })
 
-  test('with 10 MB: reads 64 KiB, keeps 4, and hangs up', async (t) => {
+  test('with 10 MB is disconnected after 64 KiB, of which 4 KiB are stored', async (t) => {
     const mk = await open(t)
     let written = 0
     const receiver = await openSocket(t, (socket) => {
@@ -262,7 +262,7 @@ onSharedDatabases('a receiver that misbehaves', (open) => {
     await until('all connections are closed', () => receivers.every(({ sockets }) => sockets.size === 0) || undefined)
   })
 
-  test('with what is no text: the kept answer is text of at most 4 KiB, without NUL', async (t) => {
+  test('with binary data: the stored answer is text of at most 4 KiB, without NUL', async (t) => {
     const mk = await open(t)
     const receiver = await openReceiver(t, ({ path }) => ({
       status: 200,
@@ -292,11 +292,11 @@ onSharedDatabases('a receiver that misbehaves', (open) => {
 })
 
 describe('attempts', () => {
-  test('leaves neither sockets nor timers behind', async (t) => {
+  test('leave neither sockets nor timers behind', async (t) => {
     const kinds = ['TCPSocketWrap', 'TLSWrap', 'TCPConnectWrap', 'Timeout', 'Immediate', 'GetAddrInfoReqWrap']
     const active = () => process.getActiveResourcesInfo().filter((kind) => kinds.includes(kind)).length
     const before = active()
-    await t.test('while it runs', async (t) => {
+    await t.test('that are in progress have some', async (t) => {
       const mk = await open(t, { webhooks: { timeoutSeconds: 0.3 } })
       const ids = []
       for (const { answer } of misbehaviours) ids.push((await addEndpoint(mk, (await openSocket(t, answer)).url)).id)

@@ -40,7 +40,7 @@ describe('the next step after an attempt', () => {
     assert.deepEqual(nextStep(answered(503, 60_000), 10, settings, 0), { status: 'failed', disable: false })
   })
 
-  test('success, gone, refused and interrupted', () => {
+  test('a success, 410 and a refused address end the delivery; an interruption causes an immediate retry', () => {
     assert.deepEqual(nextStep(answered(200), 1, settings, 0), { status: 'success' })
     assert.deepEqual(nextStep(answered(410), 1, settings, 0), { status: 'failed', disable: true })
     assert.deepEqual(nextStep({ kind: 'refused', error: '' }, 1, settings, 0), { status: 'failed', disable: false })

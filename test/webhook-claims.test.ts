@@ -269,7 +269,7 @@ test('an outcome that meets a full disk is recorded once there is space, and not
 })
 
 onSharedDatabases('closing', (open) => {
-  test('closing aborts a request that takes too long; it is sent again after opening', async (t) => {
+  test('aborts a request that takes too long; it is sent again after opening', async (t) => {
     const first = await open(t)
     const { receiver, answers } = await openPatient(t)
     const { id } = await addEndpoint(first, receiver.url())

@@ -163,7 +163,7 @@ describe('endpoints that hang do not delay the others', () => {
   })
 })
 
-describe('nobody starves', () => {
+describe('no endpoint starves', () => {
   test('every endpoint of 300, fast, slow and hanging, is served again and again', () => {
     const kinds = [20, 500, 5000, 14_000, Number.POSITIVE_INFINITY]
     const endpoints = Array.from({ length: 300 }, (_, i) => {

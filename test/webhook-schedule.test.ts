@@ -41,7 +41,7 @@ async function nextComes(mk: Opened, id: number, look: () => Promise<void>, atLe
 }
 
 onEveryDatabase('the schedule', (open) => {
-  test('there are ten attempts, each at its delay after the end of the last and up to a fifth later; then the delivery fails', async (t) => {
+  test('has ten attempts, each at its delay after the end of the last and up to a fifth later; then the delivery fails', async (t) => {
     const mk = await open(t)
     const receiver = await openReceiver(t, () => {
       mk.clock.advance(3000) // the attempt takes this long

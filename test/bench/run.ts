@@ -35,11 +35,11 @@ const figures: Readonly<Record<string, Figure>> = {
 const usage = `npm run bench -- [options] [NAME…]
 
 names: ${Object.keys(figures).join(', ')}
-  --rounds N      how often each case is measured; default 7
-  --seconds N     for how long each time; default 2
+  --rounds N      measurements of each case; default 7
+  --seconds N     duration of each measurement; default 2
   --sizes N,N,…   contacts in the databases; default 10000,100000,1000000
-  --quick         1 round of 1 s on 10,000 and 100,000 contacts: to see that it works
-  --profile       servers write CPU profiles to .bench/, and where their time went is told
+  --quick         1 round of 1 s on 10,000 and 100,000 contacts, to check that it works
+  --profile       servers write CPU profiles to .bench/, and a summary is printed
 `
 
 const output = join(import.meta.dirname, '../../.bench')

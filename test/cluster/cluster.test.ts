@@ -89,8 +89,8 @@ test('four daemons share the work, take over the claims of killed ones, and lose
   for (const { child } of killed) child.kill('SIGKILL')
   await Promise.all(killed.map(({ child }) => child.exitCode ?? child.signalCode ?? once(child, 'exit')))
   t.diagnostic(`${seconds()} s: two daemons killed; deliveries recorded so far, by daemon: ${shares.join(', ')}`)
-  const anew = await running(t, place)
-  living = [...living, anew]
+  const restarted = await running(t, place)
+  living = [...living, restarted]
 
   const { again } = await raised
   t.diagnostic(`${seconds()} s: all ${events} events are answered; ${again} posts were repeated`)
@@ -98,7 +98,7 @@ test('four daemons share the work, take over the claims of killed ones, and lose
   const open = `select count(*)::int as count from mailkeep_delivery where status <> 'success'`
   await until('every outcome', async () => (await place.ask(open))[0]!.count === 0)
   waits.stop()
-  t.diagnostic(`${seconds()} s: everything is delivered; by the restarted daemon: ${await deliveredBy(anew)}`)
+  t.diagnostic(`${seconds()} s: everything is delivered; by the restarted daemon: ${await deliveredBy(restarted)}`)
 
   // Nothing is lost: every stored delivery and every number has arrived.
   const stored = await place.ask('select uuid, attempts from mailkeep_delivery')
