@@ -5,7 +5,7 @@ import { describe, type TestContext, test } from 'node:test'
 import Database from 'better-sqlite3'
 import { verifyDelivery } from '../lib/webhooks/receiver.ts'
 import { openReceiver } from './http-receiver.ts'
-import { complaintOf, daemon, directory, type Environment, run, runJson } from './program.ts'
+import { daemon, directory, type Environment, errorLineOf, run, runJson } from './program.ts'
 
 interface Backup {
   file: string
@@ -116,7 +116,7 @@ describe('mailkeep backup', { concurrency: 4 }, () => {
     const bytes = await readFile(path)
     bytes.fill(0xff, bytes.length - 60_000)
     await writeFile(path, bytes)
-    await complaintOf(['backup', 'copy.db'], { cwd })
+    await errorLineOf(['backup', 'copy.db'], { cwd })
     assert.deepEqual(
       (await readdir(cwd)).filter((name) => name.includes('copy')),
       [],
@@ -164,7 +164,7 @@ describe('mailkeep restore', { concurrency: 4 }, () => {
     const { cwd, add, names } = await open(t)
     await run(['backup', 'copy.db'], { cwd })
     await add('late@example.com')
-    assert.match(await complaintOf(['restore', 'copy.db'], { cwd }), /mailkeep\.db is in use: stop mailkeep first/)
+    assert.match(await errorLineOf(['restore', 'copy.db'], { cwd }), /mailkeep\.db is in use: stop mailkeep first/)
     assert.deepEqual(await names(), ['late@example.com'])
     assert.deepEqual(
       (await readdir(cwd)).filter((name) => /before|partial/.test(name)),
@@ -196,9 +196,9 @@ describe('mailkeep restore', { concurrency: 4 }, () => {
     await rename(join(cwd, 'copy.db.key'), join(cwd, 'safe'))
     const { out } = await run(['restore', 'copy.db'], { cwd })
     assert.match(out, /ITS KEY IS MISSING/)
-    assert.match(await complaintOf(['serve'], { cwd }), /The key of the database mailkeep\.db is missing/)
+    assert.match(await errorLineOf(['serve'], { cwd }), /The key of the database mailkeep\.db is missing/)
     const wrong = { MAILKEEP_ENCRYPTION_KEY: 'k'.repeat(43) }
-    assert.match(await complaintOf(['serve'], { cwd, env: wrong }), /The encryption key is not this database's/)
+    assert.match(await errorLineOf(['serve'], { cwd, env: wrong }), /The encryption key is not this database's/)
     const again = await daemon(t, { cwd, env: { MAILKEEP_ENCRYPTION_KEY_FILE: join(cwd, 'safe') } })
     assert.equal((await again.ask('GET', '/api/v1/webhook-endpoints')).status, 200)
   })
@@ -220,7 +220,7 @@ describe('mailkeep restore', { concurrency: 4 }, () => {
       ['text', /not a SQLite database/],
       ['none', /There is no backup none/],
     ]
-    for (const [name, line] of refused) assert.match(await complaintOf(['restore', name], { cwd }), line)
+    for (const [name, line] of refused) assert.match(await errorLineOf(['restore', name], { cwd }), line)
     assert.deepEqual(await readFile(join(cwd, 'mailkeep.db')), before)
   })
 })

@@ -76,8 +76,10 @@ onEveryDatabase('adding many contacts to a list', (open) => {
     await contacts.unsubscribe(contact.id)
     const results = await contacts.addManyToList(list.id, people(300))
     await until('all have arrived', () => receiver.received.length >= 300 || undefined)
-    const told = receiver.received.map(({ body }) => JSON.parse(String(body)).data)
-    const byEmail = new Map(told.filter((data) => data.list.id === list.id).map((data) => [data.contact.email, data]))
+    const receivedData = receiver.received.map(({ body }) => JSON.parse(String(body)).data)
+    const byEmail = new Map(
+      receivedData.filter((data) => data.list.id === list.id).map((data) => [data.contact.email, data]),
+    )
     assert.equal(byEmail.size, 299)
     assert.equal(byEmail.has('p1@example.org'), false)
     const last = await contacts.get(idOf(results[299]))

@@ -14,7 +14,7 @@ import { settingHelp } from '../daemon/setting-help.ts'
 import { flagOf, type SettingName, Settings } from '../daemon/settings.ts'
 import { test as databaseTest, onPostgres } from './databases.ts'
 import { openPlace } from './postgres-program.ts'
-import { collect, commandLine, complaintOf, daemon, directory, run, runJson, type Surroundings } from './program.ts'
+import { collect, commandLine, daemon, directory, errorLineOf, run, runJson, type Surroundings } from './program.ts'
 
 interface Place extends Surroundings {
   readonly cwd: string
@@ -36,7 +36,7 @@ async function populate(place: Place) {
 }
 
 /** Runs a command with wrong usage. @returns The line that it prints. */
-async function wrongUsageOf(args: readonly string[], place: Place): Promise<string> {
+async function usageErrorOf(args: readonly string[], place: Place): Promise<string> {
   const { out, err, code } = await run(args, place)
   assert.deepEqual([out, code], ['', 2], `${args.join(' ')}: ${err}`)
   assert.match(err, /^mailkeep: .+\n$/)
@@ -51,7 +51,7 @@ onBothDatabases('commands', (open) => {
     const renamed = await runJson<{ name: string }>(['client', 'rename', id, 'Acme Ltd'], place)
     assert.equal(renamed.name, 'Acme Ltd')
     await runJson(['token', 'create', ...of, '--role', 'admin'], place)
-    const asked = await wrongUsageOf(['client', 'delete', id], place)
+    const asked = await usageErrorOf(['client', 'delete', id], place)
     assert.equal(
       asked,
       `mailkeep: client ${id} (Acme Ltd) with 2 contacts, 1 list, 0 webhook endpoints and 1 token would be deleted: add --yes to do it.\n`,
@@ -60,7 +60,7 @@ onBothDatabases('commands', (open) => {
     assert.deepEqual(await runJson(['client', 'delete', id, '--yes'], place), { id: client.id, deleted: true })
     assert.deepEqual(await runJson(['client', 'list'], place), [])
     assert.deepEqual(await runJson(['token', 'list'], place), [])
-    assert.match(await complaintOf(['client', 'delete', id, '--yes'], place), /No such client/)
+    assert.match(await errorLineOf(['client', 'delete', id, '--yes'], place), /No such client/)
   })
 
   databaseTest('find contacts by their full address and erase them', async (t) => {
@@ -72,17 +72,17 @@ onBothDatabases('commands', (open) => {
       (await run(['contact', 'find', 'ada@example.org', ...of], place)).out,
       /^id +\d+\nemail +Ada@example.org\n/,
     )
-    assert.match(await complaintOf(['contact', 'find', 'da@example.org', ...of], place), /no contact with this e-mail/)
+    assert.match(await errorLineOf(['contact', 'find', 'da@example.org', ...of], place), /no contact with this e-mail/)
     const lists = await runJson<{ id: number; name: string }[]>(['list', 'list', ...of], place)
     assert.deepEqual(
       lists.map(({ id, name }) => [id, name]),
       [[list.id, 'News']],
     )
     const erase = ['contact', 'delete', String(ada.id)]
-    assert.match(await wrongUsageOf(erase, place), /^mailkeep: contact \d+ of client \d+ would be erased, .*add --yes/)
+    assert.match(await usageErrorOf(erase, place), /^mailkeep: contact \d+ of client \d+ would be erased, .*add --yes/)
     assert.deepEqual(await runJson([...erase, '--yes'], place), { id: ada.id, deleted: true })
-    assert.match(await complaintOf([...erase, '--yes'], place), /There is no contact/)
-    await complaintOf(['contact', 'find', 'ada@example.org', ...of], place)
+    assert.match(await errorLineOf([...erase, '--yes'], place), /There is no contact/)
+    await errorLineOf(['contact', 'find', 'ada@example.org', ...of], place)
   })
 
   databaseTest('name tokens, and token list shows the names', async (t) => {
@@ -117,10 +117,10 @@ describe('commands beside a daemon', () => {
     assert.deepEqual(await deliveries('--status', 'pending', '--limit', '2'), [3, 2])
     assert.deepEqual(await deliveries('--status', 'failed'), [])
     assert.match(
-      await wrongUsageOf(['endpoint', 'deliveries', '1', '--status', 'lost'], place),
+      await usageErrorOf(['endpoint', 'deliveries', '1', '--status', 'lost'], place),
       /--status must be one of/,
     )
-    assert.match(await complaintOf(['endpoint', 'deliveries', '99'], place), /There is no endpoint 99/)
+    assert.match(await errorLineOf(['endpoint', 'deliveries', '99'], place), /There is no endpoint 99/)
   })
 
   test('a request logs the id of its token, and never the token', async (t) => {
@@ -167,7 +167,7 @@ describe('a wrong directory', { concurrency: 2 }, () => {
     other.close()
     const before = await readFile(file)
     for (const args of [['serve', '--port', '0'], ['migrate'], ['client', 'list'], ['client', 'create', 'x']]) {
-      const line = await complaintOf([...args, '--database', 'shop.db'], place)
+      const line = await errorLineOf([...args, '--database', 'shop.db'], place)
       assert.match(line, /shop\.db belongs to another program: set MAILKEEP_DATABASE/)
     }
     assert.deepEqual(await readFile(file), before)
@@ -177,7 +177,7 @@ describe('a wrong directory', { concurrency: 2 }, () => {
   onPostgres('a schema without tables', () => {
     databaseTest('gets no tables from read-only commands', async (t) => {
       const place = await openPlace(t)
-      const line = await complaintOf(['client', 'list'], place)
+      const line = await errorLineOf(['client', 'list'], place)
       assert.match(line, /There are no tables of mailkeep in postgres.*mailkeep migrate/)
       const tables = await place.ask('select 1 from pg_tables where schemaname = $1', [place.schema])
       assert.deepEqual(tables, [])
@@ -193,10 +193,10 @@ describe('faults are reported in one line that says what to do', { concurrency: 
     t.after(() => other.close())
     const { port } = other.address() as { port: number }
     assert.equal(
-      await complaintOf(['serve', '--port', String(port)], place),
+      await errorLineOf(['serve', '--port', String(port)], place),
       `mailkeep: Port ${port} of 127.0.0.1 is in use by another program (EADDRINUSE): stop that, or choose another port with --port or MAILKEEP_PORT.\n`,
     )
-    assert.match(await complaintOf(['dispatch', '--health-port', String(port)], place), /with --health-port\.\n$/)
+    assert.match(await errorLineOf(['dispatch', '--health-port', String(port)], place), /with --health-port\.\n$/)
   })
 
   test('a damaged page', async (t) => {
@@ -224,7 +224,7 @@ describe('faults are reported in one line that says what to do', { concurrency: 
     const mounted = spawn('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', small], { stdio: 'ignore' })
     if ((await once(mounted, 'close'))[0] !== 0) return t.skip('no tmpfs can be mounted')
     try {
-      const line = await complaintOf(['backup', join(small, 'copy.db')], place)
+      const line = await errorLineOf(['backup', join(small, 'copy.db')], place)
       const said =
         /small\/copy\.db cannot be written: its disk is full \(SQLITE_FULL\)\. Free some space: it needs \d+ MB/
       assert.match(line, said)
@@ -237,9 +237,9 @@ describe('faults are reported in one line that says what to do', { concurrency: 
   test('fields that break a rule, without the API’s field syntax', async (t) => {
     const place = { cwd: await directory(t) }
     await populate(place)
-    assert.equal(await complaintOf(['client', 'create', ' '], place), 'mailkeep: name must not be empty.\n')
+    assert.equal(await errorLineOf(['client', 'create', ' '], place), 'mailkeep: name must not be empty.\n')
     await writeFile(join(place.cwd, 'none.csv'), 'a,b\n1,2\n')
-    assert.doesNotMatch(await complaintOf(['import', 'none.csv', '--list', '1'], place), /body/)
+    assert.doesNotMatch(await errorLineOf(['import', 'none.csv', '--list', '1'], place), /body/)
   })
 })
 
@@ -262,7 +262,7 @@ describe('imports', { concurrency: 2 }, () => {
   test('read standard input', async (t) => {
     const place = { cwd: await directory(t) }
     await populate(place)
-    assert.match(await wrongUsageOf(['import', '-', '--list', '1'], place), /import - needs --format/)
+    assert.match(await usageErrorOf(['import', '-', '--list', '1'], place), /import - needs --format/)
     const [program = '', ...words] = commandLine(['import', '-', '--list', '1', '--format', 'ndjson', '--json'])
     const child = spawn(program, words, { cwd: place.cwd, stdio: 'pipe' })
     const said = collect(child)
@@ -285,15 +285,15 @@ describe('imports', { concurrency: 2 }, () => {
     ]
     for (const [text, said] of files) {
       await writeFile(join(place.cwd, 'file.csv'), text)
-      const line = await complaintOf(['import', 'file.csv', '--list', '1'], place)
+      const line = await errorLineOf(['import', 'file.csv', '--list', '1'], place)
       assert.match(line, said)
       assert.doesNotMatch(line, /ada@example/)
     }
     assert.match(
-      await complaintOf(['import', 'missing.csv', '--list', '1'], place),
+      await errorLineOf(['import', 'missing.csv', '--list', '1'], place),
       /missing\.csv cannot be read: ENOENT/,
     )
-    assert.match(await complaintOf(['import', '.', '--list', '1', '--format', 'csv'], place), /is a directory/)
+    assert.match(await errorLineOf(['import', '.', '--list', '1', '--format', 'csv'], place), /is a directory/)
   })
 
   test('print a long report completely, however slowly it is read', async (t) => {
@@ -359,7 +359,7 @@ describe('help', () => {
   })
 
   test('suggests the command or flag that was probably meant', () => {
-    const complaints: [words: string, said: RegExp][] = [
+    const errors: [words: string, said: RegExp][] = [
       ['clinet list', /There is no command clinet list\. Did you mean client list\?/],
       ['token crate --client 1', /There is no command token crate\. Did you mean token create\?/],
       ['imprt people.csv', /Did you mean import\?/],
@@ -371,7 +371,7 @@ describe('help', () => {
       ['client delete 1 --yes=1', /--yes takes no value/],
       ['--port 0 token list', /A command comes before its flags: mailkeep token/],
     ]
-    for (const [words, said] of complaints) {
+    for (const [words, said] of errors) {
       assert.throws(() => readArguments(words.split(' '), '1'), { message: said, exitCode: 2 }, words)
     }
   })

@@ -6,7 +6,7 @@ import { describe, test } from 'node:test'
 import Database from 'better-sqlite3'
 import { createMailkeep } from '../lib/index.ts'
 import { sqlite } from '../lib/storage/sqlite.ts'
-import { complaintOf, daemon, directory, run, runJson } from './program.ts'
+import { daemon, directory, errorLineOf, run, runJson } from './program.ts'
 
 interface Compaction {
   file: string
@@ -80,22 +80,22 @@ describe('mailkeep compact', () => {
 
   test('explains why it cannot run, and changes nothing', async (t) => {
     const cwd = await directory(t)
-    const complaint = (database: string) => complaintOf(['compact'], { cwd, env: { MAILKEEP_DATABASE: database } })
-    assert.match(await complaint('none.db'), /There is no database none\.db/)
-    assert.match(await complaint(':memory:'), /in memory/)
-    assert.match(await complaint('postgres://127.0.0.1:1/none'), /VACUUM FULL/)
+    const errorLine = (database: string) => errorLineOf(['compact'], { cwd, env: { MAILKEEP_DATABASE: database } })
+    assert.match(await errorLine('none.db'), /There is no database none\.db/)
+    assert.match(await errorLine(':memory:'), /in memory/)
+    assert.match(await errorLine('postgres://127.0.0.1:1/none'), /VACUUM FULL/)
     const other = new Database(join(cwd, 'other.db'))
     other.exec('create table notes (text)')
     other.close()
-    assert.match(await complaint('other.db'), /no database of mailkeep/)
+    assert.match(await errorLine('other.db'), /no database of mailkeep/)
     await writeFile(join(cwd, 'text.db'), 'this is no database, but long enough to look like one'.repeat(20))
-    assert.match(await complaint('text.db'), /text\.db/)
+    assert.match(await errorLine('text.db'), /text\.db/)
 
     const mailkeep = await createMailkeep({ database: sqlite(join(cwd, 'shared.db')), encryptionKey: randomBytes(32) })
     await mailkeep.close()
     const shared = new Database(join(cwd, 'shared.db'))
     shared.exec("create table notes (text); insert into notes values ('a'), ('b'); delete from notes where text = 'a'")
-    assert.match(await complaint('shared.db'), /other tables than mailkeep's, such as notes/)
+    assert.match(await errorLine('shared.db'), /other tables than mailkeep's, such as notes/)
     assert.deepEqual(shared.prepare('select rowid from notes').pluck().all(), [2])
     shared.close()
   })

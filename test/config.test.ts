@@ -21,7 +21,7 @@ function config(env: Record<string, string>, flags: Flags = {}): Config {
   return readConfig(env, flags).config
 }
 
-function complaint(env: Record<string, string>, flags: Flags = {}): CliError {
+function configErrorOf(env: Record<string, string>, flags: Flags = {}): CliError {
   try {
     readConfig(env, flags)
   } catch (error) {
@@ -165,7 +165,7 @@ test('a wrong setting is one line that names it', () => {
   }
   for (const [name, values] of Object.entries(wrong)) {
     for (const value of values) {
-      const { message, exitCode } = complaint({ [`MAILKEEP_${name}`]: value })
+      const { message, exitCode } = configErrorOf({ [`MAILKEEP_${name}`]: value })
       assert.match(message, new RegExp(`^MAILKEEP_${name} `))
       assert.doesNotMatch(message, /\n/)
       assert.equal(exitCode, 1)
@@ -174,27 +174,27 @@ test('a wrong setting is one line that names it', () => {
 })
 
 test('an error about a flag names the flag as well', () => {
-  const { message, exitCode } = complaint({}, { port: '70000' })
+  const { message, exitCode } = configErrorOf({}, { port: '70000' })
   assert.equal(message, '--port (MAILKEEP_PORT) must be a whole number from 0 to 65535, not "70000".')
   assert.equal(exitCode, 1)
 })
 
 test('a flag without its value, or given twice, is wrong usage', () => {
-  for (const value of ['', false, ['1', '2']]) assert.equal(complaint({}, { port: value }).exitCode, 2)
+  for (const value of ['', false, ['1', '2']]) assert.equal(configErrorOf({}, { port: value }).exitCode, 2)
 })
 
 test('an error never repeats a secret', () => {
   const secret = 'geheim geheim'
-  const complaints = [
-    ...[...secretSettings].map((name) => complaint({ [`MAILKEEP_${name}`]: secret })),
-    complaint({ MAILKEEP_DATABASE: 'postgres:user:geheim@host/db' }),
-    complaint({ MAILKEEP_COPY_TO: 'postgres:user:geheim@host/db' }),
-    complaint({}, { database: 'postgres://user:geheim@host/db' }),
-    complaint({}, { database: 'mysql://user:geheim@host/db' }),
+  const configErrors = [
+    ...[...secretSettings].map((name) => configErrorOf({ [`MAILKEEP_${name}`]: secret })),
+    configErrorOf({ MAILKEEP_DATABASE: 'postgres:user:geheim@host/db' }),
+    configErrorOf({ MAILKEEP_COPY_TO: 'postgres:user:geheim@host/db' }),
+    configErrorOf({}, { database: 'postgres://user:geheim@host/db' }),
+    configErrorOf({}, { database: 'mysql://user:geheim@host/db' }),
     unknownFlag('--admin-token=geheim'),
     unknownFlag('--other=geheim'),
   ]
-  for (const { message } of complaints) assert.doesNotMatch(message, /geheim/)
+  for (const { message } of configErrors) assert.doesNotMatch(message, /geheim/)
 })
 
 test('secrets and database URLs are not taken from the command line', () => {
@@ -203,7 +203,7 @@ test('secrets and database URLs are not taken from the command line', () => {
     assert.match(message, new RegExp(`set MAILKEEP_${name.toUpperCase().replace('-', '_')} or MAILKEEP_.*_FILE`))
     assert.equal(exitCode, 2)
   }
-  const { message, exitCode } = complaint({}, { database: 'postgres://host/db' })
+  const { message, exitCode } = configErrorOf({}, { database: 'postgres://host/db' })
   assert.match(message, /MAILKEEP_DATABASE/)
   assert.equal(exitCode, 2)
 })
@@ -224,15 +224,18 @@ test('secrets and the database URL can be read from files', async (t) => {
 
 test('a setting given both directly and as a file is refused', () => {
   const both = { MAILKEEP_ADMIN_TOKEN: 'a', MAILKEEP_ADMIN_TOKEN_FILE: '/b' }
-  assert.match(complaint(both).message, /^MAILKEEP_ADMIN_TOKEN and MAILKEEP_ADMIN_TOKEN_FILE are both set/)
+  assert.match(configErrorOf(both).message, /^MAILKEEP_ADMIN_TOKEN and MAILKEEP_ADMIN_TOKEN_FILE are both set/)
 })
 
 test('a file that is missing or empty is named', async (t) => {
   const path = join(await directory(t), 'empty')
   await writeFile(path, '\n')
-  assert.match(complaint({ MAILKEEP_METRICS_TOKEN_FILE: path }).message, /^MAILKEEP_METRICS_TOKEN_FILE: .* is empty/)
   assert.match(
-    complaint({ MAILKEEP_METRICS_TOKEN_FILE: `${path}x` }).message,
+    configErrorOf({ MAILKEEP_METRICS_TOKEN_FILE: path }).message,
+    /^MAILKEEP_METRICS_TOKEN_FILE: .* is empty/,
+  )
+  assert.match(
+    configErrorOf({ MAILKEEP_METRICS_TOKEN_FILE: `${path}x` }).message,
     /^MAILKEEP_METRICS_TOKEN_FILE: .* ENOENT/,
   )
 })

@@ -13,7 +13,7 @@ import { verifyDelivery } from '../lib/webhooks/receiver.ts'
 import { needsPostgres } from './databases.ts'
 import { openReceiver } from './http-receiver.ts'
 import { key, openPlace, type Place, running, token } from './postgres-program.ts'
-import { complaintOf, run, runJson, start } from './program.ts'
+import { errorLineOf, run, runJson, start } from './program.ts'
 
 const contacts = 100_000
 const encryptionKey = Buffer.from(key, 'base64')
@@ -51,13 +51,13 @@ async function makeSource(file: string): Promise<Made> {
   const webhooks = { allowPrivate: true, timeoutSeconds: 1 }
   const mailkeep = await createMailkeep({ database: sqlite(file), encryptionKey, webhooks })
   try {
-    return await furnish(mailkeep, file)
+    return await createRecords(mailkeep, file)
   } finally {
     await mailkeep.close()
   }
 }
 
-async function furnish(mailkeep: Mailkeep, file: string): Promise<Made> {
+async function createRecords(mailkeep: Mailkeep, file: string): Promise<Made> {
   await mailkeep.clients.bootstrap({ token })
   const client = mailkeep.forClient(1)
   await client.lists.create({ name: 'News' })
@@ -169,7 +169,7 @@ describe('moving a SQLite file to PostgreSQL', needsPostgres, () => {
       `select indisvalid from pg_index where indexrelid = 'mailkeep_contact_search'::regclass`,
     )
     assert.deepEqual(index, { indisvalid: true })
-    assert.match(await complaintOf(args, place), /not empty: mailkeep_\w+ has rows/)
+    assert.match(await errorLineOf(args, place), /not empty: mailkeep_\w+ has rows/)
   })
 
   test('continues after kill -9, and no process can use the half-copied database', async (t) => {
@@ -183,8 +183,8 @@ describe('moving a SQLite file to PostgreSQL', needsPostgres, () => {
     await broken.closed
     const before = await rowsOf(place, 'contact')
     assert.ok(before < contacts, 'the command was killed before it was done')
-    assert.match(await complaintOf(['--port', '0'], place), /A copy into this database is not finished/)
-    assert.match(await complaintOf(['client', 'create', 'x'], place), /A copy into this database is not finished/)
+    assert.match(await errorLineOf(['--port', '0'], place), /A copy into this database is not finished/)
+    assert.match(await errorLineOf(['client', 'create', 'x'], place), /A copy into this database is not finished/)
     const [marked] = await place.ask('select min(xmin::text::bigint)::text as first from mailkeep_contact')
     const { rows } = await runJson<{ rows: Record<string, number> }>(args, place)
     assert.equal(rows.contact, contacts)
@@ -198,7 +198,7 @@ describe('moving a SQLite file to PostgreSQL', needsPostgres, () => {
     const { MAILKEEP_DATABASE: _, ...env } = place.env
     const old = { ...place, env: { ...env, MAILKEEP_DATABASE: 'mail.db' } }
     const daemon = await running(t, old)
-    assert.match(await complaintOf(args, place), /mail\.db is in use: stop mailkeep first/)
+    assert.match(await errorLineOf(args, place), /mail\.db is in use: stop mailkeep first/)
     await daemon.stop()
     const broken = start(args, place)
     await until(async () => {
@@ -210,7 +210,7 @@ describe('moving a SQLite file to PostgreSQL', needsPostgres, () => {
     const later = new Date((await stat(join(place.cwd, 'mail.db'))).mtimeMs + 1000)
     await utimes(join(place.cwd, 'mail.db'), later, later)
     assert.match(
-      await complaintOf(args, place),
+      await errorLineOf(args, place),
       /the file has changed since: empty the database and run the copy again/,
     )
   })
@@ -238,6 +238,6 @@ describe('moving a SQLite file to PostgreSQL', needsPostgres, () => {
     assert.deepEqual([code, err], [0, ''])
     assert.match(out, /holds 0 contacts of 1 client; .*\nIts key is the one in MAILKEEP_ENCRYPTION_KEY\nSTART NO/)
     assert.doesNotMatch(out, /geheim/)
-    assert.match(await complaintOf(['copy', '--from', 'nothing.db', '--to', place.url], place), /There is no database/)
+    assert.match(await errorLineOf(['copy', '--from', 'nothing.db', '--to', place.url], place), /There is no database/)
   })
 })

@@ -7,7 +7,7 @@ import { describe, test } from 'node:test'
 import { needsPostgres } from './databases.ts'
 import { openReceiver } from './http-receiver.ts'
 import { openKnownPlace, openPlace, running } from './postgres-program.ts'
-import { complaintOf, run, runJson } from './program.ts'
+import { errorLineOf, run, runJson } from './program.ts'
 import { openProxy } from './tcp-proxy.ts'
 
 const patienceMs = 15_000
@@ -88,8 +88,8 @@ describe('the daemon on PostgreSQL', { ...needsPostgres, concurrency: 4 }, () =>
     assert.equal((await json<unknown[]>('identity', 'list', ...client)).length, 1)
     assert.equal((await json<unknown[]>('client', 'list')).length, 2)
     assert.deepEqual(await json('secrets', 'reseal'), { resealed: 0 })
-    assert.match(await complaintOf(['backup', 'copy.db'], place), /pg_dump/)
-    assert.match(await complaintOf(['restore', 'copy.db'], place), /pg_restore/)
+    assert.match(await errorLineOf(['backup', 'copy.db'], place), /pg_dump/)
+    assert.match(await errorLineOf(['restore', 'copy.db'], place), /pg_restore/)
   })
 
   test('reports its health and its metrics', async (t) => {
@@ -119,7 +119,7 @@ describe('the daemon on PostgreSQL', { ...needsPostgres, concurrency: 4 }, () =>
       [{ MAILKEEP_DATABASE_POOLER: 'true' }, /schema: Behind a pooler/],
     ]
     for (const [env, said] of wrong) {
-      const line = await complaintOf(['--port', '0'], { ...place, env: { ...place.env, ...env } })
+      const line = await errorLineOf(['--port', '0'], { ...place, env: { ...place.env, ...env } })
       assert.match(line, said)
       assert.doesNotMatch(line, /geheim/)
     }

@@ -33,12 +33,12 @@ async function request(port: number, count: number): Promise<void> {
   assert.ok(answers > count - 10, `${answers} of ${count} requests were answered`)
 }
 
-const enough = 8000 // lines: twice what the pipe and the log buffer can hold
+const lineCount = 8000 // lines: twice what the pipe and the log buffer can hold
 
 describe('a log that is not read', () => {
   test('does not stop the daemon from answering or from shutting down', async (t) => {
     const { child, closed, port } = await openUnread(t)
-    await request(port, enough)
+    await request(port, lineCount)
     const startedMs = performance.now()
     child.kill('SIGTERM')
     assert.deepEqual(await closed, [0, null])
@@ -47,7 +47,7 @@ describe('a log that is not read', () => {
 
   test('loses lines beyond a limit, and reports their number when it is read again', async (t) => {
     const { child, closed, port } = await openUnread(t)
-    await request(port, enough)
+    await request(port, lineCount)
     let text = ''
     child.stderr.setEncoding('utf8').on('data', (chunk) => {
       text += chunk
@@ -61,7 +61,7 @@ describe('a log that is not read', () => {
       .map((line) => JSON.parse(line) as { msg: string; dropped?: number })
     const logged = lines.filter(({ msg }) => msg === 'request').length
     const dropped = lines.reduce((sum, line) => sum + (line.dropped ?? 0), 0)
-    assert.equal(logged + dropped, enough)
+    assert.equal(logged + dropped, lineCount)
     assert.ok(dropped > 0 && Buffer.byteLength(text) < 2 * 1024 * 1024, `${dropped} lines, ${text.length} bytes`)
   })
 })

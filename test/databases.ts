@@ -7,9 +7,9 @@ import { after, describe, test as nodeTest, type TestContext, type TestOptions }
 import pg from 'pg'
 import type { DatabaseSource } from '../lib/index.ts'
 import { type PostgresOptions, postgres } from '../lib/storage/postgres.ts'
-import { asking, findPostgres } from './find-postgres.ts'
+import { findPostgres, queryOnce } from './find-postgres.ts'
 
-export { asking }
+export { queryOnce }
 
 /** Prefix of database names. A later run drops the databases of test files that were killed. */
 const prefix = 'mailkeep_test'
@@ -122,8 +122,8 @@ async function makeDatabase(): Promise<OwnDatabase> {
   if (found.url === undefined) throw new Error(`There is no PostgreSQL: ${found.reason}`)
   await dropStale(found.url)
   const name = `${prefix}_${Date.now()}_${process.pid}`
-  await asking(found.url, `create database ${name}`)
-  await asking(found.url, `alter database ${name} set synchronous_commit = off`) // durability is not needed here
+  await queryOnce(found.url, `create database ${name}`)
+  await queryOnce(found.url, `alter database ${name} set synchronous_commit = off`) // durability is not needed here
   const url = new URL(found.url)
   url.pathname = `/${name}`
   const pool = new pg.Pool({ connectionString: url.href, max: 4, allowExitOnIdle: true })
@@ -135,16 +135,18 @@ async function dropDatabase(): Promise<void> {
   if (ofThisFile) {
     const { name, pool } = await ofThisFile
     await pool.end()
-    await asking(found.url!, `drop database if exists ${name} with (force)`)
+    await queryOnce(found.url!, `drop database if exists ${name} with (force)`)
   }
   await found.close()
 }
 
 async function dropStale(server: string): Promise<void> {
-  const rows = await asking(server, 'select datname as name from pg_database where datname like $1', [`${prefix}\\_%`])
+  const rows = await queryOnce(server, 'select datname as name from pg_database where datname like $1', [
+    `${prefix}\\_%`,
+  ])
   for (const { name } of rows as { name: string }[]) {
     const madeMs = Number(name.split('_')[2])
     if (Date.now() - madeMs > staleMs)
-      await asking(server, `drop database if exists ${name} with (force)`).catch(() => {})
+      await queryOnce(server, `drop database if exists ${name} with (force)`).catch(() => {})
   }
 }

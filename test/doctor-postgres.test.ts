@@ -19,11 +19,11 @@ async function findingsOf(place: Place, env: Record<string, string> = {}): Promi
   return JSON.parse(out).findings
 }
 
-const notWell = (findings: readonly Finding[]) => findings.filter(({ state }) => state !== 'ok')
+const faultsIn = (findings: readonly Finding[]) => findings.filter(({ state }) => state !== 'ok')
 
 /** Asserts that the doctor finds exactly one fault. @returns That fault. */
 async function onlyFault(place: Place, env: Record<string, string> = {}): Promise<string> {
-  const [fault, ...others] = notWell(await findingsOf(place, env))
+  const [fault, ...others] = faultsIn(await findingsOf(place, env))
   assert.deepEqual(others, [])
   assert.equal(fault?.state, 'fault')
   assert.ok(fault.remedy)
@@ -48,7 +48,7 @@ describe('the doctor on PostgreSQL', { ...needsPostgres, concurrency: 4 }, () =>
   test('finds no fault before the first start, and changes nothing', async (t) => {
     const place = await openKnownPlace(t)
     const findings = await findingsOf(place)
-    assert.deepEqual(notWell(findings), [])
+    assert.deepEqual(faultsIn(findings), [])
     assert.match(findings.find(({ check }) => check === 'database')!.message, /^PostgreSQL \d+\.\d+.* at postgres/)
     assert.deepEqual(await place.ask('select to_regnamespace($1) as there', [place.schema]), [{ there: null }])
   })
@@ -57,7 +57,7 @@ describe('the doctor on PostgreSQL', { ...needsPostgres, concurrency: 4 }, () =>
     const place = await openKnownPlace(t)
     await running(t, place)
     const findings = await findingsOf(place)
-    assert.deepEqual(notWell(findings), [])
+    assert.deepEqual(faultsIn(findings), [])
     for (const check of ['database', 'rights', 'schema', 'key', 'search', 'clock', 'connections']) {
       assert.ok(
         findings.some((found) => found.check === check),
@@ -80,10 +80,10 @@ describe('the doctor on PostgreSQL', { ...needsPostgres, concurrency: 4 }, () =>
       /^key: MAILKEEP_ENCRYPTION_KEY is another than the database's/,
     )
     await place.ask('drop index mailkeep_contact_search')
-    const [search] = notWell(await findingsOf(place))
+    const [search] = faultsIn(await findingsOf(place))
     assert.deepEqual([search?.check, search?.state], ['search', 'warning'])
     await place.ask(`insert into mailkeep_migration values ('999-later', now())`)
-    const later = notWell(await findingsOf(place)).map(({ check, message }) => `${check}: ${message}`)
+    const later = faultsIn(await findingsOf(place)).map(({ check, message }) => `${check}: ${message}`)
     assert.match(later.join('\n'), /^schema: a newer mailkeep was here \(999-later\)/m)
   })
 
@@ -98,7 +98,7 @@ describe('the doctor on PostgreSQL', { ...needsPostgres, concurrency: 4 }, () =>
       assert.equal((await run(['migrate'], place)).code, 0)
       assert.match(await onlyFault(place, env), /^rights: this role may not read and write mailkeep_attempt, /)
       await place.ask(`grant select, insert, update, delete on all tables in schema ${place.schema} to ${role}`)
-      assert.deepEqual(notWell(await findingsOf(place, env)), [])
+      assert.deepEqual(faultsIn(await findingsOf(place, env)), [])
       const daemon = await running(t, { ...place, env: { ...place.env, ...env } })
       assert.equal((await daemon.api('POST', '/tags', { name: 'vip' })).status, 201)
       await daemon.stop()

@@ -4,7 +4,7 @@ import { isMailkeepError } from '../lib/index.ts'
 import { test } from './databases.ts'
 import { onEveryDatabase as onEveryService } from './harness.ts'
 import { assertInvalid } from './http-call.ts'
-import { addEndpoint, type Opened, onEveryDatabase, onSharedDatabases, openBeside } from './webhook-harness.ts'
+import { addEndpoint, type Opened, onEveryDatabase, onSharedDatabases, openSecondInstance } from './webhook-harness.ts'
 
 const isRefused = (error: unknown) => isMailkeepError(error, 'validation_failed') && /at most/.test(error.message)
 
@@ -25,7 +25,7 @@ onSharedDatabases('the limit of endpoints', (open) => {
   test('applies to simultaneous creations in several processes, and to each client separately', async (t) => {
     const webhooks = { endpointsPerClient: 3 }
     const first = await open(t, { webhooks, start: false })
-    const second = await openBeside(t, first, { webhooks, start: false })
+    const second = await openSecondInstance(t, first, { webhooks, start: false })
     const results = await Promise.allSettled(
       Array.from({ length: 12 }, (_, n) => addEndpoint(n % 2 ? first : second, `http://127.0.0.1:9/${n}`)),
     )
@@ -46,7 +46,7 @@ async function openFanOut(mk: Opened, endpoints: number) {
 }
 
 /** Returns the most deliveries that one transaction wrote, or a lower bound where that cannot be queried. */
-async function mostInOneTransaction(mk: Opened, commitsBefore: number): Promise<number> {
+async function maxPerTransaction(mk: Opened, commitsBefore: number): Promise<number> {
   if (mk.place.kind === 'PostgreSQL') {
     const [row] = await mk.ask(
       'select cast(max(n) as integer) as n from (select count(*) as n from mailkeep_delivery group by xmin::text) as each',
@@ -86,7 +86,7 @@ onEveryDatabase('an event for many endpoints', (open) => {
     const results = await mk.acme.contacts.addManyToList(list.id, contacts)
     assert.ok(results.every(({ refused }) => !refused))
     assert.equal(await mk.count('mailkeep_delivery'), 300 * 50)
-    const most = await mostInOneTransaction(mk, before)
+    const most = await maxPerTransaction(mk, before)
     assert.ok(most <= 1500, `${most} deliveries in one transaction`)
   })
 })

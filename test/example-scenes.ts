@@ -91,8 +91,8 @@ export const scenes: Readonly<Record<string, (t: TestContext, place: Place) => P
   async 'own-transaction'(t, place) {
     const running = start(t, place, [example('own-transaction')])
     await running.line(/^refused: /)
-    const [, told] = await running.line(/^(\{.*\})$/)
-    assert.deepEqual(JSON.parse(told!), { orders: ['ada@example.org'], contacts: ['ada@example.org'] })
+    const [, printed] = await running.line(/^(\{.*\})$/)
+    assert.deepEqual(JSON.parse(printed!), { orders: ['ada@example.org'], contacts: ['ada@example.org'] })
     assert.equal(await running.ended, 0)
   },
 

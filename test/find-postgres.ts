@@ -35,7 +35,7 @@ export async function findPostgres(named = process.env.MAILKEEP_TEST_POSTGRES): 
   }
 }
 
-export async function asking(url: string, text: string, values: unknown[] = []): Promise<Record<string, unknown>[]> {
+export async function queryOnce(url: string, text: string, values: unknown[] = []): Promise<Record<string, unknown>[]> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5000 })
   await client.connect()
   try {
@@ -49,7 +49,7 @@ export async function asking(url: string, text: string, values: unknown[] = []):
 async function refusalOf(url: string): Promise<string | undefined> {
   try {
     const rights = 'select rolcreatedb or rolsuper as creates from pg_roles where rolname = current_user'
-    const [role] = await asking(url, rights)
+    const [role] = await queryOnce(url, rights)
     return role?.creates ? undefined : 'the role may not create databases'
   } catch (error) {
     const { message, code } = error as { message?: string; code?: string }

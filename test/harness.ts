@@ -24,21 +24,21 @@ export interface TestDatabase {
 
 /** The databases that every suite runs on. */
 export const databases: readonly TestDatabase[] = [
-  { name: 'a SQLite file', open: () => inDirectory((file) => ({ source: sqlite(file), close: () => {} })) },
+  { name: 'a SQLite file', open: () => onFile((file) => ({ source: sqlite(file), close: () => {} })) },
   { name: ':memory:', open: async () => ({ source: sqlite(':memory:'), close: async () => {} }) },
   { name: "a host's handle in memory", open: async () => onHandle(new Database(':memory:')) },
-  { name: "a host's handle of a file", open: () => inDirectory((file) => onHandle(new Database(file))) },
+  { name: "a host's handle of a file", open: () => onFile((file) => onHandle(new Database(file))) },
   { name: 'PostgreSQL', open: () => openPostgres() },
 ]
 
 /** For behaviour that does not depend on the database. */
-export const anyDatabase = databases[1]!
+export const singleDatabase = databases[1]!
 
 function onHandle(handle: Database.Database) {
   return { source: sqlite(handle), close: async () => void handle.close() }
 }
 
-async function inDirectory(open: (file: string) => { source: DatabaseSource; close: () => unknown }) {
+async function onFile(open: (file: string) => { source: DatabaseSource; close: () => unknown }) {
   const directory = await mkdtemp(join(tmpdir(), 'mailkeep-test-'))
   const { source, close } = open(join(directory, 'mailkeep.db'))
   return {
@@ -110,7 +110,7 @@ export async function openService(
   // The binary takes neither the test's handle nor its resolver.
   const served =
     testedBinary === undefined || database || options.lookup
-      ? await serveHere(options, database ?? anyDatabase, closing)
+      ? await serveHere(options, database ?? singleDatabase, closing)
       : await serveBinary(testedBinary, options, closing)
   const { mailkeep, url, port, advance } = served
   const agent = new Agent({ keepAlive: true })

@@ -11,7 +11,7 @@ export interface Attack {
 }
 
 /** The results so far. */
-export interface Toll {
+export interface AttackResult {
   /** Connections that were made, and connections that are still open. */
   readonly made: number
   readonly open: number
@@ -81,7 +81,7 @@ function count(text: string): void {
 
 process.on('message', async (message: Attack | 'toll') => {
   if (message !== 'toll') await attack(message)
-  const toll: Toll = { made, open: sockets.size, sentBytes, answers }
+  const toll: AttackResult = { made, open: sockets.size, sentBytes, answers }
   process.send!(toll)
 })
 process.on('disconnect', () => process.exit())

@@ -1,7 +1,7 @@
 /** Checks requests and answers against the API's own description: /api/v1/openapi.json. */
 import assert from 'node:assert/strict'
 import type { IncomingHttpHeaders } from 'node:http'
-import { type ErrorObject, Ajv2020 as Judge, type ValidateFunction } from 'ajv/dist/2020.js'
+import { Ajv2020 as Ajv, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import { createApi } from '../daemon/api/index.ts'
 import { testMailkeep } from '../lib/testing.ts'
@@ -88,12 +88,12 @@ function closed(schema: unknown): unknown {
   return isRecord ? { ...inner, additionalProperties: false } : inner
 }
 
-const judge = new Judge({ strict: true, allowUnionTypes: true, strictRequired: false, validateSchema: false })
-addFormats.default(judge)
-judge.addFormat('idn-email', /^[^\s@]+@[^\s@]+$/u)
+const ajv = new Ajv({ strict: true, allowUnionTypes: true, strictRequired: false, validateSchema: false })
+addFormats.default(ajv)
+ajv.addFormat('idn-email', /^[^\s@]+@[^\s@]+$/u)
 // Lets ajv treat the whole document as a schema by declaring its other keys.
-judge.addVocabulary(Object.keys(description))
-judge.addSchema(closed(description) as object, 'api')
+ajv.addVocabulary(Object.keys(description))
+ajv.addSchema(closed(description) as object, 'api')
 
 const compiled = new Map<string, ValidateFunction>()
 
@@ -102,7 +102,7 @@ function validatorOf(...pointer: string[]): ValidateFunction {
   const path = pointer.map((each) => encodeURIComponent(each.replaceAll('~', '~0').replaceAll('/', '~1'))).join('/')
   let validate = compiled.get(path)
   if (!validate) {
-    validate = judge.getSchema(`api#/${path}`)
+    validate = ajv.getSchema(`api#/${path}`)
     assert.ok(validate, `the description has no ${path}`)
     compiled.set(path, validate)
   }

@@ -9,7 +9,7 @@ const never = { retryScheduleSeconds: [3600] }
 
 onEveryDatabase('endpoints', (open) => {
   test('disabled by hand hold pending and later deliveries', async (t) => {
-    const { deliveries, endpoint, failed, hook, patch, poke, raise, settled } = await openHook(open, t, never)
+    const { deliveries, endpoint, failed, hook, patch, wakeDispatcher, raise, settled } = await openHook(open, t, never)
     hook.replies(200, 500)
     await raise()
     await hook.next()
@@ -26,7 +26,7 @@ onEveryDatabase('endpoints', (open) => {
     assert.deepEqual([active, disabled_reason], [false, 'manual'])
     await patch({ active: false })
     assert.equal((await endpoint()).disabled_reason, 'manual')
-    await poke()
+    await wakeDispatcher()
     assert.equal(hook.received.length, 2)
   })
 
@@ -47,7 +47,11 @@ onEveryDatabase('endpoints', (open) => {
   })
 
   test('enabled again start without failures, and send none of the held deliveries', async (t) => {
-    const { advance, deliveries, endpoint, failed, hook, patch, poke, raise, settled } = await openHook(open, t, never)
+    const { advance, deliveries, endpoint, failed, hook, patch, wakeDispatcher, raise, settled } = await openHook(
+      open,
+      t,
+      never,
+    )
     hook.replies(500, 200)
     await raise()
     await hook.next()
@@ -58,7 +62,7 @@ onEveryDatabase('endpoints', (open) => {
     const { active, disabled_reason, consecutive_failures } = await endpoint()
     assert.deepEqual([active, disabled_reason, consecutive_failures], [true, null, 0])
     advance(24 * 3_600_000)
-    await poke()
+    await wakeDispatcher()
     assert.deepEqual(statuses(await deliveries()), ['held', 'held'])
     await raise()
     await hook.next()
@@ -78,7 +82,7 @@ onEveryDatabase('endpoints', (open) => {
 
   test('that fail often enough for long enough are disabled', async (t) => {
     const settings = { retryScheduleSeconds: Array(9).fill(0), disableAfterFailures: 3, disableAfterHours: 0 }
-    const { deliveries, endpoint, hook, patch, poke, raise } = await openHook(open, t, settings)
+    const { deliveries, endpoint, hook, patch, wakeDispatcher, raise } = await openHook(open, t, settings)
     hook.replies(500)
     await raise()
     await hook.next(3)
@@ -90,7 +94,7 @@ onEveryDatabase('endpoints', (open) => {
       (await deliveries()).map(({ attempts }) => attempts),
       [0, 3],
     )
-    await poke()
+    await wakeDispatcher()
     assert.equal(hook.received.length, 3)
     await patch({ active: true })
     const { consecutive_failures, disabled_reason: none } = await endpoint()
@@ -131,7 +135,7 @@ onEveryDatabase('endpoints', (open) => {
   })
 
   test('that answer 410 are disabled immediately', async (t) => {
-    const { deliveries, endpoint, failed, hook, poke, raise } = await openHook(open, t, never)
+    const { deliveries, endpoint, failed, hook, wakeDispatcher, raise } = await openHook(open, t, never)
     hook.replies(500, 410)
     await raise()
     await hook.next()
@@ -144,7 +148,7 @@ onEveryDatabase('endpoints', (open) => {
     assert.deepEqual([gone!.status, gone!.attempts, gone!.response_status], ['failed', 1, 410])
     assert.deepEqual([waiting!.status, waiting!.attempts], ['held', 1])
     await raise()
-    await poke()
+    await wakeDispatcher()
     assert.deepEqual([hook.received.length, statuses(await deliveries())], [2, ['held', 'failed', 'held']])
   })
 
@@ -165,7 +169,7 @@ onEveryDatabase('endpoints', (open) => {
   })
 
   test('that are deleted get nothing more, and requests in flight are aborted', async (t) => {
-    const { addEndpoint, call, data, failed, hook, path, poke, raise, receiver } = await openHook(open, t, {
+    const { addEndpoint, call, data, failed, hook, path, wakeDispatcher, raise, receiver } = await openHook(open, t, {
       retryScheduleSeconds: [0, 3600],
       timeoutSeconds: 600,
     })
@@ -188,7 +192,7 @@ onEveryDatabase('endpoints', (open) => {
     const later = await addEndpoint(other.url())
     await raise()
     await other.next()
-    await poke()
+    await wakeDispatcher()
     assert.equal(hook.received.length, 2)
     assert.equal((await data(200, 'GET', `/webhook-endpoints/${later.id}/deliveries`)).length, 2)
   })

@@ -81,7 +81,7 @@ describe('an erased contact', () => {
   test('leaves no trace when a receiver answers only afterwards', async (t) => {
     const handle = new Database(':memory:')
     const service = await openHook((t, options) => openService(t, options, visible(handle)), t)
-    const { data, deliveries, hook, poke } = service
+    const { data, deliveries, hook, wakeDispatcher } = service
     hook.replies('hang')
     const list = await data(201, 'POST', '/lists', { body: { name: 'list' } })
     const { id } = await data(201, 'POST', `/lists/${list.id}/contacts`, { body: person })
@@ -89,14 +89,14 @@ describe('an erased contact', () => {
     await data(204, 'DELETE', `/contacts/${id}`)
     waiting.answer({ status: 200, body: JSON.stringify(person) })
     await waiting.gone()
-    await poke()
-    await poke()
+    await wakeDispatcher()
+    await wakeDispatcher()
     assert.deepEqual(placesOf(handle, 'zebedee'), [])
     assert.notEqual((await deliveries())[0]!.status, 'pending')
   })
 
   test('is sent nowhere any more, and its deliveries stay visible', async (t) => {
-    const { advance, broken, data, deliveries, failing, holding, id, poke } = await leaveTraces(
+    const { advance, broken, data, deliveries, failing, holding, id, wakeDispatcher } = await leaveTraces(
       new Database(':memory:'),
       t,
     )
@@ -112,8 +112,8 @@ describe('an erased contact', () => {
     assert.deepEqual([...new Set(after.flat().map(({ status }) => status))].sort(), ['failed', 'success'])
     await data(200, 'PATCH', holding, { body: { active: true } })
     advance(5 * 3_600_000)
-    await poke()
-    await poke()
+    await wakeDispatcher()
+    await wakeDispatcher()
     assert.equal(broken.received.length, 2)
   })
 })

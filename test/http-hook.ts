@@ -58,7 +58,7 @@ export async function openHook(open: Open, t: TestContext, webhooks: ServiceOpti
     /** Resolves with all deliveries once none is pending. */
     settled: () => until(deliveries, (all) => all.every(({ status }) => status !== 'pending')),
     /** Wakes the dispatcher, which polls all endpoints and claims what is due. */
-    async poke() {
+    async wakeDispatcher() {
       if (!pokes) await addEndpoint(poked.url(), ['sequence.completed'])
       pokes = true
       await raise('sequence.completed')

@@ -13,8 +13,8 @@ import {
   type Opened,
   onEveryDatabase,
   onSharedDatabases,
-  openBeside,
   openReceiver,
+  openSecondInstance,
   until,
 } from './webhook-harness.ts'
 
@@ -248,7 +248,7 @@ onSharedDatabases('stored results', (open) => {
     const mk = await open(t, { start: false })
     const { add } = await openList(mk)
     const first = await add('k', 'ada@example.org')
-    const beside = await openBeside(t, mk, { start: false })
+    const beside = await openSecondInstance(t, mk, { start: false })
     assert.deepEqual(await add('k', 'ada@example.org', beside.acme), { ...first, replayed: true })
     await mk.mailkeep.close()
     assert.deepEqual(await add('k', 'ada@example.org', beside.acme), { ...first, replayed: true })
@@ -312,12 +312,12 @@ onSharedDatabases('stored results', (open) => {
     mk.clock.advance(hourMs)
     await mk.acme.withIdempotencyKey('young', 1, async () => 1)
     mk.clock.advance(dayMs - hourMs)
-    const early = await openBeside(t, mk)
+    const early = await openSecondInstance(t, mk)
     await new Promise((resolve) => setTimeout(resolve, 50))
     assert.equal(await rows(mk), 1202, '24 hours are not over')
     await early.mailkeep.close({ timeoutMs: 0 })
     mk.clock.advance(1)
-    await openBeside(t, mk)
+    await openSecondInstance(t, mk)
     await until('expired results are deleted', async () => (await rows(mk)) === 1)
     assert.equal((await mk.acme.withIdempotencyKey('young', 1, async () => 2)).answer, 1)
   })

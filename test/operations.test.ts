@@ -12,7 +12,7 @@ import { createMetrics } from '../daemon/metrics.ts'
 import { createMailkeep, type Mailkeep } from '../lib/index.ts'
 import { sqlite } from '../lib/storage/sqlite.ts'
 import { openReceiver } from './http-receiver.ts'
-import { collect, commandLine, complaintOf, daemon, directory, listening, run, runJson } from './program.ts'
+import { collect, commandLine, daemon, directory, errorLineOf, listening, run, runJson } from './program.ts'
 
 interface Finding {
   check: string
@@ -256,7 +256,7 @@ describe('start and stop', { concurrency: 4 }, () => {
     db.close()
     const before = await readFile(join(cwd, 'mailkeep.db'))
     for (const args of [['serve', '--port', '0'], ['migrate'], ['client', 'list']]) {
-      assert.match(await complaintOf(args, { cwd }), /made by a newer mailkeep \(it has 999-future\): run that version/)
+      assert.match(await errorLineOf(args, { cwd }), /made by a newer mailkeep \(it has 999-future\): run that version/)
     }
     assert.deepEqual(await readFile(join(cwd, 'mailkeep.db')), before)
   })

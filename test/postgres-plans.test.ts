@@ -3,7 +3,7 @@ import { before } from 'node:test'
 import pg from 'pg'
 import { createMailkeep, type Logger, type Mailkeep } from '../lib/index.ts'
 import { postgres } from '../lib/storage/postgres.ts'
-import { asking, databaseUrl, hasPostgres, onPostgres, openPostgres, test } from './databases.ts'
+import { databaseUrl, hasPostgres, onPostgres, openPostgres, queryOnce, test } from './databases.ts'
 
 /** Creates clients on lists and topics, with tags; the first client has most of the contacts. */
 const seed = `
@@ -42,7 +42,7 @@ interface Ran {
 const ran: Ran[] = []
 
 /** A client that records the statements of the library. */
-class NotingClient extends pg.Client {
+class RecordingClient extends pg.Client {
   override query(...args: never[]): never {
     const [query] = args as unknown as [Ran | undefined]
     if (query?.values?.length) ran.push({ text: query.text, values: query.values })
@@ -62,10 +62,10 @@ interface Node {
 }
 
 /** Maximum pages that a statement may read for a page of 25. A scan of all contacts reads tens of thousands. */
-const fewPages = 4000
+const maxPagesPerStatement = 4000
 
 /** Maximum rows that a statement may sort or scan without an index. Counts stop at 1,000. */
-const fewRows = 2000
+const maxRowsPerSort = 2000
 
 onPostgres('statements on PostgreSQL', () => {
   let mailkeep: Mailkeep
@@ -75,7 +75,7 @@ onPostgres('statements on PostgreSQL', () => {
     if (!hasPostgres) return
     const { url, schema, ask } = await openPostgres({ schema: `plans_${process.pid}` })
     const options = `-c search_path=${schema} -c max_parallel_workers_per_gather=0`
-    pool = new pg.Pool({ connectionString: url, options, Client: NotingClient as never })
+    pool = new pg.Pool({ connectionString: url, options, Client: RecordingClient as never })
     await ask(`create schema ${schema}`)
     mailkeep = await createMailkeep({ database: postgres(pool), encryptionKey: Buffer.alloc(32) })
     await ask(seed)
@@ -121,9 +121,9 @@ onPostgres('statements on PostgreSQL', () => {
     for (const { text, mode, plan } of plans) {
       const why = `${what}, ${mode}\n${text}\n${JSON.stringify(plan, ['Node Type', 'Relation Name', 'Index Name', 'Plans', 'Actual Rows'], 1)}`
       assert.deepEqual(scanned(plan), [], why)
-      assert.ok(mostSorted(plan) <= fewRows, `${mostSorted(plan)} rows are sorted for ${why}`)
+      assert.ok(largestSort(plan) <= maxRowsPerSort, `${largestSort(plan)} rows are sorted for ${why}`)
       const pages = plan['Shared Hit Blocks'] + plan['Shared Read Blocks']
-      assert.ok(pages < fewPages, `${pages} pages for ${why}`)
+      assert.ok(pages < maxPagesPerStatement, `${pages} pages for ${why}`)
     }
     return plans.length
   }
@@ -174,7 +174,11 @@ onPostgres('statements on PostgreSQL', () => {
     const faults: object[] = []
     const logger: Logger = { debug() {}, info() {}, warn() {}, error: (fields) => void faults.push(fields) }
     const { url, schema } = { url: await databaseUrl(), schema: `plans_${process.pid}` }
-    const noting = new pg.Pool({ connectionString: url, options: pool.options.options!, Client: NotingClient as never })
+    const noting = new pg.Pool({
+      connectionString: url,
+      options: pool.options.options!,
+      Client: RecordingClient as never,
+    })
     const dispatching = await createMailkeep({ database: postgres(noting), encryptionKey: Buffer.alloc(32), logger })
     await assertCheap('a round', async () => {
       dispatching.start()
@@ -185,7 +189,7 @@ onPostgres('statements on PostgreSQL', () => {
     assert.ok(
       faults.every((fault) => /secret|sealed/i.test(JSON.stringify(fault) + String((fault as { err?: Error }).err))),
     )
-    await asking(url, `drop schema ${schema} cascade`)
+    await queryOnce(url, `drop schema ${schema} cascade`)
   })
 })
 
@@ -195,15 +199,15 @@ onPostgres('statements on PostgreSQL', () => {
  */
 function scanned(node: Node): string[] {
   const read = (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops']
-  const isLong = node['Node Type'] === 'Seq Scan' && read > fewRows && large.test(node['Relation Name'] ?? '')
+  const isLong = node['Node Type'] === 'Seq Scan' && read > maxRowsPerSort && large.test(node['Relation Name'] ?? '')
   return [...(isLong ? [`${node['Relation Name']}: ${read} rows`] : []), ...(node.Plans ?? []).flatMap(scanned)]
 }
 
 /** Returns the rows of the largest sort. A limit above the sort does not make it cheaper. */
-function mostSorted(node: Node): number {
+function largestSort(node: Node): number {
   const inner = node.Plans ?? []
   const own = node['Node Type'] === 'Sort' ? inner.map((one) => one['Actual Rows'] * one['Actual Loops']) : []
-  return Math.max(0, ...own, ...inner.map(mostSorted))
+  return Math.max(0, ...own, ...inner.map(largestSort))
 }
 
 const large = /^mailkeep_(contact|delivery|event|attempt)/

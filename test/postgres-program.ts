@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import type { TestContext } from 'node:test'
-import { asking, databaseUrl } from './databases.ts'
+import { databaseUrl, queryOnce } from './databases.ts'
 import { directory, start } from './program.ts'
 
 export const key = Buffer.alloc(32, 7).toString('base64')
@@ -29,7 +29,7 @@ export async function openPlace(t: TestContext): Promise<Place> {
     MAILKEEP_WEBHOOK_ALLOW_PRIVATE: 'true',
   }
   const inSchema = `${url}?options=-c%20search_path%3D${schema}`
-  return { cwd: await directory(t), env, url, schema, ask: (text, values) => asking(inSchema, text, values) }
+  return { cwd: await directory(t), env, url, schema, ask: (text, values) => queryOnce(inSchema, text, values) }
 }
 
 /** Like `openPlace`, with a known admin token. */

@@ -9,7 +9,7 @@ import { silent } from '../lib/logger.ts'
 import { plainQuery, type Storage, type Work } from '../lib/storage/connection.ts'
 import { Connections, Reader } from '../lib/storage/postgres/connections.ts'
 import { postgres } from '../lib/storage/postgres.ts'
-import { asking, databaseUrl, onPostgres, openPostgres, test } from './databases.ts'
+import { databaseUrl, onPostgres, openPostgres, queryOnce, test } from './databases.ts'
 
 const run = promisify(execFile)
 
@@ -362,10 +362,10 @@ onPostgres('the schema of the tables', () => {
     await assert.rejects(open(url.href), (error) => unavailable(error) && /nowhere/.test((error as Error).message))
     await assert.rejects(open('postgres://postgres@127.0.0.1:1/x'), unavailable)
     const name = `mailkeep_test_${Date.now()}_latin`
-    await asking(await databaseUrl(), `create database ${name} encoding 'LATIN1' locale 'C' template template0`)
+    await queryOnce(await databaseUrl(), `create database ${name} encoding 'LATIN1' locale 'C' template template0`)
     url.pathname = `/${name}`
     await assert.rejects(open(url.href), (error) => isMailkeepError(error, 'conflict') && /UTF8/.test(error.message))
-    await asking(await databaseUrl(), `drop database ${name} with (force)`)
+    await queryOnce(await databaseUrl(), `drop database ${name} with (force)`)
   })
 })
 
@@ -373,14 +373,14 @@ onPostgres('a role with few rights', () => {
   /** Creates a database, and a role that may connect to it. */
   async function openAsRole(t: TestContext) {
     const server = await databaseUrl()
-    const [current] = await asking(server, 'select rolsuper from pg_roles where rolname = current_user')
+    const [current] = await queryOnce(server, 'select rolsuper from pg_roles where rolname = current_user')
     if (!current!.rolsuper) return t.skip('only a superuser may make roles')
     const name = `mailkeep_test_${Date.now()}_${randomBytes(4).toString('hex')}`
-    await asking(server, `create database ${name}`)
-    await asking(server, `create role ${name} login password 'x'`)
+    await queryOnce(server, `create database ${name}`)
+    await queryOnce(server, `create role ${name} login password 'x'`)
     t.after(async () => {
-      await asking(server, `drop database ${name} with (force)`)
-      await asking(server, `drop role ${name}`)
+      await queryOnce(server, `drop database ${name} with (force)`)
+      await queryOnce(server, `drop role ${name}`)
     })
     const url = new URL(server)
     url.pathname = `/${name}`
@@ -398,8 +398,8 @@ onPostgres('a role with few rights', () => {
     if (!world) return
     const { role, owner, url } = world
     await (await open(owner)).close()
-    await asking(owner, `grant usage on schema own to ${role}`)
-    await asking(owner, `grant select, insert, update, delete on all tables in schema own to ${role}`)
+    await queryOnce(owner, `grant usage on schema own to ${role}`)
+    await queryOnce(owner, `grant select, insert, update, delete on all tables in schema own to ${role}`)
     await using mailkeep = await open(url)
     const { client } = (await mailkeep.clients.bootstrap())!
     assert.equal((await mailkeep.forClient(client.id).lists.create({ name: 'News' })).name, 'News')
@@ -409,7 +409,7 @@ onPostgres('a role with few rights', () => {
     const world = await openAsRole(t)
     if (!world) return
     const { role, owner, url } = world
-    await asking(owner, `create schema own authorization ${role}`)
+    await queryOnce(owner, `create schema own authorization ${role}`)
     const missing: unknown[] = []
     const logger = { ...silent, warn: (fields: object) => void missing.push((fields as { missing?: string }).missing) }
     const mailkeep = await open(url, logger)
@@ -431,11 +431,11 @@ onPostgres('a role with few rights', () => {
     assert.deepEqual(await searches(mailkeep), expected)
     await mailkeep.close()
     assert.deepEqual(missing, ['create extension pg_trgm (as an owner of the database)'])
-    await asking(owner, 'create extension pg_trgm schema public')
+    await queryOnce(owner, 'create extension pg_trgm schema public')
     await using indexed = await open(url, logger)
     assert.equal(missing.length, 1, 'the index is created as soon as the extension exists')
     const index = `select indisvalid from pg_index where indexrelid = 'own.mailkeep_contact_search'::regclass`
-    assert.deepEqual(await asking(owner, index), [{ indisvalid: true }])
+    assert.deepEqual(await queryOnce(owner, index), [{ indisvalid: true }])
     assert.deepEqual(await searches(indexed), expected)
   })
 })

@@ -79,7 +79,7 @@ export async function runJson<T>(args: readonly string[], surroundings: Surround
 }
 
 /** Runs a command that must fail with one line of output. @returns The line. */
-export async function complaintOf(args: readonly string[], surroundings: Surroundings): Promise<string> {
+export async function errorLineOf(args: readonly string[], surroundings: Surroundings): Promise<string> {
   const { out, err, code } = await run(args, surroundings)
   assert.equal(out, '')
   assert.match(err, /^mailkeep: .+\n$/)

@@ -90,7 +90,7 @@ async function saveMarked({ client, save }: Opened) {
 /**
  * Saves contacts in one transaction, which makes one segment. FTS5 puts smaller, older segments beside a larger one.
  */
-function pour({ look }: Opened, all: readonly string[]): void {
+function saveInOneTransaction({ look }: Opened, all: readonly string[]): void {
   const contact = look.prepare(`insert into mailkeep_contact (client_id, uuid, created_at, email, email_key, name,
     attributes, search, unsubscribed_by_contact) values (1, '', '2026-01-02T03:04:05.678901Z', ?, ?, ?, '{}', ?, 0)`)
   const index = look.prepare(`insert into mailkeep_search (rowid, search) values (${2 ** 40} + cast(? as integer), ?)`)
@@ -235,7 +235,7 @@ describe('the search index', () => {
     const { advance, client, finish, inFile } = opened
     for (const round of [1, 2]) {
       for (const many of [0, 150, 400]) {
-        pour(opened, names(many, 10 * round + many))
+        saveInOneTransaction(opened, names(many, 10 * round + many))
         const ids = await saveMarked(opened)
         for (const id of ids) await client().contacts.delete(id)
         for (let again = 0; again < 2; again++) {
@@ -251,7 +251,7 @@ describe('the search index', () => {
   test('is purged to the end for any number of saves before and during the purge', async (t) => {
     const opened = await openFile(t)
     const { advance, client, finish, inFile, save } = opened
-    pour(opened, names(100, 30))
+    saveInOneTransaction(opened, names(100, 30))
     for (let before = 0; before < 18; before++) {
       const id = await save(first)
       for (let n = 0; n < before; n++) await save('Zaza Other')

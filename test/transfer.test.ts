@@ -123,12 +123,12 @@ onEveryDatabase('imports', (open) => {
     const again = await mk.load('ndjson', ...lines(1200))
     assert.deepEqual(again, { ...counts, total: 1200, updated: 1200 })
     await mk.load('ndjson', '{"email":"end@example.org"}')
-    const told = () => receiver.received.map(({ body }) => JSON.parse(String(body)).data.contact.email)
+    const receivedEmails = () => receiver.received.map(({ body }) => JSON.parse(String(body)).data.contact.email)
     await until(
       'the last has arrived',
-      () => (told().length === 1201 && told().includes('end@example.org')) || undefined,
+      () => (receivedEmails().length === 1201 && receivedEmails().includes('end@example.org')) || undefined,
     )
-    assert.equal(new Set(told()).size, 1201)
+    assert.equal(new Set(receivedEmails()).size, 1201)
     assert.ok((await mk.contacts.get(contact.id)).unsubscribed_at)
   })
 

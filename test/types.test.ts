@@ -40,11 +40,11 @@ export async function goodCallsCompile(mailkeep: Mailkeep) {
   const { answer, replayed } = await acme.withIdempotencyKey('order 1', row, ({ contacts }) =>
     contacts.addToList(1, row),
   )
-  const told: [boolean, boolean] = [answer.created, replayed]
+  const flags: [boolean, boolean] = [answer.created, replayed]
   await mailkeep.on('contact.unsubscribed', ({ data }) => data.contact.email, { name: 'one' })
   await mailkeep.on(['contact.subscribed', 'webhook.test'], (event) => event.type, { name: 'several' })
   await mailkeep
-    .using(told)
+    .using(flags)
     .forClient(1)
     .withIdempotencyKey('order 1', row, async () => 1)
 }

@@ -11,9 +11,9 @@ import {
   onEveryDatabase,
   onSharedDatabases,
   open,
-  openBeside,
-  openPatient,
+  openManualReceiver,
   openReceiver,
+  openSecondInstance,
   raise,
   share,
   until,
@@ -41,7 +41,7 @@ onSharedDatabases('two instances on one database', (open) => {
   test('never send a delivery twice while both run', async (t) => {
     const webhooks = { concurrency: 16 }
     const first = await open(t, { webhooks })
-    const second = await openBeside(t, first, { webhooks })
+    const second = await openSecondInstance(t, first, { webhooks })
     const receiver = await openReceiver(t)
     const ids = []
     for (let i = 0; i < 4; i++) ids.push((await addEndpoint(first, receiver.url(`/${i}`))).id)
@@ -68,7 +68,7 @@ onSharedDatabases('two instances on one database', (open) => {
 
   test('notice each other’s commits immediately, and those of any other handle', async (t) => {
     const first = await open(t)
-    const writer = await openBeside(t, first, { start: false })
+    const writer = await openSecondInstance(t, first, { start: false })
     const receiver = await openReceiver(t)
     const { id } = await addEndpoint(first, receiver.url())
     const started = performance.now()
@@ -85,13 +85,13 @@ onSharedDatabases('two instances on one database', (open) => {
   })
 
   test('leave a claim of the other alone until its lease has expired, and then take it over', async (t) => {
-    const { receiver, answers } = await openPatient(t)
+    const { receiver, answers } = await openManualReceiver(t)
     const first = await open(t)
     const { id } = await addEndpoint(first, receiver.url())
     const claimedMs = first.clock.ms
     await raise(first)
     await receiver.count(1)
-    const second = await openBeside(t, first)
+    const second = await openSecondInstance(t, first)
     const marker = await openReceiver(t)
     const other = await addEndpoint(second, marker.url(), 'sequence.completed')
     first.clock.advance(leaseMs - 1)
@@ -127,7 +127,7 @@ onSharedDatabases('two instances on one database', (open) => {
 
 onSharedDatabases('a process that is killed', (open) => {
   test('leaves its deliveries in flight to others, once its lease has expired', async (t) => {
-    const { receiver, answers } = await openPatient(t)
+    const { receiver, answers } = await openManualReceiver(t)
     const prepared = await open(t, { start: false, clock: Date.now })
     const { id } = await addEndpoint(prepared, receiver.url())
     await raise(prepared)
@@ -148,7 +148,7 @@ onSharedDatabases('a process that is killed', (open) => {
     await receiver.count(1)
     child.kill('SIGKILL')
     await once(child, 'exit')
-    const survivor = await openBeside(t, prepared, { clock: () => Date.now() + leaseMs })
+    const survivor = await openSecondInstance(t, prepared, { clock: () => Date.now() + leaseMs })
     await receiver.count(2)
     answers[1]!(200)
     const { attempts, attempt_log } = await withStatus(survivor, id, 'success')
@@ -206,7 +206,7 @@ onSharedDatabases('interrupted attempts', (open) => {
 onEveryDatabase('while a request is in flight', (open) => {
   test('deleting its endpoint aborts it, and nothing is sent again', async (t) => {
     const mk = await open(t)
-    const { receiver } = await openPatient(t)
+    const { receiver } = await openManualReceiver(t)
     const { id } = await addEndpoint(mk, receiver.url())
     await raise(mk)
     const { gone } = await receiver.count(1)
@@ -224,7 +224,7 @@ onEveryDatabase('while a request is in flight', (open) => {
 
   test('a new secret does not change its signature', async (t) => {
     const mk = await open(t)
-    const { receiver, answers } = await openPatient(t)
+    const { receiver, answers } = await openManualReceiver(t)
     const { id } = await addEndpoint(mk, receiver.url())
     await raise(mk)
     await receiver.count(1)
@@ -235,7 +235,7 @@ onEveryDatabase('while a request is in flight', (open) => {
 
   test('closing waits for it and records its outcome', async (t) => {
     const mk = await open(t)
-    const { receiver, answers } = await openPatient(t)
+    const { receiver, answers } = await openManualReceiver(t)
     const { id } = await addEndpoint(mk, receiver.url())
     await raise(mk)
     await receiver.count(1)
@@ -255,7 +255,7 @@ test('an outcome that meets a full disk is recorded once there is space, and not
   const place = share(onSqlite('SQLite in memory'))
   const { handle } = place
   const mk = await open(t, { logger, place })
-  const { receiver, answers } = await openPatient(t)
+  const { receiver, answers } = await openManualReceiver(t)
   const { id } = await addEndpoint(mk, receiver.url())
   await raise(mk)
   await receiver.count(1)
@@ -271,7 +271,7 @@ test('an outcome that meets a full disk is recorded once there is space, and not
 onSharedDatabases('closing', (open) => {
   test('aborts a request that takes too long; it is sent again after opening', async (t) => {
     const first = await open(t)
-    const { receiver, answers } = await openPatient(t)
+    const { receiver, answers } = await openManualReceiver(t)
     const { id } = await addEndpoint(first, receiver.url())
     await raise(first)
     const { gone } = await receiver.count(1)
@@ -279,7 +279,7 @@ onSharedDatabases('closing', (open) => {
     await first.mailkeep.close({ timeoutMs: 50 })
     await gone
     assert.ok(performance.now() - closedMs < 10_000, 'not by its time-out')
-    const second = await openBeside(t, first)
+    const second = await openSecondInstance(t, first)
     await receiver.count(2)
     answers[1]!(200)
     const { attempts, attempt_log } = await withStatus(second, id, 'success')
@@ -296,7 +296,7 @@ onSharedDatabases('closing', (open) => {
 onSharedDatabases('an endpoint that is disabled', (open) => {
   test('by another instance while events are raised has no delivery left pending', async (t) => {
     const first = await open(t)
-    const second = await openBeside(t, first)
+    const second = await openSecondInstance(t, first)
     const receiver = await openReceiver(t)
     const { id } = await addEndpoint(first, receiver.url())
     const raised = Promise.all(Array.from({ length: 200 }, (_, n) => raise(n % 2 ? first : second)))

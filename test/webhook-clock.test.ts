@@ -5,9 +5,9 @@ import {
   attempted,
   hourMs,
   onSharedDatabases,
-  openBeside,
-  openPatient,
+  openManualReceiver,
   openReceiver,
+  openSecondInstance,
   type Reply,
   raise,
   secondMs,
@@ -23,7 +23,7 @@ onSharedDatabases('a clock that is changed', (open) => {
   ] as const) {
     test(`${what} neither repeats requests in flight nor delays waiting deliveries`, async (t) => {
       const mk = await open(t)
-      const { receiver, answers } = await openPatient(t)
+      const { receiver, answers } = await openManualReceiver(t)
       const underWay = await addEndpoint(mk, receiver.url())
       const replies: Record<string, Reply> = { '/500': 500, '/503': 503, '/new': 200 }
       const others = await openReceiver(t, ({ path }) => replies[path]!)
@@ -57,7 +57,7 @@ onSharedDatabases('a clock that is changed', (open) => {
     const { id } = await addEndpoint(mk, receiver.url())
     await raise(mk)
     await attempted(mk, id, 1)
-    const second = await openBeside(t, mk) // polls all waiting deliveries
+    const second = await openSecondInstance(t, mk) // polls all waiting deliveries
     const marker = await addEndpoint(second, (await openReceiver(t)).url(), 'sequence.completed')
     await raise(second, {}, 'sequence.completed')
     await withStatus(second, marker.id, 'success')

@@ -12,9 +12,9 @@ import {
   hourMs,
   type Opened,
   onSharedDatabases,
-  openBeside,
-  openPatient,
+  openManualReceiver,
   openReceiver,
+  openSecondInstance,
   raise,
   until,
   withStatus,
@@ -135,13 +135,13 @@ describe('a process in which undici cannot be loaded', () => {
 
 onSharedDatabases('outcomes that come after their claim was lost', (open) => {
   test('are not counted by the metrics', async (t) => {
-    const { receiver, answers } = await openPatient(t)
+    const { receiver, answers } = await openManualReceiver(t)
     const first = await open(t)
     const { id } = await addEndpoint(first, receiver.url())
     await raise(first)
     await receiver.count(1)
     first.clock.advance(hourMs) // beyond the lease: another process takes the delivery over
-    const second = await openBeside(t, first)
+    const second = await openSecondInstance(t, first)
     await receiver.count(2)
     answers[1]!(200)
     await withStatus(second, id, 'success')

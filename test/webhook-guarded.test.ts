@@ -12,8 +12,8 @@ import {
   type OpenOptions,
   onEveryDatabase,
   onSharedDatabases,
-  openBeside,
   openReceiver,
+  openSecondInstance,
   raise,
   until,
   withStatus,
@@ -189,7 +189,7 @@ onSharedDatabases('test deliveries', (open) => {
 
   test('are counted across all instances, also those of a deleted endpoint', async (t) => {
     const first = await open(t, { start: false })
-    const second = await openBeside(t, first, { start: false })
+    const second = await openSecondInstance(t, first, { start: false })
     const tested = await addEndpoint(first, 'http://127.0.0.1:9/')
     const other = await addEndpoint(first, 'http://127.0.0.1:9/')
     for (let i = 0; i < 10; i++) await (i % 2 ? first : second).acme.webhooks.testEndpoint(tested.id)

@@ -120,7 +120,7 @@ export async function open(t: TestContext, options: OpenOptions = {}) {
 export type Opened = Awaited<ReturnType<typeof open>>
 
 /** Opens another instance on the same database, with the same clock and key. */
-export function openBeside(t: TestContext, { place, encryptionKey, clock }: Opened, options: OpenOptions = {}) {
+export function openSecondInstance(t: TestContext, { place, encryptionKey, clock }: Opened, options: OpenOptions = {}) {
   return open(t, { place, encryptionKey, clock: clock.read, ...options })
 }
 
@@ -240,7 +240,7 @@ export async function openReceiver(
 export type Receiver = Awaited<ReturnType<typeof openReceiver>>
 
 /** Opens a receiver that answers each request when the test says so. */
-export async function openPatient(t: TestContext) {
+export async function openManualReceiver(t: TestContext) {
   const answers: ((reply: Reply) => void)[] = []
   const receiver = await openReceiver(t, () => new Promise<Reply>((resolve) => answers.push(resolve)))
   return { receiver, answers }

@@ -9,7 +9,7 @@ import {
   newest,
   type Opened,
   onSharedDatabases,
-  openPatient,
+  openManualReceiver,
   openReceiver,
   type Reply,
   raise,
@@ -28,7 +28,7 @@ async function nothingIsLocked({ ask, count, place }: Opened): Promise<void> {
 
 /** Opens an endpoint with 200 due deliveries whose receiver answers on request. */
 async function openBusy(t: TestContext, mk: Opened) {
-  const { receiver, answers } = await openPatient(t)
+  const { receiver, answers } = await openManualReceiver(t)
   const marker = await addEndpoint(mk, (await openReceiver(t)).url(), 'sequence.completed')
   const { id } = await addEndpoint(mk, receiver.url())
   await raise(mk)
@@ -46,7 +46,7 @@ async function openBusy(t: TestContext, mk: Opened) {
      * Asserts that exactly this many are in flight and claimed: a later delivery of another endpoint has been sent
      * since.
      */
-    async underWay(expected: number) {
+    async expectInFlight(expected: number) {
       await receiver.count(ended + expected)
       await raise(mk, {}, 'sequence.completed')
       await withStatus(mk, marker.id, 'success')
@@ -59,7 +59,7 @@ async function openBusy(t: TestContext, mk: Opened) {
 onSharedDatabases('while requests are in flight', (open) => {
   test('no transaction is open', async (t) => {
     const mk = await open(t)
-    const { receiver, answers } = await openPatient(t)
+    const { receiver, answers } = await openManualReceiver(t)
     const { id } = await addEndpoint(mk, receiver.url())
     await raise(mk)
     await receiver.count(1)
@@ -70,7 +70,7 @@ onSharedDatabases('while requests are in flight', (open) => {
 
   test('last_triggered_at of an endpoint is the start of its latest request, whichever ends last', async (t) => {
     const mk = await open(t)
-    const { receiver, answers } = await openPatient(t)
+    const { receiver, answers } = await openManualReceiver(t)
     const { id } = await addEndpoint(mk, receiver.url())
     await raise(mk) // the endpoint has one request in flight until it has answered
     await receiver.count(1)
@@ -93,22 +93,22 @@ onSharedDatabases('while requests are in flight', (open) => {
 
   test('an endpoint has one of them before its first answer, then as many as the setting says', async (t) => {
     const mk = await open(t, { webhooks: { endpointConcurrency: 12 } })
-    const { answer, underWay } = await openBusy(t, mk)
-    await underWay(1)
+    const { answer, expectInFlight } = await openBusy(t, mk)
+    await expectInFlight(1)
     answer(500, 1)
-    await underWay(12)
+    await expectInFlight(12)
     answer(200, 5)
-    await underWay(12)
+    await expectInFlight(12)
   })
 
   test('an endpoint with a time-out has one at a time until it answers', async (t) => {
     const mk = await open(t, { webhooks: { timeoutSeconds: 1, endpointConcurrency: 12 } })
-    const { answer, timedOut, underWay } = await openBusy(t, mk)
-    await underWay(1)
+    const { answer, timedOut, expectInFlight } = await openBusy(t, mk)
+    await expectInFlight(1)
     timedOut(1)
-    await underWay(1)
+    await expectInFlight(1)
     answer(200, 1)
-    await underWay(12)
+    await expectInFlight(12)
   })
 })
 
@@ -138,7 +138,7 @@ onSharedDatabases('of the requests in flight', (open) => {
         answer = 'hang'
       },
       /** Asserts that exactly this many requests come: another client's delivery has been sent since. */
-      async come(expected: number) {
+      async expectRequests(expected: number) {
         await receiver.count(total + expected)
         await raise(mk)
         await withStatus(mk, marker.id, 'success')
@@ -148,9 +148,9 @@ onSharedDatabases('of the requests in flight', (open) => {
   }
 
   test('one client has a quarter at most, over all its endpoints', async (t) => {
-    const { clients, come, hold } = await openClients(t, ['Large'], 200)
+    const { clients, expectRequests, hold } = await openClients(t, ['Large'], 200)
     hold()
     for (let i = 0; i < 5; i++) await raise(clients[0]!)
-    await come(8)
+    await expectRequests(8)
   })
 })

@@ -11,8 +11,8 @@ import {
   type Opened,
   onEveryDatabase,
   onSharedDatabases,
-  openBeside,
   openReceiver,
+  openSecondInstance,
   type Reply,
   raise,
   until,
@@ -41,7 +41,7 @@ async function countOf(mk: Opened, status: string, count: number): Promise<void>
 }
 
 /** Records each delivery that is queued again in a table. */
-async function noteQueued({ place }: Opened): Promise<void> {
+async function recordQueued({ place }: Opened): Promise<void> {
   const note = 'insert into queued values (new.id)'
   const change = `after update of status on mailkeep_delivery for each row
     when (old.status <> 'pending' and new.status = 'pending')`
@@ -138,7 +138,7 @@ onEveryDatabase('recover', (open) => {
     await raise(mk)
     await copies(mk, 599)
     await mk.acme.webhooks.updateEndpoint(id, { active: true })
-    await noteQueued(mk)
+    await recordQueued(mk)
     const { id: recovery } = await mk.acme.webhooks.recover(id, since(mk))
     assert.equal((await recovered(mk, id, recovery)).done, 600)
     await countOf(mk, 'failed', 600)
@@ -194,7 +194,7 @@ onSharedDatabases('a recovery', (open) => {
     await first.mailkeep.close()
     const queued = await first.count(`mailkeep_delivery where status = 'pending'`)
     assert.ok(queued > 0 && queued < 5000, `${queued} were queued`)
-    const second = await openBeside(t, first, { start: false })
+    const second = await openSecondInstance(t, first, { start: false })
     assert.deepEqual(await second.acme.webhooks.getRecovery(id, recovery.id), {
       id: recovery.id,
       status: 'running',

@@ -19,8 +19,8 @@ import {
   onEveryDatabase,
   onSharedDatabases,
   open,
-  openBeside,
   openReceiver,
+  openSecondInstance,
   type Reply,
   raise,
   share,
@@ -236,11 +236,11 @@ onSharedDatabases('deliveries', (open) => {
     assert.deepEqual(kept, { pending: 600, others: 3, events: 3, attempts: 2, recoveries: 1 })
     const { clock } = mk
     clock.advance(30 * dayMs)
-    const early = await openBeside(t, mk)
+    const early = await openSecondInstance(t, mk)
     await receiver.count(3)
     assert.deepEqual(await counts(), kept, '30 days are not over')
     clock.advance(1)
-    await openBeside(t, mk)
+    await openSecondInstance(t, mk)
     const rest = { pending: 600, others: 0, events: 1, attempts: 0, recoveries: 0 }
     await until('the others are deleted', async () => isDeepStrictEqual(await counts(), rest) || undefined)
     await early.mailkeep.close({ timeoutMs: 0 })

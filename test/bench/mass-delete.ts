@@ -27,7 +27,7 @@ export const massDelete: Figure = async (bench) => {
     const without = await load(bench, server, lightPlan(), { perSecond, seconds: bench.quick ? 3 : 10 })
     const findings = []
     for (const kind of kinds) {
-      findings.push(tell(kind, await whileDeleting(bench, server, file, kind, ids[kind], perSecond), without))
+      findings.push(findingOf(kind, await whileDeleting(bench, server, file, kind, ids[kind], perSecond), without))
     }
     return findings
   } finally {
@@ -93,7 +93,7 @@ async function cleared(file: string, withinMs: number): Promise<void> {
   }
 }
 
-function tell(kind: Kind, during: Deletion, without: Measured): Finding {
+function findingOf(kind: Kind, during: Deletion, without: Measured): Finding {
   return {
     name: `mass-delete: a ${kind}`,
     figure: `longest ${short(during.max)} ms, p99 ${short(during.p99)} ms at ${thousands(during.perSecond)}/s, for ${short(during.tookMs / 1000)} s`,

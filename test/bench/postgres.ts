@@ -75,7 +75,7 @@ async function deliver(bench: Bench, url: string, receiver: Receiver, processes:
     const receipts = receiver.expect(count, senders[0]!)
     await queue(url, count)
     const { steadyPerSecond } = await receipts
-    await allSettled(url)
+    await assertAllSucceeded(url)
     return steadyPerSecond
   } finally {
     for (const sender of senders) await sender[Symbol.asyncDispose]()
@@ -116,7 +116,7 @@ async function queue(url: string, count: number): Promise<void> {
 }
 
 /** @throws Unless every delivery succeeded at its first attempt. */
-async function allSettled(url: string): Promise<void> {
+async function assertAllSucceeded(url: string): Promise<void> {
   const ends = performance.now() + 30_000
   for (;;) {
     const [row] = await ask<{ open: number; again: number }>(
@@ -139,10 +139,10 @@ async function latency(bench: Bench, url: string): Promise<Finding> {
   const seconds = bench.quick ? 5 : 12 // less than the server waits for the first request of a connection
   const offered = { ...calm, perSecond: 500, warmupSeconds: 0 }
   await load(bench, server, { kind: 'events', tokens }, { ...offered, seconds: 3 })
-  await allSettled(url)
+  await assertAllSucceeded(url)
   receiver.restart()
   const { perSecond } = await load(bench, server, { kind: 'events', tokens }, { ...offered, seconds })
-  await allSettled(url)
+  await assertAllSucceeded(url)
   const { p50, p95, p99, max, count } = await receiver.receipts()
   const figure = `p95 ${short(p95)} ms at ${thousands(perSecond)}/s for ${seconds} s, none left behind`
   const target = { text: '< 50 ms at 500/s', met: p95 < 50 && perSecond >= 475 }

@@ -11,7 +11,7 @@ interface CpuProfile {
   readonly timeDeltas: readonly number[]
 }
 
-const most = 40
+const maxFunctions = 40
 
 /** Prints a summary of the latest profile in `output` and names the file after the benchmark. */
 export async function summariseProfiles(output: string, bundled: string, figure: string): Promise<string> {
@@ -41,7 +41,7 @@ function topOf({ nodes, samples, timeDeltas }: CpuProfile, moduleOf: (line: numb
     spent.set(name, (spent.get(name) ?? 0) + timeDeltas[i]!)
     allUs += timeDeltas[i]!
   }
-  const top = [...spent].sort(([, a], [, b]) => b - a).slice(0, most)
+  const top = [...spent].sort(([, a], [, b]) => b - a).slice(0, maxFunctions)
   return top.map(([name, us]) => `${((us / allUs) * 100).toFixed(1).padStart(5)} %  ${name}`).join('\n')
 }
 

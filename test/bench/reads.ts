@@ -129,9 +129,9 @@ export const search: Figure = async (bench) => {
     const results = await interleave(bench.rounds, cases)
     const plain = Math.max(median(results['plain first']!), median(results['plain deep']!))
     return [
-      ...tell(results, plain, 'search', terms, 5),
-      ...tell(results, plain, 'search: of disjoint ones', disjoint, 5),
-      ...tell(results, plain, 'search: short terms', shortTerms),
+      ...reportSlowest(results, plain, 'search', terms, 5),
+      ...reportSlowest(results, plain, 'search: of disjoint ones', disjoint, 5),
+      ...reportSlowest(results, plain, 'search: short terms', shortTerms),
     ]
   })
 }
@@ -141,7 +141,13 @@ function nameOf(term: string, filter: string, deep: boolean): string {
 }
 
 /** Reports the slowest of these terms; the details have all of them. */
-function tell(results: Record<string, number[]>, plain: number, name: string, of: object, most?: number): Finding[] {
+function reportSlowest(
+  results: Record<string, number[]>,
+  plain: number,
+  name: string,
+  of: object,
+  most?: number,
+): Finding[] {
   const names = Object.keys(results).filter((each) => Object.keys(of).some((term) => each.startsWith(`${term}, `)))
   const times = names.map((each) => ({ name: each, ms: median(results[each]!) })).sort((a, b) => b.ms - a.ms)
   const slowest = times[0]!

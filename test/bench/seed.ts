@@ -20,7 +20,7 @@ export async function seeded(size: number): Promise<string> {
   await mkdir(folder, { recursive: true })
   process.stdout.write(`seeding ${size.toLocaleString('en')} contacts …\n`)
   const unfinished = `${file}.${process.pid}`
-  await withMailkeep(unfinished, furnish)
+  await withMailkeep(unfinished, createRecords)
   fill(unfinished, size)
   await withMailkeep(unfinished, (mailkeep) => mailkeep.deliverDue()) // which does what a daemon does in the background
   await rename(unfinished, file)
@@ -69,7 +69,7 @@ async function fingerprint(): Promise<string> {
 }
 
 /** Creates the few other records through the library. */
-async function furnish(mailkeep: Mailkeep): Promise<void> {
+async function createRecords(mailkeep: Mailkeep): Promise<void> {
   await mailkeep.clients.bootstrap({ token: people.token })
   const client = mailkeep.forClient(people.clientId)
   for (let id = 1; id <= people.listCount; id++) {

@@ -94,7 +94,7 @@ async function deliver(bench: Bench, receiver: Receiver, count: number): Promise
     const sampling = setInterval(() => samples.push(server.residentMb()), 250)
     await receipts
     clearInterval(sampling)
-    await allSettled(file, count)
+    await assertAllSucceeded(file, count)
     return { receipts: await receipts, samples }
   })
 }
@@ -104,7 +104,7 @@ function deliverBare(bench: Bench, receiver: Receiver, count: number): Promise<R
   return withBacklog(bench, receiver, count, async (file) => {
     await using sender = Server.bareDeliveries(bench.folder, file, receiver.port)
     const receipts = await receiver.expect(count, sender)
-    await allSettled(file, count)
+    await assertAllSucceeded(file, count)
     return receipts
   })
 }
@@ -160,7 +160,7 @@ function queue(db: Database.Database, count: number): void {
 }
 
 /** @throws Unless exactly `count` deliveries succeeded at their first attempt and none is left. */
-async function allSettled(file: string, count: number): Promise<void> {
+async function assertAllSucceeded(file: string, count: number): Promise<void> {
   const db = new Database(file, { readonly: true })
   try {
     const succeeded = db.prepare(`select count(*) from mailkeep_delivery
@@ -189,12 +189,12 @@ export const webhooksLatency: Figure = async (bench) => {
     await load(bench, server, plan, { ...offered, seconds: 5 }) // until the server's code is compiled
     await delay(1000)
     const { count: before } = await receiver.receipts()
-    await allSettled(file, before)
+    await assertAllSucceeded(file, before)
     receiver.restart()
     const { perSecond } = await load(bench, server, plan, { ...offered, seconds })
     await delay(1000)
     const { p50, p95, p99, max, count } = await receiver.receipts()
-    await allSettled(file, before + count)
+    await assertAllSucceeded(file, before + count)
     const figure = `p95 ${short(p95)} ms at ${thousands(perSecond)}/s for ${seconds} s, none left behind`
     const details = { p50, p95, p99, max, count, perSecond }
     const target = { text: '≤ 25 ms at 1,000/s', met: p95 <= 25 && perSecond >= 950 }

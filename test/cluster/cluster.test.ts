@@ -19,7 +19,7 @@ const patienceMs = 300_000
 const sampleMs = 200
 
 /** Creates clients with two endpoints each; every event goes to one of them. @returns The targets for events. */
-async function furnish({ url, schema }: Place, sink: Sink): Promise<Target[]> {
+async function createRecords({ url, schema }: Place, sink: Sink): Promise<Target[]> {
   const mailkeep = await createMailkeep({
     database: postgres(url, { schema }),
     encryptionKey: key,
@@ -74,7 +74,7 @@ test('four daemons share the work, take over the claims of killed ones, and lose
   const settings = { MAILKEEP_LOG_LEVEL: 'warn', MAILKEEP_WEBHOOK_TIMEOUT_SECONDS: String(timeoutSeconds) }
   const place = { ...known, env: { ...known.env, ...settings } }
   const daemons = [await running(t, place)]
-  const targets = await furnish(place, sink)
+  const targets = await createRecords(place, sink)
   daemons.push(...(await Promise.all([2, 3, 4].map(() => running(t, place)))))
   let living = [...daemons]
 

@@ -19,14 +19,14 @@ export interface OpenOptions {
 export type Control = typeof control
 
 /** Messages that the child sends without a call. */
-export type Told =
+export type ChildMessage =
   | Answer
   | { readonly logged: string }
   /** The trap was triggered and did not kill the process. */
-  | { readonly sprung: true }
+  | { readonly triggered: true }
 
 /** The result of a call. */
-export type Answered =
+export type CallResult =
   | { readonly id: number; readonly value: unknown }
   | { readonly id: number; readonly error: { name: string; message: string; code: string | undefined } }
 
@@ -105,8 +105,8 @@ function errorIn(fields: object): string {
   return error instanceof Error ? (error.stack ?? error.message) : JSON.stringify(fields)
 }
 
-function tell(told: Told | Answered): void {
-  process.send!(told)
+function tell(output: ChildMessage | CallResult): void {
+  process.send!(output)
 }
 
 async function answer({ id, path, args }: Call): Promise<void> {

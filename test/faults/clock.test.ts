@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Arrival } from './receiver.ts'
-import { type Scene, setScene, tellCounts } from './scene.ts'
+import { reportCounts, type Scene, setScene } from './scene.ts'
 
 const hourMs = 3_600_000
 const jumps: [string, number][] = [
@@ -57,7 +57,7 @@ describe('the clock is moved while requests are in flight', { timeout: 300_000, 
         }
         assert.deepEqual(keeper.broken, [])
         const counts = scene.audit({ acked: [...keeper.acked, 'z'] })
-        tellCounts(t, counts)
+        reportCounts(t, counts)
         if (killed) return
         assert.deepEqual(
           [counts.requests, counts.interrupted],

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import type { Keeper } from './keeper.ts'
 import { type Arrival, answering, holding } from './receiver.ts'
-import { type Scene, setScene, tellCounts } from './scene.ts'
+import { reportCounts, type Scene, setScene } from './scene.ts'
 
 const timeout = 300_000
 const since = '2020-01-01T00:00:00Z'
@@ -31,7 +31,7 @@ function statuses(scene: Scene): unknown[] {
 }
 
 /** Waits for the job of a recovery, which runs just after the recovery was accepted. */
-async function queuedAgain(scene: Scene): Promise<void> {
+async function recoveryDone(scene: Scene): Promise<void> {
   await scene.until(() => scene.count("mailkeep_delivery where status in ('held', 'failed')") === 0, 'queued again')
 }
 
@@ -126,7 +126,7 @@ describe('an endpoint disabled while a request is under way', { timeout, concurr
     assert.deepEqual(statuses(scene), ['held'])
     await arrival.answer(200)
     await scene.until(() => statuses(scene)[0] === 'success', 'the outcome is recorded')
-    tellCounts(t, scene.audit({ acked: ['a'] }))
+    reportCounts(t, scene.audit({ acked: ['a'] }))
   })
 
   test('and answered with 500: held, and recover sends it', async (t) => {
@@ -137,10 +137,10 @@ describe('an endpoint disabled while a request is under way', { timeout, concurr
     assert.deepEqual(statuses(scene), ['held'])
     await keeper.client.webhooks.updateEndpoint(endpointId, { active: true })
     assert.equal((await keeper.client.webhooks.recover(endpointId, { since })).total, 1)
-    await queuedAgain(scene)
+    await recoveryDone(scene)
     await scene.drain(keeper)
     const counts = scene.audit({ acked: ['a'] })
-    tellCounts(t, counts)
+    reportCounts(t, counts)
     assert.deepEqual([statuses(scene), counts.requests], [['success'], 2])
   })
 
@@ -159,7 +159,7 @@ describe('an endpoint disabled while a request is under way', { timeout, concurr
     assert.equal((await keeper.client.webhooks.recover(endpointId, { since })).total, 1)
     await (await scene.receiver.nth('/hook', 2)).answer(200)
     await scene.drain(keeper)
-    tellCounts(t, scene.audit({ acked: ['a'] }))
+    reportCounts(t, scene.audit({ acked: ['a'] }))
   })
 
   test('and the process killed: held, visibly; recover sends it, and its attempts add up', async (t) => {
@@ -171,10 +171,10 @@ describe('an endpoint disabled while a request is under way', { timeout, concurr
     assert.deepEqual(statuses(scene), ['held'])
     await restarted.client.webhooks.updateEndpoint(endpointId, { active: true })
     assert.equal((await restarted.client.webhooks.recover(endpointId, { since })).total, 1)
-    await queuedAgain(scene)
+    await recoveryDone(scene)
     await scene.drain(restarted)
     const counts = scene.audit({ acked: ['a'] })
-    tellCounts(t, counts)
+    reportCounts(t, counts)
     assert.deepEqual([statuses(scene), counts.requests, counts.interrupted], [['success'], 2, 1])
   })
 
@@ -195,7 +195,7 @@ describe('an endpoint disabled while a request is under way', { timeout, concurr
         await arrival.answer(status)
         await scene.drain(keeper)
         const counts = scene.audit({ acked: ['a'], moreRounds: 1 })
-        tellCounts(t, counts)
+        reportCounts(t, counts)
         assert.deepEqual(statuses(scene), ['success'])
       })
     }
@@ -213,10 +213,10 @@ describe('an endpoint disabled while a request is under way', { timeout, concurr
     assert.equal(scene.receiver.arrivals.length, 0)
     await restarted.client.webhooks.updateEndpoint(endpointId, { active: true })
     assert.equal((await restarted.client.webhooks.recover(endpointId, { since })).total, many)
-    await queuedAgain(scene)
+    await recoveryDone(scene)
     await scene.drain(restarted)
     const counts = scene.audit({ acked })
-    tellCounts(t, counts)
+    reportCounts(t, counts)
     assert.equal(counts.requests, many, 'once each')
   })
 
@@ -244,9 +244,9 @@ describe('an endpoint disabled while a request is under way', { timeout, concurr
     await restarted.client.webhooks.updateEndpoint(endpointId, { active: true })
     const { total } = await restarted.client.webhooks.recover(endpointId, { since })
     assert.equal(total, 3, 'all failed and held deliveries')
-    await queuedAgain(scene)
+    await recoveryDone(scene)
     await scene.drain(restarted)
-    tellCounts(t, scene.audit({ acked, moreRounds: 1 }))
+    reportCounts(t, scene.audit({ acked, moreRounds: 1 }))
   })
 })
 

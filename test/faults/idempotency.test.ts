@@ -36,7 +36,7 @@ describe('a request with an idempotency key', { timeout, concurrency: 2 }, () =>
     await keeper.control.setTrap({ matching: keeps, nth: 1, when: 'after', does: 'full' })
     const add = (key: string) => keeper.control.addByKey(key, scene.listId, `${key}@example.org`)
     const answers = await Promise.all(['a', 'b', 'c'].map(add))
-    assert.equal(keeper.sprung, 1)
+    assert.equal(keeper.triggered, 1)
     for (const answer of answers) assert.deepEqual(answer, { created: true, replayed: false })
     for (const key of ['a', 'b', 'c']) assert.deepEqual(await add(key), { created: true, replayed: true })
     assert.deepEqual([scene.count('mailkeep_kept_answer'), scene.count('mailkeep_kept_answer_contact')], [3, 3])

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import type { ClientMailkeep } from '../../lib/index.ts'
-import type { Answered, Call, Control, OpenOptions, Told } from './child.ts'
+import type { Call, CallResult, ChildMessage, Control, OpenOptions } from './child.ts'
 
 /** A running mailkeep, in this process or in another. */
 export interface Running {
@@ -52,15 +52,15 @@ function bundle(): Promise<string> {
 }
 
 export class Keeper implements Running {
-  readonly client: ClientMailkeep = door((path, args) => this.#call(`client.${path}`, args))
-  readonly control: Control = door((path, args) => this.#call(`control.${path}`, args))
+  readonly client: ClientMailkeep = remoteProxy((path, args) => this.#call(`client.${path}`, args))
+  readonly control: Control = remoteProxy((path, args) => this.#call(`control.${path}`, args))
   /** Keys of the events that the library has acknowledged. */
   readonly acked = new Set<string>()
   readonly refused = new Set<string>()
   readonly broken: string[] = []
   readonly logged: string[] = []
   /** Number of traps that were triggered and did not kill the process. */
-  sprung = 0
+  triggered = 0
   /** Resolves with the signal that ended the process, after all its messages were received. */
   readonly gone: Promise<NodeJS.Signals | null>
   readonly #child: ChildProcess
@@ -74,7 +74,7 @@ export class Keeper implements Running {
     this.#child.stderr!.setEncoding('utf8').on('data', (text: string) => {
       this.#stderr += text
     })
-    this.#child.on('message', (message: Told | Answered) => this.#hear(message))
+    this.#child.on('message', (message: ChildMessage | CallResult) => this.#hear(message))
     this.gone = this.#end()
   }
 
@@ -119,7 +119,7 @@ export class Keeper implements Running {
   }
 
   /** Resolves once `wanted` holds; checks it after every message of the child. */
-  async heard(wanted: () => boolean): Promise<void> {
+  async waitUntil(wanted: () => boolean): Promise<void> {
     while (!wanted()) {
       await new Promise<void>((resolve, reject) => {
         const listener = () => {
@@ -143,17 +143,17 @@ export class Keeper implements Running {
     return called
   }
 
-  #hear(message: Told | Answered): void {
+  #hear(message: ChildMessage | CallResult): void {
     if ('acked' in message) this.acked.add(message.acked)
     else if ('refused' in message) this.refused.add(message.refused)
     else if ('broken' in message) this.broken.push(message.broken)
     else if ('logged' in message) this.logged.push(message.logged)
-    else if ('sprung' in message) this.sprung += 1
+    else if ('triggered' in message) this.triggered += 1
     else this.#settle(message)
     for (const listener of this.#listeners) listener()
   }
 
-  #settle(answered: Answered): void {
+  #settle(answered: CallResult): void {
     const call = this.#calls.get(answered.id)
     this.#calls.delete(answered.id)
     if ('value' in answered) call?.resolve(answered.value)
@@ -176,9 +176,10 @@ export class Keeper implements Running {
 }
 
 /** Returns an object whose functions are called remotely: `proxy.contacts.get(1)` is `remote('contacts.get', [1])`. */
-function door<T>(remote: (path: string, args: readonly unknown[]) => Promise<unknown>, path = ''): T {
+function remoteProxy<T>(remote: (path: string, args: readonly unknown[]) => Promise<unknown>, path = ''): T {
   return new Proxy(() => {}, {
-    get: (_, name) => (name === 'then' ? undefined : door(remote, path ? `${path}.${String(name)}` : String(name))),
+    get: (_, name) =>
+      name === 'then' ? undefined : remoteProxy(remote, path ? `${path}.${String(name)}` : String(name)),
     apply: (_, __, args) => remote(path, args),
   }) as T
 }

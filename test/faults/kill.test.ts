@@ -3,7 +3,7 @@ import { describe, type TestContext, test } from 'node:test'
 import Database from 'better-sqlite3'
 import { holding } from './receiver.ts'
 import { picker } from './rounds.ts'
-import { leaseMs, type Scene, setScene, tellCounts } from './scene.ts'
+import { leaseMs, reportCounts, type Scene, setScene } from './scene.ts'
 import type { Trap } from './statements.ts'
 
 const claims = 'update "mailkeep_delivery" set "claim"'
@@ -15,7 +15,7 @@ async function recovered(t: TestContext, scene: Scene, acked: Iterable<string>) 
   scene.passLease()
   await scene.drain(await scene.restart())
   const counts = scene.audit({ acked })
-  tellCounts(t, counts)
+  reportCounts(t, counts)
   return counts
 }
 
@@ -144,7 +144,7 @@ describe('a process killed at a known moment', { timeout, concurrency: 2 }, () =
 test('a process killed at any single statement of its transactions keeps every promise', {
   timeout: 600_000,
 }, async (t) => {
-  const { statements } = await play(t, undefined)
+  const { statements } = await runUnderTrap(t, undefined)
   assert.ok(statements.filter((one) => one === 'commit').length >= 3, 'write, claim and record')
   const places = statements.flatMap((_, index) => [
     { nth: index + 1, when: 'before' as const },
@@ -153,7 +153,7 @@ test('a process killed at any single statement of its transactions keeps every p
   let kills = 0
   let repeats = 0
   for (const place of picker(t).some(places)) {
-    const { killed, counts } = await play(t, { matching: '', does: 'kill', ...place })
+    const { killed, counts } = await runUnderTrap(t, { matching: '', does: 'kill', ...place })
     if (killed) kills += 1
     repeats += counts.repeats
   }
@@ -161,7 +161,7 @@ test('a process killed at any single statement of its transactions keeps every p
 })
 
 /** Runs three writes and their four deliveries with a trap set. */
-async function play(t: TestContext, trap: Trap | undefined) {
+async function runUnderTrap(t: TestContext, trap: Trap | undefined) {
   const scene = await setScene(t)
   const keeper = await scene.spawn()
   await keeper.control.logStatements()

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import type { Keeper } from './keeper.ts'
 import type { Arrival } from './receiver.ts'
 import { type Picker, picker, rounds } from './rounds.ts'
-import { type Scene, setScene, tellCounts } from './scene.ts'
+import { reportCounts, type Scene, setScene } from './scene.ts'
 
 const moments = ['acknowledgement', 'request', 'answer', 'time', 'opening'] as const
 
@@ -25,15 +25,15 @@ test('a process killed at random moments under load loses nothing it acknowledge
     for (const key of keeper.acked) acked.add(key)
     scene.auditContacts(acked)
     if (pick.next() < 0.7) scene.passLease() // else the next process starts while claims are still valid
-    if (round % 20 === 19) await caughtUp(scene)
+    if (round % 20 === 19) await waitUntilIdle(scene)
   }
-  await caughtUp(scene)
+  await waitUntilIdle(scene)
   t.diagnostic([...kills].map(([moment, count]) => `${count} at ${moment}`).join(', '))
-  tellCounts(t, scene.audit({ acked }))
+  reportCounts(t, scene.audit({ acked }))
 })
 
 /** Waits until nothing is pending. */
-async function caughtUp(scene: Scene): Promise<void> {
+async function waitUntilIdle(scene: Scene): Promise<void> {
   scene.passLease()
   const running = await scene.restart()
   await scene.drain(running)
@@ -60,7 +60,7 @@ async function killAt(moment: (typeof moments)[number], scene: Scene, keeper: Ke
   void keeper.control.load({ prefix: `r${round}`, listId: scene.listId, writers: pick.of([1, 8, 32]), most: 120 })
   const count = pick.between(1, 100)
   const before = scene.receiver.arrivals.length
-  if (moment === 'acknowledgement') await keeper.heard(() => keeper.acked.size >= count)
+  if (moment === 'acknowledgement') await keeper.waitUntil(() => keeper.acked.size >= count)
   if (moment === 'request') {
     await scene.receiver.until(() => scene.receiver.arrivals.length >= before + count, `request ${count}`)
   }

@@ -3,7 +3,7 @@ import { describe, type TestContext, test } from 'node:test'
 import Database from 'better-sqlite3'
 import { isMailkeepError } from '../../lib/index.ts'
 import { holding } from './receiver.ts'
-import { type Scene, setScene, tellCounts } from './scene.ts'
+import { reportCounts, type Scene, setScene } from './scene.ts'
 
 const timeout = 300_000
 
@@ -46,7 +46,7 @@ describe('another process locks the database', { timeout, concurrency: true }, (
     assert.deepEqual(keeper.broken, [])
     await scene.drain(keeper)
     const counts = scene.audit({ acked: keeper.acked })
-    tellCounts(t, counts)
+    reportCounts(t, counts)
     assert.equal(counts.requests, counts.deliveries)
   })
 
@@ -81,7 +81,7 @@ describe('another process locks the database', { timeout, concurrency: true }, (
     assert.ok(tookMs > 4900 && tookMs < 8000, `refused after ${Math.round(tookMs)} ms`)
     assert.ok(slowestMs < 2000, `a read took ${Math.round(slowestMs)} ms`)
     // Recording the outcome is refused too, and retried.
-    await keeper.heard(() => keeper.logged.some((line) => line.includes('outcomes could not be recorded yet')))
+    await keeper.waitUntil(() => keeper.logged.some((line) => line.includes('outcomes could not be recorded yet')))
     release()
     await scene.until(() => scene.count("mailkeep_delivery where status = 'success'") === 1, 'the outcome is recorded')
     scene.receiver.behave('/hook', (one) => one.answer(200))
@@ -91,7 +91,7 @@ describe('another process locks the database', { timeout, concurrency: true }, (
     t.diagnostic(
       `${reads} reads during the lock, the slowest ${Math.round(slowestMs)} ms; refused after ${Math.round(tookMs)} ms`,
     )
-    tellCounts(t, counts)
+    reportCounts(t, counts)
     assert.deepEqual(
       [counts.events, counts.requests],
       [2, 2],
@@ -105,7 +105,7 @@ describe('another process locks the database', { timeout, concurrency: true }, (
     // The COMMIT fails. Before the write is retried alone, the other process locks the database.
     await keeper.control.setTrap({ matching: '^commit$', nth: 1, when: 'before', does: 'full, freeze' })
     const write = keeper.client.events.raise({ type: 'newsletter.sent', data: { key: 'a' } })
-    await keeper.heard(() => keeper.sprung > 0)
+    await keeper.waitUntil(() => keeper.triggered > 0)
     const release = lock(t, scene)
     // The child announces the stop before it stops, so a single SIGCONT could come too early. Repeat it.
     const thawing = setInterval(() => keeper.thaw(), 20)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { holding } from './receiver.ts'
 import { picker, rounds } from './rounds.ts'
-import { leaseMs, setScene, tellCounts } from './scene.ts'
+import { leaseMs, reportCounts, setScene } from './scene.ts'
 
 const timeout = 600_000
 
@@ -19,7 +19,7 @@ describe('two processes that dispatch from one file', { timeout, concurrency: 2 
       [],
     )
     const counts = scene.audit({ acked: both.flatMap(({ acked }) => [...acked]) })
-    tellCounts(t, counts)
+    reportCounts(t, counts)
     assert.deepEqual([counts.requests, counts.interrupted], [counts.deliveries, 0])
   })
 
@@ -36,7 +36,7 @@ describe('two processes that dispatch from one file', { timeout, concurrency: 2 
       const loaded = staying.control.load({ prefix: `s${round}`, ...load })
       void dying.control.load({ prefix: `d${round}`, ...load })
       const killAt = pick.between(1, 80)
-      await dying.heard(() => dying.acked.size >= killAt)
+      await dying.waitUntil(() => dying.acked.size >= killAt)
       await dying.kill()
       assert.deepEqual(dying.broken, [])
       for (const key of dying.acked) acked.add(key)
@@ -47,7 +47,7 @@ describe('two processes that dispatch from one file', { timeout, concurrency: 2 
     for (const key of staying.acked) acked.add(key)
     assert.deepEqual(staying.broken, [])
     await scene.drain(staying)
-    tellCounts(t, scene.audit({ acked }))
+    reportCounts(t, scene.audit({ acked }))
   })
 
   test('and one is frozen past its leases: the other delivers, and outcomes that the first gets later are not recorded', async (t) => {
@@ -72,7 +72,7 @@ describe('two processes that dispatch from one file', { timeout, concurrency: 2 
     await frozen.control.close(10_000) // it tries to record its outcomes, and all are rejected
     await scene.drain(other)
     const counts = scene.audit({ acked: keys })
-    tellCounts(t, counts)
+    reportCounts(t, counts)
     assert.deepEqual([counts.requests, counts.interrupted, counts.failed], [10, 5, 0])
     assert.equal((await other.client.webhooks.getEndpoint(scene.endpoints[0]!.id)).consecutive_failures, 0)
   })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { answering } from './receiver.ts'
 import { picker, rounds } from './rounds.ts'
-import { type Scene, setScene, tellCounts } from './scene.ts'
+import { reportCounts, type Scene, setScene } from './scene.ts'
 import type { Trap } from './statements.ts'
 
 /** More than one batch. */
@@ -35,7 +35,7 @@ async function continued(t: TestContext, scene: Scene, endpointId: number, recov
   assert.deepEqual(await recovery(), { id: recoveryId, status: 'done', total: held, done: held })
   await scene.drain(restarted)
   const counts = scene.audit({ acked })
-  tellCounts(t, counts)
+  reportCounts(t, counts)
   assert.equal(counts.held, 0)
   assert.ok(counts.repeats <= counts.interrupted)
   return counts

@@ -6,7 +6,7 @@ import { createSealer } from '../../lib/sealing/seal.ts'
 import { sqlite } from '../../lib/storage/sqlite.ts'
 import { holding } from './receiver.ts'
 import { picker, rounds } from './rounds.ts'
-import { type Scene, setScene, tellCounts } from './scene.ts'
+import { reportCounts, type Scene, setScene } from './scene.ts'
 
 const timeout = 600_000
 const replaces = 'update "mailkeep_endpoint" set "secret"'
@@ -56,7 +56,7 @@ describe("a process killed during the rotation of an endpoint's secret", { timeo
         scene.receiver.isSignedWith(scene.receiver.arrivals[2]!, secret),
         'a caller that received no answer rotates again',
       )
-      tellCounts(t, scene.audit({ acked: ['a', 'b'] }))
+      reportCounts(t, scene.audit({ acked: ['a', 'b'] }))
     })
   }
 
@@ -79,7 +79,7 @@ describe("a process killed during the rotation of an endpoint's secret", { timeo
     await keeper.kill()
     scene.passLease()
     await scene.drain(await scene.restart())
-    tellCounts(t, scene.audit({ acked: ['a'] }))
+    reportCounts(t, scene.audit({ acked: ['a'] }))
   })
 
   test('at a random moment of many rotations under load: every request was signed with a secret valid at that moment', async (t) => {
@@ -117,7 +117,7 @@ describe("a process killed during the rotation of an endpoint's secret", { timeo
     }
     await scene.drain(await scene.restart())
     t.diagnostic(`${rotations} rotations`)
-    tellCounts(t, scene.audit({ acked }))
+    reportCounts(t, scene.audit({ acked }))
   })
 })
 

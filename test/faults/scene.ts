@@ -50,7 +50,7 @@ export async function setScene(t: TestContext, options: SceneOptions = {}): Prom
   const scene = new Scene({ ...webhooks, ...options.webhooks }, options)
   t.after(() => scene.clear())
   await scene.receiver.listen()
-  await scene.furnish(options.paths ?? ['/hook'])
+  await scene.createRecords(options.paths ?? ['/hook'])
   return scene
 }
 
@@ -79,7 +79,7 @@ export class Scene {
   }
 
   /** Creates a client with a list and endpoints. */
-  async furnish(paths: readonly string[]): Promise<void> {
+  async createRecords(paths: readonly string[]): Promise<void> {
     await using mailkeep = await this.#open(() => 0)
     const { client } = (await mailkeep.clients.bootstrap())!
     this.clientId = client.id
@@ -128,7 +128,7 @@ export class Scene {
     if (dispatch) mailkeep.start()
     const advance = async (ms: number) => {
       aheadMs += ms
-      this.nudge()
+      this.wakeDispatchers()
     }
     return new Local(mailkeep, mailkeep.forClient(this.clientId), advance)
   }
@@ -145,7 +145,7 @@ export class Scene {
   }
 
   /** Commits from another connection, which wakes the dispatchers. */
-  nudge(): void {
+  wakeDispatchers(): void {
     this.look((handle) => {
       const version = handle.pragma('user_version', { simple: true }) as number
       handle.pragma(`user_version = ${version + 1}`)
@@ -272,7 +272,7 @@ function mount(directory: string, bytes: number): string {
 }
 
 /** @returns The reason why this machine does not allow a mount; undefined when it does. */
-export function mountRefusal(): string | undefined {
+export function mountFailure(): string | undefined {
   const directory = mkdtempSync(join(tmpdir(), 'mailkeep-faults-'))
   try {
     execFileSync('umount', [mount(join(directory, 'disk'), 2 ** 16)], { stdio: 'pipe' })
@@ -285,7 +285,7 @@ export function mountRefusal(): string | undefined {
 }
 
 /** Writes the counts to the test's report. */
-export function tellCounts(t: TestContext, counts: Counts): void {
+export function reportCounts(t: TestContext, counts: Counts): void {
   t.diagnostic(
     Object.entries(counts)
       .map(([name, count]) => `${count} ${name}`)

@@ -1,6 +1,6 @@
 /** Wraps better-sqlite3 in the child process: counts the statements, and kills the process or fails at one of them. */
 import Database from 'better-sqlite3'
-import type { Told } from './child.ts'
+import type { ChildMessage } from './child.ts'
 
 /** Triggers at the `nth` matching statement of a transaction, counted from 1 since it was set. */
 export interface Trap {
@@ -53,11 +53,11 @@ export function watchStatements(): void {
       if (!isOfTransaction(this)) return original.apply(this, parameters)
       log?.push(this.source)
       const matches = isTrapped(this.source)
-      if (matches && trap!.when === 'before') spring(this.database)
+      if (matches && trap!.when === 'before') trigger(this.database)
       const result = original.apply(this, parameters)
-      if (matches && trap!.when === 'after') spring(this.database)
+      if (matches && trap!.when === 'after') trigger(this.database)
       if (matches && trap!.when === 'committed') trap!.armed = true
-      if (trap?.armed && this.source === 'commit') spring(this.database)
+      if (trap?.armed && this.source === 'commit') trigger(this.database)
       return result
     }
   }
@@ -75,12 +75,12 @@ function isTrapped(source: string): boolean {
   return trap.matched === trap.nth
 }
 
-function spring(handle: Database.Database): void {
+function trigger(handle: Database.Database): void {
   const { does } = trap!
   if (does === 'kill') process.kill(process.pid, 'SIGKILL')
   trap = undefined
   if (handle.inTransaction) handle.exec('rollback')
-  process.send!({ sprung: true } satisfies Told)
+  process.send!({ triggered: true } satisfies ChildMessage)
   if (does === 'full, freeze') process.kill(process.pid, 'SIGSTOP')
   throw new Database.SqliteError('database or disk is full', 'SQLITE_FULL')
 }

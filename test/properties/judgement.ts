@@ -109,7 +109,7 @@ function brokenStatuses(sent: Sent, { message, target, method }: Rendered): { mu
 function answered(sent: Sent, rendered: Rendered, found: Found | undefined, records: Records): number[] {
   const path = rendered.target.replace(/^https?:\/\/[^/?]*/i, '').split('?')[0]!
   if (/^\/(healthz|readyz)$/.test(path)) return [/^(GET|HEAD)$/.test(rendered.method) ? 200 : 405]
-  if (!isOurs(path)) return [404]
+  if (!isApiPath(path)) return [404]
   if (!['admin', 'member', 'stranger'].includes(sent.token)) return [401]
   if (!found) return [404]
   const method = rendered.method === 'HEAD' ? 'GET' : rendered.method
@@ -130,7 +130,7 @@ function isKeyed({ lines }: Sent, { method, key }: Route): boolean {
   return method === 'POST' && key !== 'none' && lines.some((line) => line.startsWith('Idempotency-Key:'))
 }
 
-function isOurs(path: string): boolean {
+function isApiPath(path: string): boolean {
   const [, api, version] = path.split('/')
   return api === 'api' && version === 'v1'
 }

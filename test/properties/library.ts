@@ -70,18 +70,18 @@ async function run({ mailkeep, foreign, raised }: Opened, steps: readonly Step[]
   const { id: endpointId } = await client.webhooks.createEndpoint(endpoint)
   const lived = new Life(client, endpointId, foreign)
   raised()
-  let told = 0
+  let compared = 0
   for (const [at, step] of steps.entries()) {
     count()
     try {
       await lived.do(step)
-      const events = lived.model.events.slice(told).map(({ type }) => type)
+      const events = lived.model.events.slice(compared).map(({ type }) => type)
       assert.deepEqual(
         raised().map(({ type }) => type),
         events,
         'the events raised',
       )
-      told += events.length
+      compared += events.length
     } catch (error) {
       throw new assert.AssertionError({
         message: `Step ${at - beginning.length}, ${JSON.stringify(step)}: ${messageOf(error)}`,

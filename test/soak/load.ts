@@ -14,7 +14,7 @@ interface Ask {
   readonly path: string
   readonly body?: unknown
   /** Statuses that are allowed as the answer. */
-  readonly fine: readonly number[]
+  readonly allowed: readonly number[]
 }
 
 /** Number of contacts. As many are deleted as created, so that the data keeps its size. */
@@ -28,25 +28,33 @@ const contact = () => `/contacts/${upTo(3 * population)}`
 
 /** Each request with its weight. */
 const kinds: readonly (readonly [number, () => Ask])[] = [
-  [30, () => ({ method: 'POST', path: `/lists/${upTo(3)}/contacts`, body: person(), fine: [200, 201] })],
+  [30, () => ({ method: 'POST', path: `/lists/${upTo(3)}/contacts`, body: person(), allowed: [200, 201] })],
   [
     5,
-    () => ({ method: 'PUT', path: contact(), body: { name: 'Renamed', tags: [`tag ${upTo(50)}`] }, fine: [200, 404] }),
+    () => ({
+      method: 'PUT',
+      path: contact(),
+      body: { name: 'Renamed', tags: [`tag ${upTo(50)}`] },
+      allowed: [200, 404],
+    }),
   ],
-  [5, () => ({ method: 'DELETE', path: contact(), fine: [204, 404] })],
-  [5, () => ({ method: 'POST', path: `${contact()}/unsubscribe`, fine: [200, 404] })],
-  [5, () => ({ method: 'POST', path: `${contact()}/resubscribe`, fine: [200, 404] })],
-  [10, () => ({ method: 'GET', path: contact(), fine: [200, 404] })],
-  [8, () => ({ method: 'GET', path: `/contacts?per_page=${upTo(100)}&include_unsubscribed=1`, fine: [200] })],
-  [8, () => ({ method: 'GET', path: `/contacts?search=${any(['son-1', 'Ada', '%25', 'x'])}&lists[]=1`, fine: [200] })],
-  [4, () => ({ method: 'GET', path: `/webhook-endpoints/${upTo(6)}/deliveries?per_page=50`, fine: [200] })],
-  [3, () => ({ method: 'POST', path: '/events', body: { type: 'newsletter.sent', data: { n: 1 } }, fine: [202] })],
-  [2, () => ({ method: 'DELETE', path: `/tags/${upTo(500)}`, fine: [204, 404] })],
-  [2, () => ({ method: 'POST', path: '/tags', body: { name: `tag ${upTo(50)}` }, fine: [201, 422] })],
-  [1, () => ({ method: 'POST', path: `/webhook-endpoints/${upTo(6)}/test`, fine: [202, 429] })],
-  [3, () => ({ method: 'POST', path: '/lists/1/contacts', body: { email: 'no address' }, fine: [422] })],
-  [2, () => ({ method: 'POST', path: '/lists/1/contacts', body: 'x'.repeat(2 * 1024 * 1024), fine: [413] })],
-  [2, () => ({ method: 'GET', path: '/nowhere', fine: [404] })],
+  [5, () => ({ method: 'DELETE', path: contact(), allowed: [204, 404] })],
+  [5, () => ({ method: 'POST', path: `${contact()}/unsubscribe`, allowed: [200, 404] })],
+  [5, () => ({ method: 'POST', path: `${contact()}/resubscribe`, allowed: [200, 404] })],
+  [10, () => ({ method: 'GET', path: contact(), allowed: [200, 404] })],
+  [8, () => ({ method: 'GET', path: `/contacts?per_page=${upTo(100)}&include_unsubscribed=1`, allowed: [200] })],
+  [
+    8,
+    () => ({ method: 'GET', path: `/contacts?search=${any(['son-1', 'Ada', '%25', 'x'])}&lists[]=1`, allowed: [200] }),
+  ],
+  [4, () => ({ method: 'GET', path: `/webhook-endpoints/${upTo(6)}/deliveries?per_page=50`, allowed: [200] })],
+  [3, () => ({ method: 'POST', path: '/events', body: { type: 'newsletter.sent', data: { n: 1 } }, allowed: [202] })],
+  [2, () => ({ method: 'DELETE', path: `/tags/${upTo(500)}`, allowed: [204, 404] })],
+  [2, () => ({ method: 'POST', path: '/tags', body: { name: `tag ${upTo(50)}` }, allowed: [201, 422] })],
+  [1, () => ({ method: 'POST', path: `/webhook-endpoints/${upTo(6)}/test`, allowed: [202, 429] })],
+  [3, () => ({ method: 'POST', path: '/lists/1/contacts', body: { email: 'no address' }, allowed: [422] })],
+  [2, () => ({ method: 'POST', path: '/lists/1/contacts', body: 'x'.repeat(2 * 1024 * 1024), allowed: [413] })],
+  [2, () => ({ method: 'GET', path: '/nowhere', allowed: [404] })],
 ]
 const deck = kinds.flatMap(([weight, make]) => Array.from({ length: weight }, () => make))
 
@@ -89,7 +97,7 @@ export class Load {
   }
 
   /** @returns The answer's data. */
-  ask({ method, path, body, fine }: Ask): Promise<unknown> {
+  ask({ method, path, body, allowed }: Ask): Promise<unknown> {
     const startedMs = performance.now()
     const payload = body === undefined ? undefined : JSON.stringify(body)
     const headers = {
@@ -108,7 +116,7 @@ export class Load {
         })
         answer.on('end', () => {
           this.counts.tookMs.push(performance.now() - startedMs)
-          if (!fine.includes(answer.statusCode!))
+          if (!allowed.includes(answer.statusCode!))
             this.#note(`${method} ${path.split('?')[0]}: ${answer.statusCode} ${text}`)
           resolve(text === '' ? undefined : JSON.parse(text).data)
         })

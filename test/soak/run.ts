@@ -74,13 +74,13 @@ async function openDaemon(directory: string) {
 }
 
 /** Creates three lists, and an endpoint for each behaviour of a receiver. */
-async function furnish(load: Load, receiverPort: number): Promise<void> {
+async function createRecords(load: Load, receiverPort: number): Promise<void> {
   for (const name of ['News', 'Offers', 'Events'])
-    await load.ask({ method: 'POST', path: '/lists', body: { name }, fine: [201] })
+    await load.ask({ method: 'POST', path: '/lists', body: { name }, allowed: [201] })
   const events = ['contact.subscribed', 'contact.unsubscribed', 'newsletter.sent']
   for (const path of ['ok', 'fail', 'hang', 'reset', 'slow', 'busy']) {
     const body = { url: `http://127.0.0.1:${receiverPort}/${path}`, events }
-    await load.ask({ method: 'POST', path: '/webhook-endpoints', body, fine: [201] })
+    await load.ask({ method: 'POST', path: '/webhook-endpoints', body, allowed: [201] })
   }
 }
 
@@ -90,7 +90,7 @@ async function soak(directory: string): Promise<{ samples: Sample[]; wrong: Map<
   const rate = Number(values.rate)
   try {
     const furnisher = new Load(port, token, 0)
-    await furnish(furnisher, receivers.port)
+    await createRecords(furnisher, receivers.port)
     furnisher.stop()
     const load = new Load(port, token, rate)
     const samples: Sample[] = []
