@@ -219,7 +219,7 @@ describe('the daemon', { concurrency: 4 }, () => {
     await stop()
   })
 
-  test('with --json a start is one value; requests leave lines on standard error, without secrets', async (t) => {
+  test('with --json prints one value at the start, and logs requests on standard error without secrets', async (t) => {
     const args = ['--json', '--public-url', 'https://mail.example.com/base/']
     const { url, said, stop } = await daemon(t, await directory(t), args, { MAILKEEP_ADMIN_TOKEN: ownToken })
     assert.deepEqual(JSON.parse(said.out), { url, host: '127.0.0.1', port: Number(new URL(url).port) })

@@ -159,7 +159,7 @@ describe('a wrong directory', { concurrency: 2 }, () => {
     assert.deepEqual(await readdir(place.cwd), ['people.csv'])
   })
 
-  test("with another program's SQLite file is refused by every command, and the file stays as it is", async (t) => {
+  test("with another program's SQLite file is refused by every command, and the file is not changed", async (t) => {
     const place = { cwd: await directory(t), env: { MAILKEEP_ENCRYPTION_KEY: Buffer.alloc(32).toString('base64') } }
     const file = join(place.cwd, 'shop.db')
     const other = new Database(file)

@@ -132,7 +132,7 @@ describe('bodies', () => {
       (answer) => assertInvalid(answer, 'body'),
     ))
 
-  test('with an unknown field are 422 on it, but for contacts', (t) =>
+  test('with an unknown field are 422 on that field, except for contacts', (t) =>
     onEveryRoute(
       open,
       t,
@@ -144,7 +144,7 @@ describe('bodies', () => {
       takingBodies.filter((route) => !takesAnyField(route)),
     ))
 
-  test('with all that is needed and an unknown field are refused for that alone', async (t) => {
+  test('with all required fields and an unknown field are refused for the unknown field only', async (t) => {
     const service = await open(t)
     const world = await openWorld(service, 'mine')
     const before = await viewOf(service, world)
@@ -166,7 +166,7 @@ describe('bodies', () => {
       takingBodies.slice(0, 3),
     ))
 
-  test('of exactly 1 MiB are taken, and the connection survives', async (t) => {
+  test('of exactly 1 MiB are accepted, and the connection stays open', async (t) => {
     const { call, data } = await open(t)
     const raw = `{"name":"x"${' '.repeat(mebibyte - 12)}}`
     assert.equal(Buffer.byteLength(raw), mebibyte)

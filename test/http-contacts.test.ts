@@ -21,7 +21,7 @@ async function openLists(open: Open, t: TestContext) {
 const names = (records: { name: string }[]) => records.map(({ name }) => name).sort()
 
 onEveryDatabase('contacts', (open) => {
-  test('create, update and remove-from-list answer without topics, all else with all fields', async (t) => {
+  test('create, update and remove-from-list answer without topics, every other route with all fields', async (t) => {
     const { call, data, list, add, url } = await openLists(open, t)
     const topic = await data(201, 'POST', `/lists/${list.id}/topics`, { body: { name: 'weekly' } })
     const created = await add({ email: 'ann@example.org', name: 'Ann', tags: ['a'], city: 'Bonn' })

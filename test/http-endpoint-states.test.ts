@@ -197,7 +197,7 @@ onEveryDatabase('endpoints', (open) => {
     assert.equal((await data(200, 'GET', `/webhook-endpoints/${later.id}/deliveries`)).length, 2)
   })
 
-  test('held or tried, deliveries keep their number and their order', async (t) => {
+  test('do not change the number and order of their deliveries by holding or retrying them', async (t) => {
     const { deliveries, patch, raise } = await openHook(open, t, never)
     await patch({ active: false })
     for (const type of ['newsletter.sent', 'sequence_step.sent', 'newsletter.sent']) await raise(type)

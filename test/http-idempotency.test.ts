@@ -217,7 +217,7 @@ describe('an idempotency key', () => {
     ])
   })
 
-  test('does not let a body through that is nested too deeply', async (t) => {
+  test('does not prevent the refusal of a body that is nested too deeply', async (t) => {
     const { call } = await openService(t)
     const raw = `{"type":"newsletter.sent","data":${'['.repeat(200_000)}${']'.repeat(200_000)}}`
     const headers = { 'content-type': 'application/json' }

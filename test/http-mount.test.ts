@@ -219,7 +219,7 @@ describe('a mounted API', () => {
     assert.equal(meta.path, 'https://app.example/api/v1/lists')
   })
 
-  test('builds https links where the host says so, and uses the public URL if there is one', async (t) => {
+  test('builds https links if the host reports https, and uses the public URL if there is one', async (t) => {
     const trusting: OpenHost = (t, options) => {
       const app = express().set('trust proxy', true)
       app.use(createHandler(options))

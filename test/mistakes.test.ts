@@ -171,7 +171,7 @@ for (const database of databases) {
       return mailkeep
     }
 
-    test('a wrong argument is an error that says what is wrong', async (t) => {
+    test('wrong arguments throw an error that names them', async (t) => {
       const mailkeep = await open(t)
       await filled(mailkeep)
       for (const [name, { run, allows = [] }] of Object.entries(calls)) {
@@ -194,7 +194,7 @@ for (const database of databases) {
       }
     })
 
-    test('a call after close() is an error that says so', async (t) => {
+    test('calls after close() throw an error that says so', async (t) => {
       const mailkeep = await open(t)
       const client = await filled(mailkeep)
       await mailkeep.close()

@@ -188,7 +188,7 @@ describe('GET /api/v1/openapi.json', () => {
     }
   })
 
-  test('also describes the pages beside the API correctly', async (t) => {
+  test('also describes the service pages correctly', async (t) => {
     const { call } = await openService(t)
     for (const path of ['//healthz', '//readyz']) assert.equal((await call('GET', path, { token: null })).status, 200)
     for (const path of ['//healthz', '//readyz']) assert.equal((await call('POST', path, { token: null })).status, 405)

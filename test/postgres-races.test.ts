@@ -48,7 +48,7 @@ onPostgres('two daemons at the same time', () => {
     assert.equal((await all[0]!.tokens.list()).length, 1)
   })
 
-  test('with two encryption keys: the first decides, the other does not start', async (t) => {
+  test('with two encryption keys: the first key is stored, and the daemon with the other does not start', async (t) => {
     const database = await openPostgres()
     t.after(database.close)
     const keys = [1, 2, 3, 4].map((n) => Buffer.alloc(32, n))

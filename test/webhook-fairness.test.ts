@@ -138,8 +138,8 @@ describe('endpoints that hang do not delay the others', () => {
     ['100 of 100 clients', [...hanging(100, 100), { ...fast, arrivesMs: 1000 }]],
     ['500 of 500 clients, not known yet', [...hanging(500, 500), { ...fast, arrivesMs: 1000, proven: true }]],
     ['500 of 500 clients, known to hang', [...hanging(500, 500), { ...fast, arrivesMs: 61_000 }]],
-    ['30 of its own client', [...hanging(30, 1), { ...fast, clientId: 1, arrivesMs: 1000 }]],
-    ['100 of its own client, known to hang', [...hanging(100, 1), { ...fast, clientId: 1, arrivesMs: 61_000 }]],
+    ['30 of the same client', [...hanging(30, 1), { ...fast, clientId: 1, arrivesMs: 1000 }]],
+    ['100 of the same client, known to hang', [...hanging(100, 1), { ...fast, clientId: 1, arrivesMs: 61_000 }]],
   ] as const) {
     test(`${what}: at most twice as long as alone`, () => {
       const tookMs = new Simulation(endpoints).finish(endpoints.at(-1)!.id)

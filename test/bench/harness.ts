@@ -73,7 +73,7 @@ export async function warmUp(bench: Bench, server: Server, plan: Plan, most?: nu
   await load(bench, server, plan, { seconds: bench.quick ? 1 : 3, ...(most === undefined ? {} : { most }) })
 }
 
-/** Returns the ratio per round: both values of a ratio come from the same round. */
+/** Returns the ratio per round: both values are of the same round. */
 export function ratioOf(of: readonly number[], to: readonly number[]): number {
   return median(of.map((value, i) => value / to[i]!))
 }

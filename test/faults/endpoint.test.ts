@@ -84,7 +84,7 @@ describe('an endpoint deleted while a request is under way', { timeout, concurre
     assert.equal(scene.count('mailkeep_delivery'), 1)
   })
 
-  test('with more deliveries than one transaction clears, and killed there: the next process clears the rest', async (t) => {
+  test('with more deliveries than one transaction deletes, and the process killed in between: the next process deletes the rest', async (t) => {
     const { scene, endpointId } = await withMany(t)
     const keeper = await scene.spawn()
     await keeper.control.setTrap({
@@ -201,7 +201,7 @@ describe('an endpoint disabled while a request is under way', { timeout, concurr
     }
   }
 
-  test('with more deliveries than one transaction holds, and killed there: none is sent, and recover sends all', async (t) => {
+  test('with more deliveries than one batch, and the process killed in between: none is sent, and recover sends all', async (t) => {
     const { scene, endpointId, acked } = await withMany(t)
     const keeper = await scene.spawn()
     await keeper.control.setTrap({ matching: '"disabled_reason" = ', nth: 1, when: 'committed', does: 'kill' })

@@ -7,7 +7,7 @@ import { reportCounts, type Scene, setScene } from './scene.ts'
 
 const timeout = 300_000
 
-/** Holds a write transaction open in a second process: this parent, beside the child that runs mailkeep. */
+/** Holds a write transaction open in a second process: this parent. The child runs mailkeep. */
 function lock(t: TestContext, scene: Scene): () => void {
   const handle = new Database(scene.file)
   t.after(() => handle.close())
