@@ -436,7 +436,7 @@ describe('commands', { concurrency: 4 }, () => {
       ['--metrics-token', 'geheim'],
     ]
     for (const args of wrong) {
-      assert.throws(() => readArguments(args, version), { name: 'CliError', exitCode: 2 }, args.join(' '))
+      assert.throws(() => readArguments(args, version), { name: 'Complaint', exitCode: 2 }, args.join(' '))
     }
   })
 

@@ -12,7 +12,7 @@ function config(url: string): Config {
 test('a PostgreSQL server is taken from the environment, and so must be its encryption key', async () => {
   for (const url of ['postgres://h/d', 'postgresql://u:p@h:5433/d?sslmode=require', 'postgres:///d?host=/run/pg']) {
     assert.equal(config(url).database, url)
-    await assert.rejects(openEncryptionKey(config(url)), /^CliError: MAILKEEP_ENCRYPTION_KEY is/)
+    await assert.rejects(openEncryptionKey(config(url)), /^Complaint: MAILKEEP_ENCRYPTION_KEY is/)
   }
 })
 

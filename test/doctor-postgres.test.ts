@@ -94,7 +94,7 @@ describe('the doctor on PostgreSQL', { ...needsPostgres, concurrency: 4 }, () =>
       assert.match(await onlyFault(place, env), /^rights: the search path names no schema/)
       await place.ask(`create schema ${place.schema}`)
       await place.ask(`grant usage on schema ${place.schema} to ${role}`)
-      assert.match(await onlyFault(place, env), /^rights: this role may not create tables/)
+      assert.match(await onlyFault(place, env), /^rights: this role may not make tables/)
       assert.equal((await run(['migrate'], place)).code, 0)
       assert.match(await onlyFault(place, env), /^rights: this role may not read and write mailkeep_attempt, /)
       await place.ask(`grant select, insert, update, delete on all tables in schema ${place.schema} to ${role}`)

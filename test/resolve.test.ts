@@ -111,7 +111,7 @@ describe('a lookup fails', () => {
   }
   test('when the name does not exist', fails('ENOTFOUND', 'ENOTFOUND', 'ENOTFOUND'))
   test('when there are no addresses', fails([], [], 'ENODATA'))
-  test('with the fault, not the absence', fails('ENODATA', 'ESERVFAIL', 'ESERVFAIL'))
+  test('with the error of one family, even if the other family is empty', fails('ENODATA', 'ESERVFAIL', 'ESERVFAIL'))
   test('when the wanted family has none', fails(['8.8.8.8'], 'ENODATA', 'ENODATA', { family: 6 }))
   test('when there are absurdly many addresses', fails(Array(65).fill('8.8.8.8'), 'ENODATA', 'EBADRESP'))
 
