@@ -1,7 +1,7 @@
-/** @hono/node-server names it; @types/node does not have it. */
+/** @hono/node-server uses this name, but @types/node does not declare it. */
 type RequestInfo = string | URL | Request
 
-/** What the tests use of Koa: @types/koa does not compile beside Express 5's content-disposition. */
+/** The part of Koa that the tests use. @types/koa does not compile next to Express 5's content-disposition. */
 declare module 'koa' {
   import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 

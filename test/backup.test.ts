@@ -5,7 +5,7 @@ import { describe, type TestContext, test } from 'node:test'
 import Database from 'better-sqlite3'
 import { verifyDelivery } from '../lib/webhooks/receiver.ts'
 import { openReceiver } from './http-receiver.ts'
-import { complaintOf, daemon, directory, type Environment, run, runJson } from './program.ts'
+import { daemon, directory, type Environment, errorLineOf, run, runJson } from './program.ts'
 
 interface Backup {
   file: string
@@ -14,7 +14,7 @@ interface Backup {
   rows: Record<string, number>
 }
 
-/** A daemon with a list and a webhook endpoint, in a directory of its own. */
+/** Starts a daemon with a list and a webhook endpoint, in its own directory. */
 async function open(t: TestContext, env: Environment = {}) {
   const cwd = await directory(t)
   const running = await daemon(t, { cwd, env })
@@ -30,14 +30,14 @@ async function modeOf(path: string): Promise<number> {
   return (await stat(path)).mode & 0o777
 }
 
-/** All e-mails in a database file. */
+/** Returns all e-mail addresses in a database file. */
 function emailsIn(path: string): string[] {
   using opened = { db: new Database(path, { readonly: true }), [Symbol.dispose]: () => opened.db.close() }
   return opened.db.prepare('select email from mailkeep_contact order by id').pluck().all() as string[]
 }
 
 describe('mailkeep backup', { concurrency: 4 }, () => {
-  test('copies everything answered before it, whole, while the daemon goes on writing', async (t) => {
+  test('contains everything answered before it, completely, while the daemon keeps writing', async (t) => {
     const { cwd, add } = await open(t)
     let answered = 0
     let writing = true
@@ -55,7 +55,7 @@ describe('mailkeep backup', { concurrency: 4 }, () => {
     assert.equal(file, join(cwd, 'copy.db'))
     assert.ok(rows.contact! >= sure && rows.contact! <= answered, `${rows.contact} of ${sure} to ${answered}`)
     assert.equal(emailsIn(join(cwd, 'copy.db')).length, rows.contact)
-    assert.ok(answered > rows.contact!, 'it did not write on')
+    assert.ok(answered > rows.contact!, 'the daemon stopped writing')
     assert.equal(await modeOf(file), 0o600)
     assert.deepEqual(
       (await readdir(cwd)).filter((name) => name.includes('copy')),
@@ -63,7 +63,7 @@ describe('mailkeep backup', { concurrency: 4 }, () => {
     )
   })
 
-  test('puts the key file beside it, and says so loudly', async (t) => {
+  test('copies the key file beside the backup and says so clearly', async (t) => {
     const { cwd } = await open(t)
     const { out } = await run(['backup', 'copy.db'], { cwd })
     assert.match(out, new RegExp(`THE KEY IS BESIDE IT, in ${cwd}/copy.db.key`))
@@ -71,7 +71,7 @@ describe('mailkeep backup', { concurrency: 4 }, () => {
     assert.equal(await readFile(join(cwd, 'copy.db.key'), 'utf8'), await readFile(join(cwd, 'mailkeep.db.key'), 'utf8'))
   })
 
-  test('writes a key from the settings nowhere, and says that it is not in it', async (t) => {
+  test('does not write out a key that comes from the settings, and says that the backup lacks it', async (t) => {
     const cwd = await directory(t)
     const surroundings = { cwd, env: { MAILKEEP_ENCRYPTION_KEY: 'k'.repeat(43) } }
     await run(['migrate'], surroundings)
@@ -82,7 +82,7 @@ describe('mailkeep backup', { concurrency: 4 }, () => {
     assert.deepEqual((await readdir(cwd)).sort(), ['copy.db', 'mailkeep.db'])
   })
 
-  test('replaces an earlier backup, and nothing else', async (t) => {
+  test('replaces an earlier backup and no other file', async (t) => {
     const { cwd, add } = await open(t)
     await run(['backup', 'copy.db'], { cwd })
     await add('late@example.com')
@@ -116,7 +116,7 @@ describe('mailkeep backup', { concurrency: 4 }, () => {
     const bytes = await readFile(path)
     bytes.fill(0xff, bytes.length - 60_000)
     await writeFile(path, bytes)
-    await complaintOf(['backup', 'copy.db'], { cwd })
+    await errorLineOf(['backup', 'copy.db'], { cwd })
     assert.deepEqual(
       (await readdir(cwd)).filter((name) => name.includes('copy')),
       [],
@@ -125,7 +125,7 @@ describe('mailkeep backup', { concurrency: 4 }, () => {
 })
 
 describe('mailkeep restore', { concurrency: 4 }, () => {
-  test('a drill: backup under writes, loss of the machine, restore elsewhere, start; all is as it was', async (t) => {
+  test('after a loss of the machine, a backup taken under writes restores everything on another one', async (t) => {
     const env = { MAILKEEP_WEBHOOK_ALLOW_PRIVATE: 'true' }
     const { cwd, add, data, ask, stop } = await open(t, env)
     const receiver = await openReceiver()
@@ -150,21 +150,21 @@ describe('mailkeep restore', { concurrency: 4 }, () => {
     for (const name of ['mailkeep.db', 'mailkeep.db.key']) assert.equal(await modeOf(join(elsewhere, name)), 0o600)
     await copyFile(join(cwd, 'mailkeep.db.admin-token'), join(elsewhere, 'mailkeep.db.admin-token'))
     const again = await daemon(t, { cwd: elsewhere, env })
-    // The same data, to a token of before; nothing of what came after the backup.
+    // Everything from before the backup is back, tokens included; nothing written after it is there.
     assert.equal(await (await again.ask('GET', `/api/v1/contacts/${ada.id}`)).text(), before)
     assert.deepEqual(await again.data('GET', '/contacts?search=after@'), [])
-    // The secret is opened: a delivery is signed with the one that its receiver has.
+    // The stored secret can be opened: the delivery is signed with the secret that the receiver knows.
     await again.data('POST', `/webhook-endpoints/${id}/test`)
     const { headers, raw } = await receiver.next()
     assert.equal(verifyDelivery(headers, raw, secret).type, 'webhook.test')
     assert.deepEqual(await again.stop(), [0, null])
   })
 
-  test('refuses while the database is in use, and changes nothing', async (t) => {
+  test('is refused while the database is in use, and changes nothing', async (t) => {
     const { cwd, add, names } = await open(t)
     await run(['backup', 'copy.db'], { cwd })
     await add('late@example.com')
-    assert.match(await complaintOf(['restore', 'copy.db'], { cwd }), /mailkeep\.db is in use: stop mailkeep first/)
+    assert.match(await errorLineOf(['restore', 'copy.db'], { cwd }), /mailkeep\.db is in use: stop mailkeep first/)
     assert.deepEqual(await names(), ['late@example.com'])
     assert.deepEqual(
       (await readdir(cwd)).filter((name) => /before|partial/.test(name)),
@@ -172,11 +172,11 @@ describe('mailkeep restore', { concurrency: 4 }, () => {
     )
   })
 
-  test('puts what was there aside, with its log', async (t) => {
+  test('moves the previous database aside, together with its log', async (t) => {
     const { cwd, add, stop } = await open(t)
     await run(['backup', 'copy.db'], { cwd })
     await add('late@example.com')
-    // Killed, it leaves a log that must neither be lost nor be played into the database that comes.
+    // SIGKILL leaves a write-ahead log. It must be kept, and must not be replayed into the restored database.
     await stop('SIGKILL')
     const { aside } = await runJson<{ aside: string }>(['restore', 'copy.db'], { cwd })
     assert.deepEqual(emailsIn(aside), ['late@example.com'])
@@ -187,7 +187,7 @@ describe('mailkeep restore', { concurrency: 4 }, () => {
     )
   })
 
-  test('without the key says so, and the daemon will not start until it is back', async (t) => {
+  test('reports a missing key, and the daemon does not start until the key is back', async (t) => {
     const { cwd, stop } = await open(t)
     await run(['backup', 'copy.db'], { cwd })
     await stop()
@@ -196,14 +196,14 @@ describe('mailkeep restore', { concurrency: 4 }, () => {
     await rename(join(cwd, 'copy.db.key'), join(cwd, 'safe'))
     const { out } = await run(['restore', 'copy.db'], { cwd })
     assert.match(out, /ITS KEY IS MISSING/)
-    assert.match(await complaintOf(['serve'], { cwd }), /The key of the database mailkeep\.db is missing/)
+    assert.match(await errorLineOf(['serve'], { cwd }), /The key of the database mailkeep\.db is missing/)
     const wrong = { MAILKEEP_ENCRYPTION_KEY: 'k'.repeat(43) }
-    assert.match(await complaintOf(['serve'], { cwd, env: wrong }), /The encryption key is not this database's/)
+    assert.match(await errorLineOf(['serve'], { cwd, env: wrong }), /The encryption key is not this database's/)
     const again = await daemon(t, { cwd, env: { MAILKEEP_ENCRYPTION_KEY_FILE: join(cwd, 'safe') } })
     assert.equal((await again.ask('GET', '/api/v1/webhook-endpoints')).status, 200)
   })
 
-  test('refuses a backup that is damaged, newer than this version, or none', async (t) => {
+  test('refuses a file that is damaged, newer than this version, or not a backup', async (t) => {
     const { cwd, stop } = await open(t)
     await run(['backup', 'copy.db'], { cwd })
     await stop()
@@ -220,7 +220,7 @@ describe('mailkeep restore', { concurrency: 4 }, () => {
       ['text', /not a SQLite database/],
       ['none', /There is no backup none/],
     ]
-    for (const [name, line] of refused) assert.match(await complaintOf(['restore', name], { cwd }), line)
+    for (const [name, line] of refused) assert.match(await errorLineOf(['restore', name], { cwd }), line)
     assert.deepEqual(await readFile(join(cwd, 'mailkeep.db')), before)
   })
 })

@@ -1,5 +1,5 @@
 /**
- * The service as the binary that MAILKEEP_TEST_BINARY names, for the suites that come in over HTTP:
+ * Runs the service as the binary of MAILKEEP_TEST_BINARY, for the suites over HTTP:
  * `MAILKEEP_TEST_BINARY=$PWD/dist/mailkeep npx tsx --test test/http-*.test.ts`
  */
 import assert from 'node:assert/strict'
@@ -17,23 +17,23 @@ import { sqlite } from '../lib/storage/sqlite.ts'
 export const testedBinary = process.env.MAILKEEP_TEST_BINARY
 
 export interface BinaryService {
-  /** The library beside the daemon, on the same file: for what HTTP cannot do. */
+  /** The library on the daemon's database, for operations that HTTP does not offer. */
   readonly mailkeep: Mailkeep
   readonly url: string
   readonly port: number
   advance(ms: number): void
 }
 
-/** Root's tests let another user run it. */
+/** When the tests run as root, the binary runs as another user. */
 const isRoot = process.getuid?.() === 0
-const nobody = 65_534
+const otherUserId = 65_534
 
 let placed: Promise<string> | undefined
 after(async () => {
   if (placed) await rm(join(await placed, '..'), { recursive: true, force: true })
 })
 
-/** The binary alone, where any user may run it. */
+/** Copies the binary alone to a place where any user can run it. */
 async function place(binary: string): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'mailkeep-alone-'))
   const copy = join(directory, 'mailkeep')
@@ -42,16 +42,16 @@ async function place(binary: string): Promise<string> {
   return copy
 }
 
-/** An empty directory to run in, where nothing may be written, and one for the database. */
+/** Creates an empty read-only working directory and a directory for the database. */
 async function surroundings(closing: (() => unknown)[]) {
   const directory = await mkdtemp(join(tmpdir(), 'mailkeep-binary-'))
   closing.push(() => rm(directory, { recursive: true, force: true }))
   await chmod(directory, 0o755)
   const [cwd, data] = [join(directory, 'empty'), join(directory, 'data')]
   for (const path of [cwd, data]) await mkdir(path, { mode: 0o700 })
-  if (isRoot) for (const path of [cwd, data]) await chown(path, nobody, nobody)
+  if (isRoot) for (const path of [cwd, data]) await chown(path, otherUserId, otherUserId)
   await chmod(cwd, 0o500)
-  closing.push(async () => assert.deepEqual(await readdir(cwd), [], 'it wrote beside its data'))
+  closing.push(async () => assert.deepEqual(await readdir(cwd), [], 'it wrote outside its data directory'))
   return { cwd, data }
 }
 
@@ -62,9 +62,8 @@ interface Options {
 }
 
 /**
- * As another user where we may choose, in an empty directory, without a PATH.
- *
- * @param closing What is to be done afterwards, the last first.
+ * Starts the binary in an empty directory without a PATH, as another user if possible.
+ * @param closing Clean-up functions, called in reverse order.
  */
 export async function serveBinary(
   binary: string,
@@ -77,7 +76,7 @@ export async function serveBinary(
   const encryptionKey = randomBytes(32).toString('base64')
   const child = spawn(await placed, ['--port', '0', '--json', '--database', file], {
     cwd,
-    ...(isRoot ? { uid: nobody, gid: nobody } : {}),
+    ...(isRoot ? { uid: otherUserId, gid: otherUserId } : {}),
     env: {
       PATH: '',
       TMPDIR: data,
@@ -154,7 +153,7 @@ const moments: readonly [table: string, column: string][] = [
   ['test_delivery', 'created_at'],
 ]
 
-/** Nobody sets the clock of another process: what is stored becomes older instead. */
+/** Lets time pass for another process: its clock cannot be moved, so stored times are moved back instead. */
 function age(file: string, ms: number): void {
   const db = new Database(file)
   try {

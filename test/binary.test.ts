@@ -11,7 +11,7 @@ import { openReceiver } from './http-receiver.ts'
 import { collect, directory, type Environment, listening } from './program.ts'
 
 const isRoot = process.getuid?.() === 0
-const nobody = 65_534
+const otherUserId = 65_534
 
 let built = ''
 before(
@@ -21,7 +21,7 @@ before(
   { timeout: 300_000 },
 )
 
-/** A bare place: the binary, a working directory that cannot be written, a directory for data and one for temporaries. */
+/** Prepares the binary, a read-only working directory, a data directory and a temporary directory. */
 async function bare(t: TestContext) {
   const place = await directory(t)
   const [binary, cwd, data, temporary] = ['mailkeep', 'cwd', 'data', 'tmp'].map((name) => join(place, name)) as [
@@ -34,14 +34,14 @@ async function bare(t: TestContext) {
   await chmod(binary, 0o755)
   await chmod(place, 0o755)
   for (const path of [cwd, data, temporary]) await mkdir(path, { mode: 0o700 })
-  if (isRoot) for (const path of [cwd, data, temporary]) await chown(path, nobody, nobody)
+  if (isRoot) for (const path of [cwd, data, temporary]) await chown(path, otherUserId, otherUserId)
   await chmod(cwd, 0o500)
   const launch = (args: readonly string[], env: Environment = {}) => {
     const child = spawn(binary, args, {
       cwd,
       env: { PATH: '', TMPDIR: temporary, MAILKEEP_DATABASE: join(data, 'mailkeep.db'), ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
-      ...(isRoot ? { uid: nobody, gid: nobody } : {}),
+      ...(isRoot ? { uid: otherUserId, gid: otherUserId } : {}),
     })
     t.after(() => child.kill('SIGKILL'))
     return { child, said: collect(child), closed: once(child, 'close') as Promise<[number | null, string | null]> }
@@ -58,8 +58,8 @@ async function bare(t: TestContext) {
   return { cwd, data, temporary, run, serve, launch }
 }
 
-describe('the binary, with nothing beside it, as another user', () => {
-  test('answers the API, delivers webhooks, and stops at a signal', async (t) => {
+describe('the binary alone, as another user', () => {
+  test('answers the API, delivers webhooks, and stops on a signal', async (t) => {
     const { cwd, data: dataDirectory, temporary, serve } = await bare(t)
     const { url, data, ask, child, stop } = await serve()
     const receiver = await openReceiver()
@@ -75,7 +75,7 @@ describe('the binary, with nothing beside it, as another user', () => {
     assert.equal((await ask('GET', '/readyz')).status, 200)
     assert.match(await (await fetch(`${url}/metrics`)).text(), /^mailkeep_endpoints\{state="active"\} 1$/m)
 
-    // The addon is loaded, and its file is gone.
+    // The addon has been loaded and its temporary file deleted.
     assert.deepEqual(await readdir(temporary), [])
     if (process.platform === 'linux') {
       assert.match(await readFile(`/proc/${child.pid}/maps`, 'utf8'), /better_sqlite3\.node \(deleted\)/)
@@ -85,7 +85,7 @@ describe('the binary, with nothing beside it, as another user', () => {
     assert.deepEqual(await readdir(dataDirectory), ['mailkeep.db', 'mailkeep.db.admin-token', 'mailkeep.db.key'])
   })
 
-  test('has all commands: a backup is restored, and the doctor finds nothing', async (t) => {
+  test('has all commands: it restores a backup, and its doctor finds no fault', async (t) => {
     const { data, run, serve } = await bare(t)
     const daemon = await serve()
     const backup = join(data, 'copy.db')
@@ -99,7 +99,7 @@ describe('the binary, with nothing beside it, as another user', () => {
   })
 
   test(
-    'has PostgreSQL inside as well, and makes no first token that it could not leave anywhere',
+    'supports PostgreSQL too, and creates no first token that it could not write anywhere',
     needsPostgres,
     async (t) => {
       const { data, temporary, launch } = await bare(t)
@@ -125,14 +125,14 @@ describe('the binary, with nothing beside it, as another user', () => {
     },
   )
 
-  test('says its version and the commit it was made of', async (t) => {
+  test('prints its version and the commit it was built from', async (t) => {
     const { run } = await bare(t)
     const { out, code } = await run('--version')
     assert.match(out, new RegExp(`^mailkeep, ${version.replaceAll('.', '\\.')} \\(\\S.*\\)\n$`))
     assert.equal(code, 0)
   })
 
-  test('says in one line where programs may not run in the temporary directory', async (t) => {
+  test('explains in one line that the temporary directory does not allow programs to run', async (t) => {
     const { temporary, run } = await bare(t)
     try {
       execFileSync('mount', ['-t', 'tmpfs', '-o', 'noexec,mode=1777', 'tmpfs', temporary], { stdio: 'ignore' })
@@ -152,7 +152,7 @@ describe('the binary, with nothing beside it, as another user', () => {
     }
   })
 
-  test('is stopped by a read-only directory of its database in one line', async (t) => {
+  test('stops with one line when the directory of its database is read-only', async (t) => {
     const { data, run } = await bare(t)
     await chmod(data, 0o500)
     const { out, err, code } = await run('serve', '--port', '0')

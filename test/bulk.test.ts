@@ -26,7 +26,7 @@ function idOf(result: BulkResult | undefined): number {
 }
 
 onEveryDatabase('adding many contacts to a list', (open) => {
-  test('tells of each what became of it, in their order', async (t) => {
+  test('returns the result of each contact, in their order', async (t) => {
     const { contacts, list, acme } = await openWithList(open, t)
     const before = await contacts.addToList(list.id, { email: 'Bo@example.org', name: 'Bo', city: 'Bonn', tags: ['a'] })
     const results = await unchecked(acme).contacts.addManyToList(list.id, [
@@ -65,7 +65,7 @@ onEveryDatabase('adding many contacts to a list', (open) => {
     )
   })
 
-  test('raises an event for each that joins, and none for those unsubscribed or there already', async (t) => {
+  test('raises an event for each contact that joins, and none for unsubscribed contacts or members', async (t) => {
     const mk = await openWithList(open, t)
     const { contacts, list } = mk
     const receiver = await openReceiver(t)
@@ -75,17 +75,19 @@ onEveryDatabase('adding many contacts to a list', (open) => {
     const { contact } = await contacts.addToList(other.id, { email: 'p1@example.org' })
     await contacts.unsubscribe(contact.id)
     const results = await contacts.addManyToList(list.id, people(300))
-    await until('all have come', () => receiver.received.length >= 300 || undefined)
-    const told = receiver.received.map(({ body }) => JSON.parse(String(body)).data)
-    const byEmail = new Map(told.filter((data) => data.list.id === list.id).map((data) => [data.contact.email, data]))
+    await until('all have arrived', () => receiver.received.length >= 300 || undefined)
+    const receivedData = receiver.received.map(({ body }) => JSON.parse(String(body)).data)
+    const byEmail = new Map(
+      receivedData.filter((data) => data.list.id === list.id).map((data) => [data.contact.email, data]),
+    )
     assert.equal(byEmail.size, 299)
     assert.equal(byEmail.has('p1@example.org'), false)
     const last = await contacts.get(idOf(results[299]))
     assert.deepEqual(byEmail.get('p299@example.org'), { contact: last, list })
-    assert.equal(await mk.count('mailkeep_event'), 300) // the first of p0, the other list's of p1, 298 of many
+    assert.equal(await mk.count('mailkeep_event'), 300) // the first list's of p0, the other list's of p1, 298 of many
   })
 
-  test('refuses a contact that would have too many attributes, and leaves it as it was', async (t) => {
+  test('refuses a contact that would have too many attributes, and leaves it unchanged', async (t) => {
     const { contacts, list } = await openWithList(open, t)
     const many = (from: number, count: number) =>
       Object.fromEntries(Array.from({ length: count }, (_, n) => [`k${from + n}`, 'x']))
@@ -103,7 +105,7 @@ onEveryDatabase('adding many contacts to a list', (open) => {
     assert.equal((await contacts.list()).data.length, 2)
   })
 
-  test('takes contacts of any size, a few in a transaction', async (t) => {
+  test('takes contacts of any size, with few large ones in a transaction', async (t) => {
     const { contacts, list, count } = await openWithList(open, t)
     const text = 'x'.repeat(2_600)
     const large = Object.fromEntries(Array.from({ length: 100 }, (_, n) => [`k${n}`, text]))
@@ -117,7 +119,7 @@ onEveryDatabase('adding many contacts to a list', (open) => {
     assert.equal((await contacts.get(idOf(results[7]))).extra_attributes.k99, text)
   })
 
-  test('says when it is no array, too long, or for a list that is not there', async (t) => {
+  test('refuses a value that is not an array, too many contacts, or an unknown list', async (t) => {
     const { acme, mailkeep, list, contacts, count } = await openWithList(open, t)
     const { addManyToList } = unchecked(acme).contacts
     for (const input of [undefined, null, { 0: { email: 'a@example.org' }, length: 1 }, 'a@example.org']) {
@@ -141,7 +143,7 @@ onEveryDatabase('adding many contacts to a list', (open) => {
     assert.equal(await count('mailkeep_contact'), 0)
   })
 
-  test('lets other writes go between', async (t) => {
+  test('lets other writes run in between', async (t) => {
     const { contacts, list } = await openWithList(open, t)
     let ended = false
     const adding = contacts.addManyToList(list.id, people(3000)).finally(() => {
@@ -152,7 +154,7 @@ onEveryDatabase('adding many contacts to a list', (open) => {
     assert.equal((await adding).filter((result) => !result.refused).length, 3000)
   })
 
-  test('keeps what was saved when the list goes in the middle, and says so', async (t) => {
+  test('keeps what was saved when the list is deleted halfway, and says so', async (t) => {
     const { acme, contacts, list, count } = await openWithList(open, t)
     const adding = assert.rejects(contacts.addManyToList(list.id, people(3000)), { code: 'not_found' })
     await acme.lists.delete(list.id)
@@ -161,7 +163,7 @@ onEveryDatabase('adding many contacts to a list', (open) => {
   })
 })
 
-test('adding many inside the host’s own transaction goes with it', async (t) => {
+test('adding many contacts inside the host’s own transaction commits or rolls back with it', async (t) => {
   const handle = new Database(':memory:')
   const mailkeep = await createMailkeep({ database: sqlite(handle), encryptionKey: Buffer.alloc(32) })
   t.after(() => mailkeep.close())
@@ -178,7 +180,7 @@ test('adding many inside the host’s own transaction goes with it', async (t) =
   assert.equal((await mailkeep.forClient(id).contacts.list({ search: 'person 1099' })).data.length, 1)
 })
 
-/** Three on one PostgreSQL, as three processes would be. */
+/** Opens three instances on one PostgreSQL, like three processes. */
 async function openSeveral(t: TestContext) {
   const database = await openPostgres()
   const open = () => createMailkeep({ database: database.source, encryptionKey: Buffer.alloc(32) })
@@ -194,22 +196,23 @@ async function openSeveral(t: TestContext) {
 }
 
 onPostgres('adding many contacts from several processes', () => {
-  test('of the same people waits for no deadlock', async (t) => {
+  test('causes no deadlock when they have the same e-mail addresses', async (t) => {
     const { database, all, doors, list } = await openSeveral(t)
-    // Each batch has other people of the same: it finds some, makes some, and meets some that another is making.
+    // Each batch has the same addresses in another order: some exist, some are new, and some are being created by
+    // another batch.
     const shuffled = (step: number) =>
       Array.from({ length: 4001 }, (_, n) => ({ email: `p${(n * step) % 4001}@example.org` }))
     const steps = [1, 2711, 1999, 577, 3001, 37]
     await Promise.all(steps.map((step, n) => doors[n % 3]!.contacts.addManyToList(list.id, shuffled(step))))
     assert.equal(await doors[0]!.contacts.count(), 4001)
-    await Promise.all(all.map((mailkeep) => mailkeep.close())) // what ends tells of its deadlocks
+    await Promise.all(all.map((mailkeep) => mailkeep.close())) // closing flushes the deadlock statistics
     const deadlocks = await database.ask(
       'select deadlocks::int from pg_stat_database where datname = current_database()',
     )
     assert.deepEqual(deadlocks, [{ deadlocks: 0 }])
   })
 
-  test('makes each once, whatever their order, and nobody waits for ever', async (t) => {
+  test('creates each contact once, in any order, and every call ends', async (t) => {
     const { database, doors, list } = await openSeveral(t)
     await doors[0]!.webhooks.createEndpoint({ url: 'https://partner.example/', events: ['contact.subscribed'] })
     const tagged = people(200).map((person, n) => ({ ...person, tags: [`t${n % 20}`, `u${(n * 7) % 20}`] }))
@@ -235,7 +238,7 @@ onPostgres('adding many contacts from several processes', () => {
   })
 })
 
-test('on SQLite, many batches at once let a single save through', async (t) => {
+test('on SQLite, many concurrent batches let a single save through', async (t) => {
   const mailkeep = await createMailkeep({ database: sqlite(':memory:'), encryptionKey: randomBytes(32) })
   t.after(() => mailkeep.close())
   const { contacts, lists } = mailkeep.forClient((await mailkeep.clients.create({ name: 'acme' })).id)
@@ -256,8 +259,8 @@ async function openRepeats(open: Open, t: TestContext) {
   return { ...mk, storedEvents: () => mk.count('mailkeep_event') }
 }
 
-onEveryDatabase('an address that comes again and again', (open) => {
-  test('is saved each time, in order, and other contacts with it', async (t) => {
+onEveryDatabase('an e-mail address that is repeated in a batch', (open) => {
+  test('is saved each time, in order, together with the other contacts', async (t) => {
     const { contacts, list } = await openWithList(open, t)
     const again = Array.from({ length: 300 }, (_, n) => ({
       email: `${n % 2 ? 'A' : 'a'}@example.org`,

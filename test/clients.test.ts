@@ -34,7 +34,7 @@ onEveryDatabase('clients', (open) => {
     const { token } = await mailkeep.tokens.create({ clientId: acmeId, role: 'admin' })
     await raise(opened)
     const { gone } = await hanging.count(1)
-    await copies(opened, 300) // a backlog that is larger than one batch together with the contacts
+    await copies(opened, 300) // together with the contacts a backlog larger than one batch
 
     await mailkeep.clients.delete(acmeId)
     assert.equal(await mailkeep.tokens.authenticate(token), undefined)
@@ -51,7 +51,7 @@ onEveryDatabase('clients', (open) => {
     assert.equal(await count(`mailkeep_contact where email like '%@example.org'`), 0)
   })
 
-  test('have tokens with names, whose use is shown', async (t) => {
+  test('have tokens with names, and show when each was used', async (t) => {
     const { mailkeep, acmeId } = await open(t)
     const named = await mailkeep.tokens.create({ clientId: acmeId, role: 'member', name: ' Billing ' })
     const plain = await mailkeep.tokens.create({ clientId: acmeId, role: 'admin' })

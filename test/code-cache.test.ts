@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { cacheName, launcherOf, makeCodeCache, programFile, programName } from '../.ci/code-cache.ts'
 
-/** Serves, and says its name with its port; asked for `name`, it says that and ends. */
+/** Returns a program that prints its name and port and serves; called with `name`, it prints the name and exits. */
 const named = (name: string) => `
   const names = () => '${name}'
   if (process.argv[2] === 'name') process.stdout.write(names())
@@ -18,7 +18,7 @@ const named = (name: string) => `
 describe('the launcher of the bundle', () => {
   const [before, after] = [named('1.0.0'), named('1.0.1')]
 
-  /** A folder with the launcher of one build; `says` tells the name of the program that it runs. */
+  /** Creates a folder with the launcher of one build; `says` returns the name of the program that it runs. */
   function launched(t: TestContext, program: string) {
     const folder = mkdtempSync(join(tmpdir(), 'mailkeep-'))
     t.after(() => rmSync(folder, { recursive: true }))
@@ -32,14 +32,14 @@ describe('the launcher of the bundle', () => {
     assert.equal(launched(t, before).says(), '1.0.0')
   })
 
-  test('runs it with them', (t) => {
+  test('runs its program with the files beside it', (t) => {
     const { folder, file, says } = launched(t, before)
     makeCodeCache(before, file, join(folder, cacheName))
     writeFileSync(join(folder, programName), programFile(before))
     assert.equal(says(), '1.0.0')
   })
 
-  test('takes neither the code cache nor the program of another build of the same length', (t) => {
+  test('ignores the code cache and the program of another build with the same length', (t) => {
     const { folder, file, says } = launched(t, after)
     makeCodeCache(before, file, join(folder, cacheName))
     assert.equal(says(), '1.0.1')

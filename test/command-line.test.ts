@@ -52,14 +52,14 @@ async function run(cwd: string, args: readonly string[], env: Environment = {}) 
   return { ...said, code }
 }
 
-/** Runs a command that must succeed, and reads its one JSON value. */
+/** Runs a command that must succeed, and parses its JSON output. */
 async function runJson<T>(cwd: string, args: readonly string[], env: Environment = {}): Promise<T> {
   const { out, err, code } = await run(cwd, [...args, '--json'], env)
   assert.equal(code, 0, err)
   return JSON.parse(out)
 }
 
-/** Starts a daemon that goes with the test, and waits until it listens. */
+/** Starts a daemon that is stopped after the test, and waits until it listens. */
 async function daemon(t: TestContext, cwd: string, args: readonly string[] = [], env: Environment = {}) {
   const child = start(cwd, ['--port', '0', ...args], env)
   const said = collect(child)
@@ -82,7 +82,7 @@ async function ask(url: string, token: string, path = '/api/v1/tags', init: Requ
   return await fetch(url + path, { ...init, headers: { authorization: `Bearer ${token}`, ...init.headers } })
 }
 
-/** Serves in this process, as a start with these flags and variables would. */
+/** Starts the service in this process with these flags and variables. */
 async function inProcess(t: TestContext, terminal: boolean, flags: Flags, env: Environment = {}) {
   const { config } = readConfig(env, { port: '0', 'log-level': 'silent', ...flags })
   let stop = () => {}
@@ -92,7 +92,7 @@ async function inProcess(t: TestContext, terminal: boolean, flags: Flags, env: E
   const logger = { debug() {}, info() {}, warn() {}, error() {} }
   let ended: Promise<void> = Promise.resolve()
   const said = await new Promise<{ text: string; json: unknown }>((print, reject) => {
-    const output = process.stdout // nothing of it is written to
+    const output = process.stdout // no test output goes through it
     ended = serve.run({ args: [], flags: {}, config, logger, print, output, json: false, terminal, stopped })
     ended.catch(reject)
   })
@@ -113,7 +113,7 @@ async function modeOf(path: string): Promise<number> {
 }
 
 describe('the daemon', { concurrency: 4 }, () => {
-  test('first start puts an admin token into a file and says how to use it; the second says nothing of it', async (t) => {
+  test('first start writes an admin token to a file and shows how to use it; a second start does not mention it', async (t) => {
     const cwd = await directory(t)
     const first = await daemon(t, cwd)
     const path = join(cwd, 'mailkeep.db.admin-token')
@@ -138,7 +138,7 @@ describe('the daemon', { concurrency: 4 }, () => {
     assert.deepEqual(await readdir(cwd), ['mailkeep.db', 'mailkeep.db.admin-token', 'mailkeep.db.key'])
   })
 
-  test('a token file of an earlier database of the same name is replaced', async (t) => {
+  test('the token file of an earlier database with the same name is replaced', async (t) => {
     const database = join(await directory(t), 'a.db')
     const path = `${database}.admin-token`
     await writeFile(path, 'stale', { mode: 0o644 })
@@ -148,7 +148,7 @@ describe('the daemon', { concurrency: 4 }, () => {
     await stop()
   })
 
-  test('a configured admin token is used and shown nowhere', async (t) => {
+  test('a configured admin token is used and never shown', async (t) => {
     const cwd = await directory(t)
     const file = join(cwd, 'my token')
     await writeFile(file, `${ownToken}\n`)
@@ -167,7 +167,7 @@ describe('the daemon', { concurrency: 4 }, () => {
     assert.ok(!(await readdir(cwd)).some((name) => name.endsWith('.admin-token')))
   })
 
-  test('a database in memory has nowhere to keep its token: it is shown', async (t) => {
+  test('the token of a database in memory is shown, because there is no place to store it', async (t) => {
     const { url, json, stop } = await inProcess(t, false, { database: ':memory:' })
     const { admin_token: token, ...rest } = json as Record<string, string>
     assert.deepEqual(rest, { url, host: '127.0.0.1', port: Number(new URL(url).port) })
@@ -175,7 +175,7 @@ describe('the daemon', { concurrency: 4 }, () => {
     await stop()
   })
 
-  test('two first starts at once make one client, one key and one token', async (t) => {
+  test('two simultaneous first starts create one client, one key and one token', async (t) => {
     const cwd = await directory(t)
     const both = await Promise.all([daemon(t, cwd), daemon(t, cwd)])
     assert.equal(both.filter(({ said }) => said.out.includes('admin-token')).length, 1)
@@ -188,7 +188,7 @@ describe('the daemon', { concurrency: 4 }, () => {
     for (const { stop } of both) assert.deepEqual(await stop(), [0, null])
   })
 
-  test('on a terminal the first token is shown, once', async (t) => {
+  test('on a terminal the first token is shown once', async (t) => {
     const cwd = await directory(t)
     const flags = { database: join(cwd, 'a.db') }
     const first = await inProcess(t, true, flags)
@@ -201,7 +201,7 @@ describe('the daemon', { concurrency: 4 }, () => {
     assert.deepEqual(await readdir(cwd), ['a.db', 'a.db.key'])
   })
 
-  test('a start that makes no token, as its port is in use, leaves that to the next', async (t) => {
+  test('a start that fails because its port is in use leaves the first token to the next start', async (t) => {
     const flags = { database: join(await directory(t), 'a.db') }
     const other = createServer().listen(0, '127.0.0.1')
     await once(other, 'listening')
@@ -219,7 +219,7 @@ describe('the daemon', { concurrency: 4 }, () => {
     await stop()
   })
 
-  test('with --json a start is one value; requests leave lines on standard error, without secrets', async (t) => {
+  test('with --json prints one value at the start, and logs requests on standard error without secrets', async (t) => {
     const args = ['--json', '--public-url', 'https://mail.example.com/base/']
     const { url, said, stop } = await daemon(t, await directory(t), args, { MAILKEEP_ADMIN_TOKEN: ownToken })
     assert.deepEqual(JSON.parse(said.out), { url, host: '127.0.0.1', port: Number(new URL(url).port) })
@@ -243,7 +243,7 @@ describe('the daemon', { concurrency: 4 }, () => {
     assert.doesNotMatch(`${said.out}${said.err}`, /my-own-token|ann/)
   })
 
-  test('stopping finishes the request under way; a second signal does not wait for it', async (t) => {
+  test('stopping finishes the request in progress; a second signal stops immediately', async (t) => {
     for (const insists of [false, true]) {
       const args = ['--database', ':memory:']
       const { child, url, closed } = await daemon(t, await directory(t), args, { MAILKEEP_ADMIN_TOKEN: ownToken })
@@ -256,7 +256,7 @@ describe('the daemon', { concurrency: 4 }, () => {
       socket.write(`POST /api/v1/tags HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${ownToken}\r\n`)
       socket.write('Expect: 100-continue\r\n')
       socket.write('Content-Type: application/json\r\nContent-Length: 12\r\n\r\n')
-      // Told to go on, the request is under way for certain.
+      // After 100 Continue the request is certainly in progress.
       await once(socket, 'data')
       child.kill('SIGTERM')
       while (
@@ -324,7 +324,7 @@ describe('commands', { concurrency: 4 }, () => {
     assert.equal((await runJson<unknown[]>(cwd, ['client', 'list'])).length, 2)
   })
 
-  test('take contacts from files and give them back, beside a running daemon', async (t) => {
+  test('import contacts from files and export them, beside a running daemon', async (t) => {
     const cwd = await directory(t)
     await daemon(t, cwd)
     const { id } = await runJson<{ id: number }>(cwd, ['client', 'create', 'Acme'])
@@ -369,14 +369,14 @@ describe('commands', { concurrency: 4 }, () => {
     }
   })
 
-  test('make the database they need', async (t) => {
+  test('create the database they need', async (t) => {
     const cwd = await directory(t)
     assert.deepEqual(await runJson(cwd, ['migrate', '--database', 'new.db']), { database: 'new.db', migrated: true })
     assert.deepEqual(await readdir(cwd), ['new.db', 'new.db.key'])
     assert.equal((await run(cwd, ['client', 'list', '--database', 'new.db'])).out, 'no clients\n')
   })
 
-  test('print text for people, in which no name can steer the terminal', async (t) => {
+  test('print text for people, and names cannot inject terminal control sequences', async (t) => {
     const cwd = await directory(t)
     const { out } = await run(cwd, ['client', 'create', 'a\u001b[31mb'])
     assert.equal(out, '1  a?[31mb\nIt has no token yet: mailkeep token create --client 1 --role admin\n')
@@ -384,7 +384,7 @@ describe('commands', { concurrency: 4 }, () => {
     assert.match(token, /^token 1 of client 1, admin; it is not shown again:\nmk_.{43}\n$/)
   })
 
-  test('that fail say so in one line, and nothing on standard output', async (t) => {
+  test('report a failure in one line on standard error, and print nothing on standard output', async (t) => {
     const cwd = await directory(t)
     await run(cwd, ['migrate'])
     const failing = [
@@ -401,7 +401,7 @@ describe('commands', { concurrency: 4 }, () => {
     }
   })
 
-  test('that are used wrongly say so in one line and leave with 2', async (t) => {
+  test('report wrong usage in one line and exit with 2', async (t) => {
     const cwd = await directory(t)
     const wrong = [
       ['frobnicate'],
@@ -417,7 +417,7 @@ describe('commands', { concurrency: 4 }, () => {
     assert.deepEqual(await readdir(cwd), [])
   })
 
-  test('are refused when they are not understood', () => {
+  test('with arguments that cannot be parsed are refused', () => {
     const wrong = [
       ['client'],
       ['constructor'],
@@ -440,7 +440,7 @@ describe('commands', { concurrency: 4 }, () => {
     }
   })
 
-  test('take flags before and after their arguments, and the default command none but flags', () => {
+  test('take flags before and after their arguments; the default command takes only flags', () => {
     const readLine = (line: string) => {
       const read = readArguments(line.split(' ').filter(Boolean), version)
       assert.ok(typeof read !== 'string')
@@ -459,7 +459,7 @@ describe('commands', { concurrency: 4 }, () => {
     assert.deepEqual(readLine('client create -- --name'), ['client create NAME', ['--name'], {}, undefined])
   })
 
-  test('do not mind when nobody reads what they print', async (t) => {
+  test('tolerate that their output is closed early', async (t) => {
     const cwd = await directory(t)
     const child = start(cwd, ['client', 'create', 'x'.repeat(200)])
     const said = collect(child)
@@ -469,12 +469,17 @@ describe('commands', { concurrency: 4 }, () => {
   })
 })
 
-describe('a start that cannot succeed is one clear line', { concurrency: 4 }, () => {
+describe('a start that cannot succeed prints one clear line', { concurrency: 4 }, () => {
   const wrong: readonly [what: string, args: readonly string[], env: Environment, line: RegExp][] = [
     ['a wrong setting', [], { MAILKEEP_PORT: '70000' }, /MAILKEEP_PORT/],
-    ['a database that is none', ['--database', 'text.db'], {}, /text\.db is not a SQLite database/],
+    ['a file that is not a database', ['--database', 'text.db'], {}, /text\.db is not a SQLite database/],
     ['a directory as database', ['--database', 'some'], {}, /some is a directory/],
-    ['a database in no directory', ['--database', 'none/x.db'], {}, /there is no directory .*none\. Create it/],
+    [
+      'a database in a directory that does not exist',
+      ['--database', 'none/x.db'],
+      {},
+      /there is no directory .*none\. Create it/,
+    ],
     [
       'an admin token that is too short',
       [],
@@ -482,7 +487,7 @@ describe('a start that cannot succeed is one clear line', { concurrency: 4 }, ()
       /MAILKEEP_ADMIN_TOKEN must have at least 32 characters\.$/m,
     ],
     [
-      'an address not ours',
+      'an address of another machine',
       ['--host', '192.0.2.1', '--database', ':memory:'],
       {},
       /192\.0\.2\.1 is no address of this machine \(EADDRNOTAVAIL\)/,
@@ -502,7 +507,7 @@ describe('a start that cannot succeed is one clear line', { concurrency: 4 }, ()
     })
   }
 
-  test('but a variable that means nothing is only warned of', async (t) => {
+  test('an unknown variable causes only a warning', async (t) => {
     const { err, code } = await run(await directory(t), ['migrate'], { MAILKEEP_PROT: '80' })
     assert.equal(err, 'mailkeep: MAILKEEP_PROT is not a setting of mailkeep: it is ignored.\n')
     assert.equal(code, 0)

@@ -14,13 +14,13 @@ import { settingHelp } from '../daemon/setting-help.ts'
 import { flagOf, type SettingName, Settings } from '../daemon/settings.ts'
 import { test as databaseTest, onPostgres } from './databases.ts'
 import { openPlace } from './postgres-program.ts'
-import { collect, commandLine, complaintOf, daemon, directory, run, runJson, type Surroundings } from './program.ts'
+import { collect, commandLine, daemon, directory, errorLineOf, run, runJson, type Surroundings } from './program.ts'
 
 interface Place extends Surroundings {
   readonly cwd: string
 }
 
-/** Both kinds of database, each with a client that has a list, contacts and an endpoint. */
+/** Runs a suite on both databases, each with a client that has a list, contacts and an endpoint. */
 function onBothDatabases(name: string, suite: (open: (t: TestContext) => Promise<Place>) => void): void {
   describe(`${name}, on SQLite`, () => suite(async (t) => ({ cwd: await directory(t) })))
   onPostgres(`${name}, on PostgreSQL`, () => suite(openPlace))
@@ -35,8 +35,8 @@ async function populate(place: Place) {
   return { client, of, list }
 }
 
-/** Runs a command that is used wrongly. @returns its one line. */
-async function wrongUsageOf(args: readonly string[], place: Place): Promise<string> {
+/** Runs a command with wrong usage. @returns The line that it prints. */
+async function usageErrorOf(args: readonly string[], place: Place): Promise<string> {
   const { out, err, code } = await run(args, place)
   assert.deepEqual([out, code], ['', 2], `${args.join(' ')}: ${err}`)
   assert.match(err, /^mailkeep: .+\n$/)
@@ -44,14 +44,14 @@ async function wrongUsageOf(args: readonly string[], place: Place): Promise<stri
 }
 
 onBothDatabases('commands', (open) => {
-  databaseTest('rename clients, and delete them with all they have only when --yes says so', async (t) => {
+  databaseTest('rename clients, and delete them with all their data only with --yes', async (t) => {
     const place = await open(t)
     const { client, of } = await populate(place)
     const id = String(client.id)
     const renamed = await runJson<{ name: string }>(['client', 'rename', id, 'Acme Ltd'], place)
     assert.equal(renamed.name, 'Acme Ltd')
     await runJson(['token', 'create', ...of, '--role', 'admin'], place)
-    const asked = await wrongUsageOf(['client', 'delete', id], place)
+    const asked = await usageErrorOf(['client', 'delete', id], place)
     assert.equal(
       asked,
       `mailkeep: client ${id} (Acme Ltd) with 2 contacts, 1 list, 0 webhook endpoints and 1 token would be deleted: add --yes to do it.\n`,
@@ -60,10 +60,10 @@ onBothDatabases('commands', (open) => {
     assert.deepEqual(await runJson(['client', 'delete', id, '--yes'], place), { id: client.id, deleted: true })
     assert.deepEqual(await runJson(['client', 'list'], place), [])
     assert.deepEqual(await runJson(['token', 'list'], place), [])
-    assert.match(await complaintOf(['client', 'delete', id, '--yes'], place), /No such client/)
+    assert.match(await errorLineOf(['client', 'delete', id, '--yes'], place), /No such client/)
   })
 
-  databaseTest('find contacts by their whole address and erase them', async (t) => {
+  databaseTest('find contacts by their full address and erase them', async (t) => {
     const place = await open(t)
     const { of, list } = await populate(place)
     const ada = await runJson<{ id: number; email: string }>(['contact', 'find', 'ADA@example.org', ...of], place)
@@ -72,20 +72,20 @@ onBothDatabases('commands', (open) => {
       (await run(['contact', 'find', 'ada@example.org', ...of], place)).out,
       /^id +\d+\nemail +Ada@example.org\n/,
     )
-    assert.match(await complaintOf(['contact', 'find', 'da@example.org', ...of], place), /no contact with this e-mail/)
+    assert.match(await errorLineOf(['contact', 'find', 'da@example.org', ...of], place), /no contact with this e-mail/)
     const lists = await runJson<{ id: number; name: string }[]>(['list', 'list', ...of], place)
     assert.deepEqual(
       lists.map(({ id, name }) => [id, name]),
       [[list.id, 'News']],
     )
     const erase = ['contact', 'delete', String(ada.id)]
-    assert.match(await wrongUsageOf(erase, place), /^mailkeep: contact \d+ of client \d+ would be erased, .*add --yes/)
+    assert.match(await usageErrorOf(erase, place), /^mailkeep: contact \d+ of client \d+ would be erased, .*add --yes/)
     assert.deepEqual(await runJson([...erase, '--yes'], place), { id: ada.id, deleted: true })
-    assert.match(await complaintOf([...erase, '--yes'], place), /There is no contact/)
-    await complaintOf(['contact', 'find', 'ada@example.org', ...of], place)
+    assert.match(await errorLineOf([...erase, '--yes'], place), /There is no contact/)
+    await errorLineOf(['contact', 'find', 'ada@example.org', ...of], place)
   })
 
-  databaseTest('give tokens names, which token list shows', async (t) => {
+  databaseTest('name tokens, and token list shows the names', async (t) => {
     const place = await open(t)
     const { of } = await populate(place)
     const made = await runJson<object>(['token', 'create', ...of, '--role', 'member', '--name', 'billing'], place)
@@ -117,13 +117,13 @@ describe('commands beside a daemon', () => {
     assert.deepEqual(await deliveries('--status', 'pending', '--limit', '2'), [3, 2])
     assert.deepEqual(await deliveries('--status', 'failed'), [])
     assert.match(
-      await wrongUsageOf(['endpoint', 'deliveries', '1', '--status', 'lost'], place),
+      await usageErrorOf(['endpoint', 'deliveries', '1', '--status', 'lost'], place),
       /--status must be one of/,
     )
-    assert.match(await complaintOf(['endpoint', 'deliveries', '99'], place), /There is no endpoint 99/)
+    assert.match(await errorLineOf(['endpoint', 'deliveries', '99'], place), /There is no endpoint 99/)
   })
 
-  test('a request leaves the id of its token in the log, and never the token', async (t) => {
+  test('a request logs the id of its token, and never the token', async (t) => {
     const place = { cwd: await directory(t) }
     const { data, said, stop } = await daemon(t, place)
     await data('GET', '/tags')
@@ -138,7 +138,7 @@ describe('commands beside a daemon', () => {
 })
 
 describe('a wrong directory', { concurrency: 2 }, () => {
-  test('gets no database and no key from commands that only look', async (t) => {
+  test('gets no database and no key from read-only commands', async (t) => {
     const place = { cwd: await directory(t) }
     const looking = commands.filter((command) => {
       const name = nameOf(command).join(' ')
@@ -159,7 +159,7 @@ describe('a wrong directory', { concurrency: 2 }, () => {
     assert.deepEqual(await readdir(place.cwd), ['people.csv'])
   })
 
-  test("with another program's SQLite file is refused by every command, and the file stays as it is", async (t) => {
+  test("with another program's SQLite file is refused by every command, and the file is not changed", async (t) => {
     const place = { cwd: await directory(t), env: { MAILKEEP_ENCRYPTION_KEY: Buffer.alloc(32).toString('base64') } }
     const file = join(place.cwd, 'shop.db')
     const other = new Database(file)
@@ -167,17 +167,17 @@ describe('a wrong directory', { concurrency: 2 }, () => {
     other.close()
     const before = await readFile(file)
     for (const args of [['serve', '--port', '0'], ['migrate'], ['client', 'list'], ['client', 'create', 'x']]) {
-      const line = await complaintOf([...args, '--database', 'shop.db'], place)
+      const line = await errorLineOf([...args, '--database', 'shop.db'], place)
       assert.match(line, /shop\.db belongs to another program: set MAILKEEP_DATABASE/)
     }
     assert.deepEqual(await readFile(file), before)
     assert.deepEqual(await readdir(place.cwd), ['shop.db'])
   })
 
-  onPostgres('that is a schema without tables', () => {
-    databaseTest('gets no tables from commands that only look', async (t) => {
+  onPostgres('a schema without tables', () => {
+    databaseTest('gets no tables from read-only commands', async (t) => {
       const place = await openPlace(t)
-      const line = await complaintOf(['client', 'list'], place)
+      const line = await errorLineOf(['client', 'list'], place)
       assert.match(line, /There are no tables of mailkeep in postgres.*mailkeep migrate/)
       const tables = await place.ask('select 1 from pg_tables where schemaname = $1', [place.schema])
       assert.deepEqual(tables, [])
@@ -185,18 +185,18 @@ describe('a wrong directory', { concurrency: 2 }, () => {
   })
 })
 
-describe('faults are one line that says what to do', { concurrency: 2 }, () => {
-  test('a port in use, of serve and of dispatch', async (t) => {
+describe('faults are reported in one line that says what to do', { concurrency: 2 }, () => {
+  test('a port in use, by serve and by dispatch', async (t) => {
     const place = { cwd: await directory(t) }
     const other = createServer().listen(0, '127.0.0.1')
     await once(other, 'listening')
     t.after(() => other.close())
     const { port } = other.address() as { port: number }
     assert.equal(
-      await complaintOf(['serve', '--port', String(port)], place),
+      await errorLineOf(['serve', '--port', String(port)], place),
       `mailkeep: Port ${port} of 127.0.0.1 is in use by another program (EADDRINUSE): stop that, or choose another port with --port or MAILKEEP_PORT.\n`,
     )
-    assert.match(await complaintOf(['dispatch', '--health-port', String(port)], place), /with --health-port\.\n$/)
+    assert.match(await errorLineOf(['dispatch', '--health-port', String(port)], place), /with --health-port\.\n$/)
   })
 
   test('a damaged page', async (t) => {
@@ -224,7 +224,7 @@ describe('faults are one line that says what to do', { concurrency: 2 }, () => {
     const mounted = spawn('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', small], { stdio: 'ignore' })
     if ((await once(mounted, 'close'))[0] !== 0) return t.skip('no tmpfs can be mounted')
     try {
-      const line = await complaintOf(['backup', join(small, 'copy.db')], place)
+      const line = await errorLineOf(['backup', join(small, 'copy.db')], place)
       const said =
         /small\/copy\.db cannot be written: its disk is full \(SQLITE_FULL\)\. Free some space: it needs \d+ MB/
       assert.match(line, said)
@@ -234,12 +234,12 @@ describe('faults are one line that says what to do', { concurrency: 2 }, () => {
     }
   })
 
-  test('fields that break a rule, without the words of the API', async (t) => {
+  test('fields that break a rule, without the API’s field syntax', async (t) => {
     const place = { cwd: await directory(t) }
     await populate(place)
-    assert.equal(await complaintOf(['client', 'create', ' '], place), 'mailkeep: name must not be empty.\n')
+    assert.equal(await errorLineOf(['client', 'create', ' '], place), 'mailkeep: name must not be empty.\n')
     await writeFile(join(place.cwd, 'none.csv'), 'a,b\n1,2\n')
-    assert.doesNotMatch(await complaintOf(['import', 'none.csv', '--list', '1'], place), /body/)
+    assert.doesNotMatch(await errorLineOf(['import', 'none.csv', '--list', '1'], place), /body/)
   })
 })
 
@@ -262,7 +262,7 @@ describe('imports', { concurrency: 2 }, () => {
   test('read standard input', async (t) => {
     const place = { cwd: await directory(t) }
     await populate(place)
-    assert.match(await wrongUsageOf(['import', '-', '--list', '1'], place), /import - needs --format/)
+    assert.match(await usageErrorOf(['import', '-', '--list', '1'], place), /import - needs --format/)
     const [program = '', ...words] = commandLine(['import', '-', '--list', '1', '--format', 'ndjson', '--json'])
     const child = spawn(program, words, { cwd: place.cwd, stdio: 'pipe' })
     const said = collect(child)
@@ -271,7 +271,7 @@ describe('imports', { concurrency: 2 }, () => {
     assert.equal(JSON.parse(said.out).created, 1)
   })
 
-  test('say what they found where the columns are other than they need', async (t) => {
+  test('name the columns they found when required ones are missing', async (t) => {
     const place = { cwd: await directory(t) }
     await populate(place)
     const files: [text: string, said: RegExp][] = [
@@ -285,24 +285,24 @@ describe('imports', { concurrency: 2 }, () => {
     ]
     for (const [text, said] of files) {
       await writeFile(join(place.cwd, 'file.csv'), text)
-      const line = await complaintOf(['import', 'file.csv', '--list', '1'], place)
+      const line = await errorLineOf(['import', 'file.csv', '--list', '1'], place)
       assert.match(line, said)
       assert.doesNotMatch(line, /ada@example/)
     }
     assert.match(
-      await complaintOf(['import', 'missing.csv', '--list', '1'], place),
+      await errorLineOf(['import', 'missing.csv', '--list', '1'], place),
       /missing\.csv cannot be read: ENOENT/,
     )
-    assert.match(await complaintOf(['import', '.', '--list', '1', '--format', 'csv'], place), /is a directory/)
+    assert.match(await errorLineOf(['import', '.', '--list', '1', '--format', 'csv'], place), /is a directory/)
   })
 
-  test('print all of a long report, however slowly it is read', async (t) => {
+  test('print a long report completely, however slowly it is read', async (t) => {
     const place = { cwd: await directory(t) }
     await populate(place)
-    await writeFile(join(place.cwd, 'bad.csv'), `email\n${'nobody\n'.repeat(5000)}`)
+    await writeFile(join(place.cwd, 'bad.csv'), `email\n${'no-one\n'.repeat(5000)}`)
     const [program = '', ...words] = commandLine(['import', 'bad.csv', '--list', '1', '--json'])
     const child = spawn(program, words, { cwd: place.cwd, stdio: ['ignore', 'pipe', 'pipe'] })
-    await once(child.stderr, 'data') // it is done, and nothing was read of what it printed
+    await once(child.stderr, 'data') // the command is done, and its output has not been read
     const said = collect(child)
     await once(child, 'close')
     assert.equal(JSON.parse(said.out).refused_rows.length, 5000)
@@ -323,7 +323,7 @@ describe('help', () => {
     assert.equal(helpOf('--version'), 'mailkeep, 1.2.3')
   })
 
-  test('of each command shows each flag with meaning, example and, where there is one, its default', () => {
+  test('of each command shows each flag with its meaning, an example and its default, if any', () => {
     for (const command of commands) {
       const text = helpOf(...nameOf(command), '--help')
       assert.ok(text.includes(`$ mailkeep ${command.usage}`), command.usage)
@@ -340,7 +340,7 @@ describe('help', () => {
     }
   })
 
-  test('of settings has the defaults that hold', () => {
+  test('of settings shows the defaults that the program uses', () => {
     for (const [name, schema] of Object.entries(Settings.entries) as [SettingName, { default?: unknown }][]) {
       const { about, example } = settingHelp[name]
       assert.ok(about && example, name)
@@ -358,8 +358,8 @@ describe('help', () => {
     }
   })
 
-  test('comes with what was probably meant', () => {
-    const complaints: [words: string, said: RegExp][] = [
+  test('suggests the command or flag that was probably meant', () => {
+    const errors: [words: string, said: RegExp][] = [
       ['clinet list', /There is no command clinet list\. Did you mean client list\?/],
       ['token crate --client 1', /There is no command token crate\. Did you mean token create\?/],
       ['imprt people.csv', /Did you mean import\?/],
@@ -371,14 +371,14 @@ describe('help', () => {
       ['client delete 1 --yes=1', /--yes takes no value/],
       ['--port 0 token list', /A command comes before its flags: mailkeep token/],
     ]
-    for (const [words, said] of complaints) {
+    for (const [words, said] of errors) {
       assert.throws(() => readArguments(words.split(' '), '1'), { message: said, exitCode: 2 }, words)
     }
   })
 })
 
-describe('the key', () => {
-  test('is rotated as the README says, and doctor says where the right one is', async (t) => {
+describe('rotating the key', () => {
+  test('works as the README describes, and doctor says where the right key is', async (t) => {
     const place = { cwd: await directory(t) }
     await populate(place)
     const old = join(place.cwd, 'mailkeep.db.key')

@@ -6,7 +6,7 @@ import { describe, test } from 'node:test'
 import Database from 'better-sqlite3'
 import { createMailkeep } from '../lib/index.ts'
 import { sqlite } from '../lib/storage/sqlite.ts'
-import { complaintOf, daemon, directory, run, runJson } from './program.ts'
+import { daemon, directory, errorLineOf, run, runJson } from './program.ts'
 
 interface Compaction {
   file: string
@@ -15,15 +15,15 @@ interface Compaction {
   purge_waits: boolean
 }
 
-/** So many, renamed so often, that SQLite leaves copies of some rows where it has moved them. */
+/** Number of contacts. Renamed this often, they make SQLite leave stale copies of moved rows in the file. */
 const many = 2000
 
-/** A letter that nobody else has, for each contact. */
+/** Returns a letter that only this contact has. */
 const mark = (n: number) => String.fromCharCode(0x4e00 + n)
 const word = (n: number, change: number) => mark(n).repeat(3 + ((n * 7 + change * 13) % 40))
 
 describe('mailkeep compact', () => {
-  test('leaves nothing of what was erased in a large file, beside the running daemon', async (t) => {
+  test('leaves no trace of erased data in a large file, while the daemon runs', async (t) => {
     const cwd = await directory(t)
     const file = join(cwd, 'mailkeep.db')
     const encryptionKey = randomBytes(32)
@@ -48,15 +48,15 @@ describe('mailkeep compact', () => {
     }
     const erased = ids.map((_, n) => n).filter((n) => n % 2)
     for (const n of erased) await contacts.delete(ids[n]!)
-    aheadMs = 3_600_000 // until then the purge of the index of searches rests
+    aheadMs = 3_600_000 // until then the purge of the search index pauses
     await mailkeep.deliverDue()
     await mailkeep.close()
     const inFile = async () => {
       const bytes = await readFile(file)
       return erased.filter((n) => bytes.includes(mark(n))).length
     }
-    assert.ok((await stat(file)).size > 2048 * 4096, 'it is so small that it is made anew by itself')
-    assert.ok((await inFile()) > 0, 'SQLite has left nothing: there is nothing to show')
+    assert.ok((await stat(file)).size > 2048 * 4096, 'a file this small is rebuilt automatically')
+    assert.ok((await inFile()) > 0, 'SQLite has left no stale copy, so there is nothing to show')
 
     const env = { MAILKEEP_ENCRYPTION_KEY: encryptionKey.toString('base64') }
     await writeFile(join(cwd, 'mailkeep.db.admin-token'), token.token)
@@ -78,24 +78,24 @@ describe('mailkeep compact', () => {
     )
   })
 
-  test('says why not, and changes nothing', async (t) => {
+  test('explains why it cannot run, and changes nothing', async (t) => {
     const cwd = await directory(t)
-    const complaint = (database: string) => complaintOf(['compact'], { cwd, env: { MAILKEEP_DATABASE: database } })
-    assert.match(await complaint('none.db'), /There is no database none\.db/)
-    assert.match(await complaint(':memory:'), /in memory/)
-    assert.match(await complaint('postgres://127.0.0.1:1/none'), /VACUUM FULL/)
+    const errorLine = (database: string) => errorLineOf(['compact'], { cwd, env: { MAILKEEP_DATABASE: database } })
+    assert.match(await errorLine('none.db'), /There is no database none\.db/)
+    assert.match(await errorLine(':memory:'), /in memory/)
+    assert.match(await errorLine('postgres://127.0.0.1:1/none'), /VACUUM FULL/)
     const other = new Database(join(cwd, 'other.db'))
     other.exec('create table notes (text)')
     other.close()
-    assert.match(await complaint('other.db'), /no database of mailkeep/)
+    assert.match(await errorLine('other.db'), /no database of mailkeep/)
     await writeFile(join(cwd, 'text.db'), 'this is no database, but long enough to look like one'.repeat(20))
-    assert.match(await complaint('text.db'), /text\.db/)
+    assert.match(await errorLine('text.db'), /text\.db/)
 
     const mailkeep = await createMailkeep({ database: sqlite(join(cwd, 'shared.db')), encryptionKey: randomBytes(32) })
     await mailkeep.close()
     const shared = new Database(join(cwd, 'shared.db'))
     shared.exec("create table notes (text); insert into notes values ('a'), ('b'); delete from notes where text = 'a'")
-    assert.match(await complaint('shared.db'), /other tables than mailkeep's, such as notes/)
+    assert.match(await errorLine('shared.db'), /other tables than mailkeep's, such as notes/)
     assert.deepEqual(shared.prepare('select rowid from notes').pluck().all(), [2])
     shared.close()
   })

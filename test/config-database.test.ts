@@ -9,14 +9,14 @@ function config(url: string): Config {
   return readConfig({ MAILKEEP_DATABASE: url }, {}).config
 }
 
-test('a PostgreSQL server is taken from the environment, and needs its key from there too', async () => {
+test('a PostgreSQL server is taken from the environment, and so must be its encryption key', async () => {
   for (const url of ['postgres://h/d', 'postgresql://u:p@h:5433/d?sslmode=require', 'postgres:///d?host=/run/pg']) {
     assert.equal(config(url).database, url)
     await assert.rejects(openEncryptionKey(config(url)), /^CliError: MAILKEEP_ENCRYPTION_KEY is/)
   }
 })
 
-test('what is shown of a database holds no password', () => {
+test('a database shown to people has no password in its URL', () => {
   const shown: Record<string, string> = {
     'mail.db': 'mail.db',
     'postgres://h/d': 'postgres://h/d',

@@ -21,7 +21,7 @@ function config(env: Record<string, string>, flags: Flags = {}): Config {
   return readConfig(env, flags).config
 }
 
-function complaint(env: Record<string, string>, flags: Flags = {}): CliError {
+function configErrorOf(env: Record<string, string>, flags: Flags = {}): CliError {
   try {
     readConfig(env, flags)
   } catch (error) {
@@ -31,7 +31,7 @@ function complaint(env: Record<string, string>, flags: Flags = {}): CliError {
   throw new Error(`${JSON.stringify({ env, flags })} was accepted`)
 }
 
-test('without any setting the defaults hold', () => {
+test('without any setting the defaults apply', () => {
   assert.deepEqual(readConfig({}, {}), {
     config: {
       host: '127.0.0.1',
@@ -115,7 +115,7 @@ test('every setting is read from the environment', () => {
   assert.deepEqual(readConfig(env, {}), { config: understood, warnings: [] })
 })
 
-test('every setting that is no secret is a flag too, and the flag wins', () => {
+test('every setting except secrets is a flag too, and the flag wins', () => {
   const named = Object.entries(everything).filter(([name]) => !secretSettings.has(name))
   const flags = Object.fromEntries(named.map(([name, value]) => [flagOf(name), value]))
   assert.equal(flags['webhook-allow-private'], '1')
@@ -130,7 +130,7 @@ test('every setting that is no secret is a flag too, and the flag wins', () => {
   assert.deepEqual(config(env, flags), { ...understood, ...secrets })
 })
 
-test('an empty variable counts as none', () => {
+test('an empty variable counts as not set', () => {
   const empty = Object.fromEntries(settingNames.map((name) => [`MAILKEEP_${name}`, '']))
   assert.deepEqual(config({ ...empty, MAILKEEP_ADMIN_TOKEN_FILE: '' }), config({}))
 })
@@ -165,7 +165,7 @@ test('a wrong setting is one line that names it', () => {
   }
   for (const [name, values] of Object.entries(wrong)) {
     for (const value of values) {
-      const { message, exitCode } = complaint({ [`MAILKEEP_${name}`]: value })
+      const { message, exitCode } = configErrorOf({ [`MAILKEEP_${name}`]: value })
       assert.match(message, new RegExp(`^MAILKEEP_${name} `))
       assert.doesNotMatch(message, /\n/)
       assert.equal(exitCode, 1)
@@ -173,28 +173,28 @@ test('a wrong setting is one line that names it', () => {
   }
 })
 
-test('what is wrong with a flag names the flag as well', () => {
-  const { message, exitCode } = complaint({}, { port: '70000' })
+test('an error about a flag names the flag as well', () => {
+  const { message, exitCode } = configErrorOf({}, { port: '70000' })
   assert.equal(message, '--port (MAILKEEP_PORT) must be a whole number from 0 to 65535, not "70000".')
   assert.equal(exitCode, 1)
 })
 
 test('a flag without its value, or given twice, is wrong usage', () => {
-  for (const value of ['', false, ['1', '2']]) assert.equal(complaint({}, { port: value }).exitCode, 2)
+  for (const value of ['', false, ['1', '2']]) assert.equal(configErrorOf({}, { port: value }).exitCode, 2)
 })
 
-test('no secret is ever repeated', () => {
+test('an error never repeats a secret', () => {
   const secret = 'geheim geheim'
-  const complaints = [
-    ...[...secretSettings].map((name) => complaint({ [`MAILKEEP_${name}`]: secret })),
-    complaint({ MAILKEEP_DATABASE: 'postgres:user:geheim@host/db' }),
-    complaint({ MAILKEEP_COPY_TO: 'postgres:user:geheim@host/db' }),
-    complaint({}, { database: 'postgres://user:geheim@host/db' }),
-    complaint({}, { database: 'mysql://user:geheim@host/db' }),
+  const configErrors = [
+    ...[...secretSettings].map((name) => configErrorOf({ [`MAILKEEP_${name}`]: secret })),
+    configErrorOf({ MAILKEEP_DATABASE: 'postgres:user:geheim@host/db' }),
+    configErrorOf({ MAILKEEP_COPY_TO: 'postgres:user:geheim@host/db' }),
+    configErrorOf({}, { database: 'postgres://user:geheim@host/db' }),
+    configErrorOf({}, { database: 'mysql://user:geheim@host/db' }),
     unknownFlag('--admin-token=geheim'),
     unknownFlag('--other=geheim'),
   ]
-  for (const { message } of complaints) assert.doesNotMatch(message, /geheim/)
+  for (const { message } of configErrors) assert.doesNotMatch(message, /geheim/)
 })
 
 test('secrets and database URLs are not taken from the command line', () => {
@@ -203,12 +203,12 @@ test('secrets and database URLs are not taken from the command line', () => {
     assert.match(message, new RegExp(`set MAILKEEP_${name.toUpperCase().replace('-', '_')} or MAILKEEP_.*_FILE`))
     assert.equal(exitCode, 2)
   }
-  const { message, exitCode } = complaint({}, { database: 'postgres://host/db' })
+  const { message, exitCode } = configErrorOf({}, { database: 'postgres://host/db' })
   assert.match(message, /MAILKEEP_DATABASE/)
   assert.equal(exitCode, 2)
 })
 
-test('secrets and the database may stand in files', async (t) => {
+test('secrets and the database URL can be read from files', async (t) => {
   const path = join(await directory(t), 'setting')
   await writeFile(path, `${key}\n`)
   const read = config({
@@ -222,22 +222,25 @@ test('secrets and the database may stand in files', async (t) => {
   assert.equal(read.database, key)
 })
 
-test('a setting and its file together are one too many', () => {
+test('a setting given both directly and as a file is refused', () => {
   const both = { MAILKEEP_ADMIN_TOKEN: 'a', MAILKEEP_ADMIN_TOKEN_FILE: '/b' }
-  assert.match(complaint(both).message, /^MAILKEEP_ADMIN_TOKEN and MAILKEEP_ADMIN_TOKEN_FILE are both set/)
+  assert.match(configErrorOf(both).message, /^MAILKEEP_ADMIN_TOKEN and MAILKEEP_ADMIN_TOKEN_FILE are both set/)
 })
 
 test('a file that is missing or empty is named', async (t) => {
   const path = join(await directory(t), 'empty')
   await writeFile(path, '\n')
-  assert.match(complaint({ MAILKEEP_METRICS_TOKEN_FILE: path }).message, /^MAILKEEP_METRICS_TOKEN_FILE: .* is empty/)
   assert.match(
-    complaint({ MAILKEEP_METRICS_TOKEN_FILE: `${path}x` }).message,
+    configErrorOf({ MAILKEEP_METRICS_TOKEN_FILE: path }).message,
+    /^MAILKEEP_METRICS_TOKEN_FILE: .* is empty/,
+  )
+  assert.match(
+    configErrorOf({ MAILKEEP_METRICS_TOKEN_FILE: `${path}x` }).message,
     /^MAILKEEP_METRICS_TOKEN_FILE: .* ENOENT/,
   )
 })
 
-test('a variable of our name that means nothing is warned of', () => {
+test('an unknown variable with our prefix causes a warning', () => {
   const { warnings } = readConfig({ MAILKEEP_PROT: '1', MAILKEEP_PORT_FILE: 'x', OTHER: 'y' }, {})
   assert.deepEqual(
     warnings.map((line) => line.split(' ')[0]),
@@ -245,7 +248,7 @@ test('a variable of our name that means nothing is warned of', () => {
   )
 })
 
-test('the encryption key is made beside a new database, for its owner only', async (t) => {
+test('the encryption key is created next to a new database, readable by its owner only', async (t) => {
   const database = join(await directory(t), 'new.db')
   const made = await openEncryptionKey(config({}, { database }))
   assert.equal(Buffer.from(made, 'base64').length, 32)
@@ -253,13 +256,13 @@ test('the encryption key is made beside a new database, for its owner only', asy
   assert.equal(await openEncryptionKey(config({}, { database })), made)
 })
 
-test('many starts at once agree on one encryption key', async (t) => {
+test('many simultaneous starts agree on one encryption key', async (t) => {
   const settings = config({}, { database: join(await directory(t), 'new.db') })
   const keys = await Promise.all(Array.from({ length: 20 }, () => openEncryptionKey(settings)))
   assert.equal(new Set(keys).size, 1)
 })
 
-test('the encryption key is waited for while another process writes it', async (t) => {
+test('a start waits while another process writes the encryption key', async (t) => {
   const database = join(await directory(t), 'new.db')
   await writeFile(`${database}.key`, '')
   const opened = openEncryptionKey(config({}, { database }))
@@ -267,14 +270,14 @@ test('the encryption key is waited for while another process writes it', async (
   assert.equal(await opened, key)
 })
 
-test('a database whose encryption key is missing gets no other', async (t) => {
+test('a database whose encryption key is missing gets no new one', async (t) => {
   const database = join(await directory(t), 'old.db')
   await writeFile(database, 'SQLite format 3\0and more')
   await assert.rejects(openEncryptionKey(config({}, { database })), /key of the database .* is missing/)
   assert.equal(await openEncryptionKey(config({ MAILKEEP_ENCRYPTION_KEY: key }, { database })), key)
 })
 
-test('a database in memory has a key of its own', async () => {
+test('a database in memory gets its own key', async () => {
   const settings = config({}, { database: ':memory:' })
   assert.notEqual(await openEncryptionKey(settings), await openEncryptionKey(settings))
 })

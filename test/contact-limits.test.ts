@@ -1,4 +1,4 @@
-/** How large a contact and a page of contacts can be. */
+/** Size limits of a contact and of a page of contacts. */
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import type { ContactInput } from '../lib/index.ts'
@@ -25,7 +25,7 @@ const refusedOn = (field: string) => (error: unknown) => {
 }
 
 onEveryDatabase('pages of contacts', (open) => {
-  test('end early at 4 MiB, and both ways no contact is missed or repeated', async (t) => {
+  test('end early at 4 MiB, and no contact is missed or repeated in either direction', async (t) => {
     const { contacts, list } = await openWithList(open, t)
     const large = Array.from({ length: 60 }, (_, n) => ({
       email: `p${n}@example.org`,
@@ -44,7 +44,7 @@ onEveryDatabase('pages of contacts', (open) => {
       } while (cursor !== undefined)
       assert.deepEqual(forwards, ids)
       assert.ok(pages >= 3 && pages <= 4, `${pages} pages`)
-      // Back again from the last page, which has the contacts that are not on the way.
+      // Walks back from the last page, which has the contacts that the way forward did not return.
       const backwards: number[] = []
       let back: string | null = last
       while (back !== null) {
@@ -59,7 +59,7 @@ onEveryDatabase('pages of contacts', (open) => {
     }
   })
 
-  test('exports have all of them, in portions of bounded size', async (t) => {
+  test('exports contain all of them, in chunks of bounded size', async (t) => {
     const { contacts, list } = await openWithList(open, t)
     const large = Array.from({ length: 30 }, (_, n) => ({ email: `p${n}@example.org`, ...texts(20, 10_000) }))
     await contacts.addManyToList(list.id, large)
@@ -98,7 +98,7 @@ onEveryDatabase('a contact', (open) => {
     assert.deepEqual(Object.keys(report.refused_rows[0]!.errors), ['extra_attributes'])
   })
 
-  test('has at most 500 tags, whichever way they come', async (t) => {
+  test('has at most 500 tags, however they are added', async (t) => {
     const { contacts, list } = await openWithList(open, t)
     const email = 'full@example.org'
     const { contact } = await contacts.addToList(list.id, { email, tags: names(499) })
@@ -160,8 +160,8 @@ onEveryDatabase('a contact', (open) => {
   })
 })
 
-onEveryDatabase('a contact from before there were limits', (open) => {
-  test('is read alone on its page, and can be changed as long as it does not grow', async (t) => {
+onEveryDatabase('a contact stored before the limits existed', (open) => {
+  test('is returned alone on its page, and can be changed as long as it does not grow', async (t) => {
     const { contacts, list, ask } = await openWithList(open, t)
     const email = 'old@example.org'
     await contacts.addToList(list.id, { email: 'before@example.org' })

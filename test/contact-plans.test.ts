@@ -5,7 +5,7 @@ import Database from 'better-sqlite3'
 import { type Contact, createMailkeep } from '../lib/index.ts'
 import { sqlite } from '../lib/storage/sqlite.ts'
 
-/** A client with contacts on lists, with tags and topics; `plansOf` gives the plans of all that a listing runs. */
+/** Opens a client with contacts on lists, with tags and topics. `plansOf` returns the query plans of a listing. */
 async function open() {
   const handle = new Database(':memory:')
   const texts = new Set<string>()
@@ -21,7 +21,7 @@ async function open() {
     const list = await acme.lists.create({ name: `List ${i}` })
     await acme.topics.create(list.id, { name: `Topic ${i}` })
   }
-  // So many that filters are common, rare, and in between.
+  // Enough contacts that some filters match many, some few, and some a medium number.
   const emails = Array.from({ length: 1000 }, (_, i) => `user${i}@example.org`)
   await Promise.all(
     emails.map(async (email, i) => {
@@ -69,11 +69,11 @@ function* combinations(names = Object.keys(choices) as (keyof typeof choices)[])
   }
 }
 
-/** Tables and indexes that are walked as a whole: never the contacts, nor what hangs on them. */
+/** Matches full scans of the contact tables and their indexes, which no listing may need. */
 const fullScan = /^SCAN (?:c|m|other|membership|mailkeep_\w+)(?: USING (?:COVERING )?INDEX \S+)?$/
 
 describe('the contact listing', () => {
-  test('uses an index whatever the mix of filters: no scan, no sort', async (t) => {
+  test('uses an index for every combination of filters: no scan and no sort', async (t) => {
     const { plansOf, close } = await open()
     t.after(close)
     const texts: string[] = []
@@ -87,7 +87,8 @@ describe('the contact listing', () => {
       }
     }
     assert.ok(texts.length > 100, `${texts.length} texts were seen`)
-    // All ways there are: the parts of a search compared, looked up, walked, held against members, contacts asked one by one.
+    // Every strategy: comparing the parts of a search, looking them up, scanning, joining members, checking single
+    // contacts.
     for (const way of [
       /as reached from json_each/,
       /as id\s+from mailkeep_search/,
@@ -102,7 +103,7 @@ describe('the contact listing', () => {
     }
   })
 
-  test('finds the same as a plain look at every contact, for every mix of filters', async (t) => {
+  test('finds the same contacts as a plain full scan, for every combination of filters', async (t) => {
     const { acme, plansOf, close } = await open()
     t.after(close)
     const all: Contact[] = []

@@ -1,4 +1,4 @@
-/** Moving a SQLite file with 100,000 contacts to PostgreSQL, by the command, as people do. */
+/** Moving a SQLite file with 100,000 contacts to PostgreSQL, with the command that users run. */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { copyFile, mkdtemp, rm, stat, utimes, writeFile } from 'node:fs/promises'
@@ -13,7 +13,7 @@ import { verifyDelivery } from '../lib/webhooks/receiver.ts'
 import { needsPostgres } from './databases.ts'
 import { openReceiver } from './http-receiver.ts'
 import { key, openPlace, type Place, running, token } from './postgres-program.ts'
-import { complaintOf, run, runJson, start } from './program.ts'
+import { errorLineOf, run, runJson, start } from './program.ts'
 
 const contacts = 100_000
 const encryptionKey = Buffer.from(key, 'base64')
@@ -33,10 +33,10 @@ after(async () => {
 
 interface Made {
   readonly secret: string
-  /** Of a second page, and what is there. */
+  /** The cursor of a second page, and the page's ids. */
   readonly cursor: string
   readonly page: unknown
-  /** Of the contact that came last, and was erased. */
+  /** The id of the last contact, which was erased. */
   readonly erasedId: number
   readonly odd: unknown
 }
@@ -51,13 +51,13 @@ async function makeSource(file: string): Promise<Made> {
   const webhooks = { allowPrivate: true, timeoutSeconds: 1 }
   const mailkeep = await createMailkeep({ database: sqlite(file), encryptionKey, webhooks })
   try {
-    return await furnish(mailkeep, file)
+    return await createRecords(mailkeep, file)
   } finally {
     await mailkeep.close()
   }
 }
 
-async function furnish(mailkeep: Mailkeep, file: string): Promise<Made> {
+async function createRecords(mailkeep: Mailkeep, file: string): Promise<Made> {
   await mailkeep.clients.bootstrap({ token })
   const client = mailkeep.forClient(1)
   await client.lists.create({ name: 'News' })
@@ -73,14 +73,14 @@ async function furnish(mailkeep: Mailkeep, file: string): Promise<Made> {
   await client.withIdempotencyKey('moved', 1, async ({ contacts }) => (await contacts.get(contact.id)).email)
   const { secret } = await client.webhooks.createEndpoint({ url: hook, events: ['newsletter.sent'] })
   await client.events.raise({ type: 'newsletter.sent', data: { number: 1 } })
-  await mailkeep.deliverDue() // nobody is there: it waits for its second attempt
+  await mailkeep.deliverDue() // the receiver refuses connections: the delivery waits for its second attempt
   const first = await client.contacts.list({ per_page: 100 })
   const cursor = first.meta.next_cursor!
   const page = await client.contacts.list({ per_page: 100, cursor })
   return { secret, cursor, page: page.data, erasedId: last.contact.id, odd: await client.contacts.get(contact.id) }
 }
 
-/** By bare statements: this is not what is measured. */
+/** Uses bare statements, because the test is not about these writes. */
 function fill(file: string): void {
   const db = new Database(file)
   const at = '2026-01-02T03:04:05.678901Z'
@@ -90,7 +90,7 @@ function fill(file: string): void {
   const list = db.prepare('insert into mailkeep_contact_list values (1, ?, 1)')
   db.transaction(() => {
     for (let n = 1; n < contacts; n++) {
-      const [email, name] = [`c${n}@example.org`, `Somebody ${n}`]
+      const [email, name] = [`c${n}@example.org`, `Someone ${n}`]
       const { lastInsertRowid } = contact.run(
         randomUUID(),
         at,
@@ -107,7 +107,7 @@ function fill(file: string): void {
   db.close()
 }
 
-/** The file, to be moved into an empty database. */
+/** Prepares a move of the file into an empty database. */
 async function openMove(t: TestContext) {
   const place = await openPlace(t)
   await copyFile(join(folder, 'source.db'), join(place.cwd, 'mail.db'))
@@ -123,13 +123,13 @@ async function rowsOf({ ask }: Place, table: string): Promise<number> {
 async function until(ask: () => Promise<boolean>): Promise<void> {
   const ends = performance.now() + 20_000
   while (!(await ask())) {
-    assert.ok(performance.now() < ends, 'waited in vain')
+    assert.ok(performance.now() < ends, 'timed out waiting for a condition')
     await new Promise((resolve) => setTimeout(resolve, 5))
   }
 }
 
 describe('moving a SQLite file to PostgreSQL', needsPostgres, () => {
-  test('keeps ids, tokens, cursors, secrets and what waits; the daemon goes on where it was', async (t) => {
+  test('keeps ids, tokens, cursors, secrets and queued deliveries, and the daemon continues on PostgreSQL', async (t) => {
     const { place, args } = await openMove(t)
     const began = performance.now()
     const { MAILKEEP_ENCRYPTION_KEY: _, ...env } = place.env
@@ -144,7 +144,7 @@ describe('moving a SQLite file to PostgreSQL', needsPostgres, () => {
 
     const receiver = await openReceiver()
     t.after(() => receiver.close())
-    // The only thing that is changed: the receiver has moved.
+    // The only change: the receiver has a new address.
     await place.ask('update mailkeep_endpoint set url = $1', [receiver.url()])
     await place.ask('update mailkeep_delivery set due_at = now()')
     const daemon = await running(t, { ...place, env: { ...env, MAILKEEP_ENCRYPTION_KEY_FILE: key_file } })
@@ -157,7 +157,7 @@ describe('moving a SQLite file to PostgreSQL', needsPostgres, () => {
     assert.deepEqual(((await page.json()) as { data: unknown }).data, made.page)
     const odd = await daemon.api('GET', '/contacts/1')
     assert.deepEqual(((await odd.json()) as { data: unknown }).data, made.odd)
-    const found = await daemon.api('GET', '/contacts?search=somebody%2099999')
+    const found = await daemon.api('GET', '/contacts?search=someone%2099999')
     assert.equal(((await found.json()) as { data: unknown[] }).data.length, 1)
     const moved = await createMailkeep({ database: postgres(place.url, { schema: place.schema }), encryptionKey })
     t.after(() => moved.close())
@@ -169,10 +169,10 @@ describe('moving a SQLite file to PostgreSQL', needsPostgres, () => {
       `select indisvalid from pg_index where indexrelid = 'mailkeep_contact_search'::regclass`,
     )
     assert.deepEqual(index, { indisvalid: true })
-    assert.match(await complaintOf(args, place), /not empty: mailkeep_\w+ has rows/)
+    assert.match(await errorLineOf(args, place), /not empty: mailkeep_\w+ has rows/)
   })
 
-  test('goes on where it was after kill -9; meanwhile nobody works with half of it', async (t) => {
+  test('continues after kill -9, and no process can use the half-copied database', async (t) => {
     const { place, args } = await openMove(t)
     const broken = start(args, place)
     await until(async () => {
@@ -182,14 +182,14 @@ describe('moving a SQLite file to PostgreSQL', needsPostgres, () => {
     broken.child.kill('SIGKILL')
     await broken.closed
     const before = await rowsOf(place, 'contact')
-    assert.ok(before < contacts, 'it was killed in time')
-    assert.match(await complaintOf(['--port', '0'], place), /A copy into this database is not finished/)
-    assert.match(await complaintOf(['client', 'create', 'x'], place), /A copy into this database is not finished/)
+    assert.ok(before < contacts, 'the command was killed before it was done')
+    assert.match(await errorLineOf(['--port', '0'], place), /A copy into this database is not finished/)
+    assert.match(await errorLineOf(['client', 'create', 'x'], place), /A copy into this database is not finished/)
     const [marked] = await place.ask('select min(xmin::text::bigint)::text as first from mailkeep_contact')
     const { rows } = await runJson<{ rows: Record<string, number> }>(args, place)
     assert.equal(rows.contact, contacts)
     const [kept] = await place.ask('select min(xmin::text::bigint)::text as first from mailkeep_contact')
-    assert.deepEqual(kept, marked, 'what was there was not copied again')
+    assert.deepEqual(kept, marked, 'rows that were copied before are not copied again')
     assert.equal((await run(['client', 'list'], place)).code, 0)
   })
 
@@ -198,7 +198,7 @@ describe('moving a SQLite file to PostgreSQL', needsPostgres, () => {
     const { MAILKEEP_DATABASE: _, ...env } = place.env
     const old = { ...place, env: { ...env, MAILKEEP_DATABASE: 'mail.db' } }
     const daemon = await running(t, old)
-    assert.match(await complaintOf(args, place), /mail\.db is in use: stop mailkeep first/)
+    assert.match(await errorLineOf(args, place), /mail\.db is in use: stop mailkeep first/)
     await daemon.stop()
     const broken = start(args, place)
     await until(async () => {
@@ -238,6 +238,6 @@ describe('moving a SQLite file to PostgreSQL', needsPostgres, () => {
     assert.deepEqual([code, err], [0, ''])
     assert.match(out, /holds 0 contacts of 1 client; .*\nIts key is the one in MAILKEEP_ENCRYPTION_KEY\nSTART NO/)
     assert.doesNotMatch(out, /geheim/)
-    assert.match(await complaintOf(['copy', '--from', 'nothing.db', '--to', place.url], place), /There is no database/)
+    assert.match(await errorLineOf(['copy', '--from', 'nothing.db', '--to', place.url], place), /There is no database/)
   })
 })

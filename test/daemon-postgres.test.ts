@@ -7,7 +7,7 @@ import { describe, test } from 'node:test'
 import { needsPostgres } from './databases.ts'
 import { openReceiver } from './http-receiver.ts'
 import { openKnownPlace, openPlace, running } from './postgres-program.ts'
-import { complaintOf, run, runJson } from './program.ts'
+import { errorLineOf, run, runJson } from './program.ts'
 import { openProxy } from './tcp-proxy.ts'
 
 const patienceMs = 15_000
@@ -15,7 +15,7 @@ const patienceMs = 15_000
 async function until(ask: () => Promise<boolean>): Promise<void> {
   const ends = performance.now() + patienceMs
   while (!(await ask())) {
-    assert.ok(performance.now() < ends, 'waited in vain')
+    assert.ok(performance.now() < ends, 'timed out waiting for a condition')
     await new Promise((resolve) => setTimeout(resolve, 50))
   }
 }
@@ -23,7 +23,7 @@ async function until(ask: () => Promise<boolean>): Promise<void> {
 const statusOf = async (url: string, path: string) => (await fetch(url + path)).status
 
 describe('the daemon on PostgreSQL', { ...needsPostgres, concurrency: 4 }, () => {
-  test('first start puts an admin token into the working directory; the second says nothing of it', async (t) => {
+  test('first start writes an admin token into the working directory; a second start does not mention it', async (t) => {
     const place = await openPlace(t)
     const first = await running(t, place)
     const path = join(place.cwd, 'mailkeep.admin-token')
@@ -35,10 +35,10 @@ describe('the daemon on PostgreSQL', { ...needsPostgres, concurrency: 4 }, () =>
     assert.deepEqual(await first.stop(), [0, null])
     const second = await running(t, place)
     assert.doesNotMatch(second.said.out, /admin_token/)
-    assert.deepEqual(await readdir(place.cwd), ['mailkeep.admin-token'], 'nothing else is left')
+    assert.deepEqual(await readdir(place.cwd), ['mailkeep.admin-token'], 'no other file is left')
   })
 
-  test('first starts at once make one client with one token', async (t) => {
+  test('first starts at the same time create one client with one token', async (t) => {
     const place = await openPlace(t)
     const all = await Promise.all([1, 2, 3].map(() => running(t, place)))
     assert.equal(all.filter(({ said }) => said.out.includes('admin_token')).length, 1)
@@ -50,7 +50,7 @@ describe('the daemon on PostgreSQL', { ...needsPostgres, concurrency: 4 }, () =>
     assert.deepEqual(await place.ask('select count(*)::int as count from mailkeep_token'), [{ count: 1 }])
   })
 
-  test('takes its URL from a file; the password is in no process list and in no log', async (t) => {
+  test('reads its URL from a file; the password is in no process list and in no log', async (t) => {
     const place = await openKnownPlace(t)
     const url = new URL(place.url)
     url.password = 'geheim'
@@ -88,11 +88,11 @@ describe('the daemon on PostgreSQL', { ...needsPostgres, concurrency: 4 }, () =>
     assert.equal((await json<unknown[]>('identity', 'list', ...client)).length, 1)
     assert.equal((await json<unknown[]>('client', 'list')).length, 2)
     assert.deepEqual(await json('secrets', 'reseal'), { resealed: 0 })
-    assert.match(await complaintOf(['backup', 'copy.db'], place), /pg_dump/)
-    assert.match(await complaintOf(['restore', 'copy.db'], place), /pg_restore/)
+    assert.match(await errorLineOf(['backup', 'copy.db'], place), /pg_dump/)
+    assert.match(await errorLineOf(['restore', 'copy.db'], place), /pg_restore/)
   })
 
-  test('tells its health and its figures', async (t) => {
+  test('reports its health and its metrics', async (t) => {
     const daemon = await running(t, await openKnownPlace(t))
     assert.equal(await statusOf(daemon.url, '/readyz'), 200)
     const page = await (await fetch(`${daemon.url}/metrics`)).text()
@@ -101,13 +101,13 @@ describe('the daemon on PostgreSQL', { ...needsPostgres, concurrency: 4 }, () =>
     assert.doesNotMatch(page, /mailkeep_write_group_size/)
   })
 
-  test('does not start, and says why in one line, when the database or its key is not right', async (t) => {
+  test('does not start, and gives the reason in one line, when the database or its key is wrong', async (t) => {
     const place = await openKnownPlace(t)
     assert.equal((await run(['migrate'], place)).code, 0)
-    const nobody = createServer().listen(0, '127.0.0.1')
-    await new Promise((resolve) => nobody.once('listening', resolve))
-    const { port } = nobody.address() as { port: number }
-    await new Promise((resolve) => nobody.close(resolve))
+    const closedPort = createServer().listen(0, '127.0.0.1')
+    await new Promise((resolve) => closedPort.once('listening', resolve))
+    const { port } = closedPort.address() as { port: number }
+    await new Promise((resolve) => closedPort.close(resolve))
     const elsewhere = new URL(place.url)
     elsewhere.pathname = '/mailkeep_not_there'
     const wrong: [Record<string, string>, RegExp][] = [
@@ -119,13 +119,13 @@ describe('the daemon on PostgreSQL', { ...needsPostgres, concurrency: 4 }, () =>
       [{ MAILKEEP_DATABASE_POOLER: 'true' }, /schema: Behind a pooler/],
     ]
     for (const [env, said] of wrong) {
-      const line = await complaintOf(['--port', '0'], { ...place, env: { ...place.env, ...env } })
+      const line = await errorLineOf(['--port', '0'], { ...place, env: { ...place.env, ...env } })
       assert.match(line, said)
       assert.doesNotMatch(line, /geheim/)
     }
   })
 
-  test('answers 503 while the server is away, and goes on by itself when it is back', async (t) => {
+  test('answers 503 while the server is down, and recovers automatically when it is back', async (t) => {
     const place = await openKnownPlace(t)
     const { hostname, port } = new URL(place.url)
     const proxy = await openProxy({ host: hostname, port: Number(port || 5432) })
@@ -152,8 +152,8 @@ describe('the daemon on PostgreSQL', { ...needsPostgres, concurrency: 4 }, () =>
   })
 })
 
-describe('processes with one part each', { ...needsPostgres, concurrency: 2 }, () => {
-  test('one answers HTTP and delivers nothing, one delivers and answers no API', async (t) => {
+describe('processes with one role each', { ...needsPostgres, concurrency: 2 }, () => {
+  test('one answers HTTP and delivers nothing, one delivers and has no API', async (t) => {
     const place = await openKnownPlace(t)
     const receiver = await openReceiver()
     t.after(() => receiver.close())
@@ -176,7 +176,7 @@ describe('processes with one part each', { ...needsPostgres, concurrency: 2 }, (
     assert.deepEqual(await delivering.stop(), [0, null])
   })
 
-  test('one that delivers listens nowhere unless it is told to, and has no use for a first token', async (t) => {
+  test('one that delivers listens only if configured to, and creates no first token', async (t) => {
     const place = await openKnownPlace(t)
     const delivering = await running(t, place, ['dispatch'])
     assert.deepEqual(JSON.parse(delivering.said.out), { delivering: true })

@@ -1,4 +1,4 @@
-/** The daemon as a process: what it does when its log is not read, and when its terminal is closed. */
+/** The daemon as a process: when its log is not read, and when its terminal is closed. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -8,7 +8,7 @@ import { commandLine, directory } from './program.ts'
 
 const token = 'admin-token-0123456789-0123456789'
 
-/** A daemon whose standard error is a pipe that is only read when the test does so. */
+/** Starts a daemon whose standard error is a pipe that is read only when the test does so. */
 async function openUnread(t: TestContext) {
   const [program = '', ...words] = commandLine(['--port', '0', '--database', ':memory:', '--json'])
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('MAILKEEP_'))
@@ -21,7 +21,7 @@ async function openUnread(t: TestContext) {
   return { child, closed, port }
 }
 
-/** Sends requests on one connection, and waits for all answers. Each leaves a line of some 300 bytes in the log. */
+/** Sends requests on one connection and waits for all answers. Each writes a line of about 300 bytes to the log. */
 async function request(port: number, count: number): Promise<void> {
   const socket = connect(port, '127.0.0.1')
   const id = 'r'.repeat(128)
@@ -33,21 +33,21 @@ async function request(port: number, count: number): Promise<void> {
   assert.ok(answers > count - 10, `${answers} of ${count} requests were answered`)
 }
 
-const enough = 8000 // lines, twice as much as the pipe and the bound take
+const lineCount = 8000 // lines: twice what the pipe and the log buffer can hold
 
-describe('a log that nothing reads', () => {
-  test('does not keep the daemon from answering and stopping', async (t) => {
+describe('a log that is not read', () => {
+  test('does not stop the daemon from answering or from shutting down', async (t) => {
     const { child, closed, port } = await openUnread(t)
-    await request(port, enough)
+    await request(port, lineCount)
     const startedMs = performance.now()
     child.kill('SIGTERM')
     assert.deepEqual(await closed, [0, null])
-    assert.ok(performance.now() - startedMs < 10_000, 'within the time that stopping may take')
+    assert.ok(performance.now() - startedMs < 10_000, 'within the shutdown timeout')
   })
 
-  test('loses lines beyond a bound, and says how many when it is read again', async (t) => {
+  test('loses lines beyond a limit, and reports their number when it is read again', async (t) => {
     const { child, closed, port } = await openUnread(t)
-    await request(port, enough)
+    await request(port, lineCount)
     let text = ''
     child.stderr.setEncoding('utf8').on('data', (chunk) => {
       text += chunk
@@ -61,18 +61,18 @@ describe('a log that nothing reads', () => {
       .map((line) => JSON.parse(line) as { msg: string; dropped?: number })
     const logged = lines.filter(({ msg }) => msg === 'request').length
     const dropped = lines.reduce((sum, line) => sum + (line.dropped ?? 0), 0)
-    assert.equal(logged + dropped, enough)
+    assert.equal(logged + dropped, lineCount)
     assert.ok(dropped > 0 && Buffer.byteLength(text) < 2 * 1024 * 1024, `${dropped} lines, ${text.length} bytes`)
   })
 })
 
 describe('SIGHUP, as a terminal sends it when it is closed', () => {
-  test('stops the daemon as SIGTERM does: the request under way is finished', async (t) => {
+  test('stops the daemon as SIGTERM does: the request in progress is finished', async (t) => {
     const { child, closed, port } = await openUnread(t)
     const socket = connect(port, '127.0.0.1').setEncoding('utf8')
     socket.write(`POST /api/v1/tags HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nExpect: 100-continue\r\n`)
     socket.write('Content-Type: application/json\r\nContent-Length: 12\r\n\r\n')
-    await once(socket, 'data') // it may continue: the request is under way for certain
+    await once(socket, 'data') // after 100 Continue the request is certainly in progress
     child.kill('SIGHUP')
     const refused = () =>
       fetch(`http://127.0.0.1:${port}/`).then(

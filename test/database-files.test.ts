@@ -47,10 +47,10 @@ describe('the files of a database that is open', () => {
       await rename(`${file}.copy`, file)
     },
     'its log is deleted': (file) => rm(`${file}-wal`),
-    'the index of its log is deleted': (file) => rm(`${file}-shm`),
+    'the shared-memory index of its log is deleted': (file) => rm(`${file}-shm`),
   }
   for (const [name, lose] of Object.entries(losses)) {
-    test(`${name}: no write is answered as saved, and it is not ready`, async (t) => {
+    test(`${name}: no write is answered as saved, and the service is not ready`, async (t) => {
       const { file, lines, mailkeep, save } = await open(t)
       await save('ada@example.org')
       assert.equal((await mailkeep.ready()).ready, true)
@@ -71,10 +71,10 @@ describe('the files of a database that is open', () => {
     assert.match(readiness.database!, /deleted, moved or replaced.*restart mailkeep/)
   })
 
-  test('a file that is moved back takes writes again, and what was refused meanwhile is not in it', async (t) => {
+  test('a file that is moved back takes writes again, and does not have the writes that were refused', async (t) => {
     const { file, lines, mailkeep, acme, save } = await open(t)
     await rename(file, `${file}.old`)
-    await mailkeep.ready() // the first write notices
+    await mailkeep.ready() // the first write detects the change
     await assert.rejects(save('ada@example.org'), refused)
     await rename(`${file}.old`, file)
     await save('bob@example.org')
@@ -87,7 +87,7 @@ describe('the files of a database that is open', () => {
   })
 })
 
-/** Overwrites the pages of tables, and leaves the first one. */
+/** Overwrites the pages of the tables, but not the first page. */
 async function damage(file: string): Promise<void> {
   const bytes = await readFile(file)
   await writeFile(file, bytes.fill(0xff, 4096 * 2))
@@ -99,7 +99,7 @@ const damaged = (file: string) => (error: unknown) =>
   /damaged.*mailkeep doctor.*restore/.test(error.message)
 
 describe('a damaged database file', () => {
-  test('is named when it is opened, with what to do', async (t) => {
+  test('is reported when it is opened, with what to do', async (t) => {
     const { file, mailkeep, save } = await open(t)
     await save('ada@example.org')
     await mailkeep.close()
@@ -107,15 +107,15 @@ describe('a damaged database file', () => {
     await assert.rejects(createMailkeep({ database: sqlite(file), encryptionKey }), damaged(file))
     await writeFile(
       file,
-      'no database at all, but a text that is long enough to have a header of a hundred bytes, as this has.',
+      'not a database, but a text that is long enough to have a header of a hundred bytes, as this has.',
     )
     await assert.rejects(createMailkeep({ database: sqlite(file), encryptionKey }), damaged(file))
   })
 
-  test('is named by reads and writes at run time', async (t) => {
+  test('is reported by reads and writes at run time', async (t) => {
     const { file, mailkeep, save } = await open(t)
     for (let i = 0; i < 200; i++) await save(`contact${i}@example.org`)
-    await mailkeep.close() // all is in the file now, and nothing in the log
+    await mailkeep.close() // everything is in the file now and the write-ahead log is empty
     const again = await createMailkeep({ database: sqlite(file), encryptionKey })
     t.after(() => again.close())
     await damage(file)

@@ -1,32 +1,32 @@
 /**
- * PostgreSQL for tests: see find-postgres. Each test file has a database there, which goes with it; each `open` has a
- * schema of its own.
+ * PostgreSQL for tests; see find-postgres. Each test file has its own database there, dropped at its end. Each `open`
+ * has its own schema.
  */
 import { randomBytes } from 'node:crypto'
 import { after, describe, test as nodeTest, type TestContext, type TestOptions } from 'node:test'
 import pg from 'pg'
 import type { DatabaseSource } from '../lib/index.ts'
 import { type PostgresOptions, postgres } from '../lib/storage/postgres.ts'
-import { asking, findPostgres } from './find-postgres.ts'
+import { findPostgres, queryOnce } from './find-postgres.ts'
 
-export { asking }
+export { queryOnce }
 
-/** Databases of files that were killed are dropped by a later one. */
+/** Prefix of database names. A later run drops the databases of test files that were killed. */
 const prefix = 'mailkeep_test'
 const staleMs = 3_600_000
 
 const found = await findPostgres()
 
-/** Whether there is a PostgreSQL to test on. */
+/** Whether the tests can use a PostgreSQL server. */
 export const hasPostgres = found.url !== undefined
 
-/** The run counts the tests that are skipped with this reason. */
+/** Skip reason. The test runner counts the tests skipped with it. */
 export const withoutPostgres = 'there is no PostgreSQL'
 
-/** For single tests that need one: as `test`'s options. */
+/** Options of `test` for single tests that need PostgreSQL. */
 export const needsPostgres = hasPostgres ? {} : { skip: withoutPostgres }
 
-/** As `node:test` has it; inside `onPostgres` a test that is skipped where there is no PostgreSQL. */
+/** Same as `test` of `node:test`; inside `onPostgres` a test is skipped where there is no PostgreSQL. */
 export let test: typeof nodeTest = nodeTest
 
 type TestFunction = (t: TestContext) => unknown
@@ -36,7 +36,7 @@ const skipped = ((name: string, ...rest: [TestFunction] | [TestOptions, TestFunc
   return nodeTest(name, { ...options, skip: withoutPostgres })
 }) as typeof nodeTest
 
-/** A suite that needs a PostgreSQL: where there is none, each of its tests counts as skipped. */
+/** A suite that needs PostgreSQL. Without one, each of its tests counts as skipped. */
 export function onPostgres(name: string, suite: () => void): void {
   describe(name, () => {
     if (!hasPostgres) test = skipped
@@ -52,9 +52,9 @@ interface OwnDatabase {
 }
 
 let ofThisFile: Promise<OwnDatabase> | undefined
-after(dropDatabase) // here, at the root: asked for inside a test it would come after that test
+after(dropDatabase) // at the root: registered inside a test it would run after that test
 
-/** An empty database of this test file's own. */
+/** Returns the URL of an empty database of this test file. */
 export async function databaseUrl(): Promise<string> {
   return (await ownDatabase()).url
 }
@@ -64,19 +64,19 @@ function ownDatabase(): Promise<OwnDatabase> {
   return ofThisFile
 }
 
-/** Schemas of this file that are empty again: making one anew costs ten times as much as emptying it. */
+/** Emptied schemas of this file, for reuse: creating a schema costs ten times as much as emptying one. */
 const emptied: string[] = []
 
 export interface PostgresTestDatabase {
   readonly url: string
   readonly schema: string
   readonly source: DatabaseSource
-  /** Runs a statement on a connection of its own, beside the library. */
+  /** Runs a statement on a separate connection, independent of the library. */
   ask(text: string, values?: unknown[]): Promise<Record<string, unknown>[]>
   close(): Promise<void>
 }
 
-/** An empty schema in this file's database, as a source. */
+/** Opens an empty schema in this file's database as a source. */
 export async function openPostgres(options: PostgresOptions = {}): Promise<PostgresTestDatabase> {
   const { url, pool } = await ownDatabase()
   const schema = options.schema ?? emptied.pop() ?? `t_${randomBytes(6).toString('hex')}`
@@ -101,7 +101,7 @@ export async function openPostgres(options: PostgresOptions = {}): Promise<Postg
   }
 }
 
-/** Empties all tables but the list of migrations, and lets ids begin at 1. */
+/** Empties all tables except the migrations, and restarts ids at 1. */
 const empty = `do $$ declare name text; begin
   if current_setting('is_superuser')::boolean then
     set local session_replication_role = replica; -- in any order
@@ -122,8 +122,8 @@ async function makeDatabase(): Promise<OwnDatabase> {
   if (found.url === undefined) throw new Error(`There is no PostgreSQL: ${found.reason}`)
   await dropStale(found.url)
   const name = `${prefix}_${Date.now()}_${process.pid}`
-  await asking(found.url, `create database ${name}`)
-  await asking(found.url, `alter database ${name} set synchronous_commit = off`) // it need not outlive a crash
+  await queryOnce(found.url, `create database ${name}`)
+  await queryOnce(found.url, `alter database ${name} set synchronous_commit = off`) // durability is not needed here
   const url = new URL(found.url)
   url.pathname = `/${name}`
   const pool = new pg.Pool({ connectionString: url.href, max: 4, allowExitOnIdle: true })
@@ -135,16 +135,18 @@ async function dropDatabase(): Promise<void> {
   if (ofThisFile) {
     const { name, pool } = await ofThisFile
     await pool.end()
-    await asking(found.url!, `drop database if exists ${name} with (force)`)
+    await queryOnce(found.url!, `drop database if exists ${name} with (force)`)
   }
   await found.close()
 }
 
 async function dropStale(server: string): Promise<void> {
-  const rows = await asking(server, 'select datname as name from pg_database where datname like $1', [`${prefix}\\_%`])
+  const rows = await queryOnce(server, 'select datname as name from pg_database where datname like $1', [
+    `${prefix}\\_%`,
+  ])
   for (const { name } of rows as { name: string }[]) {
     const madeMs = Number(name.split('_')[2])
     if (Date.now() - madeMs > staleMs)
-      await asking(server, `drop database if exists ${name} with (force)`).catch(() => {})
+      await queryOnce(server, `drop database if exists ${name} with (force)`).catch(() => {})
   }
 }

@@ -1,17 +1,17 @@
-/** Reads the types of the packed package, as a user's compiler does. */
+/** Reads the types of the packed package like a user's compiler. */
 import { join, relative } from 'node:path'
 import ts from 'typescript-5' // TypeScript 7 has no stable API yet
 
 export interface Declarations {
-  /** The names that each entry exports: values as they are, types after the word `type`. */
+  /** The names that each entry exports: values by name, types after the word `type`. */
   readonly exported: Readonly<Record<string, readonly string[]>>
-  /** Types that exported declarations mention and no entry exports: `Name in file`. */
+  /** Types that exported declarations mention but no entry exports: `Name in file`. */
   readonly unnameable: readonly string[]
 }
 
 /**
  * @param folder The package.
- * @param entries Files of declarations by the entry's name.
+ * @param entries Declaration files by the entry's name.
  */
 export function readDeclarations(folder: string, entries: Readonly<Record<string, string>>): Declarations {
   const program = ts.createProgram(
@@ -56,7 +56,7 @@ export function readDeclarations(folder: string, entries: Readonly<Record<string
   }
 }
 
-/** The name of a type that the node mentions. */
+/** Returns the name node of a type that the node mentions. */
 function nameIn(node: ts.Node): ts.Node | undefined {
   if (ts.isTypeReferenceNode(node)) return node.typeName
   if (ts.isExpressionWithTypeArguments(node)) return node.expression

@@ -6,7 +6,7 @@ import { test } from 'node:test'
 const read = (name: string) => readFileSync(join(import.meta.dirname, '..', name), 'utf8')
 
 interface Locked {
-  /** A workspace, for tests only. */
+  /** Set for a workspace, which only tests use. */
   readonly link?: true
   readonly dev?: true
   readonly devOptional?: true
@@ -14,7 +14,7 @@ interface Locked {
   readonly license?: string
 }
 
-/** Packages that the build puts into the published files. */
+/** Packages that the build bundles into the published files. */
 const bundled = ['pino', 'polka', 'prom-client', 'undici']
 
 test('lib/README.md names every dependency with its reason, and counts all that npm installs', () => {

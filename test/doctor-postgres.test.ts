@@ -19,18 +19,18 @@ async function findingsOf(place: Place, env: Record<string, string> = {}): Promi
   return JSON.parse(out).findings
 }
 
-const notWell = (findings: readonly Finding[]) => findings.filter(({ state }) => state !== 'ok')
+const faultsIn = (findings: readonly Finding[]) => findings.filter(({ state }) => state !== 'ok')
 
-/** Nothing but this is not well. @returns it. */
+/** Asserts that the doctor finds exactly one fault. @returns That fault. */
 async function onlyFault(place: Place, env: Record<string, string> = {}): Promise<string> {
-  const [fault, ...others] = notWell(await findingsOf(place, env))
+  const [fault, ...others] = faultsIn(await findingsOf(place, env))
   assert.deepEqual(others, [])
   assert.equal(fault?.state, 'fault')
   assert.ok(fault.remedy)
   return `${fault.check}: ${fault.message}`
 }
 
-/** As a role that may connect, and what it is granted. */
+/** Connects as a new role that may connect and has only the rights that the test grants. */
 async function asNewcomer(place: Place, use: (url: string, role: string) => Promise<void>): Promise<void> {
   const role = `mailkeep_test_${randomBytes(4).toString('hex')}`
   await place.ask(`create role ${role} login`)
@@ -45,19 +45,19 @@ async function asNewcomer(place: Place, use: (url: string, role: string) => Prom
 }
 
 describe('the doctor on PostgreSQL', { ...needsPostgres, concurrency: 4 }, () => {
-  test('finds nothing before the first start, and changes nothing', async (t) => {
+  test('finds no fault before the first start, and changes nothing', async (t) => {
     const place = await openKnownPlace(t)
     const findings = await findingsOf(place)
-    assert.deepEqual(notWell(findings), [])
+    assert.deepEqual(faultsIn(findings), [])
     assert.match(findings.find(({ check }) => check === 'database')!.message, /^PostgreSQL \d+\.\d+.* at postgres/)
     assert.deepEqual(await place.ask('select to_regnamespace($1) as there', [place.schema]), [{ there: null }])
   })
 
-  test('finds nothing beside a running daemon', async (t) => {
+  test('finds no fault beside a running daemon', async (t) => {
     const place = await openKnownPlace(t)
     await running(t, place)
     const findings = await findingsOf(place)
-    assert.deepEqual(notWell(findings), [])
+    assert.deepEqual(faultsIn(findings), [])
     for (const check of ['database', 'rights', 'schema', 'key', 'search', 'clock', 'connections']) {
       assert.ok(
         findings.some((found) => found.check === check),
@@ -80,14 +80,14 @@ describe('the doctor on PostgreSQL', { ...needsPostgres, concurrency: 4 }, () =>
       /^key: MAILKEEP_ENCRYPTION_KEY is not the database's key/,
     )
     await place.ask('drop index mailkeep_contact_search')
-    const [search] = notWell(await findingsOf(place))
+    const [search] = faultsIn(await findingsOf(place))
     assert.deepEqual([search?.check, search?.state], ['search', 'warning'])
     await place.ask(`insert into mailkeep_migration values ('999-later', now())`)
-    const later = notWell(await findingsOf(place)).map(({ check, message }) => `${check}: ${message}`)
+    const later = faultsIn(await findingsOf(place)).map(({ check, message }) => `${check}: ${message}`)
     assert.match(later.join('\n'), /^schema: a newer mailkeep was here \(999-later\)/m)
   })
 
-  test('tells what a role lacks', async (t) => {
+  test('reports the privileges that a role lacks', async (t) => {
     const place = await openKnownPlace(t)
     await asNewcomer(place, async (url, role) => {
       const env = { MAILKEEP_DATABASE: url }
@@ -98,7 +98,7 @@ describe('the doctor on PostgreSQL', { ...needsPostgres, concurrency: 4 }, () =>
       assert.equal((await run(['migrate'], place)).code, 0)
       assert.match(await onlyFault(place, env), /^rights: this role may not read and write mailkeep_attempt, /)
       await place.ask(`grant select, insert, update, delete on all tables in schema ${place.schema} to ${role}`)
-      assert.deepEqual(notWell(await findingsOf(place, env)), [])
+      assert.deepEqual(faultsIn(await findingsOf(place, env)), [])
       const daemon = await running(t, { ...place, env: { ...place.env, ...env } })
       assert.equal((await daemon.api('POST', '/tags', { name: 'vip' })).status, 201)
       await daemon.stop()

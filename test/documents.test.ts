@@ -1,4 +1,4 @@
-/** The READMEs next to the code say what the code does: their tables are compared with it, and their links lead somewhere. */
+/** Compares the tables of the READMEs next to the code with the code, and checks their links. */
 import assert from 'node:assert/strict'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -14,7 +14,7 @@ import { deadLinks, rowsOf, sectionOf } from './markdown.ts'
 
 const root = join(import.meta.dirname, '..')
 
-/** The documents that say what the code does, by file. */
+/** The READMEs next to the code. */
 const rooms = [
   'lib/webhooks/README.md',
   'lib/storage/README.md',
@@ -123,7 +123,7 @@ test('no document has a dead link', () => {
   assert.deepEqual(deadLinks(root, ['README.md', ...below]), [])
 })
 
-test('every file that a README next to the code names is there', () => {
+test('every file that a README next to the code names exists', () => {
   for (const document of rooms) {
     const prose = readFileSync(join(root, document), 'utf8').replace(/^```[\s\S]*?^```/gm, '')
     const named = [...prose.matchAll(/`((?:lib|daemon|test)\/[\w./-]+\.(?:ts|md)|(?:lib|daemon|test)\/[\w./-]+\/)`/g)]
@@ -142,7 +142,7 @@ test('every file that a README next to the code names is there', () => {
   }
 })
 
-test('the contents at the top of a README name its sections', () => {
+test('the table of contents at the top of a README names its sections', () => {
   for (const document of rooms.filter((name) => name.endsWith('/README.md'))) {
     const text = readFileSync(join(root, document), 'utf8')
     const headings = [...text.matchAll(/^## (.*)$/gm)].map(([, heading]) => heading!)

@@ -8,7 +8,7 @@ const root = join(import.meta.dirname, '..')
 
 type Message = { id?: number; method?: string; params?: { items: unknown[] }; result?: unknown }
 
-/** TypeScript's language server, as editors run it. */
+/** Starts TypeScript's language server, as editors do. */
 function languageServer() {
   const child = spawn(join(root, 'node_modules/.bin/tsc'), ['--lsp', '--stdio'], { cwd: root })
   const waiting = new Map<number, (result: unknown) => void>()
@@ -41,7 +41,7 @@ function languageServer() {
   return { ask, tell: (method: string, params: object) => send({ method, params }), stop: () => child.kill() }
 }
 
-test('the editor shows an operation’s docstring with its errors, through the front door', {
+test('the editor shows an operation’s docstring with its errors, through the public entry point', {
   timeout: 120_000,
 }, async (t) => {
   const { ask, tell, stop } = languageServer()

@@ -1,15 +1,15 @@
-/** How many webhook endpoints a client may have, and what an event for many of them costs. */
+/** The maximum number of webhook endpoints of a client, and the cost of an event for many of them. */
 import assert from 'node:assert/strict'
 import { isMailkeepError } from '../lib/index.ts'
 import { test } from './databases.ts'
 import { onEveryDatabase as onEveryService } from './harness.ts'
 import { assertInvalid } from './http-call.ts'
-import { addEndpoint, type Opened, onEveryDatabase, onSharedDatabases, openBeside } from './webhook-harness.ts'
+import { addEndpoint, type Opened, onEveryDatabase, onSharedDatabases, openSecondInstance } from './webhook-harness.ts'
 
 const isRefused = (error: unknown) => isMailkeepError(error, 'validation_failed') && /at most/.test(error.message)
 
 onEveryService('webhook endpoints beyond the limit', (open) => {
-  test('are refused with 422; 100 are allowed unless the setting says otherwise', async (t) => {
+  test('are refused with 422; the default limit is 100', async (t) => {
     const { call, data } = await open(t)
     const body = { url: 'https://hook.example.com/', events: ['webhook.test'] }
     for (let n = 0; n < 100; n++) await data(201, 'POST', '/webhook-endpoints', { body })
@@ -22,10 +22,10 @@ onEveryService('webhook endpoints beyond the limit', (open) => {
 })
 
 onSharedDatabases('the limit of endpoints', (open) => {
-  test('holds for creations at the same time, in several processes, and is each client’s own', async (t) => {
+  test('applies to simultaneous creations in several processes, and to each client separately', async (t) => {
     const webhooks = { endpointsPerClient: 3 }
     const first = await open(t, { webhooks, start: false })
-    const second = await openBeside(t, first, { webhooks, start: false })
+    const second = await openSecondInstance(t, first, { webhooks, start: false })
     const results = await Promise.allSettled(
       Array.from({ length: 12 }, (_, n) => addEndpoint(n % 2 ? first : second, `http://127.0.0.1:9/${n}`)),
     )
@@ -36,7 +36,7 @@ onSharedDatabases('the limit of endpoints', (open) => {
   })
 })
 
-/** Endpoints that take `contact.subscribed`, every tenth of them inactive; nothing is sent. */
+/** Creates endpoints for `contact.subscribed`, every tenth of them inactive. Sends nothing. */
 async function openFanOut(mk: Opened, endpoints: number) {
   for (let n = 0; n < endpoints; n++) {
     const { id } = await addEndpoint(mk, `http://127.0.0.1:9/${n}`, 'contact.subscribed')
@@ -45,8 +45,8 @@ async function openFanOut(mk: Opened, endpoints: number) {
   return await mk.acme.lists.create({ name: 'News' })
 }
 
-/** The most deliveries that one transaction has written, or a bound from below where that cannot be asked. */
-async function mostInOneTransaction(mk: Opened, commitsBefore: number): Promise<number> {
+/** Returns the most deliveries that one transaction wrote, or a lower bound where that cannot be queried. */
+async function maxPerTransaction(mk: Opened, commitsBefore: number): Promise<number> {
   if (mk.place.kind === 'PostgreSQL') {
     const [row] = await mk.ask(
       'select cast(max(n) as integer) as n from (select count(*) as n from mailkeep_delivery group by xmin::text) as each',
@@ -62,7 +62,7 @@ async function commits({ mailkeep }: Opened): Promise<number> {
 }
 
 onEveryDatabase('an event for many endpoints', (open) => {
-  test('is one delivery for each of them, held where the endpoint is inactive', async (t) => {
+  test('creates one delivery for each of them, held where the endpoint is inactive', async (t) => {
     const mk = await open(t, { start: false, webhooks: { endpointsPerClient: 1100 } })
     const list = await openFanOut(mk, 20)
     await mk.acme.contacts.addToList(list.id, { email: 'ann@example.org' })
@@ -86,13 +86,13 @@ onEveryDatabase('an event for many endpoints', (open) => {
     const results = await mk.acme.contacts.addManyToList(list.id, contacts)
     assert.ok(results.every(({ refused }) => !refused))
     assert.equal(await mk.count('mailkeep_delivery'), 300 * 50)
-    const most = await mostInOneTransaction(mk, before)
+    const most = await maxPerTransaction(mk, before)
     assert.ok(most <= 1500, `${most} deliveries in one transaction`)
   })
 })
 
 onSharedDatabases('an import for a client with very many endpoints', (open) => {
-  test('leaves the process to others in between', async (t) => {
+  test('leaves the event loop free for other work in between', async (t) => {
     const mk = await open(t, { start: false, webhooks: { endpointsPerClient: 1000 } })
     const list = await openFanOut(mk, 300)
     let longestMs = 0

@@ -1,4 +1,4 @@
-/** Numbers in event data: receivers get the very values that the sender gave, or the event is refused. */
+/** Numbers in event data: receivers get exactly the values that the sender gave, or the event is refused. */
 import assert from 'node:assert/strict'
 import { describe, type TestContext } from 'node:test'
 import { isMailkeepError } from '../lib/index.ts'
@@ -52,7 +52,7 @@ onEveryDatabase('a number in event data', (openService) => {
       })
   }
 
-  test('that JSON cannot give back is refused, with its path', async (t) => {
+  test('that JSON cannot represent exactly is refused, with its path', async (t) => {
     const send = await raise(t)
     for (const [json, path] of inexact) {
       const { status, body } = await send(json)
@@ -62,14 +62,14 @@ onEveryDatabase('a number in event data', (openService) => {
     }
   })
 
-  test('is taken in any spelling of a value that JSON gives back', async (t) => {
+  test('is accepted in any notation of a value that JSON can represent', async (t) => {
     const send = await raise(t)
     for (const json of exact) assert.equal((await send(`{"a":[${json}]}`)).status, 202, json)
   })
 })
 
 describe('a number in event data, in the library', () => {
-  test('that JSON has no word for is refused, with its path', async (t) => {
+  test('that JSON cannot represent is refused, with its path', async (t) => {
     const { acme } = await open(t)
     const cases: [object, string][] = [
       [{ id: 9007199254740993n }, 'data.id'],

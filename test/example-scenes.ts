@@ -1,4 +1,4 @@
-/** Runs each example as its user would: its own process, its own port, and requests to it. */
+/** Runs each example as its user would: in its own process, on its own port, with requests to it. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -9,15 +9,15 @@ import { testMailkeep } from 'mailkeep/testing'
 
 const patienceMs = 60_000
 
-/** Where the examples are, and whether with the sources or a package that was installed. */
+/** The folder of the examples, and whether they use the sources or an installed package. */
 export interface Place {
   readonly folder: string
 }
 
 interface Running {
-  /** Waits for a line of the output that fits; gives its groups. */
+  /** Waits for an output line that matches; returns its groups. */
   line(pattern: RegExp): Promise<string[]>
-  /** Waits for its end; gives its exit code. */
+  /** Resolves with the exit code. */
   ended: Promise<number | null>
   stop(): void
 }
@@ -54,7 +54,7 @@ function start(t: TestContext, { folder }: Place, args: readonly string[], env: 
 
 const example = (name: string) => join('examples', `${name}.ts`)
 
-/** An example that listens: its origin, and requests to it. */
+/** Starts an example that listens; returns its origin and a way to send requests to it. */
 async function serving(t: TestContext, place: Place, name: string) {
   const running = start(t, place, [example(name), '0'])
   const [, origin] = await running.line(/^listening on (http:\S+)$/)
@@ -74,7 +74,7 @@ async function serving(t: TestContext, place: Place, name: string) {
   return { running, origin: origin!, call, stop }
 }
 
-/** The three that show a token and mount the API at /mail. */
+/** For the three examples that print a token and mount the API at /mail. */
 async function withToken(t: TestContext, place: Place, name: string) {
   const { running, origin, call, stop } = await serving(t, place, name)
   const [, authorization] = await running.line(/^Authorization: (Bearer \S+)$/)
@@ -91,8 +91,8 @@ export const scenes: Readonly<Record<string, (t: TestContext, place: Place) => P
   async 'own-transaction'(t, place) {
     const running = start(t, place, [example('own-transaction')])
     await running.line(/^refused: /)
-    const [, told] = await running.line(/^(\{.*\})$/)
-    assert.deepEqual(JSON.parse(told!), { orders: ['ada@example.org'], contacts: ['ada@example.org'] })
+    const [, printed] = await running.line(/^(\{.*\})$/)
+    assert.deepEqual(JSON.parse(printed!), { orders: ['ada@example.org'], contacts: ['ada@example.org'] })
     assert.equal(await running.ended, 0)
   },
 
@@ -131,7 +131,7 @@ export const scenes: Readonly<Record<string, (t: TestContext, place: Place) => P
     assert.deepEqual((await call('POST', '/sign-up', { email: 'ada@example.org', name: 'Ada' })).body, {
       welcome: 'Ada',
     })
-    const refused = await call('POST', '/sign-up', { email: 'nobody' })
+    const refused = await call('POST', '/sign-up', { email: 'no address' })
     assert.equal(refused.status, 422)
     assert.deepEqual(refused.body.issues, [{ path: 'email', message: 'This must be an e-mail address.' }])
     assert.equal((await call('GET', '/mail/api/v1/contacts')).status, 401)

@@ -1,26 +1,26 @@
 /**
- * The PostgreSQL of a test run: the server that MAILKEEP_TEST_POSTGRES names, else the one at 127.0.0.1:5432 if it lets
- * the tests make a database of their own, else one that is started for them. `own` asks for that one at once, `none`
- * for a run without.
+ * Finds the PostgreSQL server of a test run. The first choice is the server of MAILKEEP_TEST_POSTGRES, then
+ * 127.0.0.1:5432 if it lets the tests create a database. Otherwise starts a server. The value `own` always starts one;
+ * `none` runs without one.
  */
 import pg from 'pg'
 import { startServer } from './postgres-server.ts'
 
 const usual = 'postgres://postgres@127.0.0.1:5432/postgres'
 
-/** What it need not survive costs nothing; connections as on a large server. */
+/** Durability is off for speed; the connection limit is that of a large server. */
 const quick = ['fsync=off', 'max_connections=200']
 
 export interface FoundPostgres {
-  /** With a database to connect to; undefined when there is none. */
+  /** URL with a database to connect to; undefined without a server. */
   readonly url?: string
-  /** Why there is none. */
+  /** Why there is no server. */
   readonly reason?: string
-  /** Ends what was started. */
+  /** Stops the server if this process started it. */
   close(): Promise<void>
 }
 
-/** @throws when a server is named that cannot be used: whoever names one wants it tested. */
+/** @throws When the named server cannot be used, because its tests were explicitly requested. */
 export async function findPostgres(named = process.env.MAILKEEP_TEST_POSTGRES): Promise<FoundPostgres> {
   if (named === 'none') return { reason: 'MAILKEEP_TEST_POSTGRES=none', close: nothing }
   if (named === 'own') return await startServer(quick)
@@ -35,7 +35,7 @@ export async function findPostgres(named = process.env.MAILKEEP_TEST_POSTGRES): 
   }
 }
 
-export async function asking(url: string, text: string, values: unknown[] = []): Promise<Record<string, unknown>[]> {
+export async function queryOnce(url: string, text: string, values: unknown[] = []): Promise<Record<string, unknown>[]> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5000 })
   await client.connect()
   try {
@@ -45,11 +45,11 @@ export async function asking(url: string, text: string, values: unknown[] = []):
   }
 }
 
-/** Why we cannot make a database there; undefined when we can. */
+/** Returns why the tests cannot create a database there; undefined when they can. */
 async function refusalOf(url: string): Promise<string | undefined> {
   try {
     const rights = 'select rolcreatedb or rolsuper as creates from pg_roles where rolname = current_user'
-    const [role] = await asking(url, rights)
+    const [role] = await queryOnce(url, rights)
     return role?.creates ? undefined : 'the role may not create databases'
   } catch (error) {
     const { message, code } = error as { message?: string; code?: string }

@@ -1,6 +1,6 @@
 /**
  * Clients generated from the running daemon's description compile under strict settings, and the README's first session
- * works through them.
+ * works with them.
  */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
@@ -16,7 +16,7 @@ const workspace = join(import.meta.dirname, 'generated-client')
 const ownTools = join(root, 'node_modules')
 const generators = join(workspace, 'node_modules')
 
-/** As strict as a client's project can be; lib.d.ts and the generated declarations are checked, too. */
+/** The strictest compiler settings; lib.d.ts and the generated declarations are checked too. */
 const strict = {
   target: 'ES2023',
   lib: ['ES2023', 'DOM', 'DOM.Iterable'],
@@ -34,7 +34,7 @@ const strict = {
   noEmit: true,
 }
 
-/** Runs a program with this node; a failure shows what it printed. */
+/** Runs a program with this node; a failure shows its output. */
 async function node(cwd: string, ...args: string[]): Promise<string> {
   try {
     return (await promisify(execFile)(process.execPath, args, { cwd })).stdout
@@ -58,7 +58,7 @@ async function session(t: TestContext, file: string, generate: Generate, options
   return JSON.parse(await node(folder, '--import', 'tsx', file, url, token))
 }
 
-/** A project of a client's, with the description of a running daemon. */
+/** Creates a client's project with the description of a running daemon. */
 async function project(t: TestContext) {
   const cwd = await directory(t)
   const { url } = await daemon(t, { cwd, env: { MAILKEEP_WEBHOOK_ALLOW_PRIVATE: 'true' } })
@@ -92,7 +92,7 @@ test('the first session works through openapi-typescript and openapi-fetch', asy
 test('the first session works through @hey-api/openapi-ts', async (t) => {
   const generate = (folder: string) =>
     node(folder, join(generators, '@hey-api/openapi-ts/bin/run.js'), '-i', 'api.json', '-o', 'client')
-  // The generator's own runtime code, which is the same for every description, does not pass exactOptionalPropertyTypes.
+  // The generator's own runtime code does not pass exactOptionalPropertyTypes, whatever the description.
   const options = { ...strict, exactOptionalPropertyTypes: false }
   assert.deepEqual(await session(t, 'hey-api.ts', generate, options), expected)
 })

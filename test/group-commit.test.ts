@@ -12,7 +12,7 @@ import { sqlite } from '../lib/storage/sqlite.ts'
 
 type Fault = (sql: string) => Error | undefined
 
-/** Group commit on a real database, with a fault where a test wants one; `log` has every statement that ran. */
+/** Opens group commit on a real database, optionally with an injected fault; `log` has every statement that ran. */
 function open({
   fault = () => undefined,
   limits = {},
@@ -85,7 +85,7 @@ describe('group commit', () => {
     assert.equal(count(log, 'savepoint mailkeep'), 3)
   })
 
-  test('nobody is answered before the commit', async () => {
+  test('no caller is answered before the commit', async () => {
     const { group, log } = open()
     const seen: number[] = []
     const note = () => seen.push(count(log, 'commit'))
@@ -93,7 +93,7 @@ describe('group commit', () => {
     assert.deepEqual(seen, [1, 1])
   })
 
-  test('a file that went away during the commit is an error for those that were committed, and nothing runs again', async () => {
+  test('a file that vanished during the commit is an error for the committed writes, and no write is retried', async () => {
     const lost = new Error('the file is gone')
     const { group, log } = open({
       checkFiles: () => {
@@ -111,7 +111,7 @@ describe('group commit', () => {
     assert.equal(count(log, 'commit'), 1)
   })
 
-  test('one that fails undoes only itself', async () => {
+  test('a write that fails rolls back only itself', async () => {
     const { group, rows, log } = open()
     const failing: Work<never> = async (tx) => {
       await tx.executeQuery(plainQuery("insert into t values ('half')"))
@@ -126,7 +126,7 @@ describe('group commit', () => {
     assert.equal(count(log, 'commit'), 1)
   })
 
-  test('a constraint that is broken undoes only the one that broke it', async () => {
+  test('a violated constraint rolls back only the write that violated it', async () => {
     const { group, rows } = open()
     const results = await Promise.allSettled(['a', 'a', 'b'].map((value) => group.write(insert(value))))
     assert.deepEqual(
@@ -137,7 +137,7 @@ describe('group commit', () => {
   })
 
   for (const code of ['SQLITE_FULL', 'SQLITE_IOERR_WRITE']) {
-    test(`${code} in the middle takes the whole transaction: each runs once more, alone`, async () => {
+    test(`${code} during the group rolls back the whole transaction, and each write is retried alone`, async () => {
       let faults = 1
       const { group, rows, log } = open({
         fault: (sql) => (sql.includes("'b'") && faults-- > 0 ? fatal(code) : undefined),
@@ -145,10 +145,10 @@ describe('group commit', () => {
       const answers = await Promise.all(['a', 'b', 'c'].map((value) => group.write(insert(value))))
       assert.deepEqual(answers, ['a', 'b', 'c'])
       assert.deepEqual(rows(), ['a', 'b', 'c'])
-      assert.equal(count(log, "insert into t values ('a')"), 2, 'the first was undone with the group')
+      assert.equal(count(log, "insert into t values ('a')"), 2, 'the first was rolled back with the group')
     })
 
-    test(`${code} that stays fails only the one that meets it`, async () => {
+    test(`${code} that persists fails only the write that meets it`, async () => {
       const { group, rows } = open({ fault: (sql) => (sql.includes("'b'") ? fatal(code) : undefined) })
       const results = await Promise.allSettled(['a', 'b', 'c'].map((value) => group.write(insert(value))))
       assert.deepEqual(
@@ -158,7 +158,7 @@ describe('group commit', () => {
       assert.deepEqual(rows(), ['a', 'c'])
     })
 
-    test(`${code} at COMMIT answers nobody: each runs once more, alone`, async () => {
+    test(`${code} at COMMIT answers no caller, and each write is retried alone`, async () => {
       let faults = 1
       const { group, rows, handle } = open({
         fault: (sql) => (sql === 'commit' && faults-- > 0 ? fatal(code) : undefined),
@@ -169,7 +169,7 @@ describe('group commit', () => {
     })
   }
 
-  test('those that run once more, alone, wait for a lock together: no longer than one', async () => {
+  test('writes that are retried alone share one time-out for locks', async () => {
     let undone = false
     const fault = (sql: string) => {
       undone ||= sql === 'commit'
@@ -184,7 +184,7 @@ describe('group commit', () => {
     assert.deepEqual(rows(), [])
   })
 
-  test('effects happen after the commit, once, and not for what was undone', async () => {
+  test('effects run after the commit, once, and not for writes that were rolled back', async () => {
     let faults = 1
     const { group, log } = open({ fault: (sql) => (sql === 'commit' && faults-- > 0 ? fatal('x') : undefined) })
     const effects: string[] = []
@@ -199,7 +199,7 @@ describe('group commit', () => {
     assert.deepEqual(effects, ['a after 1'])
   })
 
-  test('searches are indexed once a group, after the last savepoint, without what was undone', async () => {
+  test('the search index is updated once per group, after the last savepoint, without rolled-back writes', async () => {
     const { group, log } = open()
     const change = (contactId: number, before: string | null, after: string | null) => ({
       clientId: 1,
@@ -223,7 +223,7 @@ describe('group commit', () => {
     assert.deepEqual(log.slice(-3), ['release mailkeep', 'index 1', 'commit'])
   })
 
-  test('one that awaits anything but statements is aborted with a clear error, the others are not', async () => {
+  test('a write that awaits anything but statements is aborted with a clear error, the others are not', async () => {
     const { group, rows } = open()
     const waits: Work<void> = async (tx) => {
       await insert('half')(tx)
@@ -235,26 +235,26 @@ describe('group commit', () => {
     assert.deepEqual(rows(), ['a', 'b'])
   })
 
-  test('a transaction kept for later cannot be used', async () => {
+  test('a transaction cannot be used after its end', async () => {
     const { group, rows } = open()
     const kept = await group.write(async (tx) => tx)
     await assert.rejects(insert('late')(kept), /has ended/)
     assert.deepEqual(rows(), [])
   })
 
-  test('a group ends at its size', async () => {
+  test('a group ends at its maximum size', async () => {
     const { group, log } = open({ limits: { size: 10 } })
     await Promise.all(Array.from({ length: 25 }, (_, i) => group.write(insert(String(i)))))
     assert.equal(count(log, 'commit'), 3)
   })
 
-  test('a slow one ends its group, so that the others are answered', async () => {
+  test('a slow write ends its group, so that the others are answered', async () => {
     const { group, log } = open({ limits: { groupMs: 1 } })
     const slow: Work<void> = async () => {
       for (const ends = performance.now() + 3; performance.now() < ends; );
     }
     await Promise.all([group.write(slow), group.write(insert('a')), group.write(insert('b'))])
-    // How many share the next one is the machine's matter: it may stand still.
+    // The machine may pause, so the number of writes in the next group is not asserted.
     const [committed, next] = ['commit', "insert into t values ('a')"].map((sql) => log.indexOf(sql)) as [
       number,
       number,
@@ -262,14 +262,14 @@ describe('group commit', () => {
     assert.ok(committed >= 0 && committed < next, log.join('; '))
   })
 
-  test('the queue is bounded: what is too much is refused at once as unavailable', async () => {
+  test('the queue is bounded: excess writes are refused immediately as unavailable', async () => {
     const { group } = open({ limits: { waiting: 2 } })
     const results = await Promise.allSettled(['a', 'b', 'c'].map((value) => group.write(insert(value))))
     assert.ok(isMailkeepError((results[2] as PromiseRejectedResult).reason, 'unavailable'))
     assert.equal(results.filter(({ status }) => status === 'fulfilled').length, 2)
   })
 
-  test('what no transaction may have around it runs between two of them, in its turn', async () => {
+  test('work that needs no open transaction runs between two of them, in queue order', async () => {
     const { group, log, rows } = open({
       limits: { size: 2 },
       fault: (sql) => (sql === 'bad' ? new Error('no') : undefined),
@@ -287,7 +287,7 @@ describe('group commit', () => {
     await assert.rejects(group.between(plainQuery('vacuum')), (error) => isMailkeepError(error, 'unavailable'))
   })
 
-  test('closing finishes what waits and refuses the rest', async () => {
+  test('closing finishes the queued writes and refuses new ones', async () => {
     const { group, rows } = open()
     const waiting = group.write(insert('a'))
     const closed = group.close()
@@ -304,20 +304,20 @@ describe('waiting for another connection', () => {
     return join(folder, 'mail.db')
   }
 
-  test('a write waits for it without blocking the thread, reads do not wait', async (t) => {
+  test('a write waits for it without blocking the thread, and reads do not wait', async (t) => {
     const path = file(t)
     await using mailkeep = await createMailkeep({ database: sqlite(path), encryptionKey: randomBytes(32) })
     const { client } = (await mailkeep.clients.bootstrap())!
     const host = new Database(path)
     host.exec('begin immediate')
     const write = mailkeep.forClient(client.id).tags.create({ name: 'a' })
-    assert.deepEqual((await mailkeep.forClient(client.id).tags.list()).data, [], 'a read is answered meanwhile')
+    assert.deepEqual((await mailkeep.forClient(client.id).tags.list()).data, [], 'a read is answered during the wait')
     host.exec('commit')
     host.close()
     assert.equal((await write).name, 'a')
   })
 
-  test('a full disk refuses the write as unavailable, keeps the rest, and passes', async () => {
+  test('a full disk refuses the write as unavailable, keeps earlier writes, and later writes succeed', async () => {
     const host = new Database(':memory:')
     await using mailkeep = await createMailkeep({ database: sqlite(host), encryptionKey: randomBytes(32) })
     const { client } = (await mailkeep.clients.bootstrap())!
@@ -333,7 +333,7 @@ describe('waiting for another connection', () => {
     assert.ok(refused.length > 0)
     for (const { reason } of refused) assert.ok(isMailkeepError(reason, 'unavailable'), String(reason))
     const stored = (await acme.contacts.list()).data
-    assert.equal(stored.length, results.length - refused.length, 'what was answered is there, and nothing else')
+    assert.equal(stored.length, results.length - refused.length, 'answered writes are stored, and no others')
     host.pragma('max_page_count = 1000000')
     assert.equal((await acme.contacts.addToList(list.id, { email: 'later@x.org' })).created, true)
   })

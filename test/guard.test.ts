@@ -6,7 +6,7 @@ import { type GuardSettings, urlProblem } from '../lib/webhooks/http/url-rule.ts
 const settings: GuardSettings = { allowPrivate: false, ports: [443, 8443] }
 const development: GuardSettings = { allowPrivate: true, ports: [443, 8443] }
 
-/** URLs with blanks between. */
+/** Splits a text of URLs separated by white space. */
 const rows = (text: string) => text.split('\n').flatMap((row) => row.trim().split(/ +/).filter(Boolean))
 
 const refused: Record<string, string[]> = {
@@ -15,7 +15,7 @@ const refused: Record<string, string[]> = {
     file:///etc/passwd file://localhost/etc/passwd data:text/plain,x javascript:alert(1) gopher://127.0.0.1:6379/_x
     dict://127.0.0.1:11211/ ldap://example.com blob:https://example.com/1 jar:https://example.com!/ about:blank
     httpss://example.com xhttps://example.com https+unix://example.com unix:/var/run/docker.sock mailto:a@example.com`),
-  'what is no URL with a host': [
+  'texts that are not a URL with a host': [
     ...rows(`https https: https:/ https:// https:/// https://? https:///? https:example.com https:/example.com
       https:///example.com https:////example.com //example.com /example example.com example.com:443 null undefined
       https://:443/ https://: https://?x https://[ https://[] https://[::1 https://] https://::1/ https://[:::1]/
@@ -66,7 +66,7 @@ const refused: Record<string, string[]> = {
     https://192.88.99.1/ https://198.18.0.1/ https://198.19.255.255/ https://198.51.100.1/ https://203.0.113.7/
     https://224.0.0.1/ https://239.255.255.255/ https://240.0.0.1/ https://255.255.255.255/ https://168.63.129.16/
     https://100.100.100.200/ https://127.0.0.1?x https://127.0.0.1./`),
-  'IPv4 addresses in other writings': rows(`
+  'IPv4 addresses in other notations': rows(`
     https://0x7f.0x0.0x0.0x1/ https://012.0.0.1/ https://0177.0.0.1/ https://0177.0000.0000.0001/ https://0x7f000001/
     https://2130706433/ https://017700000001/ https://127.1/ https://127.0.1/ https://0x7f.1/ https://0/ https://0x0/
     https://00000000177.1/ https://0x/ https://0x./ https://10.1 https://192.168.257/ https://0xa9fea9fe/ https://2852039166/
@@ -122,7 +122,7 @@ const refused: Record<string, string[]> = {
   ],
 }
 
-/** The character before, inside and after a good URL, and in its host. */
+/** Places the character before, inside and after a valid URL, and in its host. */
 function around(character: string): string[] {
   const places = ['https://exa%mple.com/', 'https://example.com/%', '%https://example.com/', 'https://example.com%']
   return places.map((place) => place.replace('%', () => character))
@@ -170,7 +170,7 @@ describe('the URL rule', () => {
     for (const url of accepted) assert.equal(urlProblem(url, settings), undefined, url)
   })
 
-  test('takes the ports it is given, 443 among them or not', () => {
+  test('accepts exactly the configured ports, which need not include 443', () => {
     const ports = { allowPrivate: false, ports: [9443] }
     assert.equal(urlProblem('https://example.com:9443/', ports), undefined)
     for (const url of ['https://example.com/', 'https://example.com:443/'])
@@ -183,7 +183,7 @@ describe('the URL rule', () => {
     for (const url of rows(urls)) assert.equal(urlProblem(url, development), undefined, url)
   })
 
-  test('lets nothing else pass in development', () => {
+  test('refuses everything else in development too', () => {
     const kinds = ['userinfo', 'fragments', 'backslashes, white space, control and invisible characters']
     const urls = [...kinds, 'more than 2,048 characters', 'names that are not well formed'].flatMap(
       (kind) => refused[kind]!,
@@ -194,7 +194,7 @@ describe('the URL rule', () => {
     }
   })
 
-  test('never throws on random strings, and what it accepts is https, an allowed port and nothing private', () => {
+  test('never throws on random strings, and accepts only https, allowed ports and public hosts', () => {
     let taken = 0
     for (let round = 0; round < 40_000; round += 1) {
       const url = randomUrl(round)
@@ -213,7 +213,7 @@ describe('the URL rule', () => {
 })
 
 describe('the address rule', () => {
-  test('takes addresses in their plain form only', () => {
+  test('accepts addresses in their plain notation only', () => {
     for (const address of rows(
       '127.1 0x7f.0.0.1 010.0.0.1 2130706433 [::1] ::1%lo 2606:4700::1%eth0 8.8.8.8. 8.8.8.8/8 localhost 1 x',
     )) {
@@ -238,7 +238,7 @@ describe('the address rule', () => {
     assert.equal(addressProblem('8.8.8.8'), undefined)
   })
 
-  test('judges random IPv6 addresses alike in every writing', () => {
+  test('judges random IPv6 addresses the same in every notation', () => {
     const random = generator(7)
     for (let round = 0; round < 5000; round += 1) {
       const parts = Array.from({ length: 8 }, () => (random() < 0.4 ? 0 : Math.floor(random() * 0x10000)))
@@ -250,7 +250,7 @@ describe('the address rule', () => {
   })
 })
 
-/** A small repeatable generator (mulberry32): a failing run can be run again. */
+/** A small seeded generator (mulberry32), so that a failing run can be repeated. */
 function generator(seed: number): () => number {
   let state = seed
   return () => {
@@ -267,7 +267,7 @@ const pieces =
     ...['\\', ' ', '\t', '\u200b', '\ufeff', '\ud800', '\u{1f600}', ''],
   )
 
-/** Grammar-like half the time, pure noise otherwise. */
+/** Returns a URL-like string half of the time, and random characters otherwise. */
 function randomUrl(seed: number): string {
   const random = generator(seed)
   const pick = () => pieces[Math.floor(random() * pieces.length)]!

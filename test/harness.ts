@@ -16,29 +16,29 @@ import { onPostgres, openPostgres } from './databases.ts'
 import { type Answer, type Call, callerOf } from './http-call.ts'
 import { openReceiver, type Receiver } from './http-receiver.ts'
 
-/** A kind of database; each `open` gives a new, empty one. */
+/** A kind of database; each `open` creates a new, empty one. */
 export interface TestDatabase {
   readonly name: string
   open(): Promise<{ readonly source: DatabaseSource; close(): Promise<void> }>
 }
 
-/** Every suite runs on each of these. */
+/** The databases that every suite runs on. */
 export const databases: readonly TestDatabase[] = [
-  { name: 'a SQLite file', open: () => inDirectory((file) => ({ source: sqlite(file), close: () => {} })) },
+  { name: 'a SQLite file', open: () => onFile((file) => ({ source: sqlite(file), close: () => {} })) },
   { name: ':memory:', open: async () => ({ source: sqlite(':memory:'), close: async () => {} }) },
   { name: "a host's handle in memory", open: async () => onHandle(new Database(':memory:')) },
-  { name: "a host's handle of a file", open: () => inDirectory((file) => onHandle(new Database(file))) },
+  { name: "a host's handle of a file", open: () => onFile((file) => onHandle(new Database(file))) },
   { name: 'PostgreSQL', open: () => openPostgres() },
 ]
 
-/** For what is decided before any database is asked. */
-export const anyDatabase = databases[1]!
+/** For behaviour that does not depend on the database. */
+export const singleDatabase = databases[1]!
 
 function onHandle(handle: Database.Database) {
   return { source: sqlite(handle), close: async () => void handle.close() }
 }
 
-async function inDirectory(open: (file: string) => { source: DatabaseSource; close: () => unknown }) {
+async function onFile(open: (file: string) => { source: DatabaseSource; close: () => unknown }) {
   const directory = await mkdtemp(join(tmpdir(), 'mailkeep-test-'))
   const { source, close } = open(join(directory, 'mailkeep.db'))
   return {
@@ -51,25 +51,25 @@ async function inDirectory(open: (file: string) => { source: DatabaseSource; clo
 }
 
 export interface ServiceOptions extends Pick<MailkeepOptions, 'webhooks' | 'lookup'> {
-  /** For several services over one database; default: one of its own. */
+  /** For several services on one database; default: a random key. */
   readonly encryptionKey?: Buffer
   readonly publicUrl?: string
   /** Whether webhooks are delivered; default true. */
   readonly dispatch?: boolean
-  /** Whether errors in the log are part of the test; default false. */
+  /** Whether the test expects errors in the log; default false. */
   readonly hasErrors?: boolean
 }
 
 /** A client of the service, with a token of each role. */
 export interface Tenant {
   readonly id: number
-  /** The library's door to its records, for what HTTP cannot do. */
+  /** The library's API for this client, for operations that HTTP does not offer. */
   readonly client: ReturnType<Mailkeep['forClient']>
   readonly admin: string
   readonly member: string
-  /** Calls with the admin token unless told otherwise. */
+  /** Calls the API, by default with the admin token. */
   readonly call: Call
-  /** Calls, and gives `data` when the status is as expected. */
+  /** Calls, and returns `data` when the status is as expected. */
   readonly data: (status: number, ...request: Parameters<Call>) => Promise<Answer['body']>
 }
 
@@ -77,7 +77,7 @@ export interface Service extends Tenant {
   readonly mailkeep: Mailkeep
   readonly url: string
   addTenant(name?: string): Promise<Tenant>
-  /** A webhook receiver on a loopback port. */
+  /** Opens a webhook receiver on a loopback port. */
   receiver(): Promise<Receiver>
   /** Moves the service's clock. */
   advance(ms: number): void
@@ -97,7 +97,7 @@ export function onEveryDatabase(name: string, suite: (open: Open) => void): void
   }
 }
 
-/** Everything opened here goes with the test, which fails when the service met an error that nobody foresaw. */
+/** Opens a service that is closed after the test. The test fails when the service logged an unexpected error. */
 export async function openService(
   t: TestContext,
   options: ServiceOptions = {},
@@ -107,10 +107,10 @@ export async function openService(
   t.after(async () => {
     for (const close of closing.reverse()) await close()
   })
-  // The binary takes neither a handle of the test's nor its resolver.
+  // The binary takes neither the test's handle nor its resolver.
   const served =
     testedBinary === undefined || database || options.lookup
-      ? await serveHere(options, database ?? anyDatabase, closing)
+      ? await serveHere(options, database ?? singleDatabase, closing)
       : await serveBinary(testedBinary, options, closing)
   const { mailkeep, url, port, advance } = served
   const agent = new Agent({ keepAlive: true })
@@ -130,7 +130,7 @@ export async function openService(
   }
 }
 
-/** The service in this process. */
+/** Runs the service in this process. */
 async function serveHere(
   { publicUrl, lookup, webhooks, encryptionKey = randomBytes(32), dispatch = true, hasErrors = false }: ServiceOptions,
   database: TestDatabase,
@@ -178,22 +178,21 @@ async function tenantOf(mailkeep: Mailkeep, name: string, caller: (token: string
   return { id, client: mailkeep.forClient(id), admin, member, call, data }
 }
 
-/** For tests that compare moments across a moved clock: as `test`'s options. */
+/** Options of `test` for tests that compare times across a moved clock. */
 export const needsClock = testedBinary === undefined ? {} : { skip: "the binary's clock cannot be moved" }
 
 const patienceMs = 10_000
 
 /**
- * Asks again until the answer is as wanted: what happens after a delivery is recorded a moment later.
- *
- * @throws after 10 s, with the last answer.
+ * Polls until the answer is as wanted, because the effects of a delivery are recorded a moment later.
+ * @throws After 10 s, with the last answer.
  */
 export async function until<T>(ask: () => Promise<T>, wanted: (value: T) => boolean): Promise<T> {
   const ends = performance.now() + patienceMs
   for (;;) {
     const value = await ask()
     if (wanted(value)) return value
-    if (performance.now() > ends) assert.fail(`waited ${patienceMs} ms in vain; last: ${JSON.stringify(value)}`)
+    if (performance.now() > ends) assert.fail(`timed out after ${patienceMs} ms; last: ${JSON.stringify(value)}`)
     await new Promise(setImmediate)
   }
 }

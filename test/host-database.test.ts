@@ -19,14 +19,16 @@ function sqliteFile(t: TestContext): SqliteDialect {
   return new SqliteDialect({ database: new Database(join(folder, 'mail.db')) })
 }
 
-/** A Kysely instance of the host's, with a plugin that renames columns. */
+/** Creates a Kysely instance of a host, with a plugin that renames columns. */
 function instance(t: TestContext, dialect: SqliteDialect | PostgresDialect): Kysely<unknown> {
   const kysely = new Kysely<unknown>({ dialect, plugins: [new CamelCasePlugin()] })
   t.after(() => kysely.destroy())
   return kysely
 }
 
-/** As a driver other than better-sqlite3 may be: Kysely leaves it open whether the id of an inserted row is told. */
+/**
+ * Behaves like a driver other than better-sqlite3. Kysely does not require drivers to return the id of an inserted row.
+ */
 function withoutIds(file = ':memory:') {
   const handle = new Database(file)
   handle.pragma('foreign_keys = on')
@@ -46,7 +48,7 @@ const databases: Record<string, (t: TestContext) => Promise<HostDatabase>> = {
   'a Kysely instance on SQLite': async (t) => instance(t, sqliteFile(t)),
   'a Kysely dialect for SQLite': async (t) => sqliteFile(t),
   'a Kysely dialect for SQLite in memory': async () => new SqliteDialect({ database: new Database(':memory:') }),
-  'a Kysely dialect for SQLite that tells no ids': async () => new SqliteDialect({ database: withoutIds() }),
+  'a Kysely dialect for SQLite that returns no ids': async () => new SqliteDialect({ database: withoutIds() }),
   'a Kysely instance on PostgreSQL': async (t) => instance(t, new PostgresDialect({ pool: await pool() })),
   'a Kysely dialect for PostgreSQL': async () => new PostgresDialect({ pool: await pool() }),
 }
@@ -95,7 +97,7 @@ for (const [name, makeDatabase] of Object.entries(databases)) {
       assert.equal((await acme.webhooks.listDeliveries(endpoint.id, { per_page: 100 })).data.length, 31)
     })
 
-    test('one write that fails undoes only itself', async (t) => {
+    test('a write that fails rolls back only itself', async (t) => {
       const mailkeep = await createMailkeep({ database: await makeDatabase(t), encryptionKey })
       t.after(() => mailkeep.close())
       const acme = mailkeep.forClient((await mailkeep.clients.create({ name: 'Acme' })).id)
@@ -109,7 +111,7 @@ for (const [name, makeDatabase] of Object.entries(databases)) {
   })
 }
 
-test("a contact and its event are saved in a transaction of the host's whose driver tells no ids", async (t) => {
+test('a contact and its event are saved in the host’s transaction when its driver returns no ids', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'mailkeep-'))
   t.after(() => rmSync(folder, { recursive: true }))
   const file = join(folder, 'mail.db')
@@ -128,7 +130,7 @@ test("a contact and its event are saved in a transaction of the host's whose dri
   assert.equal((await client.webhooks.listDeliveries(endpoint.id)).data.length, 1)
 })
 
-test("a token made in a transaction of the host's is good inside, and never where that was undone", async (t) => {
+test('a token created in a host’s transaction is valid inside it, and never after a rollback', async (t) => {
   const host = instance(t, sqliteFile(t))
   await sql`pragma foreign_keys = on`.execute(host)
   const mailkeep = await createMailkeep({ database: host, encryptionKey })
@@ -142,7 +144,7 @@ test("a token made in a transaction of the host's is good inside, and never wher
   assert.equal(await mailkeep.tokens.authenticate(token), undefined)
 })
 
-test('a token seen in a transaction beside ours is not kept', async (t) => {
+test('a token seen in an uncommitted transaction of the host is not cached', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'mailkeep-'))
   t.after(() => rmSync(folder, { recursive: true }))
   const file = join(folder, 'mail.db')
@@ -159,7 +161,7 @@ test('a token seen in a transaction beside ours is not kept', async (t) => {
   assert.equal(await mailkeep.tokens.authenticate(token), undefined)
 })
 
-test('what speaks neither SQLite nor PostgreSQL is refused in one clear line', async () => {
+test('a dialect for neither SQLite nor PostgreSQL is refused in one clear line', async () => {
   const mysql = new Kysely<unknown>({ dialect: new MysqlDialect({ pool: {} as never }) })
   for (const wrong of [mysql, {}, null, 'mail.db', 7]) {
     await assert.rejects(createMailkeep({ database: wrong as never, encryptionKey }), (error: Error) => {
@@ -169,14 +171,14 @@ test('what speaks neither SQLite nor PostgreSQL is refused in one clear line', a
   }
 })
 
-test('a SQLite connection without foreign keys is refused: deleting would leave orphans', async () => {
+test('a SQLite connection without foreign keys is refused, because deleting would leave orphans', async () => {
   const database = new Database(':memory:')
   database.pragma('foreign_keys = off')
   const dialect = new SqliteDialect({ database })
   await assert.rejects(createMailkeep({ database: dialect, encryptionKey }), /pragma foreign_keys = on/)
 })
 
-test("a call outside a transaction of the host's, on its one connection, says what to do", {
+test('a call outside a host’s transaction, on its only connection, says what to do', {
   timeout: 20_000,
 }, async (t) => {
   const kysely = instance(t, new SqliteDialect({ database: new Database(':memory:') }))

@@ -13,7 +13,7 @@ import { postgres } from '../lib/storage/postgres.ts'
 import { sqlite } from '../lib/storage/sqlite.ts'
 import { databaseUrl, onPostgres, test } from './databases.ts'
 
-/** A host's way to have a transaction: `run` commits unless its work throws. */
+/** A way for a host to run a transaction: `run` commits unless its work throws. */
 interface Host {
   readonly database: DatabaseSource
   run(work: (transaction: unknown, insertOrder: (id: string) => Promise<void>) => Promise<void>): Promise<void>
@@ -44,7 +44,7 @@ function bareSqlite(source: DatabaseSource, handle: Database.Database): Host {
   }
 }
 
-/** With a plugin that renames columns: ours must stay as they are. */
+/** Has a plugin that renames columns, which must not affect our columns. */
 function throughKysely(source: DatabaseSource, kysely: Kysely<{ shopOrder: { id: string } }>): Host {
   return {
     database: source,
@@ -107,7 +107,7 @@ const hosts: Record<string, (t: TestContext) => Promise<Host>> = {
   },
 }
 
-/** A table of the host's own, and connections to it. */
+/** Creates a table of the host, and connections to it. */
 async function pool(t: TestContext) {
   const url = await databaseUrl()
   const connections = new pg.Pool({ connectionString: url, max: 4 })
@@ -140,7 +140,7 @@ const key = randomBytes(32)
 for (const [name, makeHost] of Object.entries(hosts)) {
   const declare = name.endsWith('PostgreSQL') ? onPostgres : describe
   declare(`the host's own transaction: ${name}`, () => {
-    test('its row, the contact and the webhook event commit together', async (t) => {
+    test('the host’s row, the contact and the webhook event commit together', async (t) => {
       const { host, list, stored, inside } = await open(t, makeHost)
       await host.run(async (transaction, insertOrder) => {
         await insertOrder('o1')
@@ -162,7 +162,7 @@ for (const [name, makeHost] of Object.entries(hosts)) {
       })
     })
 
-    test('they vanish together', async (t) => {
+    test('they are rolled back together', async (t) => {
       const { host, list, stored, inside } = await open(t, makeHost)
       const work = host.run(async (transaction, insertOrder) => {
         await insertOrder('o1')
@@ -173,7 +173,7 @@ for (const [name, makeHost] of Object.entries(hosts)) {
       assert.deepEqual(await stored(), { orders: [], contacts: [], found: [], deliveries: 0 })
     })
 
-    test('an operation that fails inside leaves nothing behind, and the rest stands', async (t) => {
+    test('an operation that fails inside leaves nothing behind, and the rest is kept', async (t) => {
       const { host, acme, list, stored, inside } = await open(t, makeHost)
       await host.run(async (transaction, insertOrder) => {
         await insertOrder('o1')
@@ -198,7 +198,7 @@ for (const [name, makeHost] of Object.entries(hosts)) {
       )
     })
 
-    test('a key of idempotency commits with it, and vanishes with it', async (t) => {
+    test('an idempotency key commits with it, and is rolled back with it', async (t) => {
       const { host, acme, list, stored, inside } = await open(t, makeHost)
       const key = randomUUID()
       const order = (client: typeof acme) =>
@@ -228,7 +228,7 @@ for (const [name, makeHost] of Object.entries(hosts)) {
       assert.deepEqual([contacts, deliveries, orders], [['ada@example.org'], 1, ['o1']])
     })
 
-    test('the dispatcher notices the commit by itself', async (t) => {
+    test('the dispatcher notices the commit automatically', async (t) => {
       const { host, mailkeep, acme, list, inside } = await open(t, makeHost)
       mailkeep.start()
       await host.run(async (transaction) => {
@@ -249,7 +249,7 @@ async function attempted(mailkeep: Mailkeep, acme: ReturnType<Mailkeep['forClien
   assert.fail(`nothing was attempted: ${mailkeep}`)
 }
 
-test('what has no transaction open is refused with a line that says what to do', async (t) => {
+test('a handle without an open transaction is refused with a line that says what to do', async (t) => {
   const path = file(t)
   const mailkeep = await createMailkeep({ database: sqlite(path), encryptionKey: key })
   t.after(() => mailkeep.close())
@@ -309,7 +309,7 @@ for (const [name, makeHandle] of Object.entries(handles)) {
     const nothing = { contacts: [], tags: 0 }
 
     for (const end of ['rollback', 'commit'] as const) {
-      test(`a call that was not awaited before ${end} is refused, and saves nothing by itself`, async (t) => {
+      test(`a call that was not awaited before ${end} is refused, and saves nothing outside the transaction`, async (t) => {
         const { handle, mailkeep, save, stored } = await openHandle(t)
         handle.exec('begin immediate')
         const late = save(mailkeep.using(handle))
@@ -319,7 +319,7 @@ for (const [name, makeHandle] of Object.entries(handles)) {
       })
     }
 
-    test('a rollback in the middle of a call undoes what it did, and the rest is refused', async (t) => {
+    test('a rollback during a call undoes its writes, and refuses the rest', async (t) => {
       for (let turns = 0; turns < 12; turns++) {
         const { handle, mailkeep, save, stored } = await openHandle(t)
         handle.exec('begin immediate')
@@ -355,7 +355,7 @@ for (const [name, makeHandle] of Object.entries(handles)) {
       assert.deepEqual(await stored(), nothing)
     })
 
-    test("within one transaction using() may be called again, and the host's savepoints are its own", async (t) => {
+    test('within one transaction using() may be called again, and the host’s savepoints still work', async (t) => {
       const { handle, mailkeep, save, stored } = await openHandle(t)
       handle.exec('begin immediate')
       const first = mailkeep.using(handle)

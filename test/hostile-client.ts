@@ -1,8 +1,8 @@
-/** A process that behaves badly towards a server: its parent says how, and asks what came of it. */
+/** A process that attacks a server; its parent chooses the attack and asks for the results. */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 
-/** What a parent asks for. */
+/** The attack that a parent asks for. */
 export interface Attack {
   readonly kind: 'silent' | 'idle' | 'pipeline' | 'bodies' | 'headers'
   readonly port: number
@@ -10,13 +10,13 @@ export interface Attack {
   readonly token: string
 }
 
-/** What came of it so far. */
-export interface Toll {
-  /** Connections that were made, and those that are still open. */
+/** The results so far. */
+export interface AttackResult {
+  /** Connections that were made, and connections that are still open. */
   readonly made: number
   readonly open: number
   readonly sentBytes: number
-  /** By status. */
+  /** Answers by status. */
   readonly answers: Readonly<Record<string, number>>
 }
 
@@ -25,7 +25,7 @@ const answers: Record<string, number> = {}
 let made = 0
 let sentBytes = 0
 
-/** So many at a time: a server's backlog has an end. */
+/** Connections opened at a time, because a server's backlog is limited. */
 const batch = 200
 
 async function attack({ kind, port, count, token }: Attack): Promise<void> {
@@ -62,7 +62,7 @@ function bodyHead(token: string): string {
   return [...head, 'Content-Type: application/json', '', ''].join('\r\n')
 }
 
-/** Writes as much as it can, and reads nothing. */
+/** Writes as fast as possible, and reads nothing. */
 function flood(socket: Socket, request: string): void {
   const many = Buffer.from(request.repeat(200))
   const more = () => {
@@ -81,7 +81,7 @@ function count(text: string): void {
 
 process.on('message', async (message: Attack | 'toll') => {
   if (message !== 'toll') await attack(message)
-  const toll: Toll = { made, open: sockets.size, sentBytes, answers }
+  const toll: AttackResult = { made, open: sockets.size, sentBytes, answers }
   process.send!(toll)
 })
 process.on('disconnect', () => process.exit())

@@ -1,4 +1,4 @@
-/** What is no good body, on every route that takes one: 400, 413, 415, and 422 on `body` or an unknown field. */
+/** Invalid bodies on every route that takes one: 400, 413, 415, and 422 on `body` or an unknown field. */
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { type Open, openService } from './harness.ts'
@@ -68,17 +68,17 @@ const notUtf8 = {
 
 const notObjects = ['[]', '[{"name":"x"}]', '"name"', '""', 'null', '7', '-0', '1e400', 'true', 'false', ' [ ] ']
 
-/** Names an object has before anybody sets them are unknown fields like any other. */
+/** Property names that every object inherits are unknown fields like any other. */
 const unknownNames = ['unknown', '__proto__', 'constructor', 'toString', 'hasOwnProperty', 'ID', 'name ', '', '0']
 
 /** Every other field of a contact is an attribute. */
 const takesAnyField = (route: Route) =>
   ['POST /lists/:listId/contacts', 'PUT /contacts/:contactId'].includes(titleOf(route))
 
-/** Imports are streams of their own kinds. */
+/** Excludes imports, which take streams in other formats. */
 const takingBodies = routes.filter(({ method, path }) => /POST|PUT|PATCH/.test(method) && !path.endsWith('/import'))
 
-/** Calls every route that takes a body in the same way; afterwards everything must be as it was. */
+/** Calls every route that takes a body in the same way, and checks that nothing was changed. */
 async function onEveryRoute(
   open: Open,
   t: TestContext,
@@ -99,7 +99,7 @@ async function onEveryRoute(
 
 describe('bodies', () => {
   const open = openService
-  test('that are not JSON by their Content-Type are 415', (t) =>
+  test('with a Content-Type other than JSON are 415', (t) =>
     onEveryRoute(
       open,
       t,
@@ -113,18 +113,18 @@ describe('bodies', () => {
       ({ status, what }) => assert.equal(status, 415, what),
     ))
 
-  test('that are not JSON by themselves, or not UTF-8, are 400', (t) =>
+  test('that are not valid JSON, or not UTF-8, are 400', (t) =>
     onEveryRoute(
       open,
       t,
       [...notJson, ...Object.values(notUtf8)].map((raw) => ({ raw, headers: json })),
       ({ status, body, text, what }) => {
         assert.deepEqual([status, body.code], [400, 'invalid_json'], what)
-        assert.doesNotMatch(text, /position|token|unexpected/i, 'the parser stays unseen')
+        assert.doesNotMatch(text, /position|token|unexpected/i, 'the error does not show the parser’s message')
       },
     ))
 
-  test('that are no object are 422 on body', (t) =>
+  test('that are not an object are 422 on body', (t) =>
     onEveryRoute(
       open,
       t,
@@ -132,7 +132,7 @@ describe('bodies', () => {
       (answer) => assertInvalid(answer, 'body'),
     ))
 
-  test('with an unknown field are 422 on it, but for contacts', (t) =>
+  test('with an unknown field are 422 on that field, except for contacts', (t) =>
     onEveryRoute(
       open,
       t,
@@ -144,7 +144,7 @@ describe('bodies', () => {
       takingBodies.filter((route) => !takesAnyField(route)),
     ))
 
-  test('with all that is needed and an unknown field are refused for that alone', async (t) => {
+  test('with all required fields and an unknown field are refused for the unknown field only', async (t) => {
     const service = await open(t)
     const world = await openWorld(service, 'mine')
     const before = await viewOf(service, world)
@@ -166,7 +166,7 @@ describe('bodies', () => {
       takingBodies.slice(0, 3),
     ))
 
-  test('of exactly 1 MiB are taken, and the connection survives', async (t) => {
+  test('of exactly 1 MiB are accepted, and the connection stays open', async (t) => {
     const { call, data } = await open(t)
     const raw = `{"name":"x"${' '.repeat(mebibyte - 12)}}`
     assert.equal(Buffer.byteLength(raw), mebibyte)
@@ -175,7 +175,7 @@ describe('bodies', () => {
     assert.equal((await data(200, 'GET', '/tags')).length, 1)
   })
 
-  test('are not read before it is clear that the caller may send one', async (t) => {
+  test('are not read before the caller is known to have the right to send one', async (t) => {
     const { call, member } = await open(t)
     const huge = { raw: ' '.repeat(mebibyte + 1), headers: json }
     for (const [status, path, options] of [
@@ -189,7 +189,7 @@ describe('bodies', () => {
     }
   })
 
-  test('may be of any spelling of JSON’s type', async (t) => {
+  test('may use any spelling of JSON’s media type', async (t) => {
     const { data } = await open(t)
     for (const [i, type] of jsonTypes.entries()) {
       const request = { raw: `{"name":"t${i}"}`, headers: { 'content-type': type } }
@@ -199,7 +199,7 @@ describe('bodies', () => {
     assert.equal((await data(200, 'GET', '/tags')).at(-1).name, 'é😀')
   })
 
-  test('are not needed where the contract shows none, nor is their type', async (t) => {
+  test('are optional where the contract shows none, and so is their type', async (t) => {
     const service = await open(t)
     const { contactId } = await openWorld(service, 'mine')
     const path = `/contacts/${contactId}/unsubscribe`

@@ -1,32 +1,32 @@
-/** Calls the HTTP API over a socket, and holds every answer against what is true of all of them. */
+/** Calls the HTTP API over a socket, and checks every answer against the rules that apply to all answers. */
 import assert from 'node:assert/strict'
 import { type Agent, type IncomingHttpHeaders, type OutgoingHttpHeaders, request } from 'node:http'
 import { type ErrorCode, errorCodes } from '../lib/index.ts'
 import { assertDescribed } from './http-description.ts'
 
 export interface CallOptions {
-  /** null sends no Authorization. */
+  /** null sends no Authorization header. */
   readonly token?: string | null
   /** Sent as JSON. */
   readonly body?: unknown
-  /** Sent as it is, instead of `body`. */
+  /** Sent unchanged, instead of `body`. */
   readonly raw?: string | Uint8Array
   readonly headers?: OutgoingHttpHeaders
-  /** A text goes as it is; a record is encoded. */
+  /** A string is sent unchanged; a record is encoded. */
   readonly query?: string | Readonly<Record<string, string | number>>
 }
 
-/** What came back; `body` is whatever JSON holds, since nothing on the wire is to be trusted. */
+/** An answer; `body` is any JSON value, because tests must not trust its type. */
 export interface Answer {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   readonly text: string
   readonly body: ReturnType<typeof JSON.parse>
-  /** The exchange in one line, for messages of assertions. */
+  /** The exchange in one line, for assertion messages. */
   readonly what: string
 }
 
-/** A path that begins with a slash is below /api/v1; with two, it is the whole target without the first. */
+/** A path that begins with one slash is below /api/v1. With two, it is the whole target without the first slash. */
 export type Call = (method: string, path: string, options?: CallOptions) => Promise<Answer>
 
 export function callerOf(agent: Agent, port: number, usualToken: string): Call {
@@ -85,7 +85,7 @@ function exchange(
   })
 }
 
-/** 422, with messages for exactly these fields. */
+/** Asserts a 422 with messages for exactly these fields. */
 export function assertInvalid({ status, body, what }: Answer, ...fields: string[]): void {
   assert.equal(status, 422, what)
   assert.deepEqual(Object.keys(body.errors).sort(), fields.sort(), what)
@@ -107,11 +107,14 @@ const statusOf: Record<ErrorCode, number> = {
   invalid_json: 400,
 }
 
-/** What every answer keeps to: decisions.md 1, contract 1, and rule 1 of contract 4.3. */
+/**
+ * Asserts the rules for every answer: JSON content type, X-Request-Id, no caching, no secrets, and the two shapes of
+ * bodies.
+ */
 function assertSound(method: string, target: string, { status, headers, text, body, what }: Answer): void {
   assert.match(String(headers['x-request-id']), /^[\x21-\x7e]{1,200}$/, what)
   assert.doesNotMatch(text, /\bmk_|SQLITE_|insert into|mailkeep_|node_modules|\.ts:\d/i, `${what} leaks`)
-  // The description tells what secrets look like.
+  // Only the description and the routes that create secrets may contain one.
   const showing = /^(POST \/api\/v1\/webhook-endpoints(\/\d+\/secret)?|GET \/api\/v1\/openapi\.json(\?.*)?)$/
   const showsSecret = showing.test(`${method} ${target}`) && status < 300
   if (!showsSecret) assert.doesNotMatch(text, /whsec_|"secret":"/, `${what} leaks`)
@@ -119,7 +122,7 @@ function assertSound(method: string, target: string, { status, headers, text, bo
     assert.equal(text, '', what)
     return
   }
-  // The one listing that is a stream.
+  // The only listing that is a stream.
   if (/\/contacts\/export(\?|$)/.test(target) && status === 200) return
   assert.match(String(headers['content-type']), /^application\/json(; charset=utf-8)?$/, what)
   if (status >= 400) assertError(status, body, what)

@@ -1,4 +1,4 @@
-/** What contacts are made of, and what is refused: decisions.md 2. Nothing of a refused request is stored. */
+/** The fields of a contact and their rules. A refused request stores nothing. */
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import { test } from './databases.ts'
@@ -6,7 +6,7 @@ import { type Open, onEveryDatabase } from './harness.ts'
 import { type Answer, assertInvalid } from './http-call.ts'
 import { badNames, eventTypes } from './http-shapes.ts'
 
-/** A service with one contact on a list, and an endpoint that takes every event without sending any. */
+/** Opens a service with one contact on a list, and an inactive endpoint for every event. */
 async function openContact(open: Open, t: TestContext) {
   const service = await open(t)
   const { call, client, data } = service
@@ -27,7 +27,7 @@ async function openContact(open: Open, t: TestContext) {
 
 const attributesOf = ({ body }: Answer) => Object.entries(body.data.extra_attributes)
 
-/** As an own field, also where the name is one of JavaScript's. */
+/** Creates an own property, even if the name is one of Object.prototype's. */
 const field = (name: string, value: unknown = 'x') => Object.fromEntries([[name, value]])
 
 const label = (letter: string, length = 63) => letter.repeat(length)
@@ -55,8 +55,8 @@ const badEmails: Readonly<Record<string, unknown>> = {
   '100,000 characters': `${'a'.repeat(100_000)}@example.org`,
   'no at sign': 'example.org',
   'nothing before it': '@example.org',
-  'nothing behind it': 'a@',
-  'two of them': 'a@b@example.org',
+  'nothing after it': 'a@',
+  'two at signs': 'a@b@example.org',
   'white space within': 'a b@example.org',
   'white space in the domain': 'a@exam ple.org',
   'two dots': 'a@example..org',
@@ -72,7 +72,7 @@ const badEmails: Readonly<Record<string, unknown>> = {
 }
 
 onEveryDatabase('the fields of a contact', (open) => {
-  test('e-mail addresses that are taken', async (t) => {
+  test('valid e-mail addresses are accepted', async (t) => {
     const { post } = await openContact(open, t)
     for (const email of goodEmails) {
       const { status, body, what } = await post({ email: `\t${email} ` })
@@ -80,7 +80,7 @@ onEveryDatabase('the fields of a contact', (open) => {
     }
   })
 
-  test('e-mail addresses that are refused', async (t) => {
+  test('invalid e-mail addresses are refused', async (t) => {
     const { post, stored } = await openContact(open, t)
     const before = await stored()
     for (const email of Object.values(badEmails)) {
@@ -91,7 +91,7 @@ onEveryDatabase('the fields of a contact', (open) => {
   })
 
   const badFullNames = Object.entries(badNames).filter(([what]) => !/empty|white space/.test(what))
-  test('names and tags that are refused', async (t) => {
+  test('invalid names and tags are refused', async (t) => {
     const { post, put, stored } = await openContact(open, t)
     const before = await stored()
     const calls = [put, (body: object) => post({ email: 'new@example.org', ...body })]
@@ -108,7 +108,7 @@ onEveryDatabase('the fields of a contact', (open) => {
     assert.deepEqual(await stored(), before)
   })
 
-  test('names and tags up to 255 characters are taken', async (t) => {
+  test('names and tags up to 255 characters are accepted', async (t) => {
     const { post, put } = await openContact(open, t)
     for (const letter of ['a', 'é', '😀']) {
       const name = letter.repeat(255)
@@ -153,7 +153,7 @@ onEveryDatabase('the fields of a contact', (open) => {
   })
 
   const longestPieces = ['x', '😀'].map((letter) => field(letter.repeat(255), letter.repeat(10_000)))
-  test('attributes of 255 and 10,000 characters are kept', async (t) => {
+  test('attribute names of 255 and values of 10,000 characters are stored', async (t) => {
     const { post, put } = await openContact(open, t)
     for (const attributes of longestPieces) {
       const answers = [
@@ -223,14 +223,14 @@ onEveryDatabase('the fields of a contact', (open) => {
     assert.deepEqual(attributesOf(await post({ email: 'new@example.org' })).sort(), sent)
   })
 
-  test('what is one of the own fields never is an attribute', async (t) => {
+  test('the contact’s own fields are never attributes', async (t) => {
     const { post, put } = await openContact(open, t)
     const created = await post({ email: 'new@example.org', name: 'New', tags: ['a'] })
     assert.deepEqual(attributesOf(created), [])
     assert.deepEqual(attributesOf(await put({ name: 'New', tags: ['a'], kept: null })), [])
   })
 
-  test('values are kept to the letter', async (t) => {
+  test('values are stored exactly as sent', async (t) => {
     const { put } = await openContact(open, t)
     await put({ kept: null })
     for (const value of [
@@ -252,7 +252,7 @@ onEveryDatabase('the fields of a contact', (open) => {
     }
   })
 
-  test('what is refused for another reason stores nothing either', async (t) => {
+  test('a request refused for another reason stores nothing either', async (t) => {
     const { call, id, list, stored } = await openContact(open, t)
     const before = await stored()
     const body = { name: 'Stray', tags: ['stray'], stray: 'x' }

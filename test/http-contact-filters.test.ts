@@ -1,4 +1,4 @@
-/** GET /contacts: filters, their forms in a query, and the search. Contract 4.2, decisions.md 1 and 2. */
+/** GET /contacts: filters, their notations in a query, and the search. */
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import { test } from './databases.ts'
@@ -6,8 +6,8 @@ import { type Open, onEveryDatabase } from './harness.ts'
 import { assertInvalid } from './http-call.ts'
 
 /**
- * Contacts a to e: a on list L1, with tag X and topic T1; b on L2, with Y and T2; c with all of these; d with none;
- * e as a, but unsubscribed.
+ * Contacts a to e. a is on list L1, with tag X and topic T1. b is on L2, with Y and T2. c has all of these, and d none.
+ * e is like a, but unsubscribed.
  */
 async function openContacts(open: Open, t: TestContext) {
   const service = await open(t)
@@ -35,7 +35,7 @@ async function openContacts(open: Open, t: TestContext) {
   await data(200, 'DELETE', `/lists/${ids.L1}/contacts/${ids.d}`)
   await add('e', { lists: [1], tags: ['X'] })
   await data(200, 'POST', `/contacts/${ids.e}/unsubscribe`)
-  /** Names of records in braces stand for their ids. */
+  /** Replaces names of records in braces by their ids. */
   const idsIn = (query: string) => query.replace(/\{(\w+)\}/g, (_, name) => String(ids[name]))
   const find = async (query: string): Promise<string> => {
     const contacts: { email: string }[] = await data(200, 'GET', '/contacts', { query: idsIn(query) })
@@ -92,7 +92,7 @@ const found: readonly [query: string, contacts: string][] = [
   ['&&search=a%40&', 'a'],
 ]
 
-/** Queries that break a rule, and on which fields. */
+/** Queries that break a rule, and the invalid fields. */
 const refused: readonly [query: string, ...fields: string[]][] = [
   ['lists[]=abc', 'lists.0'],
   ['lists=abc', 'lists.0'],
@@ -141,7 +141,7 @@ const people: readonly [name: string, email: string][] = [
   ['Lovelace Ada Lovejoy', 'l@example.org'],
 ]
 
-/** Terms, and the e-mails they find. */
+/** Terms, and the e-mail addresses they find. */
 const searches: readonly [term: string, ...emails: string[]][] = [
   ['ä', 'ann'],
   ['ÄPF', 'ann'],
@@ -179,7 +179,7 @@ const searches: readonly [term: string, ...emails: string[]][] = [
   ['^', 'r'],
   ['\t', 'tab'],
   ['herE', 'tab'],
-  // Not across the border of name and e-mail.
+  // A match cannot span name and e-mail.
   ['äpfelann'],
   ['äpfel ann'],
   ['äpfel\nann'],
@@ -191,13 +191,13 @@ const searches: readonly [term: string, ...emails: string[]][] = [
   ['x'.repeat(3000)],
   ['lovelace ada lovejoy', 'l'],
   ['ace ada', 'l'],
-  // All of its letters by threes are there, though not in this order.
+  // All of its trigrams occur, but in another order.
   ['ada lovelace'],
   ['lovelovelace'],
   ['lovelace ada lovejoy'.repeat(50)],
 ]
 
-/** One of a crowd: enough that some filters let through many contacts, others few. */
+/** One of many contacts: enough that some filters match many contacts, others few. */
 function memberOf(crowd: number) {
   return Array.from({ length: crowd }, (_, i) => ({
     name: `${['Ada', 'Bram', 'Chloé'][i % 3]} ${['Jansen', 'Lovelace'][i % 2]} ${i}`,
@@ -209,19 +209,19 @@ function memberOf(crowd: number) {
 }
 
 onEveryDatabase('finding contacts', (open) => {
-  test('filters in every form: any value of one, all of several', async (t) => {
+  test('filters in every notation: any value of one filter, all of several filters', async (t) => {
     const { find } = await openContacts(open, t)
     for (const [query, contacts] of found) assert.equal(await find(query), contacts, query)
   })
 
-  test('queries that break a rule', async (t) => {
+  test('invalid queries are refused', async (t) => {
     const { call, idsIn } = await openContacts(open, t)
     for (const [query, ...fields] of refused) {
       assertInvalid(await call('GET', '/contacts', { query: idsIn(query) }), ...fields)
     }
   })
 
-  test('filters follow what happens to contacts', async (t) => {
+  test('filters follow changes of contacts', async (t) => {
     const { data, find, ids } = await openContacts(open, t)
     await data(200, 'DELETE', `/contacts/${ids.a}/topics/${ids.T1}`)
     assert.equal(await find('topics={T1}'), 'c')
@@ -294,7 +294,7 @@ onEveryDatabase('finding contacts', (open) => {
     }
   })
 
-  test('the search takes text literally, whatever its case', async (t) => {
+  test('the search takes text literally and ignores case', async (t) => {
     const { data } = await open(t)
     const list = await data(201, 'POST', '/lists', { body: { name: 'list' } })
     for (const [name, email] of people) {
@@ -306,7 +306,7 @@ onEveryDatabase('finding contacts', (open) => {
     }
   })
 
-  test('the search knows the name of now, and the e-mail as first spelled', async (t) => {
+  test('the search finds the current name, and the e-mail as first spelled', async (t) => {
     const { data } = await open(t)
     const list = await data(201, 'POST', '/lists', { body: { name: 'list' } })
     const add = (body: object, status = 200) => data(status, 'POST', `/lists/${list.id}/contacts`, { body })

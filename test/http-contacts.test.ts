@@ -1,4 +1,4 @@
-/** Contract 4.2 and the extensions on contacts: shapes, matching, merging, the subscription's states. */
+/** Contacts: shapes, matching by e-mail, merging, and the states of the subscription. */
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import { test } from './databases.ts'
@@ -6,7 +6,7 @@ import { type Open, onEveryDatabase } from './harness.ts'
 import { assertInvalid } from './http-call.ts'
 import { assertShape, contact, contactWithoutTopics, differentTexts, meta, sameTexts, utc } from './http-shapes.ts'
 
-/** A service with two lists, and ways to put contacts on them. */
+/** Opens a service with two lists, and functions that add contacts to them. */
 async function openLists(open: Open, t: TestContext) {
   const service = await open(t)
   const { data } = service
@@ -21,7 +21,7 @@ async function openLists(open: Open, t: TestContext) {
 const names = (records: { name: string }[]) => records.map(({ name }) => name).sort()
 
 onEveryDatabase('contacts', (open) => {
-  test('create, update and remove-from-list answer without topics, all else with all fields', async (t) => {
+  test('create, update and remove-from-list answer without topics, every other route with all fields', async (t) => {
     const { call, data, list, add, url } = await openLists(open, t)
     const topic = await data(201, 'POST', `/lists/${list.id}/topics`, { body: { name: 'weekly' } })
     const created = await add({ email: 'ann@example.org', name: 'Ann', tags: ['a'], city: 'Bonn' })
@@ -45,7 +45,7 @@ onEveryDatabase('contacts', (open) => {
     assert.equal((await call('GET', path)).status, 404)
   })
 
-  test('a new contact shows what was sent, and empty what was not', async (t) => {
+  test('a new contact shows what was sent, and empty values for the rest', async (t) => {
     const { add, list } = await openLists(open, t)
     const { id, uuid, created_at, tags, ...rest } = await add({
       email: ' Ann@Example.org\n',
@@ -68,7 +68,7 @@ onEveryDatabase('contacts', (open) => {
     assert.ok(bare.id > id && bare.uuid !== uuid)
   })
 
-  test('an e-mail matches whatever its case and composition; the first spelling is shown', async (t) => {
+  test('an e-mail matches in any case and Unicode composition; the first spelling is shown', async (t) => {
     const { add, get } = await openLists(open, t)
     for (const [i, [one, other]] of sameTexts.entries()) {
       const first = await add({ email: `${one}.${i}@example.org` })
@@ -84,7 +84,7 @@ onEveryDatabase('contacts', (open) => {
       for (const one of pair) await add({ email: `${one}.${i}@example.org` })
   })
 
-  test('posting again adds tags, merges attributes, and keeps the name unless there is one', async (t) => {
+  test('posting again adds tags, merges attributes, and keeps the name unless a new one is sent', async (t) => {
     const { add, data } = await openLists(open, t)
     await add({ email: 'a@example.org', name: 'Ann', tags: ['one'], city: 'Bonn', size: 'S', old: 'x' })
     const again = await add(
@@ -108,7 +108,7 @@ onEveryDatabase('contacts', (open) => {
     assert.deepEqual((await add({ email: 'a@example.org' }, 200, second)).lists, [list, second])
   })
 
-  test('an update replaces tags when it has some to say, and merges attributes', async (t) => {
+  test('an update replaces tags if it has any, and merges attributes', async (t) => {
     const { add, data, get, put } = await openLists(open, t)
     await data(201, 'POST', '/tags', { body: { name: 'Known' } })
     const { id, email } = await add({
@@ -123,7 +123,11 @@ onEveryDatabase('contacts', (open) => {
     assert.deepEqual(changed.extra_attributes, { city: 'Bonn', size: 'M' })
     assert.deepEqual(await put(id, {}), changed)
     assert.deepEqual((await put(id, { tags: [] })).tags, [])
-    assert.deepEqual(names(await data(200, 'GET', '/tags')), ['Known', 'new', 'one', 'two'], 'tags themselves stay')
+    assert.deepEqual(
+      names(await data(200, 'GET', '/tags')),
+      ['Known', 'new', 'one', 'two'],
+      'the tags themselves are kept',
+    )
     assert.equal((await put(id, { name: '' })).name, '')
     assert.equal((await get(id)).name, '')
   })
@@ -156,7 +160,7 @@ onEveryDatabase('contacts', (open) => {
     assert.ok((await data(200, 'POST', `${path}/unsubscribe`)).unsubscribed_at > first.unsubscribed_at)
   })
 
-  test('who unsubscribed is shown, until resubscribed', async (t) => {
+  test('the unsubscription is shown until the contact is resubscribed', async (t) => {
     const { add, client, data, get } = await openLists(open, t)
     const { id } = await add({ email: 'a@example.org' })
     await client.contacts.unsubscribe(id, { byContact: true })
@@ -166,7 +170,7 @@ onEveryDatabase('contacts', (open) => {
     assert.equal((await data(200, 'POST', `/contacts/${id}/unsubscribe`)).unsubscribed_by_contact, false)
   })
 
-  test('someone unsubscribed stays so, whatever list, tag or attribute is added', async (t) => {
+  test('an unsubscribed contact stays so when it is added to lists, tags or attributes change', async (t) => {
     const { add, data, get, put, second } = await openLists(open, t)
     const { id } = await add({ email: 'a@example.org' })
     const { unsubscribed_at } = await data(200, 'POST', `/contacts/${id}/unsubscribe`)
@@ -176,7 +180,7 @@ onEveryDatabase('contacts', (open) => {
     assert.equal((await get(id)).unsubscribed_at, unsubscribed_at)
   })
 
-  test('removing from a list takes that list and its topics only, and is no error when there is none', async (t) => {
+  test('removing from a list removes that list and its topics only, and is no error when the contact is not on it', async (t) => {
     const { add, data, get, list, second } = await openLists(open, t)
     const { id } = await add({ email: 'a@example.org', tags: ['x'], city: 'Bonn' })
     await add({ email: 'a@example.org' }, 200, second)
@@ -194,17 +198,21 @@ onEveryDatabase('contacts', (open) => {
     assert.deepEqual((await get(id)).topics, [])
     await add({ email: 'a@example.org' }, 200)
     const back = await get(id)
-    assert.deepEqual([back.lists, back.topics], [[list], []], 'old subscriptions do not come back')
+    assert.deepEqual([back.lists, back.topics], [[list], []], 'the earlier topic subscriptions are not restored')
   })
 
-  test('a topic needs membership of its list', async (t) => {
+  test('a topic requires membership of its list', async (t) => {
     const { add, call, data, get, list, second } = await openLists(open, t)
     const { id } = await add({ email: 'a@example.org' })
     const topic = await data(201, 'POST', `/lists/${second.id}/topics`, { body: { name: 'x' } })
     const path = `/contacts/${id}/topics/${topic.id}`
     assert.equal((await call('PUT', path)).status, 422)
     assert.deepEqual((await get(id)).topics, [])
-    assert.deepEqual((await data(200, 'DELETE', path)).topics, [], 'unsubscribing from what it has not is no error')
+    assert.deepEqual(
+      (await data(200, 'DELETE', path)).topics,
+      [],
+      'unsubscribing from a topic without a subscription is no error',
+    )
     await add({ email: 'a@example.org' }, 200, second)
     for (let i = 0; i < 2; i++) assert.deepEqual((await data(200, 'PUT', path)).topics, [topic])
     await data(200, 'DELETE', `/lists/${list.id}/contacts/${id}`)
@@ -213,7 +221,7 @@ onEveryDatabase('contacts', (open) => {
     assert.equal((await call('PUT', path)).status, 422)
   })
 
-  test('an erased contact is gone from everywhere, and its address is free for another', async (t) => {
+  test('an erased contact is gone everywhere, and its address can be used again', async (t) => {
     const { add, call, data } = await openLists(open, t)
     const { id } = await add({ email: 'a@example.org', name: 'Ann', tags: ['x'], city: 'Bonn' })
     assert.equal((await call('DELETE', `/contacts/${id}`)).status, 204)
@@ -227,12 +235,12 @@ onEveryDatabase('contacts', (open) => {
       assert.equal((await call(method, path, method === 'PUT' ? { body: {} } : {})).status, 404, `${method} ${path}`)
     }
     assert.deepEqual(await data(200, 'GET', '/contacts', { query: { include_unsubscribed: 1 } }), [])
-    const anew = await add({ email: 'a@example.org' })
-    assert.ok(anew.id > id, 'an id never comes back')
-    assert.deepEqual([anew.name, anew.tags, anew.extra_attributes], ['', [], {}])
+    const successor = await add({ email: 'a@example.org' })
+    assert.ok(successor.id > id, 'an id is never reused')
+    assert.deepEqual([successor.name, successor.tags, successor.extra_attributes], ['', [], {}])
   })
 
-  test('many at once with one e-mail make one contact', async (t) => {
+  test('simultaneous requests with one e-mail create one contact', async (t) => {
     const { call, data, list } = await openLists(open, t)
     const answers = await Promise.all(
       Array.from({ length: 20 }, (_, i) =>

@@ -1,4 +1,4 @@
-/** What arrives at a receiver, and what becomes of a delivery: contract 6, decisions.md 4. */
+/** The requests that a receiver gets, and the states of a delivery. */
 import assert from 'node:assert/strict'
 import { Webhook } from 'standardwebhooks'
 import { test } from './databases.ts'
@@ -61,7 +61,7 @@ onEveryDatabase('deliveries', (open) => {
     )
   })
 
-  test('that get no answer in time are failures', async (t) => {
+  test('without an answer in time are failures', async (t) => {
     const { hook, raise, latestWhen } = await openHook(open, t, { timeoutSeconds: 0.1 })
     hook.replies('hang')
     await raise()
@@ -71,7 +71,7 @@ onEveryDatabase('deliveries', (open) => {
     await abandoned.gone()
   })
 
-  test('are tried again as the same delivery, signed afresh', async (t) => {
+  test('are retried as the same delivery, signed again', async (t) => {
     const { advance, endpoint, hook, latestWhen, raise, secret } = await openHook(open, t, {
       retryScheduleSeconds: [0, 0, 0],
     })
@@ -89,7 +89,7 @@ onEveryDatabase('deliveries', (open) => {
   })
 
   test('are given up when the schedule is exhausted', async (t) => {
-    const { endpoint, hook, poke, raise, settled } = await openHook(open, t, { retryScheduleSeconds: [0, 0] })
+    const { endpoint, hook, wakeDispatcher, raise, settled } = await openHook(open, t, { retryScheduleSeconds: [0, 0] })
     hook.replies(500)
     await raise()
     await hook.next(3)
@@ -99,12 +99,12 @@ onEveryDatabase('deliveries', (open) => {
       ['failed', 3, 500, null],
     )
     assert.equal((await endpoint()).consecutive_failures, 3)
-    await poke()
+    await wakeDispatcher()
     assert.equal(hook.received.length, 3)
   })
 
   test('wait as the schedule says, never less, and up to a fifth more', async (t) => {
-    const { advance, failed, hook, latestWhen, latest, poke, raise } = await openHook(open, t, {
+    const { advance, failed, hook, latestWhen, latest, wakeDispatcher, raise } = await openHook(open, t, {
       retryScheduleSeconds: [5, 300],
     })
     hook.replies(500)
@@ -116,10 +116,10 @@ onEveryDatabase('deliveries', (open) => {
     ] as const) {
       await failed(attempts)
       advance(seconds * 1000 - 1500)
-      await poke()
+      await wakeDispatcher()
       assert.deepEqual([(await latest()).attempts, (await latest()).status], [attempts, 'pending'])
       advance(1500 + seconds * 200 + 1000)
-      await poke()
+      await wakeDispatcher()
       assert.equal((await latest()).attempts, attempts + 1)
       await hook.next()
     }
@@ -135,7 +135,7 @@ onEveryDatabase('deliveries', (open) => {
   ]
   for (const [status, retryAfter, scheduleSeconds, seconds] of waits) {
     test(`wait ${seconds} s after ${status} with Retry-After ${retryAfter} and ${scheduleSeconds} s by schedule`, async (t) => {
-      const { advance, failed, hook, latest, poke, raise } = await openHook(open, t, {
+      const { advance, failed, hook, latest, wakeDispatcher, raise } = await openHook(open, t, {
         retryScheduleSeconds: [scheduleSeconds],
       })
       hook.replies({ status, headers: { 'retry-after': retryAfter } }, 200)
@@ -143,16 +143,16 @@ onEveryDatabase('deliveries', (open) => {
       await hook.next()
       await failed(1)
       advance(seconds * 1000 - 1500)
-      await poke()
+      await wakeDispatcher()
       assert.deepEqual([(await latest()).attempts, (await latest()).status], [1, 'pending'])
       advance(1500 + scheduleSeconds * 200 + 1000)
-      await poke()
+      await wakeDispatcher()
       assert.equal((await latest()).attempts, 2)
     })
   }
 
-  test('are signed with the secret of the moment they are sent', needsClock, async (t) => {
-    const { advance, data, failed, hook, path, poke, raise, secret } = await openHook(open, t, {
+  test('are signed with the secret that is valid when they are sent', needsClock, async (t) => {
+    const { advance, data, failed, hook, path, wakeDispatcher, raise, secret } = await openHook(open, t, {
       retryScheduleSeconds: [60],
     })
     hook.replies(500, 200)
@@ -162,7 +162,7 @@ onEveryDatabase('deliveries', (open) => {
     const rotated = await data(200, 'POST', `${path}/secret`)
     assert.notEqual(rotated.secret, secret)
     advance(73_000)
-    await poke()
+    await wakeDispatcher()
     const retried = await hook.next()
     assertSigned(retried, rotated.secret)
     assert.throws(() => assertSigned(retried, secret))
@@ -193,7 +193,7 @@ onEveryDatabase('deliveries', (open) => {
     assert.ok(all.every(({ status, delivered_at }) => status === 'success' && offset.test(delivered_at!)))
   })
 
-  test('are shown one by one, sent again when asked, and recovered', async (t) => {
+  test('are shown one by one, sent again on request, and recovered', async (t) => {
     const { data, hook, latestWhen, path, raise } = await openHook(open, t)
     hook.replies({ status: 500, body: 'no' }, 200, { status: 503, body: 'later' }, 200)
     await raise()
@@ -236,7 +236,7 @@ onEveryDatabase('deliveries', (open) => {
     assert.ok(hook.received.length > 0)
   })
 
-  test('to a name that resolves to a private address fail at once, without an attempt', async (t) => {
+  test('to a name that resolves to a private address fail immediately, without an attempt', async (t) => {
     const resolver = { resolve4: async () => ['127.0.0.1'], resolve6: async () => [] }
     const { data } = await open(t, { webhooks: { allowPrivate: false }, lookup: { resolver } })
     const body = { url: 'https://hooks.example.org/', events: ['newsletter.sent'] }

@@ -1,7 +1,7 @@
-/** Holds what goes over the wire against the API's own description: /api/v1/openapi.json. */
+/** Checks requests and answers against the API's own description: /api/v1/openapi.json. */
 import assert from 'node:assert/strict'
 import type { IncomingHttpHeaders } from 'node:http'
-import { type ErrorObject, Ajv2020 as Judge, type ValidateFunction } from 'ajv/dist/2020.js'
+import { Ajv2020 as Ajv, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import { createApi } from '../daemon/api/index.ts'
 import { testMailkeep } from '../lib/testing.ts'
@@ -60,7 +60,7 @@ export interface Description {
   }
 }
 
-/** As the daemon gives it to anybody. */
+/** The description, fetched without a token. */
 export const description = await ask()
 
 async function ask(): Promise<Description> {
@@ -71,16 +71,16 @@ async function ask(): Promise<Description> {
   const { answer } = createApi({ mailkeep: kit.mailkeep, metrics, logger })
   const target = '/api/v1/openapi.json'
   const { status, body } = await answer({ method: 'GET', target, headers: {}, body: async () => new Uint8Array() })
-  // Such as a route that is not described.
+  // Fails for example when a route is not described.
   assert.equal(status, 200, `the API cannot be described: ${logged}`)
   return JSON.parse(body!)
 }
 
-/** Clients must bear new fields in answers, these tests must not: what is not described is no part of an answer. */
+/** Real clients must accept new fields in answers. These tests reject every field that is not described. */
 function closed(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(closed)
   if (typeof schema !== 'object' || schema === null) return schema
-  // The parts of an `allOf` know only their own.
+  // Each part of an `allOf` knows only its own fields, so only the whole is closed.
   const inner = Object.fromEntries(
     Object.entries(schema).map(([name, value]) => [name, name === 'allOf' ? value : closed(value)]),
   )
@@ -88,21 +88,21 @@ function closed(schema: unknown): unknown {
   return isRecord ? { ...inner, additionalProperties: false } : inner
 }
 
-const judge = new Judge({ strict: true, allowUnionTypes: true, strictRequired: false, validateSchema: false })
-addFormats.default(judge)
-judge.addFormat('idn-email', /^[^\s@]+@[^\s@]+$/u)
-// The document itself is a schema to it, one of which nothing is known.
-judge.addVocabulary(Object.keys(description))
-judge.addSchema(closed(description) as object, 'api')
+const ajv = new Ajv({ strict: true, allowUnionTypes: true, strictRequired: false, validateSchema: false })
+addFormats.default(ajv)
+ajv.addFormat('idn-email', /^[^\s@]+@[^\s@]+$/u)
+// Lets ajv treat the whole document as a schema by declaring its other keys.
+ajv.addVocabulary(Object.keys(description))
+ajv.addSchema(closed(description) as object, 'api')
 
 const compiled = new Map<string, ValidateFunction>()
 
-/** @param pointer JSON Pointer's segments, to a schema of the description. */
+/** @param pointer Segments of a JSON Pointer to a schema of the description. */
 function validatorOf(...pointer: string[]): ValidateFunction {
   const path = pointer.map((each) => encodeURIComponent(each.replaceAll('~', '~0').replaceAll('/', '~1'))).join('/')
   let validate = compiled.get(path)
   if (!validate) {
-    validate = judge.getSchema(`api#/${path}`)
+    validate = ajv.getSchema(`api#/${path}`)
     assert.ok(validate, `the description has no ${path}`)
     compiled.set(path, validate)
   }
@@ -120,7 +120,7 @@ function explained(errors: readonly ErrorObject[]): string {
     .join()
 }
 
-/** @throws Error when a schema has keywords that JSON Schema does not have, or that cannot be met. */
+/** @throws Error when a schema uses unknown keywords, or can never be satisfied. */
 export function assertSchemasAreSound(): void {
   for (const name of Object.keys(description.components.schemas)) validatorOf('components', 'schemas', name)
   for (const name of Object.keys(description.components.headers)) validatorOf('components', 'headers', name, 'schema')
@@ -131,20 +131,20 @@ export function assertSchemasAreSound(): void {
   }
 }
 
-/** What was asked, and what came back. */
+/** A request and its answer. */
 export interface Exchanged {
   readonly method: string
   readonly target: string
-  /** As sent. */
+  /** The request body as sent. */
   readonly payload?: string | Uint8Array | undefined
   readonly status: number
   readonly headers: IncomingHttpHeaders | Readonly<Record<string, string>>
   readonly text: string
-  /** For messages. */
+  /** For assertion messages. */
   readonly what: string
 }
 
-/** Headers that a program acts on: none of them comes unannounced. */
+/** Headers that change a client's behaviour, so each must be described. */
 const announced = [
   'idempotency-replayed',
   'content-disposition',
@@ -156,7 +156,7 @@ const announced = [
   'ratelimit-reset',
 ]
 
-/** @throws AssertionError when the description knows no such answer, or no such request as was accepted. */
+/** @throws AssertionError when the description has no such answer, or forbids the request that was accepted. */
 export function assertDescribed(exchanged: Exchanged): void {
   const { method, target, status, what } = exchanged
   const found = findPath(target)
@@ -169,7 +169,7 @@ export function assertDescribed(exchanged: Exchanged): void {
     return
   }
   const { responses } = operation
-  // Below HTTP, or before the API: what `default` tells of.
+  // Errors of HTTP itself, before the API is reached, are described under `default`.
   const name = status in responses ? String(status) : [400, 408, 413, 431].includes(status) ? 'default' : undefined
   assert.ok(name, `${what}: the description of ${method} ${found} has no ${status}`)
   const response = responses[name]!
@@ -182,7 +182,7 @@ const patterns = Object.keys(description.paths).map((path) => {
   return [path, new RegExp(`^${path.replaceAll('.', '\\.').replace(/\{\w+\}/g, '([1-9]\\d{0,15})')}$`)] as const
 })
 
-/** The path of the description that a target's is. */
+/** Finds the description's path template that matches a target. */
 function findPath(target: string): string | undefined {
   const path = target.replace(/^https?:\/\/[^/?]*/i, '').split('?')[0]!
   const decoded = path.split('/').map(decode).join('/')
@@ -203,11 +203,11 @@ function decode(segment: string): string {
   }
 }
 
-/** Where nothing is described: which of the errors it is. */
+/** Where the answer is not described: the pointer to the schema of its error code. */
 function errorPlace({ text, what, status }: Exchanged): string[] {
   if ([400, 408, 413, 431].includes(status)) return ['components', 'responses', 'broken']
   const { code } = JSON.parse(text)
-  // An operation has this one itself, with an example of its own.
+  // Each operation has its own response for this code, with its own example.
   if (code === 'not_found') return ['paths', '/api/v1/tags/{tagId}', 'patch', 'responses', '404']
   assert.ok(code in description.components.responses, what)
   return ['components', 'responses', code]
@@ -220,7 +220,7 @@ export interface Exemplified {
   readonly examples: readonly unknown[]
 }
 
-/** Every body that is sent or answered, with its examples. */
+/** Returns every body of requests and answers, with its examples. */
 export function bodiesWithExamples(): Exemplified[] {
   const found: Exemplified[] = []
   const walk = (value: unknown, at: readonly string[]) => {
@@ -240,7 +240,7 @@ export function bodiesWithExamples(): Exemplified[] {
   return found
 }
 
-/** @throws AssertionError when there is no example, or one that its schema refuses. */
+/** @throws AssertionError when an example is missing or does not match its schema. */
 export function assertExamplesFit(): void {
   for (const { at, examples } of bodiesWithExamples()) {
     assert.ok(examples.length > 0, `${at.join(' ')} has no example`)
@@ -296,16 +296,16 @@ function assertBody(
   const type = String(headers['content-type']).split(';')[0]!
   assert.ok(type in content, `${what}: ${type} is not described`)
   if (type === 'application/json') assertFits(JSON.parse(text), what, ...at, 'content', type, 'schema')
-  // OpenAPI 3.1 cannot say that of each line.
+  // OpenAPI 3.1 cannot describe single lines, so each line is checked here.
   const lines = type === 'application/x-ndjson' ? text.split('\n').filter((line) => line !== '') : []
   for (const line of lines) assertFits(JSON.parse(line), what, 'components', 'schemas', 'Contact')
 }
 
-/** What was accepted is what the description would have had. */
+/** Asserts that the description allows a request that was accepted. */
 function assertTaken({ payload, what }: Exchanged, operation: Operation, path: string, key: string): void {
   const text = payload === undefined ? '' : Buffer.from(payload as string).toString()
   const { requestBody } = operation
-  if (text === '') assert.ok(!requestBody?.required, `${what}: taken without a body`)
+  if (text === '') assert.ok(!requestBody?.required, `${what}: accepted without a body`)
   else if (requestBody && !('application/json' in requestBody.content)) return
   else if (requestBody) {
     const at = ['paths', path, key, 'requestBody', 'content', 'application/json', 'schema']
@@ -314,7 +314,7 @@ function assertTaken({ payload, what }: Exchanged, operation: Operation, path: s
     assert.deepEqual(JSON.parse(text), {}, `${what}: its body is not described`)
 }
 
-/** Lengths are those of trimmed names in NFC. */
+/** Trims strings and normalises them to NFC, because length limits apply after that. */
 function trimmed(value: unknown): unknown {
   if (typeof value === 'string') return value.trim().normalize('NFC')
   if (Array.isArray(value)) return value.map(trimmed)
@@ -322,7 +322,7 @@ function trimmed(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, field]) => [name, trimmed(field)]))
 }
 
-/** @throws AssertionError when the description knows no such webhook. */
+/** @throws AssertionError when the webhook is not described. */
 export function assertWebhookDescribed(headers: IncomingHttpHeaders, raw: string): void {
   const body = JSON.parse(raw)
   const what = `webhook ${raw.slice(0, 500)}`

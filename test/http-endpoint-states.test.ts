@@ -1,4 +1,4 @@
-/** Endpoints switched off and on, by hand and by failures, and deleted: contract 3, decisions.md 4. */
+/** Endpoints that are disabled and enabled, by hand and by failures, and deleted. */
 import assert from 'node:assert/strict'
 import { test } from './databases.ts'
 import { needsClock, onEveryDatabase, until } from './harness.ts'
@@ -8,8 +8,8 @@ const statuses = (deliveries: Delivery[]) => deliveries.map(({ status }) => stat
 const never = { retryScheduleSeconds: [3600] }
 
 onEveryDatabase('endpoints', (open) => {
-  test('switched off by hand hold what is pending and what comes', async (t) => {
-    const { deliveries, endpoint, failed, hook, patch, poke, raise, settled } = await openHook(open, t, never)
+  test('disabled by hand hold pending and later deliveries', async (t) => {
+    const { deliveries, endpoint, failed, hook, patch, wakeDispatcher, raise, settled } = await openHook(open, t, never)
     hook.replies(200, 500)
     await raise()
     await hook.next()
@@ -26,11 +26,11 @@ onEveryDatabase('endpoints', (open) => {
     assert.deepEqual([active, disabled_reason], [false, 'manual'])
     await patch({ active: false })
     assert.equal((await endpoint()).disabled_reason, 'manual')
-    await poke()
+    await wakeDispatcher()
     assert.equal(hook.received.length, 2)
   })
 
-  test('hold in the transaction of the change, without waiting for anyone to send', async (t) => {
+  test('hold their deliveries in the transaction of the change, without waiting for the dispatcher', async (t) => {
     const { call, data } = await open(t, { dispatch: false })
     const body = { url: 'http://127.0.0.1:9/', events: ['newsletter.sent'] }
     const path = `/webhook-endpoints/${(await data(201, 'POST', '/webhook-endpoints', { body })).id}`
@@ -46,8 +46,12 @@ onEveryDatabase('endpoints', (open) => {
     assert.deepEqual(await recorded(), ['held', 'held', 'pending'])
   })
 
-  test('switched on again are as new, and send nothing by that', async (t) => {
-    const { advance, deliveries, endpoint, failed, hook, patch, poke, raise, settled } = await openHook(open, t, never)
+  test('enabled again start without failures, and send none of the held deliveries', async (t) => {
+    const { advance, deliveries, endpoint, failed, hook, patch, wakeDispatcher, raise, settled } = await openHook(
+      open,
+      t,
+      never,
+    )
     hook.replies(500, 200)
     await raise()
     await hook.next()
@@ -58,7 +62,7 @@ onEveryDatabase('endpoints', (open) => {
     const { active, disabled_reason, consecutive_failures } = await endpoint()
     assert.deepEqual([active, disabled_reason, consecutive_failures], [true, null, 0])
     advance(24 * 3_600_000)
-    await poke()
+    await wakeDispatcher()
     assert.deepEqual(statuses(await deliveries()), ['held', 'held'])
     await raise()
     await hook.next()
@@ -66,7 +70,7 @@ onEveryDatabase('endpoints', (open) => {
     assert.equal(hook.received.length, 2)
   })
 
-  test('told that they are active while they are forget their failures too', async (t) => {
+  test('set to active while they are active forget their failures too', async (t) => {
     const { endpoint, failed, hook, patch, raise } = await openHook(open, t, never)
     hook.replies(500)
     await raise()
@@ -76,9 +80,9 @@ onEveryDatabase('endpoints', (open) => {
     assert.equal((await endpoint()).consecutive_failures, 0)
   })
 
-  test('that fail often enough for long enough are switched off', async (t) => {
+  test('that fail often enough for long enough are disabled', async (t) => {
     const settings = { retryScheduleSeconds: Array(9).fill(0), disableAfterFailures: 3, disableAfterHours: 0 }
-    const { deliveries, endpoint, hook, patch, poke, raise } = await openHook(open, t, settings)
+    const { deliveries, endpoint, hook, patch, wakeDispatcher, raise } = await openHook(open, t, settings)
     hook.replies(500)
     await raise()
     await hook.next(3)
@@ -90,14 +94,14 @@ onEveryDatabase('endpoints', (open) => {
       (await deliveries()).map(({ attempts }) => attempts),
       [0, 3],
     )
-    await poke()
+    await wakeDispatcher()
     assert.equal(hook.received.length, 3)
     await patch({ active: true })
     const { consecutive_failures, disabled_reason: none } = await endpoint()
     assert.deepEqual([consecutive_failures, none], [0, null])
   })
 
-  test('are not switched off before the first failure is long enough ago', async (t) => {
+  test('are not disabled before the first failure is long enough ago', async (t) => {
     const settings = { disableAfterFailures: 3, disableAfterHours: 24 }
     const { advance, endpoint, failed, hook, raise } = await openHook(open, t, settings)
     hook.replies(500)
@@ -130,8 +134,8 @@ onEveryDatabase('endpoints', (open) => {
     assert.equal((await endpoint()).disabled_reason, null)
   })
 
-  test('that answer 410 are switched off at once', async (t) => {
-    const { deliveries, endpoint, failed, hook, poke, raise } = await openHook(open, t, never)
+  test('that answer 410 are disabled immediately', async (t) => {
+    const { deliveries, endpoint, failed, hook, wakeDispatcher, raise } = await openHook(open, t, never)
     hook.replies(500, 410)
     await raise()
     await hook.next()
@@ -144,7 +148,7 @@ onEveryDatabase('endpoints', (open) => {
     assert.deepEqual([gone!.status, gone!.attempts, gone!.response_status], ['failed', 1, 410])
     assert.deepEqual([waiting!.status, waiting!.attempts], ['held', 1])
     await raise()
-    await poke()
+    await wakeDispatcher()
     assert.deepEqual([hook.received.length, statuses(await deliveries())], [2, ['held', 'failed', 'held']])
   })
 
@@ -164,8 +168,8 @@ onEveryDatabase('endpoints', (open) => {
     assert.ok(Date.parse((await endpoint()).last_triggered_at!) - Date.parse(first) >= 3_599_000, 'failures count too')
   })
 
-  test('that are deleted get nothing more, and what is in flight is aborted', async (t) => {
-    const { addEndpoint, call, data, failed, hook, path, poke, raise, receiver } = await openHook(open, t, {
+  test('that are deleted get nothing more, and requests in flight are aborted', async (t) => {
+    const { addEndpoint, call, data, failed, hook, path, wakeDispatcher, raise, receiver } = await openHook(open, t, {
       retryScheduleSeconds: [0, 3600],
       timeoutSeconds: 600,
     })
@@ -185,15 +189,15 @@ onEveryDatabase('endpoints', (open) => {
       assert.equal((await call(method, at)).status, 404, `${method} ${at}`)
     }
     const other = await receiver()
-    const anew = await addEndpoint(other.url())
+    const later = await addEndpoint(other.url())
     await raise()
     await other.next()
-    await poke()
+    await wakeDispatcher()
     assert.equal(hook.received.length, 2)
-    assert.equal((await data(200, 'GET', `/webhook-endpoints/${anew.id}/deliveries`)).length, 2)
+    assert.equal((await data(200, 'GET', `/webhook-endpoints/${later.id}/deliveries`)).length, 2)
   })
 
-  test('held or tried, deliveries keep their number and their order', async (t) => {
+  test('do not change the number and order of their deliveries by holding or retrying them', async (t) => {
     const { deliveries, patch, raise } = await openHook(open, t, never)
     await patch({ active: false })
     for (const type of ['newsletter.sent', 'sequence_step.sent', 'newsletter.sent']) await raise(type)

@@ -1,4 +1,6 @@
-/** What no answer shows: that nothing stays of an erased contact, and nothing is stored of an event nobody takes. */
+/**
+ * Properties that no answer shows: an erased contact leaves no trace, and an event without an endpoint is not stored.
+ */
 import assert from 'node:assert/strict'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -10,12 +12,12 @@ import { openService, type TestDatabase, until } from './harness.ts'
 import { type Delivery, openHook } from './http-hook.ts'
 import { eventTypes } from './http-shapes.ts'
 
-/** A database of a host's, with a look into it. */
+/** A host's database that the test can query directly. */
 function visible(handle: Database.Database): TestDatabase {
   return { name: 'visible', open: async () => ({ source: sqlite(handle), close: async () => void handle.close() }) }
 }
 
-/** Where in a database a text stands, whatever its case. */
+/** Returns the places in a database where a text occurs, in any case. */
 function placesOf(handle: Database.Database, text: string): string[] {
   const tables = handle.prepare(`select name from sqlite_master where type = 'table'`).pluck().all() as string[]
   return tables.filter((table) =>
@@ -29,7 +31,7 @@ const contactTypes = eventTypes.slice(0, 3)
 
 const person = { email: 'Zebedee@example.org', name: 'Mr Zebedee', zebedee: 'yes', motto: 'zebedee!' }
 
-/** A contact that has left traces in events and deliveries of every status, and in what receivers answered. */
+/** Creates a contact with events and deliveries of every status, and with traces in receivers' answers. */
 async function leaveTraces(handle: Database.Database, t: Parameters<typeof openService>[0]) {
   const service = await openHook((t, options) => openService(t, options, visible(handle)), t, {
     retryScheduleSeconds: [3600],
@@ -56,7 +58,7 @@ describe('an erased contact', () => {
   test('is in no table, nor in stored payloads and answers', async (t) => {
     const handle = new Database(':memory:')
     const { data, id } = await leaveTraces(handle, t)
-    assert.ok(placesOf(handle, 'zebedee').length > 1, 'it was there')
+    assert.ok(placesOf(handle, 'zebedee').length > 1, 'the text was there before')
     await data(204, 'DELETE', `/contacts/${id}`)
     assert.deepEqual(placesOf(handle, 'zebedee'), [])
   })
@@ -71,15 +73,15 @@ describe('an erased contact', () => {
       handle.pragma('wal_checkpoint(truncate)')
       return (await readFile(file, 'latin1')).toLowerCase()
     }
-    assert.ok((await bytes()).includes('zebedee'), 'it was there')
+    assert.ok((await bytes()).includes('zebedee'), 'the text was there before')
     await data(204, 'DELETE', `/contacts/${id}`)
     assert.ok(!(await bytes()).includes('zebedee'))
   })
 
-  test('stays nowhere when a receiver answers only afterwards', async (t) => {
+  test('leaves no trace when a receiver answers only afterwards', async (t) => {
     const handle = new Database(':memory:')
     const service = await openHook((t, options) => openService(t, options, visible(handle)), t)
-    const { data, deliveries, hook, poke } = service
+    const { data, deliveries, hook, wakeDispatcher } = service
     hook.replies('hang')
     const list = await data(201, 'POST', '/lists', { body: { name: 'list' } })
     const { id } = await data(201, 'POST', `/lists/${list.id}/contacts`, { body: person })
@@ -87,14 +89,14 @@ describe('an erased contact', () => {
     await data(204, 'DELETE', `/contacts/${id}`)
     waiting.answer({ status: 200, body: JSON.stringify(person) })
     await waiting.gone()
-    await poke()
-    await poke()
+    await wakeDispatcher()
+    await wakeDispatcher()
     assert.deepEqual(placesOf(handle, 'zebedee'), [])
     assert.notEqual((await deliveries())[0]!.status, 'pending')
   })
 
   test('is sent nowhere any more, and its deliveries stay visible', async (t) => {
-    const { advance, broken, data, deliveries, failing, holding, id, poke } = await leaveTraces(
+    const { advance, broken, data, deliveries, failing, holding, id, wakeDispatcher } = await leaveTraces(
       new Database(':memory:'),
       t,
     )
@@ -110,8 +112,8 @@ describe('an erased contact', () => {
     assert.deepEqual([...new Set(after.flat().map(({ status }) => status))].sort(), ['failed', 'success'])
     await data(200, 'PATCH', holding, { body: { active: true } })
     advance(5 * 3_600_000)
-    await poke()
-    await poke()
+    await wakeDispatcher()
+    await wakeDispatcher()
     assert.equal(broken.received.length, 2)
   })
 })
@@ -132,7 +134,7 @@ describe('an event', () => {
     assert.equal(count(), 1)
   })
 
-  test('and secrets and tokens are not readable in the database', async (t) => {
+  test('secrets and tokens are not readable in the database', async (t) => {
     const handle = new Database(':memory:')
     const { admin, data, member } = await openService(t, {}, visible(handle))
     const body = { url: 'http://127.0.0.1:9/', events: ['newsletter.sent'] }

@@ -1,11 +1,11 @@
-/** Whom the API answers, which paths and methods it knows: decisions.md 1. Bodies are in http-bodies.test.ts. */
+/** Authentication, and the paths and methods that the API knows. Bodies are in http-bodies.test.ts. */
 import assert from 'node:assert/strict'
 import type { OutgoingHttpHeaders } from 'node:http'
 import { describe, test } from 'node:test'
 import { openService } from './harness.ts'
 import { bodyOf, openWorld, paramsOf, pathTo, routes, titleOf, viewOf } from './http-world.ts'
 
-/** Authorization headers that open nothing; `{token}` stands for a good token. */
+/** Authorization headers that are not valid; `{token}` is replaced by a valid token. */
 const badCredentials = [
   '',
   'Bearer',
@@ -94,7 +94,7 @@ describe('errors', () => {
     }
   })
 
-  test('under /api/v1 that comes before every other answer', async (t) => {
+  test('under /api/v1 the check of the token comes before every other answer', async (t) => {
     const service = await open(t)
     const world = await openWorld(service, 'mine')
     const before = await viewOf(service, world)
@@ -163,7 +163,7 @@ describe('errors', () => {
     }
   })
 
-  test('an id that is no positive 53-bit integer in its only spelling is 404, on every route', async (t) => {
+  test('an id that is not a positive 53-bit integer in canonical notation is 404, on every route', async (t) => {
     const service = await open(t)
     const world = await openWorld(service, 'mine')
     const before = await viewOf(service, world)
@@ -189,7 +189,7 @@ describe('errors', () => {
     assert.equal((await service.data(200, 'GET', `/%6cists/${listId}`)).id, listId)
   })
 
-  test('a known path with another method is 405 with Allow, whether the record is there or not', async (t) => {
+  test('a known path with another method is 405 with Allow, whether the record exists or not', async (t) => {
     const service = await open(t)
     const world = await openWorld(service, 'mine')
     const before = await viewOf(service, world)
@@ -208,7 +208,7 @@ describe('errors', () => {
     assert.deepEqual(await viewOf(service, world), before)
   })
 
-  test('HEAD answers as GET does, without the body', async (t) => {
+  test('HEAD answers like GET, without the body', async (t) => {
     const { call } = await open(t)
     for (const path of ['/tags', '/contacts', '/lists/1', '/nothing', '/tags/1/2']) {
       const [head, get] = [await call('HEAD', path), await call('GET', path)]
@@ -218,7 +218,7 @@ describe('errors', () => {
     assert.equal((await call('HEAD', '/tags', { token: null })).status, 401)
   })
 
-  test('every answer carries X-Request-Id: the caller’s when it is sane', async (t) => {
+  test('every answer carries X-Request-Id: the caller’s if it is valid', async (t) => {
     const { call } = await open(t)
     const answered = async (sent: string, path = '/tags', token?: null) =>
       (await call('GET', path, { headers: { 'x-request-id': sent }, ...(token === null ? { token } : {}) })).headers[
@@ -239,7 +239,7 @@ describe('errors', () => {
     )
   })
 
-  test('nobody on the way may keep an answer', async (t) => {
+  test('no proxy may cache an answer', async (t) => {
     const { call } = await open(t)
     for (const path of ['/tags', '/nothing'])
       assert.equal((await call('GET', path)).headers['cache-control'], 'no-store')

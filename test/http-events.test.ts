@@ -1,4 +1,4 @@
-/** When events are raised, for whom, and with what: decisions.md 4. */
+/** When events are raised, which endpoints get them, and with which data. */
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import { test } from './databases.ts'
@@ -6,7 +6,7 @@ import { type Open, onEveryDatabase } from './harness.ts'
 import { assertInvalid } from './http-call.ts'
 import { eventTypes, utc } from './http-shapes.ts'
 
-/** A service with two lists, a topic on the first, and an endpoint that takes every event and sends none. */
+/** Opens a service with two lists, a topic on the first, and an inactive endpoint for every event. */
 async function openEvents(open: Open, t: TestContext) {
   const service = await open(t)
   const { call, data } = service
@@ -24,7 +24,7 @@ async function openEvents(open: Open, t: TestContext) {
     return deliveries.map(({ event_type }: { event_type: string }) => event_type).reverse()
   }
   let contacts = 0
-  /** A contact nobody has seen before, and what can happen to it. */
+  /** Creates a new contact, and the steps that can be applied to it. */
   const person = () => {
     const email = `person${++contacts}@example.org`
     let id = 0
@@ -59,7 +59,7 @@ type Step = keyof ReturnType<Awaited<ReturnType<typeof openEvents>>['person']>
 
 const [s, u, r] = ['contact.subscribed', 'contact.unsubscribed', 'contact.resubscribed'] as const
 
-/** What happens to a contact, and all the events that come of it. */
+/** Steps in the life of a contact, and all events that they raise. */
 const lives: readonly [steps: string, ...events: string[]][] = [
   ['join', s],
   ['join join', s],
@@ -93,7 +93,7 @@ const lives: readonly [steps: string, ...events: string[]][] = [
 
 const hostTypes = ['newsletter.sent', 'sequence_step.sent', 'sequence.completed']
 
-/** Data of host events, kept as given. */
+/** Data of host events, stored as sent. */
 const givenData = [
   {},
   { id: 7, subject: 'Grüße 😀', sent: true, none: null, nested: [{ a: [1.5, -0.1, 1e21] }], '': '' },
@@ -112,10 +112,10 @@ onEveryDatabase('events', (open) => {
       assert.deepEqual(after.slice(before.length), events, steps)
       before = after
     }
-    assert.equal(before.length, lives.flatMap(([, ...events]) => events).length, 'all fit one page')
+    assert.equal(before.length, lives.flatMap(([, ...events]) => events).length, 'all fit on one page')
   })
 
-  test('are not raised by what happens to lists, topics, tags, endpoints and listings', async (t) => {
+  test('are not raised by changes of lists, topics, tags and endpoints, or by listings', async (t) => {
     const { call, data, endpointId, one, person, recorded, topic } = await openEvents(open, t)
     const someone = person()
     await someone.join(one, { tags: ['a'] })
@@ -138,7 +138,7 @@ onEveryDatabase('events', (open) => {
     assert.deepEqual(await recorded(), [s])
   })
 
-  test('are raised once, however many ask at the same time', async (t) => {
+  test('are raised once for simultaneous requests', async (t) => {
     const { person, recorded } = await openEvents(open, t)
     const someone = person()
     const many = (act: () => Promise<unknown>) => Promise.all(Array.from({ length: 8 }, act))
@@ -178,7 +178,7 @@ onEveryDatabase('events', (open) => {
     )
   })
 
-  test('of the host app are taken with what it gave', async (t) => {
+  test('of the host application are accepted with their data unchanged', async (t) => {
     const { data, receiver, recorded } = await openEvents(open, t)
     const hook = await receiver()
     await data(201, 'POST', '/webhook-endpoints', { body: { url: hook.url(), events: hostTypes } })
@@ -196,7 +196,7 @@ onEveryDatabase('events', (open) => {
     )
   })
 
-  test('that the host app may not raise, or not so, are refused and not recorded', async (t) => {
+  test('that the host application may not raise, or with invalid data, are refused and not recorded', async (t) => {
     const { call, recorded } = await openEvents(open, t)
     const [type, data] = ['newsletter.sent', {}]
     for (const wrong of [
@@ -243,7 +243,7 @@ onEveryDatabase('events', (open) => {
     assertInvalid(await lonely.call('POST', '/events', { body }), 'data')
   })
 
-  test('never stand in the way of a contact’s change, however large the contact', async (t) => {
+  test('never prevent a contact’s change, however large the contact', async (t) => {
     const { data, one, receiver } = await openEvents(open, t)
     const hook = await receiver()
     await data(201, 'POST', '/webhook-endpoints', { body: { url: hook.url(), events: eventTypes } })
@@ -257,7 +257,7 @@ onEveryDatabase('events', (open) => {
     assert.deepEqual([body.type, body.data.contact.email, body.data.list], [s, 'large@example.org', one])
   })
 
-  test('go to the endpoints that subscribed to their type, each with a delivery of its own', async (t) => {
+  test('go to the endpoints that subscribed to their type, each with its own delivery', async (t) => {
     const { data, person, receiver } = await openEvents(open, t)
     const hook = await receiver()
     for (const type of eventTypes) {
@@ -277,6 +277,6 @@ onEveryDatabase('events', (open) => {
     assert.deepEqual(came.map(({ path }) => path).sort(), [...expected, '/some', '/some'].sort())
     for (const { path, body } of came) assert.ok(path === '/some' || path.endsWith(`/${body.type}`))
     assert.equal(new Set(came.map(({ headers }) => headers['x-service-delivery'])).size, 14)
-    assert.equal(new Set(came.map(({ body }) => body.id)).size, raised.length, 'the event is one and the same')
+    assert.equal(new Set(came.map(({ body }) => body.id)).size, raised.length, 'all deliveries carry the same event')
   })
 })

@@ -1,4 +1,4 @@
-/** A service with an endpoint at a loopback receiver, for tests of deliveries. */
+/** Opens a service with an endpoint at a loopback receiver, for tests of deliveries. */
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import type { TestContext } from 'node:test'
@@ -49,16 +49,16 @@ export async function openHook(open: Open, t: TestContext, webhooks: ServiceOpti
     raise,
     endpoint,
     deliveries,
-    /** The endpoint, when so many attempts in a row have failed and are recorded. */
+    /** Resolves with the endpoint after this many recorded failures in a row. */
     failed: (times: number) => until(endpoint, ({ consecutive_failures }) => consecutive_failures === times),
     patch: (body: object, at = path) => data(200, 'PATCH', at, { body }),
     latest: async () => (await deliveries())[0]!,
-    /** The latest delivery, when it is as wanted. */
+    /** Resolves with the latest delivery once it is as wanted. */
     latestWhen: (wanted: (delivery: Delivery) => boolean) => until(async () => (await deliveries())[0]!, wanted),
-    /** All deliveries, when none is pending. */
+    /** Resolves with all deliveries once none is pending. */
     settled: () => until(deliveries, (all) => all.every(({ status }) => status !== 'pending')),
-    /** Has the dispatcher look at all endpoints, and claim what is due now. */
-    async poke() {
+    /** Wakes the dispatcher, which polls all endpoints and claims what is due. */
+    async wakeDispatcher() {
       if (!pokes) await addEndpoint(poked.url(), ['sequence.completed'])
       pokes = true
       await raise('sequence.completed')
@@ -67,7 +67,7 @@ export async function openHook(open: Open, t: TestContext, webhooks: ServiceOpti
   }
 }
 
-/** Contract 6, independently: the key is the whole secret. */
+/** Verifies the contract's signature independently of the library: the key is the whole secret. */
 export function assertSigned({ headers, raw }: Received, secret: string): void {
   const timestamp = headers['x-service-timestamp']
   const expected = createHmac('sha256', secret).update(`${timestamp}.`).update(raw).digest('hex')

@@ -1,4 +1,4 @@
-/** decisions.md 1, "Idempotency", over HTTP. */
+/** Idempotency keys over HTTP. */
 import assert from 'node:assert/strict'
 import { describe } from 'node:test'
 import { test } from './databases.ts'
@@ -40,7 +40,7 @@ async function openList(open: Open, t: Parameters<Open>[0], options?: Parameters
 const ada = { email: 'ada@example.org', name: 'Ada', tags: ['vip'], company: 'Engines' }
 
 onEveryDatabase('a request with an idempotency key', (open) => {
-  test('is done once: its repeats get the first answer, to the byte', async (t) => {
+  test('is executed once: repeats get the first answer, byte for byte', async (t) => {
     const { call, data, deliveries } = await openHook(open, t)
     const { id } = await data(201, 'POST', '/lists', { body: { name: 'list' } })
     const send = () => call('POST', `/lists/${id}/contacts`, keyed('k', { body: ada }))
@@ -53,7 +53,7 @@ onEveryDatabase('a request with an idempotency key', (open) => {
     assert.equal((await deliveries()).length, 1)
   })
 
-  test('may be sent by every POST that takes one', async (t) => {
+  test('is accepted by every POST that supports one', async (t) => {
     const service = await open(t)
     const world = await openWorld(service, 'mine')
     const endpoint = `/webhook-endpoints/${world.endpointId}`
@@ -69,7 +69,7 @@ onEveryDatabase('a request with an idempotency key', (open) => {
     }
   })
 
-  test('is a mismatch with another body or another path, and does nothing then', async (t) => {
+  test('is refused as a mismatch with another body or another path, and not executed', async (t) => {
     const { call, data, path } = await openList(open, t)
     const first = await call('POST', path, keyed('k', { body: ada }))
     const other = await call('POST', path, keyed('k', { body: { ...ada, name: 'Grace' } }))
@@ -85,7 +85,7 @@ onEveryDatabase('a request with an idempotency key', (open) => {
     assertReplays(await call('POST', path, keyed('k', { raw, headers: spaced })), first)
   })
 
-  test('many times at once is done once; the others get its answer, or 409 while it runs', async (t) => {
+  test('is executed once when sent many times in parallel; the others get its answer, or 409 while it runs', async (t) => {
     const { call, data, deliveries } = await openHook(open, t)
     const { id } = await data(201, 'POST', '/lists', { body: { name: 'list' } })
     const send = () => call('POST', `/lists/${id}/contacts`, keyed('k', { body: ada }))
@@ -100,7 +100,7 @@ onEveryDatabase('a request with an idempotency key', (open) => {
     assert.equal((await deliveries()).length, 1)
   })
 
-  test('that fails leaves no key: sent again it is done', async (t) => {
+  test('that fails stores no key: a retry is executed', async (t) => {
     const { call, data, path } = await openList(open, t)
     assertCode(await call('POST', '/lists/999/contacts', keyed('k', { body: ada })), 404, 'not_found')
     assertInvalid(await call('POST', path, keyed('k', { body: { ...ada, age: 7 } })), 'age')
@@ -112,7 +112,7 @@ onEveryDatabase('a request with an idempotency key', (open) => {
     assertDone(await call('POST', '/tags', keyed('t', { body: { name: 'taken' } })), 201)
   })
 
-  test('is kept for 24 hours and no longer', needsClock, async (t) => {
+  test('is stored for 24 hours and no longer', needsClock, async (t) => {
     const { advance, call, path } = await openList(open, t, { dispatch: false })
     const send = () => call('POST', path, keyed('k', { body: ada }))
     const first = await send()
@@ -125,7 +125,7 @@ onEveryDatabase('a request with an idempotency key', (open) => {
     assertReplays(await send(), again)
   })
 
-  test('gives nothing of an erased contact back: the request is done anew', async (t) => {
+  test('returns no data of an erased contact: the request is executed again', async (t) => {
     const { call, data, path } = await openList(open, t)
     const { id, email } = await data(201, 'POST', path, keyed('k', { body: ada }))
     const one = (what: string) => call('POST', `/contacts/${id}/${what}`, keyed(what))
@@ -135,13 +135,13 @@ onEveryDatabase('a request with an idempotency key', (open) => {
     }
     await data(204, 'DELETE', `/contacts/${id}`)
     for (const what of ['unsubscribe', 'resubscribe']) assertCode(await one(what), 404, 'not_found')
-    const again = await call('POST', path, keyed('k', { body: { ...ada, name: 'Somebody else' } }))
+    const again = await call('POST', path, keyed('k', { body: { ...ada, name: 'Someone else' } }))
     assertDone(again, 201)
     assert.notEqual(again.body.data.id, id)
-    assert.deepEqual([again.body.data.email, again.body.data.name], [email, 'Somebody else'])
+    assert.deepEqual([again.body.data.email, again.body.data.name], [email, 'Someone else'])
   })
 
-  test('is the key of its client alone, whoever of it asks', async (t) => {
+  test('belongs to its client alone, whichever token is used', async (t) => {
     const { addTenant, call, member, path } = await openList(open, t)
     const first = await call('POST', path, keyed('k', { body: ada }))
     assertReplays(await call('POST', path, keyed('k', { body: ada, token: member })), first)
@@ -152,7 +152,7 @@ onEveryDatabase('a request with an idempotency key', (open) => {
     assertReplays(await call('POST', path, keyed('k', { body: ada })), first)
   })
 
-  test('is not kept where the answer is a secret: these routes take none', async (t) => {
+  test('is not stored where the answer is a secret: these routes ignore the key', async (t) => {
     const { call } = await open(t)
     const body = { url: 'http://127.0.0.1:9/', events: eventTypes }
     const [one, two] = [
@@ -170,7 +170,7 @@ onEveryDatabase('a request with an idempotency key', (open) => {
 })
 
 describe('an idempotency key', () => {
-  test('has 1–255 visible characters of ASCII', async (t) => {
+  test('has 1–255 visible ASCII characters', async (t) => {
     const { call, data } = await openService(t)
     const name = { name: 'tag' }
     for (const bad of ['', ' ', 'a b', 'é', 'a\tb', 'x'.repeat(256)]) {
@@ -184,7 +184,7 @@ describe('an idempotency key', () => {
     }
   })
 
-  test('comes after every other question', async (t) => {
+  test('is checked after all other conditions', async (t) => {
     const { call, member } = await openService(t)
     const bad = (more: CallOptions = {}) => keyed('', more)
     assert.equal((await call('POST', '/tags', bad({ token: null }))).status, 401)
@@ -197,7 +197,7 @@ describe('an idempotency key', () => {
     assert.equal((await call('POST', '/tags', bad({ raw: '{', headers: type }))).status, 400)
   })
 
-  test('is for POST alone', async (t) => {
+  test('applies to POST only', async (t) => {
     const { call, data } = await openService(t)
     const { id } = await data(201, 'POST', '/tags', keyed('k', { body: { name: 'tag' } }))
     for (const key of ['k', '']) {
@@ -208,7 +208,7 @@ describe('an idempotency key', () => {
     assertDone(await call('GET', '/tags', keyed('k')), 200)
   })
 
-  test('is taken by every POST but these', () => {
+  test('is accepted by every POST except these', () => {
     const without = routes.filter(({ key }) => key === 'none').map(titleOf)
     assert.deepEqual(without.sort(), [
       'POST /lists/:listId/contacts/import',
@@ -217,7 +217,7 @@ describe('an idempotency key', () => {
     ])
   })
 
-  test('does not let a body through that is nested too deeply', async (t) => {
+  test('does not prevent the refusal of a body that is nested too deeply', async (t) => {
     const { call } = await openService(t)
     const raw = `{"type":"newsletter.sent","data":${'['.repeat(200_000)}${']'.repeat(200_000)}}`
     const headers = { 'content-type': 'application/json' }

@@ -1,4 +1,4 @@
-/** Email identities, which HTTP only reads: contract 4.4, decisions.md 5. */
+/** Email identities, which are read-only over HTTP. */
 import assert from 'node:assert/strict'
 import { test } from './databases.ts'
 import { onEveryDatabase } from './harness.ts'
@@ -29,7 +29,7 @@ onEveryDatabase('email identities', (open) => {
     }
   })
 
-  test('the filter takes each state', async (t) => {
+  test('the filter accepts each status', async (t) => {
     const { call, client, data } = await open(t)
     for (const status of identityStatuses) {
       for (const i of [1, 2]) await client.identities.add({ email: `${status}${i}@example.org`, status })
@@ -48,7 +48,7 @@ onEveryDatabase('email identities', (open) => {
     }
   })
 
-  test('they are neither made, changed nor removed over HTTP', async (t) => {
+  test('they cannot be created, changed or deleted over HTTP', async (t) => {
     const { call, client, data } = await open(t)
     const { id } = await client.identities.add({ email: 'a@example.org' })
     for (const [path, method] of [

@@ -1,4 +1,4 @@
-/** Every listing there is, as a table, for tests of what all of them have in common. */
+/** A table of every listing, for tests of the properties that all listings share. */
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import type { Open, Tenant } from './harness.ts'
@@ -8,10 +8,10 @@ import type { Answer } from './http-call.ts'
 export interface Listing {
   readonly newestFirst?: boolean
   readonly metaPath?: 'none'
-  /** @returns the path, after making what it hangs on. */
+  /** @returns The path, after creating the records that it depends on. */
   readonly prepare: (tenant: Tenant) => Promise<string>
   readonly add: (tenant: Tenant, path: string, n: number) => Promise<{ id: number } | undefined>
-  /** Deliveries cannot be removed one by one. */
+  /** Undefined for deliveries, which cannot be removed individually. */
   readonly remove?: (tenant: Tenant, id: number) => Promise<unknown>
 }
 
@@ -77,7 +77,7 @@ export const idsOf = ({ body, status, what }: Answer): number[] => {
   return body.data.map(({ id }: { id: number }) => id)
 }
 
-/** A listing with so many rows; `ids` in the listing's order. */
+/** Opens a listing with `count` rows; `ids` are in the listing's order. */
 export async function openListing(open: Open, t: TestContext, listing: Listing, count: number) {
   const service = await open(t)
   const path = await listing.prepare(service)
@@ -97,13 +97,13 @@ export async function openListing(open: Open, t: TestContext, listing: Listing, 
 
 type Page = (perPage: number, cursor?: string | null) => Promise<Answer>
 
-/** The pages from a cursor on to the end, which must come. */
+/** Yields the pages from a cursor to the end; fails if there is no end. */
 export async function* walk(page: Page, way: 'next' | 'prev', perPage: number, from?: string | null) {
   for (let pages = 1, cursor = from; ; pages++) {
     const answer = await page(perPage, cursor)
     yield answer
     cursor = answer.body.meta[`${way}_cursor`]
     if (cursor === null) return
-    assert.ok(pages < 40, 'the walk ends')
+    assert.ok(pages < 40, 'the listing ends')
   }
 }

@@ -1,4 +1,4 @@
-/** Lists and topics: the extensions of decisions.md 2. */
+/** Lists and topics. */
 import assert from 'node:assert/strict'
 import { test } from './databases.ts'
 import { onEveryDatabase } from './harness.ts'
@@ -8,7 +8,7 @@ import { assertShape, badNames, goodNames, list, meta, topic } from './http-shap
 const badDescriptions = { number: 7, array: [], NUL: 'a\0b', surrogate: '\ud800', object: {} }
 
 onEveryDatabase('lists', (open) => {
-  test('create, read, list, rename and delete', async (t) => {
+  test('can be created, read, listed, renamed and deleted', async (t) => {
     const { call, data, member: token, url } = await open(t)
     const created = await data(201, 'POST', '/lists', { token, body: { name: ' News ' } })
     assertShape(created, list)
@@ -28,7 +28,7 @@ onEveryDatabase('lists', (open) => {
     assert.deepEqual(await data(200, 'GET', '/lists'), [])
   })
 
-  test('names', async (t) => {
+  test('with invalid names or unknown fields are refused', async (t) => {
     const { call, data } = await open(t)
     const { id } = await data(201, 'POST', '/lists', { body: { name: 'kept' } })
     const path = `/lists/${id}`
@@ -49,7 +49,7 @@ onEveryDatabase('lists', (open) => {
     }
   })
 
-  test('deleting one takes its topics and memberships, and leaves contacts and other lists', async (t) => {
+  test('deleting one deletes its topics and memberships, and keeps contacts and other lists', async (t) => {
     const { data } = await open(t)
     const lists = []
     for (const name of ['goes', 'stays']) {
@@ -77,14 +77,14 @@ onEveryDatabase('lists', (open) => {
       await data(404, 'DELETE', `/contacts/${contact.id}/topics/${id}`)
     }
     assert.deepEqual(await data(200, 'GET', `/lists/${stays.id}/topics`), stays.topics)
-    const anew = await data(201, 'POST', '/lists', { body: { name: 'goes' } })
-    assert.ok(anew.id > stays.id)
-    assert.deepEqual(await data(200, 'GET', `/lists/${anew.id}/topics`), [])
+    const successor = await data(201, 'POST', '/lists', { body: { name: 'goes' } })
+    assert.ok(successor.id > stays.id)
+    assert.deepEqual(await data(200, 'GET', `/lists/${successor.id}/topics`), [])
   })
 })
 
 onEveryDatabase('topics', (open) => {
-  test('create, list, change and delete', async (t) => {
+  test('can be created, listed, changed and deleted', async (t) => {
     const { call, data, member: token, url } = await open(t)
     const { id: list_id } = await data(201, 'POST', '/lists', { body: { name: 'list' } })
     const path = `/lists/${list_id}/topics`
@@ -103,7 +103,7 @@ onEveryDatabase('topics', (open) => {
     assert.deepEqual(await data(200, 'GET', path), [created])
   })
 
-  test('a change leaves what it does not name', async (t) => {
+  test('a change keeps the fields that it does not name', async (t) => {
     const { data } = await open(t)
     const { id: list_id } = await data(201, 'POST', '/lists', { body: { name: 'list' } })
     const created = await data(201, 'POST', `/lists/${list_id}/topics`, { body: { name: 'a', description: 'A' } })
@@ -121,7 +121,7 @@ onEveryDatabase('topics', (open) => {
     }
   })
 
-  test('what breaks a rule is refused, and nothing stored', async (t) => {
+  test('invalid input is refused, and nothing is stored', async (t) => {
     const { call, data } = await open(t)
     const { id: list_id } = await data(201, 'POST', '/lists', { body: { name: 'list' } })
     const path = `/lists/${list_id}/topics`
@@ -140,7 +140,7 @@ onEveryDatabase('topics', (open) => {
     assert.deepEqual(await data(200, 'GET', path), [kept])
   })
 
-  test('subscribers show a topic as it is now, and lose it when it goes', async (t) => {
+  test('contacts show a topic’s current fields, and lose the topic when it is deleted', async (t) => {
     const { data } = await open(t)
     const list = await data(201, 'POST', '/lists', { body: { name: 'list' } })
     const { id } = await data(201, 'POST', `/lists/${list.id}/contacts`, { body: { email: 'a@b.co' } })

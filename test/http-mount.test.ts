@@ -13,7 +13,7 @@ import { hosts, listen, type OpenHost } from './http-mounts.ts'
 
 const json = { 'Content-Type': 'application/json' }
 
-/** A kit with a token, a logger that keeps errors, and a host with the API mounted. */
+/** Opens a kit with a token, a logger that keeps errors, and a host with the API mounted. */
 async function mounted(t: TestContext, open: OpenHost, prefix = '', options: object = {}) {
   const kit = await testMailkeep()
   t.after(() => kit.close())
@@ -33,7 +33,7 @@ async function mounted(t: TestContext, open: OpenHost, prefix = '', options: obj
 
 for (const [name, open] of Object.entries(hosts)) {
   describe(`mounted in ${name}`, () => {
-    test('answers as the daemon does', async (t) => {
+    test('answers like the daemon', async (t) => {
       const { kit, call, errors } = await mounted(t, open)
       const created = await call('POST', '/lists', { name: 'Größe' })
       assert.equal(created.status, 201)
@@ -54,9 +54,9 @@ for (const [name, open] of Object.entries(hosts)) {
       assert.deepEqual(errors, [])
     })
 
-    // Such hosts read every body as JSON themselves.
+    // Such hosts parse every body as JSON themselves.
     if (!/API route|body parser/.test(name)) {
-      test('takes and gives files as the daemon does', async (t) => {
+      test('imports and exports files like the daemon', async (t) => {
         const { kit, call, errors } = await mounted(t, open)
         const list = await kit.client.lists.create({ name: 'News' })
         const rows = Array.from({ length: 300 }, (_, n) => `p${n}@example.org,Größe ${n}`)
@@ -75,7 +75,7 @@ for (const [name, open] of Object.entries(hosts)) {
       })
     }
 
-    test('answers errors in their one shape', async (t) => {
+    test('answers errors in the API’s format', async (t) => {
       const { call, origin, errors } = await mounted(t, open)
       const shown = async (answer: Response) => [answer.status, ((await answer.json()) as { code: string }).code]
       assert.deepEqual(await shown(await fetch(`${origin}/api/v1/tags`)), [401, 'unauthenticated'])
@@ -85,7 +85,7 @@ for (const [name, open] of Object.entries(hosts)) {
       assert.deepEqual(errors, [])
     })
 
-    test('below a prefix shows it in its links, and leaves the host its own pages', async (t) => {
+    test('below a prefix uses it in links, and does not affect the host’s own pages', async (t) => {
       const { call, origin, authorization } = await mounted(t, open, '/in/mail')
       const answer = await call('GET', '/tags?per_page=5')
       const { meta } = (await answer.json()) as { meta: { path: string; per_page: number } }
@@ -105,18 +105,18 @@ for (const [name, open] of Object.entries(hosts)) {
 describe('a mounted API', () => {
   const onExpress = hosts['Express 5']!
 
-  test('hands on what is below /api/v1 and not its own', async (t) => {
+  test('passes on requests below /api/v1 for paths that it does not know', async (t) => {
     const { origin } = await mounted(t, onExpress)
     const answer = await fetch(`${origin}/api/v1/orders`)
     assert.deepEqual([answer.status, await answer.text()], [404, 'the host knows no such page'])
   })
 
-  test('answers unknown paths itself where the host gives no next', async (t) => {
+  test('answers unknown paths itself where the host passes no next', async (t) => {
     const { call } = await mounted(t, (t, options) => listen(t, createHandler(options)))
     assert.equal((await call('GET', '/orders')).status, 404)
   })
 
-  test('asks the host who is calling, with the host’s own request', async (t) => {
+  test('authenticates through the host, with the host’s own request', async (t) => {
     const kit = await testMailkeep()
     t.after(() => kit.close())
     const users: Record<string, () => { clientId: number; role: 'admin' | 'member' } | undefined> = {
@@ -149,7 +149,7 @@ describe('a mounted API', () => {
     assert.equal(errors.length, 1)
   })
 
-  test('writes an unforeseen error to the Mailkeep’s own logger when it is given none', async (t) => {
+  test('without a logger logs an unexpected error to the Mailkeep’s own logger', async (t) => {
     const said: string[] = []
     const note = (fields: object, message: string) => void said.push(`${message} ${JSON.stringify(fields)}`)
     const kit = await testMailkeep({ logger: { debug() {}, info() {}, warn() {}, error: note } })
@@ -165,7 +165,7 @@ describe('a mounted API', () => {
     assert.equal(said.length, 2)
   })
 
-  test('writes an unforeseen error to the console when nothing has a logger', async (t) => {
+  test('logs an unexpected error to the console when there is no logger', async (t) => {
     const kit = await testMailkeep()
     t.after(() => kit.close())
     const error = t.mock.method(console, 'error', () => {})
@@ -184,7 +184,7 @@ describe('a mounted API', () => {
     assert.equal(error.mock.callCount(), 1)
   })
 
-  test('refuses at once what is not a Mailkeep, and says what to do', async (t) => {
+  test('refuses a value that is not a Mailkeep immediately, and says what to do', async (t) => {
     const kit = await testMailkeep()
     t.after(() => kit.close())
     const { mailkeep } = kit
@@ -200,7 +200,7 @@ describe('a mounted API', () => {
     assert.throws(() => createHandler(undefined as never), isMailkeepError)
   })
 
-  test('asks the host with a Web request, too', async (t) => {
+  test('passes a Web request to the host’s authentication, too', async (t) => {
     const kit = await testMailkeep()
     t.after(() => kit.close())
     const handler = createFetchHandler({
@@ -219,7 +219,7 @@ describe('a mounted API', () => {
     assert.equal(meta.path, 'https://app.example/api/v1/lists')
   })
 
-  test('links with https where the host says so, and with the public URL where there is one', async (t) => {
+  test('builds https links if the host reports https, and uses the public URL if there is one', async (t) => {
     const trusting: OpenHost = (t, options) => {
       const app = express().set('trust proxy', true)
       app.use(createHandler(options))
@@ -234,7 +234,7 @@ describe('a mounted API', () => {
     assert.equal(await pathOf({ publicUrl: 'https://app.example/mail/' }), 'https://app.example/mail/api/v1/tags')
   })
 
-  test('takes a body that the host has inflated', async (t) => {
+  test('accepts a body that the host has decompressed', async (t) => {
     const { origin, authorization } = await mounted(t, hosts['Express 5 after express.json()']!)
     const answer = await fetch(`${origin}/api/v1/lists`, {
       method: 'POST',
@@ -244,7 +244,7 @@ describe('a mounted API', () => {
     assert.equal(answer.status, 201)
   })
 
-  test('holds every body to the limit, whoever read it', async (t) => {
+  test('applies the size limit to every body, whether host or API read it', async (t) => {
     for (const name of ['Express 5', 'Express 5 after express.json()', 'Koa after a body parser', 'Hono']) {
       const { call } = await mounted(t, hosts[name]!, '', { bodyBytes: 1000 })
       assert.equal((await call('POST', '/lists', { name: 'x'.repeat(1000) })).status, 413, name)
@@ -252,7 +252,7 @@ describe('a mounted API', () => {
     }
   })
 
-  test('leaves a connection to the next request after an answer that read no body, or not all of it', async (t) => {
+  test('keeps the connection usable after an answer that did not read the whole body', async (t) => {
     for (const name of ['Hono', 'Express 5', 'Koa', 'node:http']) {
       const { origin, authorization } = await mounted(t, hosts[name]!)
       const agent = new Agent({ keepAlive: true, maxSockets: 1 })
@@ -286,7 +286,7 @@ describe('a mounted API', () => {
     ])
   })
 
-  test('says in the log when the host has read the body and kept nothing', async (t) => {
+  test('logs an error when the host has read the body and not kept it', async (t) => {
     const wasteful: OpenHost = (t, options) => {
       const handler = createHandler(options)
       return listen(t, async (req: IncomingMessage, res) => {
@@ -299,7 +299,7 @@ describe('a mounted API', () => {
     assert.match(JSON.stringify(errors), /neither as req\.body nor as req\.rawBody/)
   })
 
-  test('takes a whole URL as the request’s target', async (t) => {
+  test('accepts an absolute URL as the request’s target', async (t) => {
     const { origin, authorization } = await mounted(t, (t, options) => listen(t, createHandler(options)))
     const { hostname, port } = new URL(origin)
     const path = 'http://mail.example/api/v1/tags'
@@ -325,7 +325,7 @@ describe('mounted in Fastify', () => {
     await app.close()
   })
 
-  test('hands to Fastify what is not the API’s', async () => {
+  test('passes requests outside the API to Fastify', async () => {
     await using kit = await testMailkeep()
     const app = fastify()
     app.setNotFoundHandler((_request, reply) => void reply.code(404).send('not here'))

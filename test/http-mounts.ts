@@ -1,4 +1,4 @@
-/** The hosts that mailkeep/http is mounted in: each on a free loopback port, with a page of its own at /hello. */
+/** The hosts that mailkeep/http is mounted in, each on a free loopback port with its own page at /hello. */
 import { once } from 'node:events'
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -12,7 +12,7 @@ import { createFetchHandler, createHandler, type Handler, type MountOptions } fr
 
 type Options = MountOptions<never>
 
-/** Opens a host with the API mounted below `prefix`; gives its origin. */
+/** Opens a host with the API mounted below `prefix`; returns its origin. */
 export type OpenHost = (t: TestContext, options: Options, prefix: string) => Promise<string>
 
 export async function listen(t: TestContext, listener: RequestListener): Promise<string> {
@@ -42,7 +42,7 @@ function expressWith(...parsers: RequestHandler[]): OpenHost {
 const onFastify: OpenHost = async (t, options, prefix) => {
   const app = fastify()
   app.get('/hello', async () => 'hello')
-  // Fastify refuses types that it does not know; these are left to be read as they come.
+  // Fastify refuses unknown content types. This parser passes these on as streams.
   app.addContentTypeParser(['text/csv', 'application/x-ndjson'], (_request, _payload, done) => done(null))
   app.setNotFoundHandler((_request, reply) => void reply.code(404).send('the host knows no such page'))
   app.all(`${prefix}/api/v1/*`, createHandler({ ...options, prefix }))
@@ -65,7 +65,7 @@ function koaWith(parse: boolean): OpenHost {
   }
 }
 
-/** As koa-bodyparser does. */
+/** Parses bodies like koa-bodyparser. */
 const parseForKoa: Koa.Middleware = async (ctx, next) => {
   const chunks: Buffer[] = []
   for await (const chunk of ctx.req) chunks.push(chunk)
@@ -74,7 +74,7 @@ const parseForKoa: Koa.Middleware = async (ctx, next) => {
   await next()
 }
 
-/** As a page of the host's own and Next.js' API routes call it: everything else is answered before. */
+/** Passes no `next`, like a page of the host or an API route of Next.js, which answer everything else themselves. */
 const onNodeHttp: OpenHost = (t, options, prefix) => {
   const handler = createHandler({ ...options, prefix })
   return listen(t, (req, res) => {

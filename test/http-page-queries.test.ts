@@ -1,4 +1,4 @@
-/** What a page is asked with, and `meta.path`: contract 2 and 8, decisions.md 1. */
+/** The query parameters of pages, and `meta.path`. */
 import assert from 'node:assert/strict'
 import { test } from './databases.ts'
 import { onEveryDatabase, openService } from './harness.ts'
@@ -6,7 +6,7 @@ import { assertInvalid } from './http-call.ts'
 import { idsOf, listings, openListing } from './http-listings.ts'
 
 for (const [name, listing] of Object.entries(listings)) {
-  test(`a page of ${name} has 25 rows unless told otherwise, and 100 at most`, async (t) => {
+  test(`a page of ${name} has 25 rows by default, and 100 at most`, async (t) => {
     const { call, ids, path } = await openListing(openService, t, listing, 27)
     const first = await call('GET', path)
     assert.deepEqual([idsOf(first), first.body.meta.per_page], [ids.slice(0, 25), 25])
@@ -37,7 +37,7 @@ for (const [name, listing] of Object.entries(listings)) {
     }
   })
 
-  test(`a cursor that is not ours is refused by ${name}`, async (t) => {
+  test(`an invalid cursor is refused by ${name}`, async (t) => {
     const { call, page, path } = await openListing(openService, t, listing, 2)
     const ours: string = (await page(1)).body.meta.next_cursor
     assert.match(ours, /^[\w-]+$/, 'base64url')
@@ -80,7 +80,7 @@ for (const [name, listing] of Object.entries(listings)) {
 }
 
 onEveryDatabase('pages of filtered contacts', (open) => {
-  test('keep to the filters, which are sent again and are not in the cursor', async (t) => {
+  test('apply the filters of each request, which are not part of the cursor', async (t) => {
     const { call, data } = await open(t)
     const { id } = await data(201, 'POST', '/lists', { body: { name: 'list' } })
     const odd: number[] = []
@@ -125,7 +125,7 @@ test('meta.path is the listing’s URL without its query', async (t) => {
   assert.equal(await path({ headers: forwarded }), `${url}/api/v1/tags`)
 })
 
-test('meta.path begins with the public URL where one is set', async (t) => {
+test('meta.path begins with the public URL if one is set', async (t) => {
   for (const publicUrl of ['https://mail.example', 'https://mail.example/', 'https://mail.example/base']) {
     const { call } = await openService(t, { publicUrl })
     const { body } = await call('GET', '/contacts', { query: { search: 'x' }, headers: { host: 'evil.example' } })

@@ -1,4 +1,4 @@
-/** Walking through every listing: decisions.md 1. */
+/** Paging through every listing. */
 import assert from 'node:assert/strict'
 import { test } from './databases.ts'
 import { onEveryDatabase } from './harness.ts'
@@ -8,7 +8,7 @@ import { assertShape, deliveriesMeta, meta } from './http-shapes.ts'
 
 for (const [name, listing] of Object.entries(listings)) {
   onEveryDatabase(`pages of ${name}`, (open) => {
-    test('forwards and backwards over all rows, in order, with ends', async (t) => {
+    test('go forwards and backwards over all rows, in order, to both ends', async (t) => {
       const { ids, page } = await openListing(open, t, listing, 7)
       for (const size of [1, 2, 3, 7, 8]) {
         const cuts = Array.from({ length: Math.ceil(7 / size) }, (_, i) => ids.slice(i * size, (i + 1) * size))
@@ -21,22 +21,22 @@ for (const [name, listing] of Object.entries(listings)) {
           const { meta: shown } = answer.body
           assertShape(shown, listing.metaPath === 'none' ? deliveriesMeta : meta)
           assert.equal(shown.per_page, size)
-          assert.equal(shown.prev_cursor === null, there.length === 1, 'only the first page has none before it')
+          assert.equal(shown.prev_cursor === null, there.length === 1, 'only the first page has no previous page')
         }
         assert.deepEqual(there, cuts)
         back.push(idsOf(last!))
         const { prev_cursor } = last!.body.meta
         for await (const answer of prev_cursor === null ? [] : walk(page, 'prev', size, prev_cursor)) {
           back.unshift(idsOf(answer))
-          assert.notEqual(answer.body.meta.next_cursor, null, 'only the last page has none after it')
+          assert.notEqual(answer.body.meta.next_cursor, null, 'only the last page has no next page')
         }
         assert.deepEqual(back, cuts)
       }
     })
 
-    test('while rows come and go none that stays is missed or repeated', async (t) => {
+    test('neither miss nor repeat a row that stays while others come and go', async (t) => {
       const { add, ids, page, remove } = await openListing(open, t, listing, 12)
-      /** Walks to the end; after each page a row comes, and two of these go. */
+      /** Pages to the end. After each page one row is added, and two of these are deleted. */
       const disturbed = async (way: 'next' | 'prev', from: string | null, going: number[]): Promise<number[]> => {
         const seen: number[] = []
         for await (const answer of walk(page, way, 2, from)) {
@@ -47,7 +47,7 @@ for (const [name, listing] of Object.entries(listings)) {
         assert.equal(new Set(seen).size, seen.length, `twice: ${seen}`)
         return seen
       }
-      // Seen, seen and at the cursor's place, the same a page later, and still to come.
+      // Two rows already seen, the cursor's row, the row one page later, and one still to come.
       const goes = listing.remove ? [ids[0]!, ids[1]!, ids[3]!, ids[8]!] : []
       const stays = ids.filter((id) => !goes.includes(id))
       const there = await disturbed('next', null, [...goes])
@@ -76,7 +76,7 @@ for (const [name, listing] of Object.entries(listings)) {
     })
 
     if (listing.remove) {
-      test('an empty page reached by deletions leads back', async (t) => {
+      test('an empty page that deletions caused links back to the previous rows', async (t) => {
         const { ids, page, remove } = await openListing(open, t, listing, 4)
         const { next_cursor } = (await page(2)).body.meta
         const { prev_cursor } = (await page(2, next_cursor)).body.meta
@@ -90,7 +90,7 @@ for (const [name, listing] of Object.entries(listings)) {
         assert.deepEqual([before.data, before.meta.prev_cursor, before.meta.next_cursor], [[], null, null])
       })
 
-      test('an empty page before the first leads on', async (t) => {
+      test('an empty page before the first links to the next rows', async (t) => {
         const { ids, page, remove } = await openListing(open, t, listing, 4)
         const { prev_cursor } = (await page(2, (await page(2)).body.meta.next_cursor)).body.meta
         for (const id of ids.slice(0, 2)) await remove(id)
@@ -101,7 +101,7 @@ for (const [name, listing] of Object.entries(listings)) {
       })
     }
 
-    test('a cursor of another client shows nothing of it', async (t) => {
+    test('a cursor of another client shows none of its rows', async (t) => {
       const service = await open(t)
       const other = await service.addTenant()
       const paths = [await listing.prepare(service), await listing.prepare(other)] as const

@@ -1,10 +1,10 @@
-/** A webhook receiver on a loopback port: it records what comes and answers as told. */
+/** A webhook receiver on a loopback port. It records requests and answers as configured. */
 import { EventEmitter, once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { assertWebhookDescribed } from './http-description.ts'
 
-/** A status, or a whole answer; `reset` cuts the connection, `hang` waits to be told. */
+/** A status, or a whole answer. `reset` resets the connection, `hang` waits for `answer()`. */
 export type Reply =
   | number
   | 'reset'
@@ -17,9 +17,9 @@ export interface Received {
   readonly headers: IncomingHttpHeaders
   readonly raw: Buffer
   readonly body: ReturnType<typeof JSON.parse>
-  /** Waits until the exchange is over, or the sender has let go of it; 10 s at most. */
+  /** Waits at most 10 s until the exchange ends or the sender closes the connection. */
   gone(): Promise<void>
-  /** Ends a wait. */
+  /** Answers a request that waits. */
   answer(reply: Reply): void
 }
 
@@ -32,7 +32,7 @@ export async function openReceiver() {
 }
 
 export class Receiver {
-  /** All that came, in order. */
+  /** All requests, in order of arrival. */
   readonly received: Received[] = []
   readonly #server = createServer((req, res) => void this.#take(req, res))
   #replies: Reply[] = [200]
@@ -44,17 +44,17 @@ export class Receiver {
     await once(this.#server, 'listening')
   }
 
-  /** A URL of its own for each path. */
+  /** Returns a URL with its own path. */
   url(path = '/hook'): string {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}${path}`
   }
 
-  /** Answers what comes from now on: in this order, the last for all that follow. */
+  /** Sets the answers from now on, in this order; the last one repeats. */
   replies(...replies: [Reply, ...Reply[]]): void {
     this.#replies = replies
   }
 
-  /** The next delivery, or so many of them, in order of arrival; waits for them, 10 s at most. */
+  /** Waits at most 10 s for the next delivery or deliveries; returns them in order of arrival. */
   next(): Promise<Received>
   next(count: number): Promise<Received[]>
   async next(count?: number): Promise<Received | Received[]> {

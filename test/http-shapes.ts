@@ -1,4 +1,4 @@
-/** The shapes of the contract's section 2, for holding answers against them: exactly these fields, of these types. */
+/** The shapes of the API's resources, to compare answers with: exactly these fields, of these types. */
 import assert from 'node:assert/strict'
 import type { EventType } from '../lib/index.ts'
 
@@ -24,7 +24,7 @@ const of =
     hasShape(value, shape)
 const attributes: Check = (value) => typeof value === 'object' && value !== null && Object.values(value).every(isText)
 
-/** The two renderings of a time. */
+/** The two time formats. */
 export const utc = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/
 export const offset = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00$/
 
@@ -32,7 +32,7 @@ export const tag: Shape = { id, uuid, name: text, created_at: utc }
 export const list: Shape = { id, uuid, name: text, created_at: utc }
 export const topic: Shape = { id, uuid, list_id: id, name: text, description: orNull(text), created_at: utc }
 
-/** As create, update and remove-from-list answer it. */
+/** As answered by create, update and remove-from-list. */
 export const contactWithoutTopics: Shape = {
   id,
   uuid,
@@ -116,10 +116,10 @@ export const meta: Shape = {
   prev_cursor: orNull(text),
 }
 const { path: _, ...withoutPath } = meta
-/** Contract 2: the deliveries listing's meta has no `path`. */
+/** The meta of the deliveries listing has no `path`. */
 export const deliveriesMeta: Shape = withoutPath
 
-/** Exactly the fields of the shape, each of its type. */
+/** Asserts that a value has exactly the fields of the shape, each of its type. */
 export function assertShape(value: unknown, shape: Shape): void {
   const fields = Object.entries(Object(value))
   assert.deepEqual(fields.map(([name]) => name).sort(), Object.keys(shape).sort(), JSON.stringify(value))
@@ -142,7 +142,7 @@ function isText(value: unknown): boolean {
   return typeof value === 'string'
 }
 
-/** Pairs that are one text to tags, e-mail addresses and searches: NFC, then simple lower case. */
+/** Pairs that are equal for tags, e-mail addresses and searches: NFC, then simple lower case. */
 export const sameTexts: readonly (readonly [string, string])[] = [
   ['news', 'NEWS'],
   ['ünal', 'ÜNAL'],
@@ -157,7 +157,7 @@ export const sameTexts: readonly (readonly [string, string])[] = [
   ['\u{10400}x', '\u{10428}x'],
 ]
 
-/** Pairs that only look alike: no more than one simple mapping for a character, and no compatibility forms. */
+/** Pairs that only look alike: one character can map to one character only, and compatibility forms stay different. */
 export const differentTexts: readonly (readonly [string, string])[] = [
   ['news', 'newz'],
   ['cafe', 'café'],
@@ -168,7 +168,7 @@ export const differentTexts: readonly (readonly [string, string])[] = [
   ['x²', 'x2'],
 ]
 
-/** What cannot be a name of a tag, list or topic: 1–255 characters after trimming. */
+/** Values that are not valid as the name of a tag, list or topic: 1–255 characters after trimming. */
 export const badNames: Readonly<Record<string, unknown>> = {
   empty: '',
   'only white space': ' \t\n\u00a0',
@@ -184,13 +184,13 @@ export const badNames: Readonly<Record<string, unknown>> = {
   'half a surrogate pair': 'a\ud800b',
 }
 
-/** What can be one: as sent, and as kept. */
+/** Valid names: as sent, and as stored. */
 export const goodNames: Readonly<Record<string, readonly [string, string]>> = {
   'one character': ['a', 'a'],
   '255 characters': ['a'.repeat(255), 'a'.repeat(255)],
   '255 characters beyond the BMP': ['😀'.repeat(255), '😀'.repeat(255)],
   '255 characters and white space around': [` ${'b'.repeat(255)}\n`, 'b'.repeat(255)],
-  'a decomposed one': ['Cafe\u0301', 'Caf\u00e9'],
+  'a decomposed character': ['Cafe\u0301', 'Caf\u00e9'],
   '255 composed characters, written decomposed': ['e\u0301'.repeat(255), '\u00e9'.repeat(255)],
   'quotes and markup': [`"'\\<b>%_&;--`, `"'\\<b>%_&;--`],
   'a name of JavaScript': ['__proto__', '__proto__'],

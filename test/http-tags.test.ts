@@ -1,4 +1,4 @@
-/** Contract 4.1, and what decisions.md 2 says of tags. */
+/** Tags: names, renaming and deleting. */
 import assert from 'node:assert/strict'
 import { test } from './databases.ts'
 import { onEveryDatabase, type Tenant } from './harness.ts'
@@ -22,7 +22,7 @@ onEveryDatabase('tags', (open) => {
     assert.deepEqual(await names(data), [])
   })
 
-  test('a member may do all of it', async (t) => {
+  test('a member may use every route', async (t) => {
     const { data, member: token } = await open(t)
     const { id } = await data(201, 'POST', '/tags', { token, body: { name: 'a' } })
     await data(200, 'GET', '/tags', { token })
@@ -30,7 +30,7 @@ onEveryDatabase('tags', (open) => {
     await data(204, 'DELETE', `/tags/${id}`, { token })
   })
 
-  test('names are kept trimmed and composed', async (t) => {
+  test('names are stored trimmed and composed', async (t) => {
     const { data } = await open(t)
     for (const [what, [sent, kept]] of Object.entries(goodNames)) {
       const { id, name } = await data(201, 'POST', '/tags', { body: { name: sent } })
@@ -39,7 +39,7 @@ onEveryDatabase('tags', (open) => {
     }
   })
 
-  test('a name that breaks a rule is refused and nothing stored', async (t) => {
+  test('an invalid name is refused and nothing is stored', async (t) => {
     const { call, data } = await open(t)
     const { id } = await data(201, 'POST', '/tags', { body: { name: 'kept' } })
     for (const [method, path] of [
@@ -55,7 +55,7 @@ onEveryDatabase('tags', (open) => {
     assert.deepEqual(await names(data), ['kept'])
   })
 
-  test('a name is taken whatever its case and composition', async (t) => {
+  test('a name is taken in any case and Unicode composition', async (t) => {
     const { call, data } = await open(t)
     for (const [one, other] of sameTexts) {
       const { id } = await data(201, 'POST', '/tags', { body: { name: one } })
@@ -67,7 +67,7 @@ onEveryDatabase('tags', (open) => {
     }
   })
 
-  test('names that only look alike are different ones', async (t) => {
+  test('names that only look alike are different', async (t) => {
     const { data } = await open(t)
     for (const pair of differentTexts) {
       const ids = []
@@ -86,7 +86,7 @@ onEveryDatabase('tags', (open) => {
     assert.deepEqual(await names(data), ['ÄRGER', 'Freude'])
   })
 
-  test('a renamed tag leaves its old name free', async (t) => {
+  test('the old name of a renamed tag can be used again', async (t) => {
     const { data } = await open(t)
     const { id } = await data(201, 'POST', '/tags', { body: { name: 'first' } })
     await data(200, 'PATCH', `/tags/${id}`, { body: { name: 'second' } })
@@ -94,7 +94,7 @@ onEveryDatabase('tags', (open) => {
     assert.deepEqual(await names(data), ['second', 'First'])
   })
 
-  test('contacts show a renamed tag, lose a deleted one, and do not get back one of its name', async (t) => {
+  test('contacts show a renamed tag, lose a deleted one, and do not get a new tag of the same name', async (t) => {
     const { data } = await open(t)
     const list = await data(201, 'POST', '/lists', { body: { name: 'l' } })
     const body = { email: 'ann@example.org', tags: ['a', 'b'] }
@@ -104,11 +104,11 @@ onEveryDatabase('tags', (open) => {
     await data(204, 'DELETE', `/tags/${tags[0].id}`)
     assert.deepEqual(await names(data, `/contacts/${id}`), ['b'])
     const again = await data(201, 'POST', '/tags', { body: { name: 'A!' } })
-    assert.ok(again.id > tags[0].id, 'an id never comes back')
+    assert.ok(again.id > tags[0].id, 'an id is never reused')
     assert.deepEqual(await names(data, `/contacts/${id}`), ['b'])
   })
 
-  test('two clients have tags of one name', async (t) => {
+  test('two clients can have tags with the same name', async (t) => {
     const service = await open(t)
     const other = await service.addTenant()
     await service.data(201, 'POST', '/tags', { body: { name: 'News' } })
@@ -118,7 +118,7 @@ onEveryDatabase('tags', (open) => {
   })
 })
 
-/** The names of all tags, or of a contact's. */
+/** Returns the names of all tags, or of a contact's tags. */
 async function names(data: Tenant['data'], path = '/tags'): Promise<string[]> {
   const found = await data(200, 'GET', path)
   return (found.tags ?? found).map(({ name }: { name: string }) => name)

@@ -1,13 +1,13 @@
-/** Every resource belongs to its client: contract 1; decisions.md 1 and 3. Generated from the table of routes. */
+/** Every resource belongs to one client. The tests are generated from the table of routes. */
 import assert from 'node:assert/strict'
 import { test } from './databases.ts'
 import { onEveryDatabase } from './harness.ts'
 import { bodyOf, openWorld, paramsOf, pathTo, routes, titleOf, viewOf } from './http-world.ts'
 
-/** decisions.md 3, told apart from what the routes themselves say. */
+/** Routes for admins only, listed independently of the route table. */
 const needsAdmin = (path: string) => /^\/(webhook-endpoints|events)\b/.test(path)
 
-/** All ways to take some, at least one, of these. */
+/** Returns all non-empty subsets. */
 function someOf<T>([first, ...others]: readonly T[]): T[][] {
   if (first === undefined) return []
   return [[first], ...someOf(others).flatMap((set) => [set, [first, ...set]])]
@@ -24,7 +24,7 @@ onEveryDatabase('tenants', (open) => {
       for (const foreign of someOf(paramsOf(route))) {
         const ids = { ...mine, ...Object.fromEntries(foreign.map((name) => [name, theirs[name]!])) }
         const answer = await service.call(route.method, pathTo(route, ids), { body: bodyOf(route) })
-        assert.equal(answer.status, 404, `${titleOf(route)} with their ${foreign}: ${answer.what}`)
+        assert.equal(answer.status, 404, `${titleOf(route)} with the other client's ${foreign}: ${answer.what}`)
         assert.equal(answer.body.code, 'not_found')
         calls += 1
       }
@@ -33,7 +33,7 @@ onEveryDatabase('tenants', (open) => {
     assert.deepEqual([await viewOf(service, mine), await viewOf(other, theirs)], before)
   })
 
-  test("another client's id is answered like one that never was", async (t) => {
+  test("another client's id is answered like one that never existed", async (t) => {
     const service = await open(t)
     const other = await service.addTenant()
     const [mine, theirs] = [await openWorld(service, 'mine'), await openWorld(other, 'theirs')]
@@ -49,7 +49,7 @@ onEveryDatabase('tenants', (open) => {
     }
   })
 
-  test('listings show the own records only', async (t) => {
+  test('listings show the client’s own records only', async (t) => {
     const service = await open(t)
     const other = await service.addTenant()
     const worlds = { mine: await openWorld(service, 'mine'), theirs: await openWorld(other, 'theirs') }
@@ -80,12 +80,12 @@ onEveryDatabase('tenants', (open) => {
           .length
       assert.deepEqual([await find(mine[id]!), await find(theirs[id]!), await find(theirs[id]!, mine[id]!)], [1, 0, 1])
     }
-    for (const search of ['theirs', 'theirs@example.org', 'contact of theirs']) {
+    for (const search of ['theirs', 'theirs@example.org', `contact of ${'theirs'}`]) {
       assert.deepEqual(await service.data(200, 'GET', '/contacts', { query: { search } }), [])
     }
   })
 
-  test('the same names and addresses are different records to each client', async (t) => {
+  test('clients can have records with the same names and addresses', async (t) => {
     const service = await open(t)
     const other = await service.addTenant()
     for (const tenant of [service, other]) await openWorld(tenant, 'same')
@@ -127,7 +127,7 @@ onEveryDatabase('tenants', (open) => {
     assert.deepEqual(await viewOf(service, world), before)
   })
 
-  test('tokens that are expired, revoked, or of a deleted client open nothing', async (t) => {
+  test('tokens that are expired, revoked, or of a deleted client are refused', async (t) => {
     const { addTenant, advance, call, mailkeep } = await open(t)
     const status = async (token: string) => (await call('GET', '/tags', { token })).status
     const other = await addTenant()

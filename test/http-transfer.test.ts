@@ -1,4 +1,4 @@
-/** Imports and exports over HTTP: decisions.md 2, "Beyond the contract". What rows mean is in transfer.test. */
+/** Imports and exports over HTTP. The rules for rows are in transfer.test. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { Agent, request } from 'node:http'
@@ -20,7 +20,7 @@ async function openList(open: Open, t: TestContext) {
 
 type Opened = Awaited<ReturnType<typeof openList>>
 
-/** A request whose body the test writes itself. */
+/** A request whose body the test writes piece by piece. */
 function upload({ url, admin, path }: Opened, headers: Record<string, string>, agent?: Agent) {
   const authorization = `Bearer ${admin}`
   const options = { method: 'POST', headers: { authorization, ...headers }, ...(agent && { agent }) }
@@ -52,7 +52,7 @@ onEveryDatabase('imports over HTTP', (open) => {
     assert.deepEqual(ada.tags.map(({ name }: { name: string }) => name).sort(), ['beta', 'new', 'vip'])
   })
 
-  test('take files of any length, at any pace, with members’ tokens too', async (t) => {
+  test('accept files of any length and at any speed, and members’ tokens', async (t) => {
     const opened = await openList(open, t)
     const line = (n: number) => `${JSON.stringify({ email: `p${n}@example.org`, note: 'x'.repeat(900) })}\n`
     const rows = 3000
@@ -67,7 +67,7 @@ onEveryDatabase('imports over HTTP', (open) => {
     assert.equal(await opened.client.contacts.count(), rows)
   })
 
-  test('keep what was saved when the client goes away, and serve the next', async (t) => {
+  test('keep saved rows when the client disconnects, and serve the next request', async (t) => {
     const opened = await openList(open, t)
     const req = upload(opened, ndjson)
     req.on('error', () => {})
@@ -80,7 +80,7 @@ onEveryDatabase('imports over HTTP', (open) => {
     assert.equal(await opened.client.contacts.count(), 1500)
   })
 
-  test('refuse what they cannot read, and the connection survives', async (t) => {
+  test('refuse files that they cannot read, and the connection stays usable', async (t) => {
     const opened = await openList(open, t)
     const { call, path } = opened
     const status = async (raw: string, headers: Record<string, string>, at = path) => {
@@ -95,7 +95,7 @@ onEveryDatabase('imports over HTTP', (open) => {
     assert.deepEqual(await status('email\n"a', csv), [400, 'invalid_json'])
     assert.deepEqual(await status('email\n', csv, '/lists/999/contacts/import'), [404, 'not_found'])
     assertInvalid(await call('POST', path, { raw: 'name\nx\n', headers: csv }), 'body')
-    // Most of it is still on its way when the fault is found.
+    // Most of the body is still in transit when the error is found.
     const long = `email\n"a"b\n${'x'.repeat(3 * 2 ** 20)}`
     assert.deepEqual(await status(long, csv), [400, 'invalid_json'])
     assert.equal((await call('POST', path)).status, 200)
@@ -113,11 +113,11 @@ onEveryDatabase('imports over HTTP', (open) => {
     }
   })
 
-  test('answered before their end leave the connection to the next request', async (t) => {
+  test('answered before their end leave the connection usable', async (t) => {
     const opened = await openList(open, t)
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
     t.after(() => agent.destroy())
-    // In one piece it would have been read already.
+    // A body in one piece would have been read already.
     const rest = 'x'.repeat(300_000)
     const body = `email\n"a"b\n${rest}`
     for (const type of [csv, { 'content-type': 'text/csv', 'transfer-encoding': 'chunked' }]) {
@@ -138,7 +138,7 @@ onEveryDatabase('imports over HTTP', (open) => {
 })
 
 onEveryDatabase('exports over HTTP', (open) => {
-  test('are the listing as NDJSON, or as CSV for those who ask', async (t) => {
+  test('return the listing as NDJSON, or as CSV on request', async (t) => {
     const { call, data, path } = await openList(open, t)
     const raw = Array.from({ length: 250 }, (_, n) => `{"email":"p${n}@example.org","tags":["t${n % 2}"]}\n`).join('')
     await data(200, 'POST', path, { raw, headers: ndjson })
@@ -171,7 +171,7 @@ onEveryDatabase('exports over HTTP', (open) => {
     assert.equal(filtered.text.trimEnd().split('\n').length, expected + 1)
   })
 
-  test('answer errors as any other route, and HEAD without a body', async (t) => {
+  test('answer errors like any other route, and HEAD without a body', async (t) => {
     const { call, addTenant, data, path } = await openList(open, t)
     await data(200, 'POST', path, { raw: 'email\nada@example.org\n', headers: csv })
     assertInvalid(await call('GET', '/contacts/export', { query: 'format=xml&lists[]=x' }), 'format', 'lists.0')

@@ -1,4 +1,4 @@
-/** The URL rule at creation, as it is in production: decisions.md 4. The guard has tests of its own, with more URLs. */
+/** The URL rule at creation, with production settings. The guard's own tests have more URLs. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { openService } from './harness.ts'
@@ -64,7 +64,7 @@ const refusedUrls = [
   `https://${'a'.repeat(64)}.com/`,
 ]
 
-test('public URLs are taken as they are', async (t) => {
+test('public URLs are accepted unchanged', async (t) => {
   const { data } = await openService(t, { webhooks: { allowPrivate: false } })
   for (const each of publicUrls) {
     assert.equal((await data(201, 'POST', '/webhook-endpoints', { body: { url: each, events } })).url, each)

@@ -1,4 +1,4 @@
-/** Webhook endpoints: shapes, rules, secrets, the test operation. Contract 4.3, decisions.md 4. */
+/** Webhook endpoints: shapes, rules, secrets, and test deliveries. */
 import assert from 'node:assert/strict'
 import { test } from './databases.ts'
 import { onEveryDatabase } from './harness.ts'
@@ -19,7 +19,7 @@ import {
 const url = 'http://127.0.0.1:9/hook'
 const events = ['newsletter.sent']
 
-/** Bodies of POST, and the fields that are wrong. */
+/** Bodies of POST, and their invalid fields. */
 const badCreations: readonly [body: object, ...fields: string[]][] = [
   [{}, 'url', 'events'],
   [{ url }, 'events'],
@@ -102,7 +102,7 @@ onEveryDatabase('webhook endpoints', (open) => {
     assert.equal((await call('GET', path)).status, 404)
   })
 
-  test('take every event type, drop repeats, and keep a description', async (t) => {
+  test('accept every event type, drop duplicates, and store a description', async (t) => {
     const { data } = await open(t)
     for (const type of eventTypes) {
       const { events: taken } = await data(201, 'POST', '/webhook-endpoints', { body: { url, events: [type, type] } })
@@ -114,7 +114,7 @@ onEveryDatabase('webhook endpoints', (open) => {
     assert.equal((await data(200, 'GET', `/webhook-endpoints/${id}`)).description, ' Ünïcode 😀 ')
   })
 
-  test('that break a rule are refused, and nothing stored', async (t) => {
+  test('with invalid fields are refused, and nothing is stored', async (t) => {
     const { call, data } = await open(t)
     for (const [body, ...fields] of badCreations)
       assertInvalid(await call('POST', '/webhook-endpoints', { body }), ...fields)
@@ -127,7 +127,7 @@ onEveryDatabase('webhook endpoints', (open) => {
     assert.deepEqual(await data(200, 'GET', path), before)
   })
 
-  test('are switched off and on', async (t) => {
+  test('are disabled and enabled', async (t) => {
     const { data } = await open(t)
     const { id } = await data(201, 'POST', '/webhook-endpoints', { body: { url, events } })
     const path = `/webhook-endpoints/${id}`
@@ -141,7 +141,7 @@ onEveryDatabase('webhook endpoints', (open) => {
     assert.deepEqual([active, description], [true, 'both'])
   })
 
-  test('each have a secret of their own, and a new one with each rotation', async (t) => {
+  test('each have their own secret, and a new one with each rotation', async (t) => {
     const { data } = await open(t)
     const secrets = []
     for (let i = 0; i < 3; i++) {
@@ -152,7 +152,7 @@ onEveryDatabase('webhook endpoints', (open) => {
     assert.equal(new Set(secrets).size, 9)
   })
 
-  test('rotating one leaves the others’ secrets', async (t) => {
+  test('rotating one keeps the secrets of the others', async (t) => {
     const { addEndpoint, data, hook, path, raise, receiver } = await openHook(open, t)
     const other = await receiver()
     const { secret } = await addEndpoint(other.url())
@@ -164,7 +164,7 @@ onEveryDatabase('webhook endpoints', (open) => {
 })
 
 onEveryDatabase('the test operation', (open) => {
-  test('sends a sample to its endpoint, whatever that subscribed to', async (t) => {
+  test('sends a sample to its endpoint, whatever event types that subscribed to', async (t) => {
     const { addEndpoint, data, hook, receiver } = await openHook(open, t)
     const other = await receiver()
     const { id, secret } = await addEndpoint(other.url(), ['sequence.completed'])
@@ -191,7 +191,7 @@ onEveryDatabase('the test operation', (open) => {
     assert.deepEqual(await deliveries(), [])
   })
 
-  test('is done ten times in any minute for each client', async (t) => {
+  test('is limited to ten per minute and client', async (t) => {
     const { addEndpoint, addTenant, advance, call, deliveries, patch, path, hook } = await openHook(open, t)
     const second = `/webhook-endpoints/${(await addEndpoint()).id}`
     const status = async (at = path) => (await call('POST', `${at}/test`)).status
@@ -221,7 +221,7 @@ onEveryDatabase('the test operation', (open) => {
     await times(1, 429)
   })
 
-  test('is not done more often by asking all at once', async (t) => {
+  test('has the same limit for simultaneous requests', async (t) => {
     const { call, path } = await openHook(open, t)
     const answers = await Promise.all(Array.from({ length: 25 }, () => call('POST', `${path}/test`)))
     assert.equal(answers.filter(({ status }) => status === 202).length, 10)

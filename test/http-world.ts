@@ -1,4 +1,4 @@
-/** One record of every kind, and what every route of the API needs to be called. */
+/** One record of every kind, and valid parameters and bodies for every route of the API. */
 import assert from 'node:assert/strict'
 import { routes } from '../daemon/api/routes/index.ts'
 import type { Tenant } from './harness.ts'
@@ -7,10 +7,10 @@ import { eventTypes } from './http-shapes.ts'
 export { routes }
 export type Route = (typeof routes)[number]
 
-/** The ids of a client's records, by the names that paths give them. */
+/** The ids of a client's records, by the names of path parameters. */
 export type World = Readonly<Record<string, number>>
 
-/** Gives a client one record of every kind; its endpoint is inactive, so that nothing is sent. */
+/** Creates one record of every kind for a client; the endpoint is inactive, so that nothing is sent. */
 export async function openWorld({ client, data }: Tenant, name: string): Promise<World> {
   const { id: listId } = await data(201, 'POST', '/lists', { body: { name: `list of ${name}` } })
   const { id: topicId } = await data(201, 'POST', `/lists/${listId}/topics`, { body: { name: `topic of ${name}` } })
@@ -27,7 +27,7 @@ export async function openWorld({ client, data }: Tenant, name: string): Promise
   return { tagId: tags[0].id, contactId, listId, topicId, endpointId, identityId, deliveryId, recoveryId }
 }
 
-/** Bodies that pass, by route; the other routes take none, or an empty one. */
+/** Valid bodies by route; the other routes take none, or an empty one. */
 const bodies: Readonly<Record<string, object>> = {
   'POST /tags': { name: 'new' },
   'PATCH /tags/:tagId': { name: 'new' },
@@ -51,7 +51,7 @@ export function bodyOf(route: Route): object | undefined {
 
 export const paramsOf = ({ path }: Pick<Route, 'path'>) => [...path.matchAll(/:(\w+)/g)].map(([, name]) => name!)
 
-/** The path with these ids in it. */
+/** Inserts these ids into the path. */
 export function pathTo({ path }: Pick<Route, 'path'>, ids: World): string {
   return path.replace(/:(\w+)/g, (_, name: string) => {
     assert.ok(name in ids, `http-world.ts makes no record for :${name}`)
@@ -59,7 +59,7 @@ export function pathTo({ path }: Pick<Route, 'path'>, ids: World): string {
   })
 }
 
-/** All that a client sees: every listing and every record, under its path. */
+/** Returns everything that a client can read: every listing and every record, by path. */
 export async function viewOf({ call }: Tenant, world: World): Promise<Record<string, unknown>> {
   const view: Record<string, unknown> = {}
   for (const route of routes.filter(

@@ -1,4 +1,4 @@
-/** What HTTP does not show of idempotency keys: what is stored, and what happens between processes. */
+/** Properties of idempotency keys that HTTP does not show: what is stored, and races between processes. */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import type { TestContext } from 'node:test'
@@ -13,8 +13,8 @@ import {
   type Opened,
   onEveryDatabase,
   onSharedDatabases,
-  openBeside,
   openReceiver,
+  openSecondInstance,
   until,
 } from './webhook-harness.ts'
 
@@ -29,7 +29,7 @@ const counting = () => {
   return { count, work }
 }
 
-/** A list, and how often a contact was put on it by a key. */
+/** Opens a list, and counts how often a contact was added to it under a key. */
 async function openList(opened: Opened) {
   const list = await opened.acme.lists.create({ name: 'News' })
   const add = (key: string, email: string, door: Acme = opened.acme) =>
@@ -40,7 +40,7 @@ async function openList(opened: Opened) {
 const rows = (opened: Opened) => opened.count('mailkeep_kept_answer')
 
 onEveryDatabase('work under a key', (open) => {
-  test('is one transaction with its key: work that fails leaves neither', async (t) => {
+  test('shares its transaction with its key: work that fails stores neither', async (t) => {
     const mk = await open(t, { start: false })
     const failing = async (client: ClientOperations) => {
       await client.tags.create({ name: 'first' })
@@ -60,7 +60,7 @@ onEveryDatabase('work under a key', (open) => {
     assert.equal(answer.contact.email, 'ada@example.org')
   })
 
-  test('is refused while the first is still running in this process, and only then', async (t) => {
+  test('is refused while the first call is running in this process, and only then', async (t) => {
     const mk = await open(t, { start: false })
     const { count, work } = counting()
     const [first, second, other] = await Promise.allSettled([
@@ -80,7 +80,7 @@ onEveryDatabase('work under a key', (open) => {
     await mk.acme.withIdempotencyKey('fails', {}, tag('done'))
   })
 
-  test('gives what JSON gives, the first time too', async (t) => {
+  test('returns the value as JSON gives it back, the first time too', async (t) => {
     const mk = await open(t, { start: false })
     const at = new Date(0)
     for (const given of [{ at, none: undefined, list: [true, Number.NaN] }, undefined, null, 'text', 0]) {
@@ -97,7 +97,7 @@ onEveryDatabase('work under a key', (open) => {
     assert.equal((await mk.acme.withIdempotencyKey('big', 1, tag('big'))).replayed, false)
   })
 
-  test('takes keys of 1–255 characters and requests that are JSON', async (t) => {
+  test('accepts keys of 1–255 characters and requests that are JSON', async (t) => {
     const { acme } = await open(t, { start: false })
     const work = async () => 1
     for (const bad of ['', 'x'.repeat(256), 'a\0', 7, undefined, null, ['k']]) {
@@ -125,7 +125,7 @@ onEveryDatabase('work under a key', (open) => {
     await assert.rejects(acme.withIdempotencyKey('proto', proto(2), work), has('idempotency_mismatch'))
   })
 
-  test('is no client’s but its own', async (t) => {
+  test('is separate for each client', async (t) => {
     const mk = await open(t, { start: false })
     const other = mk.mailkeep.forClient((await mk.mailkeep.clients.create({ name: 'Other' })).id)
     const { count, work } = counting()
@@ -137,7 +137,7 @@ onEveryDatabase('work under a key', (open) => {
     )
   })
 
-  test('goes with an erased contact, also one among others, at once', async (t) => {
+  test('is deleted with its contact, also among other contacts, immediately', async (t) => {
     const mk = await open(t, { start: false })
     const { list, add } = await openList(mk)
     const ada = (await add('ada', 'ada@example.org')).answer.contact
@@ -153,7 +153,7 @@ onEveryDatabase('work under a key', (open) => {
     assert.equal(await mk.count('mailkeep_kept_answer_contact'), 2)
   })
 
-  test('of which a contact has very many is hidden at once, and goes in chunks', async (t) => {
+  test('is hidden immediately and deleted in batches when a contact has very many results', async (t) => {
     const mk = await open(t, { start: false })
     const { add } = await openList(mk)
     const { contact } = (await add('k', 'ada@example.org')).answer
@@ -175,22 +175,22 @@ onEveryDatabase('work under a key', (open) => {
     assert.equal(await mk.count('mailkeep_kept_answer_contact'), 0)
   })
 
-  test('is hidden where its contact is gone, whoever took it', async (t) => {
+  test('is hidden when its contact no longer exists, even if another version deleted it', async (t) => {
     const mk = await open(t, { start: false })
     const { add } = await openList(mk)
     const { contact } = (await add('k', 'ada@example.org')).answer
     await mk.acme.withIdempotencyKey('read', 1, (client) => client.contacts.get(contact.id))
-    await mk.ask('delete from mailkeep_contact where id = ?', contact.id) // as a version before this one does
+    await mk.ask('delete from mailkeep_contact where id = ?', contact.id) // as the previous version does
     await assert.rejects(
       mk.acme.withIdempotencyKey('read', 1, (client) => client.contacts.get(contact.id)),
       has('not_found'),
     )
-    assert.equal(await rows(mk), 2, 'what failed left what was there')
+    assert.equal(await rows(mk), 2, 'the failed work changed nothing')
     assert.equal((await add('k', 'ada@example.org')).answer.created, true)
     assert.equal((await add('k', 'ada@example.org')).replayed, true)
   })
 
-  test('that shows a contact and erases it keeps nothing', async (t) => {
+  test('stores no result when it reads a contact and erases it', async (t) => {
     const mk = await open(t, { start: false })
     const { add } = await openList(mk)
     const { contact } = (await add('k', 'ada@example.org')).answer
@@ -204,7 +204,7 @@ onEveryDatabase('work under a key', (open) => {
     await assert.rejects(mk.acme.withIdempotencyKey('erase', 1, erase), has('not_found'))
   })
 
-  test('that shows a delivery’s payload goes with its contact', async (t) => {
+  test('that returns a delivery’s payload is deleted with the contact', async (t) => {
     const mk = await open(t, { start: false })
     const { id } = await addEndpoint(mk, 'https://hook.example/', 'contact.subscribed')
     const { add } = await openList(mk)
@@ -215,7 +215,7 @@ onEveryDatabase('work under a key', (open) => {
     assert.equal(await rows(mk), 0)
   })
 
-  test('goes with a deleted client', async (t) => {
+  test('is deleted with its client', async (t) => {
     const mk = await open(t, { start: false })
     const { add } = await openList(mk)
     await add('k', 'ada@example.org')
@@ -226,7 +226,7 @@ onEveryDatabase('work under a key', (open) => {
     assert.equal(await mk.count('mailkeep_kept_answer_contact'), 0)
   })
 
-  test('raises its events once it is committed, and delivers them', async (t) => {
+  test('raises its events after its commit, and delivers them', async (t) => {
     const raised: string[] = []
     const mk = await open(t, { onEvent: ({ type }) => void raised.push(type) })
     const receiver = await openReceiver(t)
@@ -243,18 +243,18 @@ onEveryDatabase('work under a key', (open) => {
   })
 })
 
-onSharedDatabases('kept answers', (open) => {
-  test('outlive the process, and are the same for another one', async (t) => {
+onSharedDatabases('stored results', (open) => {
+  test('outlive the process, and work in another one', async (t) => {
     const mk = await open(t, { start: false })
     const { add } = await openList(mk)
     const first = await add('k', 'ada@example.org')
-    const beside = await openBeside(t, mk, { start: false })
+    const beside = await openSecondInstance(t, mk, { start: false })
     assert.deepEqual(await add('k', 'ada@example.org', beside.acme), { ...first, replayed: true })
     await mk.mailkeep.close()
     assert.deepEqual(await add('k', 'ada@example.org', beside.acme), { ...first, replayed: true })
   })
 
-  test('are unreadable in the database, as are keys and what was asked', async (t) => {
+  test('are unreadable in the database, like keys and requests', async (t) => {
     const mk = await open(t, { start: false })
     const { add } = await openList(mk)
     await add('key-of-ada@example.org', 'ada@example.org')
@@ -266,7 +266,7 @@ onSharedDatabases('kept answers', (open) => {
     for (const text of texts) assert.ok(!bytes.includes(text))
   })
 
-  test('open for their own key and client alone', async (t) => {
+  test('can be opened with their own key and client only', async (t) => {
     const mk = await open(t, { start: false })
     await mk.acme.withIdempotencyKey('a', 1, async () => 'a')
     await mk.acme.withIdempotencyKey('b', 1, async () => 'b')
@@ -275,7 +275,7 @@ onSharedDatabases('kept answers', (open) => {
     await assert.rejects(mk.acme.withIdempotencyKey('a', 1, async () => 'again'))
   })
 
-  test('are sealed anew with a new key; without the old one they are a conflict, and block nothing', async (t) => {
+  test('are sealed again with a new key; without the old key they are a conflict, and block nothing', async (t) => {
     const mk = await open(t, { start: false })
     for (const key of ['a', 'b', 'c']) await mk.acme.withIdempotencyKey(key, 1, async () => key)
     const [lost] = await mk.ask('select * from mailkeep_kept_answer order by id')
@@ -284,8 +284,8 @@ onSharedDatabases('kept answers', (open) => {
     const next = await open(t, { place, encryptionKey, previousEncryptionKeys: [mk.encryptionKey], start: false })
     assert.equal((await next.acme.withIdempotencyKey('a', 1, async () => 'again')).answer, 'a')
     await next.acme.withIdempotencyKey('d', 1, async () => 'd')
-    assert.equal(await next.mailkeep.resealSecrets(), 4, 'three, and the waker’s secret')
-    // One that another process, still with the old key, has kept since.
+    assert.equal(await next.mailkeep.resealSecrets(), 4, 'three, and the secret of the waker’s endpoint')
+    // A result that another process stored since, still with the old key.
     await next.ask('update mailkeep_kept_answer set answer = ? where id = ?', lost!.answer, Number(lost!.id))
     await next.mailkeep.close()
     const last = await open(t, { place, encryptionKey, clock: next.clock.read, start: false })
@@ -296,13 +296,13 @@ onSharedDatabases('kept answers', (open) => {
     await assert.rejects(last.acme.withIdempotencyKey('a', 1, work), (error) => {
       return isMailkeepError(error, 'conflict') && /another encryption key/.test(error.message)
     })
-    assert.equal(count.ran, 0, 'it is not done twice')
+    assert.equal(count.ran, 0, 'the work is not executed twice')
     assert.equal(await last.mailkeep.resealSecrets(), 0)
     next.clock.advance(dayMs + 1)
     assert.equal((await last.acme.withIdempotencyKey('a', 1, work)).replayed, false)
   })
 
-  test('leave the database after 24 hours, however many', async (t) => {
+  test('are deleted after 24 hours, however many there are', async (t) => {
     const mk = await open(t, { start: false })
     await mk.acme.withIdempotencyKey('old', 1, async () => 1)
     await mk.ask(`insert into mailkeep_kept_answer (client_id, key_hash, answer, created_at)
@@ -312,18 +312,18 @@ onSharedDatabases('kept answers', (open) => {
     mk.clock.advance(hourMs)
     await mk.acme.withIdempotencyKey('young', 1, async () => 1)
     mk.clock.advance(dayMs - hourMs)
-    const early = await openBeside(t, mk)
+    const early = await openSecondInstance(t, mk)
     await new Promise((resolve) => setTimeout(resolve, 50))
     assert.equal(await rows(mk), 1202, '24 hours are not over')
     await early.mailkeep.close({ timeoutMs: 0 })
     mk.clock.advance(1)
-    await openBeside(t, mk)
-    await until('the old ones are gone', async () => (await rows(mk)) === 1)
+    await openSecondInstance(t, mk)
+    await until('expired results are deleted', async () => (await rows(mk)) === 1)
     assert.equal((await mk.acme.withIdempotencyKey('young', 1, async () => 2)).answer, 1)
   })
 })
 
-/** Several mailkeeps over one PostgreSQL, as daemons on several machines have it. */
+/** Opens several mailkeeps on one PostgreSQL, like daemons on several machines. */
 async function openSeveral(t: TestContext) {
   const database = await openPostgres()
   const encryptionKey = randomBytes(32)
@@ -356,7 +356,7 @@ onPostgres('the same key in several processes', () => {
     assert.equal((await ask('select count(*)::int as n from mailkeep_contact'))[0]!.n, 1)
   })
 
-  test('is free again when the first one’s transaction was rolled back', async (t) => {
+  test('can be used again when the first one’s transaction was rolled back', async (t) => {
     const { add, ask, host, inside, there } = await openSeveral(t)
     await host.query('begin')
     await add(inside())()
@@ -365,7 +365,7 @@ onPostgres('the same key in several processes', () => {
     assert.equal((await add(there)()).replayed, false)
   })
 
-  test('many times at once is done once', async (t) => {
+  test('is executed once for many simultaneous calls', async (t) => {
     const { add, ask, here, there } = await openSeveral(t)
     const results = await Promise.allSettled(
       Array.from({ length: 40 }, (_, i) => (i % 4 < 2 ? here : there)).map((door) => add(door)()),
@@ -376,11 +376,11 @@ onPostgres('the same key in several processes', () => {
     assert.equal((await ask('select count(*)::int as n from mailkeep_contact'))[0]!.n, 1)
   })
 
-  test('keeps nothing of a contact that another process erases at the same moment', async (t) => {
+  test('stores no data of a contact that another process erases at the same moment', async (t) => {
     const { ask, here, there, list } = await openSeveral(t)
     for (let n = 0; n < 25; n++) {
       const { contact } = await here.contacts.addToList(list.id, { email: `c${n}@example.org` })
-      // It changes nothing, and so holds nothing of the contact by itself.
+      // The work only reads, so it does not lock the contact.
       const reading = (door: Acme, key: string) =>
         door.withIdempotencyKey(`${key} ${n}`, 1, (client) => client.contacts.resubscribe(contact.id)).catch(() => {})
       const erasing = new Promise((resolve) => setTimeout(resolve, n % 5)).then(() => there.contacts.delete(contact.id))

@@ -1,4 +1,4 @@
-/** Sender identities and who verifies them: any provider, and Amazon SES with an SDK that is played. */
+/** Verification of sender identities: by any provider, and by Amazon SES with a simulated SDK. */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -10,7 +10,7 @@ import type { SesOptions } from 'mailkeep/ses'
 import { testMailkeep } from 'mailkeep/testing'
 import { databases } from './harness.ts'
 
-/** What is used of the SDK; its own client finds every address failed. */
+/** The part of the SDK that is used. The SDK's own client reports every address as failed. */
 const sdk = `
   class Command { constructor(input) { this.input = input } }
   export class CreateEmailIdentityCommand extends Command { operation = 'create' }
@@ -21,7 +21,7 @@ const sdk = `
   }
   export const made = []`
 
-/** A folder with the library, and beside it a node_modules that holds the SDK once `install` was called. */
+/** Creates a folder with the library. `install` adds a node_modules with the SDK. */
 async function folderWithSes(t: TestContext) {
   const folder = mkdtempSync(join(tmpdir(), 'mailkeep-ses-'))
   t.after(() => rmSync(folder, { recursive: true }))
@@ -47,7 +47,7 @@ interface Command {
 
 const named = (name: string, message: string) => Object.assign(new Error(message), { name })
 
-/** Amazon's side: what it knows, what it was asked, and the error that it answers with, if any. */
+/** Simulates Amazon: its identities, the requests it got, and the error that it answers with, if any. */
 function amazon() {
   const known = new Map<string, { VerificationStatus: string; VerifiedForSendingStatus?: boolean }>()
   const asked: string[] = []
@@ -66,7 +66,7 @@ function amazon() {
   return { client, known, asked, faults }
 }
 
-/** A mailkeep whose identities Amazon is asked about. */
+/** Opens a mailkeep that verifies identities through the simulated Amazon. */
 async function withAmazon(t: TestContext, options: SesOptions = {}) {
   const side = amazon()
   const { ses, install } = await folderWithSes(t)
@@ -76,7 +76,7 @@ async function withAmazon(t: TestContext, options: SesOptions = {}) {
   const kit = await testMailkeep({ identityProvider: ses({ client: side.client, ...options }), logger })
   t.after(() => kit.close())
   const { identities } = kit.client
-  /** Registers an address, asks, and gives it as it stands after that. */
+  /** Registers an address, refreshes, and returns the identity after that. */
   const refreshed = async (email: string, status: IdentityStatus) => {
     const { id } = await identities.add({ email, status })
     await kit.mailkeep.refreshIdentities()
@@ -86,7 +86,7 @@ async function withAmazon(t: TestContext, options: SesOptions = {}) {
 }
 
 for (const database of databases) {
-  test(`refreshing asks about the unsettled identities of all clients, each once, on ${database.name}`, async (t) => {
+  test(`refreshing checks the unsettled identities of all clients, each once, on ${database.name}`, async (t) => {
     const { source, close } = await database.open()
     t.after(close)
     const started: string[] = []
@@ -118,17 +118,25 @@ for (const database of databases) {
 
 describe('Amazon SES', { concurrency: 4 }, () => {
   const answers = [
-    ['does not know it', undefined, 'pending'],
-    ['has not started', { VerificationStatus: 'NOT_STARTED' }, 'pending'],
-    ['waits for its owner', { VerificationStatus: 'PENDING', VerifiedForSendingStatus: false }, 'verifying'],
-    ['has verified it', { VerificationStatus: 'SUCCESS', VerifiedForSendingStatus: true }, 'verified'],
-    ['would not send from it', { VerificationStatus: 'SUCCESS', VerifiedForSendingStatus: false }, 'verifying'],
+    ['does not know the address', undefined, 'pending'],
+    ['has not started the verification', { VerificationStatus: 'NOT_STARTED' }, 'pending'],
+    ['waits for the address’s owner', { VerificationStatus: 'PENDING', VerifiedForSendingStatus: false }, 'verifying'],
+    ['has verified the address', { VerificationStatus: 'SUCCESS', VerifiedForSendingStatus: true }, 'verified'],
+    [
+      'would not send from the address',
+      { VerificationStatus: 'SUCCESS', VerifiedForSendingStatus: false },
+      'verifying',
+    ],
     ['has given up', { VerificationStatus: 'FAILED', VerifiedForSendingStatus: false }, 'failed'],
-    ['cannot tell now', { VerificationStatus: 'TEMPORARY_FAILURE', VerifiedForSendingStatus: true }, undefined],
-    ['says what nobody knows yet', { VerificationStatus: 'REVIEW', VerifiedForSendingStatus: true }, undefined],
+    [
+      'cannot tell at the moment',
+      { VerificationStatus: 'TEMPORARY_FAILURE', VerifiedForSendingStatus: true },
+      undefined,
+    ],
+    ['returns an unknown status', { VerificationStatus: 'REVIEW', VerifiedForSendingStatus: true }, undefined],
   ] as const
   for (const [what, answer, expected] of answers) {
-    test(`${what}: the address ${expected ? `is ${expected}` : 'stays what it was'}`, async (t) => {
+    test(`${what}: the address ${expected ? `is ${expected}` : 'keeps its status'}`, async (t) => {
       const { known, refreshed } = await withAmazon(t)
       for (const before of answer === undefined ? (['verifying'] as const) : (['pending', 'verifying'] as const)) {
         const email = `${before}@example.org`
@@ -140,7 +148,7 @@ describe('Amazon SES', { concurrency: 4 }, () => {
     })
   }
 
-  test('starts an address, looks it up until it is settled, and lets it be then', async (t) => {
+  test('starts the verification of an address, polls it until it is final, and then stops', async (t) => {
     const { known, asked, refreshed, refresh, kit } = await withAmazon(t)
     const { identity_status } = await refreshed('ada@example.org', 'pending')
     assert.equal(identity_status, 'verifying')
@@ -153,7 +161,7 @@ describe('Amazon SES', { concurrency: 4 }, () => {
     assert.deepEqual(asked, ['create ada@example.org', ...Array(3).fill('get ada@example.org')])
   })
 
-  test('starts an address again that somebody deleted there', async (t) => {
+  test('restarts the verification of an address that was deleted at Amazon', async (t) => {
     const { known, asked, refreshed, refresh } = await withAmazon(t)
     await refreshed('ada@example.org', 'pending')
     known.clear()
@@ -162,7 +170,7 @@ describe('Amazon SES', { concurrency: 4 }, () => {
     assert.equal(asked.filter((one) => one === 'create ada@example.org').length, 2)
   })
 
-  test('gets the domain of an internationalised address in Punycode', async (t) => {
+  test('sends the domain of an internationalised address as Punycode', async (t) => {
     const { asked, refreshed } = await withAmazon(t)
     assert.equal((await refreshed('ada@bücher.example', 'verifying')).email, 'ada@bücher.example')
     assert.deepEqual(asked, ['get ada@xn--bcher-kva.example'])
@@ -178,7 +186,7 @@ describe('Amazon SES', { concurrency: 4 }, () => {
       faults.get = faults[operation] = named('AccessDeniedException', message)
       assert.deepEqual(await refresh(), [])
       assert.deepEqual(await identities.list(), before)
-      assert.equal(asked.at(-1), 'get bob@example.org', 'the next one is asked about all the same')
+      assert.equal(asked.at(-1), 'get bob@example.org', 'the next address is checked all the same')
       const reason =
         'AccessDeniedException: user/[address] is not authorized on arn:aws:ses:eu-central-1:1:identity/[address] now'
       assert.deepEqual(
@@ -187,11 +195,11 @@ describe('Amazon SES', { concurrency: 4 }, () => {
       )
       delete faults.create
       delete faults.get
-      assert.equal((await refresh()).length, 2, 'started, and sent back to pending: Amazon does not know bob')
+      assert.equal((await refresh()).length, 2, 'started, and set back to pending, because Amazon does not know bob')
     })
   }
 
-  test('a request that is never answered is given up', async (t) => {
+  test('a request that is never answered is aborted', async (t) => {
     const running = setInterval(() => {}, 1000) // as a socket would
     t.after(() => clearInterval(running))
     const client = {
@@ -203,7 +211,7 @@ describe('Amazon SES', { concurrency: 4 }, () => {
     assert.match(JSON.stringify(warnings), /TimeoutError/)
   })
 
-  test('the SDK is needed only when an address is asked about, and then its lack ends the refresh', async (t) => {
+  test('the SDK is loaded only for the first address, and the refresh fails when it is missing', async (t) => {
     const { ses, install } = await folderWithSes(t)
     await using kit = await testMailkeep({ identityProvider: ses({ region: 'eu-central-1' }) })
     assert.deepEqual(await kit.mailkeep.refreshIdentities(), [])
@@ -218,11 +226,11 @@ describe('Amazon SES', { concurrency: 4 }, () => {
     assert.deepEqual(await kit.client.identities.get(identity.id), identity)
     const { made } = await install()
     assert.equal((await kit.mailkeep.refreshIdentities())[0]!.identity_status, 'failed')
-    assert.deepEqual(made, [{ region: 'eu-central-1' }], 'one client, however many requests')
+    assert.deepEqual(made, [{ region: 'eu-central-1' }], 'one SDK client serves all requests')
   })
 })
 
-test('a provider of the host’s own says by validation_failed that it is set up wrongly', async () => {
+test('a host’s own provider reports a wrong configuration by validation_failed', async () => {
   const error = new MailkeepError('validation_failed', 'No account.')
   const fail = () => Promise.reject(error)
   await using kit = await testMailkeep({ identityProvider: { start: fail, status: fail } })

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 
 const root = join(import.meta.dirname, '..')
 
-/** Returns what is under a heading of a document, up to the next heading of any level from 2 on. */
+/** Returns the text under a heading of a document, up to the next heading of level 2 or deeper. */
 export function sectionOf(document: string, heading: string): string {
   const [, rest] = `\n${readFileSync(join(root, document), 'utf8')}`.split(`\n${heading}\n`)
   if (rest === undefined) throw new Error(`${document} has no heading "${heading}"`)
@@ -29,7 +29,7 @@ export function rowsOf(document: string, heading: string): string[][] {
   )
 }
 
-/** Returns the links of documents below `folder` that lead nowhere: to a missing file, or to a missing heading. */
+/** Returns the links of documents below `folder` to a missing file or a missing heading. */
 export function deadLinks(folder: string, documents: readonly string[]): string[] {
   return documents.flatMap((file) =>
     linksOf(readFileSync(join(folder, file), 'utf8'))

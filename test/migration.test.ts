@@ -1,4 +1,4 @@
-/** A database of version 0.1.0, with deliveries in every state, goes on working with this version. */
+/** A database of version 0.1.0, with deliveries in every state, works with this version. */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -35,7 +35,7 @@ const openFile: OpenPlace = async (t) => {
 }
 
 const openServer: OpenPlace = async (t) => {
-  // A schema of its own: the others are emptied and used again, migrated.
+  // Uses a new schema, because the shared ones are emptied after their migration and reused.
   const { source, ask, close } = await openPostgres({ schema: `old_${randomBytes(6).toString('hex')}` })
   t.after(close)
   return { source, run: ask }
@@ -45,7 +45,7 @@ const encryptionKey = randomBytes(32)
 const endpointUuid = '11111111-1111-4111-8111-111111111111'
 const iso = (ms: number) => `${new Date(ms).toISOString().slice(0, -1)}000Z`
 
-/** What version 0.1.0 wrote: SQL that both databases take. */
+/** Returns the rows that version 0.1.0 wrote, in SQL for both databases. */
 function rowsOfFirstVersion(url: string, nowMs: number): string {
   const past = `'${iso(nowMs - 3_600_000)}'`
   const ended = `'${iso(nowMs - 60_000)}'`
@@ -71,7 +71,7 @@ function rowsOfFirstVersion(url: string, nowMs: number): string {
     `insert into ${endpoint}, consecutive_failures, secret) ${ownId} values
       (-1, null, ${uuid(2)}, ${past}, 'greeter', '', '', ${events}, ${bool(true)}, 0, '')`,
     `insert into mailkeep_setting (name, value) values ('last_subscriber_id', '-2')`,
-    // Handler -2 was removed, and its deliveries are still being deleted.
+    // Handler -2 was removed, and the deletion of its deliveries is not finished.
     `insert into mailkeep_job (client_id, kind, target_id, state, created_at)
       values (0, 'clear endpoint', -2, '{}', ${past})`,
     `insert into mailkeep_event (id, client_id, uuid, created_at, type, body) ${ownId}
@@ -89,7 +89,7 @@ function rowsOfFirstVersion(url: string, nowMs: number): string {
   ].join(';\n')
 }
 
-/** PostgreSQL: rows with ids of their own do not advance the sequence. */
+/** PostgreSQL: rows inserted with explicit ids do not advance the sequence. */
 function advanceSequence(table: string): string {
   const sequence = `pg_get_serial_sequence('mailkeep_${table}', 'id')`
   return `select setval(${sequence}, (select greatest(max(id), 1) from mailkeep_${table}))`
@@ -164,7 +164,7 @@ for (const [name, openPlace, options] of [
     const other = await mailkeep.on('newsletter.sent', () => {}, { name: 'other' })
     assert.deepEqual((await other.listDeliveries()).data, [], 'a new handler does not get the id of a removed one')
     const added = await acme.webhooks.createEndpoint({ url: receiver.url(), events: ['newsletter.sent'] })
-    assert.ok(added.id > 3, 'ids of removed handlers never come back')
+    assert.ok(added.id > 3, 'ids of removed handlers are never reused')
     await mailkeep.close()
     await assert.rejects(open(first), (error) => isMailkeepError(error, 'conflict') && /newer/.test(error.message))
   })

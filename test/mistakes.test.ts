@@ -1,4 +1,4 @@
-/** Mistakes of a host: whatever is handed in, a MailkeepError says what is wrong, and nothing else is ever thrown. */
+/** Mistakes of a host: for any argument, a MailkeepError says what is wrong, and no other error is thrown. */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -15,7 +15,7 @@ import { databaseUrl, onPostgres, test } from './databases.ts'
 import { databases } from './harness.ts'
 
 const encryptionKey = randomBytes(32)
-// biome-ignore lint/suspicious/noExplicitAny: a mistake is what the types do not allow.
+// biome-ignore lint/suspicious/noExplicitAny: these tests pass values that the types forbid.
 type Any = any
 
 const wrongValues: Record<string, Any> = {
@@ -30,7 +30,7 @@ const wrongValues: Record<string, Any> = {
   'a Promise': Promise.resolve({}),
 }
 
-/** Calls, and gives what is thrown or rejected; undefined when nothing is. */
+/** Calls, and returns the error that is thrown or rejected; undefined without one. */
 async function outcomeOf(call: () => unknown): Promise<Error | undefined> {
   try {
     await call()
@@ -48,7 +48,7 @@ function assertHelpful(error: Error | undefined, what: string, code?: string): v
   assert.doesNotMatch(error.message, /undefined is not|Cannot read|is not a function|not iterable/, what)
 }
 
-/** Arguments that are wrong, whatever of the values above they are; of those named a value is allowed. */
+/** Calls that must refuse all of the values above, except the values listed as allowed. */
 const calls: Record<string, { run: (mailkeep: Mailkeep, value: Any) => unknown; allows?: readonly string[] }> = {
   forClient: { run: (mailkeep, value) => mailkeep.forClient(value) },
   using: { run: (mailkeep, value) => mailkeep.using(value) },
@@ -102,7 +102,7 @@ const calls: Record<string, { run: (mailkeep: Mailkeep, value: Any) => unknown; 
 
 const contact = { email: 'ada@example.org' }
 
-/** Each takes an id that is wrong, and all else is right. */
+/** Calls with one wrong id; all other arguments are valid. */
 const takesId: Record<string, (client: ReturnType<Mailkeep['forClient']>, id: Any) => Promise<unknown>> = {
   'contacts.get': ({ contacts }, id) => contacts.get(id),
   'contacts.getJson': ({ contacts }, id) => contacts.getJson(id),
@@ -145,7 +145,7 @@ const takesId: Record<string, (client: ReturnType<Mailkeep['forClient']>, id: An
   'webhooks.getRecovery, the recovery': ({ webhooks }, id) => webhooks.getRecovery(1, id),
 }
 
-/** A client, list, topic and endpoint of the id 1, and a contact on the list. */
+/** Creates a client, list, topic and endpoint with the id 1, and a contact on the list. */
 async function filled(mailkeep: Mailkeep) {
   const { id } = await mailkeep.clients.create({ name: 'Acme' })
   const client = mailkeep.forClient(id)
@@ -160,7 +160,7 @@ async function filled(mailkeep: Mailkeep) {
 
 for (const database of databases) {
   const declare = database.name === 'PostgreSQL' ? onPostgres : describe
-  declare(`a host's mistakes, on ${database.name}`, () => {
+  declare(`a host’s mistakes, on ${database.name}`, () => {
     const open = async (t: TestContext) => {
       const { source, close } = await database.open()
       const mailkeep = await createMailkeep({ database: source, encryptionKey, webhooks: { allowPrivate: true } })
@@ -171,7 +171,7 @@ for (const database of databases) {
       return mailkeep
     }
 
-    test('wrong arguments', async (t) => {
+    test('wrong arguments throw an error that names them', async (t) => {
       const mailkeep = await open(t)
       await filled(mailkeep)
       for (const [name, { run, allows = [] }] of Object.entries(calls)) {
@@ -181,7 +181,7 @@ for (const database of databases) {
       }
     })
 
-    test('an id of the wrong type is the same mistake everywhere, and the error names it', async (t) => {
+    test('an id of the wrong type is the same error everywhere, and the error names it', async (t) => {
       const client = await filled(await open(t))
       for (const [name, run] of Object.entries(takesId)) {
         for (const [kind, value] of Object.entries(wrongValues)) {
@@ -194,13 +194,13 @@ for (const database of databases) {
       }
     })
 
-    test('calls after close()', async (t) => {
+    test('calls after close() throw an error that says so', async (t) => {
       const mailkeep = await open(t)
       const client = await filled(mailkeep)
       await mailkeep.close()
       const late: Record<string, () => unknown> = {
         'a read': () => client.contacts.list(),
-        'a read of one': () => client.contacts.get(1),
+        'a read of one contact': () => client.contacts.get(1),
         'a write': () => client.lists.create({ name: 'Late' }),
         'an export': () => client.contacts.export({ format: 'csv' }).next(),
         authenticate: () => mailkeep.tokens.authenticate(`mk_${'x'.repeat(43)}`),
@@ -220,7 +220,7 @@ for (const database of databases) {
       await mailkeep.close()
     })
 
-    test('an outer client inside an idempotent call says what to do', { timeout: 20_000 }, async (t) => {
+    test('the outer client inside an idempotent call says what to do', { timeout: 20_000 }, async (t) => {
       const mailkeep = await open(t)
       const client = await filled(mailkeep)
       for (const outer of [() => client.lists.create({ name: 'Outer' }), () => client.lists.list()]) {
@@ -238,7 +238,7 @@ for (const database of databases) {
       cyclic.self = cyclic
       for (const answer of [1n, cyclic]) {
         const error = await outcomeOf(() => client.withIdempotencyKey('k3', {}, async () => answer))
-        assertHelpful(error, 'an answer that is no JSON', 'validation_failed')
+        assertHelpful(error, 'a result that is not JSON', 'validation_failed')
       }
     })
   })
@@ -297,14 +297,14 @@ test('createMailkeep names the option that is wrong', async () => {
   )
 })
 
-test('sqlite() and postgres() refuse what is no database', async () => {
+test('sqlite() and postgres() refuse values that are not a database', async () => {
   const closed = new Database(':memory:')
   closed.close()
   for (const [kind, value] of Object.entries({ ...wrongValues, 'a closed handle': closed })) {
     if (kind === 'a string') continue
     assertHelpful(await outcomeOf(() => sqlite(value)), `sqlite: ${kind}`, 'validation_failed')
   }
-  for (const [kind, value] of Object.entries({ ...wrongValues, 'a URL of another': 'mysql://x' })) {
+  for (const [kind, value] of Object.entries({ ...wrongValues, 'a URL of another database': 'mysql://x' })) {
     assertHelpful(await outcomeOf(() => postgres(value)), `postgres: ${kind}`, 'validation_failed')
   }
   for (const connections of [0, -1, 1.5, Number.NaN, '5', null] as Any[]) {
@@ -339,7 +339,7 @@ test('using() on SQLite refuses other handles', async (t) => {
   other.exec('begin')
   const closed = new Database(path)
   closed.close()
-  const drizzle = { session: {}, query: {}, insert: () => {} } // as Drizzle's transaction looks
+  const drizzle = { session: {}, query: {}, insert: () => {} } // shaped like Drizzle's transaction
   const wrong: [handle: unknown, message: RegExp][] = [
     [other, /not on mailkeep's database/],
     [new Database(':memory:').exec('begin'), /not on mailkeep's database/],

@@ -1,4 +1,4 @@
-/** What /api/v1/openapi.json says; that answers and webhooks are as it says is held wherever tests call: http-description.ts. */
+/** The content of /api/v1/openapi.json. http-description.ts checks answers and webhooks against it in every test. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { Validator } from '@seriousme/openapi-schema-validator'
@@ -36,7 +36,7 @@ const operationOf = (route: Route) => description.paths[pathOf(route)]![route.me
 const operations = Object.values(description.paths).flatMap((path) => Object.values(path))
 const metrics = { contentType: 'text/plain', render: async () => '' }
 
-/** Statuses that an operation is said to answer with, without the server's own. */
+/** Returns the statuses in the description of an operation, except the server's own errors. */
 function statusesOf({ responses }: Operation): number[] {
   return Object.keys(responses).flatMap((status) => (status === 'default' ? [] : [Number(status)]))
 }
@@ -50,7 +50,7 @@ describe('the description of the API', () => {
     assert.equal(description.info.version, version)
   })
 
-  test('has schemas without keywords that do not exist, and references to what is there', () => {
+  test('uses only keywords that exist, and references that resolve', () => {
     assertSchemasAreSound()
     const text = JSON.stringify(description)
     const { components } = description
@@ -79,7 +79,7 @@ describe('the description of the API', () => {
     assert.deepEqual(stray, [], 'described, but no route')
   })
 
-  test('tells the role that each operation needs, and what goes beyond the contract', () => {
+  test('states the role that each operation needs, and marks extensions of the contract', () => {
     const tags = new Set(description.tags.map(({ name }) => name))
     for (const route of routes) {
       const { 'x-role': role, 'x-extension': beyond = false, tags: used } = operationOf(route)
@@ -91,7 +91,7 @@ describe('the description of the API', () => {
     }
   })
 
-  test('gives each operation a name of its own', () => {
+  test('gives each operation a unique name', () => {
     const all = [...operations, ...Object.values(description.webhooks).map(({ post }) => post)]
     const names = all.map(({ operationId }) => operationId)
     assert.equal(new Set(names).size, names.length)
@@ -102,11 +102,11 @@ describe('the description of the API', () => {
     assert.deepEqual(Object.keys(description.webhooks), eventTypes)
   })
 
-  test('has an example for every body that is sent or answered, which its schema takes', () => {
+  test('has a valid example for every body of requests and answers', () => {
     assertExamplesFit()
   })
 
-  test('has an example of every error code, with what that code is answered with', () => {
+  test('has an example of every error code, with the status of that code', () => {
     const examples = bodiesWithExamples().flatMap(({ examples }) => examples) as { code?: string; errors?: object }[]
     for (const code of errorCodes)
       assert.ok(
@@ -118,7 +118,7 @@ describe('the description of the API', () => {
     }
   })
 
-  test('has examples of wrong fields that the operation itself has', () => {
+  test('has examples of wrong fields that the operation has', () => {
     const general = ['dry_run', 'tag', 'active', 'topic_id', 'body']
     for (const route of routes) {
       const { responses, parameters = [], requestBody } = operationOf(route)
@@ -131,7 +131,7 @@ describe('the description of the API', () => {
     }
   })
 
-  test('asks for a token but for its own pages', async () => {
+  test('requires a token except for its own pages', async () => {
     assert.deepEqual(description.security, [{ token: [] }])
     for (const route of routes) assert.equal(operationOf(route).security, undefined)
     for (const page of ['/api/v1/openapi.json', '/healthz', '/readyz', '/metrics']) {
@@ -143,7 +143,7 @@ describe('the description of the API', () => {
     assert.doesNotMatch(JSON.stringify(guarded), /sesame/)
   })
 
-  test('leaves out what is not there', async () => {
+  test('omits pages that are not served', async () => {
     const pagesOf = ({ paths }: Description) => Object.keys(paths).filter((path) => !path.startsWith('/api/v1/'))
     assert.deepEqual(pagesOf(await describedBy({ metrics })), ['/healthz', '/readyz', '/metrics'])
     assert.deepEqual(pagesOf(await describedBy({})), ['/healthz', '/readyz'])
@@ -152,7 +152,7 @@ describe('the description of the API', () => {
     assert.deepEqual([hosted.security, hosted.components.securitySchemes], [undefined, undefined])
   })
 
-  test('names the server as whoever asks sees it', async () => {
+  test('names the server by the URL that the client uses', async () => {
     const urlFor = async (options: Options, request: object = {}) =>
       (await describedBy(options, request)).servers[0]!.url
     assert.equal(await urlFor({}), 'http://api.example:6245')
@@ -188,17 +188,17 @@ describe('GET /api/v1/openapi.json', () => {
     }
   })
 
-  test('what stands beside the API is as described, too', async (t) => {
+  test('also describes the service pages correctly', async (t) => {
     const { call } = await openService(t)
     for (const path of ['//healthz', '//readyz']) assert.equal((await call('GET', path, { token: null })).status, 200)
     for (const path of ['//healthz', '//readyz']) assert.equal((await call('POST', path, { token: null })).status, 405)
   })
 })
 
-describe('what is described', () => {
+describe('the description', () => {
   const open = openService
 
-  test('of answers that are good all happens', async (t) => {
+  test('has every success that happens, and each of them happens', async (t) => {
     const service = await open(t, { dispatch: false })
     const world = await openWorld(service, 'mine')
     const happened = new Map(routes.map((route) => [route, new Set<number>()]))
@@ -208,7 +208,7 @@ describe('what is described', () => {
       const { status } = await service.call(route.method, pathTo(route, world), { body: named })
       happened.get(route)!.add(status)
     }
-    // The endpoint must be switched on before, and what other paths need goes last.
+    // The endpoint must be enabled first, and records that other paths need are deleted last.
     const order = ['PATCH', 'PUT', 'GET', 'POST', 'DELETE']
     const ordered = [...routes].sort((a, b) => order.indexOf(a.method) - order.indexOf(b.method))
     for (const route of ordered.filter(({ method }) => method !== 'DELETE')) {
@@ -223,7 +223,7 @@ describe('what is described', () => {
     }
   })
 
-  test('of errors happens, and no other does', async (t) => {
+  test('has every error that happens, and each of them happens', async (t) => {
     const service = await open(t)
     const world = await openWorld(service, 'mine')
     const missing = Object.fromEntries(Object.keys(world).map((name) => [name, 999_999]))
@@ -256,14 +256,14 @@ describe('what is described', () => {
         ),
       )
       const statuses = new Set(answers.map(({ status }) => status).filter((status) => status >= 400))
-      // These need another request at the same time, or many.
+      // Excludes statuses that need another request at the same time, or many requests.
       const described = statusesOf(operationOf(route)).filter((status) => status >= 400 && status < 500)
       const common = described.filter((status) => status !== 409 && status !== 429)
       assert.deepEqual([...statuses].sort(), common, titleOf(route))
     }
   })
 
-  test('of limits is where they are', async (t) => {
+  test('has the limits that are applied', async (t) => {
     const service = await open(t)
     const world = await openWorld(service, 'mine')
     for (const route of routes) {
@@ -274,7 +274,7 @@ describe('what is described', () => {
       if (!name) continue
       let contacts = 0
       const fieldsOf = async (fields: object) => {
-        // A new contact each time: its tags and attributes would add up.
+        // Uses a new contact each time, because its tags and attributes would add up.
         const isNew = titleOf(route) === 'POST /lists/:listId/contacts'
         const email = isNew ? { email: `new${contacts++}@example.org` } : {}
         const body = { ...bodyOf(route), ...email, ...fields }
@@ -308,7 +308,7 @@ interface Limits {
   readonly maxProperties?: number
 }
 
-/** Fields at a limit and beyond it, and whether they are wrong. */
+/** Yields fields at a limit and beyond it, and whether they are wrong. */
 function* trials({
   properties = {},
   required = [],
@@ -356,10 +356,10 @@ function* values(limits: Limits): Generator<[unknown, boolean]> {
   if (minItems) yield [[], true]
 }
 
-/** Names may have to be new. */
+/** Counter for names that must be unique. */
 let made = 0
 
-/** A text of so many characters that is wrong only by its length. */
+/** Returns a text of this length that is valid except for its length. */
 function textOf({ format, description }: Limits & { description?: string }, length: number): string {
   if (description?.includes('https')) return `http://127.0.0.1:9/${'a'.repeat(length - 19)}`
   if (format !== 'idn-email') return `${++made} `.padEnd(length, 'a')
@@ -367,7 +367,7 @@ function textOf({ format, description }: Limits & { description?: string }, leng
   return `${'a'.repeat(length - domain.length - 1)}@${domain}`
 }
 
-describe('holding answers against the description', () => {
+describe('checking answers against the description', () => {
   const exchange = {
     method: 'GET',
     target: '/api/v1/tags/1?x',
@@ -388,23 +388,23 @@ describe('holding answers against the description', () => {
     text: JSON.stringify({ data }),
   })
 
-  test('takes what is described', () => assertDescribed(patched(tag)))
+  test('accepts what is described', () => assertDescribed(patched(tag)))
 
   const wrong: Readonly<Record<string, Parameters<typeof assertDescribed>[0]>> = {
-    'a field more': patched({ ...tag, secret: 'x' }),
-    'a field less': patched({ ...tag, name: undefined }),
-    'a field of another kind': patched({ ...tag, id: '1' }),
-    'another rendering of a time': patched({ ...tag, created_at: '2026-01-02T03:04:05Z' }),
+    'an additional field': patched({ ...tag, secret: 'x' }),
+    'a missing field': patched({ ...tag, name: undefined }),
+    'a field of another type': patched({ ...tag, id: '1' }),
+    'another time format': patched({ ...tag, created_at: '2026-01-02T03:04:05Z' }),
     'another status': { ...patched(tag), status: 201 },
     'another method': { ...exchange, text: '{}' },
     'another path': { ...exchange, target: '/api/v1/labels', text: '{}' },
-    'a header less': { ...patched(tag), headers: { ...exchange.headers, 'x-request-id': undefined as never } },
-    'a header more': { ...patched(tag), headers: { ...exchange.headers, 'retry-after': '1' } },
+    'a missing header': { ...patched(tag), headers: { ...exchange.headers, 'x-request-id': undefined as never } },
+    'an additional header': { ...patched(tag), headers: { ...exchange.headers, 'retry-after': '1' } },
     'another type': { ...patched(tag), headers: { ...exchange.headers, 'content-type': 'text/html' } },
     'a body that should have been refused': { ...patched(tag), payload: '{"name":"a","color":"red"}' },
-    'an error of another status': { ...patched(tag), status: 404, text: '{"message":"x","code":"forbidden"}' },
+    'an error with another status': { ...patched(tag), status: 404, text: '{"message":"x","code":"forbidden"}' },
   }
   for (const [what, each] of Object.entries(wrong)) {
-    test(`does not take ${what}`, () => assert.throws(() => assertDescribed(each), assert.AssertionError))
+    test(`rejects ${what}`, () => assert.throws(() => assertDescribed(each), assert.AssertionError))
   }
 })

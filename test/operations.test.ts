@@ -12,7 +12,7 @@ import { createMetrics } from '../daemon/metrics.ts'
 import { createMailkeep, type Mailkeep } from '../lib/index.ts'
 import { sqlite } from '../lib/storage/sqlite.ts'
 import { openReceiver } from './http-receiver.ts'
-import { collect, commandLine, complaintOf, daemon, directory, listening, run, runJson } from './program.ts'
+import { collect, commandLine, daemon, directory, errorLineOf, listening, run, runJson } from './program.ts'
 
 interface Finding {
   check: string
@@ -32,7 +32,7 @@ async function openMailkeep(t: TestContext, database = ':memory:'): Promise<Mail
   return mailkeep
 }
 
-/** The API without a server, as the daemon has it. */
+/** Opens the API without a server, configured like the daemon. */
 function apiOf(mailkeep: Mailkeep, token?: string) {
   const { answer } = createApi({ mailkeep, metrics: createMetrics(mailkeep, token) })
   const body = async () => new Uint8Array()
@@ -40,10 +40,10 @@ function apiOf(mailkeep: Mailkeep, token?: string) {
     answer({ method, target, headers, body })
 }
 
-/** The value of a figure on the page. */
+/** Returns the value of a metric on the page. */
 function figure(page: string | undefined, name: string): number {
   const line = page?.split('\n').find((each) => each.startsWith(`${name} `))
-  assert.ok(line, `${name} is not shown`)
+  assert.ok(line, `${name} is missing`)
   return Number(line.slice(name.length + 1))
 }
 
@@ -52,13 +52,13 @@ async function until<T>(ask: () => Promise<T>, wanted: (value: T) => boolean): P
   for (;;) {
     const value = await ask()
     if (wanted(value)) return value
-    assert.ok(performance.now() < ends, `waited in vain; last: ${JSON.stringify(value)}`)
+    assert.ok(performance.now() < ends, `timed out; last: ${JSON.stringify(value)}`)
     await new Promise(setImmediate)
   }
 }
 
 describe('health', () => {
-  test('is told without a token, by GET and HEAD only', async (t) => {
+  test('is answered without a token, for GET and HEAD only', async (t) => {
     const ask = apiOf(await openMailkeep(t))
     for (const [path, body] of [
       ['/healthz', '{"status":"ok"}'],
@@ -73,7 +73,7 @@ describe('health', () => {
     }
   })
 
-  test('is bad, and says why, while the database takes no writes; and good again after that', async (t) => {
+  test('fails with the reason while the database takes no writes, and recovers after that', async (t) => {
     const file = join(await directory(t), 'a.db')
     const mailkeep = await openMailkeep(t, file)
     const ask = apiOf(mailkeep)
@@ -92,7 +92,7 @@ describe('health', () => {
     )
   })
 
-  test('costs one write a second, however often it is asked', async (t) => {
+  test('costs one write per second, however often it is requested', async (t) => {
     const mailkeep = await openMailkeep(t)
     const ask = apiOf(mailkeep)
     const writes = async () => (await mailkeep.stats()).database.groupSizes!.reduce((sum, n, size) => sum + n * size, 0)
@@ -106,7 +106,7 @@ describe('health', () => {
 })
 
 describe('metrics', () => {
-  test('are for everybody, or for the metrics token alone', async (t) => {
+  test('are public, or require the metrics token if there is one', async (t) => {
     const mailkeep = await openMailkeep(t)
     assert.equal((await apiOf(mailkeep)('/metrics')).status, 200)
     const ask = apiOf(mailkeep, 'metrics-token')
@@ -122,7 +122,7 @@ describe('metrics', () => {
     assert.equal((await ask('/metrics', { authorization: 'Bearer metrics-token' })).status, 200)
   })
 
-  test('are not there where nobody renders them', async (t) => {
+  test('are not served without a renderer', async (t) => {
     const { answer } = createApi({ mailkeep: await openMailkeep(t) })
     const body = async () => new Uint8Array()
     assert.equal((await answer({ method: 'GET', target: '/metrics', headers: {}, body })).status, 404)
@@ -158,7 +158,7 @@ describe('metrics', () => {
     assert.ok(id && figure(body, 'mailkeep_write_group_size_count') > 0)
   })
 
-  test('count requests by route, never by what the caller sent', async (t) => {
+  test('count requests by route, never by values that the caller sent', async (t) => {
     const cwd = await directory(t)
     const { url, data } = await daemon(t, { cwd, env: { MAILKEEP_METRICS_TOKEN: 'm' } })
     await data('POST', '/lists', { name: 'News' })
@@ -182,7 +182,7 @@ describe('mailkeep doctor', { concurrency: 4 }, () => {
     return { healthy, bad: findings.filter(({ state }) => state !== 'ok') }
   }
 
-  test('finds nothing on a healthy installation, running or not, and changes nothing', async (t) => {
+  test('finds no fault in a healthy installation, running or not, and changes nothing', async (t) => {
     const cwd = await directory(t)
     assert.deepEqual(await examine(cwd), { healthy: true, bad: [] })
     const { stop, url } = await daemon(t, { cwd })
@@ -236,7 +236,7 @@ describe('mailkeep doctor', { concurrency: 4 }, () => {
     }
   })
 
-  test('tells a port that another program has', async (t) => {
+  test('reports a port that another program uses', async (t) => {
     const other = createServer((socket) => socket.destroy()).listen(0, '127.0.0.1')
     await once(other, 'listening')
     t.after(() => other.close())
@@ -248,7 +248,7 @@ describe('mailkeep doctor', { concurrency: 4 }, () => {
 })
 
 describe('start and stop', { concurrency: 4 }, () => {
-  test('a newer version’s database is refused in one line, by every command, and left as it is', async (t) => {
+  test('a newer version’s database is refused in one line by every command, and left unchanged', async (t) => {
     const cwd = await directory(t)
     await run(['migrate'], { cwd })
     const db = new Database(join(cwd, 'mailkeep.db'))
@@ -256,12 +256,12 @@ describe('start and stop', { concurrency: 4 }, () => {
     db.close()
     const before = await readFile(join(cwd, 'mailkeep.db'))
     for (const args of [['serve', '--port', '0'], ['migrate'], ['client', 'list']]) {
-      assert.match(await complaintOf(args, { cwd }), /made by a newer mailkeep \(it has 999-future\): run that version/)
+      assert.match(await errorLineOf(args, { cwd }), /made by a newer mailkeep \(it has 999-future\): run that version/)
     }
     assert.deepEqual(await readFile(join(cwd, 'mailkeep.db')), before)
   })
 
-  test('systemd’s socket is taken over', async (t) => {
+  test('a socket from systemd is used', async (t) => {
     const cwd = await directory(t)
     const socket = createServer().listen(0, '127.0.0.1')
     await once(socket, 'listening')
@@ -281,7 +281,9 @@ describe('start and stop', { concurrency: 4 }, () => {
     assert.deepEqual(await running.stop(), [0, null])
   })
 
-  test('all files are for their owner alone, whatever the umask', { skip: process.platform === 'win32' }, async (t) => {
+  test('all files are readable by their owner only, whatever the umask', {
+    skip: process.platform === 'win32',
+  }, async (t) => {
     const cwd = await directory(t)
     const usual = process.umask(0)
     t.after(() => process.umask(usual))
@@ -302,7 +304,7 @@ describe('start and stop', { concurrency: 4 }, () => {
     await stop()
   })
 
-  test('secrets are in no output of a command, and in no complaint', async (t) => {
+  test('secrets are in no output of a command, and in no error message', async (t) => {
     const cwd = await directory(t)
     const key = randomBytes(32).toString('base64')
     const env = {
@@ -318,7 +320,7 @@ describe('start and stop', { concurrency: 4 }, () => {
     })
     const { secret } = ((await made.json()) as { data: { secret: string } }).data
     assert.match(secret, /^whsec_/)
-    // Where the daemon listens already: another one's start must complain.
+    // The daemon's port: the start of another daemon on it must fail with a message.
     const taken = { ...env, MAILKEEP_PORT: new URL(url).port }
     const commands = [
       'doctor',
@@ -334,7 +336,7 @@ describe('start and stop', { concurrency: 4 }, () => {
       for (const words of [[], ['--json']]) {
         const { out, err } = await run([...command.split(' '), ...words], { cwd, env: taken })
         for (const hidden of [secretAdmin, 'secret-metrics', key, secret]) {
-          assert.ok(!`${out}${err}`.includes(hidden), `${command} tells a secret`)
+          assert.ok(!`${out}${err}`.includes(hidden), `${command} prints a secret`)
         }
       }
     }

@@ -1,6 +1,6 @@
 /**
- * A daemon with 512 MB of heap under all large requests at once that its limits allow. A probe asks /healthz meanwhile;
- * its slowest answer is reported (target on an idle machine: under 500 ms).
+ * Runs a daemon with 512 MB of heap under all large requests that its limits allow, all in parallel. A probe requests
+ * /healthz during that time and reports its slowest answer (target on an idle machine: under 500 ms).
  */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -14,12 +14,12 @@ import { commandLine, directory, listening, start } from './program.ts'
 
 const heapMb = 512
 
-/** Machines that test do other things as well. */
+/** Generous, because test machines run other work as well. */
 const maxProbeMs = 5000
 
 const attackMs = 10_000
 
-/** A daemon whose heap is limited, and a client that has large contacts. */
+/** Starts a daemon with a limited heap, and creates a client with large contacts. */
 async function openLoaded(t: TestContext, database: Readonly<Record<string, string>>) {
   const cwd = await directory(t)
   const token = `mk_${'t'.repeat(48)}`
@@ -60,7 +60,7 @@ type Loaded = Awaited<ReturnType<typeof openLoaded>>
 
 const contacts = 100
 
-/** Contacts as large as they may be, and as many tags as they may have; some lists, too. */
+/** Creates contacts of the maximum size, the maximum number of tags, and some lists. */
 async function fill({ call, load }: Loaded): Promise<number> {
   const { data: list } = await call('POST', '/lists', { name: 'News' })
   const attributes = Object.fromEntries(Array.from({ length: 100 }, (_, n) => [`k${n}`, 'x'.repeat(2_600)]))
@@ -77,7 +77,7 @@ async function fill({ call, load }: Loaded): Promise<number> {
   return list.id
 }
 
-/** A client that sends a request and reads nothing. */
+/** Sends a request and reads no answer. */
 function silent({ url, token }: Loaded, path: string, times = 1): void {
   const socket = connect(Number(new URL(url).port), '127.0.0.1')
   socket.on('error', () => {})
@@ -88,7 +88,7 @@ function silent({ url, token }: Loaded, path: string, times = 1): void {
 
 const open = new Set<{ destroy(): void }>()
 
-/** Requests that are repeated until the time is over, by status. */
+/** Requests that are repeated until the time is over; counts answers by status. */
 function attacks(loaded: Loaded, listId: number, endsMs: number, statuses: Map<string, number>): Promise<unknown> {
   const { url, headers } = loaded
   const ask = async (name: string, path: string, init: RequestInit = {}) => {
@@ -138,7 +138,7 @@ function attacks(loaded: Loaded, listId: number, endsMs: number, statuses: Map<s
   ])
 }
 
-/** Asks /healthz every 100 ms. @returns the slowest answer, in ms. */
+/** Requests /healthz every 100 ms. @returns The slowest answer, in ms. */
 async function probe({ url }: Loaded, until: { over: boolean }): Promise<number> {
   let slowest = 0
   while (!until.over) {
@@ -197,11 +197,11 @@ async function overload(t: TestContext, database: Readonly<Record<string, string
 const timeout = 180_000
 
 describe('a daemon with 512 MB of heap, on SQLite', () => {
-  test('survives the largest requests that are allowed, all at once', { timeout }, (t) => overload(t))
+  test('survives the largest requests that are allowed, all in parallel', { timeout }, (t) => overload(t))
 })
 
 onPostgres('a daemon with 512 MB of heap, on PostgreSQL', () => {
-  test('survives the largest requests that are allowed, all at once', { timeout }, async (t) => {
+  test('survives the largest requests that are allowed, all in parallel', { timeout }, async (t) => {
     const { url, schema, close } = await openPostgres()
     t.after(close)
     const key = Buffer.alloc(32, 1).toString('base64')

@@ -27,7 +27,7 @@ const declarationFiles = Object.fromEntries(
     .map(([path, { types }]) => [path.replace(/^\./, 'mailkeep'), types!]),
 )
 
-/** A node of this major version among the programs of this machine. */
+/** Finds a Node program of this major version on the machine. */
 function findNode(major: number): string | undefined {
   const folders = [...(process.env.PATH ?? '').split(delimiter), '/usr/bin', '/usr/local/bin']
   return folders
@@ -35,7 +35,7 @@ function findNode(major: number): string | undefined {
     .find((file) => existsSync(file) && spawnSync(file, ['-v'], { encoding: 'utf8' }).stdout.startsWith(`v${major}.`))
 }
 
-/** The first page of the README, and a look at every entry. */
+/** The README's first page, and one use of every entry. */
 const session = `
   const acme = mailkeep.forClient((await mailkeep.clients.create({ name: 'Acme' })).id)
   const list = await acme.lists.create({ name: 'News' })
@@ -71,7 +71,7 @@ const untyped = `async function main() {\n  const mailkeep = ${open}${session.re
 const printed = 'ada@example.org 1 function function function object\n'
 
 describe('the packed package', { concurrency: 2 }, () => {
-  test('has what its entries name, and nothing of the workshop', () => {
+  test('has the files that its entries name, and no development files', () => {
     for (const target of Object.values<string | Record<string, string>>(manifest.exports)) {
       for (const file of typeof target === 'string' ? [target] : Object.values(target)) {
         assert.ok(packed.files.includes(file.slice(2)), file)
@@ -101,21 +101,22 @@ describe('the packed package', { concurrency: 2 }, () => {
     }
   })
 
-  test('is well-formed: publint', async () => {
+  test('is valid for publint', async () => {
     await tool('publint', ['run', '--strict', packed.tarball])
   })
 
-  test('is typed for every way of importing it: attw', async () => {
-    // CommonJS loads ES modules by require() from Node 20.19 on, which `engines` asks for; attw knows older ones, too.
+  test('has types for every way of importing it, by attw', async () => {
+    // CommonJS loads ES modules by require() from Node 20.19 on, which `engines` requires; attw also checks older
+    // versions.
     await tool('attw', [packed.tarball, '--profile', 'node16', '--ignore-rules', 'cjs-resolves-to-esm'])
   })
 
-  test('runs in a project of ES modules', async () => {
+  test('works in a project of ES modules', async () => {
     const project = packed.project('esm', drivers, { 'main.mjs': `${imports}\n${untyped}` })
     assert.equal(await project.node('main.mjs'), printed)
   })
 
-  test('runs in a CommonJS project, by require()', async () => {
+  test('works in a CommonJS project, by require()', async () => {
     const project = packed.project('cjs', drivers, {
       'package.json': '{"type":"commonjs"}',
       'main.js': `${requires}\n${untyped}`,
@@ -123,7 +124,7 @@ describe('the packed package', { concurrency: 2 }, () => {
     assert.equal(await project.node('main.js'), printed)
   })
 
-  test('is one module to both: require() and import give the same class', async () => {
+  test('is the same module for both: require() and import return the same class', async () => {
     const project = packed.project('both', drivers, {
       'main.cjs': `const { MailkeepError } = require('mailkeep')
         import('mailkeep').then((module) => console.log(module.MailkeepError === MailkeepError))`,
@@ -131,7 +132,7 @@ describe('the packed package', { concurrency: 2 }, () => {
     assert.equal(await project.node('main.cjs'), 'true\n')
   })
 
-  test('loads no driver that is not used', async () => {
+  test('loads only the drivers that are used', async () => {
     const free = ['mailkeep', 'mailkeep/http', 'mailkeep/receiver', 'mailkeep/ses']
       .map((name) => `await import('${name}')`)
       .join('\n')
@@ -146,24 +147,24 @@ describe('the packed package', { concurrency: 2 }, () => {
     assert.equal(await project.node('receiver.mjs'), 'function\n')
   })
 
-  test('runs as a program with one driver alone, and names the one that is missing', async () => {
+  test('runs as a program with one driver only, and names a driver that is missing', async () => {
     const program = 'node_modules/mailkeep/dist/daemon/main.js'
     const asked = (project: Project, database: string) => {
       const env = { PATH: process.env.PATH, MAILKEEP_DATABASE: database, MAILKEEP_ENCRYPTION_KEY: 'A'.repeat(43) }
       const { stdout, stderr } = spawnSync(process.execPath, [program, 'migrate'], { cwd: project.folder, env })
       return `${stdout}${stderr}`
     }
-    const nobody = 'postgres://postgres@127.0.0.1:1/nothing'
+    const closedPort = 'postgres://postgres@127.0.0.1:1/nothing'
     const withSqlite = packed.project('sqlite-only', ['kysely', 'better-sqlite3'])
     assert.equal(asked(withSqlite, 'mail.db'), 'mail.db is up to date\n')
     const needsPg = 'mailkeep: pg is missing, which PostgreSQL needs: npm install pg\n'
-    assert.equal(asked(withSqlite, nobody), needsPg)
+    assert.equal(asked(withSqlite, closedPort), needsPg)
     const withPg = packed.project('pg-only', ['kysely', 'pg'])
-    assert.match(asked(withPg, nobody), /^mailkeep: The database cannot be opened: .*ECONNREFUSED/)
+    assert.match(asked(withPg, closedPort), /^mailkeep: The database cannot be opened: .*ECONNREFUSED/)
     assert.match(asked(withPg, 'mail.db'), /^mailkeep: better-sqlite3 is missing, which a SQLite database needs/)
   })
 
-  test('serves as a program, with its log and its metrics, beside Kysely and one driver alone', async (t) => {
+  test('serves as a program, with its log and its metrics, with Kysely and one driver only', async (t) => {
     const project = packed.project('daemon', ['kysely', 'better-sqlite3'])
     const env = { PATH: process.env.PATH, MAILKEEP_PORT: '0', MAILKEEP_DATABASE: 'mail.db' }
     const program = spawn(process.execPath, ['node_modules/mailkeep/dist/daemon/main.js', 'serve', '--json'], {
@@ -201,7 +202,7 @@ describe('the packed package', { concurrency: 2 }, () => {
       (error) => console.log(String(error)))
     await mailkeep.close()`
 
-  test('loads Amazon’s SDK once, when the first identity is asked about', async () => {
+  test('loads Amazon’s SDK once, for the first identity', async () => {
     const project = packed.project('ses', drivers, {
       'main.mjs': asksAmazon,
       'node_modules/@aws-sdk/client-sesv2/package.json': '{"type":"module","exports":"./index.js"}',
@@ -213,13 +214,13 @@ describe('the packed package', { concurrency: 2 }, () => {
     assert.equal(await project.node('main.mjs'), 'added\nloaded\nverifying\nundefined\n')
   })
 
-  test('says in one line that Amazon’s SDK is missing', async () => {
+  test('reports in one line that Amazon’s SDK is missing', async () => {
     const project = packed.project('ses without its SDK', drivers, { 'main.mjs': asksAmazon })
     const said = 'MailkeepError: Amazon SES needs its SDK beside mailkeep: npm install @aws-sdk/client-sesv2\n'
     assert.equal(await project.node('main.mjs'), `added\n${said}${said}`)
   })
 
-  test('leaves out of a bundle what is not used', async () => {
+  test('is tree-shakable: a bundle contains only what is used', async () => {
     const project = packed.project('bundle', drivers)
     const { outputFiles } = await build({
       stdin: { contents: "export { isMailkeepError } from 'mailkeep'", resolveDir: project.folder },
@@ -231,7 +232,7 @@ describe('the packed package', { concurrency: 2 }, () => {
     assert.ok(outputFiles[0]!.text.length < 2000, `${outputFiles[0]!.text.length} characters for one function`)
   })
 
-  test('brings the sources that its maps name, so that editors go from a name to its definition', () => {
+  test('contains the sources that its maps name, so that editors go from a name to its definition', () => {
     const maps = packed.files.filter((file) => file.endsWith('.map'))
     for (const file of maps) {
       const { sources } = JSON.parse(readFileSync(join(packed.folder, file), 'utf8')) as { sources: string[] }
@@ -248,14 +249,14 @@ describe('the packed package', { concurrency: 2 }, () => {
     assert.deepEqual(deadLinks(packed.folder, documents), [])
   })
 
-  test('names its home', () => {
+  test('names its repository and homepage', () => {
     const home = 'https://github.com/mailkeep/mailkeep'
     assert.equal(manifest.repository.url, `git+${home}.git`)
     assert.equal(manifest.bugs.url, `${home}/issues`)
     assert.equal(manifest.homepage, `${home}#readme`)
   })
 
-  test('installs nothing that only the daemon needs', () => {
+  test('does not install packages that only the daemon needs', () => {
     const own = ['csv-parse', 'ipaddr.js', 'p-queue', 'valibot']
     assert.deepEqual(Object.keys(manifest.dependencies).sort(), own)
     const licences = readFileSync(join(packed.folder, 'dist/daemon/THIRD-PARTY-LICENSES.txt'), 'utf8')
@@ -338,7 +339,7 @@ describe('the packed package', { concurrency: 2 }, () => {
         external: ['better-sqlite3'],
         logLevel: 'silent',
       })
-      // Only better-sqlite3 is left beside the bundle.
+      // Only better-sqlite3 stays outside the bundle.
       for (const name of ['mailkeep', 'kysely', ...Object.keys(manifest.dependencies)]) {
         rmSync(join(project.folder, 'node_modules', name), { recursive: true, force: true })
       }
@@ -346,7 +347,7 @@ describe('the packed package', { concurrency: 2 }, () => {
     })
   }
 
-  test('says in one line that better-sqlite3 13 does not run on Node 20', async (t) => {
+  test('reports in one line that better-sqlite3 13 does not run on Node 20', async (t) => {
     const node20 = findNode(20)
     if (!node20) return t.skip('there is no Node 20 on this machine')
     const project = packed.project('node 20', ['kysely', 'better-sqlite3'], {
@@ -367,7 +368,7 @@ describe('the packed package', { concurrency: 2 }, () => {
     ['11.10.0', '0.29.9', false],
     ['13.2.0', '0.27.6', false],
   ] as const) {
-    test(`is ${fits ? 'taken' : 'refused'} by npm beside better-sqlite3 ${sqlite} and Kysely ${kysely}`, async () => {
+    test(`is ${fits ? 'accepted' : 'refused'} by npm beside better-sqlite3 ${sqlite} and Kysely ${kysely}`, async () => {
       const { name, version, peerDependencies, peerDependenciesMeta } = manifest
       const own = { name, version, peerDependencies, peerDependenciesMeta } // its dependencies would need the registry
       const project = packed.project(`peers ${sqlite} ${kysely}`, [], {
@@ -390,7 +391,7 @@ describe('the packed package', { concurrency: 2 }, () => {
     ['NodeNext in CommonJS', 'commonjs', { module: 'NodeNext' }],
     ['Bundler', 'module', { module: 'ESNext', moduleResolution: 'Bundler' }],
   ] as const) {
-    test(`compiles strictly, its own types included, with ${name}`, async () => {
+    test(`compiles in strict mode with ${name}, including its own types`, async () => {
       const strict = { strict: true, exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true }
       const common = { ...strict, skipLibCheck: false, target: 'ES2022', noEmit: true, types: ['node'] }
       const project = packed.project(`types ${name}`, [...drivers, ...types], {
@@ -407,7 +408,7 @@ describe('the packed package', { concurrency: 2 }, () => {
     files: ['main.ts'],
   })
 
-  test('compiles strictly, its own types included, without the types of better-sqlite3 and pg', async () => {
+  test('compiles in strict mode without the types of better-sqlite3 and pg', async () => {
     const project = packed.project('types without drivers', ['kysely', '@types/node'], {
       'package.json': '{"type":"module"}',
       'main.ts': typed,
@@ -416,7 +417,7 @@ describe('the packed package', { concurrency: 2 }, () => {
     await tool('tsc', ['-p', project.folder], project.folder)
   })
 
-  test('takes a handle of better-sqlite3 and a pool of pg as their types declare them', async () => {
+  test('accepts a handle of better-sqlite3 and a pool of pg with their own types', async () => {
     const project = packed.project('types of handles', [...drivers, ...types], {
       'package.json': '{"type":"module"}',
       'main.ts': `import Database from 'better-sqlite3'
@@ -447,7 +448,7 @@ describe('the packed package', { concurrency: 2 }, () => {
     })
   }
 
-  test('is imported by nothing but its entries', () => {
+  test('is imported by its entries only', () => {
     assert.deepEqual([...Object.keys(names), 'mailkeep/package.json'].sort(), entries.sort())
   })
 })

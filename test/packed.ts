@@ -1,4 +1,4 @@
-/** Builds and packs mailkeep as `npm publish` would, beside the checkout, and installs it into empty projects. */
+/** Builds and packs mailkeep like `npm publish`, in a separate folder, and installs it into empty projects. */
 import { execFile } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -11,7 +11,7 @@ export const root = join(import.meta.dirname, '..')
 const own = join(root, 'node_modules')
 export const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 
-/** A program of ours; a failure shows what it printed. */
+/** Runs a program of this repository's packages; a failure shows its output. */
 export async function tool(name: string, args: readonly string[], cwd = root): Promise<string> {
   try {
     const { stdout } = await run(join(own, '.bin', name), args, { cwd, maxBuffer: 64 * 1024 * 1024 })
@@ -26,16 +26,16 @@ export interface Packed {
   readonly tarball: string
   /** Paths in the tarball. */
   readonly files: readonly string[]
-  /** The tarball unpacked. */
+  /** Folder of the unpacked tarball. */
   readonly folder: string
-  /** An empty project with the tarball installed, and these packages of ours beside it. */
+  /** Creates an empty project with the tarball and these packages of the repository. */
   project(name: string, beside: readonly string[], files?: Readonly<Record<string, string>>): Project
   remove(): void
 }
 
 export interface Project {
   readonly folder: string
-  /** Runs a file with node, or with another node; returns what it prints. */
+  /** Runs a file with this node, or another; returns its output. */
   node(file: string, executable?: string): Promise<string>
 }
 
@@ -66,7 +66,7 @@ function project(folder: string, name: string, beside: readonly string[], files 
   const modules = join(place, 'node_modules')
   mkdirSync(modules, { recursive: true })
   cpSync(join(folder, 'package'), join(modules, 'mailkeep'), { recursive: true })
-  // As npm installs it: its dependencies, and the peers the project has chosen; nothing else can be found.
+  // Links only what npm would install: the dependencies, and the peers that the project has chosen.
   for (const dependency of [...Object.keys(manifest.dependencies), ...beside]) {
     const target = join(modules, dependency)
     mkdirSync(dirname(target), { recursive: true })

@@ -29,7 +29,7 @@ async function openWorld(t: TestContext) {
   closing.push(() => receiver.close())
   const add = async (url = database.url, rest: Partial<MailkeepOptions & PostgresOptions> = {}) => {
     const { pooler, ...options } = rest
-    // A pooler's connections have their schema from the role: here from the URL.
+    // Connections through a pooler get their schema from the role. Here it comes from the URL.
     const source = pooler
       ? postgres(`${url}?options=-c%20search_path%3D${database.schema}`, { pooler })
       : postgres(url, { schema: database.schema })
@@ -51,7 +51,7 @@ interface World {
   readonly closing: (() => unknown)[]
 }
 
-/** A process of its own, whose clock may be wrong. */
+/** Starts a child process, optionally with a wrong clock. */
 async function spawn(world: World, aheadMs = 0): Promise<ChildProcess> {
   const file = new URL('faults/postgres-daemon.ts', import.meta.url)
   const child = fork(file, [world.url, world.schema, String(aheadMs)], { execArgv: ['--import', 'tsx'] })
@@ -72,7 +72,7 @@ const deliveryOf = ({ headers }: Received) => String(headers['x-service-delivery
 const different = (received: readonly Received[]) => new Set(received.map(deliveryOf)).size
 
 onPostgres('several processes on PostgreSQL', () => {
-  test('migrate at once: one does it', async () => {
+  test('migrate at the same time: one of them does it', async () => {
     const world = { url: await databaseUrl(), schema: `raced_${process.pid}`, closing: [] }
     const children = await Promise.all([1, 2, 3, 4].map(() => spawn(world)))
     await Promise.all(children.map(kill))
@@ -82,7 +82,7 @@ onPostgres('several processes on PostgreSQL', () => {
     await database.ask(`drop schema ${world.schema} cascade`)
   })
 
-  test('share the work, and send nothing twice', async (t) => {
+  test('share the work, and send no delivery twice', async (t) => {
     const { receiver, add, first, raise, ask } = await openWorld(t)
     const others = [await add(), await add()]
     const total = 300
@@ -98,7 +98,7 @@ onPostgres('several processes on PostgreSQL', () => {
     assert.deepEqual(await ask('select distinct attempts from mailkeep_delivery'), [{ attempts: 1 }])
   })
 
-  test('are told at once of what another has raised', async (t) => {
+  test('are notified immediately of events that another process raised', async (t) => {
     const { receiver, add, raise } = await openWorld(t)
     const dispatching = await add()
     dispatching.start()
@@ -116,7 +116,7 @@ onPostgres('several processes on PostgreSQL', () => {
     assert.ok(median < 150, `${median} ms: sooner than any poll`)
   })
 
-  test('tell of their commits after them, on one connection, and at most every 20 ms', async (t) => {
+  test('send notifications after their commits, on one connection, and at most every 20 ms', async (t) => {
     const { url, schema, raise } = await openWorld(t)
     const listener = new pg.Client({ connectionString: url })
     t.after(() => listener.end())
@@ -137,14 +137,14 @@ onPostgres('several processes on PostgreSQL', () => {
     const tookMs = performance.now() - began
     const seen = await until(
       async () => await Promise.all(heard.map((one) => one.seen)),
-      (counts) => counts.includes(25 * 8), // the last is told when all are there
+      (counts) => counts.includes(25 * 8), // the last notification comes when all are stored
     )
-    assert.ok(seen[0]! > 0, 'the first is told after its commit')
+    assert.ok(seen[0]! > 0, 'the first notification comes after its commit')
     assert.ok(heard.length > 2 && heard.length <= tookMs / 20 + 3, `${heard.length} in ${tookMs} ms`)
     assert.equal(new Set(heard.map(({ processId }) => processId)).size, 1)
   })
 
-  test('behind a pooler are told by a poll', async (t) => {
+  test('behind a pooler learn of events by a poll', async (t) => {
     const { receiver, add, raise } = await openWorld(t)
     const dispatching = await add(undefined, { pooler: true })
     dispatching.start()
@@ -153,10 +153,10 @@ onPostgres('several processes on PostgreSQL', () => {
     const began = performance.now()
     await raise()
     await receiver.next()
-    assert.ok(performance.now() - began < 900, 'sooner than the dispatcher looks anyway')
+    assert.ok(performance.now() - began < 900, 'sooner than the dispatcher’s regular poll')
   })
 
-  test('take over what a killed one had claimed, when its lease has run out', async (t) => {
+  test('take over the claims of a killed process when its lease has expired', async (t) => {
     const world = await openWorld(t)
     const { receiver, raise, ask, first } = world
     receiver.replies('hang', 200)
@@ -167,7 +167,7 @@ onPostgres('several processes on PostgreSQL', () => {
     await kill(child)
     first.start()
     await new Promise((resolve) => setTimeout(resolve, 300))
-    assert.equal(receiver.received.length, 1, 'its lease still runs')
+    assert.equal(receiver.received.length, 1, 'its lease is still valid')
     await ask(`update mailkeep_delivery set lease_until = lease_until - interval '1 minute'`)
     assert.equal(deliveryOf(await receiver.next()), deliveryOf(begun))
     const [attempts] = await until(
@@ -178,7 +178,7 @@ onPostgres('several processes on PostgreSQL', () => {
   })
 
   for (const aheadMs of [3_600_000, -3_600_000]) {
-    test(`whose clock is ${aheadMs > 0 ? 'fast' : 'slow'} by an hour go by the database's`, async (t) => {
+    test(`with a clock that is ${aheadMs > 0 ? 'fast' : 'slow'} by an hour use the database’s clock`, async (t) => {
       const world = await openWorld(t)
       const { receiver, raise, ask, first } = world
       receiver.replies('hang')
@@ -190,17 +190,17 @@ onPostgres('several processes on PostgreSQL', () => {
         'select extract(epoch from lease_until - now())::float8 as seconds from mailkeep_delivery',
       )
       assert.ok((lease!.seconds as number) > 20 && (lease!.seconds as number) <= 30, `${lease!.seconds} s`)
-      first.start() // looks at all leases: this one is good
+      first.start() // polls all leases, and this one is valid
       child.send('raise')
       await receiver.next()
       await new Promise((resolve) => setTimeout(resolve, 300))
-      assert.equal(different(receiver.received), receiver.received.length, 'nothing was sent twice')
+      assert.equal(different(receiver.received), receiver.received.length, 'no delivery was sent twice')
     })
   }
 })
 
 onPostgres('the database’s clock', () => {
-  test('is kept between comparisons, and found again after a sleep', async () => {
+  test('is cached between comparisons, and read again after a sleep', async () => {
     let aheadMs = 5_000_000_000
     let delayMs = 0
     const ask = async () => {
@@ -214,7 +214,7 @@ onPostgres('the database’s clock', () => {
     assert.ok(error() < 1)
     delayMs = 20
     await clock.compare(ask)
-    assert.ok(error() < 1, 'a slow answer spoils nothing')
+    assert.ok(error() < 1, 'ignores a slow answer')
     aheadMs += 3_600_000 // the processor slept
     await clock.compare(ask)
     assert.ok(error() <= 21)
@@ -223,7 +223,7 @@ onPostgres('the database’s clock', () => {
     assert.ok(error() < 1)
   })
 
-  test('gives records their times, to the microsecond', async (t) => {
+  test('gives records their timestamps, in microseconds', async (t) => {
     const { first, ask } = await openWorld(t)
     for (let i = 0; i < 5; i++) await first.clients.create({ name: 'Acme' })
     const rows = await ask(`select abs(extract(epoch from created_at - now())) < 10 as near,
@@ -233,7 +233,7 @@ onPostgres('the database’s clock', () => {
   })
 })
 
-onPostgres('a PostgreSQL that goes away', () => {
+onPostgres('a PostgreSQL outage', () => {
   const target = async () => {
     const { hostname, port } = new URL(await databaseUrl())
     return { host: hostname, port: Number(port || 5432) }
@@ -245,7 +245,7 @@ onPostgres('a PostgreSQL that goes away', () => {
     return other.href
   }
 
-  test('refuses requests as unavailable meanwhile; what was answered is there, and all goes on by itself', async (t) => {
+  test('refuses requests as unavailable, loses no answered write, and ends without a restart', async (t) => {
     const { url, add, id, receiver, raise, ask, closing } = await openWorld(t)
     const proxy = await openProxy(await target())
     closing.push(() => proxy.close())
@@ -293,7 +293,7 @@ onPostgres('a PostgreSQL that goes away', () => {
     stop = true
     await Promise.all(load)
     for (const error of refused) {
-      // A commit that was made before the line was cut is not known of here: its name is taken then.
+      // The client cannot know whether a commit succeeded just before the cut. If it did, the name is taken.
       assert.ok(isMailkeepError(error, 'unavailable') || isMailkeepError(error, 'validation_failed'), String(error))
     }
     const stored = new Set((await ask('select name from mailkeep_tag')).map(({ name }) => name))
@@ -304,11 +304,11 @@ onPostgres('a PostgreSQL that goes away', () => {
     const began = performance.now()
     await raise()
     await receiver.next()
-    assert.ok(performance.now() - began < 1500, 'it is told of deliveries again')
+    assert.ok(performance.now() - began < 1500, 'it is notified of deliveries again')
     assert.match(warnings.join('\n'), /was lost\n.*is back/)
   })
 
-  test('and says nothing: a statement is given up in time, and its connection with it', async (t) => {
+  test('without closing its connections: a statement times out, and its connection is closed', async (t) => {
     const proxy = await openProxy(await target())
     t.after(() => proxy.close())
     const pool = new pg.Pool({ connectionString: through(await databaseUrl(), proxy.port), max: 2 })
@@ -331,7 +331,7 @@ onPostgres('a PostgreSQL that goes away', () => {
     await writes.write((tx) => tx.executeQuery(one))
   })
 
-  test('and more than can wait are refused at once', async (t) => {
+  test('and more requests than can wait are refused immediately', async (t) => {
     const pool = new pg.Pool({ connectionString: await databaseUrl(), max: 1 })
     const connections = new Connections(pool, silent, true, { waiting: 2, waitMs: 2000, answerMs: 2000 })
     t.after(() => connections.close(true))

@@ -3,9 +3,9 @@ import { before } from 'node:test'
 import pg from 'pg'
 import { createMailkeep, type Logger, type Mailkeep } from '../lib/index.ts'
 import { postgres } from '../lib/storage/postgres.ts'
-import { asking, databaseUrl, hasPostgres, onPostgres, openPostgres, test } from './databases.ts'
+import { databaseUrl, hasPostgres, onPostgres, openPostgres, queryOnce, test } from './databases.ts'
 
-/** Clients of whom the first has most contacts; each on lists and topics, with tags. */
+/** Creates clients on lists and topics, with tags; the first client has most of the contacts. */
 const seed = `
   insert into mailkeep_client (uuid, name, created_at) select gen_random_uuid(), 'c' || i, now() from generate_series(1, 3) i;
   insert into mailkeep_list (client_id, uuid, created_at, name)
@@ -41,8 +41,8 @@ interface Ran {
 
 const ran: Ran[] = []
 
-/** A client that notes what the library runs. */
-class NotingClient extends pg.Client {
+/** A client that records the statements of the library. */
+class RecordingClient extends pg.Client {
   override query(...args: never[]): never {
     const [query] = args as unknown as [Ran | undefined]
     if (query?.values?.length) ran.push({ text: query.text, values: query.values })
@@ -61,11 +61,11 @@ interface Node {
   readonly Plans?: readonly Node[]
 }
 
-/** Pages a statement may touch, for a page of 25: where it reads all contacts there are tens of thousands. */
-const fewPages = 4000
+/** Maximum pages that a statement may read for a page of 25. A scan of all contacts reads tens of thousands. */
+const maxPagesPerStatement = 4000
 
-/** Rows it may sort, or read without an index, by the same measure: counts are cut off at 1,000. */
-const fewRows = 2000
+/** Maximum rows that a statement may sort or scan without an index. Counts stop at 1,000. */
+const maxRowsPerSort = 2000
 
 onPostgres('statements on PostgreSQL', () => {
   let mailkeep: Mailkeep
@@ -75,7 +75,7 @@ onPostgres('statements on PostgreSQL', () => {
     if (!hasPostgres) return
     const { url, schema, ask } = await openPostgres({ schema: `plans_${process.pid}` })
     const options = `-c search_path=${schema} -c max_parallel_workers_per_gather=0`
-    pool = new pg.Pool({ connectionString: url, options, Client: NotingClient as never })
+    pool = new pg.Pool({ connectionString: url, options, Client: RecordingClient as never })
     await ask(`create schema ${schema}`)
     mailkeep = await createMailkeep({ database: postgres(pool), encryptionKey: Buffer.alloc(32) })
     await ask(seed)
@@ -85,7 +85,7 @@ onPostgres('statements on PostgreSQL', () => {
     }
   })
 
-  /** The plans of what `work` runs, each with its values and, as a kept statement may be run, for any values. */
+  /** Returns the plans of the statements that `work` runs, each for its values and as a generic plan. */
   async function plansOf(work: () => Promise<unknown>): Promise<{ text: string; mode: string; plan: Node }[]> {
     ran.length = 0
     await work()
@@ -121,14 +121,14 @@ onPostgres('statements on PostgreSQL', () => {
     for (const { text, mode, plan } of plans) {
       const why = `${what}, ${mode}\n${text}\n${JSON.stringify(plan, ['Node Type', 'Relation Name', 'Index Name', 'Plans', 'Actual Rows'], 1)}`
       assert.deepEqual(scanned(plan), [], why)
-      assert.ok(mostSorted(plan) <= fewRows, `${mostSorted(plan)} rows are sorted for ${why}`)
+      assert.ok(largestSort(plan) <= maxRowsPerSort, `${largestSort(plan)} rows are sorted for ${why}`)
       const pages = plan['Shared Hit Blocks'] + plan['Shared Read Blocks']
-      assert.ok(pages < fewPages, `${pages} pages for ${why}`)
+      assert.ok(pages < maxPagesPerStatement, `${pages} pages for ${why}`)
     }
     return plans.length
   }
 
-  test('of the contact listing touch few pages, whatever the mix of filters', async () => {
+  test('of the contact listing read few pages, for every combination of filters', async () => {
     const client = mailkeep.forClient(1)
     const middle = Buffer.from('next:10000').toString('base64url')
     let seen = 0
@@ -140,14 +140,14 @@ onPostgres('statements on PostgreSQL', () => {
     assert.ok(seen > 300, `${seen} were seen`)
   })
 
-  test('of a small client are not those of a large one', async () => {
-    for (const search of ['user19990', 'example', 'nobody']) {
+  test('for a small client have other plans than for a large one', async () => {
+    for (const search of ['user19990', 'example', 'nomatch']) {
       await assertCheap(search, () => mailkeep.forClient(2).contacts.list({ search }))
       await assertCheap(search, () => mailkeep.forClient(3).contacts.list({ search }))
     }
   })
 
-  test('of single records and small listings touch few pages', async () => {
+  test('of single records and small listings read few pages', async () => {
     const client = mailkeep.forClient(1)
     await assertCheap('one contact', () => client.contacts.get(1000 + 1))
     await assertCheap('lists', () => client.lists.list())
@@ -160,7 +160,7 @@ onPostgres('statements on PostgreSQL', () => {
     await assertCheap('a delivery', () => client.webhooks.getDelivery(2, delivery!.id))
   })
 
-  test('of writing and erasing touch few pages', async () => {
+  test('of writing and erasing read few pages', async () => {
     const client = mailkeep.forClient(1)
     await assertCheap('a contact', () => client.contacts.addToList(1, { email: 'new@x.org', tags: ['t1', 'new'] }))
     await assertCheap('a contact', () => client.contacts.addToList(2, { email: 'user1@example1.org', tags: ['t2'] }))
@@ -170,11 +170,15 @@ onPostgres('statements on PostgreSQL', () => {
     await assertCheap('an endpoint', () => client.webhooks.updateEndpoint(5, { active: false }))
   })
 
-  test('of the dispatcher touch few pages', async () => {
+  test('of the dispatcher read few pages', async () => {
     const faults: object[] = []
     const logger: Logger = { debug() {}, info() {}, warn() {}, error: (fields) => void faults.push(fields) }
     const { url, schema } = { url: await databaseUrl(), schema: `plans_${process.pid}` }
-    const noting = new pg.Pool({ connectionString: url, options: pool.options.options!, Client: NotingClient as never })
+    const noting = new pg.Pool({
+      connectionString: url,
+      options: pool.options.options!,
+      Client: RecordingClient as never,
+    })
     const dispatching = await createMailkeep({ database: postgres(noting), encryptionKey: Buffer.alloc(32), logger })
     await assertCheap('a round', async () => {
       dispatching.start()
@@ -185,22 +189,25 @@ onPostgres('statements on PostgreSQL', () => {
     assert.ok(
       faults.every((fault) => /secret|sealed/i.test(JSON.stringify(fault) + String((fault as { err?: Error }).err))),
     )
-    await asking(url, `drop schema ${schema} cascade`)
+    await queryOnce(url, `drop schema ${schema} cascade`)
   })
 })
 
-/** Large tables of which a scan without an index reads more than a page needs: where most rows match, few are read. */
+/**
+ * Returns large tables from which a scan without an index reads too many rows. A scan in which most rows match reads
+ * few.
+ */
 function scanned(node: Node): string[] {
   const read = (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops']
-  const isLong = node['Node Type'] === 'Seq Scan' && read > fewRows && large.test(node['Relation Name'] ?? '')
+  const isLong = node['Node Type'] === 'Seq Scan' && read > maxRowsPerSort && large.test(node['Relation Name'] ?? '')
   return [...(isLong ? [`${node['Relation Name']}: ${read} rows`] : []), ...(node.Plans ?? []).flatMap(scanned)]
 }
 
-/** Rows that go into the largest sort; a limit above it does not make it cheaper. */
-function mostSorted(node: Node): number {
+/** Returns the rows of the largest sort. A limit above the sort does not make it cheaper. */
+function largestSort(node: Node): number {
   const inner = node.Plans ?? []
   const own = node['Node Type'] === 'Sort' ? inner.map((one) => one['Actual Rows'] * one['Actual Loops']) : []
-  return Math.max(0, ...own, ...inner.map(mostSorted))
+  return Math.max(0, ...own, ...inner.map(largestSort))
 }
 
 const large = /^mailkeep_(contact|delivery|event|attempt)/

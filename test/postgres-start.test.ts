@@ -7,7 +7,7 @@ import { needsPostgres, openPostgres } from './databases.ts'
 import { openReceiver } from './http-receiver.ts'
 
 test(
-  'a process that starts waits for no delivery that another is recording, and locks none',
+  'a process that starts does not wait for a delivery that another is recording, and locks none',
   needsPostgres,
   async (t) => {
     const database = await openPostgres()
@@ -28,7 +28,7 @@ test(
     await client.webhooks.createEndpoint({ url: receiver.url(), events: ['newsletter.sent'] })
     const raise = (number: number) => client.events.raise({ type: 'newsletter.sent', data: { number } })
     for (let number = 0; number < 3; number++) await raise(number)
-    // As another process has them: in flight, and of one the outcome is just being recorded.
+    // Simulates another process: deliveries are in flight, and the outcome of one is being recorded.
     await database.ask(`update mailkeep_delivery set claim = 'theirs', attempts = 1, claimed_at = now(),
       lease_until = now() + interval '10 s'`)
     await other.connect()
@@ -39,7 +39,7 @@ test(
     const received = await receiver.next()
     assert.equal(received.body.data.number, 3)
     await other.query(`set local lock_timeout = '1s'`)
-    await other.query('select 1 from mailkeep_delivery where id <> 4 for update') // or it fails
+    await other.query('select 1 from mailkeep_delivery where id <> 4 for update') // fails if the rows are locked
     assert.equal(receiver.received.length, 1)
   },
 )

@@ -9,11 +9,11 @@ import { silent } from '../lib/logger.ts'
 import { plainQuery, type Storage, type Work } from '../lib/storage/connection.ts'
 import { Connections, Reader } from '../lib/storage/postgres/connections.ts'
 import { postgres } from '../lib/storage/postgres.ts'
-import { asking, databaseUrl, onPostgres, openPostgres, test } from './databases.ts'
+import { databaseUrl, onPostgres, openPostgres, queryOnce, test } from './databases.ts'
 
 const run = promisify(execFile)
 
-/** The storage alone, over a table `t` of its own. */
+/** Opens only the storage, with a table `t`. */
 async function openStorage(t: TestContext, options: Parameters<typeof openPostgres>[0] = {}) {
   const database = await openPostgres({ schema: `s_${randomBytes(6).toString('hex')}`, ...options })
   const storage = await database.source.open(silent)
@@ -48,7 +48,7 @@ const insert =
     return value
   }
 
-/** Ends connections of the library's, as a server does that goes away. */
+/** Terminates connections of the library, like a server that shuts down. */
 function terminate(ask: (text: string) => Promise<unknown>, which = '') {
   return ask(`select pg_terminate_backend(pid) from pg_stat_activity
     where application_name = 'mailkeep' and datname = current_database() and pid <> pg_backend_pid() ${which}`)
@@ -57,7 +57,7 @@ function terminate(ask: (text: string) => Promise<unknown>, which = '') {
 const unavailable = (error: unknown) => isMailkeepError(error, 'unavailable')
 
 onPostgres('a transaction on PostgreSQL', () => {
-  test('commits as a whole, and its effects come after', async (t) => {
+  test('commits as a whole, and its effects run after the commit', async (t) => {
     const { storage, values } = await openStorage(t)
     const seen: unknown[] = []
     await storage.write(async (tx) => {
@@ -70,10 +70,10 @@ onPostgres('a transaction on PostgreSQL', () => {
     assert.deepEqual(await values(), ['a', 'b'])
   })
 
-  test('that fails leaves nothing, and has no effects', async (t) => {
+  test('that fails leaves no change, and runs no effects', async (t) => {
     const { storage, values } = await openStorage(t)
     const failing: Work<void> = async (tx) => {
-      tx.afterCommit(() => assert.fail('it was undone'))
+      tx.afterCommit(() => assert.fail('it was rolled back'))
       await insert('half')(tx)
       throw new Error('no')
     }
@@ -81,7 +81,7 @@ onPostgres('a transaction on PostgreSQL', () => {
     assert.deepEqual(await values(), [])
   })
 
-  test('awaits statements and nothing else: else it is aborted with a clear error', async (t) => {
+  test('may await statements only; otherwise it is aborted with a clear error', async (t) => {
     const { storage, values } = await openStorage(t)
     const waits: Work<void> = async (tx) => {
       await insert('half')(tx)
@@ -97,13 +97,13 @@ onPostgres('a transaction on PostgreSQL', () => {
     await storage.write(async (tx) => void (await tx.executeQuery(plainQuery('select pg_sleep(0.1)'))))
   })
 
-  test('kept for later cannot be used', async (t) => {
+  test('cannot be used after its end', async (t) => {
     const { storage } = await openStorage(t)
     const kept = await storage.write(async (tx) => tx)
     await assert.rejects(insert('late')(kept), /has ended/)
   })
 
-  test('whose work swallowed an error is not taken for committed', async (t) => {
+  test('that swallowed an error is not reported as committed', async (t) => {
     const { storage, values } = await openStorage(t)
     const swallowing: Work<void> = async (tx) => {
       await insert('a')(tx)
@@ -113,7 +113,7 @@ onPostgres('a transaction on PostgreSQL', () => {
     assert.deepEqual(await values(), [])
   })
 
-  test('that deadlocks with another is run again, and both are done', async (t) => {
+  test('that deadlocks with another is retried, and both commit', async (t) => {
     const { storage, ask } = await openStorage(t)
     await ask(`insert into t values ('a', 0), ('b', 0)`)
     let runs = 0
@@ -126,11 +126,11 @@ onPostgres('a transaction on PostgreSQL', () => {
       }
     }
     await Promise.all([storage.write(both('a', 'b')), storage.write(both('b', 'a'))])
-    assert.ok(runs > 2, 'one was undone')
+    assert.ok(runs > 2, 'one was rolled back')
     assert.deepEqual(await ask('select n::int from t'), [{ n: 2 }, { n: 2 }])
   })
 
-  test('that cannot be serialised is run again, a bounded number of times', async (t) => {
+  test('that cannot be serialised is retried, a bounded number of times', async (t) => {
     const { storage } = await openStorage(t)
     let runs = 0
     const hopeless: Work<void> = async (tx) => {
@@ -141,7 +141,7 @@ onPostgres('a transaction on PostgreSQL', () => {
     assert.equal(runs, 8)
   })
 
-  test('that finds a row there that was not is run again, and sees it', async (t) => {
+  test('that finds a concurrently inserted row is retried, and sees it', async (t) => {
     const { storage } = await openStorage(t)
     const ensure: Work<string> = async (tx) => {
       const { rows } = await tx.executeQuery(plainQuery(`select 1 from t where v = 'a'`))
@@ -154,7 +154,7 @@ onPostgres('a transaction on PostgreSQL', () => {
     await assert.rejects(storage.write(insert('a')), (error) => isMailkeepError(error, 'conflict'))
   })
 
-  test('tells nobody of a code of the server', async (t) => {
+  test('shows no SQLSTATE to the caller', async (t) => {
     const { storage } = await openStorage(t)
     for (const ask of [
       () => storage.write((tx) => tx.executeQuery(plainQuery('select nonsense'))),
@@ -164,7 +164,7 @@ onPostgres('a transaction on PostgreSQL', () => {
     }
   })
 
-  test('alone has no company of its kind', async (t) => {
+  test('that runs alone waits for others of its kind', async (t) => {
     const { storage } = await openStorage(t)
     let inside = 0
     const alone = () =>
@@ -187,7 +187,7 @@ onPostgres('connections to PostgreSQL', () => {
     assert.equal((await storage.reader.executeQuery(plainQuery('select v from t'))).rows.length, 6)
   })
 
-  test('that end in a transaction have it run again, once each time', async (t) => {
+  test('that end during a transaction cause one retry of it each', async (t) => {
     const { storage, ask, values } = await openStorage(t)
     let runs = 0
     const work: Work<void> = async (tx) => {
@@ -205,7 +205,7 @@ onPostgres('connections to PostgreSQL', () => {
     await ask('select 1')
   })
 
-  test('that end with the commit leave it open whether it was made: it is not made twice', async (t) => {
+  test('that end during the commit leave its outcome unknown, and it is not retried', async (t) => {
     const { storage, ask } = await openStorage(t)
     await ask(`create function end_me() returns trigger language plpgsql as
       'begin perform pg_terminate_backend(pg_backend_pid()); return null; end'`)
@@ -221,7 +221,7 @@ onPostgres('connections to PostgreSQL', () => {
     assert.equal(runs, 1)
   })
 
-  test('that are all taken are waited for, not for ever', async (t) => {
+  test('that are all in use are waited for, up to a time limit', async (t) => {
     const { storage } = await openStorage(t, { connections: 1 })
     const long = storage.write((tx) => tx.executeQuery(plainQuery('select pg_sleep(6)')))
     const began = performance.now()
@@ -245,7 +245,7 @@ onPostgres('connections to PostgreSQL', () => {
     assert.deepEqual(await values(), ['a'])
   })
 
-  test('that the server ends while they are being closed disturb nobody', async () => {
+  test('that the server ends while they are being closed cause no error', async () => {
     const pool = new pg.Pool({ connectionString: await databaseUrl() })
     const connections = new Connections(pool, silent, true)
     await new Reader(connections).executeQuery(plainQuery('select 1'))
@@ -253,7 +253,7 @@ onPostgres('connections to PostgreSQL', () => {
     pool.emit('error', new Error('terminating connection due to administrator command'), {} as never) // else it throws
   })
 
-  test('do not depend on what the role or the URL has set', async (t) => {
+  test('do not depend on the settings of the role or the URL', async (t) => {
     const { url, schema } = await openStorage(t)
     const options = '-c DateStyle=German -c TimeZone=Asia/Kolkata -c default_transaction_isolation=serializable'
     const storage = await postgres(`${url}?options=${encodeURIComponent(options)}`, { schema }).open(silent)
@@ -264,7 +264,7 @@ onPostgres('connections to PostgreSQL', () => {
     assert.deepEqual({ ...(rows[0] as object) }, { isolation: 'read committed', dates: 'ISO, DMY', schema })
   })
 
-  test('keep statements under names, but none behind a pooler', async (t) => {
+  test('use named statements, but none behind a pooler', async (t) => {
     const { mailkeep, url } = await openMailkeep(t)
     const kept = async (source: DatabaseSource) => {
       const storage = await source.open(silent)
@@ -281,7 +281,7 @@ onPostgres('connections to PostgreSQL', () => {
     assert.equal(await kept(postgres(url, { connections: 1, pooler: true })), 0)
   })
 
-  test('whose statements a migration has made stale are replaced', async (t) => {
+  test('with statements that a migration has made stale are replaced', async (t) => {
     const { storage, ask } = await openStorage(t)
     const all = { ...plainQuery('select * from t where v <> $1'), parameters: ['x'] }
     await storage.write(insert('a'))
@@ -294,7 +294,7 @@ onPostgres('connections to PostgreSQL', () => {
     assert.deepEqual(await storage.write(columns), ['v', 'n', 'more', 'still'])
   })
 
-  test('that a host or pooler has cleared of statements are replaced', async (t) => {
+  test('whose statements a host or pooler has deallocated are replaced', async (t) => {
     const { storage } = await openStorage(t, { connections: 1 })
     const one = { ...plainQuery('select cast($1 as text) as one'), parameters: ['1'] }
     await storage.reader.executeQuery(one)
@@ -303,8 +303,8 @@ onPostgres('connections to PostgreSQL', () => {
   })
 })
 
-onPostgres('where the tables stand', () => {
-  test('in a schema of their own, made if missing', async (t) => {
+onPostgres('the schema of the tables', () => {
+  test('is created if missing', async (t) => {
     const database = await openPostgres()
     const { mailkeep } = await openMailkeep(t, database.source)
     await mailkeep.clients.create({ name: 'Acme' })
@@ -314,7 +314,7 @@ onPostgres('where the tables stand', () => {
     assert.equal(row!.n, 0)
   })
 
-  test('names that could mean anything else are refused', async () => {
+  test('is refused if its name is not a plain identifier', async () => {
     for (const schema of ['a b', 'x"; drop table t', '', 'ä', '1a', 'a'.repeat(64)]) {
       assert.throws(
         () => postgres('postgres://x', { schema }),
@@ -327,7 +327,7 @@ onPostgres('where the tables stand', () => {
     )
   })
 
-  test("a host's pool is used and left open; its clients keep one listener for errors, which would end the process", async (t) => {
+  test('a host’s pool is used and left open; its clients keep one error listener, without which an error ends the process', async (t) => {
     const { url, schema, ask } = await openPostgres()
     const pool = new pg.Pool({ connectionString: `${url}?options=-c%20search_path%3D${schema}`, max: 3 })
     t.after(() => pool.end())
@@ -344,7 +344,7 @@ onPostgres('where the tables stand', () => {
     assert.equal((await pool.query('select count(*)::int as n from mailkeep_client')).rows[0].n, 20)
   })
 
-  test("with a schema a host's pool lends its settings only", async (t) => {
+  test('a host’s pool with another schema is not used: only its settings are copied', async (t) => {
     const { url, schema } = await openPostgres()
     const pool = new pg.Pool({ connectionString: url })
     t.after(() => pool.end())
@@ -355,32 +355,32 @@ onPostgres('where the tables stand', () => {
     assert.equal((await pool.query('select current_schema() as name')).rows[0].name, 'public')
   })
 
-  test('a database that is not there, or cannot be used, is said so', async () => {
+  test('a missing or unusable database is reported as such', async () => {
     const open = (url: string) => createMailkeep({ database: postgres(url), encryptionKey: Buffer.alloc(32) })
     const url = new URL(await databaseUrl())
     url.pathname = '/nowhere'
     await assert.rejects(open(url.href), (error) => unavailable(error) && /nowhere/.test((error as Error).message))
     await assert.rejects(open('postgres://postgres@127.0.0.1:1/x'), unavailable)
     const name = `mailkeep_test_${Date.now()}_latin`
-    await asking(await databaseUrl(), `create database ${name} encoding 'LATIN1' locale 'C' template template0`)
+    await queryOnce(await databaseUrl(), `create database ${name} encoding 'LATIN1' locale 'C' template template0`)
     url.pathname = `/${name}`
     await assert.rejects(open(url.href), (error) => isMailkeepError(error, 'conflict') && /UTF8/.test(error.message))
-    await asking(await databaseUrl(), `drop database ${name} with (force)`)
+    await queryOnce(await databaseUrl(), `drop database ${name} with (force)`)
   })
 })
 
 onPostgres('a role with few rights', () => {
-  /** A database of its own, and a role that may connect to it. */
+  /** Creates a database, and a role that may connect to it. */
   async function openAsRole(t: TestContext) {
     const server = await databaseUrl()
-    const [current] = await asking(server, 'select rolsuper from pg_roles where rolname = current_user')
+    const [current] = await queryOnce(server, 'select rolsuper from pg_roles where rolname = current_user')
     if (!current!.rolsuper) return t.skip('only a superuser may make roles')
     const name = `mailkeep_test_${Date.now()}_${randomBytes(4).toString('hex')}`
-    await asking(server, `create database ${name}`)
-    await asking(server, `create role ${name} login password 'x'`)
+    await queryOnce(server, `create database ${name}`)
+    await queryOnce(server, `create role ${name} login password 'x'`)
     t.after(async () => {
-      await asking(server, `drop database ${name} with (force)`)
-      await asking(server, `drop role ${name}`)
+      await queryOnce(server, `drop database ${name} with (force)`)
+      await queryOnce(server, `drop role ${name}`)
     })
     const url = new URL(server)
     url.pathname = `/${name}`
@@ -393,23 +393,23 @@ onPostgres('a role with few rights', () => {
   const open = (url: string, logger = silent) =>
     createMailkeep({ database: postgres(url, { schema: 'own' }), encryptionKey: Buffer.alloc(32), logger })
 
-  test('runs on a schema that another has migrated', async (t) => {
+  test('works on a schema that another role has migrated', async (t) => {
     const world = await openAsRole(t)
     if (!world) return
     const { role, owner, url } = world
     await (await open(owner)).close()
-    await asking(owner, `grant usage on schema own to ${role}`)
-    await asking(owner, `grant select, insert, update, delete on all tables in schema own to ${role}`)
+    await queryOnce(owner, `grant usage on schema own to ${role}`)
+    await queryOnce(owner, `grant select, insert, update, delete on all tables in schema own to ${role}`)
     await using mailkeep = await open(url)
     const { client } = (await mailkeep.clients.bootstrap())!
     assert.equal((await mailkeep.forClient(client.id).lists.create({ name: 'News' })).name, 'News')
   })
 
-  test('searches without the index where it may not make the extension; the log says once what is missing', async (t) => {
+  test('searches without the index where it may not create the extension; the log says once what is missing', async (t) => {
     const world = await openAsRole(t)
     if (!world) return
     const { role, owner, url } = world
-    await asking(owner, `create schema own authorization ${role}`)
+    await queryOnce(owner, `create schema own authorization ${role}`)
     const missing: unknown[] = []
     const logger = { ...silent, warn: (fields: object) => void missing.push((fields as { missing?: string }).missing) }
     const mailkeep = await open(url, logger)
@@ -431,11 +431,11 @@ onPostgres('a role with few rights', () => {
     assert.deepEqual(await searches(mailkeep), expected)
     await mailkeep.close()
     assert.deepEqual(missing, ['create extension pg_trgm (as an owner of the database)'])
-    await asking(owner, 'create extension pg_trgm schema public')
+    await queryOnce(owner, 'create extension pg_trgm schema public')
     await using indexed = await open(url, logger)
-    assert.equal(missing.length, 1, 'the index is made as soon as the extension is there')
+    assert.equal(missing.length, 1, 'the index is created as soon as the extension exists')
     const index = `select indisvalid from pg_index where indexrelid = 'own.mailkeep_contact_search'::regclass`
-    assert.deepEqual(await asking(owner, index), [{ indisvalid: true }])
+    assert.deepEqual(await queryOnce(owner, index), [{ indisvalid: true }])
     assert.deepEqual(await searches(indexed), expected)
   })
 })
@@ -453,7 +453,7 @@ onPostgres('values', () => {
     assert.deepEqual(Object.keys(plain.contact.extra_attributes), ['zeta', 'alpha', '__proto__'])
   })
 
-  test('that PostgreSQL cannot hold are bent to what it can', async (t) => {
+  test('that PostgreSQL cannot store are replaced by the nearest ones that it can', async (t) => {
     const { mailkeep } = await openMailkeep(t)
     const client = mailkeep.forClient((await mailkeep.clients.create({ name: 'Acme' })).id)
     const { id } = await client.webhooks.createEndpoint({ url: 'https://example.com/', events: ['newsletter.sent'] })

@@ -1,4 +1,4 @@
-/** Connections that the server ends at the worst moment: no client is ever without a listener for its errors. */
+/** Connections that the server ends at the worst moment: every client always has an error listener. */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import type { TestContext } from 'node:test'
@@ -19,9 +19,9 @@ async function throughProxy(t: TestContext) {
   return { url: url.href, proxy }
 }
 
-/** As any uncaught exception would, an unheard `error` event of a client fails the test that is running. */
+/** Like any uncaught exception, an unhandled `error` event of a client fails the running test. */
 onPostgres('a server that ends connections just as they become ready', () => {
-  test('the pool of mailkeep goes through it and tries again', async (t) => {
+  test('the pool of mailkeep recovers and retries', async (t) => {
     const { url, proxy } = await throughProxy(t)
     const mailkeep = await createMailkeep({ database: postgres(url, { connections: 4 }), encryptionKey })
     t.after(() => mailkeep.close())
@@ -30,7 +30,7 @@ onPostgres('a server that ends connections just as they become ready', () => {
       const { id } = await mailkeep.clients.create({ name: `Acme ${round}` })
       assert.equal((await mailkeep.clients.get(id)).name, `Acme ${round}`)
     }
-    // Many at once: new connections are made, and they are ended as they become ready.
+    // Many in parallel: new connections are opened, and terminated as they become ready.
     proxy.cut()
     proxy.mend()
     proxy.terminateWhenReady(2)
@@ -38,7 +38,7 @@ onPostgres('a server that ends connections just as they become ready', () => {
     assert.ok(clients.every((list) => list.length >= 5))
   })
 
-  test("a host's own pool too, with the clients it had before", async (t) => {
+  test('a host’s own pool recovers too, with its earlier clients', async (t) => {
     const { url, proxy } = await throughProxy(t)
     const pool = new pg.Pool({ connectionString: url, max: 2 })
     t.after(() => pool.end())
@@ -51,7 +51,7 @@ onPostgres('a server that ends connections just as they become ready', () => {
     }
   })
 
-  test("the client of a host's transaction too", async (t) => {
+  test('the client of a host’s transaction recovers too', async (t) => {
     const { url, proxy } = await throughProxy(t)
     const mailkeep = await createMailkeep({ database: postgres(url), encryptionKey })
     t.after(() => mailkeep.close())
@@ -66,7 +66,7 @@ onPostgres('a server that ends connections just as they become ready', () => {
     await assert.rejects(clients.list(), { name: 'MailkeepError', code: 'unavailable' })
   })
 
-  test('the connection for notifications too, and it comes back', async (t) => {
+  test('the connection for notifications is opened again', async (t) => {
     const { url, proxy } = await throughProxy(t)
     let announce = () => {}
     const back = new Promise<void>((resolve) => {

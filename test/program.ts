@@ -1,4 +1,4 @@
-/** Runs the program as people do: bundled from its sources, or the binary that MAILKEEP_TEST_BINARY names. */
+/** Runs the program like users do: bundled from its sources, or as the binary of MAILKEEP_TEST_BINARY. */
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -16,7 +16,7 @@ export type Program = readonly string[]
 const { MAILKEEP_TEST_BINARY: binary } = process.env
 const program: Program = binary === undefined ? await bundle() : [binary]
 
-/** It starts six times as fast as the sources do. */
+/** The bundle starts six times as fast as the sources. */
 async function bundle(): Promise<Program> {
   const built = await mkdtemp(join(tmpdir(), 'mailkeep-bundle-'))
   after(() => rm(built, { recursive: true, force: true }))
@@ -30,14 +30,14 @@ export interface Surroundings {
   readonly program?: Program
 }
 
-/** A directory that goes with the test. */
+/** Creates a directory that is removed after the test. */
 export async function directory(t: TestContext): Promise<string> {
   const path = await mkdtemp(join(tmpdir(), 'mailkeep-program-'))
   t.after(() => rm(path, { recursive: true, force: true }))
   return path
 }
 
-/** The words that start the program. */
+/** Returns the words that start the program. */
 export function commandLine(args: readonly string[]): string[] {
   return [...program, ...args]
 }
@@ -71,15 +71,15 @@ export async function run(args: readonly string[], surroundings: Surroundings) {
   return { ...said, code }
 }
 
-/** Runs a command that must succeed, and reads its one JSON value. */
+/** Runs a command that must succeed, and parses its JSON output. */
 export async function runJson<T>(args: readonly string[], surroundings: Surroundings): Promise<T> {
   const { out, err, code } = await run([...args, '--json'], surroundings)
   assert.equal(code, 0, err)
   return JSON.parse(out)
 }
 
-/** Runs a command that must fail in one line. @returns the line. */
-export async function complaintOf(args: readonly string[], surroundings: Surroundings): Promise<string> {
+/** Runs a command that must fail with one line of output. @returns The line. */
+export async function errorLineOf(args: readonly string[], surroundings: Surroundings): Promise<string> {
   const { out, err, code } = await run(args, surroundings)
   assert.equal(out, '')
   assert.match(err, /^mailkeep: .+\n$/)
@@ -87,7 +87,7 @@ export async function complaintOf(args: readonly string[], surroundings: Surroun
   return err
 }
 
-/** Starts a daemon that goes with the test, and waits until it listens. */
+/** Starts a daemon that is stopped after the test, and waits until it listens. */
 export async function daemon(t: TestContext, surroundings: Surroundings, args: readonly string[] = []) {
   const { child, said, closed } = start(['--port', '0', '--json', ...args], surroundings)
   t.after(async () => {
@@ -113,7 +113,7 @@ export async function listening(
     const headers = { authorization: `Bearer ${token}`, ...(body ? { 'content-type': 'application/json' } : {}) }
     return await fetch(url + path, { method, headers, ...(body ? { body: JSON.stringify(body) } : {}) })
   }
-  /** Asks the API with the first admin token, and gives the answer's data. */
+  /** Calls the API with the first admin token, and returns the answer's data. */
   const data = async <T>(method: string, path: string, body?: object): Promise<T> => {
     const answer = await ask(method, `/api/v1${path}`, body)
     const text = await answer.text()

@@ -1,9 +1,9 @@
-/** How long-running commands show how far they are. */
+/** The progress display of long-running commands. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { progressOn } from '../daemon/progress.ts'
 
-/** An output and a clock that the test moves. */
+/** Creates an output and a clock that the test moves. */
 function openOutput(isTTY: boolean) {
   const output = {
     isTTY,
@@ -17,7 +17,7 @@ function openOutput(isTTY: boolean) {
   return output
 }
 
-test('on a terminal a bar shows part, count, rate and time left, and goes when it is done', () => {
+test('on a terminal a bar shows part, count, rate and remaining time, and is removed at the end', () => {
   const output = openOutput(true)
   const progress = progressOn(output, () => output.ms)
   progress.show({ what: 'client', done: 0, total: 2000, unit: 'row' })
@@ -37,7 +37,7 @@ test('on a terminal a bar shows part, count, rate and time left, and goes when i
   ])
 })
 
-test('off a terminal there is a line every ten seconds, and none for what is done sooner', () => {
+test('without a terminal a line is printed every ten seconds, and none for shorter work', () => {
   const output = openOutput(false)
   const progress = progressOn(output, () => output.ms)
   for (const ms of [0, 9_999, 10_000, 12_000, 20_000]) {
@@ -52,7 +52,7 @@ test('off a terminal there is a line every ten seconds, and none for what is don
   )
 })
 
-test('where the whole is not known, only the count and the rate are shown', () => {
+test('with an unknown total, only the count and the rate are shown', () => {
   const output = openOutput(false)
   const progress = progressOn(output, () => output.ms)
   output.ms = 10_000

@@ -1,12 +1,12 @@
-/** The short form of what `npm run test:properties` tries at length. */
+/** The short version of `npm run test:properties`. */
 import { describe, test } from 'node:test'
 import { hasPostgres } from './databases.ts'
 import { check } from './properties/checking.ts'
 import { subjects } from './properties/subjects.ts'
 
 const promises: Readonly<Record<string, string>> = {
-  http: 'random requests get no 5xx, no answer outside its documented shape, and no silence',
-  library: 'random operations leave what a plain model says, page by page and event by event',
+  http: 'every random request gets an answer in its documented shape, and no 5xx',
+  library: 'random operations have the results of a plain model, page by page and event by event',
 }
 
 describe('properties', () => {

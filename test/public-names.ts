@@ -1,4 +1,4 @@
-/** What each entry exports: a name that is missing here, or is new, is a decision to be made and documented. */
+/** The exports of each entry. A new or missing name must be a deliberate and documented decision. */
 export const publicNames: Readonly<Record<string, readonly string[]>> = {
   mailkeep: [
     'MailkeepError',

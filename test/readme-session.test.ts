@@ -1,4 +1,4 @@
-/** The commands that the READMEs show do what they say: at the start on a terminal, and with redirected output. */
+/** The READMEs’ commands work as described: the first start on a terminal, and with redirected output. */
 import assert from 'node:assert/strict'
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -20,7 +20,7 @@ async function freePort(): Promise<string> {
   return String(port)
 }
 
-/** A working copy of the project, as a fresh clone would have it after `npm ci`. */
+/** Creates a working copy of the project, like a fresh clone after `npm ci`. */
 async function workingCopy(t: TestContext): Promise<string> {
   const copy = await mkdtemp(join(tmpdir(), 'mailkeep-readme-'))
   t.after(() => rm(copy, { recursive: true, force: true }))
@@ -37,7 +37,7 @@ const hasPython = spawnSync('python3', ['-c', 'import pty']).status === 0
 const hasScript = spawnSync('script', ['--version']).status === 0
 const terminal = hasPython ? ['python3', '-c', withPty] : hasScript ? ['script', '-qfec'] : undefined
 
-/** Runs a command line on a terminal of its own, or with its output in a pipe. */
+/** Returns the command to run a command line on a new terminal, or with its output in a pipe. */
 function shell(words: string, onTerminal: boolean): string[] {
   if (!onTerminal) return ['sh', '-c', words]
   return hasPython ? [...terminal!, words] : [...terminal!, words, '/dev/null']
@@ -46,7 +46,7 @@ function shell(words: string, onTerminal: boolean): string[] {
 for (const onTerminal of [true, false]) {
   const how = onTerminal ? 'on a terminal' : 'with redirected output'
   const skip = onTerminal && !terminal && 'there is neither python3 nor script(1) to make a terminal'
-  test(`the first session works ${how}, and leaves nothing that git would add`, { skip }, async (t) => {
+  test(`the first session works ${how}, and leaves no file that git would add`, { skip }, async (t) => {
     const cwd = await workingCopy(t)
     const [port, receiverPort] = [await freePort(), await freePort()]
     const inherited = Object.entries(process.env).filter(([name]) => !/^MAILKEEP_|^NODE_/.test(name))
@@ -114,7 +114,7 @@ for (const onTerminal of [true, false]) {
   })
 }
 
-test('a start whose port is in use ends at once instead of waiting', async (t) => {
+test('a start whose port is in use ends immediately instead of waiting', async (t) => {
   const other = createServer().listen(0, '127.0.0.1')
   await once(other, 'listening')
   t.after(() => other.close())

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { reference } from '../.ci/reference.ts'
 
-test('lib/REFERENCE.md is what the docstrings say: npm run reference', () => {
+test('lib/REFERENCE.md matches the docstrings: npm run reference', () => {
   const file = join(import.meta.dirname, '..', 'lib', 'REFERENCE.md')
-  assert.ok(readFileSync(file, 'utf8') === reference(), 'It is not current: npm run reference')
+  assert.ok(readFileSync(file, 'utf8') === reference(), 'It is out of date: npm run reference')
 })

@@ -15,7 +15,7 @@ const v6 = { address: '2001:4860:4860::8888', family: 6 }
 
 type Answer = string[] | string | Promise<string[]>
 
-/** A resolver that gives these answers: addresses, or an error's code. It counts the names asked. */
+/** Creates a resolver with these answers: addresses, or an error's code. It counts the queries for each name. */
 function answering(a: Answer | (() => Answer), aaaa: Answer = 'ENODATA') {
   const asked: string[] = []
   const give = async (answer: Answer) => {
@@ -32,7 +32,7 @@ function answering(a: Answer | (() => Answer), aaaa: Answer = 'ENODATA') {
   return { resolver, asked }
 }
 
-/** What the lookup calls back with: all addresses, or one. */
+/** Resolves with the arguments of the lookup's callback: all addresses, or one. */
 function ask(lookup: LookupFunction, options: LookupOptions = { all: true }, name = 'hooks.example.com') {
   return new Promise<LookupAddress[] | LookupAddress>((resolve, reject) => {
     lookup(name, options, (error, address, family) => {
@@ -49,30 +49,30 @@ describe('a name is refused', () => {
     const { resolver } = answering(a, aaaa)
     await assert.rejects(ask(guardedLookup(settings, { resolver }), options), (error) => {
       assert.ok(error instanceof RefusedAddress)
-      assert.doesNotMatch(error.message, /\d\.\d/, 'private addresses are not told')
+      assert.doesNotMatch(error.message, /\d\.\d/, 'private addresses are not shown')
       return true
     })
   }
   test('that resolves to a private address', refuses(['127.0.0.1'], 'ENODATA'))
   test('that resolves to a private IPv6 address', refuses('ENODATA', ['::1']))
-  test('that carries a private address in IPv6', refuses('ENODATA', ['64:ff9b::7f00:1']))
+  test('that has a private address embedded in IPv6', refuses('ENODATA', ['64:ff9b::7f00:1']))
   test('with a private address among public ones', refuses(['8.8.8.8', '10.0.0.1', '8.8.4.4'], 'ENODATA'))
   test('with a private address in the other family', refuses(['8.8.8.8'], ['fd00::1']))
   test('with a private address in the family that is not wanted', refuses(['10.0.0.1'], [v6.address], { family: 6 }))
-  test('whose answer is no address', refuses(['localhost'], 'ENODATA'))
+  test('whose answer is not an address', refuses(['localhost'], 'ENODATA'))
 
-  test('once it turns private, though it was public when the endpoint was made', async () => {
+  test('when it resolves to a private address later, after the endpoint was created', async () => {
     let answer = ['8.8.8.8']
     let time = 0
     const { resolver } = answering(() => answer)
     const lookup = guardedLookup(settings, { resolver, now: () => time })
     assert.deepEqual(await ask(lookup), [v4])
     answer = ['169.254.169.254']
-    assert.deepEqual(await ask(lookup), [v4], 'the kept address is the one that was checked')
+    assert.deepEqual(await ask(lookup), [v4], 'the cached address is the one that was checked')
     time = 10_000
     await assert.rejects(ask(lookup), RefusedAddress)
     answer = ['8.8.8.8']
-    await assert.rejects(ask(lookup), RefusedAddress, 'a refused answer is kept as long as any')
+    await assert.rejects(ask(lookup), RefusedAddress, 'a refused answer is cached as long as any')
     time = 20_000
     assert.deepEqual(await ask(lookup), [v4])
   })
@@ -93,29 +93,29 @@ describe('a name resolves', () => {
   const both: [Answer, Answer] = [[v4.address], [v6.address]]
   test('to all addresses, IPv4 first', resolves(...both, { all: true }, [v4, v6]))
   test('to one address', resolves(...both, { all: false }, v4))
-  test('to one address when nothing is said', resolves(...both, {}, v4))
+  test('to one address by default', resolves(...both, {}, v4))
   test('to IPv4 only', resolves(...both, { all: true, family: 4 }, [v4]))
   test('to IPv6 only', resolves(...both, { all: true, family: 6 }, [v6]))
-  test('to IPv6 only, said in words', resolves(...both, { family: 'IPv6' }, v6))
+  test('to IPv6 only, with the family given as text', resolves(...both, { family: 'IPv6' }, v6))
   test('to either when the family is 0', resolves(...both, { all: true, family: 0 }, [v4, v6]))
   test('with AAAA alone', resolves('ENOTFOUND', [v6.address], { all: true }, [v6]))
   test('with A alone', resolves([v4.address], 'ENODATA', { all: true }, [v4]))
-  test('though the other family fails', resolves([v4.address], 'ESERVFAIL', { all: true }, [v4]))
-  test('though the other family is empty', resolves([], [v6.address], { all: true }, [v6]))
+  test('although the other family fails', resolves([v4.address], 'ESERVFAIL', { all: true }, [v4]))
+  test('although the other family is empty', resolves([], [v6.address], { all: true }, [v6]))
 })
 
-describe('a look-up fails', () => {
+describe('a lookup fails', () => {
   const fails = (a: Answer, aaaa: Answer, code: string, options?: LookupOptions) => async () => {
     const { resolver } = answering(a, aaaa)
     await assert.rejects(ask(guardedLookup(settings, { resolver }), options), { code })
   }
   test('when the name does not exist', fails('ENOTFOUND', 'ENOTFOUND', 'ENOTFOUND'))
   test('when there are no addresses', fails([], [], 'ENODATA'))
-  test('with the fault, not the absence', fails('ENODATA', 'ESERVFAIL', 'ESERVFAIL'))
+  test('with the error of one family, even if the other family is empty', fails('ENODATA', 'ESERVFAIL', 'ESERVFAIL'))
   test('when the wanted family has none', fails(['8.8.8.8'], 'ENODATA', 'ENODATA', { family: 6 }))
   test('when there are absurdly many addresses', fails(Array(65).fill('8.8.8.8'), 'ENODATA', 'EBADRESP'))
 
-  test('after its time when nobody answers', async (t) => {
+  test('after its time-out without an answer', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] })
     const failure = assert.rejects(ask(guardedLookup(settings, { resolver: answering(never, never).resolver })), {
       code: 'ETIMEOUT',
@@ -126,7 +126,7 @@ describe('a look-up fails', () => {
     await failure
   })
 
-  test('after its time when one family has none and the other never answers', async (t) => {
+  test('after its time-out when one family is empty and the other is never answered', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] })
     const { resolver } = answering('ENODATA', never)
     const failure = assert.rejects(ask(guardedLookup(settings, { resolver, timeoutMs: 100 })), { code: 'ETIMEOUT' })
@@ -135,7 +135,7 @@ describe('a look-up fails', () => {
     await failure
   })
 
-  test('and is tried anew the next time', async () => {
+  test('and is retried the next time', async () => {
     let answer: Answer = 'ETIMEOUT'
     const lookup = guardedLookup(
       settings,
@@ -147,7 +147,7 @@ describe('a look-up fails', () => {
   })
 })
 
-test('a family that never answers is waited for a second only', async (t) => {
+test('a family without an answer is waited for at most one second', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const answer = ask(guardedLookup(settings, { resolver: answering([v4.address], never).resolver }))
   await later('')
@@ -165,8 +165,8 @@ test('an answer leaves no timer behind', async () => {
   assert.equal(timers(), before)
 })
 
-describe('answers are kept', () => {
-  test('for ten seconds, without regard to case', async () => {
+describe('answers are cached', () => {
+  test('for ten seconds, ignoring case', async () => {
     let time = 0
     const { resolver, asked } = answering(['8.8.8.8'])
     const lookup = guardedLookup(settings, { resolver, now: () => time })
@@ -177,7 +177,7 @@ describe('answers are kept', () => {
     assert.deepEqual(asked, ['example.com', 'example.com'])
   })
 
-  test('for no more than a thousand names, the oldest going first', async () => {
+  test('for at most a thousand names; the oldest is evicted first', async () => {
     const { resolver, asked } = answering(['8.8.8.8'])
     const lookup = guardedLookup(settings, { resolver, now: () => 0 })
     for (let n = 0; n <= 1000; n += 1) await ask(lookup, {}, `n${n}.example.com`)
@@ -185,7 +185,7 @@ describe('answers are kept', () => {
     assert.deepEqual(asked.slice(1001), ['n0.example.com'])
   })
 
-  test('and one question serves all who ask meanwhile', async () => {
+  test('and simultaneous lookups share one query', async () => {
     const { resolver, asked } = answering(['8.8.8.8'])
     const lookup = guardedLookup(settings, { resolver, cacheMs: 0 })
     await Promise.all(Array.from({ length: 100 }, () => ask(lookup)))
@@ -195,8 +195,8 @@ describe('answers are kept', () => {
   })
 })
 
-describe('the checked address is the one dialled', () => {
-  test('by undici, without asking anybody else', async (t) => {
+describe('the connection goes to the checked address', () => {
+  test('by undici, without another DNS query', async (t) => {
     const port = await listen(t)
     const { resolver, asked } = answering(['127.0.0.1'])
     const agent = new Agent({ connect: { lookup: guardedLookup(development, { resolver }) } })
@@ -215,7 +215,7 @@ describe('the checked address is the one dialled', () => {
     assert.equal(socket.remoteAddress, '127.0.0.1')
   })
 
-  test('and undici passes a refusal on as it is, without connecting', async (t) => {
+  test('and undici reports a refusal unchanged, without connecting', async (t) => {
     let connections = 0
     const port = await listen(t, () => {
       connections += 1
@@ -226,7 +226,7 @@ describe('the checked address is the one dialled', () => {
     assert.equal(connections, 0)
   })
 
-  test('by the system in development, so that localhost works', async (t) => {
+  test('by the system resolver in development, so that localhost works', async (t) => {
     const port = await listen(t)
     const agent = new Agent({ connect: { lookup: guardedLookup(development) } })
     t.after(() => agent.close())
@@ -236,23 +236,23 @@ describe('the checked address is the one dialled', () => {
 })
 
 describe('a target is checked before each attempt', () => {
-  test('and given parsed', () => {
+  test('and passed in parsed form', () => {
     assert.equal(checkTarget('https://EXAMPLE.com:8443/a', settings).href, 'https://example.com:8443/a')
   })
 
-  test('which literals, ports and names of private networks do not pass', () => {
+  test('for refused literal addresses, ports and names of private networks', () => {
     for (const url of ['https://127.0.0.1/', 'https://[::1]/', 'https://example.com:25/', 'https://localhost/', '']) {
       assert.throws(() => checkTarget(url, settings), RefusedAddress)
     }
   })
 })
 
-/** After whatever is settled already has been seen. */
+/** Resolves after all promises that are already settled. */
 function later<T>(value: T): Promise<T> {
   return new Promise((resolve) => setImmediate(resolve, value))
 }
 
-/** A server on IPv4 loopback that says for whom and where it was asked. */
+/** Starts a server on IPv4 loopback that reports the requested host and its local address. */
 async function listen(t: TestContext, onConnection = () => {}): Promise<number> {
   const server = createServer((req, res) => res.end(`${req.headers.host} at ${req.socket.localAddress}`))
   server.on('connection', onConnection)

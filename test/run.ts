@@ -1,13 +1,13 @@
 /**
- * Runs test files two at a time, all of them against one PostgreSQL: see find-postgres. Arguments are files; default
- * all. Where there is no PostgreSQL, the end of the run says how many tests that cost.
+ * Runs test files two at a time against one PostgreSQL; see find-postgres. Arguments are files; default: all. Without
+ * PostgreSQL, the end of the output says how many tests were skipped.
  */
 import { readdirSync } from 'node:fs'
 import { run } from 'node:test'
 import { spec } from 'node:test/reporters'
 import { findPostgres } from './find-postgres.ts'
 
-/** As databases.ts has it; that one belongs to the test files. */
+/** Same text as in databases.ts, which cannot be imported here because it registers test hooks. */
 const withoutPostgres = 'there is no PostgreSQL'
 
 const filesAtOnce = 2
@@ -40,6 +40,6 @@ function files(): string[] {
 }
 
 function loudly(): string {
-  const reason = postgres.reason ?? 'none could be started beside the one that was found'
+  const reason = postgres.reason ?? 'the one that was found is not enough, and none could be started'
   return `\n*** NO POSTGRESQL (${reason}): ${skipped} tests were SKIPPED. ***\n\n`
 }

@@ -1,4 +1,4 @@
-/** The index of searches on SQLite: what is superseded in it leaves the file, after erasures, and searches stay right. */
+/** The search index on SQLite: superseded entries leave the file after erasures, and searches stay correct. */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
@@ -10,12 +10,12 @@ import { SqliteDialect } from 'kysely'
 import { createMailkeep, type MailkeepOptions } from '../lib/index.ts'
 import { sqlite } from '../lib/storage/sqlite.ts'
 
-/** Letters that nobody else's name has: whatever is left of a word, its first bytes are in the file. */
+/** Letters that no other contact's name has. Their bytes show whether any part of a name is left in the file. */
 const [first, second, third] = ['ჯჰჯჰჯ', 'ꙮꙮꙮ', 'ޓޓޓޓ'] as const
 
 const hourMs = 3_600_000
 
-/** Names as long as can be, of letters in no order: forty of them make an index of some twenty leaves. */
+/** Returns names of the maximum length with random letters: forty of them make an index of about twenty leaves. */
 function names(count: number, seed: number): string[] {
   let state = seed
   const letter = () => {
@@ -54,9 +54,9 @@ async function openFile(t: TestContext, source: (file: string) => MailkeepOption
     advance: (ms: number) => {
       aheadMs += ms
     },
-    /** All that is due of the stored jobs. */
+    /** Runs all stored jobs that are due. */
     finish: () => running.mailkeep.deliverDue(),
-    /** As after a crash or a restart. */
+    /** Reopens the database as after a crash or a restart. */
     async restart() {
       await running.mailkeep.close()
       running.mailkeep = await open()
@@ -78,7 +78,7 @@ async function openFile(t: TestContext, source: (file: string) => MailkeepOption
 
 type Opened = Awaited<ReturnType<typeof openFile>>
 
-/** Contacts of every kind of history: named once, renamed, renamed again. */
+/** Saves contacts with every kind of history: named once, renamed, renamed again. */
 async function saveMarked({ client, save }: Opened) {
   const ids = [await save(`Zaza ${first}`), await save(`Zaza ${second}`), await save(`Zaza ${third}`)] as const
   await client().contacts.update(ids[1], { name: 'Zaza One' })
@@ -87,8 +87,10 @@ async function saveMarked({ client, save }: Opened) {
   return ids
 }
 
-/** Contacts in one transaction make one segment: where it is larger than older ones, FTS5 puts those beside it. */
-function pour({ look }: Opened, all: readonly string[]): void {
+/**
+ * Saves contacts in one transaction, which makes one segment. FTS5 puts smaller, older segments beside a larger one.
+ */
+function saveInOneTransaction({ look }: Opened, all: readonly string[]): void {
   const contact = look.prepare(`insert into mailkeep_contact (client_id, uuid, created_at, email, email_key, name,
     attributes, search, unsubscribed_by_contact) values (1, '', '2026-01-02T03:04:05.678901Z', ?, ?, ?, '{}', ?, 0)`)
   const index = look.prepare(`insert into mailkeep_search (rowid, search) values (${2 ** 40} + cast(? as integer), ?)`)
@@ -101,15 +103,15 @@ function pour({ look }: Opened, all: readonly string[]): void {
   })()
 }
 
-/** A host sees to the pragmas of its connections. */
+/** Opens a host's dialect. The host sets the pragmas of its own connections. */
 function hosted(file: string): SqliteDialect {
   const database = new Database(file)
   for (const pragma of ['journal_mode = wal', 'foreign_keys = on', 'secure_delete = on']) database.pragma(pragma)
   return new SqliteDialect({ database })
 }
 
-describe('the index of searches', () => {
-  test('has no letter of an erased contact, nor of names it had before', async (t) => {
+describe('the search index', () => {
+  test('contains no letters of an erased contact, and none of its earlier names', async (t) => {
     const opened = await openFile(t)
     const { client, finish, found, inFile, jobs, save } = opened
     const other = await save('Zaza Other')
@@ -123,7 +125,7 @@ describe('the index of searches', () => {
     opened.assertSound()
   })
 
-  test('leaves no copy of a row in a small file, where SQLite has moved it: the file is made anew', async (t) => {
+  test('leaves no copy of a moved row in a small file: the file is rebuilt', async (t) => {
     const { advance, client, finish, inFile, save } = await openFile(t)
     const mark = (n: number) => String.fromCharCode(0x4e00 + n)
     const word = (n: number, change: number) => mark(n).repeat(3 + ((n * 7 + change * 13) % 40))
@@ -142,7 +144,7 @@ describe('the index of searches', () => {
     await save('One More')
   })
 
-  test('leaves a file alone that holds a host’s tables: their rows might get other ids', async (t) => {
+  test('does not rebuild a file that contains a host’s tables, because their rows might get other ids', async (t) => {
     const { client, finish, look, save } = await openFile(t)
     look.exec('create table notes (text)')
     for (const text of ['a', 'b', 'c']) look.prepare('insert into notes values (?)').run(text)
@@ -153,12 +155,12 @@ describe('the index of searches', () => {
     assert.deepEqual(look.prepare('select rowid, text from notes').all(), before)
   })
 
-  test('when it is large: rests after each time, and takes all that was erased meanwhile the next', async (t) => {
+  test('pauses after each purge of a large index, and the next purge covers all erasures since', async (t) => {
     const opened = await openFile(t)
     const { advance, client, finish, found, inFile, jobs, leaves, saveAll } = opened
     await saveAll(names(200, 1))
     const [a, b, c] = await saveMarked(opened)
-    assert.ok(leaves() > 64, 'it takes several slices')
+    assert.ok(leaves() > 64, 'it takes several batches')
     await client().contacts.delete(a)
     await finish()
     assert.deepEqual(await inFile(first), [])
@@ -176,7 +178,7 @@ describe('the index of searches', () => {
     opened.assertSound()
   })
 
-  test('is purged through a Kysely dialect of the host’s as well', async (t) => {
+  test('is purged through a host’s Kysely dialect as well', async (t) => {
     const opened = await openFile(t, hosted)
     const { client, finish, found, inFile, saveAll } = opened
     const [id] = await saveMarked(opened)
@@ -190,7 +192,7 @@ describe('the index of searches', () => {
     opened.assertSound()
   })
 
-  test('goes on with a purge that another process has begun', async (t) => {
+  test('continues a purge that another process has begun', async (t) => {
     const opened = await openFile(t)
     const { client, finish, inFile, jobs, restart, saveAll } = opened
     await saveAll(names(200, 2))
@@ -198,13 +200,13 @@ describe('the index of searches', () => {
     await client().contacts.delete(id)
     await restart()
     assert.equal(jobs(), 1)
-    assert.deepEqual(await inFile(first), [first], 'it was cut short')
+    assert.deepEqual(await inFile(first), [first], 'the purge was interrupted')
     await finish()
     assert.deepEqual(await inFile(first), [])
     opened.assertSound()
   })
 
-  test('is purged to the end while saves go on, and of what is erased while it is', async (t) => {
+  test('is purged to the end while saves continue, including data erased during the purge', async (t) => {
     const opened = await openFile(t)
     const { advance, client, finish, found, inFile, save, saveAll } = opened
     await saveAll(names(300, 3))
@@ -218,7 +220,7 @@ describe('the index of searches', () => {
     await client().contacts.delete(b)
     await client().contacts.delete(c)
     await finish()
-    assert.ok(more.length > 0, 'it ended first')
+    assert.ok(more.length > 0, 'the purge ended first')
     over = true
     await Promise.all(saving)
     advance(hourMs)
@@ -228,12 +230,12 @@ describe('the index of searches', () => {
     opened.assertSound()
   })
 
-  test('is purged whatever way its segments lie', async (t) => {
+  test('is purged for every arrangement of its segments', async (t) => {
     const opened = await openFile(t)
     const { advance, client, finish, inFile } = opened
     for (const round of [1, 2]) {
       for (const many of [0, 150, 400]) {
-        pour(opened, names(many, 10 * round + many))
+        saveInOneTransaction(opened, names(many, 10 * round + many))
         const ids = await saveMarked(opened)
         for (const id of ids) await client().contacts.delete(id)
         for (let again = 0; again < 2; again++) {
@@ -246,15 +248,15 @@ describe('the index of searches', () => {
     }
   })
 
-  test('is purged to the end however many saves there were before and meanwhile', async (t) => {
+  test('is purged to the end for any number of saves before and during the purge', async (t) => {
     const opened = await openFile(t)
     const { advance, client, finish, inFile, save } = opened
-    pour(opened, names(100, 30))
+    saveInOneTransaction(opened, names(100, 30))
     for (let before = 0; before < 18; before++) {
       const id = await save(first)
       for (let n = 0; n < before; n++) await save('Zaza Other')
       await client().contacts.delete(id)
-      for (let meanwhile = 0; meanwhile < before % 8; meanwhile++) await save('Zaza Other')
+      for (let during = 0; during < before % 8; during++) await save('Zaza Other')
       await finish()
       assert.deepEqual(await inFile(first), [], `${before} before`)
       advance(hourMs)
@@ -262,7 +264,7 @@ describe('the index of searches', () => {
     opened.assertSound()
   })
 
-  test('is purged of many contacts erased at once, some while it begins', async (t) => {
+  test('is purged after many simultaneous erasures, some of them during the purge', async (t) => {
     const opened = await openFile(t)
     const { advance, client, finish, inFile, saveAll } = opened
     for (const others of [1, 100]) {
@@ -278,7 +280,7 @@ describe('the index of searches', () => {
     }
   })
 
-  test('has nothing of a client that was deleted', async (t) => {
+  test('contains no data of a client that was deleted', async (t) => {
     const opened = await openFile(t)
     const { advance, finish, inFile, jobs, running, saveAll } = opened
     const { id } = await running.mailkeep.clients.create({ name: 'Other' })
@@ -298,7 +300,7 @@ describe('the index of searches', () => {
     opened.assertSound()
   })
 
-  test('is purged, too, of what is erased in a transaction of the host’s', async (t) => {
+  test('is also purged of data erased in a host’s transaction', async (t) => {
     const opened = await openFile(t)
     const { finish, inFile, look, running, save } = opened
     await save('Zaza Other')
@@ -312,7 +314,7 @@ describe('the index of searches', () => {
     opened.assertSound()
   })
 
-  test('is put into one piece, once much was saved, and found in as before', async (t) => {
+  test('is merged into one segment after many saves, and searches find the same', async (t) => {
     const opened = await openFile(t)
     const { advance, finish, found, jobs, look, saveAll } = opened
     const pieces = () => look.prepare('select count(distinct segid) from mailkeep_search_idx').pluck().get() as number
@@ -320,7 +322,7 @@ describe('the index of searches', () => {
       names(count, seed).map((name, n) => `${seed}.${n}! ${name}`.slice(0, 255))
     const [first] = await saveAll(numbered(100, 7))
     await finish()
-    assert.equal(jobs(), 0, 'a small one is left alone')
+    assert.equal(jobs(), 0, 'a small one is not merged')
     const ids = await saveAll(numbered(800, 8))
     assert.ok(pieces() > 4, `${pieces()} pieces`)
     await finish()
@@ -331,14 +333,14 @@ describe('the index of searches', () => {
     const before = pieces()
     advance(hourMs)
     await finish()
-    assert.deepEqual([pieces(), jobs()], [before, 0], 'a few more are left where they are')
+    assert.deepEqual([pieces(), jobs()], [before, 0], 'a few more are not merged')
     await saveAll(numbered(400, 10))
     await finish()
     assert.equal(pieces(), 1)
     assert.deepEqual(await found('7.0! '), [first])
   })
 
-  test('finds renamed contacts by the name of now, also in large groups of changes', async (t) => {
+  test('finds renamed contacts by their current name, also in large groups of changes', async (t) => {
     const opened = await openFile(t)
     const { client, found, saveAll } = opened
     const ids = await saveAll(Array.from({ length: 300 }, (_, n) => `Before ${n} ${'x'.repeat(n % 50)}`))

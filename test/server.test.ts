@@ -8,7 +8,7 @@ import { listen, type RunningServer, type ServerLimits } from '../daemon/server.
 type Answer = (request: ApiRequest) => Promise<ApiResponse>
 type Line = { level: string; message: string } & Record<string, unknown>
 
-/** A server over `answer` that goes with the test, and what it logs. */
+/** Opens a server over `answer` that is closed after the test, and collects its log. */
 async function open(t: TestContext, answer: Answer = async () => json({}), limits: Partial<ServerLimits> = {}) {
   const lines: Line[] = []
   const at = (level: string) => (fields: object, message: string) => void lines.push({ ...fields, level, message })
@@ -27,7 +27,7 @@ function json(value: unknown, status = 200): ApiResponse {
   }
 }
 
-/** Answers with the size of the body, as an operation that reads it would. */
+/** Answers with the size of the body, like an operation that reads it. */
 const sizes: Answer = async (request) => {
   try {
     return json({ bytes: (await request.body()).length })
@@ -37,7 +37,7 @@ const sizes: Answer = async (request) => {
   }
 }
 
-/** A bare connection; `received` grows with what comes back. */
+/** Opens a raw connection; `received` grows with the bytes of the answer. */
 function dial(t: TestContext, { port }: RunningServer) {
   const socket = connect(port, '127.0.0.1')
   const wire = {
@@ -49,7 +49,7 @@ function dial(t: TestContext, { port }: RunningServer) {
   socket.setEncoding('utf8').on('data', (text) => {
     wire.received += text
   })
-  // A reset is one of the ways a server may end a connection.
+  // A server may also end a connection by a reset.
   socket.on('error', () => {})
   t.after(() => socket.destroy())
   return wire
@@ -71,7 +71,7 @@ const get = (path = '/') => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`
 const post = (length: number, more = '') => `POST / HTTP/1.1\r\nHost: x\r\nContent-Length: ${length}\r\n${more}\r\n`
 const chunked = 'POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n'
 
-test('port 0 takes a free port, and says which', async (t) => {
+test('port 0 takes a free port, and the server reports it', async (t) => {
   const { server } = await open(t)
   assert.ok(server.port > 0)
   assert.equal(server.url, `http://127.0.0.1:${server.port}`)
@@ -98,7 +98,7 @@ test('the request reaches the API as plain data', async (t) => {
   assert.equal(seen?.headers['x-some'], 'y')
 })
 
-test('a header sent twice is seen twice', async (t) => {
+test('a header sent twice has both values', async (t) => {
   const { server } = await open(t, async ({ headers }) => json({ authorization: headers.authorization }))
   const wire = dial(t, server)
   wire.socket.write('GET / HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer a\r\nAuthorization: Bearer b\r\n\r\n')
@@ -106,7 +106,7 @@ test('a header sent twice is seen twice', async (t) => {
   assert.match(wire.received, /"Bearer a, Bearer b"/)
 })
 
-test('a header behind a thousand others is not overlooked', async (t) => {
+test('a header after a thousand others is not overlooked', async (t) => {
   const { server } = await open(t, async ({ headers }) => json({ authorization: headers.authorization }))
   for (const [count, status] of [
     [400, 200],
@@ -121,7 +121,7 @@ test('a header behind a thousand others is not overlooked', async (t) => {
   }
 })
 
-test('HEAD gets the headers alone, and the connection goes on', async (t) => {
+test('HEAD gets the headers only, and the connection stays open', async (t) => {
   const { server } = await open(t, async ({ method }) => {
     const whole = json({ some: 'thing' })
     return method === 'HEAD' ? { status: whole.status, headers: whole.headers } : whole
@@ -135,7 +135,7 @@ test('HEAD gets the headers alone, and the connection goes on', async (t) => {
   assert.equal(wire.received.match(/some/g)?.length, 1)
 })
 
-test('pipelined requests are answered in their order', async (t) => {
+test('pipelined requests are answered in order', async (t) => {
   const first = deferred()
   const { server } = await open(t, async ({ target }) => {
     if (target === '/1') await first.promise
@@ -148,7 +148,7 @@ test('pipelined requests are answered in their order', async (t) => {
   assert.match(wire.received, /"\/1".*"\/2"/s)
 })
 
-test('of requests pipelined by the hundred few are under way at a time, and all are answered in their order', async (t) => {
+test('of hundreds of pipelined requests few run at a time, and all are answered in order', async (t) => {
   let [underWay, most] = [0, 0]
   const { server } = await open(t, async ({ target }) => {
     most = Math.max(most, ++underWay)
@@ -167,7 +167,7 @@ test('of requests pipelined by the hundred few are under way at a time, and all 
   assert.ok(most > 1 && most <= 8, `${most} at a time`)
 })
 
-test('a body among pipelined requests arrives whole', async (t) => {
+test('a body among pipelined requests arrives complete', async (t) => {
   const { server } = await open(t, sizes)
   const wire = dial(t, server)
   wire.socket.write(get().repeat(20) + post(200_000))
@@ -177,7 +177,7 @@ test('a body among pipelined requests arrives whole', async (t) => {
   assert.equal(wire.received.match(/HTTP\/1.1 200/g)?.length, 22)
 })
 
-test('when too many requests wait, the connection that sends more is cut, and no other', async (t) => {
+test('when too many requests wait, only the connection that sends more is closed', async (t) => {
   const first = deferred()
   const { server } = await open(
     t,
@@ -192,13 +192,13 @@ test('when too many requests wait, the connection that sends more is cut, and no
   await wire.closed
   assert.equal((await fetch(`${server.url}/other`)).status, 200)
   first.resolve()
-  // Those that waited are forgotten: there is room for as many again.
+  // The waiting requests of the closed connection are discarded, so as many again can wait.
   const again = dial(t, server)
   again.socket.write(get().repeat(28))
   while ((again.received.match(/HTTP\/1.1 200/g)?.length ?? 0) < 28) await once(again.socket, 'data')
 })
 
-test('large bodies have room for so many bytes together; beyond that they get 503, and small ones are taken', async (t) => {
+test('large bodies share a budget of bytes; beyond it they get 503, and small ones are accepted', async (t) => {
   const { server } = await open(
     t,
     async (request) => {
@@ -222,7 +222,7 @@ test('large bodies have room for so many bytes together; beyond that they get 50
   assert.deepEqual(await (await large()).json(), { bytes: 150_000 })
 })
 
-test('a chunked body arrives whole', async (t) => {
+test('a chunked body arrives complete', async (t) => {
   const { server } = await open(t, sizes)
   const wire = dial(t, server)
   wire.socket.write(`${chunked}5\r\nabcde\r\n`)
@@ -230,7 +230,7 @@ test('a chunked body arrives whole', async (t) => {
   await until(wire, /\{"bytes":8\}/)
 })
 
-test('a body of exactly the limit is taken, one byte more is not', async (t) => {
+test('a body of exactly the limit is accepted, one byte more is not', async (t) => {
   const { server } = await open(t, sizes)
   const exactly = await fetch(server.url, { method: 'POST', body: Buffer.alloc(1024 * 1024) })
   assert.deepEqual(await exactly.json(), { bytes: 1024 * 1024 })
@@ -259,7 +259,7 @@ for (const framing of ['with a length', 'in chunks']) {
   })
 }
 
-test('a body that never ends is cut off after some bytes', async (t) => {
+test('the connection of a body that never ends is closed after a number of bytes', async (t) => {
   const { server } = await open(t, sizes, { drainBytes: 1024 * 1024 })
   const wire = dial(t, server)
   wire.socket.write(chunked)
@@ -273,7 +273,7 @@ test('a body that never ends is cut off after some bytes', async (t) => {
   assert.match(wire.received, /^HTTP\/1.1 413 /)
 })
 
-test('a refused body that stops coming is cut off after some time', async (t) => {
+test('the connection of a refused body that stops arriving is closed after some time', async (t) => {
   const { server } = await open(t, async () => json({}, 401), { drainMs: 50 })
   const wire = dial(t, server)
   wire.socket.write(`${post(2 ** 40)}some`)
@@ -281,7 +281,7 @@ test('a refused body that stops coming is cut off after some time', async (t) =>
   assert.match(wire.received, /^HTTP\/1.1 401 .*Connection: close/s)
 })
 
-test('after an answer that wanted no body the connection goes on when the body is small', async (t) => {
+test('after an answer that did not read the body the connection stays open if the body is small', async (t) => {
   const { server } = await open(t, async () => json({}, 401))
   const wire = dial(t, server)
   wire.socket.write(post(10))
@@ -291,7 +291,7 @@ test('after an answer that wanted no body the connection goes on when the body i
   assert.doesNotMatch(wire.received, /Connection: close/)
 })
 
-test('a small body nobody wanted that stops coming ends with its connection', async (t) => {
+test('a small unread body that stops arriving closes its connection', async (t) => {
   const { server } = await open(t, async () => json({}, 401), { headersMs: 100, requestMs: 200 })
   const wire = dial(t, server)
   wire.socket.write(post(10))
@@ -299,7 +299,7 @@ test('a small body nobody wanted that stops coming ends with its connection', as
   assert.equal(wire.received.match(/HTTP\/1.1/g)?.length, 1)
 })
 
-test('100 Continue is said when the body is wanted', async (t) => {
+test('100 Continue is sent when the body is read', async (t) => {
   const { server } = await open(t, sizes)
   const wire = dial(t, server)
   wire.socket.write(post(4, 'Expect: 100-continue\r\n'))
@@ -308,7 +308,7 @@ test('100 Continue is said when the body is wanted', async (t) => {
   await until(wire, /HTTP\/1.1 200 .*\{"bytes":4\}/s)
 })
 
-test('100 Continue is not said when the answer is no', async (t) => {
+test('100 Continue is not sent when the request is refused', async (t) => {
   const refusing = await open(t, async () => json({}, 401))
   const tooLarge = await open(t, sizes)
   for (const [{ server }, length, status] of [
@@ -329,7 +329,7 @@ test('other expectations are ignored', async (t) => {
   await until(wire, /HTTP\/1.1 200 .*\{"bytes":2\}/s)
 })
 
-test('a client that goes away in the middle of its body is no error', async (t) => {
+test('a client that disconnects during its body causes no error', async (t) => {
   const reading = deferred()
   const done = deferred()
   const { server, lines, requests } = await open(t, async (request) => {
@@ -353,7 +353,7 @@ test('a client that goes away in the middle of its body is no error', async (t) 
   assert.equal((await fetch(server.url, { method: 'POST', body: 'x' })).status, 200)
 })
 
-test('a client that goes away before its body is asked for is no error', async (t) => {
+test('a client that disconnects before its body is read causes no error', async (t) => {
   const arrived = deferred()
   const gone = deferred()
   const { server, lines, requests } = await open(t, async (request) => {
@@ -371,7 +371,7 @@ test('a client that goes away before its body is asked for is no error', async (
   assert.equal(requests()[0]?.status, 400)
 })
 
-test('a body that ends before its length is refused', async (t) => {
+test('a body that ends before its Content-Length is refused', async (t) => {
   const { server } = await open(t, sizes)
   const wire = dial(t, server)
   wire.socket.end(`${post(100)}some`)
@@ -380,22 +380,32 @@ test('a body that ends before its length is refused', async (t) => {
 })
 
 const broken: readonly [what: string, sent: string, status: number, code: string][] = [
-  ['what is no HTTP', 'some garbage\r\n\r\n', 400, 'invalid_json'],
+  ['a text that is not HTTP', 'some garbage\r\n\r\n', 400, 'invalid_json'],
   ['a request without a Host', 'GET / HTTP/1.1\r\n\r\n', 400, 'invalid_json'],
   ['a request with two Hosts', 'GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n', 400, 'invalid_json'],
-  ['a length that is no number', 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: ten\r\n\r\n', 400, 'invalid_json'],
-  ['a length beside chunks', `${chunked.replace('Host', 'Content-Length: 3\r\nHost')}`, 400, 'invalid_json'],
-  ['chunks that are none', `${chunked}xyz\r\n`, 400, 'invalid_json'],
+  [
+    'a Content-Length that is not a number',
+    'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: ten\r\n\r\n',
+    400,
+    'invalid_json',
+  ],
+  [
+    'a Content-Length with chunked encoding',
+    `${chunked.replace('Host', 'Content-Length: 3\r\nHost')}`,
+    400,
+    'invalid_json',
+  ],
+  ['chunks that are not valid', `${chunked}xyz\r\n`, 400, 'invalid_json'],
   ['CONNECT', 'CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n', 400, 'invalid_json'],
   [
-    'a flood of headers',
+    'too many headers',
     `GET / HTTP/1.1\r\nHost: x\r\n${`A: ${'b'.repeat(100)}\r\n`.repeat(200)}\r\n`,
     431,
     'body_too_large',
   ],
 ]
 for (const [what, sent, status, code] of broken) {
-  test(`${what} is answered in the one shape`, async (t) => {
+  test(`${what} is answered with the standard error shape`, async (t) => {
     const { server, lines } = await open(t, sizes)
     const wire = dial(t, server)
     wire.socket.write(sent)
@@ -414,7 +424,7 @@ for (const [what, sent, status, code] of broken) {
 }
 
 const slow = [
-  ['nothing at all', ''],
+  ['no bytes', ''],
   ['half a header', 'GET / HTTP/1.1\r\nHo'],
   ['half a body', `${post(10)}ab`],
 ] as const
@@ -434,7 +444,7 @@ const drips = [
   ['body in chunks', chunked, '1\r\nx\r\n'],
 ] as const
 for (const [what, head, drop] of drips) {
-  test(`a client whose ${what} comes drop by drop is cut off in time`, async (t) => {
+  test(`a client that sends its ${what} byte by byte is disconnected in time`, async (t) => {
     const { server } = await open(t, sizes, { headersMs: 200, requestMs: 400, silenceMs: 10_000 })
     const wire = dial(t, server)
     wire.socket.write(head)
@@ -445,7 +455,7 @@ for (const [what, head, drop] of drips) {
   })
 }
 
-test('garbage after a request does not take the place of its answer', async (t) => {
+test('garbage after a request does not replace its answer', async (t) => {
   const first = deferred()
   const { server, lines } = await open(t, async () => {
     await first.promise
@@ -459,14 +469,14 @@ test('garbage after a request does not take the place of its answer', async (t) 
   assert.match(wire.received, /^HTTP\/1.1 200 .*\{"first":true\}$/s)
 })
 
-test('a request to upgrade is an ordinary one', async (t) => {
+test('a request to upgrade is treated as an ordinary one', async (t) => {
   const { server } = await open(t)
   const wire = dial(t, server)
   wire.socket.write('GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n')
   await until(wire, /^HTTP\/1.1 200 /)
 })
 
-test('an API that throws, against its promise, costs its caller the connection and nobody else', async (t) => {
+test('an API that throws unexpectedly costs only its caller the connection', async (t) => {
   const { server, lines } = await open(t, async ({ target }) => {
     if (target === '/bad') throw new Error('broken promise')
     return json({})
@@ -476,7 +486,7 @@ test('an API that throws, against its promise, costs its caller the connection a
   assert.equal((await fetch(server.url)).status, 200)
 })
 
-test('a client that takes nothing of its answer is let go', async (t) => {
+test('a client that reads none of its answer is disconnected', async (t) => {
   const started = deferred()
   const large = json('x'.repeat(64 * 1024 * 1024))
   const answer = async () => {
@@ -488,13 +498,13 @@ test('a client that takes nothing of its answer is let go', async (t) => {
   wire.socket.pause()
   wire.socket.write(get())
   await started.promise
-  // Closing waits for the answer to be taken, or for the connection to be cut.
+  // Closing waits until the answer was read, or until the connection was closed.
   const startedMs = performance.now()
   await server.close(30_000)
   assert.ok(performance.now() - startedMs < 15_000)
 })
 
-test('every request leaves one line, without what the caller said', async (t) => {
+test('every request logs one line, without data that the caller sent', async (t) => {
   const { server, requests } = await open(t, async (request) => {
     const known = request.target.startsWith('/known')
     const answer = json({}, known ? 200 : 404)
@@ -524,7 +534,7 @@ test('every request leaves one line, without what the caller said', async (t) =>
   assert.doesNotMatch(JSON.stringify(requests()), /secret|ann/)
 })
 
-test('closing lets go of connections without a request at once', async (t) => {
+test('closing ends connections without a request immediately', async (t) => {
   const { server } = await open(t)
   const [idle, silent] = [dial(t, server), dial(t, server)]
   idle.socket.write(get())
@@ -535,7 +545,7 @@ test('closing lets go of connections without a request at once', async (t) => {
   await assert.rejects(fetch(server.url))
 })
 
-test('closing finishes a request under way, and says that the connection ends', async (t) => {
+test('closing finishes a request in progress, and announces the end of the connection', async (t) => {
   const arrived = deferred()
   const finish = deferred()
   const { server } = await open(t, async () => {
@@ -552,7 +562,7 @@ test('closing finishes a request under way, and says that the connection ends', 
   assert.match(wire.received, /^HTTP\/1.1 200 .*Connection: close.*\{"late":true\}$/s)
 })
 
-test('a request that arrives while closing gets 503', async (t) => {
+test('a request that arrives during closing gets 503', async (t) => {
   const { server } = await open(t)
   const wire = dial(t, server)
   wire.socket.write(`${get()}GET / HTTP/1.1\r\n`)
@@ -564,7 +574,7 @@ test('a request that arrives while closing gets 503', async (t) => {
   assert.match(wire.received, /HTTP\/1.1 503 .*Retry-After: \d+.*Connection: close.*"code":"unavailable"/s)
 })
 
-test('closing cuts what does not end in time', async (t) => {
+test('closing cuts requests that do not end in time', async (t) => {
   const arrived = deferred()
   const { server } = await open(t, () => {
     arrived.resolve()
@@ -578,7 +588,7 @@ test('closing cuts what does not end in time', async (t) => {
   assert.equal(wire.received, '')
 })
 
-/** An answer made while it is sent; `ended` settles with what was made when nobody goes on. */
+/** Streams an endless answer; `ended` resolves with the number of pieces made once the client has gone. */
 function endless(characters = 2 ** 16) {
   let made = 0
   let stop = (_made: number) => {}
@@ -595,7 +605,7 @@ function endless(characters = 2 ** 16) {
   return { ended, answer: async (): Promise<ApiResponse> => ({ status: 200, headers: {}, stream: text() }) }
 }
 
-test('an answer that is a stream is made no faster than it is taken, and no longer', async (t) => {
+test('a streamed answer is produced no faster than it is read, and stops with its connection', async (t) => {
   const { ended, answer } = endless()
   const { server } = await open(t, answer)
   const wire = dial(t, server)
@@ -607,19 +617,19 @@ test('an answer that is a stream is made no faster than it is taken, and no long
   assert.ok(made < 1000, `${made} pieces were made`)
 })
 
-test('a stream that nobody reads makes one portion, and is cut off when it is silent', async (t) => {
+test('a stream that is not read produces one piece, and is cut off after a time-out', async (t) => {
   const { ended, answer } = endless(8 * 2 ** 20)
   const { server } = await open(t, answer, { silenceMs: 300 })
   const wire = dial(t, server)
   wire.socket.pause()
   wire.socket.write(get())
   const made = await ended
-  assert.ok(made <= 2, `${made} portions were made`) // the system may have taken the first one
+  assert.ok(made <= 2, `${made} portions were made`) // the operating system may have buffered the first one
   wire.socket.resume()
   await wire.closed
 })
 
-test('large answers that nobody takes have room for so many bytes; beyond that they get 503, and small ones are sent', async (t) => {
+test('large unread answers share a budget of bytes; beyond it they get 503, and small ones are sent', async (t) => {
   const large = 'x'.repeat(6 * 2 ** 20)
   const { server } = await open(t, async ({ target }) => json(target === '/large' ? large : {}), {
     answersBytes: 20 * 2 ** 20,
@@ -675,7 +685,7 @@ test('while large answers use up the budget a stream is refused', async (t) => {
   assert.equal(made, 3)
 })
 
-test('a stream’s fault cuts the answer off, so that the client sees that the rest is missing', async (t) => {
+test('an error in a stream cuts the answer off, so that the client sees that it is incomplete', async (t) => {
   async function* text() {
     yield 'first'
     throw new Error('the database is gone')
@@ -687,7 +697,7 @@ test('a stream’s fault cuts the answer off, so that the client sees that the r
   assert.match(wire.received, /^HTTP\/1\.1 200 .*first\r\n$/s)
 })
 
-test('a stream goes to a client of HTTP/1.0, and a connection takes the next request after one', async (t) => {
+test('a stream works for HTTP/1.0 clients, and a connection takes the next request after one', async (t) => {
   async function* text() {
     yield 'one '
     yield 'two'
@@ -703,7 +713,7 @@ test('a stream goes to a client of HTTP/1.0, and a connection takes the next req
   await until(wire, /0\r\n\r\nHTTP.*two\r\n0\r\n\r\n/s)
 })
 
-test('a body that is read as it comes may take longer than others, but not fall silent', async (t) => {
+test('a body that is processed as a stream may take longer than others, but must not pause', async (t) => {
   const answer: Answer = async (request) => {
     let bytes = 0
     for await (const chunk of request.stream!()) bytes += chunk.length

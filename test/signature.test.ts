@@ -31,7 +31,7 @@ describe('a secret', () => {
 })
 
 describe("the contract's signature", () => {
-  test('is what Web Crypto computes with the whole secret as the key, for bytes as for text, also of an empty body', async () => {
+  test('equals the result of Web Crypto with the whole secret as the key, for bytes, text and an empty body', async () => {
     const key = new TextEncoder().encode(secret)
     const algorithm = { name: 'HMAC', hash: 'SHA-256' }
     const imported = await crypto.subtle.importKey('raw', key, algorithm, false, ['sign'])
@@ -43,7 +43,7 @@ describe("the contract's signature", () => {
     }
   })
 
-  test('is what openssl computes', () => {
+  test('equals the result of openssl', () => {
     // printf '1700000000.{}' | openssl dgst -sha256 -hmac whsec_c2VjcmV0
     const known = 'sha256=364c5930136b64e55f7f7a0228b53cdcdcfe48ee68e73fa94d7a3e529cec1c38'
     assert.equal(signContract('whsec_c2VjcmV0', 1_700_000_000, '{}'), known)
@@ -53,13 +53,13 @@ describe("the contract's signature", () => {
 describe('the Standard Webhooks signature', () => {
   const id = '0f6b9c1e-3c3a-4c0e-9a51-1d8f2f2f0b11'
 
-  test('is what the library of that standard computes', () => {
+  test('equals the result of that standard’s library', () => {
     const expected = new Webhook(secret).sign(id, new Date(time * 1000), body)
     assert.equal(signStandard(secret, id, time, body), expected)
     assert.equal(signStandard(secret, id, time, Buffer.from(body)), expected)
   })
 
-  test('is verified by the library of that standard, which sees tampering', () => {
+  test('is verified by the library of that standard, which detects tampering', () => {
     const now = Math.floor(Date.now() / 1000)
     const signature = signStandard(secret, id, now, body)
     const headers = { 'webhook-id': id, 'webhook-timestamp': String(now), 'webhook-signature': signature }
@@ -69,7 +69,7 @@ describe('the Standard Webhooks signature', () => {
   })
 })
 
-/** The contract's headers for this body, signed now unless said otherwise. */
+/** Returns the contract's headers for this body, by default signed now. */
 function signed(text: string | Uint8Array = body, at = time, by = secret) {
   return { 'x-service-signature': signContract(by, at, text), 'x-service-timestamp': String(at) }
 }
@@ -86,19 +86,19 @@ function refuses(code: DeliveryErrorCode, verify: () => unknown): void {
 }
 
 describe('the receiver', () => {
-  test('gives the event of a good delivery, from text or bytes', () => {
+  test('returns the event of a valid delivery, from text or bytes', () => {
     assert.deepEqual(verifyDelivery(signed(), body, secret, at(time)), event)
     assert.deepEqual(verifyDelivery(signed(), Buffer.from(body), secret, at(time)), event)
     assert.deepEqual(verifyDelivery(signed(), new TextEncoder().encode(body), secret, at(time)), event)
   })
 
-  test('goes by the system clock when none is given', () => {
+  test('uses the system clock by default', () => {
     const now = Math.floor(Date.now() / 1000)
     assert.deepEqual(verifyDelivery(signed(body, now), body, secret), event)
     refuses('stale_timestamp', () => verifyDelivery(signed(), body, secret))
   })
 
-  test('takes headers in any form and letter case', () => {
+  test('accepts headers in any form and letter case', () => {
     const lower = signed()
     const [signature, timestamp] = [lower['x-service-signature'], lower['x-service-timestamp']]
     const node: IncomingHttpHeaders = { host: 'example.com', 'set-cookie': ['a', 'b'], ...lower }
@@ -124,7 +124,7 @@ describe('the receiver', () => {
     }
   })
 
-  test('refuses a timestamp that is no Unix time, though signed', () => {
+  test('refuses a signed timestamp that is not a Unix time', () => {
     for (const odd of [
       'soon',
       '-1',
@@ -142,14 +142,14 @@ describe('the receiver', () => {
     }
   })
 
-  test('takes timestamps up to five minutes off, either way and inclusive', () => {
+  test('accepts timestamps up to five minutes off, in both directions and inclusive', () => {
     for (const now of [time - 300, time + 300]) assert.ok(verifyDelivery(signed(), body, secret, at(now)))
     for (const now of [time - 301, time + 301, 0, Number.NaN]) {
       refuses('stale_timestamp', () => verifyDelivery(signed(), body, secret, at(now)))
     }
   })
 
-  test('takes another tolerance', () => {
+  test('accepts another tolerance', () => {
     assert.ok(verifyDelivery(signed(), body, secret, { ...at(time + 10), toleranceSeconds: 10 }))
     refuses('stale_timestamp', () => verifyDelivery(signed(), body, secret, { ...at(time + 11), toleranceSeconds: 10 }))
     refuses('stale_timestamp', () =>
@@ -157,7 +157,7 @@ describe('the receiver', () => {
     )
   })
 
-  test('refuses what was tampered with', () => {
+  test('refuses a delivery that was tampered with', () => {
     const good = signed()
     const signature = good['x-service-signature']
     const verify =
@@ -180,7 +180,7 @@ describe('the receiver', () => {
     }
   })
 
-  test('compares signatures in constant time, good ones and bad ones', (t) => {
+  test('compares signatures in constant time, valid ones and invalid ones', (t) => {
     const compare = t.mock.method(nodeCrypto, 'timingSafeEqual')
     syncBuiltinESMExports()
     t.after(() => {
@@ -193,7 +193,7 @@ describe('the receiver', () => {
     assert.equal(compare.mock.callCount(), 2)
   })
 
-  test('takes any of several secrets, so that one can be rotated, but never an empty one', () => {
+  test('accepts any of several secrets, so that one can be rotated, but never an empty one', () => {
     const old = newSecret()
     for (const secrets of [
       [old, secret],
@@ -208,7 +208,7 @@ describe('the receiver', () => {
     refuses('bad_signature', () => verifyDelivery(signed(body, time, ''), body, ['', old], at(time)))
   })
 
-  test('refuses a signed body that is no event', () => {
+  test('refuses a signed body that is not an event', () => {
     const { id, ...rest } = event
     const odd = ['', '{', 'null', '[]', '1', '"x"', JSON.stringify(rest), JSON.stringify({ id, ...rest, data: null })]
     for (const text of [...odd, Buffer.from([...Buffer.from(body.slice(0, -3)), 0xff, 0x22, 0x7d, 0x7d])]) {
@@ -216,7 +216,7 @@ describe('the receiver', () => {
     }
   })
 
-  test('gives events of types that are added later', () => {
+  test('returns events of types that are added later', () => {
     const text = JSON.stringify({ ...event, type: 'contact.moved', data: {} })
     assert.equal(verifyDelivery(signed(text), text, secret, at(time)).type, 'contact.moved')
   })

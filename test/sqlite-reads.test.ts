@@ -19,8 +19,8 @@ async function open(t: TestContext) {
   return { file, storage, read }
 }
 
-describe('reads asked for in one turn', () => {
-  test('are answered each, and one that cannot be read fails alone', async (t) => {
+describe('reads requested in one turn', () => {
+  test('are each answered, and a read that fails does not affect the others', async (t) => {
     const { storage, read } = await open(t)
     const [first, broken, last] = await Promise.allSettled([
       read('select 1 as v'),
@@ -33,18 +33,18 @@ describe('reads asked for in one turn', () => {
     assert.equal(last.status === 'fulfilled' && last.value, 2)
   })
 
-  test('see what was written before, and hold nothing afterwards', async (t) => {
+  test('see earlier writes, and hold no lock afterwards', async (t) => {
     const { file, storage, read } = await open(t)
     await storage.write((tx) => tx.executeQuery(plainQuery('insert into t values (7)')))
     assert.deepEqual(await Promise.all([read('select v from t'), read('select count(*) as v from t')]), [7, 1])
     const other = new Database(file)
-    // It can empty the log only while nobody reads in it.
+    // The checkpoint can empty the write-ahead log only when it has no readers.
     assert.deepEqual(other.pragma('wal_checkpoint(truncate)'), [{ busy: 0, log: 0, checkpointed: 0 }])
     other.close()
     await storage.close()
   })
 
-  test('are answered when it is closed in the same turn', async (t) => {
+  test('are answered when the database is closed in the same turn', async (t) => {
     const { storage, read } = await open(t)
     const asked = Promise.all([read('select 1 as v'), read('select 2 as v')])
     await Promise.all([storage.close(), assert.doesNotReject(asked)])

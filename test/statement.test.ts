@@ -9,7 +9,7 @@ import { sqlite } from '../lib/storage/sqlite.ts'
 import { bool, int, ints, nullable, statement, text, texts, time } from '../lib/storage/statement.ts'
 import { transact } from '../lib/storage/transaction.ts'
 
-/** A database with our tables, and every text that was prepared on it. */
+/** Opens a database with mailkeep's tables, and records every statement that is prepared on it. */
 async function open() {
   const handle = new Database(':memory:')
   const prepared: string[] = []
@@ -35,7 +35,7 @@ const findClient = statement({ id: int }, (db, p) =>
 )
 
 describe('a statement', () => {
-  test('is built once for a kind of database, and then only filled', async () => {
+  test('is built once for a kind of database, and only gets new parameters afterwards', async () => {
     let builds = 0
     const count = statement({ id: int }, (db, p) => {
       builds += 1
@@ -84,7 +84,7 @@ describe('a statement', () => {
     assert.equal(prepared.length - before, 1)
   })
 
-  test('counts what it wrote, and runs inside a transaction', async () => {
+  test('counts the rows it wrote, and runs inside a transaction', async () => {
     const rename = statement.affected({ name: text, ids: ints }, (db, p, dialect) =>
       db
         .updateTable('mailkeep_client')
@@ -100,7 +100,7 @@ describe('a statement', () => {
     assert.equal((await findClient(scope, { id: 2 }))?.name, 'New')
   })
 
-  test('binds whole numbers as such, null as null, booleans as 0 and 1', async () => {
+  test('binds whole numbers as integers, null as null, booleans as 0 and 1', async () => {
     const echo = statement({ id: int, maybe: nullable(int), yes: bool, list: ints }, (db, p) =>
       db.selectNoFrom([
         db.fn<string>('typeof', [p.id]).as('id'),
@@ -114,12 +114,12 @@ describe('a statement', () => {
     assert.deepEqual(types, { id: 'integer', maybe: 'null', yes: 'integer', list: 'text' })
   })
 
-  test('refuses at run time a parameter that is missing', async () => {
+  test('refuses a missing parameter at run time', async () => {
     const { scope } = await open()
     await assert.rejects(async () => await findClient(scope, {} as { id: number }), /The parameter id is missing/)
   })
 
-  test('refuses at compile time parameters that are missing, misnamed or of another type', () => {
+  test('refuses missing, misnamed or wrongly typed parameters at compile time', () => {
     const scope = null as never
     const calls = [
       // @ts-expect-error: the parameter is missing
@@ -139,7 +139,7 @@ describe('a statement', () => {
   })
 })
 
-test('prepared statements are kept, in a bounded number', async () => {
+test('prepared statements are cached, in a bounded number', async () => {
   const handle = new Database(':memory:')
   const storage = await sqlite(handle).open(silent)
   let prepared = 0
@@ -158,10 +158,10 @@ test('prepared statements are kept, in a bounded number', async () => {
   assert.equal(prepared, 400)
   for (let n = 400; n < 2000; n++) await storage.reader.executeQuery(select(n))
   await storage.reader.executeQuery(select(0))
-  assert.equal(prepared, 2001, 'the oldest were let go')
+  assert.equal(prepared, 2001, 'the oldest were evicted')
 })
 
-test('a file is written ahead, durable at each commit, and erased for good', async (t) => {
+test('a file has a write-ahead log, durable commits, and secure deletion', async (t) => {
   const { mkdtempSync, rmSync, statSync } = await import('node:fs')
   const { tmpdir } = await import('node:os')
   const { join } = await import('node:path')
@@ -180,7 +180,7 @@ test('a file is written ahead, durable at each commit, and erased for good', asy
   await storage.close()
 })
 
-test('two that open one new file at once both find its schema', async (t) => {
+test('two processes that open a new file at the same time both find its schema', async (t) => {
   const { mkdtempSync, rmSync } = await import('node:fs')
   const { tmpdir } = await import('node:os')
   const { join } = await import('node:path')
@@ -190,6 +190,6 @@ test('two that open one new file at once both find its schema', async (t) => {
   const open = () => createMailkeep({ database: sqlite(join(folder, 'mail.db')), encryptionKey })
   const both = await Promise.all([open(), open(), open(), open()])
   const made = await Promise.all(both.map((mailkeep) => mailkeep.clients.bootstrap()))
-  assert.equal(made.filter(Boolean).length, 1, 'and only one makes the first client')
+  assert.equal(made.filter(Boolean).length, 1, 'and only one creates the first client')
   await Promise.all(both.map((mailkeep) => mailkeep.close()))
 })

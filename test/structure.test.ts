@@ -9,7 +9,7 @@ const root = join(import.meta.dirname, '..')
 interface Source {
   readonly path: string
   readonly text: string
-  /** Modules it imports: paths from the root, or packages. */
+  /** Imported modules: paths from the root, or packages. */
   readonly imports: readonly string[]
 }
 
@@ -32,8 +32,8 @@ function sourcesIn(folder: string): Source[] {
 const lib = sourcesIn('lib')
 const daemon = sourcesIn('daemon')
 
-/** Rooms of the library, from the bottom up: each may import from itself and from those before it. */
-const rooms = [
+/** Folders of the library, from the bottom up. Each may import from itself and from the folders before it. */
+const folders = [
   'top',
   'storage',
   'jobs',
@@ -51,7 +51,7 @@ const rooms = [
   'wiring',
 ]
 
-/** The files beside the rooms: plain ones below everything, those that wire above everything. */
+/** Files beside the folders that wire everything together. All other such files are below every folder. */
 const wiring = new Set([
   'index.ts',
   'internal.ts',
@@ -63,46 +63,46 @@ const wiring = new Set([
   'housekeeping.ts',
 ])
 
-function roomOf(path: string): string {
+function folderOf(path: string): string {
   const [, first, second] = path.split('/')
   if (second !== undefined) return first!
   return wiring.has(first!) ? 'wiring' : 'top'
 }
 
-/** `lib/webhooks/dispatch/claim.ts` is of the slice `lib/webhooks`. */
-function sliceOf(path: string): string {
+/** Returns the top folder of a file: `lib/webhooks` for `lib/webhooks/dispatch/claim.ts`. */
+function topFolderOf(path: string): string {
   return path.split('/').slice(0, 2).join('/')
 }
 
-/** Types weigh nothing: they may point upwards. */
+/** Type imports may point upwards, because they do not exist at run time. */
 function typesOnly(source: Source, imported: string): boolean {
   const name = basename(imported).replace('.', '\\.')
   const statements = source.text.match(new RegExp(`^(?:import|export)[^']*from '[^']*/${name}'`, 'gm')) ?? []
   return statements.length > 0 && statements.every((statement) => /^(import|export) type/.test(statement))
 }
 
-describe('the house', () => {
+describe('the structure of the sources', () => {
   test('the library imports downwards only', () => {
     const wrong = lib.flatMap((source) =>
       source.imports
         .filter((imported) => imported.startsWith('lib/') && !typesOnly(source, imported))
-        .filter((imported) => rooms.indexOf(roomOf(imported)) > rooms.indexOf(roomOf(source.path)))
+        .filter((imported) => folders.indexOf(folderOf(imported)) > folders.indexOf(folderOf(source.path)))
         .map((imported) => `${source.path} imports ${imported}`),
     )
     assert.deepEqual(wrong, [])
   })
 
-  test('a slice calls another slice’s operations, never its queries', () => {
+  test('a folder of the library calls another folder’s operations, never its queries', () => {
     const wrong = lib.flatMap((source) =>
       source.imports
         .filter((imported) => /\/(?:\w+-)?queries\.ts$/.test(imported) && !imported.startsWith('lib/jobs/'))
-        .filter((imported) => sliceOf(imported) !== sliceOf(source.path))
+        .filter((imported) => topFolderOf(imported) !== topFolderOf(source.path))
         .map((imported) => `${source.path} imports ${imported}`),
     )
     assert.deepEqual(wrong, [])
   })
 
-  test('the library knows no HTTP framework, no console and no environment', () => {
+  test('the library uses no HTTP framework, no console and no environment', () => {
     for (const { path, text, imports } of lib) {
       for (const name of imports)
         assert.doesNotMatch(name, /^(polka|express|fastify|koa|hono|sade|pino|node:http)/, path)
@@ -110,7 +110,7 @@ describe('the house', () => {
     }
   })
 
-  test('each driver is imported by its own file alone', () => {
+  test('each driver is imported by its own file only', () => {
     for (const [driver, home] of [
       ['better-sqlite3', 'lib/storage/sqlite.ts'],
       ['pg', 'lib/storage/postgres.ts'],
@@ -124,14 +124,14 @@ describe('the house', () => {
     }
   })
 
-  test('the daemon imports the library’s entries, its module for the daemon and the drivers’ modules only', () => {
-    const doors = /^lib\/(index|internal|storage\/sqlite|storage\/postgres|webhooks\/receiver)\.ts$/
+  test('the daemon imports only the library’s entries, its internal entry and the drivers’ modules', () => {
+    const entries = /^lib\/(index|internal|storage\/sqlite|storage\/postgres|webhooks\/receiver)\.ts$/
     for (const { path, imports } of daemon) {
-      for (const name of imports) if (name.startsWith('lib/')) assert.match(name, doors, path)
+      for (const name of imports) if (name.startsWith('lib/')) assert.match(name, entries, path)
     }
   })
 
-  test('the description of the API is loaded when somebody asks for it', () => {
+  test('the description of the API is loaded when it is requested', () => {
     const folder = 'daemon/api/openapi/'
     const outside = daemon.filter(({ path, imports }) => {
       return !path.startsWith(folder) && imports.some((name) => name.startsWith(folder))
@@ -143,12 +143,12 @@ describe('the house', () => {
     assert.doesNotMatch(outside[0]!.text, /from '[^']*openapi/)
   })
 
-  test('only the server knows polka', () => {
+  test('only the server imports polka', () => {
     const users = daemon.filter(({ imports }) => imports.includes('polka')).map(({ path }) => path)
     assert.deepEqual(users, ['daemon/server.ts'])
   })
 
-  test('files are named for what they are, and none is long', () => {
+  test('file names say what a file contains, and no file is long', () => {
     for (const { path, text } of [...lib, ...daemon]) {
       assert.doesNotMatch(basename(path), /^(utils?|helpers?|common|types|constants)\.ts$/)
       assert.ok(text.split('\n').length <= 300, `${path} has ${text.split('\n').length} lines`)

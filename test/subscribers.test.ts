@@ -47,7 +47,7 @@ const databases: Record<string, OpenDatabase> = {
 
 const encryptionKey = randomBytes(32)
 
-/** Several of one database, and a clock that stands still for all of them. */
+/** Opens several instances of one database, with one shared clock that only the test moves. */
 async function open(t: TestContext, database: OpenDatabase) {
   const { source, ask } = await database(t)
   let nowMs = Date.now()
@@ -69,7 +69,7 @@ async function open(t: TestContext, database: OpenDatabase) {
   return { mailkeep, start, source, client, clientId: id, list, subscribe, advance, ask }
 }
 
-/** A handler that waits until it is let go. */
+/** Creates a handler that waits until it is released. */
 function gate() {
   let release = () => {}
   const released = new Promise<void>((resolve) => {
@@ -88,7 +88,7 @@ function gate() {
 
 for (const [name, database] of Object.entries(databases)) {
   describe(`subscribers in the process, on ${name}`, () => {
-    test('handle the events of all clients, each once, with what a receiver would get', async (t) => {
+    test('handle the events of all clients, each once, with the data that a receiver would get', async (t) => {
       const { mailkeep, clientId, subscribe, list } = await open(t, database)
       const seen: HandledEvent<'contact.subscribed'>[] = []
       await mailkeep.on('contact.subscribed', (event) => seen.push(event), { name: 'greeter' })
@@ -110,7 +110,7 @@ for (const [name, database] of Object.entries(databases)) {
       assert.deepEqual(seen[0]!.data, { contact: ada, list })
     })
 
-    test('get only the types they asked for; asked again with others, those', async (t) => {
+    test('get only the event types they subscribed to, and other types after subscribing again', async (t) => {
       const { mailkeep, client, subscribe } = await open(t, database)
       const seen: string[] = []
       const handler = ({ type }: HandledEvent) => seen.push(type)
@@ -127,7 +127,7 @@ for (const [name, database] of Object.entries(databases)) {
       assert.deepEqual(seen.sort(), ['contact.resubscribed', 'contact.unsubscribed', 'newsletter.sent'])
     })
 
-    test('that throw are called again on the schedule, and the log says what was thrown', async (t) => {
+    test('that throw are called again on the schedule, and the log has the error', async (t) => {
       const { mailkeep, subscribe, advance } = await open(t, database)
       const attempts: [number, string][] = []
       const subscriber = await mailkeep.on(
@@ -165,7 +165,7 @@ for (const [name, database] of Object.entries(databases)) {
       assert.match(attempt_log[1]!.response_body!, /^Error: not yet: 2\n/)
     })
 
-    test('are given up after the last attempt, never switched off, and handle it again when told', async (t) => {
+    test('are given up after the last attempt, never disabled, and handle the event again on request', async (t) => {
       const { mailkeep, start, subscribe } = await open(t, database)
       await mailkeep.close()
       const quick = await start({
@@ -190,7 +190,7 @@ for (const [name, database] of Object.entries(databases)) {
       assert.ok(subscribe)
     })
 
-    test('keep their place: what is raised while nobody handles it waits for the next process', async (t) => {
+    test('keep their deliveries: events raised without a running handler wait for the next process', async (t) => {
       const { mailkeep, start, subscribe } = await open(t, database)
       const subscriber = await mailkeep.on('contact.subscribed', () => assert.fail('stopped'), { name: 'greeter' })
       subscriber.stop()
@@ -242,7 +242,7 @@ for (const [name, database] of Object.entries(databases)) {
       assert.deepEqual([status, attempts], ['success', 1])
     })
 
-    test('are told when their claim was lost, and their outcome changes nothing then', async (t) => {
+    test('are aborted when their claim was lost, and their outcome then changes nothing', async (t) => {
       t.mock.timers.enable({ apis: ['setInterval'] })
       const { mailkeep, start, subscribe, advance } = await open(t, database)
       const { handler, entered } = gate()
@@ -250,7 +250,7 @@ for (const [name, database] of Object.entries(databases)) {
       await subscribe('ada@example.org')
       const delivered = mailkeep.deliverDue()
       const { signal } = await entered
-      advance(60_000) // as if it had been asleep
+      advance(60_000) // as if the process had been suspended
       const other = await start()
       const second = await other.on('contact.subscribed', () => {}, { name: 'slow' })
       await other.deliverDue()
@@ -272,10 +272,10 @@ for (const [name, database] of Object.entries(databases)) {
       await Promise.all([mailkeep.deliverDue(), other.deliverDue()])
       assert.deepEqual(await ask('select id from mailkeep_delivery'), [])
       assert.deepEqual(await ask('select id from mailkeep_event'), [])
-      await first.remove() // twice does no harm
+      await first.remove() // a repeated removal does nothing
     })
 
-    test('made after one was removed are not taken for it by a process that still handles that one', async (t) => {
+    test('created after a removal are not confused with the removed one by a process that still runs it', async (t) => {
       const { mailkeep, start, subscribe } = await open(t, database)
       const other = await start()
       const seen: string[] = []
@@ -293,7 +293,7 @@ for (const [name, database] of Object.entries(databases)) {
       )
     })
 
-    test('that register after the first look get what a clock set back since has left in the future', async (t) => {
+    test('that register after the first poll get deliveries that a clock moved back has left in the future', async (t) => {
       const { mailkeep, start, subscribe, advance } = await open(t, database)
       const early = await mailkeep.on('contact.subscribed', () => {}, { name: 'greeter' })
       early.stop()
@@ -308,7 +308,7 @@ for (const [name, database] of Object.entries(databases)) {
       assert.equal(handled, 1)
     })
 
-    test('get it too where the database failed at the first look', async (t) => {
+    test('get these deliveries even if the database failed at the first poll', async (t) => {
       const { mailkeep, start, source, subscribe, advance } = await open(t, database)
       const early = await mailkeep.on('contact.subscribed', () => {}, { name: 'greeter' })
       early.stop()
@@ -334,7 +334,7 @@ for (const [name, database] of Object.entries(databases)) {
       assert.equal(handled, 1)
     })
 
-    test('lose what is of a deleted client or an erased contact', async (t) => {
+    test('lose data of a deleted client or an erased contact', async (t) => {
       const { mailkeep, client, clientId, subscribe, ask } = await open(t, database)
       const subscriber = await mailkeep.on('contact.subscribed', () => assert.fail('erased'), { name: 'greeter' })
       const { id } = await subscribe('ada@example.org')
@@ -350,7 +350,7 @@ for (const [name, database] of Object.entries(databases)) {
       assert.deepEqual(await ask('select id from mailkeep_event'), [])
     })
 
-    test('are no endpoint of any client, and no figure counts them as one', async (t) => {
+    test('are not listed as a client’s endpoint, and no metric counts them as one', async (t) => {
       const { mailkeep, client, subscribe } = await open(t, database)
       await mailkeep.on('contact.subscribed', () => {}, { name: 'greeter' })
       await subscribe('ada@example.org')
@@ -361,7 +361,7 @@ for (const [name, database] of Object.entries(databases)) {
       assert.equal(await mailkeep.resealSecrets(), 0)
     })
 
-    test('are registered once, whichever process comes first', async (t) => {
+    test('are registered once, by whichever process is first', async (t) => {
       const { mailkeep, start, ask } = await open(t, database)
       const others = await Promise.all([start(), start(), start()])
       const all = [mailkeep, ...others]
@@ -380,7 +380,7 @@ for (const [name, database] of Object.entries(databases)) {
 describe('a subscriber', () => {
   const refused = (error: unknown) => isMailkeepError(error, 'validation_failed')
 
-  test('needs a name of its own, known types and a function; what is refused leaves nothing behind', async () => {
+  test('needs a unique name, known types and a function; a refused registration leaves nothing behind', async () => {
     await using kit = await testMailkeep()
     const on = kit.mailkeep.on.bind(kit.mailkeep) as (...args: unknown[]) => Promise<unknown>
     for (const name of [undefined, '', '  ', 'x'.repeat(256), 7, 'a\0b']) {
@@ -407,7 +407,7 @@ describe('a subscriber', () => {
     )
   })
 
-  test('keeps its events when its name is taken a second time, which is refused', async (t) => {
+  test('keeps its events when its name is registered a second time, which is refused', async (t) => {
     const { mailkeep, subscribe } = await open(t, databases['a SQLite file']!)
     const seen: string[] = []
     const on = (type: 'contact.subscribed' | 'newsletter.sent', name: string) =>
@@ -424,7 +424,7 @@ describe('a subscriber', () => {
     assert.deepEqual(seen.sort(), ['one: contact.subscribed', 'two: contact.subscribed'])
   })
 
-  test('stopped twice leaves the handler that came after it', async (t) => {
+  test('stopped twice leaves the handler that was registered later', async (t) => {
     const { mailkeep, subscribe } = await open(t, databases['a SQLite file']!)
     const seen: string[] = []
     const first = await mailkeep.on('contact.subscribed', () => seen.push('first'), { name: 'one' })
@@ -436,7 +436,7 @@ describe('a subscriber', () => {
     assert.deepEqual(seen, ['second'])
   })
 
-  test('starts by itself once mailkeep is started, without waiting for a poll', async (t) => {
+  test('starts automatically once mailkeep is started, without waiting for a poll', async (t) => {
     const { mailkeep, subscribe } = await open(t, databases['a SQLite file']!)
     mailkeep.start()
     const handled = new Promise<HandledEvent>((resolve) => {
@@ -464,7 +464,7 @@ describe('a subscriber', () => {
     assert.deepEqual(attempts, [2])
   })
 
-  test("hears of a change in the host's own transaction once it is committed, and not if it is not", async (t) => {
+  test('gets an event of the host’s own transaction after its commit, and none after a rollback', async (t) => {
     const folder = mkdtempSync(join(tmpdir(), 'mailkeep-'))
     t.after(() => rmSync(folder, { recursive: true }))
     const handle = new Database(join(folder, 'shop.db'))

@@ -1,4 +1,4 @@
-/** Stands between the library and its database, and can be pulled like a cable. */
+/** A proxy between the library and its database that can interrupt the connection. */
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 
@@ -6,13 +6,13 @@ export interface Proxy {
   readonly port: number
   /** Ends all connections and refuses new ones. */
   cut(): void
-  /** Says nothing any more, and closes nothing: as a network that loses every packet. */
+  /** Stops forwarding without closing connections, like a network that loses every packet. */
   mute(): void
-  /** Is as it was. */
+  /** Restores the connection. */
   mend(): void
   /**
-   * Plays a PostgreSQL server that ends connections just as they become ready: the next `count` answers that end with
-   * ReadyForQuery get a FATAL error behind it, in the same chunk.
+   * Simulates a PostgreSQL server that ends connections just as they become ready. The next `count` answers that end
+   * with ReadyForQuery get a FATAL error appended, in the same chunk.
    */
   terminateWhenReady(count: number): void
   close(): Promise<void>
@@ -23,7 +23,7 @@ function endsReady(bytes: Buffer): boolean {
   return bytes.length >= 6 && bytes.subarray(-6, -1).equals(Buffer.from('Z\0\0\0\x05'))
 }
 
-/** What a server sends to a connection that an administrator terminates. */
+/** The error that a server sends when an administrator terminates the connection. */
 const fields = ['SFATAL', 'VFATAL', 'C57P01', 'Mterminating connection due to administrator command'].join('\0')
 const length = Buffer.alloc(4)
 length.writeInt32BE(4 + fields.length + 2)

@@ -6,7 +6,7 @@ import { type TestKit, testMailkeep } from 'mailkeep/testing'
 
 const hook = { url: 'https://example.org/hook', events: ['contact.subscribed' as const] }
 
-/** A kit with an endpoint for new contacts, and a contact that it has not heard of yet. */
+/** Adds an endpoint for new contacts to a kit, and saves a contact whose event is still pending. */
 async function withDelivery(kit: TestKit) {
   const endpoint = await kit.client.webhooks.createEndpoint(hook)
   await kit.contact({ email: 'ada@example.org' })
@@ -24,11 +24,11 @@ describe('the test kit', () => {
       await using _ = await testMailkeep()
       times.push(performance.now() - started)
     }
-    // The best of ten: other tests run beside this one.
+    // Takes the best of ten, because other tests run in parallel.
     assert.ok(Math.min(...times) < 20, `${times.map(Math.round).join(', ')} ms`)
   })
 
-  test('makes lists and contacts, each of its own, and takes what is given', async () => {
+  test('creates lists and contacts with unique names, and uses the given fields', async () => {
     await using kit = await testMailkeep()
     const news = await kit.list('News')
     const [a, b, c] = [
@@ -43,7 +43,7 @@ describe('the test kit', () => {
     assert.deepEqual(c.extra_attributes, { age: '36' })
   })
 
-  test('shows every event, also those no endpoint takes, by type', async () => {
+  test('shows every event by type, also events without an endpoint', async () => {
     await using kit = await testMailkeep()
     const { id, email } = await kit.contact()
     await kit.client.contacts.unsubscribe(id)
@@ -58,14 +58,14 @@ describe('the test kit', () => {
 
   test('shows no event of a change that failed', async () => {
     await using kit = await testMailkeep()
-    await assert.rejects(kit.contact({ email: 'nobody' }), (error) => isMailkeepError(error, 'validation_failed'))
+    await assert.rejects(kit.contact({ email: 'no address' }), (error) => isMailkeepError(error, 'validation_failed'))
     assert.deepEqual(kit.events(), [])
   })
 
-  test('captures deliveries, signed as a receiver gets them', async () => {
+  test('captures deliveries, signed like those that a receiver gets', async () => {
     await using kit = await testMailkeep()
     const { secret } = await withDelivery(kit)
-    assert.deepEqual(kit.deliveries(), [], 'nothing is sent by itself')
+    assert.deepEqual(kit.deliveries(), [], 'no delivery is sent automatically')
     const [delivery, ...others] = await kit.deliver()
     assert.deepEqual(others, [])
     assert.equal(delivery!.url, hook.url)
@@ -77,7 +77,7 @@ describe('the test kit', () => {
     assert.deepEqual(kit.deliveries(), [delivery])
   })
 
-  test('runs the retries that fall due while the clock moves, each at its time', async () => {
+  test('runs retries that become due while the clock moves, each at its time', async () => {
     await using kit = await testMailkeep({ now: Date.UTC(2026, 0, 2) })
     const { id } = await withDelivery(kit)
     kit.answer(503)
@@ -99,7 +99,7 @@ describe('the test kit', () => {
     assert.equal(kit.deliveries().length, 10)
   })
 
-  test('fails on command: by attempt, by time-out, unreachable, until told otherwise', async () => {
+  test('fails on request: by attempt, by time-out, unreachable, until reset', async () => {
     await using kit = await testMailkeep()
     const { id } = await withDelivery(kit)
     kit.answer(
@@ -120,7 +120,7 @@ describe('the test kit', () => {
     assert.equal((await kit.client.webhooks.getEndpoint(id)).disabled_reason, 'auto_failures')
   })
 
-  test('waits as long as a receiver asks for', async () => {
+  test('waits as long as a receiver requests', async () => {
     await using kit = await testMailkeep()
     await withDelivery(kit)
     kit.answer({ status: 429, retryAfterSeconds: 3600 })
@@ -131,7 +131,7 @@ describe('the test kit', () => {
     assert.equal(kit.deliveries().length, 2)
   })
 
-  test('recovers what failed', async () => {
+  test('recovers deliveries that failed', async () => {
     await using kit = await testMailkeep()
     const { id } = await withDelivery(kit)
     kit.answer(500)
@@ -143,7 +143,7 @@ describe('the test kit', () => {
     assert.equal((await newest(kit, id)).status, 'success')
   })
 
-  test('goes along with a host that starts mailkeep itself', async () => {
+  test('works with a host that starts mailkeep itself', async () => {
     await using kit = await testMailkeep()
     kit.mailkeep.start()
     kit.answer(500)
@@ -153,7 +153,7 @@ describe('the test kit', () => {
     assert.ok(kit.deliveries().length >= 4)
   })
 
-  test('goes along with a test whose timers are mocked', { timeout: 5000 }, async (t) => {
+  test('works with a test whose timers are mocked', { timeout: 5000 }, async (t) => {
     t.mock.timers.enable()
     await using kit = await testMailkeep()
     const { id } = await withDelivery(kit)
@@ -165,7 +165,7 @@ describe('the test kit', () => {
     await kit.deliver()
   })
 
-  test('refuses what is no duration', async () => {
+  test('refuses a value that is not a duration', async () => {
     await using kit = await testMailkeep()
     for (const wrong of ['3 fortnights', '-1 days', -1, Number.NaN, undefined]) {
       await assert.rejects(kit.clock.advance(wrong as never), (error) => isMailkeepError(error, 'validation_failed'))
@@ -177,7 +177,7 @@ describe('the test kit', () => {
     assert.equal(kit.clock.now() - before, 1500 + 60_000 + 5_400_000)
   })
 
-  test('shares nothing: a hundred side by side do not see each other', async () => {
+  test('shares no state: a hundred parallel kits do not see each other', async () => {
     const kits = await Promise.all(Array.from({ length: 100 }, () => testMailkeep()))
     await Promise.all(
       kits.map(async (kit, i) => {
@@ -197,7 +197,7 @@ describe('the test kit', () => {
     await Promise.all(kits.map((kit) => kit.close()))
   })
 
-  test('leaves nothing open', async () => {
+  test('leaves no open handle', async () => {
     const kit = await testMailkeep()
     const before = process.getActiveResourcesInfo().length
     await withDelivery(kit)

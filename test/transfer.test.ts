@@ -1,4 +1,4 @@
-/** Imports and exports of the library; those over HTTP are in http-transfer. */
+/** Imports and exports through the library; http-transfer tests them over HTTP. */
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import { type Chunks, type Format, type ImportReport, isMailkeepError } from '../lib/index.ts'
@@ -30,7 +30,7 @@ const lines = (count: number, from = 0) =>
 const counts = { total: 0, created: 0, updated: 0, refused: 0, refused_rows: [] }
 
 onEveryDatabase('imports', (open) => {
-  test('of NDJSON save each line as addToList does, and tell of those refused', async (t) => {
+  test('of NDJSON save each line like addToList, and report the refused ones', async (t) => {
     const { load, dump, contacts, list } = await openWithList(open, t)
     await contacts.addToList(list.id, { email: 'bo@example.org', name: 'Bo', city: 'Bonn' })
     const report = await load(
@@ -94,7 +94,7 @@ onEveryDatabase('imports', (open) => {
     ])
   })
 
-  test('read the same wherever the chunks end', async (t) => {
+  test('have the same result wherever the chunks end', async (t) => {
     const { load } = await openWithList(open, t)
     const files: [Format, string][] = [
       ['csv', 'email,name\r\nzoë@example.org,"Zoë ""Z"""\r\nbad,\u{1F600}\r\n'],
@@ -112,7 +112,7 @@ onEveryDatabase('imports', (open) => {
     }
   })
 
-  test('raise an event for each who joins, none for those there or unsubscribed, and again none', async (t) => {
+  test('raise an event for each contact that joins, none for members or unsubscribed contacts, and none when repeated', async (t) => {
     const mk = await openWithList(open, t)
     const receiver = await openReceiver(t)
     await addEndpoint(mk, receiver.url(), 'contact.subscribed')
@@ -123,13 +123,16 @@ onEveryDatabase('imports', (open) => {
     const again = await mk.load('ndjson', ...lines(1200))
     assert.deepEqual(again, { ...counts, total: 1200, updated: 1200 })
     await mk.load('ndjson', '{"email":"end@example.org"}')
-    const told = () => receiver.received.map(({ body }) => JSON.parse(String(body)).data.contact.email)
-    await until('the last has come', () => (told().length === 1201 && told().includes('end@example.org')) || undefined)
-    assert.equal(new Set(told()).size, 1201)
+    const receivedEmails = () => receiver.received.map(({ body }) => JSON.parse(String(body)).data.contact.email)
+    await until(
+      'the last has arrived',
+      () => (receivedEmails().length === 1201 && receivedEmails().includes('end@example.org')) || undefined,
+    )
+    assert.equal(new Set(receivedEmails()).size, 1201)
     assert.ok((await mk.contacts.get(contact.id)).unsubscribed_at)
   })
 
-  test('save what stands before what cannot be read, and say where that is', async (t) => {
+  test('save the rows before one that cannot be read, and report its position', async (t) => {
     const { load, emails } = await openWithList(open, t)
     const faults: [(string | Uint8Array)[], RegExp][] = [
       [['email,name\na1@example.org,x\na2@example.org,"x" y\n'], /^After line 2 a quote/],
@@ -148,7 +151,7 @@ onEveryDatabase('imports', (open) => {
     assert.deepEqual(await emails(), ['a1@example.org', 'b1@example.org', 'c1@example.org', 'd1@example.org'])
   })
 
-  test('refuse columns that name no e-mail, nothing, or one thing twice, before anything is saved', async (t) => {
+  test('refuse columns without an e-mail, without a name, or with a repeated name, before saving any row', async (t) => {
     const { load, emails } = await openWithList(open, t)
     for (const head of ['name;email', 'name', 'email,', 'email,city,city', 'email,Email']) {
       await assert.rejects(load('csv', `${head}\na@example.org,b,c\n`), (error) => {
@@ -160,7 +163,7 @@ onEveryDatabase('imports', (open) => {
     assert.deepEqual([await load('csv'), await load('csv', 'email\n'), await load('ndjson')], [counts, counts, counts])
   })
 
-  test('keep a line that is too long out of memory and the others in', async (t) => {
+  test('do not buffer a line that is too long, and save the others', async (t) => {
     const { load } = await openWithList(open, t)
     const long = Array.from({ length: 40 }, () => 'x'.repeat(2 ** 16))
     const report = await load('ndjson', ...lines(1), ...long, '\n', ...lines(1, 1))
@@ -170,7 +173,7 @@ onEveryDatabase('imports', (open) => {
     )
   })
 
-  test('refuse too many columns, and rows without an end, whatever is in their cells', async (t) => {
+  test('refuse too many columns, and rows without an end, whatever their cells contain', async (t) => {
     const { load, acme, list, emails } = await openWithList(open, t)
     const columns = Array.from({ length: 200_000 }, (_, n) => n).join(',')
     await assert.rejects(load('csv', `email,${columns}\n`), { code: 'invalid_json' })
@@ -179,7 +182,7 @@ onEveryDatabase('imports', (open) => {
     async function* endless() {
       yield Buffer.from('email\nfirst@example.org\n')
       for (let n = 0; n < 20; n++) yield Buffer.from(commas)
-      assert.fail('it was read on')
+      assert.fail('it continued to read')
     }
     const loading = acme.contacts.import(list.id, endless(), { format: 'csv' })
     await assert.rejects(loading, { code: 'invalid_json', message: /^After line 2 a row has more than/ })
@@ -187,7 +190,7 @@ onEveryDatabase('imports', (open) => {
     await assert.rejects(load('csv', commas, ','), { code: 'invalid_json' })
   })
 
-  test('take a row of an export for one, though its attributes are an empty cell', async (t) => {
+  test('accept a row of an export with empty attributes', async (t) => {
     const { load, dump } = await openWithList(open, t)
     const head =
       'id,uuid,name,email,extra_attributes,unsubscribed_at,unsubscribed_by_contact,tags,lists,topics,created_at'
@@ -212,7 +215,7 @@ onEveryDatabase('imports', (open) => {
     )
   })
 
-  test('tell of as many refused rows as a megabyte holds, and count all', async (t) => {
+  test('report as many refused rows as fit in a megabyte, and count all', async (t) => {
     const { load } = await openWithList(open, t)
     const { refused, refused_rows } = await load('ndjson', '{}\n'.repeat(30_000), ...lines(1))
     assert.equal(refused, 30_000)
@@ -251,18 +254,18 @@ onEveryDatabase('imports', (open) => {
     assert.equal(await contacts.count(), 20_000)
   })
 
-  test('to a list of another client’s, or in no format, read nothing', async (t) => {
+  test('to another client’s list, or in an unknown format, read nothing', async (t) => {
     const { mailkeep, list } = await openWithList(open, t)
     const other = mailkeep.forClient((await mailkeep.clients.create({ name: 'other' })).id)
     const untouched: Chunks = {
-      [Symbol.asyncIterator]: () => assert.fail('it was read'),
+      [Symbol.asyncIterator]: () => assert.fail('the source was read'),
     }
     const load = (format: string) => other.contacts.import(list.id, untouched, { format: format as Format })
     await assert.rejects(load('csv'), { code: 'not_found' })
     await assert.rejects(load('xml'), { code: 'validation_failed' })
   })
 
-  test('end as their source ends: what was saved stays', async (t) => {
+  test('end when their source fails, and keep the saved rows', async (t) => {
     const { acme, list, emails } = await openWithList(open, t)
     for (const format of ['csv', 'ndjson'] as const) {
       async function* source() {
@@ -276,7 +279,7 @@ onEveryDatabase('imports', (open) => {
 })
 
 onEveryDatabase('exports', (open) => {
-  test('have what the listing has, with the same filters', async (t) => {
+  test('return the same contacts as the listing, with the same filters', async (t) => {
     const { load, contacts, list, dump, emails, acme } = await openWithList(open, t)
     await load('ndjson', ...lines(230))
     const other = await acme.lists.create({ name: 'Other' })
@@ -301,7 +304,7 @@ onEveryDatabase('exports', (open) => {
     }
   })
 
-  test('neither miss nor repeat anybody while others come and go', async (t) => {
+  test('neither miss nor repeat a contact while others come and go', async (t) => {
     const { load, contacts, list } = await openWithList(open, t)
     await load('ndjson', ...lines(300))
     let text = ''
@@ -327,7 +330,7 @@ onEveryDatabase('exports', (open) => {
     assert.deepEqual(emails.sort(), [...expected, 'new@example.org'].sort())
   })
 
-  test('go into another client as they came, those unsubscribed excepted', async (t) => {
+  test('can be imported unchanged into another client, except unsubscribed contacts', async (t) => {
     const { mailkeep, acme, contacts, list } = await openWithList(open, t)
     const odd = { email: '=1+1@example.org', name: '=cmd|"\r\n,', tags: ['a;b', '[x]', 'plain'], city: 'Bonn, ""' }
     await contacts.addToList(list.id, odd)
@@ -357,7 +360,7 @@ onEveryDatabase('exports', (open) => {
     }
   })
 
-  test('of nobody are the head of a CSV, and nothing of NDJSON', async (t) => {
+  test('without contacts are the header line of a CSV, and empty in NDJSON', async (t) => {
     const { contacts } = await openWithList(open, t)
     const head =
       'id,uuid,name,email,extra_attributes,unsubscribed_at,unsubscribed_by_contact,tags,lists,topics,created_at\r\n'

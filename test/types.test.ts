@@ -15,7 +15,7 @@ import type { TestKit } from '../lib/testing.ts'
 import type * as topics from '../lib/topics/schema.ts'
 import type * as webhooks from '../lib/webhooks/schema.ts'
 
-/** Never run: that it compiles is the test. */
+/** Never runs: compiling it is the test. */
 export async function goodCallsCompile(mailkeep: Mailkeep) {
   const acme = mailkeep.forClient(1)
   const row: { email: string; company: string | null; age?: string } = { email: 'ada@example.org', company: null }
@@ -40,35 +40,35 @@ export async function goodCallsCompile(mailkeep: Mailkeep) {
   const { answer, replayed } = await acme.withIdempotencyKey('order 1', row, ({ contacts }) =>
     contacts.addToList(1, row),
   )
-  const told: [boolean, boolean] = [answer.created, replayed]
+  const flags: [boolean, boolean] = [answer.created, replayed]
   await mailkeep.on('contact.unsubscribed', ({ data }) => data.contact.email, { name: 'one' })
   await mailkeep.on(['contact.subscribed', 'webhook.test'], (event) => event.type, { name: 'several' })
   await mailkeep
-    .using(told)
+    .using(flags)
     .forClient(1)
     .withIdempotencyKey('order 1', row, async () => 1)
 }
 
-/** Never run: that each of these is an error is the test. */
+/** Never runs: the test is that each of these lines is a compile error. */
 export async function badCallsDoNot(mailkeep: Mailkeep) {
   const acme = mailkeep.forClient(1)
-  // @ts-expect-error no id
+  // @ts-expect-error not an id
   mailkeep.forClient('1')
-  // @ts-expect-error no e-mail address
+  // @ts-expect-error not an e-mail address
   await acme.contacts.addToList(1, { name: 'Ada' })
   // @ts-expect-error attributes are strings
   await acme.contacts.addToList(1, { email: 'ada@example.org', age: 36 })
   // @ts-expect-error tags are names
   await acme.contacts.addToList(1, { email: 'ada@example.org', tags: [1] })
-  // @ts-expect-error the address stays
+  // @ts-expect-error the address cannot be changed
   await acme.contacts.update(1, { email: 'ada@example.org' })
   // @ts-expect-error an unknown filter
   await acme.contacts.list({ list: 1 })
   // @ts-expect-error an unknown event
   await acme.webhooks.createEndpoint({ url: 'https://example.org/', events: ['contact.deleted'] })
-  // @ts-expect-error the URL stays
+  // @ts-expect-error the URL cannot be changed
   await acme.webhooks.updateEndpoint(1, { url: 'https://example.org/' })
-  // @ts-expect-error the library raises it itself
+  // @ts-expect-error only the library raises this type
   await acme.events.raise({ type: 'contact.subscribed', data: {} })
   // @ts-expect-error an unknown status
   await acme.identities.list({ identity_status: 'ok' })
@@ -76,19 +76,19 @@ export async function badCallsDoNot(mailkeep: Mailkeep) {
   await mailkeep.tokens.create({ clientId: 1, role: 'owner' })
   // @ts-expect-error a misspelt field
   await acme.lists.create({ nome: 'News' })
-  // @ts-expect-error a Date is no text
+  // @ts-expect-error a Date is not a string
   await acme.webhooks.recover(1, { since: new Date() })
-  // @ts-expect-error ids stay ids, also unchecked
+  // @ts-expect-error ids must be numbers, even when unchecked
   await unchecked(acme).contacts.get('1')
-  // @ts-expect-error a key inside a key
+  // @ts-expect-error a nested idempotency key
   await acme.withIdempotencyKey('order 1', 1, (client) => client.withIdempotencyKey('order 2', 1, async () => 1))
-  // @ts-expect-error no such code
+  // @ts-expect-error an unknown code
   isMailkeepError(undefined, 'gone')
   // @ts-expect-error a contact has no phone
   ;(await acme.contacts.get(1)).phone
 }
 
-/** Never run: handlers and the test kit give each event's data. */
+/** Never runs: checks the event data types of handlers and the test kit. */
 export async function eventsAreTyped(mailkeep: Mailkeep, kit: TestKit) {
   const name = { name: 'greeter' }
   await mailkeep.on('contact.subscribed', ({ data }) => data.list.name satisfies string, name)
@@ -120,7 +120,7 @@ export async function eventsAreTyped(mailkeep: Mailkeep, kit: TestKit) {
   }
 }
 
-/** Never run: the guard narrows to its code. */
+/** Never runs: checks that the guard narrows to its code. */
 export function guardNarrows(error: unknown): 'conflict' | undefined {
   return isMailkeepError(error, 'conflict') ? error.code : undefined
 }
@@ -130,7 +130,7 @@ type Frozen<T> = T extends readonly (infer Item)[]
   : T extends object
     ? { readonly [K in keyof T]: Frozen<T[K]> }
     : T
-/** What a schema takes is what its input shows: the same fields, of types that the schema accepts. */
+/** Checks that a schema accepts exactly its input type: the same fields, of compatible types. */
 type Agrees<Schema extends v.GenericSchema, Input extends object> =
   Input extends Frozen<v.InferInput<Schema>>
     ? keyof v.InferInput<Schema> extends keyof Input
@@ -138,7 +138,10 @@ type Agrees<Schema extends v.GenericSchema, Input extends object> =
       : 'a field is missing'
     : 'a type differs'
 
-/** Each compiles only while schema and input agree. Contacts' other fields are attributes, which only the input knows. */
+/**
+ * Each line compiles only while schema and input agree. Other fields of contacts are attributes, which only the input
+ * type has.
+ */
 export const inputsAgree: {
   client: Agrees<typeof clients.NewClient, lib.ClientInput>
   token: Agrees<typeof clients.NewTokenInput, lib.TokenInput>
@@ -173,13 +176,13 @@ export const inputsAgree: {
   endpointChange: true,
 }
 
-/** The schema names url and events only to say that they stay. */
+/** The schema contains url and events only to refuse a change of them. */
 type Omitting<Schema extends v.GenericSchema> = v.GenericSchema<Omit<v.InferInput<Schema>, 'url' | 'events'>>
 
 const root = join(import.meta.dirname, '..')
 const read = (path: string) => readFileSync(join(root, path), 'utf8')
 
-/** The codes that a docstring says are thrown. */
+/** Returns the error codes that a docstring lists. */
 function thrown(doc: string): string[] {
   const said = /@throws MailkeepError([\s\S]*?)(?:@|$)/.exec(doc)?.[1] ?? ''
   return [...new Set([...said.matchAll(/`(\w+)`/g)].map((match) => match[1]!))]
@@ -193,7 +196,7 @@ interface Operation {
   readonly behind: string
 }
 
-/** Every operation of the doors, with its docstring there and the one of the function behind it. */
+/** Returns every operation of the API types, with its docstring there and the one of its function. */
 function operations(): Operation[] {
   const bound = read('lib/bind.ts')
   const modules = new Map(
@@ -226,7 +229,7 @@ function operations(): Operation[] {
   )
 }
 
-describe('the front door', () => {
+describe('the public API', () => {
   test('has a docstring for every operation, which the editor shows', () => {
     const found = operations()
     assert.ok(found.length >= 45, `${found.length} operations`)
@@ -236,7 +239,7 @@ describe('the front door', () => {
     )
   })
 
-  test('names the errors that the operation behind it names', () => {
+  test('lists the same errors as the operation behind it', () => {
     for (const { name, door, behind } of operations()) assert.deepEqual(thrown(door), thrown(behind), name)
   })
 
@@ -259,7 +262,7 @@ describe('an error', () => {
     assert.deepEqual(new MailkeepError('conflict', 'No.').issues, [])
   })
 
-  test('is told from others by its guard, by code where one is given', () => {
+  test('is recognised by its guard, with a code if one is given', () => {
     const error = new MailkeepError('conflict', 'No.')
     assert.equal(isMailkeepError(error), true)
     assert.equal(guardNarrows(error), 'conflict')

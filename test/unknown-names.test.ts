@@ -1,4 +1,4 @@
-/** A name that is not known is refused everywhere: a spelling mistake must not return everybody, or change nothing. */
+/** Unknown names are refused everywhere, because a typo must not return all contacts, or silently change nothing. */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
@@ -14,14 +14,14 @@ import { assertInvalid } from './http-call.ts'
 import { description } from './http-description.ts'
 import { bodyOf, openWorld, pathTo, routes, titleOf } from './http-world.ts'
 
-/** The parameters of a route, as its description has them. */
+/** Returns the parameters of a route, from its description. */
 function parametersOf({ method, path }: (typeof routes)[number]): string[] {
   const operation = description.paths[`/api/v1${path.replace(/:(\w+)/g, '{$1}')}`]![method.toLowerCase()]!
   const inQuery = (operation.parameters ?? []).filter((parameter) => parameter.in === 'query')
   return inQuery.map(({ name }) => name.replace('[]', ''))
 }
 
-test('every route refuses an unknown parameter and names those that it has', async (t) => {
+test('every route refuses an unknown parameter and names the known ones', async (t) => {
   const service = await openService(t, { dispatch: false })
   const world = await openWorld(service, 'mine')
   for (const route of routes) {
@@ -38,7 +38,7 @@ test('every route refuses an unknown parameter and names those that it has', asy
   }
 })
 
-test('who asks comes before what is asked with: 401, 404, 405 and 403 go before an unknown parameter', async (t) => {
+test('authentication, path, method and role are checked before parameters: 401, 404, 405 and 403', async (t) => {
   const { call, member } = await openService(t)
   const query = 'nope=1'
   assert.equal((await call('GET', '/tags', { query, token: null })).status, 401)
@@ -47,14 +47,14 @@ test('who asks comes before what is asked with: 401, 404, 405 and 403 go before 
   assert.equal((await call('GET', '/webhook-endpoints', { query, token: member })).status, 403)
 })
 
-test('pages of the service ignore the query, which load balancers add to', async (t) => {
+test('pages of the service ignore the query, which load balancers may add', async (t) => {
   const { call } = await openService(t)
   for (const path of ['//healthz', '//readyz', '/openapi.json']) {
     assert.equal((await call('GET', path, { query: 'nope=1', token: null })).status, 200)
   }
 })
 
-test('a body’s unknown fields are all refused, those that every object has among them', async (t) => {
+test('all unknown fields of a body are refused, including names that every object inherits', async (t) => {
   const { call } = await openService(t)
   const raw = '{"name":"News","nome":"x","constructor":"x","__proto__":"x"}'
   const answer = await call('POST', '/lists', { raw, headers: { 'content-type': 'application/json' } })
@@ -63,7 +63,7 @@ test('a body’s unknown fields are all refused, those that every object has amo
   assert.equal((await call('GET', '/lists')).body.data.length, 0)
 })
 
-/** Fails unless the call is refused with messages on exactly these paths, which name what is known. */
+/** Asserts that the call is refused with messages on exactly these paths, which list the known names. */
 async function assertUnknown(call: () => unknown, paths: Readonly<Record<string, RegExp>>): Promise<void> {
   const error = await (async () => call())().then(
     () => assert.fail(`${call} was not refused`),
@@ -148,5 +148,5 @@ test('every function of the library refuses unknown options', async () => {
   await assertUnknown(() => createApi({ mailkeep, url: 'x' } as never), { url: /Known: mailkeep, .*publicUrl/ })
   await assertUnknown(() => createHandler({ mailkeep, path: '/mail' } as never), { path: /prefix/ })
   await assertUnknown(() => createFetchHandler({ mailkeep, path: '/mail' } as never), { path: /prefix/ })
-  await kit.client.contacts.list() // what was refused has closed nothing
+  await kit.client.contacts.list() // the refused call has closed nothing
 })

@@ -24,7 +24,7 @@ const broken = /^The request failed: (ECONNRESET|HPE_\w+|UND_ERR_\w+|HTTPParserE
 const head = (length: number | undefined, status = '200 OK', more = '') =>
   `HTTP/1.1 ${status}\r\n${length === undefined ? '' : `Content-Length: ${length}\r\n`}${more}\r\n`
 
-/** Writes on and on, one piece in 50 ms. */
+/** Writes one piece every 50 ms without end. */
 function drip(socket: Socket, piece: string): void {
   const timer = setInterval(() => socket.write(piece), 50)
   socket.on('close', () => clearInterval(timer))
@@ -43,7 +43,7 @@ function flood(socket: Socket, start: string, piece: string): void {
 interface Misbehaviour {
   readonly what: string
   readonly answer: (socket: Socket) => unknown
-  /** Why it failed; none where it succeeds. */
+  /** The expected error; undefined for a success. */
   readonly error?: RegExp
   readonly status: number | null
   readonly body?: string
@@ -60,10 +60,10 @@ const misbehaviours: Misbehaviour[] = [
     status: 200,
   },
   { what: 'an end before the length', answer: (s) => s.end(`${head(10)}abc`), error: broken, status: 200 },
-  { what: 'no answer at all', answer: () => {}, error: timedOut, status: null },
-  { what: '200 and then nothing', answer: (s) => s.write(head(10)), error: timedOut, status: 200 },
+  { what: 'no answer', answer: () => {}, error: timedOut, status: null },
+  { what: '200 and then no more data', answer: (s) => s.write(head(10)), error: timedOut, status: 200 },
   {
-    what: 'a drip of body',
+    what: 'a body sent byte by byte',
     answer: (s) => {
       s.write(head(1000))
       drip(s, 'x')
@@ -72,7 +72,7 @@ const misbehaviours: Misbehaviour[] = [
     status: 200,
   },
   {
-    what: 'a drip of headers',
+    what: 'headers sent byte by byte',
     answer: (s) => {
       s.write('HTTP/1.1 200 OK\r\n')
       drip(s, 'X-Slow: 1\r\n')
@@ -81,12 +81,17 @@ const misbehaviours: Misbehaviour[] = [
     status: null,
   },
   {
-    what: 'a drip of interim answers',
+    what: 'interim responses sent slowly',
     answer: (s) => drip(s, head(undefined, '102 P')),
     error: timedOut,
     status: null,
   },
-  { what: '103 and then nothing', answer: (s) => s.write(head(undefined, '103 E')), error: timedOut, status: null },
+  {
+    what: '103 and then no more data',
+    answer: (s) => s.write(head(undefined, '103 E')),
+    error: timedOut,
+    status: null,
+  },
   {
     what: '103 and then 200',
     answer: (s) => s.write(`${head(undefined, '103 Early Hints')}${head(2)}ok`),
@@ -94,7 +99,7 @@ const misbehaviours: Misbehaviour[] = [
     body: 'ok',
   },
   {
-    what: '100 without being asked for it, and then 200',
+    what: '100 without an Expect header, and then 200',
     answer: (s) => s.write(`${head(undefined, '100 Continue')}${head(2)}ok`),
     status: 200,
     body: 'ok',
@@ -119,27 +124,32 @@ const misbehaviours: Misbehaviour[] = [
     error: broken,
     status: 200,
   },
-  { what: 'a body up to the close', answer: (s) => s.end('HTTP/1.0 200 OK\r\n\r\nold'), status: 200, body: 'old' },
   {
-    what: '64 KiB and then nothing',
+    what: 'a body that ends with the connection',
+    answer: (s) => s.end('HTTP/1.0 200 OK\r\n\r\nold'),
+    status: 200,
+    body: 'old',
+  },
+  {
+    what: '64 KiB and then no more data',
     answer: (s) => s.write(head(1_000_000) + 'x'.repeat(65_536)),
     status: 200,
     body: 'x'.repeat(4096),
   },
   {
-    what: 'a byte less and then nothing',
+    what: 'a byte less and then no more data',
     answer: (s) => s.write(head(1_000_000) + 'x'.repeat(65_535)),
     error: timedOut,
     status: 200,
   },
   {
-    what: 'a gzip bomb, kept as it came',
+    what: 'a gzip bomb, stored without decompressing',
     answer: (s) =>
       s.write(Buffer.concat([Buffer.from(head(bomb.length, '200 OK', 'Content-Encoding: gzip\r\n')), bomb])),
     status: 200,
   },
   {
-    what: 'characters across the 4 KiB',
+    what: 'characters across the limit of 4 KiB',
     answer: (s) => s.write(Buffer.from(`${head(6000)}${'a'.repeat(4095)}${'é'.repeat(1000)}`.padEnd(7000, ' '))),
     status: 200,
     body: 'a'.repeat(4095),
@@ -158,32 +168,32 @@ const floods: Misbehaviour[] = [
     body: 'ok',
   },
   {
-    what: 'interim responses without end',
+    what: 'endless interim responses',
     answer: (s) => flood(s, '', head(undefined, '103 Early Hints')),
     error: /^The receiver sent more than 16 KiB of interim responses\.$/,
     status: null,
   },
   {
-    what: 'one interim response without end',
+    what: 'one endless interim response',
     answer: (s) => flood(s, 'HTTP/1.1 103 Early Hints\r\n', 'Link: </a>\r\n'),
     error: /^The receiver sent more than 16 KiB of interim responses\.$/,
     status: null,
   },
   {
-    what: 'chunk extensions without end: the answer counts as far as it was read',
+    what: 'endless chunk extensions: the answer counts as far as it was read',
     answer: (s) =>
       flood(s, head(undefined, '200 OK', 'Transfer-Encoding: chunked\r\n'), `1;${'x'.repeat(5000)}\r\na\r\n`),
     status: 200,
   },
   {
-    what: 'trailers without end',
+    what: 'endless trailers',
     answer: (s) => flood(s, `${head(undefined, '200 OK', 'Transfer-Encoding: chunked\r\n')}0\r\n`, 'A: b\r\n'),
     error: /OVERFLOW/,
     status: 200,
   },
 ]
 
-/** Has each receiver misbehave in one attempt, and compares what is recorded. */
+/** Lets each receiver misbehave in one attempt, and compares the recorded attempts. */
 async function attemptAll(t: TestContext, mk: Opened, all: readonly Misbehaviour[]): Promise<void> {
   const endpoints = new Map<Misbehaviour, number>()
   for (const one of all) {
@@ -204,15 +214,15 @@ async function attemptAll(t: TestContext, mk: Opened, all: readonly Misbehaviour
 }
 
 onSharedDatabases('a receiver that misbehaves', (open) => {
-  test('fails the attempt, or does not, and no more', async (t) => {
+  test('fails the attempt, or does not, and has no other effect', async (t) => {
     await attemptAll(t, await open(t, { webhooks: { timeoutSeconds } }), misbehaviours)
   })
 
-  test('by sending much or in pieces is cut off, long before the time-out', async (t) => {
+  test('by sending a lot or in pieces is disconnected long before the time-out', async (t) => {
     await attemptAll(t, await open(t), floods)
   })
 
-  test('with 10 MB: reads 64 KiB, keeps 4, and hangs up', async (t) => {
+  test('with 10 MB is disconnected after 64 KiB, of which 4 KiB are stored', async (t) => {
     const mk = await open(t)
     let written = 0
     const receiver = await openSocket(t, (socket) => {
@@ -227,7 +237,7 @@ onSharedDatabases('a receiver that misbehaves', (open) => {
     await raise(mk)
     const { status, attempt_log } = await attempted(mk, id, 1)
     assert.deepEqual([status, attempt_log[0]!.response_body], ['success', 'x'.repeat(4096)])
-    await until('it has hung up', () => receiver.sockets.size === 0 || undefined)
+    await until('the sender has closed the connection', () => receiver.sockets.size === 0 || undefined)
     assert.ok(written < 10_000_000, `the kernel took ${written} bytes`)
   })
 
@@ -249,10 +259,10 @@ onSharedDatabases('a receiver that misbehaves', (open) => {
     assert.equal((await attempted(mk, id, 1)).status, 'success')
     for (const one of ids) assert.match((await attempted(mk, one, 1)).error!, /interim responses/)
     assert.ok(performance.now() - startedMs < 7500, 'half the time-out')
-    await until('all are hung up', () => receivers.every(({ sockets }) => sockets.size === 0) || undefined)
+    await until('all connections are closed', () => receivers.every(({ sockets }) => sockets.size === 0) || undefined)
   })
 
-  test('with what is no text: the kept answer is text of at most 4 KiB, without NUL', async (t) => {
+  test('with binary data: the stored answer is text of at most 4 KiB, without NUL', async (t) => {
     const mk = await open(t)
     const receiver = await openReceiver(t, ({ path }) => ({
       status: 200,
@@ -267,7 +277,7 @@ onSharedDatabases('a receiver that misbehaves', (open) => {
     }
   })
 
-  test('by not being there: refused connections are failures', async (t) => {
+  test('by not listening: refused connections are failures', async (t) => {
     const mk = await open(t)
     const server = createServer().listen(0, '127.0.0.1')
     await once(server, 'listening')
@@ -286,7 +296,7 @@ describe('attempts', () => {
     const kinds = ['TCPSocketWrap', 'TLSWrap', 'TCPConnectWrap', 'Timeout', 'Immediate', 'GetAddrInfoReqWrap']
     const active = () => process.getActiveResourcesInfo().filter((kind) => kinds.includes(kind)).length
     const before = active()
-    await t.test('while it runs', async (t) => {
+    await t.test('that are in progress have some', async (t) => {
       const mk = await open(t, { webhooks: { timeoutSeconds: 0.3 } })
       const ids = []
       for (const { answer } of misbehaviours) ids.push((await addEndpoint(mk, (await openSocket(t, answer)).url)).id)
@@ -295,7 +305,7 @@ describe('attempts', () => {
       assert.ok(active() > before)
       await mk.mailkeep.close()
     })
-    await until('all are gone', () => active() <= before || undefined)
+    await until('all connections are closed', () => active() <= before || undefined)
   })
 })
 
@@ -335,7 +345,7 @@ onSharedDatabases('the log of attempts', (open) => {
 })
 
 onSharedDatabases('connections', (open) => {
-  test('are kept for the next delivery after an answer read to its end, and not after another', async (t: TestContext) => {
+  test('are reused for the next delivery after an answer that was read to its end, and only then', async (t: TestContext) => {
     const mk = await open(t)
     const ports = new Set<number>()
     const receiver = await openSocket(t, (socket, request) => {
@@ -352,19 +362,19 @@ onSharedDatabases('connections', (open) => {
     assert.equal(ports.size, 1)
   })
 
-  test('end with an attempt that is given up, and none is made anew for it', async (t) => {
+  test('end with an aborted attempt, and are not reopened for it', async (t) => {
     const mk = await open(t, { webhooks: { timeoutSeconds: 0.3 } })
     const receiver = await openSocket(t, () => {})
     const { id } = await addEndpoint(mk, receiver.url)
     await raise(mk)
     await attempted(mk, id, 1)
-    await until('it has hung up', () => receiver.sockets.size === 0 || undefined)
+    await until('the sender has closed the connection', () => receiver.sockets.size === 0 || undefined)
     await raise(mk)
     await attempted(mk, id, 1)
     assert.equal(receiver.connections, 2)
   })
 
-  test('take at most 5 s of an attempt to be made', async (t) => {
+  test('may take at most 5 s of an attempt to open', async (t) => {
     const over = new AbortController()
     const never = () => new Promise<never>((_, reject) => over.signal.addEventListener('abort', reject))
     t.after(() => over.abort())

@@ -5,7 +5,7 @@ import type { Outcome } from '../lib/webhooks/http/send.ts'
 import { defaultWebhookSettings } from '../lib/webhooks/settings.ts'
 import { addEndpoint, copies, dayMs, open, openReceiver, raise, until } from './webhook-harness.ts'
 
-process.env.TZ = 'Asia/Kolkata' // whatever reads a local time shows it
+process.env.TZ = 'Asia/Kolkata' // a result in local time would show it
 
 const schedule = [5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400]
 
@@ -21,7 +21,7 @@ describe('the next step after an attempt', () => {
     assert.deepEqual(defaultWebhookSettings.retryScheduleSeconds, schedule)
   })
 
-  test('adds up to a fifth to the delay, and never takes from it', () => {
+  test('adds up to a fifth to the delay, and never shortens it', () => {
     for (const [index, seconds] of schedule.entries()) {
       for (const random of [0, 0.5, 1]) {
         const disposition = nextStep(failed, index + 1, settings, random)
@@ -40,7 +40,7 @@ describe('the next step after an attempt', () => {
     assert.deepEqual(nextStep(answered(503, 60_000), 10, settings, 0), { status: 'failed', disable: false })
   })
 
-  test('success, gone, refused and interrupted', () => {
+  test('a success, 410 and a refused address end the delivery; an interruption causes an immediate retry', () => {
     assert.deepEqual(nextStep(answered(200), 1, settings, 0), { status: 'success' })
     assert.deepEqual(nextStep(answered(410), 1, settings, 0), { status: 'failed', disable: true })
     assert.deepEqual(nextStep({ kind: 'refused', error: '' }, 1, settings, 0), { status: 'failed', disable: false })
@@ -48,7 +48,7 @@ describe('the next step after an attempt', () => {
   })
 })
 
-test('deliveries that failed at the same moment come again at different ones', async (t) => {
+test('deliveries that failed at the same moment are retried at different times', async (t) => {
   const mk = await open(t, { webhooks: { retryScheduleSeconds: [86_400] } })
   const { id } = await addEndpoint(mk, (await openReceiver(t, 500)).url())
   await raise(mk)

@@ -11,9 +11,9 @@ import {
   onEveryDatabase,
   onSharedDatabases,
   open,
-  openBeside,
-  openPatient,
+  openManualReceiver,
   openReceiver,
+  openSecondInstance,
   raise,
   share,
   until,
@@ -23,7 +23,7 @@ import {
 const pending = `mailkeep_delivery where status = 'pending'`
 const leaseMs = 30_000 // the time-out and 15 s
 
-test('claims and the attempts that made room for them share a commit', async (t) => {
+test('claims share a commit with the outcomes of earlier attempts', async (t) => {
   const mk = await open(t, { place: share(onSqlite('a SQLite file')), webhooks: { concurrency: 16 }, start: false })
   const receiver = await openReceiver(t)
   for (let i = 0; i < 4; i++) await addEndpoint(mk, receiver.url(`/${i}`))
@@ -37,11 +37,11 @@ test('claims and the attempts that made room for them share a commit', async (t)
   assert.ok(commits < 200, `${commits} commits for 400 deliveries`)
 })
 
-onSharedDatabases('two instances over one database', (open) => {
-  test('never send one delivery twice while both live', async (t) => {
+onSharedDatabases('two instances on one database', (open) => {
+  test('never send a delivery twice while both run', async (t) => {
     const webhooks = { concurrency: 16 }
     const first = await open(t, { webhooks })
-    const second = await openBeside(t, first, { webhooks })
+    const second = await openSecondInstance(t, first, { webhooks })
     const receiver = await openReceiver(t)
     const ids = []
     for (let i = 0; i < 4; i++) ids.push((await addEndpoint(first, receiver.url(`/${i}`))).id)
@@ -66,9 +66,9 @@ onSharedDatabases('two instances over one database', (open) => {
     for (const id of ids) assert.equal((await second.acme.webhooks.getEndpoint(id)).consecutive_failures, 0)
   })
 
-  test('notice each other’s commits at once, and those of any other handle', async (t) => {
+  test('notice each other’s commits immediately, and those of any other handle', async (t) => {
     const first = await open(t)
-    const writer = await openBeside(t, first, { start: false })
+    const writer = await openSecondInstance(t, first, { start: false })
     const receiver = await openReceiver(t)
     const { id } = await addEndpoint(first, receiver.url())
     const started = performance.now()
@@ -81,17 +81,17 @@ onSharedDatabases('two instances over one database', (open) => {
       where id = (select max(id) from mailkeep_delivery where endpoint_id = ${id})`)
     await receiver.count(7)
     const tookMs = performance.now() - started
-    assert.ok(tookMs < 3500, `${tookMs} ms for 7 commits: by the poll of a second it would be 7 s`)
+    assert.ok(tookMs < 3500, `${tookMs} ms for 7 commits: polling every second it would be 7 s`)
   })
 
-  test('a claim of the other is left alone until its lease has run out, and then taken over', async (t) => {
-    const { receiver, answers } = await openPatient(t)
+  test('leave a claim of the other alone until its lease has expired, and then take it over', async (t) => {
+    const { receiver, answers } = await openManualReceiver(t)
     const first = await open(t)
     const { id } = await addEndpoint(first, receiver.url())
     const claimedMs = first.clock.ms
     await raise(first)
     await receiver.count(1)
-    const second = await openBeside(t, first)
+    const second = await openSecondInstance(t, first)
     const marker = await openReceiver(t)
     const other = await addEndpoint(second, marker.url(), 'sequence.completed')
     first.clock.advance(leaseMs - 1)
@@ -104,12 +104,15 @@ onSharedDatabases('two instances over one database', (open) => {
     answers[1]!(201)
     const taken = await withStatus(second, id, 'success')
     assert.deepEqual([taken.attempts, taken.response_status], [2, 201])
-    // The outcome of the first comes late: it is nobody's any more.
+    // The outcome of the first comes late: another process has claimed the delivery.
     answers[0]!(500)
     await receiver.received[0]!.gone
     await raise(first, {}, 'sequence.completed')
     await marker.count(2)
-    await until('it was settled', async () => (await newest(first, other.id)).status === 'success' || undefined)
+    await until(
+      'the outcome was discarded',
+      async () => (await newest(first, other.id)).status === 'success' || undefined,
+    )
     const { status, attempts, attempt_log } = await newest(first, id)
     assert.deepEqual([status, attempts], ['success', 2])
     assert.equal(attempt_log.length, 2)
@@ -123,8 +126,8 @@ onSharedDatabases('two instances over one database', (open) => {
 })
 
 onSharedDatabases('a process that is killed', (open) => {
-  test('leaves what it had in flight to others, once its lease has run out', async (t) => {
-    const { receiver, answers } = await openPatient(t)
+  test('leaves its deliveries in flight to others, once its lease has expired', async (t) => {
+    const { receiver, answers } = await openManualReceiver(t)
     const prepared = await open(t, { start: false, clock: Date.now })
     const { id } = await addEndpoint(prepared, receiver.url())
     await raise(prepared)
@@ -145,7 +148,7 @@ onSharedDatabases('a process that is killed', (open) => {
     await receiver.count(1)
     child.kill('SIGKILL')
     await once(child, 'exit')
-    const survivor = await openBeside(t, prepared, { clock: () => Date.now() + leaseMs })
+    const survivor = await openSecondInstance(t, prepared, { clock: () => Date.now() + leaseMs })
     await receiver.count(2)
     answers[1]!(200)
     const { attempts, attempt_log } = await withStatus(survivor, id, 'success')
@@ -156,7 +159,7 @@ onSharedDatabases('a process that is killed', (open) => {
 })
 
 onSharedDatabases('interrupted attempts', (open) => {
-  /** A claim whose holder is dead, as its row shows it. */
+  /** Simulates a claim of a dead process by changing the row. */
   async function claimFor(mk: Opened, id: number, untilMs: number): Promise<void> {
     const iso = (ms: number) => new Date(ms).toISOString().replace('Z', '000Z')
     await mk.ask(
@@ -168,7 +171,7 @@ onSharedDatabases('interrupted attempts', (open) => {
     )
   }
 
-  test('count as attempts: when they were all it had, the delivery has failed, visibly', async (t) => {
+  test('count as attempts: after the last one the delivery has visibly failed', async (t) => {
     const mk = await open(t, { start: false, webhooks: { retryScheduleSeconds: [5] } })
     const receiver = await openReceiver(t)
     const { id } = await addEndpoint(mk, receiver.url())
@@ -182,7 +185,7 @@ onSharedDatabases('interrupted attempts', (open) => {
     assert.equal(receiver.received.length, 0)
   })
 
-  test('a lease that began in the future is void: the clock was set back', async (t) => {
+  test('a lease that began in the future is void, because the clock was moved back', async (t) => {
     const mk = await open(t, { start: false })
     const receiver = await openReceiver(t)
     const void_ = await addEndpoint(mk, receiver.url('/void'))
@@ -200,10 +203,10 @@ onSharedDatabases('interrupted attempts', (open) => {
   })
 })
 
-onEveryDatabase('while a request is under way', (open) => {
+onEveryDatabase('while a request is in flight', (open) => {
   test('deleting its endpoint aborts it, and nothing is sent again', async (t) => {
     const mk = await open(t)
-    const { receiver } = await openPatient(t)
+    const { receiver } = await openManualReceiver(t)
     const { id } = await addEndpoint(mk, receiver.url())
     await raise(mk)
     const { gone } = await receiver.count(1)
@@ -219,9 +222,9 @@ onEveryDatabase('while a request is under way', (open) => {
     assert.equal(receiver.received.length, 1)
   })
 
-  test('a new secret leaves it as it was signed', async (t) => {
+  test('a new secret does not change its signature', async (t) => {
     const mk = await open(t)
-    const { receiver, answers } = await openPatient(t)
+    const { receiver, answers } = await openManualReceiver(t)
     const { id } = await addEndpoint(mk, receiver.url())
     await raise(mk)
     await receiver.count(1)
@@ -232,7 +235,7 @@ onEveryDatabase('while a request is under way', (open) => {
 
   test('closing waits for it and records its outcome', async (t) => {
     const mk = await open(t)
-    const { receiver, answers } = await openPatient(t)
+    const { receiver, answers } = await openManualReceiver(t)
     const { id } = await addEndpoint(mk, receiver.url())
     await raise(mk)
     await receiver.count(1)
@@ -244,7 +247,7 @@ onEveryDatabase('while a request is under way', (open) => {
   })
 })
 
-test('an outcome that meets a full disk is recorded once there is room, and nothing is sent again', async (t) => {
+test('an outcome that meets a full disk is recorded once there is space, and nothing is sent again', async (t) => {
   let failed = () => {}
   const isFull = new Promise<void>((resolve) => (failed = resolve))
   const quiet = () => {}
@@ -252,7 +255,7 @@ test('an outcome that meets a full disk is recorded once there is room, and noth
   const place = share(onSqlite('SQLite in memory'))
   const { handle } = place
   const mk = await open(t, { logger, place })
-  const { receiver, answers } = await openPatient(t)
+  const { receiver, answers } = await openManualReceiver(t)
   const { id } = await addEndpoint(mk, receiver.url())
   await raise(mk)
   await receiver.count(1)
@@ -266,9 +269,9 @@ test('an outcome that meets a full disk is recorded once there is room, and noth
 })
 
 onSharedDatabases('closing', (open) => {
-  test('aborts what takes longer than it may; it is sent again after opening', async (t) => {
+  test('aborts a request that takes too long; it is sent again after opening', async (t) => {
     const first = await open(t)
-    const { receiver, answers } = await openPatient(t)
+    const { receiver, answers } = await openManualReceiver(t)
     const { id } = await addEndpoint(first, receiver.url())
     await raise(first)
     const { gone } = await receiver.count(1)
@@ -276,20 +279,24 @@ onSharedDatabases('closing', (open) => {
     await first.mailkeep.close({ timeoutMs: 50 })
     await gone
     assert.ok(performance.now() - closedMs < 10_000, 'not by its time-out')
-    const second = await openBeside(t, first)
+    const second = await openSecondInstance(t, first)
     await receiver.count(2)
     answers[1]!(200)
     const { attempts, attempt_log } = await withStatus(second, id, 'success')
     assert.equal(attempts, 2, 'an interrupted one counts')
     assert.deepEqual([attempt_log[0]!.duration_ms, attempt_log[1]!.response_status], [null, 200])
-    assert.equal((await second.acme.webhooks.getEndpoint(id)).consecutive_failures, 0, 'it is no failure of theirs')
+    assert.equal(
+      (await second.acme.webhooks.getEndpoint(id)).consecutive_failures,
+      0,
+      'it is not counted as a failure of the endpoint',
+    )
   })
 })
 
-onSharedDatabases('an endpoint switched off', (open) => {
-  test('by another instance while events are raised: nothing stays pending', async (t) => {
+onSharedDatabases('an endpoint that is disabled', (open) => {
+  test('by another instance while events are raised has no delivery left pending', async (t) => {
     const first = await open(t)
-    const second = await openBeside(t, first)
+    const second = await openSecondInstance(t, first)
     const receiver = await openReceiver(t)
     const { id } = await addEndpoint(first, receiver.url())
     const raised = Promise.all(Array.from({ length: 200 }, (_, n) => raise(n % 2 ? first : second)))
@@ -300,13 +307,13 @@ onSharedDatabases('an endpoint switched off', (open) => {
       first.count('mailkeep_delivery where endpoint_id = ? and status = ?', id, status)
     await until('nothing is pending', async () => (await counted('pending')) === 0 || undefined)
     const claimed = () => first.count('mailkeep_delivery where claim is not null')
-    await until('all that was under way is recorded', async () => (await claimed()) === 0 || undefined)
+    await until('all outcomes are recorded', async () => (await claimed()) === 0 || undefined)
     const [success, held] = [await counted('success'), await counted('held')]
     assert.equal(success + held, 200)
     assert.equal(receiver.received.length, success)
   })
 
-  test('is seen by the claim itself: what is pending there all the same becomes held', async (t) => {
+  test('is detected by the claim itself: deliveries still pending become held', async (t) => {
     const mk = await open(t, { start: false })
     const receiver = await openReceiver(t)
     const { id } = await addEndpoint(mk, receiver.url())

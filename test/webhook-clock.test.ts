@@ -5,25 +5,25 @@ import {
   attempted,
   hourMs,
   onSharedDatabases,
-  openBeside,
-  openPatient,
+  openManualReceiver,
   openReceiver,
+  openSecondInstance,
   type Reply,
   raise,
   secondMs,
   withStatus,
 } from './webhook-harness.ts'
 
-onSharedDatabases('a clock that is set', (open) => {
+onSharedDatabases('a clock that is changed', (open) => {
   for (const [what, jumpMs] of [
     ['an hour ahead', hourMs],
     ['an hour back', -hourMs],
     ['two days ahead', 48 * hourMs],
     ['two days back', -48 * hourMs],
   ] as const) {
-    test(`${what} neither repeats what is under way nor freezes what waits`, async (t) => {
+    test(`${what} neither repeats requests in flight nor delays waiting deliveries`, async (t) => {
       const mk = await open(t)
-      const { receiver, answers } = await openPatient(t)
+      const { receiver, answers } = await openManualReceiver(t)
       const underWay = await addEndpoint(mk, receiver.url())
       const replies: Record<string, Reply> = { '/500': 500, '/503': 503, '/new': 200 }
       const others = await openReceiver(t, ({ path }) => replies[path]!)
@@ -51,13 +51,13 @@ onSharedDatabases('a clock that is set', (open) => {
     })
   }
 
-  test('back does not shorten a wish that was just made', async (t) => {
+  test('back does not shorten a Retry-After that was just received', async (t) => {
     const mk = await open(t)
     const receiver = await openReceiver(t, { status: 503, headers: { 'retry-after': '3600' } })
     const { id } = await addEndpoint(mk, receiver.url())
     await raise(mk)
     await attempted(mk, id, 1)
-    const second = await openBeside(t, mk) // a look at all that waits
+    const second = await openSecondInstance(t, mk) // polls all waiting deliveries
     const marker = await addEndpoint(second, (await openReceiver(t)).url(), 'sequence.completed')
     await raise(second, {}, 'sequence.completed')
     await withStatus(second, marker.id, 'success')
@@ -66,7 +66,7 @@ onSharedDatabases('a clock that is set', (open) => {
 })
 
 onSharedDatabases('an idle dispatcher', (open) => {
-  test('costs next to nothing', async (t) => {
+  test('uses almost no processor time', async (t) => {
     const mk = await open(t, { clock: Date.now })
     const receiver = await openReceiver(t, 500)
     for (let i = 0; i < 20; i++) {

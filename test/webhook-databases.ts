@@ -1,4 +1,4 @@
-/** The kinds of database the webhook engine is tested on; see webhook-harness. */
+/** The kinds of database that the webhook engine is tested on; see webhook-harness. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,13 +11,13 @@ import { openPostgres } from './databases.ts'
 export type Kind = 'a SQLite file' | 'SQLite in memory' | 'PostgreSQL'
 export type Row = Record<string, unknown>
 
-/** One database, which several mailkeeps may share; the last of them closes it. */
+/** A database that several mailkeeps may share; the last of them closes it. */
 export interface Place {
   readonly kind: Kind
   readonly source: DatabaseSource
-  /** What another process needs to open it. */
+  /** The variables that another process needs to open the database. */
   readonly env: { readonly FILE?: string; readonly URL?: string; readonly SCHEMA?: string }
-  /** Runs a statement beside the library; parameters are `?`. */
+  /** Runs a statement independently of the library; parameters are `?`. */
   ask(text: string, ...values: unknown[]): Promise<Row[]>
   close(): Promise<void>
 }
@@ -26,11 +26,11 @@ export async function openPlace(kind: Kind): Promise<Place> {
   return kind === 'PostgreSQL' ? await onServer() : onSqlite(kind)
 }
 
-/** SQLite, with the handle for what only SQLite has. */
+/** SQLite, with the handle for features that only SQLite has. */
 export function onSqlite(kind: Exclude<Kind, 'PostgreSQL'>): Place & { readonly handle: Database.Database } {
   const folder = kind === 'a SQLite file' ? mkdtempSync(join(tmpdir(), 'mailkeep-webhooks-')) : undefined
   const file = folder && join(folder, 'mail.db')
-  /** A handle of our own: of the file a second one, in memory the only one. */
+  /** A separate handle for a file; in memory the only one. */
   const handle = new Database(file ?? ':memory:', { timeout: 5000 })
   return {
     kind,
@@ -72,7 +72,7 @@ async function onServer(): Promise<Place> {
     },
     async close() {
       if (!spoilt) return await database.close()
-      await database.ask(`drop schema "${database.schema}" cascade`) // the next test must not find our triggers
+      await database.ask(`drop schema "${database.schema}" cascade`) // the next test must not have the triggers of this one
     },
   }
 }

@@ -10,9 +10,9 @@ const retryMs = 5000
 interface Endpoint {
   readonly id: number
   readonly clientId: number
-  /** Deliveries that wait. */
+  /** Number of due deliveries. */
   due: number
-  /** How long it takes to answer; beyond the time-out it hangs. */
+  /** Response time. Above the time-out the endpoint hangs. */
   readonly ms: number
   readonly arrivesMs?: number
   readonly proven?: boolean
@@ -24,7 +24,7 @@ interface Flight {
   readonly one: Endpoint
 }
 
-/** Delivers in virtual time as the dispatcher does, and watches every bound all along. */
+/** Simulates the dispatcher in virtual time, and checks every limit at each step. */
 class Simulation {
   nowMs = 0
   readonly scheduler: FairScheduler
@@ -44,22 +44,22 @@ class Simulation {
     for (const { id, due } of endpoints) this.#left.set(id, due)
   }
 
-  /** Until the endpoint's deliveries are through. @returns when, since it arrived, in ms. */
+  /** Runs until the endpoint's deliveries are done. @returns The time since its arrival in ms. */
   finish(id: number): number {
     while (!this.finishedMs.has(id)) {
       this.step()
-      assert.ok(this.nowMs < 20 * 60_000, 'it is not through after 20 minutes')
+      assert.ok(this.nowMs < 20 * 60_000, 'it is not done after 20 minutes')
     }
     const { arrivesMs = 0 } = this.#endpoints.find((one) => one.id === id)!
     return this.finishedMs.get(id)! - arrivesMs
   }
 
-  /** Starts what may start, then goes to the next thing that happens. */
+  /** Starts the allowed deliveries, then advances to the next event. */
   step(): void {
     const due = this.#due()
     for (const { endpointId, limit } of this.scheduler.allow(due)) {
       const allowed = due.find((one) => one.id === endpointId)!
-      assert.ok(limit > 0 && limit <= allowed.due, 'what is allowed can start')
+      assert.ok(limit > 0 && limit <= allowed.due, 'allowed deliveries can start')
       for (let i = 0; i < limit; i++) this.#start(this.#endpoints.find(({ id }) => id === endpointId)!)
     }
     this.#watch(due)
@@ -69,7 +69,7 @@ class Simulation {
       ...this.#endpoints.map(({ arrivesMs = 0 }) => arrivesMs),
     ]
     const next = Math.min(...times.filter((ms) => ms > this.nowMs))
-    assert.ok(Number.isFinite(next), 'something is always under way')
+    assert.ok(Number.isFinite(next), 'at least one delivery is in flight')
     this.nowMs = next
     const ended = this.#flights.filter(({ endMs }) => endMs <= next)
     this.#flights = this.#flights.filter(({ endMs }) => endMs > next)
@@ -111,11 +111,11 @@ class Simulation {
     const ofClients = new Map<number, number>()
     for (const { one } of this.#flights) ofClients.set(one.clientId, (ofClients.get(one.clientId) ?? 0) + 1)
     for (const count of ofClients.values()) assert.ok(count <= Math.max(1, this.total / 4), `${count} of one client`)
-    assert.ok(inFlight > 0 || due.length === 0, 'what is due is begun where nothing is under way')
+    assert.ok(inFlight > 0 || due.length === 0, 'a due delivery is started where none is in flight')
   }
 }
 
-/** So many hanging endpoints, spread over so many clients, each with a backlog. */
+/** Returns this many hanging endpoints, distributed over this many clients, each with a backlog. */
 function hanging(count: number, clients: number, due = 1000): Endpoint[] {
   return Array.from({ length: count }, (_, i) => ({
     id: i + 1,
@@ -131,15 +131,15 @@ const aloneMs = new Simulation([fast]).finish(fast.id)
 describe('endpoints that hang do not delay the others', () => {
   for (const [what, endpoints] of [
     ['32 of 4 clients', [...hanging(32, 4), fast]],
-    ['32 of 4 clients, before which it stands in turn', [...hanging(32, 4), { ...fast, id: 0.5 }]],
-    ['32 of 4 clients that fill everything before it comes', [...hanging(32, 4), { ...fast, arrivesMs: 1000 }]],
-    ['32 of 4 clients, known as hanging', [...hanging(32, 4), { ...fast, arrivesMs: 61_000 }]],
+    ['32 of 4 clients, before which it is in turn', [...hanging(32, 4), { ...fast, id: 0.5 }]],
+    ['32 of 4 clients that use all slots before it arrives', [...hanging(32, 4), { ...fast, arrivesMs: 1000 }]],
+    ['32 of 4 clients, known to hang', [...hanging(32, 4), { ...fast, arrivesMs: 61_000 }]],
     ['400 of 4 clients, not known yet', [...hanging(400, 4), { ...fast, arrivesMs: 1000 }]],
     ['100 of 100 clients', [...hanging(100, 100), { ...fast, arrivesMs: 1000 }]],
     ['500 of 500 clients, not known yet', [...hanging(500, 500), { ...fast, arrivesMs: 1000, proven: true }]],
-    ['500 of 500 clients, known as hanging', [...hanging(500, 500), { ...fast, arrivesMs: 61_000 }]],
-    ['30 of its own client', [...hanging(30, 1), { ...fast, clientId: 1, arrivesMs: 1000 }]],
-    ['100 of its own client, known as hanging', [...hanging(100, 1), { ...fast, clientId: 1, arrivesMs: 61_000 }]],
+    ['500 of 500 clients, known to hang', [...hanging(500, 500), { ...fast, arrivesMs: 61_000 }]],
+    ['30 of the same client', [...hanging(30, 1), { ...fast, clientId: 1, arrivesMs: 1000 }]],
+    ['100 of the same client, known to hang', [...hanging(100, 1), { ...fast, clientId: 1, arrivesMs: 61_000 }]],
   ] as const) {
     test(`${what}: at most twice as long as alone`, () => {
       const tookMs = new Simulation(endpoints).finish(endpoints.at(-1)!.id)
@@ -147,15 +147,15 @@ describe('endpoints that hang do not delay the others', () => {
     })
   }
 
-  test('500 of 500 clients when nobody is known: it waits for its turn to be asked, and then no more', () => {
+  test('500 of 500 clients, all unknown: it waits for its first turn, and then no more', () => {
     const simulation = new Simulation([...hanging(500, 500), fast])
     const tookMs = simulation.finish(fast.id)
     const firstMs = simulation.servedMs.get(fast.id)!
-    assert.ok(firstMs <= 3 * timeoutMs, `asked first after ${firstMs} ms`)
+    assert.ok(firstMs <= 3 * timeoutMs, `first request after ${firstMs} ms`)
     assert.ok(tookMs - firstMs <= 2 * aloneMs)
   })
 
-  test('those that answer slowly do not crowd it out either', () => {
+  test('slow endpoints do not crowd it out either', () => {
     const slow = hanging(32, 4, 100_000).map((one) => ({ ...one, ms: 14_000 }))
     const simulation = new Simulation([...slow, { ...fast, arrivesMs: 600_000 }])
     const tookMs = simulation.finish(fast.id)
@@ -163,7 +163,7 @@ describe('endpoints that hang do not delay the others', () => {
   })
 })
 
-describe('nobody starves', () => {
+describe('no endpoint starves', () => {
   test('every endpoint of 300, fast, slow and hanging, is served again and again', () => {
     const kinds = [20, 500, 5000, 14_000, Number.POSITIVE_INFINITY]
     const endpoints = Array.from({ length: 300 }, (_, i) => {
@@ -206,13 +206,13 @@ onSharedDatabases('over real sockets', (open) => {
       for (let i = 0; i < 20; i++) await raise({ acme })
     }
     mk.mailkeep.start()
-    await until('they fill what they may', () => silent.received.length >= 12 || undefined)
+    await until('they use their whole limit', () => silent.received.length >= 12 || undefined)
     await addEndpoint(mk, quick.url())
     await raise(mk)
-    await copies(mk, 99, 'pending') // the first may be through by now
+    await copies(mk, 99, 'pending') // the first may have been answered by now
     await mk.wake()
     await quick.count(100)
-    assert.equal(most, 12, 'of 16 a quarter was kept for those that answer')
+    assert.equal(most, 12, 'of 16 a quarter was reserved for endpoints that answer')
     assert.equal(silent.received.length, most, 'none of them was waited for')
   })
 })

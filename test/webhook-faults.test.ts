@@ -1,4 +1,4 @@
-/** Attempts that fail by mailkeep's own fault, outcomes that come too late, and what the log has of deliveries. */
+/** Attempts that fail because of mailkeep itself, outcomes that come too late, and the log lines about deliveries. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -12,9 +12,9 @@ import {
   hourMs,
   type Opened,
   onSharedDatabases,
-  openBeside,
-  openPatient,
+  openManualReceiver,
   openReceiver,
+  openSecondInstance,
   raise,
   until,
   withStatus,
@@ -36,7 +36,7 @@ function keepLog() {
 
 const ownFault = /^Mailkeep's own fault, not the receiver's/
 
-onSharedDatabases("a fault of mailkeep's own", (open) => {
+onSharedDatabases('an internal fault of mailkeep', (open) => {
   const broken = (cause: Error) => ({
     send: () => {
       throw cause
@@ -73,7 +73,7 @@ onSharedDatabases("a fault of mailkeep's own", (open) => {
     assert.equal((await mk.mailkeep.stats()).attempts.failure, 0)
   })
 
-  test('neither adds to the failures counted before nor ends them', async (t) => {
+  test('neither adds to earlier failures nor resets them', async (t) => {
     let fails = true
     const real = {
       send: () => ({ outcome: Promise.resolve({ kind: 'answered' as const, status: 500, body: '' }), abort() {} }),
@@ -95,7 +95,7 @@ onSharedDatabases("a fault of mailkeep's own", (open) => {
     assert.equal((await mk.acme.webhooks.getEndpoint(id)).consecutive_failures, 1)
   })
 
-  test('what the network does is still a failure of the receiver', async (t) => {
+  test('a network error is still a failure of the receiver', async (t) => {
     const { logger, of } = keepLog()
     const resolve4 = () => Promise.reject(Object.assign(new Error('down'), { code: 'ESERVFAIL' }))
     const mk = await open(t, { logger, lookup: { resolver: { resolve4, resolve6: resolve4 } } })
@@ -111,7 +111,7 @@ onSharedDatabases("a fault of mailkeep's own", (open) => {
 })
 
 describe('a process in which undici cannot be loaded', () => {
-  test('says so in its log, and blames no receiver', async () => {
+  test('logs this, and blames no receiver', async () => {
     const child = spawn(
       process.execPath,
       ['--import', 'tsx', fileURLToPath(import.meta.resolve('./without-undici.ts'))],
@@ -134,14 +134,14 @@ describe('a process in which undici cannot be loaded', () => {
 })
 
 onSharedDatabases('outcomes that come after their claim was lost', (open) => {
-  test('are not counted by the figures', async (t) => {
-    const { receiver, answers } = await openPatient(t)
+  test('are not counted by the metrics', async (t) => {
+    const { receiver, answers } = await openManualReceiver(t)
     const first = await open(t)
     const { id } = await addEndpoint(first, receiver.url())
     await raise(first)
     await receiver.count(1)
     first.clock.advance(hourMs) // beyond the lease: another process takes the delivery over
-    const second = await openBeside(t, first)
+    const second = await openSecondInstance(t, first)
     await receiver.count(2)
     answers[1]!(200)
     await withStatus(second, id, 'success')
@@ -160,7 +160,7 @@ onSharedDatabases('the log', (open) => {
 
   const failing = (mk: Opened, url: string) => addEndpoint(mk, secretUrl(url))
 
-  test('has one line for each delivery that failed for good, with ids and the reason', async (t) => {
+  test('has one line for each delivery that failed finally, with ids and the reason', async (t) => {
     const { logger, of } = keepLog()
     const mk = await open(t, { logger, webhooks: { retryScheduleSeconds: [5] } })
     const { id } = await failing(mk, (await openReceiver(t, 500)).url())
@@ -183,7 +183,7 @@ onSharedDatabases('the log', (open) => {
     shows(of('warn'))
   })
 
-  test('has one line for each endpoint that was switched off, with its id and the reason', async (t) => {
+  test('has one line for each endpoint that was disabled, with its id and the reason', async (t) => {
     const { logger, of } = keepLog()
     const mk = await open(t, { logger, webhooks: { disableAfterFailures: 2, disableAfterHours: 0 } })
     const { id } = await failing(mk, (await openReceiver(t, 500)).url())

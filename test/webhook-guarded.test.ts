@@ -12,14 +12,14 @@ import {
   type OpenOptions,
   onEveryDatabase,
   onSharedDatabases,
-  openBeside,
   openReceiver,
+  openSecondInstance,
   raise,
   until,
   withStatus,
 } from './webhook-harness.ts'
 
-/** Answers A questions; there are no AAAA records. */
+/** Creates a resolver that answers A queries; there are no AAAA records. */
 function resolverOf(resolve4: NameResolver['resolve4']): NameResolver {
   const resolve6 = () => Promise.reject(Object.assign(new Error('no AAAA'), { code: 'ENODATA' }))
   return { resolve4, resolve6 }
@@ -28,14 +28,14 @@ function resolverOf(resolve4: NameResolver['resolve4']): NameResolver {
 const never = () => new Promise<never>(() => {})
 const nxdomain = () => Promise.reject(Object.assign(new Error('NXDOMAIN'), { code: 'ENOTFOUND' }))
 
-/** As in production: nothing private. */
+/** Opens the service with the guard of production: no private addresses. */
 function openGuarded(open: Open, t: TestContext, resolve4: NameResolver['resolve4'], options: OpenOptions = {}) {
   const lookup = { resolver: resolverOf(resolve4), cacheMs: 0 }
   return open(t, { lookup, webhooks: { allowPrivate: false }, ...options })
 }
 
 onSharedDatabases('looking up the host of an endpoint', (open) => {
-  test('dials the address that was found', async (t) => {
+  test('connects to the address that was found', async (t) => {
     const asked: string[] = []
     const resolve4 = async (name: string) => {
       asked.push(name)
@@ -50,7 +50,7 @@ onSharedDatabases('looking up the host of an endpoint', (open) => {
     assert.match(receiver.received[0]!.headers.host!, /^hook\.example:/)
   })
 
-  test('a name that does not exist fails the attempt, which is tried again', async (t) => {
+  test('a name that does not exist fails the attempt, which is retried', async (t) => {
     const mk = await openGuarded(open, t, nxdomain)
     const { id } = await addEndpoint(mk, 'https://hook.example/')
     await raise(mk)
@@ -99,8 +99,8 @@ onEveryDatabase('an address that is refused', (open) => {
   }
 })
 
-onSharedDatabases('the one guard', (open) => {
-  test('serves the test operation: 202 with a pending delivery, which then fails', async (t) => {
+onSharedDatabases('the URL guard', (open) => {
+  test('applies to the test operation: 202 with a pending delivery, which then fails', async (t) => {
     const mk = await openGuarded(open, t, async () => ['192.168.1.1'])
     const { id } = await addEndpoint(mk, 'https://hook.example/')
     const queued = await mk.acme.webhooks.testEndpoint(id)
@@ -109,7 +109,7 @@ onSharedDatabases('the one guard', (open) => {
     assert.deepEqual([attempts, event_type], [0, 'webhook.test'])
   })
 
-  test('refuses the written form at creation', async (t) => {
+  test('refuses the literal address at creation', async (t) => {
     const mk = await openGuarded(open, t, never, { start: false })
     for (const url of ['http://hook.example/', 'https://127.0.0.1/', 'https://[::1]/', 'https://localhost/']) {
       const isRefused = (error: unknown) => isMailkeepError(error, 'validation_failed') && 'url' in error.errors!
@@ -117,14 +117,14 @@ onSharedDatabases('the one guard', (open) => {
     }
   })
 
-  test('judges every address of a name, so that one private among public ones refuses it', async (t) => {
+  test('checks every address of a name, and refuses one private among public ones', async (t) => {
     const mk = await openGuarded(open, t, async () => ['8.8.8.8', '10.0.0.1'])
     const { id } = await addEndpoint(mk, 'https://hook.example/')
     await raise(mk)
     assert.equal((await withStatus(mk, id, 'failed')).attempts, 0)
   })
 
-  test('judges at each attempt: a name that turns private later counts the attempts before, and no more', async (t) => {
+  test('checks at each attempt: when a name becomes private later, the delivery fails without another attempt', async (t) => {
     let look: NameResolver['resolve4'] = nxdomain
     const mk = await openGuarded(open, t, (name) => look(name))
     const { id } = await addEndpoint(mk, 'https://hook.example/')
@@ -137,7 +137,7 @@ onSharedDatabases('the one guard', (open) => {
     assert.equal((await mk.acme.webhooks.getEndpoint(id)).consecutive_failures, 1)
   })
 
-  test('judges a stored URL again: a row that breaks the rule is never called', async (t) => {
+  test('checks a stored URL again: an invalid row is never called', async (t) => {
     const receiver = await openReceiver(t)
     const mk = await openGuarded(open, t, async () => ['127.0.0.1'])
     const { id } = await addEndpoint(mk, 'https://hook.example/')
@@ -155,7 +155,7 @@ onSharedDatabases('the one guard', (open) => {
     assert.equal(receiver.received.length, 0)
   })
 
-  test('lets private hosts, http and any port pass only by the switch for development', async (t) => {
+  test('allows private hosts, http and any port only with the development setting', async (t) => {
     const mk = await open(t)
     const receiver = await openReceiver(t)
     const { id } = await addEndpoint(mk, receiver.url())
@@ -167,7 +167,7 @@ onSharedDatabases('the one guard', (open) => {
 onSharedDatabases('test deliveries', (open) => {
   const isLimited = (error: unknown) => isMailkeepError(error, 'rate_limited') && error.rateLimit?.limit === 10
 
-  test('are ten in any 60 s for each client; refused ones do not count', async (t) => {
+  test('are limited to ten in any 60 s for each client; refused ones do not count', async (t) => {
     const mk = await open(t)
     const receiver = await openReceiver(t)
     const { id } = await addEndpoint(mk, receiver.url())
@@ -187,9 +187,9 @@ onSharedDatabases('test deliveries', (open) => {
     await until('all are recorded', async () => (await newest(mk, id)).status === 'success' || undefined)
   })
 
-  test('are counted for all instances together, also those of an endpoint that is gone', async (t) => {
+  test('are counted across all instances, also those of a deleted endpoint', async (t) => {
     const first = await open(t, { start: false })
-    const second = await openBeside(t, first, { start: false })
+    const second = await openSecondInstance(t, first, { start: false })
     const tested = await addEndpoint(first, 'http://127.0.0.1:9/')
     const other = await addEndpoint(first, 'http://127.0.0.1:9/')
     for (let i = 0; i < 10; i++) await (i % 2 ? first : second).acme.webhooks.testEndpoint(tested.id)
@@ -197,7 +197,7 @@ onSharedDatabases('test deliveries', (open) => {
     for (const mk of [first, second]) await assert.rejects(mk.acme.webhooks.testEndpoint(other.id), isLimited)
   })
 
-  test('go to the endpoint that is tested, whatever it subscribed to, and to no other', async (t) => {
+  test('go only to the endpoint that is tested, whatever event types it subscribed to', async (t) => {
     const mk = await open(t)
     const receiver = await openReceiver(t)
     const { id } = await addEndpoint(mk, receiver.url('/tested'), 'sequence.completed')

@@ -1,4 +1,4 @@
-/** Opens mailkeeps with a clock that tests move, and receivers that answer as told. */
+/** Opens mailkeeps with a clock that tests move, and receivers with configurable answers. */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { EventEmitter, once } from 'node:events'
@@ -15,7 +15,7 @@ export const dayMs = 86_400_000
 
 const patienceMs = 20_000 // it matters only where a test fails
 
-/** Stands still unless moved; begins now, since `standardwebhooks` reads the real clock. */
+/** A clock that only the test moves. It begins now, since `standardwebhooks` reads the real clock. */
 export class TestClock {
   ms = Date.now()
   readonly read = () => this.ms
@@ -28,19 +28,19 @@ export class TestClock {
 export type Acme = ReturnType<Mailkeep['forClient']>
 
 export interface OpenOptions extends Partial<Omit<MailkeepOptions, 'database'>> {
-  /** A database that is open already. */
+  /** A database that is already open. */
   readonly place?: SharedPlace
   readonly start?: boolean
 }
 
 export type Open = (t: TestContext, options?: OpenOptions) => Promise<Opened>
 
-/** The suite on every kind of database. */
+/** Runs the suite on every kind of database. */
 export function onEveryDatabase(name: string, suite: (open: Open) => void): void {
   onKinds(['a SQLite file', 'SQLite in memory', 'PostgreSQL'], name, suite)
 }
 
-/** The suite on the kinds that several processes can share. */
+/** Runs the suite on the kinds of database that several processes can share. */
 export function onSharedDatabases(name: string, suite: (open: Open) => void): void {
   onKinds(['a SQLite file', 'PostgreSQL'], name, suite)
 }
@@ -58,7 +58,7 @@ export interface SharedPlace extends Place {
   users: number
 }
 
-/** Its close is the last user's. */
+/** Shares a database: the last user closes it. */
 export function share<P extends Place>(place: P): P & SharedPlace {
   const shared = {
     ...place,
@@ -71,7 +71,7 @@ export function share<P extends Place>(place: P): P & SharedPlace {
   return shared
 }
 
-/** A mailkeep that delivers to loopback, with a client `acme`; closed after the test. In memory unless told otherwise. */
+/** Opens a mailkeep that delivers to loopback, with a client `acme`; closed after the test. In memory by default. */
 export async function open(t: TestContext, options: OpenOptions = {}) {
   const { start = true, clock, encryptionKey = randomBytes(32), webhooks, ...rest } = options
   const { place = share(onSqlite('SQLite in memory')), ...others } = rest
@@ -105,12 +105,12 @@ export async function open(t: TestContext, options: OpenOptions = {}) {
     place,
     encryptionKey,
     ask: place.ask,
-    /** How many rows there are: what stands behind `from`. */
+    /** Counts rows; `from` is the SQL after `from`. */
     count: async (from: string, ...values: unknown[]) =>
       (await place.ask(`select cast(count(*) as integer) as n from ${from}`, ...values))[0]!.n as number,
-    /** Makes the dispatcher look: it sleeps by the real clock. An event that is held does, and sends nothing. */
+    /** Wakes the dispatcher, which sleeps by the real clock, by an event whose delivery is held, so nothing is sent. */
     wake: () => waker.events.raise({ type: 'newsletter.sent', data: {} }),
-    /** Moves the clock and has the dispatcher look. */
+    /** Moves the clock and wakes the dispatcher. */
     async pass(ms: number) {
       testClock.advance(ms)
       await waker.events.raise({ type: 'newsletter.sent', data: {} })
@@ -119,12 +119,12 @@ export async function open(t: TestContext, options: OpenOptions = {}) {
 }
 export type Opened = Awaited<ReturnType<typeof open>>
 
-/** Another instance over the same database, with the same clock and key. */
-export function openBeside(t: TestContext, { place, encryptionKey, clock }: Opened, options: OpenOptions = {}) {
+/** Opens another instance on the same database, with the same clock and key. */
+export function openSecondInstance(t: TestContext, { place, encryptionKey, clock }: Opened, options: OpenOptions = {}) {
   return open(t, { place, encryptionKey, clock: clock.read, ...options })
 }
 
-/** An endpoint of acme's for `newsletter.sent`, with its secret. */
+/** Adds an endpoint of acme for `newsletter.sent`; returns it with its secret. */
 export function addEndpoint({ acme }: Pick<Opened, 'acme'>, url: string, ...events: EventType[]) {
   return acme.webhooks.createEndpoint({ url, events: events.length > 0 ? events : ['newsletter.sent'] })
 }
@@ -137,7 +137,7 @@ export async function raise(
   await acme.events.raise({ type, data })
 }
 
-/** Adds so many deliveries like the last one, not begun yet: quicker than raising each. */
+/** Adds copies of the last delivery without attempts; faster than raising events. */
 export async function copies({ place }: Pick<Opened, 'place'>, count: number, status?: 'pending'): Promise<void> {
   const columns = 'client_id, created_at, endpoint_id, kind, event_id, event_type'
   const uuid = place.kind === 'PostgreSQL' ? 'gen_random_uuid()' : 'lower(hex(randomblob(16)))'
@@ -150,14 +150,14 @@ export async function copies({ place }: Pick<Opened, 'place'>, count: number, st
   )
 }
 
-/** The newest delivery of an endpoint, in detail. */
+/** Returns the newest delivery of an endpoint, in detail. */
 export async function newest({ acme }: Pick<Opened, 'acme'>, endpointId: number) {
   const { data } = await acme.webhooks.listDeliveries(endpointId, { per_page: 1 })
   assert.ok(data[0], 'there is a delivery')
   return await acme.webhooks.getDelivery(endpointId, data[0].id)
 }
 
-/** Waits until so many attempts of the endpoint's newest delivery are recorded; gives it in detail. */
+/** Waits until this many attempts of the endpoint's newest delivery are recorded; returns it in detail. */
 export function attempted(opened: Pick<Opened, 'acme'>, endpointId: number, count: number) {
   return until(`${count} attempts are recorded`, async () => {
     const delivery = await newest(opened, endpointId)
@@ -165,7 +165,7 @@ export function attempted(opened: Pick<Opened, 'acme'>, endpointId: number, coun
   })
 }
 
-/** Waits until the endpoint's newest delivery has this status; gives it in detail. */
+/** Waits until the endpoint's newest delivery has this status; returns it in detail. */
 export function withStatus(opened: Pick<Opened, 'acme'>, endpointId: number, status: string) {
   return until(`the delivery is ${status}`, async () => {
     const delivery = await newest(opened, endpointId)
@@ -173,19 +173,19 @@ export function withStatus(opened: Pick<Opened, 'acme'>, endpointId: number, sta
   })
 }
 
-/** As deliveries and endpoints show a moment. */
+/** Formats a time like deliveries and endpoints do. */
 export function moment(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 19)}+00:00`
 }
 
-/** Looks every millisecond until it sees something: for what no event tells of. */
+/** Polls every millisecond until `look` returns a value, where there is no event to wait for. */
 export async function until<T>(what: string, look: () => Promise<T | undefined> | T | undefined): Promise<T> {
   for (const ends = performance.now() + patienceMs; performance.now() < ends; ) {
     const seen = await look()
     if (seen !== undefined && seen !== false) return seen
     await new Promise((resolve) => setTimeout(resolve, 1))
   }
-  throw new Error(`Waited in vain until ${what}.`)
+  throw new Error(`Timed out waiting until ${what}.`)
 }
 
 /** A status, or a whole answer; `hang` never answers. */
@@ -198,11 +198,11 @@ export interface Received {
   readonly path: string
   readonly headers: IncomingHttpHeaders
   readonly body: string
-  /** Resolves when the connection of this request is over, or its answer sent. */
+  /** Resolves when the connection of this request has ended, or its answer was sent. */
   readonly gone: Promise<unknown>
 }
 
-/** A receiver on a loopback port, closed after the test. */
+/** Opens a receiver on a loopback port, closed after the test. */
 export async function openReceiver(
   t: TestContext,
   reply: Reply | ((received: Received) => Reply | Promise<Reply>) = 200,
@@ -212,7 +212,7 @@ export async function openReceiver(
     received: [] as Received[],
     reply: typeof reply === 'function' ? reply : () => reply,
     url: (path = '/hook') => `http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`,
-    /** Waits until so many have come in all. */
+    /** Waits until this many deliveries have arrived in total. */
     async count(count: number) {
       const signal = AbortSignal.timeout(patienceMs)
       while (receiver.received.length < count) {
@@ -239,8 +239,8 @@ export async function openReceiver(
 }
 export type Receiver = Awaited<ReturnType<typeof openReceiver>>
 
-/** A receiver that answers each request when the test says so. */
-export async function openPatient(t: TestContext) {
+/** Opens a receiver that answers each request when the test says so. */
+export async function openManualReceiver(t: TestContext) {
   const answers: ((reply: Reply) => void)[] = []
   const receiver = await openReceiver(t, () => new Promise<Reply>((resolve) => answers.push(resolve)))
   return { receiver, answers }
@@ -252,7 +252,7 @@ function answer(response: ServerResponse, reply: Reply): void {
   response.writeHead(status, headers).end(body)
 }
 
-/** A receiver that does with each connection what it likes, once the request has come. */
+/** Opens a receiver whose raw connection the test controls once the request has arrived. */
 export async function openSocket(t: TestContext, onRequest: (socket: Socket, request: string) => void) {
   const sockets = new Set<Socket>()
   const receiver = { url: '', sockets, connections: 0 }

@@ -1,4 +1,4 @@
-/** What the dispatcher has under way at one endpoint, seen from the receiver and the database: decisions.md 4. */
+/** The requests that the dispatcher has in flight at one endpoint, seen from the receiver and the database. */
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import { test } from './databases.ts'
@@ -9,7 +9,7 @@ import {
   newest,
   type Opened,
   onSharedDatabases,
-  openPatient,
+  openManualReceiver,
   openReceiver,
   type Reply,
   raise,
@@ -18,7 +18,7 @@ import {
   withStatus,
 } from './webhook-harness.ts'
 
-/** Resolves when no transaction holds anything of the database: on a file whoever writes holds all of it. */
+/** Resolves when no transaction holds a lock. On a file every writer locks the whole database. */
 async function nothingIsLocked({ ask, count, place }: Opened): Promise<void> {
   if (place.kind !== 'PostgreSQL') return void (await ask('begin immediate; rollback'))
   const locks = `pg_locks join pg_class as c on c.oid = relation join pg_namespace as n on n.oid = relnamespace
@@ -26,9 +26,9 @@ async function nothingIsLocked({ ask, count, place }: Opened): Promise<void> {
   await until('nothing is locked', async () => (await count(locks, place.env.SCHEMA)) === 0 || undefined)
 }
 
-/** An endpoint of 200 due deliveries whose receiver answers when told. */
+/** Opens an endpoint with 200 due deliveries whose receiver answers on request. */
 async function openBusy(t: TestContext, mk: Opened) {
-  const { receiver, answers } = await openPatient(t)
+  const { receiver, answers } = await openManualReceiver(t)
   const marker = await addEndpoint(mk, (await openReceiver(t)).url(), 'sequence.completed')
   const { id } = await addEndpoint(mk, receiver.url())
   await raise(mk)
@@ -42,8 +42,11 @@ async function openBusy(t: TestContext, mk: Opened) {
     timedOut(times: number) {
       ended += times
     },
-    /** So many are under way and claimed, and no more: what is raised later elsewhere has been sent meanwhile. */
-    async underWay(expected: number) {
+    /**
+     * Asserts that exactly this many are in flight and claimed: a later delivery of another endpoint has been sent
+     * since.
+     */
+    async expectInFlight(expected: number) {
       await receiver.count(ended + expected)
       await raise(mk, {}, 'sequence.completed')
       await withStatus(mk, marker.id, 'success')
@@ -53,10 +56,10 @@ async function openBusy(t: TestContext, mk: Opened) {
   }
 }
 
-onSharedDatabases('while requests are under way', (open) => {
+onSharedDatabases('while requests are in flight', (open) => {
   test('no transaction is open', async (t) => {
     const mk = await open(t)
-    const { receiver, answers } = await openPatient(t)
+    const { receiver, answers } = await openManualReceiver(t)
     const { id } = await addEndpoint(mk, receiver.url())
     await raise(mk)
     await receiver.count(1)
@@ -65,9 +68,9 @@ onSharedDatabases('while requests are under way', (open) => {
     await withStatus(mk, id, 'success')
   })
 
-  test('an endpoint was triggered last when the latest of them began, whichever ends last', async (t) => {
+  test('last_triggered_at of an endpoint is the start of its latest request, whichever ends last', async (t) => {
     const mk = await open(t)
-    const { receiver, answers } = await openPatient(t)
+    const { receiver, answers } = await openManualReceiver(t)
     const { id } = await addEndpoint(mk, receiver.url())
     await raise(mk) // the endpoint has one request in flight until it has answered
     await receiver.count(1)
@@ -90,27 +93,30 @@ onSharedDatabases('while requests are under way', (open) => {
 
   test('an endpoint has one of them before its first answer, then as many as the setting says', async (t) => {
     const mk = await open(t, { webhooks: { endpointConcurrency: 12 } })
-    const { answer, underWay } = await openBusy(t, mk)
-    await underWay(1)
+    const { answer, expectInFlight } = await openBusy(t, mk)
+    await expectInFlight(1)
     answer(500, 1)
-    await underWay(12)
+    await expectInFlight(12)
     answer(200, 5)
-    await underWay(12)
+    await expectInFlight(12)
   })
 
-  test('an endpoint that lets one time out has one at a time until it answers', async (t) => {
+  test('an endpoint with a time-out has one at a time until it answers', async (t) => {
     const mk = await open(t, { webhooks: { timeoutSeconds: 1, endpointConcurrency: 12 } })
-    const { answer, timedOut, underWay } = await openBusy(t, mk)
-    await underWay(1)
+    const { answer, timedOut, expectInFlight } = await openBusy(t, mk)
+    await expectInFlight(1)
     timedOut(1)
-    await underWay(1)
+    await expectInFlight(1)
     answer(200, 1)
-    await underWay(12)
+    await expectInFlight(12)
   })
 })
 
 onSharedDatabases('of the requests in flight', (open) => {
-  /** Clients with four endpoints each, at a receiver that answers at once or, from `hold` on, when the test ends. */
+  /**
+   * Opens clients with four endpoints each. Their receiver answers immediately or, after `hold`, at the end of the
+   * test.
+   */
   async function openClients(t: TestContext, names: readonly string[], reply: Reply) {
     const mk = await open(t, { webhooks: { concurrency: 32 } })
     let answer = reply
@@ -131,8 +137,8 @@ onSharedDatabases('of the requests in flight', (open) => {
       hold: () => {
         answer = 'hang'
       },
-      /** So many come now, and no more: another client's delivery has been sent meanwhile. */
-      async come(expected: number) {
+      /** Asserts that exactly this many requests come: another client's delivery has been sent since. */
+      async expectRequests(expected: number) {
         await receiver.count(total + expected)
         await raise(mk)
         await withStatus(mk, marker.id, 'success')
@@ -142,9 +148,9 @@ onSharedDatabases('of the requests in flight', (open) => {
   }
 
   test('one client has a quarter at most, over all its endpoints', async (t) => {
-    const { clients, come, hold } = await openClients(t, ['Large'], 200)
+    const { clients, expectRequests, hold } = await openClients(t, ['Large'], 200)
     hold()
     for (let i = 0; i < 5; i++) await raise(clients[0]!)
-    await come(8)
+    await expectRequests(8)
   })
 })

@@ -13,7 +13,7 @@ function scheduler(total = 256, endpoint = 64): FairScheduler {
 const sumOf = (allowances: readonly { limit: number }[]) => allowances.reduce((sum, { limit }) => sum + limit, 0)
 
 describe('an endpoint', () => {
-  /** How many deliveries may start at once at an endpoint that has plenty. */
+  /** Returns how many deliveries may start together at an endpoint with a large backlog. */
   function limitOf(fairness: FairScheduler): number {
     return fairness.allow([{ id: 1, clientId: 1, due: 1000, proven: false }])[0]?.limit ?? 0
   }
@@ -27,7 +27,7 @@ describe('an endpoint', () => {
     const fairness = scheduler(1024)
     assert.equal(limitOf(fairness), 1)
     attempt(fairness, undefined)
-    assert.equal(limitOf(fairness), 1, 'an attempt that was cut from here says nothing')
+    assert.equal(limitOf(fairness), 1, 'is not judged by an attempt that mailkeep itself aborted')
     attempt(fairness, fast)
     assert.equal(limitOf(fairness), 64)
     attempt(fairness, slow)
@@ -50,7 +50,7 @@ describe('an endpoint', () => {
     assert.equal(limitOf(fairness), 3)
   })
 
-  test('is forgotten when nothing is in flight and there are too many', () => {
+  test('is forgotten when it has no request in flight and there are too many', () => {
     const fairness = scheduler()
     attempt(fairness, fast)
     assert.equal(limitOf(fairness), 64)
@@ -67,16 +67,17 @@ describe('allowances', () => {
   test('give a client at most a quarter, over all its endpoints', () => {
     const allowances = scheduler().allow(many(50, 1).map((one) => ({ ...one, clientId: 7 })))
     assert.equal(sumOf(allowances), 64)
-    assert.equal(allowances.length, 50, 'each endpoint gets something')
+    assert.equal(allowances.length, 50, 'each endpoint gets at least one')
   })
 
-  test('are right with more endpoints due than are remembered', () => {
+  test('are correct with more due endpoints than are remembered', () => {
     const fairness = scheduler(1_000_000)
     const due = many(12_000, 1)
-    for (let round = 0; round < 3; round++) assert.equal(sumOf(fairness.allow(due)), 64 * 12_000, 'nothing was started')
+    for (let round = 0; round < 3; round++)
+      assert.equal(sumOf(fairness.allow(due)), 64 * 12_000, 'no delivery was started')
   })
 
-  test('keep a quarter for endpoints that answer quickly', () => {
+  test('reserve a quarter for endpoints that answer quickly', () => {
     const fairness = scheduler()
     const slowOnes = many(50, 1)
     for (const { id } of slowOnes) {
@@ -90,7 +91,7 @@ describe('allowances', () => {
     assert.equal(sumOf(fairness.allow(many(1, 100))), 64)
   })
 
-  test('go round: with one place free each endpoint has its turn', () => {
+  test('rotate: with one free slot each endpoint has its turn', () => {
     const fairness = scheduler(1)
     const turns = Array.from({ length: 6 }, () => {
       const { endpointId } = fairness.allow(many(3, 1))[0]!
@@ -101,7 +102,7 @@ describe('allowances', () => {
     assert.deepEqual(turns, [1, 2, 3, 1, 2, 3])
   })
 
-  test('are none where nothing is free, and take nothing by themselves', () => {
+  test('are empty without a free slot, and use no slot by themselves', () => {
     const fairness = scheduler(4, 4)
     for (let i = 0; i < 3; i++) assert.equal(sumOf(fairness.allow(many(9, 1))), 4)
     assert.equal(fairness.inFlight, 0)

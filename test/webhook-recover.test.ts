@@ -11,8 +11,8 @@ import {
   type Opened,
   onEveryDatabase,
   onSharedDatabases,
-  openBeside,
   openReceiver,
+  openSecondInstance,
   type Reply,
   raise,
   until,
@@ -22,7 +22,7 @@ import {
 const isInvalid = (field: string) => (error: unknown) =>
   isMailkeepError(error, 'validation_failed') && error.errors?.[field] !== undefined
 
-/** How many deliveries of an endpoint have which status. */
+/** Counts the deliveries of an endpoint by status. */
 async function statuses({ acme }: Opened, id: number): Promise<Record<string, number>> {
   const counts: Record<string, number> = {}
   let cursor: string | null | undefined
@@ -34,14 +34,14 @@ async function statuses({ acme }: Opened, id: number): Promise<Record<string, nu
   return counts
 }
 
-/** Waits until so many deliveries have the status. */
+/** Waits until this many deliveries have the status. */
 async function countOf(mk: Opened, status: string, count: number): Promise<void> {
   const counted = () => mk.count('mailkeep_delivery where status = ?', status)
   await until(`${count} are ${status}`, async () => (await counted()) === count || undefined)
 }
 
-/** Writes each delivery that is queued again into a table. */
-async function noteQueued({ place }: Opened): Promise<void> {
+/** Records each delivery that is queued again in a table. */
+async function recordQueued({ place }: Opened): Promise<void> {
   const note = 'insert into queued values (new.id)'
   const change = `after update of status on mailkeep_delivery for each row
     when (old.status <> 'pending' and new.status = 'pending')`
@@ -54,14 +54,14 @@ async function noteQueued({ place }: Opened): Promise<void> {
 const since = (mk: Opened, agoMs = 0) => ({ since: new Date(mk.clock.ms - agoMs).toISOString() })
 
 async function recovered(mk: Opened, endpointId: number, id: number) {
-  return await until('the recovery is over', async () => {
+  return await until('the recovery is done', async () => {
     const recovery = await mk.acme.webhooks.getRecovery(endpointId, id)
     return recovery.status === 'done' || recovery.status === 'stopped' ? recovery : undefined
   })
 }
 
 onEveryDatabase('an inactive endpoint', (open) => {
-  test('has its pending deliveries held with the change, and later ones recorded as held', async (t) => {
+  test('gets its pending deliveries held with the change, and later ones recorded as held', async (t) => {
     const mk = await open(t, { start: false })
     const receiver = await openReceiver(t)
     const { id } = await addEndpoint(mk, receiver.url())
@@ -73,13 +73,13 @@ onEveryDatabase('an inactive endpoint', (open) => {
     await raise(mk, {}, 'sequence.completed')
     assert.deepEqual(await statuses(mk, id), { held: 2 })
     const events = await mk.count(`mailkeep_event where type = 'sequence.completed'`)
-    assert.equal(events, 0, 'an event that nobody takes leaves no row')
+    assert.equal(events, 0, 'an event without an endpoint leaves no row')
     const { attempts, next_attempt_at } = await newest(mk, id)
     assert.deepEqual([attempts, next_attempt_at], [0, null])
     await assert.rejects(mk.acme.webhooks.testEndpoint(id), isInvalid('active'))
   })
 
-  test('sends nothing by being active again, however much was pending, until it is recovered', async (t) => {
+  test('sends nothing after it is enabled again, however much was pending, until it is recovered', async (t) => {
     const mk = await open(t, { start: false })
     const receiver = await openReceiver(t)
     const { id } = await addEndpoint(mk, receiver.url())
@@ -104,7 +104,7 @@ onEveryDatabase('an inactive endpoint', (open) => {
 })
 
 onEveryDatabase('recover', (open) => {
-  test('queues again all that failed or was held since then, and nothing else', async (t) => {
+  test('queues all deliveries again that failed or were held since then, and no others', async (t) => {
     const mk = await open(t, { webhooks: { retryScheduleSeconds: [] } })
     const replies: Reply[] = [500, 200, 500]
     const receiver = await openReceiver(t, () => replies.shift() ?? 200)
@@ -130,7 +130,7 @@ onEveryDatabase('recover', (open) => {
     assert.deepEqual(await statuses(mk, id), { failed: 1, success: 3 })
   })
 
-  test('queues nothing twice, also what fails again at once while it goes on', async (t) => {
+  test('queues no delivery twice, not even one that fails again during the recovery', async (t) => {
     const resolver = { resolve4: async () => ['10.0.0.1'], resolve6: async () => [] }
     const mk = await open(t, { webhooks: { allowPrivate: false }, lookup: { resolver } })
     const { id } = await addEndpoint(mk, 'https://hook.example/')
@@ -138,7 +138,7 @@ onEveryDatabase('recover', (open) => {
     await raise(mk)
     await copies(mk, 599)
     await mk.acme.webhooks.updateEndpoint(id, { active: true })
-    await noteQueued(mk)
+    await recordQueued(mk)
     const { id: recovery } = await mk.acme.webhooks.recover(id, since(mk))
     assert.equal((await recovered(mk, id, recovery)).done, 600)
     await countOf(mk, 'failed', 600)
@@ -146,7 +146,7 @@ onEveryDatabase('recover', (open) => {
     assert.equal(await mk.count('(select distinct id from queued) as different'), 600)
   })
 
-  test('refuses what is no time, and finds only its own', async (t) => {
+  test('refuses an invalid time, and recovers only its own deliveries', async (t) => {
     const mk = await open(t)
     const receiver = await openReceiver(t)
     const { id } = await addEndpoint(mk, receiver.url())
@@ -160,7 +160,7 @@ onEveryDatabase('recover', (open) => {
     await assert.rejects(mk.acme.webhooks.recover(99, since(mk)), (e) => isMailkeepError(e, 'not_found'))
   })
 
-  test('stops when the endpoint is switched off meanwhile', async (t) => {
+  test('stops when the endpoint is disabled in the middle', async (t) => {
     const mk = await open(t, { start: false })
     const { id } = await addEndpoint(mk, 'http://127.0.0.1:9/')
     await mk.acme.webhooks.updateEndpoint(id, { active: false })
@@ -172,13 +172,13 @@ onEveryDatabase('recover', (open) => {
     const { status, done } = await recovered(mk, id, recovery)
     assert.equal(status, 'stopped')
     assert.ok(done < 3000)
-    mk.mailkeep.start() // a chunk may have been queued at the same moment: the claim sees that
+    mk.mailkeep.start() // a batch may have been queued at the same moment; then the claim holds it
     await countOf(mk, 'held', 3000)
   })
 })
 
 onSharedDatabases('a recovery', (open) => {
-  test('goes on where it was when the process ends in the middle', async (t) => {
+  test('continues where it was when the process ends in the middle', async (t) => {
     const first = await open(t, { start: false })
     const receiver = await openReceiver(t)
     const { id } = await addEndpoint(first, receiver.url())
@@ -194,7 +194,7 @@ onSharedDatabases('a recovery', (open) => {
     await first.mailkeep.close()
     const queued = await first.count(`mailkeep_delivery where status = 'pending'`)
     assert.ok(queued > 0 && queued < 5000, `${queued} were queued`)
-    const second = await openBeside(t, first, { start: false })
+    const second = await openSecondInstance(t, first, { start: false })
     assert.deepEqual(await second.acme.webhooks.getRecovery(id, recovery.id), {
       id: recovery.id,
       status: 'running',
@@ -206,8 +206,8 @@ onSharedDatabases('a recovery', (open) => {
   })
 })
 
-onSharedDatabases('an endpoint switched off while a request is under way', (open) => {
-  /** Switched off and on again before the answer comes. */
+onSharedDatabases('an endpoint disabled while a request is in flight', (open) => {
+  /** Disables the endpoint, and if `back` enables it again, before the answer comes. */
   async function underWay(t: TestContext, back: boolean) {
     const mk = await open(t)
     let answer = (_: Reply) => {}
@@ -234,7 +234,7 @@ onSharedDatabases('an endpoint switched off while a request is under way', (open
     assert.deepEqual([status, next_attempt_at], ['held', null])
     await mk.acme.webhooks.updateEndpoint(id, { active: true })
     const { total } = await mk.acme.webhooks.recover(id, since(mk))
-    assert.equal(total, 1, 'held since its attempt ended, not since the next would have come')
+    assert.equal(total, 1, 'held since its attempt ended, not since the next was due')
     await receiver.count(2)
   })
 
@@ -242,7 +242,7 @@ onSharedDatabases('an endpoint switched off while a request is under way', (open
     ['recover', (mk: Opened, id: number) => mk.acme.webhooks.recover(id, since(mk))],
     ['redeliver', async (mk: Opened, id: number) => mk.acme.webhooks.redeliver(id, (await newest(mk, id)).id)],
   ] as const) {
-    test(`${how} does not send it a second time beside the first`, async (t) => {
+    test(`${how} does not send it a second time in parallel`, async (t) => {
       const { mk, id, answer, receiver } = await underWay(t, true)
       await again(mk, id)
       await until('it is pending', async () => (await newest(mk, id)).status === 'pending' || undefined)

@@ -36,7 +36,7 @@ onEveryDatabase('redeliver', (open) => {
     )
   })
 
-  test('begins the schedule of a failed one from its start', async (t) => {
+  test('restarts the schedule of a failed one', async (t) => {
     const mk = await open(t, { webhooks: { retryScheduleSeconds: [5, 300] } })
     const { id } = await addEndpoint(mk, (await openReceiver(t, 500)).url())
     await raise(mk)
@@ -57,7 +57,7 @@ onEveryDatabase('redeliver', (open) => {
     assert.deepEqual([(await newest(mk, id)).status, (await newest(mk, id)).attempts], ['failed', 6])
   })
 
-  test('makes a pending one due now, where it is in the schedule', async (t) => {
+  test('makes a pending one due now, at its position in the schedule', async (t) => {
     const mk = await open(t, { webhooks: { retryScheduleSeconds: [5, 300] } })
     const receiver = await openReceiver(t, 500)
     const { id } = await addEndpoint(mk, receiver.url())
@@ -66,10 +66,10 @@ onEveryDatabase('redeliver', (open) => {
     await mk.acme.webhooks.redeliver(id, delivery)
     await attempted(mk, id, 2)
     await mk.acme.webhooks.redeliver(id, delivery)
-    assert.equal((await attempted(mk, id, 3)).status, 'failed', 'these were all it had')
+    assert.equal((await attempted(mk, id, 3)).status, 'failed', 'these were all its attempts')
   })
 
-  test('leaves one under way to its attempt', async (t) => {
+  test('does not affect a delivery that is in flight', async (t) => {
     const mk = await open(t)
     let answer = (_: Reply) => {}
     const receiver = await openReceiver(t, () => new Promise<Reply>((resolve) => (answer = resolve)))

@@ -20,7 +20,7 @@ import {
 
 const schedule = [5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400]
 
-/** Has the dispatcher look at what is due now, and waits until it has: another endpoint's delivery is claimed with it. */
+/** Makes the dispatcher poll, and waits until it has: a delivery of another endpoint is claimed in the same poll. */
 async function openMarker(t: TestContext, mk: Opened) {
   const receiver = await openReceiver(t)
   const { id } = await addEndpoint(mk, receiver.url(), 'sequence.completed')
@@ -30,7 +30,7 @@ async function openMarker(t: TestContext, mk: Opened) {
   }
 }
 
-/** The newest delivery has `attempts` attempts; the next comes not before `atLeastMs`, and is there at `atMostMs`. */
+/** Asserts that the newest delivery's next attempt comes between `atLeastMs` and `atMostMs`. */
 async function nextComes(mk: Opened, id: number, look: () => Promise<void>, atLeastMs: number, atMostMs: number) {
   const { attempts } = await newest(mk, id)
   mk.clock.advance(atLeastMs - 1)
@@ -41,10 +41,10 @@ async function nextComes(mk: Opened, id: number, look: () => Promise<void>, atLe
 }
 
 onEveryDatabase('the schedule', (open) => {
-  test('ten attempts, each so long after the end of the one before and at most a fifth more; then failed', async (t) => {
+  test('has ten attempts, each at its delay after the end of the last and up to a fifth later; then the delivery fails', async (t) => {
     const mk = await open(t)
     const receiver = await openReceiver(t, () => {
-      mk.clock.advance(3000) // the attempt takes so long
+      mk.clock.advance(3000) // the attempt takes this long
       return 500
     })
     const look = await openMarker(t, mk)
@@ -95,7 +95,7 @@ onEveryDatabase('the schedule', (open) => {
     assert.equal((await fields()).response_status, 500, 'what the receiver answered last')
   })
 
-  test('a success has the time of its attempt, and clears the count of failures', async (t) => {
+  test('a success has the time of its attempt, and resets the count of failures', async (t) => {
     const mk = await open(t)
     const replies: Reply[] = [503, 200]
     const receiver = await openReceiver(t, () => {
@@ -117,8 +117,8 @@ onEveryDatabase('the schedule', (open) => {
   })
 })
 
-onSharedDatabases('what counts as a success', (open) => {
-  test('2xx does; everything else is a failure that is tried again, and no redirect is followed', async (t) => {
+onSharedDatabases('the definition of success', (open) => {
+  test('2xx is a success; everything else is a failure that is retried, and no redirect is followed', async (t) => {
     const mk = await open(t)
     const successes = [200, 201, 202, 204, 206, 226, 299]
     const failures = [300, 301, 302, 303, 304, 307, 308, 400, 401, 403, 404, 413, 418, 429, 500, 502, 503, 504, 599]
@@ -143,7 +143,7 @@ onSharedDatabases('what counts as a success', (open) => {
     assert.equal(elsewhere.received.length, 0)
   })
 
-  test('410 ends the delivery, disables the endpoint at once and holds what waits for it', async (t) => {
+  test('410 ends the delivery, disables the endpoint immediately and holds its pending deliveries', async (t) => {
     const mk = await open(t)
     const receiver = await openReceiver(t, ({ body }) => (JSON.parse(body).data.gone ? 410 : 500))
     const { id } = await addEndpoint(mk, receiver.url())
@@ -167,7 +167,7 @@ onSharedDatabases('Retry-After', (open) => {
     ['seconds earlier than the schedule', 503, '1', scheduled],
     ['0', 429, '0', scheduled],
     ['a date in the past', 503, 'Sun, 06 Nov 1994 08:49:37 GMT', scheduled],
-    ['a month is cut to a day', 503, '2592000', [dayMs, dayMs]],
+    ['a month is limited to a day', 503, '2592000', [dayMs, dayMs]],
     ['more digits than seconds need', 503, '99999999999', [dayMs, dayMs]],
     ['a date in the far future', 429, 'Fri, 31 Dec 2100 00:00:00 GMT', [dayMs, dayMs]],
     ['a word', 503, 'soon', scheduled],
@@ -193,7 +193,7 @@ onSharedDatabases('Retry-After', (open) => {
 })
 
 onSharedDatabases('an endpoint that keeps failing', (open) => {
-  test('is disabled once it failed so often and the first failure lies so long back, and not before', async (t) => {
+  test('is disabled once it failed often enough and the first failure is old enough, and not before', async (t) => {
     const mk = await open(t, { webhooks: { disableAfterFailures: 3, disableAfterHours: 2 } })
     const receiver = await openReceiver(t, 500)
     const { id } = await addEndpoint(mk, receiver.url())
@@ -204,7 +204,7 @@ onSharedDatabases('an endpoint that keeps failing', (open) => {
       assert.equal(consecutive_failures, count, 'each attempt that fails counts')
       return active
     }
-    for (let count = 1; count <= 4; count++) assert.equal(await fail(count), true, 'a burst disables nobody')
+    for (let count = 1; count <= 4; count++) assert.equal(await fail(count), true, 'a burst disables no endpoint')
     mk.clock.advance(2 * hourMs - 1)
     await mk.ask(`update mailkeep_delivery set status = 'failed' where status = 'pending'`) // no retries in between
     assert.equal(await fail(5), true, 'a moment too early')
@@ -212,12 +212,12 @@ onSharedDatabases('an endpoint that keeps failing', (open) => {
     mk.clock.advance(1)
     assert.equal(await fail(6), false)
     assert.equal((await mk.acme.webhooks.getEndpoint(id)).disabled_reason, 'auto_failures')
-    assert.equal((await newest(mk, id)).status, 'held', 'what was still to be sent')
+    assert.equal((await newest(mk, id)).status, 'held', 'pending deliveries are held')
     const byHand = await mk.acme.webhooks.updateEndpoint(id, { active: false })
     assert.equal(byHand.disabled_reason, 'manual')
   })
 
-  test('is by default disabled at its twentieth failure, once the first lies 24 h back', async (t) => {
+  test('is by default disabled at its twentieth failure, once the first is 24 h old', async (t) => {
     const mk = await open(t)
     const url = (await openReceiver(t, 500)).url()
     const rare = await addEndpoint(mk, url)
@@ -238,7 +238,7 @@ onSharedDatabases('an endpoint that keeps failing', (open) => {
     assert.deepEqual([await fail(rare, 1), await fail(burst, 1)], [false, false])
   })
 
-  test('is disabled at once with 0 hours; its retries count', async (t) => {
+  test('is disabled immediately with 0 hours; its retries count', async (t) => {
     const mk = await open(t, { webhooks: { disableAfterFailures: 3, disableAfterHours: 0 } })
     const { id } = await addEndpoint(mk, (await openReceiver(t, 500)).url())
     await raise(mk)
@@ -254,7 +254,7 @@ onSharedDatabases('an endpoint that keeps failing', (open) => {
     }
   })
 
-  test('starts afresh after a success, and after it was activated', async (t) => {
+  test('starts again from zero after a success, and after it was enabled', async (t) => {
     const mk = await open(t, { webhooks: { disableAfterFailures: 2, disableAfterHours: 0 } })
     const replies: Reply[] = [500, 200, 500, 500]
     const { id } = await addEndpoint(mk, (await openReceiver(t, () => replies.shift() ?? 500)).url())
@@ -273,11 +273,11 @@ onSharedDatabases('an endpoint that keeps failing', (open) => {
     const { active, consecutive_failures } = await mk.acme.webhooks.getEndpoint(id)
     assert.deepEqual([active, consecutive_failures], [true, 1])
     const cleared = await mk.acme.webhooks.updateEndpoint(id, { active: true })
-    assert.equal(cleared.consecutive_failures, 0, 'also of one that was active')
+    assert.equal(cleared.consecutive_failures, 0, 'also of an endpoint that was active')
   })
 
   for (const what of ['a success', 'activating it'] as const) {
-    test(`${what} also forgets when the first failure was`, async (t) => {
+    test(`${what} also resets the time of the first failure`, async (t) => {
       const mk = await open(t, { webhooks: { disableAfterFailures: 1, disableAfterHours: 1 } })
       const replies: Reply[] = what === 'a success' ? [500, 200, 500] : [500, 500]
       const { id } = await addEndpoint(mk, (await openReceiver(t, () => replies.shift()!)).url())

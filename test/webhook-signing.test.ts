@@ -19,7 +19,7 @@ import {
   withStatus,
 } from './webhook-harness.ts'
 
-/** The contract's section 6, computed here by its own words. */
+/** Computes the contract's signature independently of the library. */
 function contractSignature(secret: string, { headers, body }: Received): string {
   const signed = `${headers['x-service-timestamp']}.${body}`
   return `sha256=${createHmac('sha256', Buffer.from(secret, 'utf8')).update(signed, 'utf8').digest('hex')}`
@@ -31,7 +31,7 @@ function standardHeaders({ headers }: Received): Record<string, string> {
 }
 
 onEveryDatabase('a delivery', (open) => {
-  test('can be verified by the contract, by any library of Standard Webhooks, and by ours', async (t) => {
+  test('can be verified by the contract, by any Standard Webhooks library, and by ours', async (t) => {
     const mk = await open(t)
     const receiver = await openReceiver(t)
     const { id, secret } = await addEndpoint(mk, receiver.url('/hook?of=acme'))
@@ -55,7 +55,7 @@ onEveryDatabase('a delivery', (open) => {
     assert.throws(() => verifyDelivery(headers, `${body} `, secret, { now }), DeliveryVerificationError)
   })
 
-  test('is signed afresh for each attempt, with the secret of that moment; its id stays', async (t) => {
+  test('is signed again for each attempt, with the current secret; its id stays the same', async (t) => {
     const mk = await open(t)
     const replies: Reply[] = [500, 500, 200]
     const receiver = await openReceiver(t, () => replies.shift()!)
@@ -84,7 +84,7 @@ onEveryDatabase('a delivery', (open) => {
     })
   })
 
-  test('has an id of its own for each endpoint; the event is the same', async (t) => {
+  test('has a unique id for each endpoint; the event is the same', async (t) => {
     const mk = await open(t)
     const receiver = await openReceiver(t)
     await addEndpoint(mk, receiver.url('/a'))
@@ -127,7 +127,7 @@ onEveryDatabase('the body', (open) => {
     await mk.acme.contacts.addToList(second.id, { email: 'ada@example.org' }) // unsubscribed: no event
     const resubscribed = await mk.acme.contacts.resubscribe(contact.id)
     await mk.acme.contacts.resubscribe(contact.id)
-    await mk.acme.contacts.addToList(list.id, { email: 'ada@example.org' }) // on it already: no event
+    await mk.acme.contacts.addToList(list.id, { email: 'ada@example.org' }) // already on the list: no event
     await receiver.count(3)
     const bodies = new Map(receiver.received.map(({ body }) => [JSON.parse(body).type, JSON.parse(body)]))
     assert.deepEqual([...bodies.keys()].sort(), [...events].sort())
@@ -143,7 +143,7 @@ onEveryDatabase('the body', (open) => {
     await receiver.count(3)
   })
 
-  test('of a large contact leaves out what makes it large, and names it', async (t) => {
+  test('of a large contact omits the large fields, and names them', async (t) => {
     const mk = await open(t)
     const receiver = await openReceiver(t)
     const { id } = await addEndpoint(mk, receiver.url(), 'contact.subscribed')
@@ -172,7 +172,7 @@ onEveryDatabase('the body', (open) => {
     assert.deepEqual(small.data, { contact: small.contact, list })
   })
 
-  test('has at most 64 KiB: what the host gives beyond that is refused, and nothing is recorded', async (t) => {
+  test('has at most 64 KiB: a larger host event is refused, and nothing is recorded', async (t) => {
     const mk = await open(t)
     const receiver = await openReceiver(t)
     const { id } = await addEndpoint(mk, receiver.url())
@@ -192,7 +192,7 @@ onEveryDatabase('the body', (open) => {
     assert.equal(newestId, (await newest(mk, id)).id)
   })
 
-  test('is raised in the transaction of the change: neither is there without the other', async (t) => {
+  test('is raised in the transaction of the change: both are committed or neither', async (t) => {
     const mk = await open(t, { start: false })
     await addEndpoint(mk, 'http://127.0.0.1:9/', 'contact.subscribed', 'contact.unsubscribed', 'contact.resubscribed')
     const list = await mk.acme.lists.create({ name: 'News' })

@@ -19,8 +19,8 @@ import {
   onEveryDatabase,
   onSharedDatabases,
   open,
-  openBeside,
   openReceiver,
+  openSecondInstance,
   type Reply,
   raise,
   share,
@@ -28,9 +28,9 @@ import {
   withStatus,
 } from './webhook-harness.ts'
 
-/** All bytes of the database: its file, log and index, once the log is written back. */
+/** Returns all bytes of the database: its file, log and index, after a checkpoint of the log. */
 async function bytesOf({ handle, env }: ReturnType<typeof onSqlite>): Promise<Buffer> {
-  await until('the log is written back', () => {
+  await until('the log is checkpointed', () => {
     const [{ busy }] = handle.pragma('wal_checkpoint(truncate)') as [{ busy: number }]
     return busy === 0 || undefined
   })
@@ -41,7 +41,7 @@ async function bytesOf({ handle, env }: ReturnType<typeof onSqlite>): Promise<Bu
 const ada = { email: 'Ada.Lovelace@example.org', name: 'Augusta Ada King', engine: 'Analytical No. 1843' }
 const traces = [...Object.values(ada), 'ada.lovelace@example.org', 'augusta ada king']
 
-/** A client with endpoint, list and Ada, and a receiver that says back what it got. */
+/** Opens a client with endpoint, list and Ada, and a receiver that answers with the request it got. */
 async function openWithAda(open: Open, t: TestContext, options: OpenOptions) {
   const mk = await open(t, options)
   const receiver = await openReceiver(t, ({ body }) => ({ status: receiver.received.length % 2 ? 500 : 200, body }))
@@ -52,7 +52,7 @@ async function openWithAda(open: Open, t: TestContext, options: OpenOptions) {
   return { mk, receiver, id, list, contact }
 }
 
-/** So many events about a contact. */
+/** Raises this many events about a contact. */
 async function raiseMany({ acme }: Opened, id: number, count: number): Promise<void> {
   for (let n = 0; n < count; n++) await (n % 2 ? acme.contacts.resubscribe(id) : acme.contacts.unsubscribe(id))
 }
@@ -61,7 +61,7 @@ const countOf = (mk: Opened, where: string) =>
   mk.count(`mailkeep_delivery join mailkeep_event as e on e.id = event_id where ${where}`)
 
 onEveryDatabase('erasing a contact', (open) => {
-  test('hides its payloads at once and gives up what was still to be sent, visibly', async (t) => {
+  test('hides its payloads immediately and visibly fails its pending deliveries', async (t) => {
     const { mk, id, list, contact, receiver } = await openWithAda(open, t, { start: false })
     const bob = await mk.acme.contacts.addToList(list.id, { email: 'bob@example.org' })
     await raiseMany(mk, contact.id, 800)
@@ -73,7 +73,7 @@ onEveryDatabase('erasing a contact', (open) => {
       assert.equal((await mk.acme.webhooks.getDelivery(id, delivery.id)).payload, null)
     }
     const left = () => countOf(mk, `e.body like '%Lovelace%'`)
-    await until('all are cleared', async () => (await left()) === 0 || undefined)
+    await until('everything is deleted', async () => (await left()) === 0 || undefined)
     assert.equal(await countOf(mk, `status = 'failed' and attempts = 0 and body = ''`), 801)
     const { status, error, next_attempt_at } = await newest(mk, id)
     assert.deepEqual([status, next_attempt_at], ['failed', null])
@@ -85,10 +85,10 @@ onEveryDatabase('erasing a contact', (open) => {
       async () => (await countOf(mk, `attempts = 1 and contact_id = ${bob.contact.id}`)) === 1 || undefined,
     )
     const recovery = await mk.acme.webhooks.recover(id, { since: '2000-01-01T00:00:00Z' })
-    assert.equal(recovery.total, 0, 'what was erased is not recovered')
+    assert.equal(recovery.total, 0, 'erased deliveries are not recovered')
   })
 
-  test('while its delivery is under way: no more of it is kept or sent', async (t) => {
+  test('while its delivery is in flight: no more of it is stored or sent', async (t) => {
     const mk = await open(t)
     let answer = (_: Reply) => {}
     const receiver = await openReceiver(t, () => new Promise<Reply>((resolve) => (answer = resolve)))
@@ -105,7 +105,7 @@ onEveryDatabase('erasing a contact', (open) => {
     await withStatus(mk, other.id, 'success')
     const { status, attempts, attempt_log } = await newest(mk, id)
     assert.deepEqual([status, attempts], ['failed', 1])
-    // That it was made is known, and nothing of its answer.
+    // The attempt itself is recorded, without its answer.
     const cut = [1, null, null, 'The attempt was interrupted by an erasure.', null]
     assert.deepEqual(
       attempt_log.map((one) => [one.number, one.duration_ms, one.response_status, one.error, one.response_body]),
@@ -113,9 +113,9 @@ onEveryDatabase('erasing a contact', (open) => {
     )
   })
 
-  test('before its clearing is done: what is not cleared yet is not claimed either', async (t) => {
+  test('before its data is deleted: a delivery that is not deleted yet is not claimed either', async (t) => {
     const { mk, receiver, id, contact } = await openWithAda(open, t, { start: false })
-    await mk.ask(`delete from mailkeep_contact where id = ${contact.id}`) // as if the rest were still to come
+    await mk.ask(`delete from mailkeep_contact where id = ${contact.id}`) // as if the rest were still to be deleted
     mk.mailkeep.start()
     const { attempts, error, payload } = await withStatus(mk, id, 'failed')
     assert.deepEqual([attempts, payload], [0, null])
@@ -125,23 +125,23 @@ onEveryDatabase('erasing a contact', (open) => {
 })
 
 describe('the database file', () => {
-  test('has no byte of an erased contact, not in events, answers or searches', async (t) => {
+  test('has no byte of an erased contact in events, answers or searches', async (t) => {
     const place = share(onSqlite('a SQLite file'))
     const { mk, id, contact, receiver } = await openWithAda(open, t, { place })
-    await attempted(mk, id, 1) // its answer is kept with the attempt
+    await attempted(mk, id, 1) // its answer is stored with the attempt
     await raiseMany(mk, contact.id, 700)
     await receiver.count(20)
     const before = await bytesOf(place)
     for (const trace of [...Object.values(ada), 'ada.lovelace@example.org']) assert.ok(before.includes(trace), trace)
     await mk.acme.contacts.delete(contact.id)
-    await until('all are cleared', async () => (await countOf(mk, `body like '%Lovelace%'`)) === 0 || undefined)
-    await until('nothing is under way', async () => (await countOf(mk, 'claim is not null')) === 0 || undefined)
+    await until('everything is deleted', async () => (await countOf(mk, `body like '%Lovelace%'`)) === 0 || undefined)
+    await until('nothing is in flight', async () => (await countOf(mk, 'claim is not null')) === 0 || undefined)
     assert.equal(await mk.count('mailkeep_attempt where response_body is not null'), 0)
     const after = await bytesOf(place)
     for (const trace of traces) assert.ok(!after.includes(trace), `${trace} is still there`)
   })
 
-  test('has no secret in it, in no form', async (t) => {
+  test('has no secret in it, in any form', async (t) => {
     const place = share(onSqlite('a SQLite file'))
     const mk = await open(t, { place, start: false })
     const { id, secret } = await addEndpoint(mk, 'https://hook.example/')
@@ -177,7 +177,7 @@ onSharedDatabases('a database', (open) => {
     await assert.rejects(other, (error) => isMailkeepError(error, 'conflict'))
   })
 
-  test('can be sealed with a new key: the old one is needed until then, and secrets stay what they are', async (t) => {
+  test('can be sealed with a new key: the old one is needed until then, and the secrets do not change', async (t) => {
     const mk = await open(t, { start: false })
     const receiver = await openReceiver(t)
     const endpoints = []
@@ -186,7 +186,7 @@ onSharedDatabases('a database', (open) => {
     const [place, encryptionKey] = [mk.place, randomBytes(32)]
     const next = await open(t, { place, encryptionKey, previousEncryptionKeys: [mk.encryptionKey], start: false })
     endpoints.push(await addEndpoint(next, receiver.url('/3')))
-    assert.equal(await next.mailkeep.resealSecrets(), 4, 'three, and the waker’s of the first')
+    assert.equal(await next.mailkeep.resealSecrets(), 4, 'three, and the secret of the first waker’s endpoint')
     assert.equal(await next.mailkeep.resealSecrets(), 0)
     await next.mailkeep.close()
     const old = createMailkeep({ database: place.source, encryptionKey: mk.encryptionKey })
@@ -202,7 +202,7 @@ onSharedDatabases('a database', (open) => {
 })
 
 onSharedDatabases('deliveries', (open) => {
-  test('keep 30 days, then go with events and attempts, also those behind many that are still to be sent', async (t) => {
+  test('are deleted after 30 days with events and attempts, also behind many that are still pending', async (t) => {
     const mk = await open(t, { webhooks: { retryScheduleSeconds: [] }, start: false })
     const receiver = await openReceiver(t, ({ path }) => (path === '/hang' ? 'hang' : Number(path.slice(1))))
     const hanging = await addEndpoint(mk, receiver.url('/hang'), 'sequence.completed')
@@ -236,13 +236,13 @@ onSharedDatabases('deliveries', (open) => {
     assert.deepEqual(kept, { pending: 600, others: 3, events: 3, attempts: 2, recoveries: 1 })
     const { clock } = mk
     clock.advance(30 * dayMs)
-    const early = await openBeside(t, mk)
+    const early = await openSecondInstance(t, mk)
     await receiver.count(3)
     assert.deepEqual(await counts(), kept, '30 days are not over')
     clock.advance(1)
-    await openBeside(t, mk)
+    await openSecondInstance(t, mk)
     const rest = { pending: 600, others: 0, events: 1, attempts: 0, recoveries: 0 }
-    await until('the others are gone', async () => isDeepStrictEqual(await counts(), rest) || undefined)
+    await until('the others are deleted', async () => isDeepStrictEqual(await counts(), rest) || undefined)
     await early.mailkeep.close({ timeoutMs: 0 })
   })
 })

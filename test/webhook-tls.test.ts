@@ -19,7 +19,7 @@ function openssl(...words: string[]): void {
 
 const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes']
 
-/** A certificate for a name, signed by our authority unless it signs itself. */
+/** Creates a certificate for a name, signed by the test authority or self-signed. */
 function certificate(of: string, { name = 'hook.example', days = '2', selfSigned = false } = {}) {
   const subject = ['-subj', `/CN=${of}`, '-addext', `subjectAltName=DNS:${name}`]
   if (selfSigned) openssl('req', '-x509', ...newKey, '-keyout', `${of}.key`, '-out', `${of}.pem`, ...subject)
@@ -43,9 +43,9 @@ function makeAuthority(): Buffer | undefined {
 
 const ca = makeAuthority()
 
-/** Sends one delivery to https://hook.example, which is a server of ours with that certificate. */
+/** Sends one delivery to https://hook.example, a test server with that certificate. */
 async function deliver(t: TestContext, keys: { key: Buffer; cert: Buffer }) {
-  // As if the authority were one of the system's.
+  // Behaves as if the authority were one of the system's.
   const connect = tls.connect as (options: ConnectionOptions) => tls.TLSSocket
   t.mock.method(tls, 'connect', (options: ConnectionOptions) => connect({ ...options, ca }))
   const bodies: string[] = []
@@ -65,7 +65,7 @@ async function deliver(t: TestContext, keys: { key: Buffer; cert: Buffer }) {
 }
 
 describe('https', { skip: ca ? false : 'OPENSSL IS MISSING: certificates are not tested' }, () => {
-  test('delivers where the certificate is good', async (t) => {
+  test('delivers where the certificate is valid', async (t) => {
     const { status, response_status, bodies } = await deliver(t, certificate('good'))
     assert.deepEqual([status, response_status, bodies.length], ['success', 200, 1])
   })
@@ -83,7 +83,7 @@ describe('https', { skip: ca ? false : 'OPENSSL IS MISSING: certificates are not
     })
   }
 
-  test('fails after the 5 s that connecting may take where the other side never answers the handshake', async (t) => {
+  test('fails after the connect time-out of 5 s where the other side never answers the handshake', async (t) => {
     const mk = await open(t)
     const { url } = await openSocket(t, () => {})
     const { id } = await addEndpoint(mk, url.replace('http:', 'https:'))
@@ -95,7 +95,7 @@ describe('https', { skip: ca ? false : 'OPENSSL IS MISSING: certificates are not
     assert.ok(tookMs > 4500 && tookMs < 12_000, `${tookMs} ms`)
   })
 
-  test('fails where the other side speaks no TLS', async (t) => {
+  test('fails where the other side does not speak TLS', async (t) => {
     const mk = await open(t)
     const { createServer } = await import('node:http')
     const server = createServer((_, response) => response.end()).listen(0, '127.0.0.1')

@@ -1,4 +1,4 @@
-/** Makes one attempt in a process where undici cannot be loaded, as in a bundle; prints what was recorded of it. */
+/** Makes one attempt in a process where undici cannot be loaded, as in a bundle; prints the recorded attempt. */
 import { randomBytes } from 'node:crypto'
 import { registerHooks } from 'node:module'
 import { createMailkeep } from '../lib/index.ts'

@@ -1,4 +1,4 @@
-/** A process that does the statements of a save with bare `pg`, 64 at a time on ten connections, and nothing else. */
+/** Runs the statements of a save with bare `pg` and nothing else: 64 at a time on ten connections. */
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
 import { cpuSeconds } from './processor.ts'
@@ -7,7 +7,7 @@ import { summaryOf } from './summary.ts'
 
 export interface BareJob extends Script {
   readonly seconds: number
-  /** Saves under way, and connections they share: as the daemon has. */
+  /** Concurrent saves, and the connections they share: the same numbers as in the daemon. */
   readonly callers: number
   readonly connections: number
 }

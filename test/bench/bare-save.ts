@@ -1,4 +1,4 @@
-/** A new contact's save by bare prepared statements: the rows that mailkeep writes, without what makes them right. */
+/** Saves a new contact by bare prepared statements. Writes the same rows as mailkeep, without any validation. */
 import { randomUUID } from 'node:crypto'
 import type Database from 'better-sqlite3'
 
@@ -9,10 +9,10 @@ export interface Person {
   readonly [attribute: string]: string | readonly string[]
 }
 
-/** As mailkeep has its connections. */
+/** The pragmas that mailkeep sets on its connections. */
 export const pragmas = ['journal_mode = wal', 'synchronous = full', 'foreign_keys = on', 'secure_delete = on']
 
-/** @returns what saves a person of the first client on a list, search included, and gives the contact. */
+/** @returns A function that saves a contact of the first client on a list, indexes it for search, and returns it. */
 export function bareSaver(db: Database.Database) {
   const findList = db.prepare('select id, uuid, name, created_at from mailkeep_list where client_id = 1 and id = ?')
   const find = db.prepare('select id from mailkeep_contact where client_id = 1 and email_key = ?')
@@ -20,7 +20,7 @@ export function bareSaver(db: Database.Database) {
   const insert = db.prepare(`insert into mailkeep_contact (client_id, uuid, created_at, email, email_key, name,
     attributes, search, unsubscribed_by_contact) values (1, ?, ?, ?, ?, ?, ?, ?, 0)`)
   const index = db.prepare(`insert into mailkeep_search (rowid, search) values (${2 ** 40} + ?, ?)`)
-  // In the portions of storage/sqlite/search-index: who leaves it to later has a slower search.
+  // Merges in the same portions as storage/sqlite/search-index. Merging later would make searches slower.
   const merge = db.prepare(`insert into mailkeep_search (mailkeep_search, rank) values ('merge', 16)`)
   const addTag = db.prepare('insert into mailkeep_contact_tag values (1, ?, ?) on conflict do nothing')
   const addList = db.prepare('insert into mailkeep_contact_list values (1, ?, ?) on conflict do nothing')

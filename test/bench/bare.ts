@@ -1,6 +1,6 @@
 /**
- * What bare prepared statements reach with the same rows, in the same groups: saves behind polka (`DATABASE`), and
- * deliveries by undici (`DATABASE ORIGIN`). No validation, no guard, no fairness, no failures.
+ * Measures what bare prepared statements reach with the same rows in the same groups: saves behind polka (`DATABASE`),
+ * and deliveries by undici (`DATABASE ORIGIN`). Has no validation, no guard, no fairness and no retries.
  */
 import { randomUUID } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
@@ -93,7 +93,7 @@ function deliver(): void {
   let turn = 0
   let soon = false
 
-  /** Records what has ended, and claims as many, in one commit. */
+  /** Records the finished deliveries and claims as many new ones, in one commit. */
   const round = () => {
     soon = false
     const settled = ended
@@ -136,7 +136,7 @@ function deliver(): void {
         clearTimeout(timer)
         under -= 1
         ended.push({ due, claim, status, answer, startedMs, endedMs: Date.now() })
-        // What ends in this turn and the next is recorded together.
+        // Results of this turn and the next are recorded together.
         if (!soon) setImmediate(() => setImmediate(round))
         soon = true
       },

@@ -1,4 +1,4 @@
-/** Processes: what is measured on one core, what measures it on the other. */
+/** Processes of the benchmark. The measured server runs on one core, the load on the other. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
@@ -13,7 +13,7 @@ const canPin = spawnSync('taskset', ['-c', '0,1', 'true']).status === 0
 const serverCore = 0
 const otherCore = 1
 
-/** Bundles the daemon and our own processes, as they are at this moment, into `folder`. */
+/** Bundles the current daemon and the benchmark's own processes into `folder`. */
 export async function bundle(folder: string): Promise<void> {
   const ours = ['serve', 'bare', 'load', 'receive', 'bare-pg'].map((name) => join(import.meta.dirname, `${name}.ts`))
   await build({
@@ -30,12 +30,12 @@ export async function bundle(folder: string): Promise<void> {
   })
 }
 
-/** A process of ours; it talks over IPC. */
+/** A child process of the benchmark. It communicates over IPC. */
 export class Child implements AsyncDisposable {
   readonly process: ChildProcess
   #exited: Promise<unknown>
 
-  /** @param core undefined: any that is free. */
+  /** @param core undefined: any core. */
   constructor(core: number | undefined, command: readonly string[], env: NodeJS.ProcessEnv = {}, ipc = true) {
     const [program, ...args] = canPin && core !== undefined ? ['taskset', '-c', String(core), ...command] : command
     this.process = spawn(program!, args, {
@@ -53,16 +53,16 @@ export class Child implements AsyncDisposable {
     this.process.send!(message as object)
   }
 
-  /** The next message. */
+  /** Resolves with the next message. */
   async answer<T>(): Promise<T> {
     const [message] = await this.alive(once(this.process, 'message'))
     return message
   }
 
-  /** As `promise`, or an error when the process ends before it settles. */
+  /** Resolves as `promise` does; rejects when the process ends first. */
   alive<T>(promise: Promise<T>): Promise<T> {
     const died = this.#exited.then(() => {
-      throw new Error('a process of the benchmark has died')
+      throw new Error('a process of the benchmark has ended unexpectedly')
     })
     return Promise.race([promise, died])
   }
@@ -79,7 +79,7 @@ export class Child implements AsyncDisposable {
   }
 }
 
-/** Makes load from the other core. */
+/** Generates load on the other core. */
 export class Loader extends Child {
   constructor(folder: string) {
     super(otherCore, [process.execPath, join(folder, 'load.cjs')])
@@ -89,7 +89,7 @@ export class Loader extends Child {
     return this.ask(job)
   }
 
-  /** Ends the run under way. */
+  /** Ends the current run. */
   end(): void {
     this.tell('stop')
   }
@@ -104,7 +104,7 @@ export class Receiver extends Child {
     return receiver
   }
 
-  /** Counts from now on. */
+  /** Resets the counters. */
   restart(): void {
     this.tell('restart')
   }
@@ -113,13 +113,13 @@ export class Receiver extends Child {
     return this.ask('report')
   }
 
-  /** Settles when so many deliveries have come since the restart. */
+  /** Resolves after this many deliveries since the restart. */
   expect(awaited: number, sender: Server): Promise<Receipts> {
     return sender.alive(this.ask({ awaited, pid: sender.pid }))
   }
 }
 
-/** The driver alone, on the server's core. */
+/** Runs the bare driver on the server's core. */
 export class BarePg extends Child {
   constructor(folder: string) {
     super(serverCore, [process.execPath, join(folder, 'bare-pg.cjs')])
@@ -132,18 +132,18 @@ interface Place {
   readonly profile: boolean
 }
 
-/** A server on the server's core. */
+/** A server process, on the server's core. */
 export class Server extends Child {
   port = 0
 
-  /** Bare polka. */
+  /** Starts bare polka. */
   static async ceiling(folder: string): Promise<Server> {
     const server = new Server(serverCore, [process.execPath, join(folder, 'serve.cjs')])
     server.port = (await server.answer<{ port: number }>()).port
     return server
   }
 
-  /** A process of mailkeep's that only delivers, on any core. */
+  /** Starts a mailkeep process that only delivers, on any core. */
   static async dispatching({ folder }: Place, database: string): Promise<Server> {
     const command = [process.execPath, join(folder, 'main.cjs'), 'dispatch', '--json']
     const server = new Server(undefined, command, daemonSettings(database), false)
@@ -151,25 +151,25 @@ export class Server extends Child {
     return server
   }
 
-  /** undici's bare loop towards a receiver; with a delivery's headers and signatures, if so. */
+  /** Starts a bare undici loop towards a receiver, with the headers and signatures of a delivery if `signed`. */
   static bareLoop(folder: string, port: number, signed = false): Server {
     const how = signed ? ['signed'] : []
     return new Server(serverCore, [process.execPath, join(folder, 'serve.cjs'), `http://127.0.0.1:${port}`, ...how])
   }
 
-  /** Bare statements behind polka. */
+  /** Starts bare statements behind polka. */
   static async bareSaves(folder: string, database: string): Promise<Server> {
     const server = new Server(serverCore, [process.execPath, join(folder, 'bare.cjs'), database])
     server.port = (await server.answer<{ port: number }>()).port
     return server
   }
 
-  /** Bare statements and undici, towards a receiver. */
+  /** Starts bare statements and undici towards a receiver. */
   static bareDeliveries(folder: string, database: string, port: number): Server {
     return new Server(serverCore, [process.execPath, join(folder, 'bare.cjs'), database, `http://127.0.0.1:${port}`])
   }
 
-  /** mailkeep's bundle on a database; it delivers webhooks when `env` says so. */
+  /** Starts mailkeep's bundle on a database. It delivers webhooks if `env` enables that. */
   static async mailkeep({ folder, output, profile }: Place, database: string, env = {}, program = 'main.cjs') {
     const profiling = profile ? ['--cpu-prof', `--cpu-prof-dir=${output}`, '--cpu-prof-interval=500'] : []
     const command = [process.execPath, ...profiling, join(folder, program), 'serve', '--json']
@@ -179,14 +179,14 @@ export class Server extends Child {
     return server
   }
 
-  /** Resident memory in MB. */
+  /** Returns the resident memory in MB. */
   residentMb(): number {
     const { stdout } = spawnSync('ps', ['-o', 'rss=', '-p', String(this.pid)])
     return Number(stdout.toString()) / 1024
   }
 }
 
-/** Warnings only: a line for each request would be measured as well. */
+/** Logs warnings only, because one line per request would be part of the measurement. */
 export function daemonSettings(database: string): NodeJS.ProcessEnv {
   return {
     MAILKEEP_DATABASE: database,

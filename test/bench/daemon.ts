@@ -1,4 +1,4 @@
-/** The daemon's start, and what it takes when idle. */
+/** Measures the daemon's start and its memory when idle. */
 import { writeFile } from 'node:fs/promises'
 import { createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -13,10 +13,10 @@ import { median } from './summary.ts'
 
 const root = join(import.meta.dirname, '../..')
 
-/** As it is built for users. */
+/** The file that the build produces for users. */
 const bundle = 'mailkeep.cjs'
 
-/** On a database that is there already: a restart. */
+/** Measures a restart on an existing database. */
 export const start: Figure = async (bench) => {
   await buildBundle(bench.folder)
   const file = await scratch(bench.folder, smallest(bench))
@@ -41,7 +41,7 @@ export const start: Figure = async (bench) => {
   ]
 }
 
-/** Milliseconds from making the process to its first answer. */
+/** Returns the milliseconds from spawning the process to its first answer. */
 async function toFirstAnswer(command: readonly string[], file: string): Promise<number> {
   const port = await freePort()
   const startedMs = performance.now()

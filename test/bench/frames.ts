@@ -1,8 +1,8 @@
-/** Cuts a stream into HTTP/1.1 messages with a Content-Length, as cheaply as Node can: 1 µs each. */
+/** Cuts a stream into HTTP/1.1 messages with a Content-Length, in about 1 µs each. */
 export class Frames {
   readonly #onMessage: (head: string, body: Buffer) => void
   #rest: Buffer | undefined
-  /** Bytes the message at hand has in all, once its head is known. */
+  /** Total bytes of the current message, once its head has been read. */
   #needed = 0
 
   constructor(onMessage: (head: string, body: Buffer) => void) {

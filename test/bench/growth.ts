@@ -1,4 +1,4 @@
-/** What the same costs among few contacts and among many. */
+/** Measures how the cost of the same work grows with the number of contacts. */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Server } from './children.ts'
@@ -47,7 +47,7 @@ export const growth: Figure = async (bench) => {
   }
 }
 
-/** So few that a small database stays one. */
+/** Few enough saves that a small database stays small. */
 async function costOfSaves(bench: Bench, server: Server): Promise<number> {
   const most = 10_000
   await warmUp(bench, server, lightPlan(), most)
@@ -67,7 +67,7 @@ async function findings(bench: Bench, costs: Record<string, number[]>): Promise<
   })
 }
 
-/** Of the server's core, for one request. */
+/** Returns the microseconds of the server's core per request. */
 function costUs({ perSecond }: { perSecond: number }): number {
   return 1_000_000 / perSecond
 }

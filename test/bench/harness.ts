@@ -1,4 +1,4 @@
-/** What all figures share: rounds, ratios, and how a finding reads. */
+/** Shared by all benchmarks: rounds, ratios, and the format of a finding. */
 import { columns } from '../../daemon/columns.ts'
 import { Loader, type Server } from './children.ts'
 import type { Job, Measured } from './load.ts'
@@ -8,30 +8,29 @@ import { median } from './summary.ts'
 export interface Bench {
   readonly rounds: number
   readonly seconds: number
-  /** Contacts in the databases, ascending; all but `growth` measure on the largest. */
+  /** Database sizes in contacts, ascending. All benchmarks but `growth` use the largest. */
   readonly sizes: readonly number[]
-  /** Bundles and databases to write to; goes at the end. */
+  /** Temporary folder with bundles and writable databases; deleted at the end. */
   readonly folder: string
-  /** Takes what is kept: JSON, plot, profiles. */
+  /** Folder for results: JSON, plots, profiles. */
   readonly output: string
-  /** Whether servers write CPU profiles there. */
+  /** Whether servers write CPU profiles into `output`. */
   readonly profile: boolean
   readonly quick: boolean
 }
 
-/** A line of the table. */
+/** One line of the result table. */
 export interface Finding {
   readonly name: string
   readonly figure: string
   readonly ceiling?: string
   readonly ratio?: number
   /**
-   * The same ratio of processor time alone: it stands when the machine has other work too, but knows no waiting for
-   * the disk.
+   * The same ratio, by processor time alone. It stays valid when the machine has other work, but ignores disk waits.
    */
   readonly byCpu?: number
   readonly target?: Target
-  /** For the JSON. */
+  /** Written to the JSON file. */
   readonly details?: unknown
 }
 
@@ -45,7 +44,7 @@ export type Figure = (bench: Bench) => Promise<Finding[]>
 export const largest = ({ sizes }: Bench) => sizes.at(-1)!
 export const smallest = ({ sizes }: Bench) => sizes[0]!
 
-/** Runs the cases by turns, so that what disturbs the machine disturbs them all. */
+/** Runs the cases alternately, so that other work on the machine affects all of them equally. */
 export async function interleave<K extends string, T>(
   rounds: number,
   cases: Record<K, () => Promise<T>>,
@@ -58,28 +57,28 @@ export async function interleave<K extends string, T>(
   return results
 }
 
-/** 64 connections ask the server for as long as the bench has seconds, unless `job` says otherwise. */
+/** Sends requests over 64 connections for the bench's duration, unless `job` overrides that. */
 export async function load(bench: Bench, server: Server, plan: Plan, job: Partial<Job> = {}): Promise<Measured> {
   await using loader = new Loader(bench.folder)
   return await loader.run({ ...jobFor(bench, server, plan), ...job })
 }
 
 export function jobFor({ seconds }: Bench, { port, pid }: Server, plan: Plan): Job {
-  // The server is warm by then, see `warmUp`: this is for the process that makes the load.
+  // `warmUp` has warmed up the server already. This warms up the process that generates the load.
   return { port, pid, plan, connections: 64, warmupSeconds: 0.3, seconds }
 }
 
-/** Until the server's code is compiled, and its pages are read. */
+/** Sends load until the server's code is compiled and its database pages are cached. */
 export async function warmUp(bench: Bench, server: Server, plan: Plan, most?: number): Promise<void> {
   await load(bench, server, plan, { seconds: bench.quick ? 1 : 3, ...(most === undefined ? {} : { most }) })
 }
 
-/** A round's ratio is of what was measured in that round. */
+/** Returns the ratio per round: both values are of the same round. */
 export function ratioOf(of: readonly number[], to: readonly number[]): number {
   return median(of.map((value, i) => value / to[i]!))
 }
 
-/** How many a second, beside how many a second at best. */
+/** Compares a rate with the best possible rate. */
 export function rateFinding(
   name: string,
   runs: readonly Measured[],
@@ -100,7 +99,7 @@ export function rateFinding(
   }
 }
 
-/** Answers for a second of the server's processor time. */
+/** Returns answers per second of the server's processor time. */
 export function ratePerCpu({ perSecond, serverBusy }: Measured): number {
   return perSecond / serverBusy
 }
@@ -117,12 +116,12 @@ export function thousands(value: number): string {
   return Math.round(value).toLocaleString('en')
 }
 
-/** To three figures. */
+/** Formats to three significant digits. */
 export function short(value: number): string {
   return Number.isFinite(value) ? String(Number(value.toPrecision(3))) : '–'
 }
 
-/** The findings as columns. */
+/** Formats the findings as a table. */
 export function tableOf(findings: readonly Finding[]): string {
   const rows = findings.map(({ name, figure, ceiling = '', ratio, byCpu, target }) => [
     name,

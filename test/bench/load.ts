@@ -1,4 +1,4 @@
-/** A process that makes load. Ready-made generators need more of a core than the servers they are to fill. */
+/** Generates load. Off-the-shelf generators need more CPU than the servers they should saturate. */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { Frames } from './frames.ts'
@@ -8,25 +8,28 @@ import { type Summary, summaryOf } from './summary.ts'
 
 export interface Job {
   readonly port: number
-  /** Of the server: its processor time is measured along. */
+  /** The server's process id, to measure its processor time. */
   readonly pid: number
   readonly plan: Plan
   readonly connections: number
   readonly warmupSeconds: number
   readonly seconds: number
-  /** Requests a second, at random moments, whatever the answers (open loop); else each answer brings the next request. */
+  /**
+   * Requests per second at random moments, regardless of answers (open loop). Without it each answer triggers the next
+   * request.
+   */
   readonly perSecond?: number
-  /** The measurement ends after so many answers, if not before. */
+  /** Maximum number of answers; the measurement may end earlier. */
   readonly most?: number
-  /** Whether it sleeps while it waits: where the server's database needs this core as well. */
+  /** Whether the process sleeps while it waits, for servers whose database needs this core too. */
   readonly calm?: boolean
 }
 
-/** In an open loop times count from the moment a request was due, not from when a connection was free. */
+/** In an open loop, times count from the moment a request was due, not from when a connection became free. */
 export interface Measured extends Summary {
-  /** How much of a core the server used. */
+  /** Fraction of a core that the server used. */
   readonly serverBusy: number
-  /** How much of one this process used: near 1 it, not the server, was the limit. */
+  /** Fraction of a core that this process used. Near 1, this process was the limit, not the server. */
   readonly busy: number
 }
 
@@ -104,11 +107,11 @@ class Load {
     else this.#send(line, nowMs)
   }
 
-  /** Arrivals of a Poisson process. */
+  /** Schedules the arrivals of a Poisson process. */
   #offer(perSecond: number, nextMs: number): void {
     let at = nextMs
     for (const nowMs = performance.now(); at <= nowMs; at += exponential(1000 / perSecond)) {
-      const line = this.#free.shift() // each in its turn: one that is never used is closed by the server
+      const line = this.#free.shift() // round-robin, since the server closes idle connections
       if (line) this.#send(line, at)
       else this.#due.push(at)
     }
@@ -116,8 +119,8 @@ class Load {
   }
 
   /**
-   * Unless it is told to be calm it never sleeps while it measures: waking it would cost the server that answers more
-   * than the answer itself, where processors are virtual.
+   * Without `calm` the process never sleeps while it measures. On virtual processors, waking it would cost the
+   * answering server more than the answer itself.
    */
   #turn(): Promise<void> {
     return new Promise((resolve) => (this.#job.calm ? setTimeout(resolve, 1) : setImmediate(resolve)))
@@ -128,7 +131,7 @@ class Load {
   }
 }
 
-/** The time between two arrivals that know nothing of each other. */
+/** Returns the time between two independent arrivals. */
 function exponential(meanMs: number): number {
   return -Math.log(1 - Math.random()) * meanMs
 }

@@ -1,4 +1,4 @@
-/** Saves go on while a tag, then a list, of all contacts is deleted. */
+/** Measures saves while a tag, then a list, of all contacts is deleted. */
 import { once } from 'node:events'
 import { request } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -13,7 +13,7 @@ import { lightPlan } from './writes.ts'
 const kinds = ['tag', 'list'] as const
 type Kind = (typeof kinds)[number]
 
-/** At once such a deletion stops everything for 660 ms (limits.md). */
+/** Deleting everything in one transaction would block all requests for 660 ms. */
 const longestMs = 100
 
 export const massDelete: Figure = async (bench) => {
@@ -27,7 +27,7 @@ export const massDelete: Figure = async (bench) => {
     const without = await load(bench, server, lightPlan(), { perSecond, seconds: bench.quick ? 3 : 10 })
     const findings = []
     for (const kind of kinds) {
-      findings.push(tell(kind, await whileDeleting(bench, server, file, kind, ids[kind], perSecond), without))
+      findings.push(findingOf(kind, await whileDeleting(bench, server, file, kind, ids[kind], perSecond), without))
     }
     return findings
   } finally {
@@ -35,7 +35,7 @@ export const massDelete: Figure = async (bench) => {
   }
 }
 
-/** @returns the ids of a tag and a list that every contact has. */
+/** @returns The ids of a tag and a list that every contact has. */
 async function addToAll(file: string): Promise<Record<Kind, number>> {
   const ids = await withMailkeep(file, async (mailkeep) => {
     const client = mailkeep.forClient(clientId)
@@ -93,7 +93,7 @@ async function cleared(file: string, withinMs: number): Promise<void> {
   }
 }
 
-function tell(kind: Kind, during: Deletion, without: Measured): Finding {
+function findingOf(kind: Kind, during: Deletion, without: Measured): Finding {
   return {
     name: `mass-delete: a ${kind}`,
     figure: `longest ${short(during.max)} ms, p99 ${short(during.p99)} ms at ${thousands(during.perSecond)}/s, for ${short(during.tookMs / 1000)} s`,

@@ -1,4 +1,4 @@
-/** A line of a plot: points of contacts and microseconds. */
+/** One line of a plot: points of contacts and microseconds. */
 export interface Line {
   readonly name: string
   readonly points: readonly (readonly [number, number])[]
@@ -7,7 +7,7 @@ export interface Line {
 const [width, height, margin] = [720, 420, 60]
 const colours = ['#1b6ca8', '#c2452d', '#3c8d40', '#8a5aab']
 
-/** Cost against size as SVG, both axes logarithmic: what does not grow is level. */
+/** Plots cost against size as SVG on logarithmic axes. A cost that does not grow is a horizontal line. */
 export function plotOf(lines: readonly Line[]): string {
   const points = lines.flatMap((line) => line.points)
   const sizes = [...new Set(points.map(([size]) => size))]
@@ -41,7 +41,7 @@ function draw(
   return line + dots + text(x(size) + 8, y(cost) + 4, name, 'start', colour)
 }
 
-/** Powers of ten, and their double and fivefold, around the values. */
+/** Returns 1, 2 and 5 times the powers of ten around the values. */
 function decades(values: readonly number[]): number[] {
   const steps = Array.from({ length: 7 }, (_, i) => [1, 2, 5].map((step) => step * 10 ** i)).flat()
   const from = steps.findLastIndex((step) => step <= Math.min(...values))

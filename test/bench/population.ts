@@ -1,12 +1,12 @@
-/** Who is in the databases that are measured: made up, and the same each time. */
+/** The contacts of the measured databases: generated, and the same on every run. */
 
 export const token = 'mk_bench_0123456789abcdefghijklmnopqrstuvwxyz'
 export const encryptionKey = Buffer.alloc(32, 7).toString('base64')
-/** The client that owns all contacts. */
+/** Id of the client that owns all contacts. */
 export const clientId = 1
 export const listCount = 20
 export const tagCount = 1000
-/** The tags that light writes use; each is on one contact in 50. */
+/** Number of tags that light writes use. Each is on one contact in 50. */
 export const lightTagCount = 50
 
 const firstNames = [
@@ -26,12 +26,12 @@ const firstNames = [
 const lastNames = ['Jansen', 'Müller', 'Lovelace', 'de Vries', 'Okafor', 'Novak', 'Rossi', 'Silva', 'Tanaka', 'Weber']
 const domains = ['example.org', 'example.com', 'mail.example.net']
 
-/** @param i From 0; the contact's id is one more. */
+/** @param i Starts at 0; the contact's id is i + 1. */
 export function emailOf(i: number): string {
   return `c${i.toString(36)}.${i % 977}@${domains[i % domains.length]}`
 }
 
-/** Now and then somebody rare, for the searches. */
+/** Includes a rare name now and then, for the searches. */
 export function nameOf(i: number): string {
   if (i % 50_000 === 777) return 'Zebulon Quixote'
   if (i % 50_000 === 778) return '100% "O\'Neil" _under\\score*'
@@ -39,17 +39,17 @@ export function nameOf(i: number): string {
   return `${firstNames[i % firstNames.length]} ${lastNames[Math.floor(i / firstNames.length) % lastNames.length]} ${i % 1013}`
 }
 
-/** One of the common tags, and one of the others. */
+/** Returns one common tag and one other. */
 export function tagsOf(i: number): [number, number] {
   return [1 + (i % lightTagCount), 1 + lightTagCount + (spread(i) % (tagCount - lightTagCount))]
 }
 
-/** Every other contact is on list 1. */
+/** Puts every other contact on list 1. */
 export function listOf(i: number): number {
   return i % 2 === 0 ? 1 : 2 + (spread(i) % (listCount - 1))
 }
 
-/** Every third has the one topic of its list, whose id is the list's. */
+/** Every third contact has the only topic of its list; topic and list have the same id. */
 export function hasTopic(i: number): boolean {
   return i % 3 === 0
 }
@@ -60,7 +60,7 @@ export function isUnsubscribed(i: number): boolean {
 
 export const tagName = (id: number) => `tag ${id}`
 
-/** Scatters neighbours: Knuth's multiplicative hash. */
+/** Scatters neighbours by Knuth's multiplicative hash. */
 function spread(i: number): number {
   return Math.imul(i, 2654435761) >>> 8
 }

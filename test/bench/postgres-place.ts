@@ -1,4 +1,4 @@
-/** A PostgreSQL database to measure on: the server that MAILKEEP_TEST_POSTGRES names, else the one at 127.0.0.1:5432. */
+/** Creates PostgreSQL databases to measure on: on the server of MAILKEEP_TEST_POSTGRES, else on 127.0.0.1:5432. */
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
 import { createMailkeep, type Mailkeep } from '../../lib/index.ts'
@@ -10,7 +10,7 @@ import { discard, scratch } from './seed.ts'
 
 const server = process.env.MAILKEEP_TEST_POSTGRES ?? 'postgres://postgres@127.0.0.1:5432/postgres'
 
-/** Lends a database with so many contacts, and drops it afterwards. */
+/** Creates a database with `size` contacts, passes it to `use`, and drops it afterwards. */
 export async function withPostgres<T>(folder: string, size: number, use: (url: string) => Promise<T>): Promise<T> {
   const name = `mailkeep_bench_${process.pid}_${randomUUID().slice(0, 8)}`
   await ask(server, `create database ${name}`)
@@ -31,7 +31,7 @@ async function fill(folder: string, size: number, url: string): Promise<void> {
     await copyInto(url, rows, { logger: silent })
   }
   await discard(file)
-  await ask(url, 'checkpoint') // what is still being written out would slow the first commits
+  await ask(url, 'checkpoint') // pending write-back would slow down the first commits
 }
 
 export async function ask<T>(url: string, text: string, values: unknown[] = []): Promise<T[]> {

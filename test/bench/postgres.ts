@@ -1,4 +1,6 @@
-/** On PostgreSQL: saves beside bare `pg`, deliveries by one, two and four processes, and how soon they come. */
+/**
+ * PostgreSQL benchmarks: saves compared with bare `pg`, deliveries by one, two and four processes, and their latency.
+ */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { BareJob } from './bare-pg.ts'
@@ -22,7 +24,7 @@ import { lightPlan } from './writes.ts'
 
 const callers = 64
 const connections = 10
-/** The server needs a processor too: the load leaves one alone when it waits. */
+/** The PostgreSQL server needs a processor too, so the load sleeps while it waits. */
 const calm: Partial<Job> = { calm: true }
 
 export const postgres: Figure = (bench) =>
@@ -32,7 +34,7 @@ export const postgres: Figure = (bench) =>
     await latency(bench, url),
   ])
 
-/** Through HTTP, token, validation and all, against the same statements sent by nothing but the driver. */
+/** Compares saves over HTTP, with token and validation, with the same statements sent by the bare driver. */
 async function saves(bench: Bench, url: string): Promise<Finding> {
   const script = await recordSave(url)
   await using bare = new BarePg(bench.folder)
@@ -48,7 +50,7 @@ async function saves(bench: Bench, url: string): Promise<Finding> {
 
 const endpointCount = 8
 
-/** A backlog of 1 KiB each, when all processes are up. */
+/** Delivers a backlog of 1 KiB events once all processes are ready. */
 async function deliveries(bench: Bench, url: string): Promise<Finding[]> {
   await makeEndpoints(url)
   await using receiver = await Receiver.open(bench.folder)
@@ -73,14 +75,14 @@ async function deliver(bench: Bench, url: string, receiver: Receiver, processes:
     const receipts = receiver.expect(count, senders[0]!)
     await queue(url, count)
     const { steadyPerSecond } = await receipts
-    await allSettled(url)
+    await assertAllSucceeded(url)
     return steadyPerSecond
   } finally {
     for (const sender of senders) await sender[Symbol.asyncDispose]()
   }
 }
 
-/** One for each of eight clients. @returns a token of each client. */
+/** Creates one endpoint for each of eight clients. @returns A token of each client. */
 function makeEndpoints(url: string, at = 'http://endpoint.test/'): Promise<string[]> {
   return withLibraryOn(url, async (mailkeep) => {
     const tokens = []
@@ -93,7 +95,7 @@ function makeEndpoints(url: string, at = 'http://endpoint.test/'): Promise<strin
   })
 }
 
-/** Deliveries due now, to all endpoints by turns. */
+/** Inserts deliveries that are due now, spread evenly over all endpoints. */
 async function queue(url: string, count: number): Promise<void> {
   const body = JSON.stringify({ text: 'x'.repeat(1024 - 11) })
   await ask(
@@ -113,8 +115,8 @@ async function queue(url: string, count: number): Promise<void> {
   await ask(url, 'analyze mailkeep_delivery')
 }
 
-/** @throws unless everything that was sent succeeds at its first attempt. */
-async function allSettled(url: string): Promise<void> {
+/** @throws Unless every delivery succeeded at its first attempt. */
+async function assertAllSucceeded(url: string): Promise<void> {
   const ends = performance.now() + 30_000
   for (;;) {
     const [row] = await ask<{ open: number; again: number }>(
@@ -124,23 +126,23 @@ async function allSettled(url: string): Promise<void> {
     )
     if (row!.again > 0) throw new Error(`${row!.again} deliveries were made more than once`)
     if (row!.open === 0) return
-    if (performance.now() > ends) throw new Error(`${row!.open} deliveries are not settled`)
+    if (performance.now() > ends) throw new Error(`${row!.open} deliveries are not finished`)
     await delay(50)
   }
 }
 
-/** From the event's moment, before its commit, to its receipt, while events come at random moments. */
+/** Measures from the event's timestamp, before its commit, to its receipt. Events come at random moments. */
 async function latency(bench: Bench, url: string): Promise<Finding> {
   await using receiver = await Receiver.open(bench.folder)
   const tokens = await makeEndpoints(url, `http://127.0.0.1:${receiver.port}/`)
   await using server = await Server.mailkeep(bench, url, { MAILKEEP_DISPATCH: 'true' })
-  const seconds = bench.quick ? 5 : 12 // less than the server waits for a first request on each connection
+  const seconds = bench.quick ? 5 : 12 // less than the server waits for the first request of a connection
   const offered = { ...calm, perSecond: 500, warmupSeconds: 0 }
   await load(bench, server, { kind: 'events', tokens }, { ...offered, seconds: 3 })
-  await allSettled(url)
+  await assertAllSucceeded(url)
   receiver.restart()
   const { perSecond } = await load(bench, server, { kind: 'events', tokens }, { ...offered, seconds })
-  await allSettled(url)
+  await assertAllSucceeded(url)
   const { p50, p95, p99, max, count } = await receiver.receipts()
   const figure = `p95 ${short(p95)} ms at ${thousands(perSecond)}/s for ${seconds} s, none left behind`
   const target = { text: '< 50 ms at 500/s', met: p95 < 50 && perSecond >= 475 }

@@ -1,4 +1,4 @@
-/** Where the time of a profiled server went: its functions by the time spent in themselves. */
+/** Summarises where a profiled server spent its time: functions sorted by self time. */
 import { readdir, readFile, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 
@@ -11,9 +11,9 @@ interface CpuProfile {
   readonly timeDeltas: readonly number[]
 }
 
-const most = 40
+const maxFunctions = 40
 
-/** Tells of the latest profile in `output`, and names it after the figure. */
+/** Prints a summary of the latest profile in `output` and names the file after the benchmark. */
 export async function summariseProfiles(output: string, bundled: string, figure: string): Promise<string> {
   const files = (await readdir(output)).filter((name) => name.startsWith('CPU.')).sort()
   const moduleOf = modulesOf(await readFile(join(bundled, 'main.cjs'), 'utf8'))
@@ -41,11 +41,11 @@ function topOf({ nodes, samples, timeDeltas }: CpuProfile, moduleOf: (line: numb
     spent.set(name, (spent.get(name) ?? 0) + timeDeltas[i]!)
     allUs += timeDeltas[i]!
   }
-  const top = [...spent].sort(([, a], [, b]) => b - a).slice(0, most)
+  const top = [...spent].sort(([, a], [, b]) => b - a).slice(0, maxFunctions)
   return top.map(([name, us]) => `${((us / allUs) * 100).toFixed(1).padStart(5)} %  ${name}`).join('\n')
 }
 
-/** The bundler names each module in a comment before it. */
+/** Finds each module by the comment that the bundler puts before it. */
 function modulesOf(bundle: string): (line: number) => string {
   const starts = bundle.split('\n').flatMap((text, line) => {
     const name = /^\s*\/\/ ((?:lib|daemon|node_modules|\.\.)\S*\.[cm]?[jt]s)$/.exec(text)?.[1]

@@ -1,4 +1,4 @@
-/** Reading: one contact, pages, searches. */
+/** Read benchmarks: one contact, pages, searches. */
 import { Server } from './children.ts'
 import { atMost, type Figure, type Finding, interleave, largest, load, rateFinding, short, warmUp } from './harness.ts'
 import { clientId, emailOf, token } from './population.ts'
@@ -22,8 +22,8 @@ export function deepPagesPlan(size: number): Plan {
 }
 
 /**
- * Searches of three characters and more, first pages and deep ones; such as find as many contacts whatever the size, since
- * each contact on the page costs more than finding it.
+ * Searches of three characters and more, on first and deep pages. The number of matches is independent of the database
+ * size, because reading the page costs more than the search.
  */
 export function searchPlan(size: number): Plan {
   const term = (i: number) => (i % 8 < 4 ? fullPages[i % 4]! : i % 8 < 7 ? emailOf(someId(size) - 1) : 'qqqqq')
@@ -34,7 +34,7 @@ export function searchPlan(size: number): Plan {
   return { kind: 'get', token, paths: queries.map((query) => `${paths}?${query}`) }
 }
 
-/** Of these there is a page from wherever in the first half of 10,000 contacts. */
+/** These terms fill a page from any cursor in the first half of 10,000 contacts. */
 const fullPages = ['example', 'LOVELACE', 'femke', 'müller']
 
 export const get: Figure = async (bench) => {
@@ -86,22 +86,22 @@ const filters: Readonly<Record<string, object>> = {
   'with unsubscribed': { include_unsubscribed: true },
 }
 
-/** What is common on both sides, and has hardly anybody in common: all of the cheaper side must be walked. */
+/** Both sides match many contacts, but almost none in common. The search must scan the whole cheaper side. */
 const disjoint: Readonly<Record<string, object>> = {
   'matches that are all unsubscribed': { search: 'lotte weber' },
-  'a name that nobody on the list has': { search: 'femke', lists: [1] },
-  'a name that nobody with the tag has': { search: 'dmitri', tags: [7] },
-  'a domain that nobody of the topic is at': { search: '.net', topics: [1] },
+  'a name without a contact on the list': { search: 'femke', lists: [1] },
+  'a name without a contact with the tag': { search: 'dmitri', tags: [7] },
+  'a domain without a contact on the topic': { search: '.net', topics: [1] },
 }
 
-/** In the library, so that HTTP's share does not flatter the ratio. */
+/** Calls the library directly, because the cost of HTTP would hide differences. */
 export const search: Figure = async (bench) => {
   const size = largest(bench)
   const file = await seeded(size)
   return withMailkeep(file, async (mailkeep) => {
     const { contacts } = mailkeep.forClient(clientId)
     const repeats = bench.quick ? 3 : 5
-    /** Milliseconds, the median over cursors. */
+    /** Returns the median milliseconds over several cursors. */
     const time = async (query: object, deep: boolean) => {
       const times: number[] = []
       for (let i = 0; i < repeats; i++) {
@@ -129,9 +129,9 @@ export const search: Figure = async (bench) => {
     const results = await interleave(bench.rounds, cases)
     const plain = Math.max(median(results['plain first']!), median(results['plain deep']!))
     return [
-      ...tell(results, plain, 'search', terms, 5),
-      ...tell(results, plain, 'search: of disjoint ones', disjoint, 5),
-      ...tell(results, plain, 'search: short terms', shortTerms),
+      ...reportSlowest(results, plain, 'search', terms, 5),
+      ...reportSlowest(results, plain, 'search: of disjoint ones', disjoint, 5),
+      ...reportSlowest(results, plain, 'search: short terms', shortTerms),
     ]
   })
 }
@@ -140,8 +140,14 @@ function nameOf(term: string, filter: string, deep: boolean): string {
   return `${term}, ${filter}, ${deep ? 'deep' : 'first'}`
 }
 
-/** The slowest of these terms in all their forms; all of them in the details. */
-function tell(results: Record<string, number[]>, plain: number, name: string, of: object, most?: number): Finding[] {
+/** Reports the slowest of these terms; the details have all of them. */
+function reportSlowest(
+  results: Record<string, number[]>,
+  plain: number,
+  name: string,
+  of: object,
+  most?: number,
+): Finding[] {
   const names = Object.keys(results).filter((each) => Object.keys(of).some((term) => each.startsWith(`${term}, `)))
   const times = names.map((each) => ({ name: each, ms: median(results[each]!) })).sort((a, b) => b.ms - a.ms)
   const slowest = times[0]!
@@ -163,7 +169,7 @@ function someId(size: number): number {
   return 1 + Math.floor(Math.random() * size)
 }
 
-/** As listings give them. */
+/** Encodes a cursor as listings do. */
 export function cursorAfter(id: number): string {
   return Buffer.from(`next:${id}`).toString('base64url')
 }

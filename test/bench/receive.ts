@@ -1,4 +1,4 @@
-/** A process that takes webhooks: it answers 200 at once, counts, and looks how old the events are. */
+/** Receives webhooks: answers 200 immediately, counts deliveries and measures the age of their events. */
 
 import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
@@ -7,18 +7,18 @@ import { cpuSeconds } from './processor.ts'
 import { type Summary, summaryOf } from './summary.ts'
 
 export interface Receipts extends Summary {
-  /** Deliveries a second between the first tenth and the last of those awaited … */
+  /** Deliveries per second between the first tenth and the last awaited delivery. */
   readonly steadyPerSecond: number
-  /** … and for each second of the sender's processor time. */
+  /** Deliveries per second of the sender's processor time. */
   readonly steadyPerCpuSecond: number
 }
 
 const answer = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
 
 export interface Awaiting {
-  /** Report when so many have come since the restart. */
+  /** The number of deliveries since the restart after which to report. */
   readonly awaited: number
-  /** Of the sender. */
+  /** The sender's process id. */
   readonly pid: number
 }
 
@@ -41,7 +41,7 @@ const server = createServer((socket) => {
 
 function count(body: Buffer): void {
   received += 1
-  // Whole milliseconds, from before the commit: the true times are a little shorter.
+  // Whole milliseconds, taken before the commit: the real latency is slightly lower.
   const raised = /"created_at":"([^"]+)"/.exec(body.toString('latin1', 0, 200))?.[1]
   if (raised) ages.push(Date.now() - Date.parse(raised))
   if (received === steadyFrom) {

@@ -1,25 +1,25 @@
-/** The statements of one save, as the library sends them: what bare `pg` is to do as well. */
+/** Records the statements of one save as the library sends them, so that bare `pg` can replay them. */
 import pg from 'pg'
 import { clientId, tagName } from './population.ts'
 import { withLibraryOn } from './postgres-place.ts'
 
-/** A value that is another one at each replay. */
+/** A value that differs on each replay. */
 export type Part = { readonly email: string } | { readonly idOf: 'contact' | 'event' }
 
 export interface Step {
   readonly text: string
   readonly name?: string
   readonly values: readonly unknown[]
-  /** Positions of values that change. */
+  /** The changing values, by position. */
   readonly parts: Readonly<Record<number, Part>>
-  /** Whose id its first row gives. */
+  /** The record whose id is in the first row of the result. */
   readonly gives?: 'contact' | 'event'
 }
 
 export interface Script {
   readonly url: string
   readonly steps: readonly Step[]
-  /** Stands in texts where another address is to stand. */
+  /** Placeholder in texts for the e-mail address of the replay. */
   readonly email: string
 }
 
@@ -28,7 +28,7 @@ interface Asked {
   readonly result: Promise<{ rows: { id?: unknown }[] }>
 }
 
-/** Saves a new contact with two tags, on a list, which raises an event for one endpoint; as `save-light` does. */
+/** Saves a new contact with two tags on a list, which raises an event for one endpoint, like `save-light`. */
 export async function recordSave(url: string): Promise<Script> {
   const pool = new pg.Pool({ connectionString: url, max: 1 })
   let asked: Asked[] = []
@@ -65,7 +65,7 @@ async function stepsOf(asked: readonly Asked[], email: string): Promise<Step[]> 
     for (const [at, value] of values.entries()) {
       const idOf = ids.get(value)
       if (typeof value === 'string' && value.includes(email)) parts[at] = { email: value }
-      // An event's id is small: elsewhere the number may mean something else.
+      // Event ids are small numbers, so the same number may mean something else in other statements.
       else if (idOf === 'contact' || (idOf === 'event' && text.includes('mailkeep_delivery'))) parts[at] = { idOf }
     }
     steps.push({ text, values, parts, ...(name ? { name } : {}), ...(gives ? { gives } : {}) })

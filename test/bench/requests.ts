@@ -1,19 +1,19 @@
-/** What the load asks for. */
+/** The requests that the load sends. */
 import { emailOf, lightTagCount, listCount, nameOf, tagCount, tagName } from './population.ts'
 
 export type Plan =
-  /** GET one of these, drawn each time. */
+  /** GET one of these paths, chosen at random. */
   | { readonly kind: 'get'; readonly paths: readonly string[]; readonly token: string }
   /** POST the body of a light save to a server that echoes it. */
   | { readonly kind: 'echo' }
   /** A new contact each time, with two of 50 tags and two attributes. */
   | { readonly kind: 'save-light'; readonly token: string; readonly run: string }
-  /** Half new contacts, half existing ones of so many, under their names; random tags and lists. */
+  /** Half new contacts, half existing ones with their names; random tags and lists. */
   | { readonly kind: 'save-heavy'; readonly token: string; readonly run: string; readonly existing: number }
   /** An event of 1 KiB from each client in turn. */
   | { readonly kind: 'events'; readonly tokens: readonly string[] }
 
-/** @returns what gives the next request as the bytes of latin1. */
+/** @returns A function that returns the next request as latin1 text. */
 export function requestsOf(plan: Plan): () => string {
   let n = 0
   switch (plan.kind) {

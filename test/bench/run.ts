@@ -1,4 +1,4 @@
-/** `npm run bench`: all figures; `npm run bench -- NAME…`: these. Nothing here fails for being slow. */
+/** `npm run bench` runs all benchmarks, `npm run bench -- NAME…` only these. A slow result is not a failure. */
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { cpus, loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -35,11 +35,11 @@ const figures: Readonly<Record<string, Figure>> = {
 const usage = `npm run bench -- [options] [NAME…]
 
 names: ${Object.keys(figures).join(', ')}
-  --rounds N      how often each case is measured; default 7
-  --seconds N     for how long each time; default 2
+  --rounds N      measurements of each case; default 7
+  --seconds N     duration of each measurement; default 2
   --sizes N,N,…   contacts in the databases; default 10000,100000,1000000
-  --quick         1 round of 1 s on 10,000 and 100,000 contacts: to see that it works
-  --profile       servers write CPU profiles to .bench/, and where their time went is told
+  --quick         1 round of 1 s on 10,000 and 100,000 contacts, to check that it works
+  --profile       servers write CPU profiles to .bench/, and a summary is printed
 `
 
 const output = join(import.meta.dirname, '../../.bench')
@@ -58,7 +58,7 @@ async function main(): Promise<void> {
   })
   const unknown = positionals.filter((name) => !Object.hasOwn(figures, name))
   if (values.help || unknown.length > 0) {
-    process.stdout.write(unknown.length > 0 ? `There is no figure ${unknown.join(', ')}.\n${usage}` : usage)
+    process.stdout.write(unknown.length > 0 ? `There is no benchmark ${unknown.join(', ')}.\n${usage}` : usage)
     return
   }
   const { quick, profile } = values
@@ -96,7 +96,7 @@ async function measure(bench: Bench, names: readonly string[]): Promise<void> {
   const machine = { node: process.version, cpu: cpus()[0]?.model, cores: cpus().length }
   const kept = { at: new Date().toISOString(), machine, others, rounds, seconds, sizes, findings }
   await writeFile(join(output, 'figures.json'), JSON.stringify(kept, undefined, 2))
-  process.stdout.write(`${tableOf(findings)}\n\nin full: .bench/figures.json\n`)
+  process.stdout.write(`${tableOf(findings)}\n\nDetails: .bench/figures.json\n`)
 }
 
 function numbersIn(list: string): number[] {

@@ -1,4 +1,4 @@
-/** Databases of any size: made by mailkeep's own migrations, filled by bare statements, kept between runs. */
+/** Databases of any size: created by mailkeep's migrations, filled by bare statements, and cached between runs. */
 import { createHash, randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { copyFile, mkdir, open, readFile, rename, rm } from 'node:fs/promises'
@@ -12,7 +12,7 @@ import * as people from './population.ts'
 const createdAt = '2026-01-02T03:04:05.678000Z'
 let copies = 0
 
-/** A database of so many contacts; only to be read. Made at its first use, which takes a minute for a million. */
+/** Returns a read-only database with `size` contacts. The first use creates it, which takes a minute for a million. */
 export async function seeded(size: number): Promise<string> {
   const folder = join(tmpdir(), 'mailkeep-bench-seeds', await fingerprint())
   const file = join(folder, `${size}.db`)
@@ -20,14 +20,14 @@ export async function seeded(size: number): Promise<string> {
   await mkdir(folder, { recursive: true })
   process.stdout.write(`seeding ${size.toLocaleString('en')} contacts …\n`)
   const unfinished = `${file}.${process.pid}`
-  await withMailkeep(unfinished, furnish)
+  await withMailkeep(unfinished, createRecords)
   fill(unfinished, size)
-  await withMailkeep(unfinished, (mailkeep) => mailkeep.deliverDue()) // which does what a daemon does beside its work
+  await withMailkeep(unfinished, (mailkeep) => mailkeep.deliverDue()) // which does what a daemon does in the background
   await rename(unfinished, file)
   return file
 }
 
-/** A copy to write to, on disk before it is used: a copy still being written out would slow the first commits. */
+/** Returns a writable copy, already flushed to disk: pending write-back would slow down the first commits. */
 export async function scratch(folder: string, size: number): Promise<string> {
   const file = join(folder, `${copies++}.db`)
   await copyFile(await seeded(size), file)
@@ -49,7 +49,7 @@ export async function withMailkeep<T>(file: string, use: (mailkeep: Mailkeep) =>
   }
 }
 
-/** A handle that writes as fast as it can, for what is prepared and not measured. */
+/** Opens a handle without durability, for fast preparation outside the measurement. */
 export function withFastHandle(file: string, use: (db: Database.Database) => void): void {
   const db = new Database(file)
   try {
@@ -68,8 +68,8 @@ async function fingerprint(): Promise<string> {
   return hash.digest('hex').slice(0, 16)
 }
 
-/** What is few goes in through the front door. */
-async function furnish(mailkeep: Mailkeep): Promise<void> {
+/** Creates the few other records through the library. */
+async function createRecords(mailkeep: Mailkeep): Promise<void> {
   await mailkeep.clients.bootstrap({ token: people.token })
   const client = mailkeep.forClient(people.clientId)
   for (let id = 1; id <= people.listCount; id++) {
@@ -77,7 +77,7 @@ async function furnish(mailkeep: Mailkeep): Promise<void> {
     await client.topics.create(id, { name: `topic ${id}` })
   }
   for (let id = 1; id <= people.tagCount; id++) await client.tags.create({ name: people.tagName(id) })
-  // Nothing is ever sent there: what is measured with it has the dispatcher off.
+  // Never receives anything: benchmarks that use it run without the dispatcher.
   await client.webhooks.createEndpoint({ url: 'http://127.0.0.1:9/', events: ['contact.subscribed'] })
 }
 
@@ -99,7 +99,7 @@ function fill(file: string, size: number): void {
       list.run(1n, id, BigInt(people.listOf(i)))
       if (people.hasTopic(i)) topic.run(1n, id, BigInt(people.listOf(i)))
     }
-    // As many segments as imports leave: FTS5's own merging does it for what is written at once.
+    // Leaves as many segments as imports do. FTS5's automerge handles rows that are written together.
     const merging = (segments: number) =>
       `insert into mailkeep_search (mailkeep_search, rank) values ('automerge', ${segments})`
     db.exec(`${merging(4)}; insert into mailkeep_search (mailkeep_search) values ('rebuild'); ${merging(0)}`)

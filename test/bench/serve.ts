@@ -1,4 +1,4 @@
-/** The ceilings, each in a process of its own: bare polka that greets and echoes, and undici's bare loop. */
+/** The upper bounds, one process each: bare polka that echoes, and a bare undici loop. */
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -25,7 +25,7 @@ function echo(req: IncomingMessage, res: ServerResponse): void {
   })
 }
 
-/** 64 requests of 1 KiB in flight, for ever; with a delivery's headers and signatures, if so. */
+/** Keeps 64 requests of 1 KiB in flight, with the headers and signatures of a delivery if `signed`. */
 function dispatch(origin: string, signed: boolean): void {
   const connections = 64
   const pool = new Pool(origin, { connections, pipelining: 1 })

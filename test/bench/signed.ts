@@ -1,4 +1,4 @@
-/** The headers of a delivery, both signatures made afresh, by nothing but node's own crypto. */
+/** Returns the headers of a delivery with both signatures, computed by Node's own crypto. */
 import { createHmac, createSecretKey } from 'node:crypto'
 
 const keys = [createSecretKey('whsec_key', 'utf8'), createSecretKey('key', 'utf8')] as const

@@ -1,4 +1,4 @@
-/** Times in milliseconds. */
+/** Statistics of times, in milliseconds. */
 export interface Summary {
   readonly count: number
   readonly perSecond: number
@@ -15,7 +15,7 @@ export function summaryOf(times: readonly number[], elapsedMs: number): Summary 
   return { count, perSecond: (count / elapsedMs) * 1000, p50, p95, p99, max }
 }
 
-/** NaN of nothing. */
+/** NaN for an empty array. */
 export function quantile(values: readonly number[], q: number): number {
   const sorted = Float64Array.from(values).sort()
   return sorted[Math.min(Math.floor(sorted.length * q), sorted.length - 1)] ?? Number.NaN

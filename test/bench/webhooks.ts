@@ -1,4 +1,4 @@
-/** Deliveries: how many a second, how soon, and in how much memory. */
+/** Delivery benchmarks: rate, latency and memory. */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import Database from 'better-sqlite3'
@@ -23,11 +23,16 @@ import { discard, scratch, withFastHandle, withMailkeep } from './seed.ts'
 import { median } from './summary.ts'
 
 const endpointCount = 8
-/** All in flight together, as the bare loop has them; a client may have a quarter, so each endpoint has its own. */
+/**
+ * Same number of requests in flight as the bare loop. A client may have a quarter of them, so each endpoint has its own
+ * client.
+ */
 const inFlight = 64
 const settings = { MAILKEEP_DISPATCH: 'true', MAILKEEP_WEBHOOK_CONCURRENCY: String(inFlight) }
 
-/** Claims, signatures, guard, attempts and outcomes on disk, against undici sending bodies of the same size. */
+/**
+ * Compares full deliveries (claims, signatures, guard, recorded attempts) with bare undici and bodies of the same size.
+ */
 export const webhooks: Figure = async (bench) => {
   await using receiver = await Receiver.open(bench.folder)
   const count = bench.seconds * 20_000
@@ -63,7 +68,7 @@ export const webhooks: Figure = async (bench) => {
   ]
 }
 
-/** Whether what it holds grows with what it has delivered. */
+/** Checks that memory does not grow with the number of deliveries made. */
 export const webhooksMemory: Figure = async (bench) => {
   await using receiver = await Receiver.open(bench.folder)
   const { samples } = await deliver(bench, receiver, bench.quick ? 20_000 : 100_000)
@@ -76,11 +81,11 @@ export const webhooksMemory: Figure = async (bench) => {
 
 interface Delivered {
   readonly receipts: Receipts
-  /** MB, four times a second. */
+  /** Resident memory in MB, four times a second. */
   readonly samples: readonly number[]
 }
 
-/** Delivers a backlog, and sees that every outcome was recorded. */
+/** Delivers a backlog and checks that every outcome was recorded. */
 async function deliver(bench: Bench, receiver: Receiver, count: number): Promise<Delivered> {
   return withBacklog(bench, receiver, count, async (file) => {
     await using server = await Server.mailkeep(bench, file, settings)
@@ -89,17 +94,17 @@ async function deliver(bench: Bench, receiver: Receiver, count: number): Promise
     const sampling = setInterval(() => samples.push(server.residentMb()), 250)
     await receipts
     clearInterval(sampling)
-    await allSettled(file, count)
+    await assertAllSucceeded(file, count)
     return { receipts: await receipts, samples }
   })
 }
 
-/** The same rows by bare statements, the same requests by undici. */
+/** Writes the same rows by bare statements and sends the same requests by undici. */
 function deliverBare(bench: Bench, receiver: Receiver, count: number): Promise<Receipts> {
   return withBacklog(bench, receiver, count, async (file) => {
     await using sender = Server.bareDeliveries(bench.folder, file, receiver.port)
     const receipts = await receiver.expect(count, sender)
-    await allSettled(file, count)
+    await assertAllSucceeded(file, count)
     return receipts
   })
 }
@@ -121,7 +126,7 @@ async function withBacklog<T>(
   }
 }
 
-/** One for each of eight clients. @returns a token of each client. */
+/** Creates one endpoint for each of eight clients. @returns A token of each client. */
 function makeEndpoints(file: string, port: number): Promise<string[]> {
   return withMailkeep(file, async (mailkeep) => {
     const tokens = []
@@ -135,7 +140,7 @@ function makeEndpoints(file: string, port: number): Promise<string[]> {
   })
 }
 
-/** Deliveries due now, of 1 KiB each, to all endpoints by turns. */
+/** Inserts deliveries of 1 KiB that are due now, spread evenly over all endpoints. */
 function queue(db: Database.Database, count: number): void {
   const endpoints = db
     .prepare(`select id, client_id from mailkeep_endpoint where url not like '%:9/'`)
@@ -154,15 +159,15 @@ function queue(db: Database.Database, count: number): void {
   }
 }
 
-/** @throws unless so many deliveries succeed at their first attempt, and nothing is left behind. */
-async function allSettled(file: string, count: number): Promise<void> {
+/** @throws Unless exactly `count` deliveries succeeded at their first attempt and none is left. */
+async function assertAllSucceeded(file: string, count: number): Promise<void> {
   const db = new Database(file, { readonly: true })
   try {
     const succeeded = db.prepare(`select count(*) from mailkeep_delivery
       where status = 'success' and attempts = 1 and exists (select 1 from mailkeep_attempt where delivery_id = id)`)
     const ends = performance.now() + 10_000
     while (succeeded.pluck().get() !== count) {
-      if (performance.now() > ends) throw new Error(`of ${count} deliveries ${succeeded.pluck().get()} are settled`)
+      if (performance.now() > ends) throw new Error(`of ${count} deliveries ${succeeded.pluck().get()} succeeded`)
       await delay(50)
     }
   } finally {
@@ -170,7 +175,7 @@ async function allSettled(file: string, count: number): Promise<void> {
   }
 }
 
-/** From the event's moment, before its commit, to its receipt, while events come at random moments. */
+/** Measures from the event's timestamp, before its commit, to its receipt. Events come at random moments. */
 export const webhooksLatency: Figure = async (bench) => {
   const file = await scratch(bench.folder, smallest(bench))
   try {
@@ -184,12 +189,12 @@ export const webhooksLatency: Figure = async (bench) => {
     await load(bench, server, plan, { ...offered, seconds: 5 }) // until the server's code is compiled
     await delay(1000)
     const { count: before } = await receiver.receipts()
-    await allSettled(file, before)
+    await assertAllSucceeded(file, before)
     receiver.restart()
     const { perSecond } = await load(bench, server, plan, { ...offered, seconds })
     await delay(1000)
     const { p50, p95, p99, max, count } = await receiver.receipts()
-    await allSettled(file, before + count)
+    await assertAllSucceeded(file, before + count)
     const figure = `p95 ${short(p95)} ms at ${thousands(perSecond)}/s for ${seconds} s, none left behind`
     const details = { p50, p95, p99, max, count, perSecond }
     const target = { text: '≤ 25 ms at 1,000/s', met: p95 <= 25 && perSecond >= 950 }

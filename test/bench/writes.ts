@@ -1,4 +1,4 @@
-/** Saving contacts: light, heavy, at half the rate, and in bulk. */
+/** Write benchmarks: light and heavy saves, latency at half the rate, and batches. */
 import { randomUUID } from 'node:crypto'
 import Database from 'better-sqlite3'
 import { bareSaver, type Person, pragmas } from './bare-save.ts'
@@ -24,8 +24,8 @@ import { discard, scratch, withMailkeep } from './seed.ts'
 import { median } from './summary.ts'
 
 /**
- * The dispatcher is off: the event and its delivery are written with each save, and pile up. On, it would share the
- * one core, and what it costs is measured by `webhooks`.
+ * The dispatcher is off: each save writes its event and delivery, and they pile up. With it, deliveries would share the
+ * one core. `webhooks` measures them.
  */
 export async function withWrites<T>(bench: Bench, size: number, use: (server: Server) => Promise<T>): Promise<T> {
   const file = await scratch(bench.folder, size)
@@ -37,7 +37,7 @@ export async function withWrites<T>(bench: Bench, size: number, use: (server: Se
   }
 }
 
-/** New addresses with each run. */
+/** Uses new addresses on each run. */
 export function lightPlan(): Plan {
   return { kind: 'save-light', token, run: randomUUID().slice(0, 8) }
 }
@@ -66,7 +66,7 @@ export const saveHeavy: Figure = async (bench) => {
   return [rateFinding('save-heavy', save, echo, 0.06, 0.1)]
 }
 
-/** @param others Measured by turns with them. */
+/** @param others Cases that are measured alternately with these. */
 async function saves<K extends string>(bench: Bench, plan: () => Plan, others: Record<K, () => Promise<Measured>>) {
   await using ceiling = await Server.ceiling(bench.folder)
   return await withWrites(bench, largest(bench), async (server) => {
@@ -81,7 +81,7 @@ async function saves<K extends string>(bench: Bench, plan: () => Plan, others: R
   })
 }
 
-/** Saves at random moments, half as many as it could take: how long they take, from when they were due. */
+/** Measures the time of saves from when they were due, at random moments and half the maximum rate. */
 export const latency: Figure = async (bench) =>
   withWrites(bench, largest(bench), async (server) => {
     await warmUp(bench, server, lightPlan())
@@ -109,7 +109,7 @@ export const latency: Figure = async (bench) =>
 
 const batch = 1000
 
-/** Batches in the library, against bare statements that write the same rows into the same schema. */
+/** Compares batches in the library with bare statements that write the same rows into the same schema. */
 export const bulk: Figure = async (bench) => {
   const batches = bench.quick ? 5 : 20
   const { library, bare } = await interleave(bench.rounds, {
@@ -138,7 +138,7 @@ async function onCopy(bench: Bench, use: (file: string) => Promise<number>): Pro
   }
 }
 
-/** Contacts a second. The first batch warms up. */
+/** Returns contacts per second. The first batch warms up. */
 async function rateOf(batches: number, save: (people: readonly Person[]) => unknown): Promise<number> {
   let startedMs = 0
   for (let n = 0; n <= batches; n++) {

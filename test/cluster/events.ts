@@ -1,4 +1,4 @@
-/** Raises numbered events through whichever daemons live. */
+/** Raises numbered events through any daemon that is running. */
 import { setTimeout as delay } from 'node:timers/promises'
 import { Pool } from 'undici'
 
@@ -8,17 +8,16 @@ export interface Target {
 }
 
 export interface Raised {
-  /** Posts that got no answer, or were refused, and were made again: their event may be there twice. */
+  /** Posts without an answer, or refused, that were repeated. Their event may exist twice. */
   readonly again: number
 }
 
 const connectionsEach = 12
 
 /**
- * Posts `count` events, numbered from 0, until each is answered.
- *
- * @param urls Of the daemons that live at this moment.
- * @param targets To whom they go, by turns.
+ * Posts `count` events, numbered from 0, and repeats each until it is answered.
+ * @param urls Base URLs of the daemons that are running.
+ * @param targets Endpoints that receive the events in turn.
  */
 export async function raiseEvents(
   count: number,

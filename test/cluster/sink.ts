@@ -1,15 +1,15 @@
-/** Takes deliveries by the thousand, and remembers which came and how often. */
+/** Receives thousands of deliveries, and records which arrived and how often. */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** A receiver that works: an answer at once would leave nothing in flight to be killed. */
+/** Delay of each answer. With immediate answers no request would be in flight when a daemon is killed. */
 const answerMs = 15
 
 export class Sink {
-  /** How often each delivery came, by its id. */
+  /** Number of arrivals of each delivery, by its id. */
   readonly times = new Map<string, number>()
-  /** The numbers of the events that came. */
+  /** Numbers of the events that arrived. */
   readonly numbers = new Set<number>()
   readonly #server = createServer((req, res) => {
     const chunks: Buffer[] = []

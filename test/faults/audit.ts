@@ -1,4 +1,4 @@
-/** Holds the database against what the receiver saw and what the library acknowledged. */
+/** Compares the database with what the receiver saw and what the library acknowledged. */
 import assert from 'node:assert/strict'
 import type Database from 'better-sqlite3'
 import { type Arrival, keyOf, type Receiver } from './receiver.ts'
@@ -6,15 +6,15 @@ import { type Arrival, keyOf, type Receiver } from './receiver.ts'
 export interface Expected {
   /** Keys of the events that the library acknowledged. */
   readonly acked: Iterable<string>
-  /** Paths of the endpoints that every event goes to. */
+  /** Paths of the endpoints that receive every event. */
   readonly paths: readonly string[]
-  /** Attempts a delivery has in one round. */
+  /** Number of attempts in one schedule of a delivery. */
   readonly schedule: number
-  /** Rounds that `recover` or `redeliver` may have begun, beside the first. */
+  /** Schedules that `recover` or `redeliver` may have started, after the first. */
   readonly moreRounds?: number
 }
 
-/** What was counted, for people. */
+/** Counts for the test's report. */
 export interface Counts {
   readonly events: number
   readonly acked: number
@@ -22,10 +22,10 @@ export interface Counts {
   readonly failed: number
   readonly held: number
   readonly attempts: number
-  /** Attempts whose outcome is not known. */
+  /** Attempts with an unknown outcome. */
   readonly interrupted: number
   readonly requests: number
-  /** Requests answered with 2xx for what an earlier one had been answered with 2xx for. */
+  /** Requests answered with 2xx although an earlier one of the same delivery was answered with 2xx. */
   readonly repeats: number
 }
 
@@ -50,7 +50,7 @@ interface AttemptRow {
   error: string | null
 }
 
-/** The file is sound, and no change is there without its event, nor an event without its change. */
+/** Checks that the file is sound, and that contacts and events exist only together. */
 export function auditContacts(handle: Database.Database, acked: Iterable<string>): void {
   assert.deepEqual(handle.pragma('integrity_check'), [{ integrity_check: 'ok' }])
   assert.deepEqual(handle.pragma('foreign_key_check'), [])
@@ -64,22 +64,23 @@ export function auditContacts(handle: Database.Database, acked: Iterable<string>
     )
     .all() as { email: string; off: number; lists: number; joined: number; left: number }[]
   const half = contacts.filter(({ off, lists, joined, left }) => lists !== 1 || joined !== 1 || left !== off)
-  assert.deepEqual(half, [], 'a contact is there without its event, or its event twice')
+  assert.deepEqual(half, [], 'a contact has no event, or two')
   const orphans = handle
     .prepare(
       `select body from mailkeep_event as e where type like 'contact.%'
         and not exists (select 1 from mailkeep_contact where id = e.contact_id)`,
     )
     .all()
-  assert.deepEqual(orphans, [], 'an event is there without its contact')
+  assert.deepEqual(orphans, [], 'an event has no contact')
   const keys = new Set(eventsOf(handle).map(({ key }) => key))
   const lost = [...acked].filter((key) => !keys.has(key))
-  assert.deepEqual(lost, [], 'acknowledged, and not there')
+  assert.deepEqual(lost, [], 'acknowledged, but not stored')
 }
 
 /**
- * What must hold once nothing is to come: every event went to every endpoint or is visibly failed or held, nothing is
- * stuck, the attempts add up, every request is explained by an attempt, and every repeat by an interrupted one.
+ * Checks the final state, when nothing is pending. Every event was sent to every endpoint or is visibly failed or held.
+ * No delivery is stuck, and the attempts add up. An attempt explains every request, and an interrupted attempt every
+ * repeat.
  */
 export function audit(handle: Database.Database, receiver: Receiver, expected: Expected): Counts {
   const acked = [...expected.acked]
@@ -111,7 +112,7 @@ export function audit(handle: Database.Database, receiver: Receiver, expected: E
     repeats += checkArrivals(delivery, event.body, ofDelivery, seen, expected.moreRounds ?? 0, what)
     arrivals.delete(delivery.uuid)
   }
-  assert.deepEqual([...arrivals.keys()], [], 'requests came for deliveries that are not there')
+  assert.deepEqual([...arrivals.keys()], [], 'requests came for deliveries that are not stored')
   const all = [...attempts.values()].flat()
   return {
     events: events.size,
@@ -146,7 +147,7 @@ function checkThatEveryEventHasItsDeliveries(
 
 function checkThatNothingIsStuck(deliveries: readonly DeliveryRow[]): void {
   const stuck = deliveries.filter(({ status, claim }) => status === 'pending' || claim !== null)
-  assert.deepEqual(stuck, [], 'stuck: pending with nothing to come, or a claim that nobody holds')
+  assert.deepEqual(stuck, [], 'stuck: pending without a due date, or claimed by a process that has ended')
 }
 
 function checkAttempts(
@@ -166,10 +167,11 @@ function checkAttempts(
   assert.ok(good.length <= 1 + moreRounds, `sent again after a success was recorded: ${what()}`)
   if (status === 'success') assert.ok(isGood(rows.at(-1)!.response_status) && delivered_at !== null, what())
   else assert.equal(delivered_at, null, what())
-  if (status === 'failed') assert.ok(error !== null && attempts === schedule, `given up before its time: ${what()}`)
+  if (status === 'failed')
+    assert.ok(error !== null && attempts === schedule, `given up before its schedule ended: ${what()}`)
 }
 
-/** @returns how often a receiver that had said 2xx was asked again. */
+/** @returns How often a receiver that had answered 2xx got the request again. */
 function checkArrivals(
   { status, path }: DeliveryRow,
   body: string,
@@ -179,17 +181,17 @@ function checkArrivals(
   what: () => string,
 ): number {
   for (const arrival of seen) {
-    assert.equal(arrival.path, path, `to another endpoint: ${what()}`)
-    assert.equal(arrival.raw, body, `another body: ${what()}`)
+    assert.equal(arrival.path, path, `sent to another endpoint: ${what()}`)
+    assert.equal(arrival.raw, body, `sent with another body: ${what()}`)
   }
   assert.ok(seen.length <= rows.length, `more requests than attempts: ${what()}`)
   const recorded = rows.filter((row) => row.response_status !== null).length
   assert.ok(recorded <= seen.length, `more answers than requests: ${what()}`)
   const good = seen.filter(({ answered }) => isGood(answered ?? null)).length
-  if (status === 'success') assert.ok(good > 0, `said to be delivered, and was not: ${what()}`)
+  if (status === 'success') assert.ok(good > 0, `recorded as delivered, but it was not: ${what()}`)
   const repeats = Math.max(0, good - 1)
   const interrupted = rows.filter(isInterrupted).length
-  assert.ok(repeats <= interrupted + moreRounds, `a repeat that no interrupted attempt explains: ${what()}`)
+  assert.ok(repeats <= interrupted + moreRounds, `a repeat without an interrupted attempt: ${what()}`)
   return repeats
 }
 

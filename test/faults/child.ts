@@ -1,4 +1,4 @@
-/** A mailkeep in a process of its own. The parent steers it over IPC, and kills it. */
+/** A mailkeep in a child process. The parent controls it over IPC, and kills it. */
 import { createMailkeep, type Mailkeep, type WebhookSettings } from '../../lib/index.ts'
 import { sqlite } from '../../lib/storage/sqlite.ts'
 import { type Answer, type Load, Loader } from './load.ts'
@@ -10,29 +10,29 @@ export interface OpenOptions {
   readonly key: string
   readonly previousKeys?: readonly string[]
   readonly clientId: number
-  /** How far its clock is ahead. */
+  /** Offset of its clock. */
   readonly aheadMs: number
   readonly webhooks: Partial<WebhookSettings>
 }
 
-/** What the parent may call. */
+/** The functions that the parent can call. */
 export type Control = typeof control
 
-/** What the child tells unasked. */
-export type Told =
+/** Messages that the child sends without a call. */
+export type ChildMessage =
   | Answer
   | { readonly logged: string }
-  /** The trap has, and it did not kill. */
-  | { readonly sprung: true }
+  /** The trap was triggered and did not kill the process. */
+  | { readonly triggered: true }
 
-/** A call's answer. */
-export type Answered =
+/** The result of a call. */
+export type CallResult =
   | { readonly id: number; readonly value: unknown }
   | { readonly id: number; readonly error: { name: string; message: string; code: string | undefined } }
 
 export interface Call {
   readonly id: number
-  /** `control.open`, `client.contacts.addToList`, … */
+  /** For example `control.open` or `client.contacts.addToList`. */
   readonly path: string
   readonly args: readonly unknown[]
 }
@@ -63,14 +63,14 @@ const control = {
   async close(timeoutMs: number): Promise<void> {
     await mailkeep!.close({ timeoutMs })
   },
-  /** Sets the clock forward, or back. */
+  /** Moves the clock forward, or back. */
   async advance(ms: number): Promise<void> {
     aheadMs += ms
   },
   async resealSecrets(): Promise<number> {
     return await mailkeep!.resealSecrets()
   },
-  /** Work is no message: it is made here. */
+  /** Defined here because a callback cannot be sent over IPC. */
   async addByKey(key: string, listId: number, email: string): Promise<{ created: boolean; replayed: boolean }> {
     const { answer, replayed } = await mailkeep!
       .forClient(clientId)
@@ -92,7 +92,7 @@ const control = {
   async loggedStatements(): Promise<readonly string[]> {
     return loggedStatements()
   },
-  /** Of the connection that writes: at its page count, the next page it needs is SQLITE_FULL. */
+  /** Limits the connection that writes. At `as many as now`, the next new page fails with SQLITE_FULL. */
   async setMaxPages(pages: 'as many as now' | 'unlimited'): Promise<void> {
     const handle = writingHandle()
     const count = pages === 'unlimited' ? 4_294_967_294 : handle.pragma('page_count', { simple: true })
@@ -105,8 +105,8 @@ function errorIn(fields: object): string {
   return error instanceof Error ? (error.stack ?? error.message) : JSON.stringify(fields)
 }
 
-function tell(told: Told | Answered): void {
-  process.send!(told)
+function tell(output: ChildMessage | CallResult): void {
+  process.send!(output)
 }
 
 async function answer({ id, path, args }: Call): Promise<void> {
@@ -123,5 +123,5 @@ async function answer({ id, path, args }: Call): Promise<void> {
 
 watchStatements()
 process.on('message', (call: Call) => void answer(call))
-// The parent may itself be killed.
+// The parent can be killed too.
 process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'))

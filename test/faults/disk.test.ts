@@ -6,49 +6,49 @@ import { describe, type TestContext, test } from 'node:test'
 import Database from 'better-sqlite3'
 import { isMailkeepError } from '../../lib/index.ts'
 import type { Arrival } from './receiver.ts'
-import { mountRefusal, type Scene, setScene, tellCounts } from './scene.ts'
+import { mountFailure, reportCounts, type Scene, setScene } from './scene.ts'
 
 const timeout = 300_000
 const load = { writers: 16, most: 100_000, ballast: 2000 }
 
-/** Recording it takes a page: a full disk refuses it. */
+/** Recording this answer needs a new page, which a full disk refuses. */
 const longAnswer = 'x'.repeat(4096)
 
-/** Of the first requests so many wait for their answer. */
+/** Holds the answers to the first `count` requests. */
 function holdFirst(scene: Scene, count: number): Arrival[] {
   const held: Arrival[] = []
   scene.receiver.behave('/hook', (arrival) => (held.length < count ? held.push(arrival) : arrival.answer(200)))
   return held
 }
 
-/** Everything acknowledged was delivered, nothing twice: the process went on all the time. */
+/** Checks that everything acknowledged was delivered without repeats, because the process was never interrupted. */
 async function accountWithoutRepeats(t: TestContext, scene: Scene, acked: Set<string>) {
   const counts = scene.audit({ acked })
-  tellCounts(t, counts)
+  reportCounts(t, counts)
   assert.deepEqual([counts.requests, counts.interrupted], [counts.deliveries, 0], 'once each')
 }
 
 describe('a full disk under load', { timeout, concurrency: 2 }, () => {
-  test("on a host's handle in memory: writes are refused as unavailable, and all goes on when there is space", async (t) => {
+  test("on a host's handle in memory: writes are refused as unavailable, and work continues when there is space again", async (t) => {
     const handle = new Database(':memory:')
     t.after(() => handle.close())
     const scene = await setScene(t, { handle })
     const held = holdFirst(scene, 5)
     const running = await scene.restart()
     const loading = running.load({ prefix: 'a', listId: scene.listId, ...load })
-    await scene.receiver.until(() => held.length === 5, 'five to hold')
+    await scene.receiver.until(() => held.length === 5, 'five requests to hold open')
     handle.pragma(`max_page_count = ${handle.pragma('page_count', { simple: true })}`)
     await scene.until(() => running.refused.size >= 50, 'refusals')
     const ackedWhenFull = running.acked.size
     await Promise.all(held.map((arrival) => arrival.answer(200, longAnswer)))
-    assert.equal((await running.client.lists.list()).data.length, 1, 'reads go on')
+    assert.equal((await running.client.lists.list()).data.length, 1, 'reads continue')
     await scene.until(() => running.refused.size >= 200, 'more refusals')
     assert.deepEqual(running.broken, [])
     scene.auditContacts(running.acked)
     assert.ok(scene.count("mailkeep_delivery where status = 'pending'") >= 5, 'outcomes wait')
 
     handle.pragma('max_page_count = 4294967294')
-    await scene.until(() => running.acked.size >= ackedWhenFull + 50, 'writes go on')
+    await scene.until(() => running.acked.size >= ackedWhenFull + 50, 'writes continue')
     running.stopLoad()
     await loading
     await scene.drain(running)
@@ -57,23 +57,23 @@ describe('a full disk under load', { timeout, concurrency: 2 }, () => {
     await accountWithoutRepeats(t, scene, running.acked)
   })
 
-  test('on a file that may not grow: the same, in a process of its own', async (t) => {
+  test('on a file that may not grow: the same, in a child process', async (t) => {
     const scene = await setScene(t)
     const held = holdFirst(scene, 5)
     const keeper = await scene.spawn()
     await keeper.control.start()
     const loading = keeper.control.load({ prefix: 'a', listId: scene.listId, ...load })
-    await scene.receiver.until(() => held.length === 5, 'five to hold')
+    await scene.receiver.until(() => held.length === 5, 'five requests to hold open')
     await keeper.control.setMaxPages('as many as now')
-    await keeper.heard(() => keeper.refused.size >= 50)
+    await keeper.waitUntil(() => keeper.refused.size >= 50)
     const ackedWhenFull = keeper.acked.size
     await Promise.all(held.map((arrival) => arrival.answer(200, longAnswer)))
-    await keeper.heard(() => keeper.logged.some((line) => line.includes('outcomes could not be recorded yet')))
-    assert.equal((await keeper.client.lists.list()).data.length, 1, 'reads go on')
+    await keeper.waitUntil(() => keeper.logged.some((line) => line.includes('outcomes could not be recorded yet')))
+    assert.equal((await keeper.client.lists.list()).data.length, 1, 'reads continue')
     assert.deepEqual(keeper.broken, [])
 
     await keeper.control.setMaxPages('unlimited')
-    await keeper.heard(() => keeper.acked.size >= ackedWhenFull + 50)
+    await keeper.waitUntil(() => keeper.acked.size >= ackedWhenFull + 50)
     await keeper.control.stopLoad()
     await loading
     await scene.drain(keeper)
@@ -82,8 +82,8 @@ describe('a full disk under load', { timeout, concurrency: 2 }, () => {
     await accountWithoutRepeats(t, scene, keeper.acked)
   })
 
-  test('on a file system that is really full: the same; and killed there, it loses nothing', async (t) => {
-    const refusal = mountRefusal()
+  test('on a full file system: the same, and a kill at that moment loses nothing', async (t) => {
+    const refusal = mountFailure()
     if (refusal) {
       t.diagnostic(`NOT TESTED: this machine allows no mount; run the suite as root. ${refusal}`)
       t.skip('this machine allows no mount')
@@ -94,16 +94,16 @@ describe('a full disk under load', { timeout, concurrency: 2 }, () => {
     const keeper = await scene.spawn()
     await keeper.control.start()
     const loading = keeper.control.load({ prefix: 'a', listId: scene.listId, ...load })
-    await scene.receiver.until(() => held.length === 5, 'five to hold')
+    await scene.receiver.until(() => held.length === 5, 'five requests to hold open')
     const filler = fill(scene)
-    await keeper.heard(() => keeper.refused.size >= 50)
+    await keeper.waitUntil(() => keeper.refused.size >= 50)
     const ackedWhenFull = keeper.acked.size
     await Promise.all(held.map((arrival) => arrival.answer(200, longAnswer)))
-    await keeper.heard(() => keeper.refused.size >= 200)
-    assert.equal((await keeper.client.lists.list()).data.length, 1, 'reads go on')
+    await keeper.waitUntil(() => keeper.refused.size >= 200)
+    assert.equal((await keeper.client.lists.list()).data.length, 1, 'reads continue')
     assert.deepEqual(keeper.broken, [])
     empty(filler)
-    await keeper.heard(() => keeper.acked.size >= ackedWhenFull + 50)
+    await keeper.waitUntil(() => keeper.acked.size >= ackedWhenFull + 50)
     t.diagnostic(`${keeper.refused.size} refused, ${keeper.logged.length} faults logged`)
     await keeper.control.stopLoad()
     await loading
@@ -111,10 +111,10 @@ describe('a full disk under load', { timeout, concurrency: 2 }, () => {
     await accountWithoutRepeats(t, scene, keeper.acked)
 
     const again = keeper.control.load({ prefix: 'b', listId: scene.listId, ...load })
-    await keeper.heard(() => keeper.acked.size >= ackedWhenFull + 100)
+    await keeper.waitUntil(() => keeper.acked.size >= ackedWhenFull + 100)
     const refusedBefore = keeper.refused.size
     const secondFiller = fill(scene)
-    await keeper.heard(() => keeper.refused.size >= refusedBefore + 50)
+    await keeper.waitUntil(() => keeper.refused.size >= refusedBefore + 50)
     await keeper.kill()
     await assert.rejects(again, /gone/)
     scene.passLease()
@@ -127,32 +127,32 @@ describe('a full disk under load', { timeout, concurrency: 2 }, () => {
     scene.passLease()
     await scene.drain(await scene.restart())
     assert.deepEqual(keeper.broken, [])
-    tellCounts(t, scene.audit({ acked: keeper.acked }))
+    reportCounts(t, scene.audit({ acked: keeper.acked }))
   })
 })
 
-test('a disk that is full at any one statement of a transaction loses nothing, and repeats nothing', {
+test('a disk that is full at any single statement of a transaction causes no loss and no repeat', {
   timeout,
 }, async (t) => {
   const scene = await setScene(t)
   const keeper = await scene.spawn()
   await keeper.control.start()
-  let sprung = 0
-  // Until a round of writes, claims and outcomes has fewer statements than that.
+  let triggered = 0
+  // Ends when a round of writes, claims and outcomes has fewer statements than `nth`.
   for (let nth = 1, missed = 0; missed < 5; nth += 1) {
     await keeper.control.setTrap({ matching: '', nth, when: 'before', does: 'full' })
     await keeper.control.load({ prefix: `f${nth}`, listId: scene.listId, writers: 3, most: 3 })
     await scene.drain(keeper)
-    missed = keeper.sprung > sprung ? 0 : missed + 1
-    sprung = keeper.sprung
+    missed = keeper.triggered > triggered ? 0 : missed + 1
+    triggered = keeper.triggered
   }
-  t.diagnostic(`${sprung} places, ${keeper.refused.size} refused`)
-  assert.ok(sprung > 40)
+  t.diagnostic(`${triggered} places, ${keeper.refused.size} refused`)
+  assert.ok(triggered > 40)
   assert.deepEqual(keeper.broken, [])
   await accountWithoutRepeats(t, scene, keeper.acked)
 })
 
-/** Takes all the space there is. */
+/** Fills the disk completely. */
 function fill(scene: Scene): string {
   const disk = dirname(scene.file)
   assert.notEqual(disk, tmpdir())

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import type { Keeper } from './keeper.ts'
 import { type Arrival, answering, holding } from './receiver.ts'
-import { type Scene, setScene, tellCounts } from './scene.ts'
+import { reportCounts, type Scene, setScene } from './scene.ts'
 
 const timeout = 300_000
 const since = '2020-01-01T00:00:00Z'
@@ -14,7 +14,7 @@ interface UnderWay {
   readonly arrival: Arrival
 }
 
-/** A request is under way to `/hook`; what comes later is answered with 200. */
+/** Starts a request to `/hook` that stays open; later requests are answered with 200. */
 async function underWay(t: TestContext): Promise<UnderWay> {
   const scene = await setScene(t)
   scene.receiver.behave('/hook', holding)
@@ -30,12 +30,12 @@ function statuses(scene: Scene): unknown[] {
   return scene.look((handle) => handle.prepare('select distinct status from mailkeep_delivery').pluck().all())
 }
 
-/** A recovery is a job: it is done a moment after it was accepted. */
-async function queuedAgain(scene: Scene): Promise<void> {
+/** Waits for the job of a recovery, which runs just after the recovery was accepted. */
+async function recoveryDone(scene: Scene): Promise<void> {
   await scene.until(() => scene.count("mailkeep_delivery where status in ('held', 'failed')") === 0, 'queued again')
 }
 
-/** Events that are not sent yet: more than one chunk. */
+/** Number of pending events: more than one batch. */
 const many = 600
 
 async function withMany(t: TestContext): Promise<{ scene: Scene; endpointId: number; acked: string[] }> {
@@ -48,7 +48,7 @@ async function withMany(t: TestContext): Promise<{ scene: Scene; endpointId: num
 }
 
 describe('an endpoint deleted while a request is under way', { timeout, concurrency: 2 }, () => {
-  test('the request is aborted, nothing of its deliveries stays, and the others go on', async (t) => {
+  test('the request is aborted, its deliveries are deleted, and other endpoints still get theirs', async (t) => {
     const { scene, keeper, endpointId, arrival } = await underWay(t)
     const other = await scene.addEndpoint(keeper.client, '/other')
     await keeper.client.webhooks.deleteEndpoint(endpointId)
@@ -64,7 +64,7 @@ describe('an endpoint deleted while a request is under way', { timeout, concurre
     assert.deepEqual(keeper.logged, [])
   })
 
-  test('and the process killed at once: nothing is sent to it after the restart', async (t) => {
+  test('and the process killed immediately: nothing is sent to it after the restart', async (t) => {
     const { scene, keeper, endpointId } = await underWay(t)
     await keeper.control.setTrap({
       matching: 'delete from "mailkeep_endpoint"',
@@ -84,7 +84,7 @@ describe('an endpoint deleted while a request is under way', { timeout, concurre
     assert.equal(scene.count('mailkeep_delivery'), 1)
   })
 
-  test('with more deliveries than one transaction clears, and killed there: the next process clears the rest', async (t) => {
+  test('with more deliveries than one transaction deletes, and the process killed in between: the next process deletes the rest', async (t) => {
     const { scene, endpointId } = await withMany(t)
     const keeper = await scene.spawn()
     await keeper.control.setTrap({
@@ -100,12 +100,12 @@ describe('an endpoint deleted while a request is under way', { timeout, concurre
     await scene.restart()
     await scene.until(
       () => scene.count('mailkeep_delivery') === 0 && scene.count('mailkeep_job') === 0,
-      'all is cleared',
+      'everything is deleted',
     )
     assert.equal(scene.receiver.arrivals.length, 0)
   })
 
-  test('by another process: the outcome is nowhere recorded, and nothing breaks', async (t) => {
+  test('by another process: the outcome is recorded nowhere, and no error occurs', async (t) => {
     const { scene, keeper, endpointId, arrival } = await underWay(t)
     const other = await scene.restart({ dispatch: false })
     await other.client.webhooks.deleteEndpoint(endpointId)
@@ -126,7 +126,7 @@ describe('an endpoint disabled while a request is under way', { timeout, concurr
     assert.deepEqual(statuses(scene), ['held'])
     await arrival.answer(200)
     await scene.until(() => statuses(scene)[0] === 'success', 'the outcome is recorded')
-    tellCounts(t, scene.audit({ acked: ['a'] }))
+    reportCounts(t, scene.audit({ acked: ['a'] }))
   })
 
   test('and answered with 500: held, and recover sends it', async (t) => {
@@ -137,14 +137,14 @@ describe('an endpoint disabled while a request is under way', { timeout, concurr
     assert.deepEqual(statuses(scene), ['held'])
     await keeper.client.webhooks.updateEndpoint(endpointId, { active: true })
     assert.equal((await keeper.client.webhooks.recover(endpointId, { since })).total, 1)
-    await queuedAgain(scene)
+    await recoveryDone(scene)
     await scene.drain(keeper)
     const counts = scene.audit({ acked: ['a'] })
-    tellCounts(t, counts)
+    reportCounts(t, counts)
     assert.deepEqual([statuses(scene), counts.requests], [['success'], 2])
   })
 
-  test('and answered with 500 after a long schedule step would begin: recover finds it all the same', async (t) => {
+  test('and answered with 500 after the next scheduled attempt would begin: recover still finds it', async (t) => {
     const scene = await setScene(t, { webhooks: { retryScheduleSeconds: [86_400] } })
     scene.receiver.behave('/hook', holding)
     const keeper = await scene.spawn()
@@ -159,7 +159,7 @@ describe('an endpoint disabled while a request is under way', { timeout, concurr
     assert.equal((await keeper.client.webhooks.recover(endpointId, { since })).total, 1)
     await (await scene.receiver.nth('/hook', 2)).answer(200)
     await scene.drain(keeper)
-    tellCounts(t, scene.audit({ acked: ['a'] }))
+    reportCounts(t, scene.audit({ acked: ['a'] }))
   })
 
   test('and the process killed: held, visibly; recover sends it, and its attempts add up', async (t) => {
@@ -171,10 +171,10 @@ describe('an endpoint disabled while a request is under way', { timeout, concurr
     assert.deepEqual(statuses(scene), ['held'])
     await restarted.client.webhooks.updateEndpoint(endpointId, { active: true })
     assert.equal((await restarted.client.webhooks.recover(endpointId, { since })).total, 1)
-    await queuedAgain(scene)
+    await recoveryDone(scene)
     await scene.drain(restarted)
     const counts = scene.audit({ acked: ['a'] })
-    tellCounts(t, counts)
+    reportCounts(t, counts)
     assert.deepEqual([statuses(scene), counts.requests, counts.interrupted], [['success'], 2, 1])
   })
 
@@ -195,32 +195,32 @@ describe('an endpoint disabled while a request is under way', { timeout, concurr
         await arrival.answer(status)
         await scene.drain(keeper)
         const counts = scene.audit({ acked: ['a'], moreRounds: 1 })
-        tellCounts(t, counts)
+        reportCounts(t, counts)
         assert.deepEqual(statuses(scene), ['success'])
       })
     }
   }
 
-  test('with more deliveries than one transaction holds, and killed there: none is sent, and recover sends all', async (t) => {
+  test('with more deliveries than one batch, and the process killed in between: none is sent, and recover sends all', async (t) => {
     const { scene, endpointId, acked } = await withMany(t)
     const keeper = await scene.spawn()
     await keeper.control.setTrap({ matching: '"disabled_reason" = ', nth: 1, when: 'committed', does: 'kill' })
     void keeper.client.webhooks.updateEndpoint(endpointId, { active: false })
     await keeper.trapped()
-    assert.ok(scene.count("mailkeep_delivery where status = 'pending'") > 0, 'the rest is to be held')
+    assert.ok(scene.count("mailkeep_delivery where status = 'pending'") > 0, 'all other deliveries are held')
     const restarted = await scene.restart()
     await scene.until(() => scene.count("mailkeep_delivery where status = 'held'") === many, 'all are held')
     assert.equal(scene.receiver.arrivals.length, 0)
     await restarted.client.webhooks.updateEndpoint(endpointId, { active: true })
     assert.equal((await restarted.client.webhooks.recover(endpointId, { since })).total, many)
-    await queuedAgain(scene)
+    await recoveryDone(scene)
     await scene.drain(restarted)
     const counts = scene.audit({ acked })
-    tellCounts(t, counts)
+    reportCounts(t, counts)
     assert.equal(counts.requests, many, 'once each')
   })
 
-  test('by a receiver that says 410 while others are under way: each outcome counts, the rest is held', async (t) => {
+  test('by a receiver that answers 410 while other requests are in flight: each outcome is recorded, the rest is held', async (t) => {
     const scene = await setScene(t)
     const endpointId = scene.endpoints[0]!.id
     scene.receiver.behave('/hook', holding)
@@ -243,15 +243,15 @@ describe('an endpoint disabled while a request is under way', { timeout, concurr
     const restarted = await scene.restart()
     await restarted.client.webhooks.updateEndpoint(endpointId, { active: true })
     const { total } = await restarted.client.webhooks.recover(endpointId, { since })
-    assert.equal(total, 3, 'what failed and what was held')
-    await queuedAgain(scene)
+    assert.equal(total, 3, 'all failed and held deliveries')
+    await recoveryDone(scene)
     await scene.drain(restarted)
-    tellCounts(t, scene.audit({ acked, moreRounds: 1 }))
+    reportCounts(t, scene.audit({ acked, moreRounds: 1 }))
   })
 })
 
 describe('while a request is under way', { timeout, concurrency: 2 }, () => {
-  test('its endpoint is described anew: the outcome is recorded as ever', async (t) => {
+  test('its endpoint gets a new description: the outcome is recorded as usual', async (t) => {
     const { scene, keeper, endpointId, arrival } = await underWay(t)
     await keeper.client.webhooks.updateEndpoint(endpointId, { description: 'ours' })
     await arrival.answer(200)
@@ -262,8 +262,8 @@ describe('while a request is under way', { timeout, concurrency: 2 }, () => {
   })
 
   for (const [ending, what] of [
-    [200, 'and the receiver says 200'],
-    [500, 'and the receiver says 500'],
+    [200, 'and the receiver answers 200'],
+    [500, 'and the receiver answers 500'],
     ['kill', 'and the process is killed'],
   ] as const) {
     const erased = async (t: TestContext) => {
@@ -285,7 +285,7 @@ describe('while a request is under way', { timeout, concurrency: 2 }, () => {
       return scene
     }
 
-    test(`its contact is erased ${what}: nothing more is sent, and nothing of it stays`, async (t) => {
+    test(`its contact is erased ${what}: nothing more is sent, and no trace of it remains`, async (t) => {
       const scene = await erased(t)
       assert.equal(scene.receiver.arrivals.filter(({ key }) => key === 'ann').length, 1)
       assert.equal(scene.count("mailkeep_event where body like '%ann%'"), 0)

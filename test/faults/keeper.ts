@@ -8,15 +8,15 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import type { ClientMailkeep } from '../../lib/index.ts'
-import type { Answered, Call, Control, OpenOptions, Told } from './child.ts'
+import type { Call, CallResult, ChildMessage, Control, OpenOptions } from './child.ts'
 
-/** A mailkeep that runs, in this process or in another. */
+/** A running mailkeep, in this process or in another. */
 export interface Running {
   readonly acked: Set<string>
   readonly refused: Set<string>
   readonly broken: string[]
   readonly client: ClientMailkeep
-  /** Sets its clock forward, or back. */
+  /** Moves its clock forward, or back. */
   advance(ms: number): Promise<void>
 }
 
@@ -24,7 +24,7 @@ const patienceMs = 60_000
 const { resolve } = createRequire(import.meta.url)
 let bundled: Promise<string> | undefined
 
-/** The child and the library as one file: it starts in a fifth of the time that loading the sources through tsx takes. */
+/** Bundles the child and the library into one file. It starts five times faster than the sources through tsx. */
 function bundle(): Promise<string> {
   bundled ??= (async () => {
     const folder = mkdtempSync(join(tmpdir(), 'mailkeep-faults-child-'))
@@ -40,7 +40,7 @@ function bundle(): Promise<string> {
       sourcemap: 'inline',
       plugins: [
         {
-          name: 'what is no ECMAScript module stays where it is',
+          name: 'modules other than ECMAScript modules stay external',
           setup: ({ onResolve }) =>
             onResolve({ filter: /^(better-sqlite3|undici)$/ }, ({ path }) => ({ path: resolve(path), external: true })),
         },
@@ -52,16 +52,16 @@ function bundle(): Promise<string> {
 }
 
 export class Keeper implements Running {
-  readonly client: ClientMailkeep = door((path, args) => this.#call(`client.${path}`, args))
-  readonly control: Control = door((path, args) => this.#call(`control.${path}`, args))
-  /** Keys of the events that the library has answered for. */
+  readonly client: ClientMailkeep = remoteProxy((path, args) => this.#call(`client.${path}`, args))
+  readonly control: Control = remoteProxy((path, args) => this.#call(`control.${path}`, args))
+  /** Keys of the events that the library has acknowledged. */
   readonly acked = new Set<string>()
   readonly refused = new Set<string>()
   readonly broken: string[] = []
   readonly logged: string[] = []
-  /** Traps that did not kill. */
-  sprung = 0
-  /** Resolves once it has ended and all that it told has been heard; gives the signal that ended it. */
+  /** Number of traps that were triggered and did not kill the process. */
+  triggered = 0
+  /** Resolves with the signal that ended the process, after all its messages were received. */
   readonly gone: Promise<NodeJS.Signals | null>
   readonly #child: ChildProcess
   readonly #calls = new Map<number, { resolve: (value: unknown) => void; reject: (error: Error) => void }>()
@@ -74,7 +74,7 @@ export class Keeper implements Running {
     this.#child.stderr!.setEncoding('utf8').on('data', (text: string) => {
       this.#stderr += text
     })
-    this.#child.on('message', (message: Told | Answered) => this.#hear(message))
+    this.#child.on('message', (message: ChildMessage | CallResult) => this.#hear(message))
     this.gone = this.#end()
   }
 
@@ -84,7 +84,7 @@ export class Keeper implements Running {
     return keeper
   }
 
-  /** A process that has not opened its database yet. */
+  /** Starts a process that has not opened its database yet. */
   static async begin(): Promise<Keeper> {
     return new Keeper(await bundle())
   }
@@ -93,23 +93,23 @@ export class Keeper implements Running {
     return this.control.advance(ms)
   }
 
-  /** SIGKILL; resolves when it is gone. */
+  /** Sends SIGKILL; resolves when the process has ended. */
   async kill(): Promise<void> {
     this.#child.kill('SIGKILL')
     await this.gone
   }
 
-  /** Resolves once the trap has killed it. */
+  /** Resolves once the trap has killed the process. */
   async trapped(): Promise<void> {
     let timer: NodeJS.Timeout | undefined
     const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(new Error(`the trap was not sprung${this.#stderr}`)), patienceMs)
+      timer = setTimeout(() => reject(new Error(`the trap was not triggered${this.#stderr}`)), patienceMs)
     })
     const signal = await Promise.race([this.gone, late]).finally(() => clearTimeout(timer))
     if (signal !== 'SIGKILL') throw this.#isGone()
   }
 
-  /** SIGSTOP: it does not run any more, and is not gone. */
+  /** Sends SIGSTOP: the process is suspended, but still exists. */
   freeze(): void {
     this.#child.kill('SIGSTOP')
   }
@@ -118,8 +118,8 @@ export class Keeper implements Running {
     this.#child.kill('SIGCONT')
   }
 
-  /** Resolves once `wanted` holds; looks whenever the child tells something. */
-  async heard(wanted: () => boolean): Promise<void> {
+  /** Resolves once `wanted` holds; checks it after every message of the child. */
+  async waitUntil(wanted: () => boolean): Promise<void> {
     while (!wanted()) {
       await new Promise<void>((resolve, reject) => {
         const listener = () => {
@@ -139,21 +139,21 @@ export class Keeper implements Running {
       if (this.#child.connected) this.#child.send({ id, path, args } satisfies Call, () => {})
       else reject(this.#isGone())
     })
-    called.catch(() => {}) // killed in the middle of it: nobody may be waiting
+    called.catch(() => {}) // the process may be killed during the call, and the caller may not be waiting
     return called
   }
 
-  #hear(message: Told | Answered): void {
+  #hear(message: ChildMessage | CallResult): void {
     if ('acked' in message) this.acked.add(message.acked)
     else if ('refused' in message) this.refused.add(message.refused)
     else if ('broken' in message) this.broken.push(message.broken)
     else if ('logged' in message) this.logged.push(message.logged)
-    else if ('sprung' in message) this.sprung += 1
+    else if ('triggered' in message) this.triggered += 1
     else this.#settle(message)
     for (const listener of this.#listeners) listener()
   }
 
-  #settle(answered: Answered): void {
+  #settle(answered: CallResult): void {
     const call = this.#calls.get(answered.id)
     this.#calls.delete(answered.id)
     if ('value' in answered) call?.resolve(answered.value)
@@ -175,10 +175,11 @@ export class Keeper implements Running {
   }
 }
 
-/** An object whose functions are called elsewhere: `door.contacts.get(1)` is `remote('contacts.get', [1])`. */
-function door<T>(remote: (path: string, args: readonly unknown[]) => Promise<unknown>, path = ''): T {
+/** Returns an object whose functions are called remotely: `proxy.contacts.get(1)` is `remote('contacts.get', [1])`. */
+function remoteProxy<T>(remote: (path: string, args: readonly unknown[]) => Promise<unknown>, path = ''): T {
   return new Proxy(() => {}, {
-    get: (_, name) => (name === 'then' ? undefined : door(remote, path ? `${path}.${String(name)}` : String(name))),
+    get: (_, name) =>
+      name === 'then' ? undefined : remoteProxy(remote, path ? `${path}.${String(name)}` : String(name)),
     apply: (_, __, args) => remote(path, args),
   }) as T
 }

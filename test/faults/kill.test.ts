@@ -3,24 +3,24 @@ import { describe, type TestContext, test } from 'node:test'
 import Database from 'better-sqlite3'
 import { holding } from './receiver.ts'
 import { picker } from './rounds.ts'
-import { leaseMs, type Scene, setScene, tellCounts } from './scene.ts'
+import { leaseMs, reportCounts, type Scene, setScene } from './scene.ts'
 import type { Trap } from './statements.ts'
 
 const claims = 'update "mailkeep_delivery" set "claim"'
 const settles = 'update "mailkeep_delivery" set "status"'
 const timeout = 300_000
 
-/** The scene after a kill: restarted past the lease, drained, audited, told. */
+/** Recovers after a kill: restarts past the lease, drains the queue, audits and reports the counts. */
 async function recovered(t: TestContext, scene: Scene, acked: Iterable<string>) {
   scene.passLease()
   await scene.drain(await scene.restart())
   const counts = scene.audit({ acked })
-  tellCounts(t, counts)
+  reportCounts(t, counts)
   return counts
 }
 
 describe('a process killed at a known moment', { timeout, concurrency: 2 }, () => {
-  test('after the commit and before anything dispatches: the next process delivers', async (t) => {
+  test('after the commit and before its dispatcher runs: the next process delivers', async (t) => {
     const scene = await setScene(t)
     const keeper = await scene.spawn()
     await keeper.control.load({ prefix: 'a', listId: scene.listId, writers: 8, most: 20 })
@@ -38,12 +38,12 @@ describe('a process killed at a known moment', { timeout, concurrency: 2 }, () =
     await keeper.control.setTrap({ matching: claims, nth: 1, when: 'before', does: 'kill' })
     void keeper.client.events.raise({ type: 'newsletter.sent', data: { key: 'a' } }).then(() => keeper.acked.add('a'))
     await keeper.trapped()
-    assert.deepEqual([...keeper.acked], ['a'], 'it was answered before it was claimed')
+    assert.deepEqual([...keeper.acked], ['a'], 'the write was answered before the claim')
     const counts = await recovered(t, scene, keeper.acked)
     assert.deepEqual([counts.requests, counts.attempts, counts.interrupted], [1, 1, 0])
   })
 
-  test('after the claim and before the request: the claim returns, and its attempt is interrupted', async (t) => {
+  test('after the claim and before the request: the lease expires, and the attempt is interrupted', async (t) => {
     const scene = await setScene(t)
     const keeper = await scene.spawn()
     await keeper.control.start()
@@ -55,7 +55,7 @@ describe('a process killed at a known moment', { timeout, concurrency: 2 }, () =
     assert.deepEqual([counts.requests, counts.attempts, counts.interrupted, counts.repeats], [1, 2, 1, 0])
   })
 
-  test('while a request is under way: it is sent again, and never before its lease runs out', async (t) => {
+  test('while a request is in flight: it is sent again, and never before its lease expires', async (t) => {
     const scene = await setScene(t)
     scene.receiver.behave('/hook', holding)
     const keeper = await scene.spawn()
@@ -67,7 +67,7 @@ describe('a process killed at a known moment', { timeout, concurrency: 2 }, () =
     const early = await scene.restart()
     await early.client.events.raise({ type: 'newsletter.sent', data: { key: 'b' } })
     const second = await scene.receiver.nth('/hook', 2)
-    assert.equal(second.key, 'b', 'what the dead process had claimed waits')
+    assert.equal(second.key, 'b', 'deliveries that the killed process had claimed wait')
     scene.receiver.behave('/hook', (arrival) => arrival.answer(200))
     await second.answer(200)
     await early.advance(leaseMs + 1000)
@@ -75,7 +75,7 @@ describe('a process killed at a known moment', { timeout, concurrency: 2 }, () =
     const counts = scene.audit({ acked: ['a', 'b'] })
     assert.deepEqual([counts.interrupted, counts.repeats], [1, 0])
     const [first, again] = scene.receiver.to('/hook').filter(({ key }) => key === 'a')
-    assert.equal(first!.deliveryId, again!.deliveryId, 'receivers can tell repeats')
+    assert.equal(first!.deliveryId, again!.deliveryId, 'receivers can recognise repeats')
   })
 
   test("after the receiver's 200 and before the outcome is stored: one repeat, under the same delivery id", async (t) => {
@@ -93,7 +93,7 @@ describe('a process killed at a known moment', { timeout, concurrency: 2 }, () =
     assert.deepEqual([counts.requests, counts.interrupted, counts.repeats], [2, 1, 1])
   })
 
-  test("after the receiver's 200, while another process keeps the outcome from being stored", async (t) => {
+  test("after the receiver's 200, while another process prevents the outcome from being stored", async (t) => {
     const scene = await setScene(t)
     scene.receiver.behave('/hook', holding)
     const keeper = await scene.spawn()
@@ -105,7 +105,7 @@ describe('a process killed at a known moment', { timeout, concurrency: 2 }, () =
     t.after(() => other.close())
     other.exec('begin immediate')
     await Promise.all(arrivals.map((one) => one.answer(200)))
-    await keeper.client.lists.list() // it reads, and so it has heard the answers
+    await keeper.client.lists.list() // when a read is answered, the answers of the receiver have been received as well
     await keeper.kill()
     other.exec('rollback')
     scene.receiver.behave('/hook', (again) => again.answer(200))
@@ -113,7 +113,7 @@ describe('a process killed at a known moment', { timeout, concurrency: 2 }, () =
     assert.deepEqual([counts.interrupted, counts.repeats], [8, 8])
   })
 
-  test('on its last attempt: the delivery is visibly failed, not sent an eleventh time', async (t) => {
+  test('on its last attempt: the delivery is visibly failed, and not sent an eleventh time', async (t) => {
     const scene = await setScene(t, { webhooks: { retryScheduleSeconds: [0, 0] } })
     scene.receiver.behave('/hook', (arrival) => scene.receiver.arrivals.length < 3 && arrival.answer(500))
     const keeper = await scene.spawn()
@@ -125,7 +125,7 @@ describe('a process killed at a known moment', { timeout, concurrency: 2 }, () =
     assert.deepEqual([counts.requests, counts.attempts, counts.interrupted, counts.failed], [3, 3, 1, 1])
   })
 
-  test('again and again in the middle of a request: every attempt is counted, and the schedule ends', async (t) => {
+  test('repeatedly during a request: every attempt is counted, and the schedule ends', async (t) => {
     const scene = await setScene(t, { webhooks: { retryScheduleSeconds: [0, 0] } })
     scene.receiver.behave('/hook', holding)
     for (let kills = 1; kills <= 3; kills += 1) {
@@ -141,11 +141,11 @@ describe('a process killed at a known moment', { timeout, concurrency: 2 }, () =
   })
 })
 
-test('a process killed at any one statement of its transactions keeps every promise', {
+test('a process killed at any single statement of its transactions keeps every promise', {
   timeout: 600_000,
 }, async (t) => {
-  const { statements } = await play(t, undefined)
-  assert.ok(statements.filter((one) => one === 'commit').length >= 3, 'write, claim and settle')
+  const { statements } = await runUnderTrap(t, undefined)
+  assert.ok(statements.filter((one) => one === 'commit').length >= 3, 'write, claim and record')
   const places = statements.flatMap((_, index) => [
     { nth: index + 1, when: 'before' as const },
     { nth: index + 1, when: 'after' as const },
@@ -153,20 +153,20 @@ test('a process killed at any one statement of its transactions keeps every prom
   let kills = 0
   let repeats = 0
   for (const place of picker(t).some(places)) {
-    const { killed, counts } = await play(t, { matching: '', does: 'kill', ...place })
+    const { killed, counts } = await runUnderTrap(t, { matching: '', does: 'kill', ...place })
     if (killed) kills += 1
     repeats += counts.repeats
   }
-  t.diagnostic(`${kills} kills at ${places.length} places, ${repeats} repeats`)
+  t.diagnostic(`${kills} kills at ${places.length} statements, ${repeats} repeats`)
 })
 
-/** Three writes and their four deliveries, under a trap. */
-async function play(t: TestContext, trap: Trap | undefined) {
+/** Runs three writes and their four deliveries with a trap set. */
+async function runUnderTrap(t: TestContext, trap: Trap | undefined) {
   const scene = await setScene(t)
   const keeper = await scene.spawn()
   await keeper.control.logStatements()
   if (trap) await keeper.control.setTrap(trap)
-  void keeper.control.start() // it may not live to answer
+  void keeper.control.start() // the process may be killed before it answers
   void keeper.control.load({ prefix: 'a', listId: scene.listId, writers: 3, most: 3 })
   let killed = false
   void keeper.gone.then(() => {
@@ -174,7 +174,8 @@ async function play(t: TestContext, trap: Trap | undefined) {
   })
   const delivered = () => scene.count("mailkeep_delivery where status = 'success'") === 4
   await scene.until(() => killed || delivered(), 'four deliveries')
-  // Under a trap it may be dead and not be known to be so yet: the last statement is what makes them delivered.
+  // With a trap the process may be dead before the parent knows it. The last statement is the one that marks them
+  // delivered.
   const statements = trap ? [] : await keeper.control.loggedStatements()
   const trapped = killed
   await keeper.kill()

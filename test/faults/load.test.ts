@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import type { Keeper } from './keeper.ts'
 import type { Arrival } from './receiver.ts'
 import { type Picker, picker, rounds } from './rounds.ts'
-import { type Scene, setScene, tellCounts } from './scene.ts'
+import { reportCounts, type Scene, setScene } from './scene.ts'
 
 const moments = ['acknowledgement', 'request', 'answer', 'time', 'opening'] as const
 
@@ -24,23 +24,23 @@ test('a process killed at random moments under load loses nothing it acknowledge
     assert.deepEqual(keeper.broken, [], `round ${round}`)
     for (const key of keeper.acked) acked.add(key)
     scene.auditContacts(acked)
-    if (pick.next() < 0.7) scene.passLease() // else the next one starts beside claims that still hold
-    if (round % 20 === 19) await caughtUp(scene)
+    if (pick.next() < 0.7) scene.passLease() // else the next process starts while claims are still valid
+    if (round % 20 === 19) await waitUntilIdle(scene)
   }
-  await caughtUp(scene)
+  await waitUntilIdle(scene)
   t.diagnostic([...kills].map(([moment, count]) => `${count} at ${moment}`).join(', '))
-  tellCounts(t, scene.audit({ acked }))
+  reportCounts(t, scene.audit({ acked }))
 })
 
-/** Nothing is pending any more. */
-async function caughtUp(scene: Scene): Promise<void> {
+/** Waits until nothing is pending. */
+async function waitUntilIdle(scene: Scene): Promise<void> {
   scene.passLease()
   const running = await scene.restart()
   await scene.drain(running)
   await running.mailkeep.close()
 }
 
-/** Most requests succeed; of the others the receiver may have taken note, or not. */
+/** Most requests succeed. The receiver may or may not have processed the others. */
 function answerByChance(arrival: Arrival, chance: number): void {
   if (chance < 0.85) void arrival.answer(200)
   else if (chance < 0.9) void arrival.answer(500)
@@ -60,7 +60,7 @@ async function killAt(moment: (typeof moments)[number], scene: Scene, keeper: Ke
   void keeper.control.load({ prefix: `r${round}`, listId: scene.listId, writers: pick.of([1, 8, 32]), most: 120 })
   const count = pick.between(1, 100)
   const before = scene.receiver.arrivals.length
-  if (moment === 'acknowledgement') await keeper.heard(() => keeper.acked.size >= count)
+  if (moment === 'acknowledgement') await keeper.waitUntil(() => keeper.acked.size >= count)
   if (moment === 'request') {
     await scene.receiver.until(() => scene.receiver.arrivals.length >= before + count, `request ${count}`)
   }
@@ -68,7 +68,7 @@ async function killAt(moment: (typeof moments)[number], scene: Scene, keeper: Ke
     const answers = () => scene.receiver.arrivals.slice(before).filter(({ answered }) => answered === 200).length
     await scene.receiver.until(() => answers() >= count, `answer ${count}`)
   }
-  // The moment itself is what is random here: nothing is waited for.
+  // The time itself is random here, so there is no event to wait for.
   if (moment === 'time') await new Promise((resolve) => setTimeout(resolve, pick.between(0, 300)))
   await keeper.kill()
 }

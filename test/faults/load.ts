@@ -1,28 +1,28 @@
-/** Writes as a busy host does, and tells what the library answered. */
+/** Writes like a busy host, and reports what the library answered. */
 import { type ClientMailkeep, isMailkeepError } from '../../lib/index.ts'
 
 export interface Load {
-  /** Begins every key. */
+  /** Prefix of every key. */
   readonly prefix: string
   readonly listId: number
-  /** Writes under way at a time. */
+  /** Number of concurrent writes. */
   readonly writers: number
-  /** Then it stops by itself. */
+  /** Maximum number of writes; the load then stops. */
   readonly most: number
-  /** Bytes that each contact brings along. */
+  /** Extra bytes in each contact. */
   readonly ballast?: number
 }
 
 /** What the library answered, by event. */
 export type Answer =
-  /** It is committed. */
+  /** Key of a committed event. */
   | { readonly acked: string }
-  /** `unavailable` */
+  /** Refused with `unavailable`. */
   | { readonly refused: string }
-  /** Anything else. */
+  /** Any other error. */
   | { readonly broken: string }
 
-/** Keeps writing until it is stopped or has written `most`; refusals do not stop it. */
+/** Writes until it is stopped or has written `most` contacts; refusals do not stop it. */
 export class Loader {
   readonly #tell: (answer: Answer) => void
   #stopped = false
@@ -61,7 +61,7 @@ export class Loader {
     } catch (error) {
       if (isMailkeepError(error, 'unavailable')) this.#tell({ refused: key })
       else this.#tell({ broken: `${key}: ${error instanceof Error ? error.stack : error}` })
-      await new Promise((resolve) => setTimeout(resolve, 1)) // a refusal may come at once: not ten thousand of them
+      await new Promise((resolve) => setTimeout(resolve, 1)) // a refusal may be immediate: limits the number of retries
     }
   }
 }

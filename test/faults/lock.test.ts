@@ -3,11 +3,11 @@ import { describe, type TestContext, test } from 'node:test'
 import Database from 'better-sqlite3'
 import { isMailkeepError } from '../../lib/index.ts'
 import { holding } from './receiver.ts'
-import { type Scene, setScene, tellCounts } from './scene.ts'
+import { reportCounts, type Scene, setScene } from './scene.ts'
 
 const timeout = 300_000
 
-/** A second process that writes and does not end: here the parent, beside the child that runs mailkeep. */
+/** Holds a write transaction open in a second process: this parent. The child runs mailkeep. */
 function lock(t: TestContext, scene: Scene): () => void {
   const handle = new Database(scene.file)
   t.after(() => handle.close())
@@ -17,8 +17,8 @@ function lock(t: TestContext, scene: Scene): () => void {
 
 const after = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
-describe('another process holds the database', { timeout, concurrency: true }, () => {
-  test('for 1 s: writes wait for it and are done, reads go on, nothing is sent twice', async (t) => {
+describe('another process locks the database', { timeout, concurrency: true }, () => {
+  test('for 1 s: writes wait and then succeed, reads continue, no delivery is sent twice', async (t) => {
     const scene = await setScene(t)
     const keeper = await scene.spawn()
     await keeper.control.start()
@@ -26,7 +26,7 @@ describe('another process holds the database', { timeout, concurrency: true }, (
     await scene.receiver.nth('/hook', 20)
     const release = lock(t, scene)
     const locked = after(1000)
-    await keeper.client.lists.list() // all that was answered before has been heard then
+    await keeper.client.lists.list() // when this is answered, all earlier messages have been received
     const ackedBefore = keeper.acked.size
     let reads = 0
     let free = false
@@ -37,7 +37,7 @@ describe('another process holds the database', { timeout, concurrency: true }, (
       await keeper.client.lists.list()
       reads += 1
     }
-    assert.ok(keeper.acked.size <= ackedBefore + 64, 'nothing was committed meanwhile')
+    assert.ok(keeper.acked.size <= ackedBefore + 64, 'no write was committed during the lock')
     release()
     await loaded
     t.diagnostic(`${reads} reads in the second`)
@@ -46,11 +46,11 @@ describe('another process holds the database', { timeout, concurrency: true }, (
     assert.deepEqual(keeper.broken, [])
     await scene.drain(keeper)
     const counts = scene.audit({ acked: keeper.acked })
-    tellCounts(t, counts)
+    reportCounts(t, counts)
     assert.equal(counts.requests, counts.deliveries)
   })
 
-  test('for longer than 5 s: writes are refused as unavailable, reads go on, outcomes are recorded later', async (t) => {
+  test('for longer than 5 s: writes are refused as unavailable, reads continue, outcomes are recorded later', async (t) => {
     const scene = await setScene(t)
     scene.receiver.behave('/hook', holding)
     const keeper = await scene.spawn()
@@ -80,8 +80,8 @@ describe('another process holds the database', { timeout, concurrency: true }, (
     }
     assert.ok(tookMs > 4900 && tookMs < 8000, `refused after ${Math.round(tookMs)} ms`)
     assert.ok(slowestMs < 2000, `a read took ${Math.round(slowestMs)} ms`)
-    // The outcome is refused too, and tried again.
-    await keeper.heard(() => keeper.logged.some((line) => line.includes('outcomes could not be recorded yet')))
+    // Recording the outcome is refused too, and retried.
+    await keeper.waitUntil(() => keeper.logged.some((line) => line.includes('outcomes could not be recorded yet')))
     release()
     await scene.until(() => scene.count("mailkeep_delivery where status = 'success'") === 1, 'the outcome is recorded')
     scene.receiver.behave('/hook', (one) => one.answer(200))
@@ -89,25 +89,25 @@ describe('another process holds the database', { timeout, concurrency: true }, (
     await scene.drain(keeper)
     const counts = scene.audit({ acked: ['a', 'd'] })
     t.diagnostic(
-      `${reads} reads meanwhile, the slowest ${Math.round(slowestMs)} ms; refused after ${Math.round(tookMs)} ms`,
+      `${reads} reads during the lock, the slowest ${Math.round(slowestMs)} ms; refused after ${Math.round(tookMs)} ms`,
     )
-    tellCounts(t, counts)
+    reportCounts(t, counts)
     assert.deepEqual(
       [counts.events, counts.requests],
       [2, 2],
-      'what was refused is not there, what was sent is sent once',
+      'refused writes are not stored, and each delivery is sent once',
     )
   })
 
-  test('and the disk was full just before: whoever must write again is refused after 5 s, too', async (t) => {
+  test('and the disk was full just before: a write that is retried is refused after 5 s too', async (t) => {
     const scene = await setScene(t)
     const keeper = await scene.spawn()
-    // The COMMIT fails, and before the write can run once more, alone, the other process has the database.
+    // The COMMIT fails. Before the write is retried alone, the other process locks the database.
     await keeper.control.setTrap({ matching: '^commit$', nth: 1, when: 'before', does: 'full, freeze' })
     const write = keeper.client.events.raise({ type: 'newsletter.sent', data: { key: 'a' } })
-    await keeper.heard(() => keeper.sprung > 0)
+    await keeper.waitUntil(() => keeper.triggered > 0)
     const release = lock(t, scene)
-    // It tells that it will stop, and then does: a thaw in between is lost.
+    // The child announces the stop before it stops, so a single SIGCONT could come too early. Repeat it.
     const thawing = setInterval(() => keeper.thaw(), 20)
     t.after(() => clearInterval(thawing))
     const ended = write.then(

@@ -1,4 +1,4 @@
-/** A mailkeep in a process of its own, with a clock that may be wrong; its parent tells it what to do. */
+/** Runs a mailkeep, optionally with a wrong clock, controlled by the parent process. */
 const [url, schema, aheadMs] = process.argv.slice(2) as [string, string, string]
 
 const realNow = Date.now

@@ -1,4 +1,4 @@
-/** Uses the library before and after its host has set every parser of `pg` to something else; prints what it gave. */
+/** Uses the library before and after its host replaces every parser of `pg`; prints the results. */
 import pg from 'pg'
 import { createMailkeep, type Mailkeep } from '../../lib/index.ts'
 import { postgres } from '../../lib/storage/postgres.ts'

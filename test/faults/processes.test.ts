@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { holding } from './receiver.ts'
 import { picker, rounds } from './rounds.ts'
-import { leaseMs, setScene, tellCounts } from './scene.ts'
+import { leaseMs, reportCounts, setScene } from './scene.ts'
 
 const timeout = 600_000
 
-describe('two processes on one file, both dispatching', { timeout, concurrency: 2 }, () => {
+describe('two processes that dispatch from one file', { timeout, concurrency: 2 }, () => {
   test('send each delivery once', async (t) => {
     const scene = await setScene(t, { paths: ['/one', '/two'] })
     const both = await Promise.all([scene.spawn(), scene.spawn()])
@@ -19,11 +19,11 @@ describe('two processes on one file, both dispatching', { timeout, concurrency: 
       [],
     )
     const counts = scene.audit({ acked: both.flatMap(({ acked }) => [...acked]) })
-    tellCounts(t, counts)
+    reportCounts(t, counts)
     assert.deepEqual([counts.requests, counts.interrupted], [counts.deliveries, 0])
   })
 
-  test('and one is killed, again and again: the other takes over, and repeats only what was in flight there', async (t) => {
+  test('and one is killed repeatedly: the other takes over, and repeats only requests that were in flight', async (t) => {
     const pick = picker(t)
     const scene = await setScene(t, { paths: ['/one', '/two'] })
     const staying = await scene.spawn()
@@ -36,7 +36,7 @@ describe('two processes on one file, both dispatching', { timeout, concurrency: 
       const loaded = staying.control.load({ prefix: `s${round}`, ...load })
       void dying.control.load({ prefix: `d${round}`, ...load })
       const killAt = pick.between(1, 80)
-      await dying.heard(() => dying.acked.size >= killAt)
+      await dying.waitUntil(() => dying.acked.size >= killAt)
       await dying.kill()
       assert.deepEqual(dying.broken, [])
       for (const key of dying.acked) acked.add(key)
@@ -47,10 +47,10 @@ describe('two processes on one file, both dispatching', { timeout, concurrency: 
     for (const key of staying.acked) acked.add(key)
     assert.deepEqual(staying.broken, [])
     await scene.drain(staying)
-    tellCounts(t, scene.audit({ acked }))
+    reportCounts(t, scene.audit({ acked }))
   })
 
-  test('and one is frozen past its leases: the other sends, and what the first learns later is not recorded', async (t) => {
+  test('and one is frozen past its leases: the other delivers, and outcomes that the first gets later are not recorded', async (t) => {
     const scene = await setScene(t)
     scene.receiver.behave('/hook', holding)
     const frozen = await scene.spawn()
@@ -69,10 +69,10 @@ describe('two processes on one file, both dispatching', { timeout, concurrency: 
     )
     await Promise.all(first.map((arrival) => arrival.answer(500)))
     frozen.thaw()
-    await frozen.control.close(10_000) // its outcomes are settled, all of them in vain
+    await frozen.control.close(10_000) // it tries to record its outcomes, and all are rejected
     await scene.drain(other)
     const counts = scene.audit({ acked: keys })
-    tellCounts(t, counts)
+    reportCounts(t, counts)
     assert.deepEqual([counts.requests, counts.interrupted, counts.failed], [10, 5, 0])
     assert.equal((await other.client.webhooks.getEndpoint(scene.endpoints[0]!.id)).consecutive_failures, 0)
   })

@@ -1,29 +1,31 @@
-/** The receiver of the fault tests: a real socket; it records every request, and each test steers its answers. */
+/**
+ * The receiver of the fault tests: a real HTTP server. It records every request, and each test controls its answers.
+ */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { DeliveryVerificationError, verifyDelivery } from '../../lib/webhooks/receiver.ts'
 
-/** One request that has come in full. */
+/** One request that has arrived completely. */
 export interface Arrival {
   readonly path: string
-  /** X-Service-Delivery */
+  /** The X-Service-Delivery header. */
   readonly deliveryId: string
   readonly headers: IncomingHttpHeaders
   readonly raw: string
   readonly event: { readonly id: string; readonly type: string; readonly data: EventData }
-  /** As `keyOf` names it. */
+  /** The event's key; see `keyOf`. */
   readonly key: string
-  /** performance.now() */
+  /** Arrival time by performance.now(). */
   readonly atMs: number
   /** The status, once it has been written to the socket. */
   answered: number | undefined
-  /** Resolves when the sender has got its answer, or has let go of the connection. */
+  /** Resolves when the sender has received the answer or closed the connection. */
   readonly gone: Promise<unknown>
-  /** Answers, and resolves once the answer has left. */
+  /** Answers; resolves once the answer has been sent. */
   answer(status: number, body?: string): Promise<void>
-  /** Cuts the connection. */
+  /** Resets the connection. */
   cut(): void
 }
 
@@ -42,27 +44,27 @@ export const answering =
 /** Leaves the answer to the test. */
 export const holding: Behaviour = () => {}
 
-/** What the load calls an event. */
+/** Returns the key that the load gave to an event. */
 export function keyOf({ type, data }: { readonly type: string; readonly data: EventData }): string {
   if (!data.contact) return data.key ?? type
   const name = data.contact.email.split('@')[0]!
   return type === 'contact.unsubscribed' ? `${name}/off` : name
 }
 
-/** A secret and when it may have signed, by `performance.now()`. */
+/** A secret and the period in which it may have signed, by `performance.now()`. */
 interface Secret {
   readonly secret: string
   readonly fromMs: number
   untilMs: number
 }
 
-/** What was signed just before a rotation was answered may arrive just after. */
+/** A request signed just before a rotation was answered may arrive just after it. */
 const slackMs = 1000
 
 const patienceMs = 60_000
 
 export class Receiver {
-  /** All that came, in order. */
+  /** All requests, in order of arrival. */
   readonly arrivals: Arrival[] = []
   readonly #server = createServer((req, res) => void this.#take(req, res))
   readonly #behaviours = new Map<string, Behaviour>()
@@ -80,7 +82,7 @@ export class Receiver {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}${path}`
   }
 
-  /** What it does with requests from now on; 200 where nothing is said. */
+  /** Sets the behaviour for requests from now on; the default answer is 200. */
   behave(path: string, behaviour: Behaviour): void {
     this.#behaviours.set(path, behaviour)
   }
@@ -89,10 +91,10 @@ export class Receiver {
     return this.arrivals.filter((one) => one.path === path)
   }
 
-  /** Those that have no answer yet, and whose sender still waits. */
+  /** Requests without an answer yet whose sender still waits. */
   readonly open = new Set<Arrival>()
 
-  /** Resolves once `wanted` holds; looks at each arrival. */
+  /** Resolves once `wanted` holds; checks it at each arrival. */
   async until(wanted: () => boolean, what = 'what was waited for'): Promise<void> {
     if (wanted()) return
     await new Promise<void>((resolve, reject) => {
@@ -110,27 +112,27 @@ export class Receiver {
     })
   }
 
-  /** The `count`-th request to a path, from 1. */
+  /** Returns the `count`-th request to a path, starting at 1. */
   async nth(path: string, count: number): Promise<Arrival> {
     await this.until(() => this.to(path).length >= count, `request ${count} to ${path}`)
     return this.to(path)[count - 1]!
   }
 
-  /** From `fromMs` on this secret may sign what goes to the path. */
+  /** Allows this secret to sign requests to the path from `fromMs` on. */
   trust(path: string, secret: string, fromMs = performance.now()): void {
     const secrets = this.#secrets.get(path) ?? []
     secrets.push({ secret, fromMs, untilMs: Number.POSITIVE_INFINITY })
     this.#secrets.set(path, secrets)
   }
 
-  /** From now on only this secret may. */
+  /** From now on allows this secret only. */
   trustOnly(path: string, secret: string): void {
     for (const one of this.#secrets.get(path) ?? []) {
       if (one.secret !== secret) one.untilMs = Math.min(one.untilMs, performance.now())
     }
   }
 
-  /** Every request was signed with a secret that was its endpoint's when it came. */
+  /** Checks that every request was signed with a secret that was valid for its endpoint at that moment. */
   checkSignatures(): void {
     for (const arrival of this.arrivals) {
       const { path, atMs, headers, raw, deliveryId } = arrival
@@ -168,7 +170,7 @@ export class Receiver {
     try {
       for await (const chunk of req) chunks.push(chunk)
     } catch {
-      return // the sender was killed in the middle of it
+      return // the sender was killed while sending
     }
     const { url: path = '', headers } = req
     const raw = Buffer.concat(chunks).toString()

@@ -2,15 +2,15 @@ import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { answering } from './receiver.ts'
 import { picker, rounds } from './rounds.ts'
-import { type Scene, setScene, tellCounts } from './scene.ts'
+import { reportCounts, type Scene, setScene } from './scene.ts'
 import type { Trap } from './statements.ts'
 
-/** More than one chunk. */
+/** More than one batch. */
 const held = 600
-/** Each chunk keeps account in its job. */
+/** Each batch updates the progress in its job. */
 const requeues = 'update "mailkeep_job"'
 
-/** An endpoint that was off while events were raised, and is on again. */
+/** Creates an endpoint that was inactive while events were raised, and is active again. */
 async function sceneWithHeld(t: TestContext): Promise<{ scene: Scene; endpointId: number; acked: string[] }> {
   const scene = await setScene(t)
   const endpointId = scene.endpoints[0]!.id
@@ -25,7 +25,7 @@ async function sceneWithHeld(t: TestContext): Promise<{ scene: Scene; endpointId
 
 const since = '2020-01-01T00:00:00Z'
 
-/** After the kill: the recovery goes on by itself to its end. */
+/** After the kill the recovery continues without another call, to its end. */
 async function continued(t: TestContext, scene: Scene, endpointId: number, recoveryId: number, acked: string[]) {
   scene.receiver.behave('/hook', answering(200))
   scene.passLease()
@@ -35,7 +35,7 @@ async function continued(t: TestContext, scene: Scene, endpointId: number, recov
   assert.deepEqual(await recovery(), { id: recoveryId, status: 'done', total: held, done: held })
   await scene.drain(restarted)
   const counts = scene.audit({ acked })
-  tellCounts(t, counts)
+  reportCounts(t, counts)
   assert.equal(counts.held, 0)
   assert.ok(counts.repeats <= counts.interrupted)
   return counts
@@ -43,12 +43,12 @@ async function continued(t: TestContext, scene: Scene, endpointId: number, recov
 
 describe('a process killed during recover', { timeout: 600_000, concurrency: 2 }, () => {
   const places: [string, Trap][] = [
-    ['just before the commit of its last chunk', { matching: requeues, nth: 2, when: 'after', does: 'kill' }],
-    ['after the commit of its first chunk', { matching: requeues, nth: 1, when: 'committed', does: 'kill' }],
-    ['after the commit of its last chunk', { matching: requeues, nth: 2, when: 'committed', does: 'kill' }],
+    ['just before the commit of its last batch', { matching: requeues, nth: 2, when: 'after', does: 'kill' }],
+    ['after the commit of its first batch', { matching: requeues, nth: 1, when: 'committed', does: 'kill' }],
+    ['after the commit of its last batch', { matching: requeues, nth: 2, when: 'committed', does: 'kill' }],
   ]
   for (const [place, trap] of places) {
-    test(`${place}: it goes on after the restart, and queues nothing twice`, async (t) => {
+    test(`${place}: it continues after the restart, and queues no delivery twice`, async (t) => {
       const { scene, endpointId, acked } = await sceneWithHeld(t)
       const keeper = await scene.spawn()
       await keeper.control.setTrap(trap)
@@ -60,7 +60,7 @@ describe('a process killed during recover', { timeout: 600_000, concurrency: 2 }
     })
   }
 
-  test('as soon as it is committed, before anybody was told: it is done all the same', async (t) => {
+  test('as soon as it is committed, before the caller got an answer: it still runs to its end', async (t) => {
     const { scene, endpointId, acked } = await sceneWithHeld(t)
     const keeper = await scene.spawn()
     await keeper.control.setTrap({ matching: 'insert into "mailkeep_job"', nth: 1, when: 'committed', does: 'kill' })

@@ -6,12 +6,12 @@ import { createSealer } from '../../lib/sealing/seal.ts'
 import { sqlite } from '../../lib/storage/sqlite.ts'
 import { holding } from './receiver.ts'
 import { picker, rounds } from './rounds.ts'
-import { type Scene, setScene, tellCounts } from './scene.ts'
+import { reportCounts, type Scene, setScene } from './scene.ts'
 
 const timeout = 600_000
 const replaces = 'update "mailkeep_endpoint" set "secret"'
 
-/** As the next process will sign: also where nobody was told the secret. */
+/** Returns the secret that the next process will use, even if no caller received it. */
 function storedSecret(scene: Scene): string {
   const { secret, uuid } = scene.look((handle) =>
     handle.prepare('select secret, uuid from mailkeep_endpoint').get(),
@@ -25,7 +25,7 @@ function storedSecret(scene: Scene): string {
 describe("a process killed during the rotation of an endpoint's secret", { timeout, concurrency: 2 }, () => {
   for (const when of ['before', 'after', 'committed'] as const) {
     const holds = when === 'committed' ? 'new' : 'old'
-    test(`${when === 'committed' ? 'once it is' : `${when} it is written, not`} committed: the ${holds} secret holds`, async (t) => {
+    test(`${when === 'committed' ? 'once it is' : `${when} it is written, not`} committed: the ${holds} secret is valid`, async (t) => {
       const scene = await setScene(t)
       const old = scene.endpoints[0]!
       scene.receiver.behave('/hook', holding)
@@ -36,7 +36,7 @@ describe("a process killed during the rotation of an endpoint's secret", { timeo
       await keeper.control.setTrap({ matching: replaces, nth: 1, when, does: 'kill' })
       const rotated = keeper.client.webhooks.rotateSecret(old.id)
       await keeper.trapped()
-      await assert.rejects(rotated, /gone/, 'nobody was told the new one')
+      await assert.rejects(rotated, /gone/, 'no caller received the new one')
       assert.equal(storedSecret(scene) === old.secret, holds === 'old')
 
       scene.receiver.trust('/hook', storedSecret(scene))
@@ -52,12 +52,15 @@ describe("a process killed during the rotation of an endpoint's secret", { timeo
       scene.receiver.trust('/hook', secret)
       await restarted.client.events.raise({ type: 'newsletter.sent', data: { key: 'b' } })
       await scene.drain(restarted)
-      assert.ok(scene.receiver.isSignedWith(scene.receiver.arrivals[2]!, secret), 'whoever was not told rotates again')
-      tellCounts(t, scene.audit({ acked: ['a', 'b'] }))
+      assert.ok(
+        scene.receiver.isSignedWith(scene.receiver.arrivals[2]!, secret),
+        'a caller that received no answer rotates again',
+      )
+      reportCounts(t, scene.audit({ acked: ['a', 'b'] }))
     })
   }
 
-  test('while a request is under way, a rotation is for the next attempt', async (t) => {
+  test('during a request, a rotation applies to the next attempt', async (t) => {
     const scene = await setScene(t)
     const { id, secret: old } = scene.endpoints[0]!
     scene.receiver.behave('/hook', holding)
@@ -76,10 +79,10 @@ describe("a process killed during the rotation of an endpoint's secret", { timeo
     await keeper.kill()
     scene.passLease()
     await scene.drain(await scene.restart())
-    tellCounts(t, scene.audit({ acked: ['a'] }))
+    reportCounts(t, scene.audit({ acked: ['a'] }))
   })
 
-  test('at a random moment of many rotations under load: every request was signed with a secret of its moment', async (t) => {
+  test('at a random moment of many rotations under load: every request was signed with a secret valid at that moment', async (t) => {
     const pick = picker(t)
     const scene = await setScene(t)
     const acked = new Set<string>()
@@ -114,15 +117,15 @@ describe("a process killed during the rotation of an endpoint's secret", { timeo
     }
     await scene.drain(await scene.restart())
     t.diagnostic(`${rotations} rotations`)
-    tellCounts(t, scene.audit({ acked }))
+    reportCounts(t, scene.audit({ acked }))
   })
 })
 
-test('a process killed while it seals secrets anew leaves each readable, and the next one ends the work', {
+test('a process killed while it seals secrets with a new key leaves each readable, and the next one finishes', {
   timeout,
 }, async (t) => {
   const scene = await setScene(t, { webhooks: { endpointsPerClient: 2000 } })
-  const many = 1200 // more than two chunks
+  const many = 1200 // more than two batches
   const { client, mailkeep } = await scene.restart({ dispatch: false })
   const input = { url: 'http://127.0.0.1:9/never', events: ['webhook.test' as const] }
   const created = await Promise.all(Array.from({ length: many }, () => client.webhooks.createEndpoint(input)))
@@ -148,7 +151,7 @@ test('a process killed while it seals secrets anew leaves each readable, and the
       assert.equal(both.open(secret, uuid), secrets.get(id) ?? scene.endpoints[0]!.secret)
     return rows.filter(({ secret }) => secret.split('.')[1] === both.keyId).length
   }
-  assert.equal(readable(), 500, 'one chunk was committed')
+  assert.equal(readable(), 500, 'one batch was committed')
   const second = await scene.spawn(keys)
   assert.equal(await second.control.resealSecrets(), many + 1 - 500)
   assert.equal(readable(), many + 1)

@@ -1,4 +1,4 @@
-/** What a fault test plays on: a database file, a receiver, and processes to kill; all of it goes with the test. */
+/** The environment of a fault test: a database file, a receiver, and processes to kill. Removed after the test. */
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -15,26 +15,26 @@ import { Keeper, type Running } from './keeper.ts'
 import { type Load, Loader } from './load.ts'
 import { Receiver } from './receiver.ts'
 
-/** Ten attempts without waiting in between; nobody is switched off for failing. */
+/** Ten attempts without delay; endpoints are never disabled for failing. */
 export const webhooks: Partial<WebhookSettings> = {
   allowPrivate: true,
   retryScheduleSeconds: [0, 0, 0, 0, 0, 0, 0, 0, 0],
   disableAfterFailures: 1_000_000,
-  timeoutSeconds: 60, // what a test holds must not time out on a slow machine
+  timeoutSeconds: 60, // requests that a test holds open must not time out on a slow machine
 }
 
-/** The time-out of an attempt, and the longest that a lease may outlive it: after it a dead process's claims return. */
+/** The time-out of an attempt plus the margin of its lease. After this time the claims of a dead process expire. */
 export const leaseMs = 60_000 + 30_000
 
 const patienceMs = 60_000
 
 interface SceneOptions {
-  /** One endpoint each, for every kind of event. */
+  /** One endpoint for each path, subscribed to every event type. */
   readonly paths?: readonly string[]
   readonly webhooks?: Partial<WebhookSettings>
-  /** Instead of a file: then everything runs in this process. */
+  /** Used instead of a file; then everything runs in this process. */
   readonly handle?: Database.Database
-  /** Puts the file on a disk of its own, of so many bytes; only root can. */
+  /** Size of a separate disk for the file, in bytes; requires root. */
   readonly diskBytes?: number
 }
 
@@ -50,7 +50,7 @@ export async function setScene(t: TestContext, options: SceneOptions = {}): Prom
   const scene = new Scene({ ...webhooks, ...options.webhooks }, options)
   t.after(() => scene.clear())
   await scene.receiver.listen()
-  await scene.furnish(options.paths ?? ['/hook'])
+  await scene.createRecords(options.paths ?? ['/hook'])
   return scene
 }
 
@@ -62,7 +62,7 @@ export class Scene {
   readonly endpoints: TestEndpoint[] = []
   clientId = 0
   listId = 0
-  /** How far the clock of what is started from now on is ahead. */
+  /** Clock offset of the processes started from now on. */
   aheadMs = 0
   readonly #directory: string
   readonly #handle: Database.Database | undefined
@@ -78,8 +78,8 @@ export class Scene {
     this.file = join(this.#disk ?? this.#directory, 'mailkeep.db')
   }
 
-  /** A client with a list and endpoints. */
-  async furnish(paths: readonly string[]): Promise<void> {
+  /** Creates a client with a list and endpoints. */
+  async createRecords(paths: readonly string[]): Promise<void> {
     await using mailkeep = await this.#open(() => 0)
     const { client } = (await mailkeep.clients.bootstrap())!
     this.clientId = client.id
@@ -101,26 +101,26 @@ export class Scene {
     return { file, key, clientId, aheadMs, webhooks }
   }
 
-  /** A mailkeep in a process of its own, not started yet. */
+  /** Creates a mailkeep in a child process, not started yet. */
   async spawn(options: Partial<OpenOptions> = {}): Promise<Keeper> {
     const keeper = await this.begin()
     await keeper.control.open({ ...this.openOptions(), ...options })
     return keeper
   }
 
-  /** A process of its own that has not opened its database. */
+  /** Creates a child process that has not opened its database. */
   async begin(): Promise<Keeper> {
     const keeper = await Keeper.begin()
     this.#keepers.push(keeper)
     return keeper
   }
 
-  /** From now on clocks are so far ahead that every claim made until now has run out. */
+  /** From now on clocks are so far ahead that every existing claim has expired. */
   passLease(): void {
     this.aheadMs += leaseMs + 1000
   }
 
-  /** The restart after a fault: in this process, on the same file. */
+  /** Restarts after a fault: in this process, on the same file. */
   async restart({ dispatch = true }: { dispatch?: boolean } = {}): Promise<Local> {
     let aheadMs = this.aheadMs
     const mailkeep = await this.#open(() => aheadMs)
@@ -128,12 +128,12 @@ export class Scene {
     if (dispatch) mailkeep.start()
     const advance = async (ms: number) => {
       aheadMs += ms
-      this.nudge()
+      this.wakeDispatchers()
     }
     return new Local(mailkeep, mailkeep.forClient(this.clientId), advance)
   }
 
-  /** A look into the file. */
+  /** Opens the file for a direct query. */
   look<T>(into: (handle: Database.Database) => T): T {
     if (this.#handle) return into(this.#handle)
     const handle = new Database(this.file, { timeout: 5000 })
@@ -144,15 +144,15 @@ export class Scene {
     }
   }
 
-  /** A commit from outside: who dispatches looks again. */
-  nudge(): void {
+  /** Commits from another connection, which wakes the dispatchers. */
+  wakeDispatchers(): void {
     this.look((handle) => {
       const version = handle.pragma('user_version', { simple: true }) as number
       handle.pragma(`user_version = ${version + 1}`)
     })
   }
 
-  /** A number from the file: `count('mailkeep_delivery where status = ?', 'pending')`. */
+  /** Counts rows in the file: `count('mailkeep_delivery where status = ?', 'pending')`. */
   count(from: string, ...parameters: unknown[]): number {
     return this.look((handle) =>
       handle
@@ -162,16 +162,16 @@ export class Scene {
     ) as number
   }
 
-  /** Resolves once it holds; for what is recorded a moment after it happened. */
+  /** Resolves once the condition holds; for changes that are recorded just after they happen. */
   async until(wanted: () => boolean | Promise<boolean>, what: string): Promise<void> {
     const ends = performance.now() + patienceMs
     while (!(await wanted())) {
-      if (performance.now() > ends) assert.fail(`waited ${patienceMs} ms in vain: ${what}`)
+      if (performance.now() > ends) assert.fail(`timed out after ${patienceMs} ms: ${what}`)
       await pause()
     }
   }
 
-  /** Waits until nothing is pending, as long as something happens; where only the clock is waited for, it is moved. */
+  /** Waits until nothing is pending, as long as there is progress. Moves the clock when only time is missing. */
   async drain(running: Running): Promise<void> {
     let before = ''
     let quiet = 0
@@ -187,7 +187,7 @@ export class Scene {
         await running.advance(leaseMs + 1000)
         quiet = 0
       }
-      if (performance.now() - changedMs > patienceMs) assert.fail(`${pending} are pending, and nothing happens`)
+      if (performance.now() - changedMs > patienceMs) assert.fail(`${pending} deliveries are pending without progress`)
       await pause()
     }
   }
@@ -198,19 +198,19 @@ export class Scene {
     return this.look((handle) => handle.prepare(text).get()) as { pending: number; attempts: number }
   }
 
-  /** After the drain: the whole account. */
+  /** Audits the complete state after the drain. */
   audit({ acked, ...more }: Partial<Expected> & Pick<Expected, 'acked'>): Counts {
     const paths = this.endpoints.map(({ path }) => path)
     const schedule = this.webhooks.retryScheduleSeconds!.length + 1
     return this.look((handle) => audit(handle, this.receiver, { acked, paths, schedule, ...more }))
   }
 
-  /** Right after a kill. */
+  /** Audits the state right after a kill. */
   auditContacts(acked: Iterable<string>): void {
     this.look((handle) => auditContacts(handle, acked))
   }
 
-  /** Also after a failure. */
+  /** Cleans up, also after a failure. */
   async clear(): Promise<void> {
     this.receiver.close()
     await Promise.all(this.#keepers.map((keeper) => keeper.kill()))
@@ -230,7 +230,7 @@ export class Scene {
   }
 }
 
-/** Between two looks at what only the file tells. */
+/** Pauses between two polls of the file. */
 function pause(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, 5))
 }
@@ -264,15 +264,15 @@ class Local implements Running {
   }
 }
 
-/** A disk of its own in memory; throws where the machine does not allow it. */
+/** Mounts a separate disk in memory; throws where the machine does not allow it. */
 function mount(directory: string, bytes: number): string {
   mkdirSync(directory)
   execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${bytes}`, 'tmpfs', directory], { stdio: 'pipe' })
   return directory
 }
 
-/** @returns why this machine does not let us mount; undefined when it does. */
-export function mountRefusal(): string | undefined {
+/** @returns The reason why this machine does not allow a mount; undefined when it does. */
+export function mountFailure(): string | undefined {
   const directory = mkdtempSync(join(tmpdir(), 'mailkeep-faults-'))
   try {
     execFileSync('umount', [mount(join(directory, 'disk'), 2 ** 16)], { stdio: 'pipe' })
@@ -284,8 +284,8 @@ export function mountRefusal(): string | undefined {
   }
 }
 
-/** For the test's report. */
-export function tellCounts(t: TestContext, counts: Counts): void {
+/** Writes the counts to the test's report. */
+export function reportCounts(t: TestContext, counts: Counts): void {
   t.diagnostic(
     Object.entries(counts)
       .map(([name, count]) => `${count} ${name}`)

@@ -1,17 +1,17 @@
-/** Stands between the library and better-sqlite3 in the child: counts the statements, kills at one, or breaks it. */
+/** Wraps better-sqlite3 in the child process: counts the statements, and kills the process or fails at one of them. */
 import Database from 'better-sqlite3'
-import type { Told } from './child.ts'
+import type { ChildMessage } from './child.ts'
 
-/** Springs at the `nth` statement of a transaction, from 1, that matches; counted from when it is set. */
+/** Triggers at the `nth` matching statement of a transaction, counted from 1 since it was set. */
 export interface Trap {
-  /** A regular expression's source, without regard to case. */
+  /** A regular expression's source; case is ignored. */
   readonly matching: string
   readonly nth: number
-  /** `committed`: after the COMMIT that follows it. */
+  /** `committed`: after the COMMIT that follows the statement. */
   readonly when: 'before' | 'after' | 'committed'
   /**
-   * `full`: as on a full disk, the transaction goes and the statement fails; with `freeze` the process stops (SIGSTOP)
-   * in between.
+   * `full`: as on a full disk, rolls back the transaction and fails the statement. With `freeze` it stops the process
+   * (SIGSTOP) in between.
    */
   readonly does: 'kill' | 'full' | 'full, freeze'
 }
@@ -22,12 +22,12 @@ let trap: (Trap & { matched: number; armed: boolean }) | undefined
 let log: string[] | undefined
 let writer: Database.Database | undefined
 
-/** Sets a trap; undefined takes it away. */
+/** Sets a trap; undefined removes it. */
 export function setTrap(next: Trap | undefined): void {
   trap = next && { ...next, matched: 0, armed: false }
 }
 
-/** From now on keeps the text of every statement in a transaction. */
+/** Records the text of every statement in a transaction from now on. */
 export function logStatements(): void {
   log = []
 }
@@ -36,9 +36,9 @@ export function loggedStatements(): readonly string[] {
   return log ?? []
 }
 
-/** The connection that writes, once it has written. */
+/** Returns the connection that writes, once it has written. */
 export function writingHandle(): Database.Database {
-  if (!writer) throw new Error('nothing was written yet')
+  if (!writer) throw new Error('no write has run yet')
   return writer
 }
 
@@ -53,17 +53,17 @@ export function watchStatements(): void {
       if (!isOfTransaction(this)) return original.apply(this, parameters)
       log?.push(this.source)
       const matches = isTrapped(this.source)
-      if (matches && trap!.when === 'before') spring(this.database)
+      if (matches && trap!.when === 'before') trigger(this.database)
       const result = original.apply(this, parameters)
-      if (matches && trap!.when === 'after') spring(this.database)
+      if (matches && trap!.when === 'after') trigger(this.database)
       if (matches && trap!.when === 'committed') trap!.armed = true
-      if (trap?.armed && this.source === 'commit') spring(this.database)
+      if (trap?.armed && this.source === 'commit') trigger(this.database)
       return result
     }
   }
 }
 
-/** Of one that writes: reads of one turn share a transaction too, and which do is a matter of time. */
+/** Counts write transactions only: grouping of concurrent reads into transactions depends on timing. */
 function isOfTransaction({ source, database }: Database.Statement): boolean {
   if (source === 'begin immediate') writer = database
   return source === 'begin immediate' || (database === writer && database.inTransaction)
@@ -75,12 +75,12 @@ function isTrapped(source: string): boolean {
   return trap.matched === trap.nth
 }
 
-function spring(handle: Database.Database): void {
+function trigger(handle: Database.Database): void {
   const { does } = trap!
   if (does === 'kill') process.kill(process.pid, 'SIGKILL')
   trap = undefined
   if (handle.inTransaction) handle.exec('rollback')
-  process.send!({ sprung: true } satisfies Told)
+  process.send!({ triggered: true } satisfies ChildMessage)
   if (does === 'full, freeze') process.kill(process.pid, 'SIGSTOP')
   throw new Database.SqliteError('database or disk is full', 'SQLITE_FULL')
 }

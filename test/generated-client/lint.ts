@@ -1,4 +1,4 @@
-/** Prints what Redocly's recommended rules say of a description, as JSON. */
+/** Prints the findings of Redocly's recommended rules for a description, as JSON. */
 import { readFileSync } from 'node:fs'
 import { createConfig, lintFromString } from '@redocly/openapi-core'
 

@@ -71,7 +71,7 @@ function npm(): string {
   return process.env.npm_execpath ?? createRequire(import.meta.url).resolve('npm/bin/npm-cli.js')
 }
 
-/** Runs a Node program with the Node of the folder's node_modules where there is one. @returns what it printed. */
+/** Runs a Node program with the Node of the folder's node_modules where there is one. @returns Its output. */
 async function run(program: string, args: readonly string[], folder: string, node = process.execPath): Promise<string> {
   const child = spawn(node, [program, ...args], {
     cwd: folder,

@@ -1,9 +1,9 @@
-/** All that a client has, held against the model: every record, and every event's delivery. */
+/** Compares all data of a client with the model: every record, and every event's delivery. */
 import assert from 'node:assert/strict'
 import type { ClientMailkeep, Contact } from '../../lib/index.ts'
 import { ascending, type Model, type Raised } from './model.ts'
 
-/** @throws AssertionError when anything is not as the model has it. */
+/** @throws AssertionError when any data differs from the model. */
 export async function audit(client: ClientMailkeep, model: Model, endpointId: number): Promise<void> {
   const all = { per_page: 100 }
   assert.deepEqual((await client.tags.list(all)).data, sorted(model.tags))
@@ -18,7 +18,7 @@ export async function audit(client: ClientMailkeep, model: Model, endpointId: nu
   await auditDeliveries(client, model, endpointId)
 }
 
-/** A page holds them all. */
+/** One page is large enough for all deliveries. */
 async function auditDeliveries(client: ClientMailkeep, model: Model, endpointId: number): Promise<void> {
   const { data: newestFirst } = await client.webhooks.listDeliveries(endpointId, { per_page: 100 })
   const deliveries = newestFirst.toReversed()
@@ -30,19 +30,19 @@ async function auditDeliveries(client: ClientMailkeep, model: Model, endpointId:
     const { type, data, contactId } = model.events[at]!
     const { payload } = await client.webhooks.getDelivery(endpointId, id)
     const isErased = contactId !== undefined && !model.contacts.has(contactId)
-    if (isErased) assert.equal(payload, null, 'what was erased is still there')
+    if (isErased) assert.equal(payload, null, 'erased data is still stored')
     else assert.deepEqual(plain(payload as Raised), plain({ type, data }))
   }
 }
 
-/** With all that a contact belongs to in one order. */
+/** Sorts everything that a contact belongs to. */
 export function withSorted(contact: Contact): Contact {
   const byId = (a: { id: number }, b: { id: number }) => ascending(a.id, b.id)
   const { tags, lists, topics, ...fields } = contact
   return { ...fields, tags: tags.toSorted(byId), lists: lists.toSorted(byId), topics: topics.toSorted(byId) }
 }
 
-/** As JSON has it. */
+/** Converts an event to plain JSON values. */
 function plain({ type, data }: Raised) {
   const copy = JSON.parse(JSON.stringify(data))
   return { type, data: copy.contact?.tags ? { ...copy, contact: withSorted(copy.contact) } : copy }

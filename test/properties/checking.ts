@@ -1,25 +1,25 @@
-/** Checks a property, in short or in long, and says how to see a failure again. */
+/** Checks a property with few or many runs, and prints how to reproduce a failure. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 
-/** What is tried at random. */
+/** A property that is checked with random values. */
 export interface Subject {
   check(parameters: { numRuns: number; seed: number; path?: string; endOnFailure?: boolean }): Promise<Outcome>
-  /** Done so far. */
+  /** Number of steps so far. */
   steps(): number
   close(): Promise<void>
 }
 
 export interface Outcome {
   readonly runs: number
-  /** The smallest failing run, and where it stands among its seed's; undefined when all is well. */
+  /** The smallest failing run and its path within the seed's runs; undefined without a failure. */
   readonly failure: { readonly report: string; readonly path: string } | undefined
 }
 
-/** For making a failure smaller: a request that hangs takes its time each time it is tried. */
+/** Maximum time to shrink a failure. A request that hangs uses its whole time-out on each try. */
 const shrinkingMs = 30_000
 
-/** @param run Throws what is wrong with a value. */
+/** @param run Throws when the property fails for a value. */
 export function checking<T>(values: fc.Arbitrary<T>, run: (value: T) => Promise<void>): Subject['check'] {
   let failedMs: number | undefined
   const property = fc.asyncProperty(values, async (value) => {
@@ -41,18 +41,18 @@ export function checking<T>(values: fc.Arbitrary<T>, run: (value: T) => Promise<
 }
 
 export interface Extent {
-  /** Sessions: each is a client of its own and some steps. */
+  /** Number of sessions. Each is a new client and some steps. */
   readonly runs: number
-  /** Repeats a run; else a new one each time. */
+  /** Repeats a run; without it each run uses a new seed. */
   readonly seed?: number | undefined
-  /** Within the seed's runs, the one that failed: as it was printed. */
+  /** Path of a failing run within the seed's runs, as it was printed. */
   readonly path?: string | undefined
 }
 
 const progressMs = 5_000
 
 /**
- * @param tell Hears how far it has come, every few seconds and at its end.
+ * @param tell Called with the progress every few seconds and at the end.
  * @throws AssertionError with the smallest failing session, its seed and its path.
  */
 export async function check(name: string, subject: Subject, extent: Extent, tell: (line: string) => void) {
@@ -68,7 +68,7 @@ export async function check(name: string, subject: Subject, extent: Extent, tell
     const { runs, failure } = await subject.check({ numRuns, seed, ...replay })
     const again = `npm run test:properties -- --only ${name} --seed ${seed} --path ${failure?.path}`
     if (failure) assert.fail(`${failure.report}\n\nAgain: ${again}`)
-    tell(`${progress()}; ${runs} runs, all well`)
+    tell(`${progress()}; ${runs} runs, no failure`)
   } finally {
     clearInterval(timer)
     await subject.close()

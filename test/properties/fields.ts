@@ -1,4 +1,4 @@
-/** Bodies that a route takes, and bodies that are nearly so. */
+/** Generates valid bodies of a route, and bodies with small faults. */
 import fc from 'fast-check'
 import type { Route } from '../../daemon/api/routes/route.ts'
 import { eventTypes } from '../http-shapes.ts'
@@ -6,7 +6,7 @@ import { titleOf } from '../http-world.ts'
 
 type Fields = Readonly<Record<string, fc.Arbitrary<unknown>>>
 
-/** Text that anything may be called. */
+/** Text that is valid as any name. */
 const name = fc.oneof(
   fc.constantFrom(
     'a',
@@ -46,7 +46,7 @@ const email = fc
   )
   .map(([local, domain]) => `${local}@${domain}`)
 
-/** An attribute's name; those with rules of their own are no attributes. */
+/** An attribute's name; names of fields with their own rules are excluded. */
 const attribute = fc
   .oneof(fc.constantFrom('company', '__proto__', 'constructor', 'toString', 'a b', '0', 'é', 'id'), name)
   .filter((key) => !['email', 'name', 'tags'].includes(key))
@@ -55,7 +55,7 @@ const attributes = fc
   .map((pairs) => Object.fromEntries(pairs) as Record<string, unknown>)
 const tags = fc.array(name, { maxLength: 4 })
 
-/** Required ones first; `optional` may be left out. */
+/** Required fields first; `optional` fields may be left out. */
 const known: Readonly<Record<string, readonly [required: Fields, optional: Fields, more?: fc.Arbitrary<object>]>> = {
   'POST /tags': [{ name }, {}],
   'PATCH /tags/:tagId': [{ name }, {}],
@@ -86,12 +86,12 @@ const known: Readonly<Record<string, readonly [required: Fields, optional: Field
   ],
 }
 
-/** A contact's name has at most 255 characters. */
+/** Cuts a contact's name to its maximum of 255 characters. */
 function cut(value: string): string {
   return [...value].slice(0, 255).join('')
 }
 
-/** Anything JSON can hold, and then some. */
+/** Any JSON value, and some values that are not JSON. */
 export const junkJson = fc.oneof(
   fc.constantFrom<unknown>(null, true, 0, -1, 1.5, 1e308, '', '\0', '\ud800', [], {}, [[]], 'x'.repeat(20_000)),
   fc.constantFrom<unknown>(
@@ -118,10 +118,10 @@ const anyName = fc.oneof(
   fc.constantFrom('__proto__', 'constructor', '', '\0', '\ud800', 'x'.repeat(256), 'id', 'tags.0'),
 )
 
-/** A change or two to a good body. */
+/** One or two changes to a valid body. */
 const changes = fc.array(fc.tuple(anyName, fc.option(junkJson, { nil: undefined, freq: 4 })), { maxLength: 2 })
 
-/** A body for this route: `{ kind: 'fields', fields, valid }`. */
+/** Generates a body for this route: `{ kind: 'fields', fields, valid }`. */
 export function fieldsFor(route: Route): fc.Arbitrary<object> {
   const [required, optional, more] = known[titleOf(route)] ?? [{}, {}]
   const good = fc.tuple(
@@ -137,7 +137,7 @@ export function fieldsFor(route: Route): fc.Arbitrary<object> {
     }))
 }
 
-/** Entries, not assignment: a field may be called __proto__. */
+/** Uses Object.fromEntries, since assigning to __proto__ would not create a field. */
 function withChanges(fields: object, changed: readonly (readonly [string, unknown])[]): object {
   const entries = new Map<string, unknown>(Object.entries(fields))
   for (const [field, value] of changed) {

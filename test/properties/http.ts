@@ -1,4 +1,4 @@
-/** Random requests: none is answered with 5xx, outside its documented shape, or not at all. */
+/** Random requests: each must be answered, in its documented shape, and without a 5xx. */
 import assert from 'node:assert/strict'
 import { checking, type Subject } from './checking.ts'
 import { judge } from './judgement.ts'
@@ -8,7 +8,7 @@ import { type Sent, session } from './sent.ts'
 import { type Kind, makeTenant, openService, type Service } from './service.ts'
 import { Wire } from './wire.ts'
 
-/** So many clients fill a database before it is replaced by an empty one. */
+/** Maximum clients per database; then an empty database replaces it. */
 const clientsEach = 2_000
 
 export async function requestsOn(kind: Kind): Promise<Subject> {
@@ -35,7 +35,7 @@ export async function requestsOn(kind: Kind): Promise<Subject> {
   return { check, steps: () => steps, close }
 }
 
-/** Whoever has the first ids sends nothing: they are among those that are asked for outright. */
+/** The client with the first ids sends no requests, because the random requests name its ids. */
 async function makeStranger({ mailkeep }: Service): Promise<string> {
   await makeTenant(mailkeep)
   return (await makeTenant(mailkeep)).tokens.admin

@@ -1,4 +1,4 @@
-/** Holds an answer against what decisions and contract say of its request. */
+/** Checks an answer against the rules of the contract for its request. */
 import assert from 'node:assert/strict'
 import { isUtf8 } from 'node:buffer'
 import { routes } from '../../daemon/api/routes/index.ts'
@@ -19,7 +19,7 @@ interface Found {
   readonly params: Readonly<Record<string, number>>
 }
 
-/** @throws AssertionError when it is no answer to that. */
+/** @throws AssertionError when the answer is not allowed for the request. */
 export function judge(sent: Sent, rendered: Rendered, reply: Reply, records: Records): void {
   const found = find(rendered.target)
   const allowed = allowedStatuses(sent, rendered, found, records)
@@ -42,7 +42,7 @@ export function judge(sent: Sent, rendered: Rendered, reply: Reply, records: Rec
   else assertPromised(rendered, found, body)
   const route = found?.routes.find(({ method }) => method === rendered.method)
   assertReplay(sent, route, reply)
-  // What is told again may be gone.
+  // Records in a replayed answer may be deleted already.
   const isNews = status < 300 && headers['idempotency-replayed'] === undefined
   if (isNews && route && sent.token !== 'stranger') records.learn(titleOf(route), found!.params, body?.data)
 }
@@ -52,7 +52,7 @@ function isExport({ method, target }: Pick<Rendered, 'method' | 'target'>, { sta
   return status === 200 && /^(GET|HEAD)$/.test(method) && decodeURIComponent(path) === '/api/v1/contacts/export'
 }
 
-/** Our own reading of a target, beside the service's. */
+/** Parses a target independently of the service. */
 function find(target: string): Found | undefined {
   const path = target.replace(/^https?:\/\/[^/?]*/i, '').split('?')[0]!
   const segments = path.split('/').map((segment) => {
@@ -82,17 +82,20 @@ function allowOf({ routes: matching }: Found): string {
   return matching.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method])).join(', ')
 }
 
-/** In the order of decisions.md 1. */
+/**
+ * Returns the allowed statuses, in the order in which the API checks: HTTP syntax, path, method, token, role, query,
+ * body.
+ */
 function allowedStatuses(sent: Sent, rendered: Rendered, found: Found | undefined, records: Records): number[] {
   const { must, may } = brokenStatuses(sent, rendered)
   if (must !== undefined) return [must, ...may]
   return [...new Set([...may, ...answered(sent, rendered, found, records)])]
 }
 
-/** What becomes of a head that is no good HTTP, or may be taken for that. */
+/** Returns the allowed statuses for a head that is invalid HTTP, or may be read as such. */
 function brokenStatuses(sent: Sent, { message, target, method }: Rendered): { must?: number; may: number[] } {
   const tooMuch = sent.lines.some((line) => /^(Long: 17000|Many: 1500)$/.test(line))
-  // A body that ends early is seen while the answer is made, or after it.
+  // A body that ends early may be noticed while the answer is made, or after it.
   const may = [...(tooMuch || message.head.length > 15_000 ? [431] : []), ...(message.ends ? [400] : [])]
   const [host = ','] = sent.host
   if (sent.host.length > 1 || host.includes(',') || /^[a-z]/.test(method)) return { must: 400, may }
@@ -106,7 +109,7 @@ function brokenStatuses(sent: Sent, { message, target, method }: Rendered): { mu
 function answered(sent: Sent, rendered: Rendered, found: Found | undefined, records: Records): number[] {
   const path = rendered.target.replace(/^https?:\/\/[^/?]*/i, '').split('?')[0]!
   if (/^\/(healthz|readyz)$/.test(path)) return [/^(GET|HEAD)$/.test(rendered.method) ? 200 : 405]
-  if (!isOurs(path)) return [404]
+  if (!isApiPath(path)) return [404]
   if (!['admin', 'member', 'stranger'].includes(sent.token)) return [401]
   if (!found) return [404]
   const method = rendered.method === 'HEAD' ? 'GET' : rendered.method
@@ -118,7 +121,7 @@ function answered(sent: Sent, rendered: Rendered, found: Found | undefined, reco
   const isThere = sent.token !== 'stranger' && records.has(found.params)
   const { statuses, byState } = promises[titleOf(route)]!
   const success = isThere || Object.keys(found.params).length === 0 ? statuses : [404]
-  // A key may have been used before: for this, whose answer then comes again, or for something else.
+  // The key may be in use: for the same request, which replays its answer, or for another, which is a 422.
   const kept = isKeyed(sent, route) ? [...statuses, 422] : []
   return [...success, ...(verdict === 'good' && !byState ? [] : [422]), ...kept]
 }
@@ -127,7 +130,7 @@ function isKeyed({ lines }: Sent, { method, key }: Route): boolean {
   return method === 'POST' && key !== 'none' && lines.some((line) => line.startsWith('Idempotency-Key:'))
 }
 
-function isOurs(path: string): boolean {
+function isApiPath(path: string): boolean {
   const [, api, version] = path.split('/')
   return api === 'api' && version === 'v1'
 }
@@ -147,11 +150,11 @@ function ofBody(sent: Sent, rendered: Rendered, route: Route): Verdict {
   if (fields === undefined) return 400
   if (typeof fields !== 'object' || fields === null || Array.isArray(fields)) return 422
   if (route.fields === 'none') return Object.keys(fields).length === 0 ? 'good' : 422
-  // Fields were made for the route that was meant; another method may have come to another.
+  // The fields were generated for the intended route; another method may have reached another route.
   return sent.body.kind === 'fields' && sent.body.valid && routes[sent.route] === route ? 'good' : 'unsure'
 }
 
-/** Beyond its type all is a matter of its rows. */
+/** For a file, only the content type matters here; its rows are checked elsewhere. */
 function ofFile({ contentType = '', lines, framing }: Sent, { bytes }: Rendered): Verdict {
   if (bytes === undefined || (bytes.length === 0 && framing !== 'short')) return 'good'
   const encoded = lines.some((line) => line === 'Content-Encoding: gzip')
@@ -164,7 +167,7 @@ function hasRequired({ method, path, fields }: Route): boolean {
 }
 
 function isJsonType({ contentType = '', lines }: Sent): boolean {
-  // Several are one list, which is none that is known.
+  // Several headers are one list, and no list is a known encoding.
   const encodings = lines.filter((line) => line.startsWith('Content-Encoding: '))
   if (encodings.length > 1 || encodings.includes('Content-Encoding: gzip')) return false
   return /^application\/json(; ?(charset="?utf-8"?|boundary=x))?$/i.test(contentType)
@@ -178,7 +181,7 @@ function parsed(bytes: Buffer): unknown {
   }
 }
 
-/** Whether a listing's query is right is the listings' own tests' matter. */
+/** Whether a listing's query is valid is tested with the listings. */
 function ofQuery({ query }: Sent, { method }: Route): Verdict {
   return query === '' || method !== 'GET' ? 'good' : 'unsure'
 }
@@ -199,7 +202,7 @@ function assertReplay(sent: Sent, route: Route | undefined, { status, headers }:
   const replayed = headers['idempotency-replayed']
   if (replayed === undefined) return
   assert.equal(replayed, 'true')
-  assert.ok(route && isKeyed(sent, route) && status < 300, 'nobody asked for an earlier answer')
+  assert.ok(route && isKeyed(sent, route) && status < 300, 'the answer was replayed without an idempotency key')
 }
 
 const statusOf: Readonly<Record<string, readonly number[]>> = {
@@ -217,7 +220,7 @@ const statusOf: Readonly<Record<string, readonly number[]>> = {
 }
 
 function assertError(status: number, { message, code, errors, ...more }: Record<string, unknown>): void {
-  assert.deepEqual(more, {}, 'more than the shape of errors has')
+  assert.deepEqual(more, {}, 'the error has more fields than its shape')
   assert.ok(typeof message === 'string' && message !== '')
   assert.ok(errorCodes.includes(code as never) && statusOf[code as string]?.includes(status), `${code} as ${status}`)
   if (code !== 'validation_failed') {

@@ -1,4 +1,4 @@
-/** Random operations on the library, held against a plain model of it. */
+/** Runs random operations on the library and compares the results with a plain model. */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { createMailkeep, eventTypes, type Mailkeep } from '../../lib/index.ts'
@@ -7,13 +7,13 @@ import { type Foreign, Life } from './life.ts'
 import type { Kind } from './service.ts'
 import { beginning, life, type Step } from './steps.ts'
 
-/** So many clients fill a database before it is replaced by an empty one. */
+/** Maximum clients per database; then an empty database replaces it. */
 const clientsEach = 2_000
 
 interface Opened {
   readonly mailkeep: Mailkeep
   readonly foreign: Foreign
-  /** The events raised since it was asked last. */
+  /** Returns the events raised since the last call. */
   raised(): { type: string; data: object }[]
   close(): Promise<void>
 }
@@ -70,18 +70,18 @@ async function run({ mailkeep, foreign, raised }: Opened, steps: readonly Step[]
   const { id: endpointId } = await client.webhooks.createEndpoint(endpoint)
   const lived = new Life(client, endpointId, foreign)
   raised()
-  let told = 0
+  let compared = 0
   for (const [at, step] of steps.entries()) {
     count()
     try {
       await lived.do(step)
-      const events = lived.model.events.slice(told).map(({ type }) => type)
+      const events = lived.model.events.slice(compared).map(({ type }) => type)
       assert.deepEqual(
         raised().map(({ type }) => type),
         events,
         'the events raised',
       )
-      told += events.length
+      compared += events.length
     } catch (error) {
       throw new assert.AssertionError({
         message: `Step ${at - beginning.length}, ${JSON.stringify(step)}: ${messageOf(error)}`,

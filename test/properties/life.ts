@@ -1,4 +1,4 @@
-/** Does the same to the library and to the model, and compares after every step. */
+/** Applies the same steps to the library and to the model, and compares after every step. */
 import assert from 'node:assert/strict'
 import {
   type BulkResult,
@@ -13,7 +13,7 @@ import { folded, type Known, Model } from './model.ts'
 import type { Newcomer, Place, Profile, Step } from './steps.ts'
 import { Walks } from './walks.ts'
 
-/** Records of another client: to this one they are not there. */
+/** Records of another client, which this client must not see. */
 export type Foreign = Readonly<Record<'tag' | 'list' | 'topic' | 'contact', number>>
 
 type Kind = keyof Foreign
@@ -24,7 +24,7 @@ export class Life {
   readonly model = new Model()
   readonly #client: ClientMailkeep
   readonly #endpointId: number
-  /** Every record there ever was, and one of another client. */
+  /** Ids of every record that ever existed, and one of another client. */
   readonly #ever: Record<Kind, number[]>
   readonly #walks: Walks
 
@@ -35,7 +35,7 @@ export class Life {
     this.#walks = new Walks(client, this.model, endpointId, (kind, place) => this.#pick(kind, place))
   }
 
-  /** @throws AssertionError when library and model part. */
+  /** @throws AssertionError when library and model differ. */
   async do(step: Step): Promise<void> {
     const { model } = this
     switch (step.do) {
@@ -130,7 +130,7 @@ export class Life {
     }
   }
 
-  /** @throws AssertionError when anything is not as the model has it. */
+  /** @throws AssertionError when any data differs from the model. */
   audit(): Promise<void> {
     return audit(this.#client, this.model, this.#endpointId)
   }
@@ -271,14 +271,14 @@ export class Life {
     this.#same(contact, known!)
   }
 
-  /** What must be done, or is `not_found`. */
+  /** Expects success where the model allows the step, else `not_found`. */
   async #expect<T>(possible: unknown, ask: () => Promise<T>): Promise<T | undefined> {
     if (possible) return await ask()
     await assert.rejects(ask(), (error) => isMailkeepError(error, 'not_found'))
     return undefined
   }
 
-  /** Name, tags and attributes of a step, on the model's contact. */
+  /** Applies a step's name, tags and attributes to the model's contact. */
   #take(known: Known, { name, tags, attributes }: Profile, contact: Contact): void {
     if (name !== undefined) known.name = name
     this.model.merge(known, attributes)
@@ -314,26 +314,26 @@ export class Life {
   }
 
   #new(kind: Kind, id: number): number {
-    assert.ok(!this.#ever[kind].includes(id), `${kind} ${id} was there before`)
+    assert.ok(!this.#ever[kind].includes(id), `the id ${id} of a ${kind} was used before`)
     this.#ever[kind].push(id)
     return id
   }
 
-  /** Mostly one that is there; else any that ever was. */
+  /** Usually an existing record; sometimes any that ever existed. */
   #pick(kind: Kind, place: Place): number {
     const live = [...this.model[`${kind}s`].keys()]
     const among = place < 8 && live.length > 0 ? live : this.#ever[kind]
     return among[place % among.length]!
   }
 
-  /** Mostly one of a list that the contact is on. */
+  /** Usually a topic of a list that the contact is on. */
   #pickTopic(contact: Known | undefined, place: Place): number {
     const near = [...this.model.topics.values()].filter(({ list_id }) => contact?.lists.has(list_id))
     return place < 6 && near.length > 0 ? near[place % near.length]!.id : this.#pick('topic', place)
   }
 }
 
-/** An address that comes again is saved after all others have been saved as often. */
+/** Orders repeated addresses as the library saves them: each address once per round. */
 function inRounds<T extends { person: Newcomer }>(saved: readonly T[]): T[] {
   const times = new Map<string, number>()
   const timesOf = ({ person: { email } }: T) => {

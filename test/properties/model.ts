@@ -1,7 +1,9 @@
-/** The library as a handful of maps: no database, no pages, no transactions; what it says is what must be. */
+/**
+ * A model of the library with a few maps: no database, no pages, no transactions. Its results are the expected ones.
+ */
 import type { Contact, List, Tag, Topic } from '../../lib/index.ts'
 
-/** A contact with the ids of what it belongs to. */
+/** A contact with the ids of the records it belongs to. */
 export interface Known extends Omit<Contact, 'tags' | 'lists' | 'topics'> {
   readonly tags: Set<number>
   readonly lists: Set<number>
@@ -11,7 +13,7 @@ export interface Known extends Omit<Contact, 'tags' | 'lists' | 'topics'> {
 export interface Raised {
   readonly type: string
   readonly data: object
-  /** Whose data is in it. */
+  /** The contact whose data the event contains. */
   readonly contactId?: number
 }
 
@@ -23,7 +25,7 @@ export interface Filters {
   readonly include_unsubscribed?: boolean
 }
 
-/** As decisions.md 2 says: NFC, then simple lower case, character by character. */
+/** Normalises text as the contract requires: NFC, then simple lower case, character by character. */
 export function folded(text: string): string {
   const characters = [...text.normalize('NFC')]
   return characters.map((character) => (character === 'İ' ? 'i' : character.toLowerCase())).join('')
@@ -34,7 +36,7 @@ export class Model {
   readonly lists = new Map<number, List>()
   readonly topics = new Map<number, Topic>()
   readonly contacts = new Map<number, Known>()
-  /** All so far, the oldest first. */
+  /** All events so far, the oldest first. */
   readonly events: Raised[] = []
 
   tagNamed(name: string): Tag | undefined {
@@ -66,7 +68,7 @@ export class Model {
     for (const id of [...contact.topics]) if (this.topics.get(id)?.list_id === listId) contact.topics.delete(id)
   }
 
-  /** Attributes merge by key; null deletes one. */
+  /** Merges attributes by key; null deletes one. */
   merge(contact: Known, changes: Readonly<Record<string, string | null>>): void {
     const merged = new Map(Object.entries(contact.extra_attributes))
     for (const [name, value] of Object.entries(changes)) {
@@ -76,7 +78,7 @@ export class Model {
     contact.extra_attributes = Object.fromEntries(merged)
   }
 
-  /** The contact as it is shown. */
+  /** Returns the contact as the library shows it. */
   shown({ tags, lists, topics, ...fields }: Known): Contact {
     return {
       ...fields,
@@ -90,7 +92,7 @@ export class Model {
     this.events.push({ type, contactId: contact.id, data: structuredClone({ contact: this.shown(contact), ...more }) })
   }
 
-  /** The ids of the contacts that a listing shows, in its order. */
+  /** Returns the ids of the contacts that a listing shows, in its order. */
   matching({ lists, tags, topics, search, include_unsubscribed = false }: Filters): number[] {
     const any = (wanted: readonly number[] | undefined, has: Set<number>) => !wanted || wanted.some((id) => has.has(id))
     const term = folded(search ?? '')

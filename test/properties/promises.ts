@@ -1,4 +1,4 @@
-/** What each route answers when all is well: the contract's sections 4.1 to 4.4, and the README's extensions. */
+/** The successful answer of each route, by the contract and the README's extensions. */
 import {
   changedEndpoint,
   contact,
@@ -21,10 +21,10 @@ import {
 
 export interface Promised {
   readonly statuses: readonly number[]
-  /** Of `data`, or of each item of it where there is `meta`; none where the answer is empty. */
+  /** Shape of `data`, or of each item where there is `meta`; undefined where the answer is empty. */
   readonly data?: Shape
   readonly meta?: Shape
-  /** Whether it may be refused with 422 for the state that records are in, by good fields too. */
+  /** Whether valid fields can be refused with 422 because of the state of records. */
   readonly byState?: true
 }
 

@@ -1,9 +1,9 @@
-/** Which records a client has, as its answers tell: what a path names is there, or is not. */
+/** Tracks which records a client has, by its answers, to know whether the records of a path exist. */
 import type { Tenant } from './service.ts'
 
 export class Records {
   readonly #ids = new Map<string, number[]>()
-  /** Of a topic its list, of a delivery or recovery its endpoint. */
+  /** The list of a topic, and the endpoint of a delivery or recovery. */
   readonly #owners = new Map<string, number>()
 
   constructor({ ids }: Tenant) {
@@ -14,13 +14,13 @@ export class Records {
     }
   }
 
-  /** One of those that are there; 1, where there is none: somebody else's, or nobody's. */
+  /** Returns the id of an existing record, or 1 without one, which is another client's id or unused. */
   pick(name: string, index: number): number {
     const ids = this.#ids.get(name) ?? []
     return ids[index % ids.length] ?? 1
   }
 
-  /** Whether all that a path names is there. */
+  /** Whether all records that a path names exist. */
   has(params: Readonly<Record<string, number>>): boolean {
     return Object.entries(params).every(([name, id]) => {
       if (!this.#ids.get(name)?.includes(id)) return false
@@ -29,7 +29,7 @@ export class Records {
     })
   }
 
-  /** Takes note of what an answer made or removed. */
+  /** Records what an answer created or deleted. */
   learn(title: string, params: Readonly<Record<string, number>>, data: Answered | undefined): void {
     const deleted = /^DELETE \/[\w-]+\/:(\w+)$/.exec(title)?.[1]
     if (deleted !== undefined) this.#remove(deleted, params[deleted]!)

@@ -1,4 +1,4 @@
-/** Makes bytes of what is to be sent, and says what is to be expected of them. */
+/** Converts a generated request into bytes, with the properties that its answer depends on. */
 import { routes } from '../../daemon/api/routes/index.ts'
 import { paramsOf } from '../http-world.ts'
 import type { Records } from './records.ts'
@@ -26,7 +26,7 @@ export function render(sent: Sent, records: Records, tokens: Tokens): Rendered {
   const target = targetOf(sent, records)
   const method = sent.method ?? routes[sent.route]!.method
   const bytes = bytesOf(sent)
-  // Whether an operation that reads no body was done when its body broke off, the answer does not tell.
+  // When a body ends early, the answer of a route that reads no body does not show whether the operation ran.
   const framing = sent.framing === 'short' && !/^(POST|PUT|PATCH)$/.test(method) ? 'length' : sent.framing
   const { headers, body } = framed(framing, bytes)
   const lines = [
@@ -48,7 +48,7 @@ export function render(sent: Sent, records: Records, tokens: Tokens): Rendered {
   return { message, method, target, bytes }
 }
 
-/** Short in the report of a failure, long on the wire. */
+/** Expands placeholders that keep the report of a failure short. */
 function atLength(line: string): string {
   const [, kind, count] = /^(Long|Many): (\d+)$/.exec(line) ?? []
   if (kind === 'Long') return `Long: ${'x'.repeat(Number(count))}`
@@ -96,7 +96,7 @@ function bytesOf({ body }: Sent): Buffer | undefined {
   return body.kind === 'bytes' ? latin1OrUtf8(body.bytes) : Buffer.from(JSON.stringify(body.fields))
 }
 
-/** Some of the texts stand for bytes that are not UTF-8. */
+/** Encodes as latin1 the texts that represent invalid UTF-8. */
 function latin1OrUtf8(text: string): Buffer {
   return text.startsWith('latin1:') ? Buffer.from(text.slice(7), 'latin1') : Buffer.from(text)
 }

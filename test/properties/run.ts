@@ -1,8 +1,7 @@
 /**
- * The long form: `npm run test:properties -- --runs 100000`.
- *
- * `--runs N`: sessions, each a client of its own and a few steps; `--only NAME`: one of the subjects; `--seed S --path P`:
- * what failed, again, as it was printed.
+ * The long version: `npm run test:properties -- --runs 100000`.
+ * `--runs N`: sessions, each with a new client and a few steps; `--only NAME`: one of the subjects; `--seed S --path
+ * P`: repeats a failure that was printed.
  */
 import { parseArgs } from 'node:util'
 import { check } from './checking.ts'
@@ -36,5 +35,5 @@ async function tryOne({ name, open, share, needsPostgres }: Named): Promise<void
 
 const chosen = subjects.filter(({ name }) => values.only === undefined || values.only === name)
 if (chosen.length === 0) throw new Error(`--only takes one of: ${subjects.map(({ name }) => name).join(', ')}`)
-// Those on PostgreSQL last: from then on the test runner slows everything down.
+// Runs those on PostgreSQL last, because the test runner that they load slows everything down.
 for (const subject of chosen.sort((a, b) => Number(a.needsPostgres) - Number(b.needsPostgres))) await tryOne(subject)

@@ -1,4 +1,4 @@
-/** Requests near the valid ones, as data: what they name is settled only when they are sent. */
+/** Generates requests close to valid ones, as data. Ids are chosen only when a request is sent. */
 import fc from 'fast-check'
 import { routes } from '../../daemon/api/routes/index.ts'
 import { fieldsFor, junkJson } from './fields.ts'
@@ -6,12 +6,12 @@ import { fieldsFor, junkJson } from './fields.ts'
 export interface Sent {
   /** An index into the routes. */
   readonly route: number
-  /** For each id in the path: which of those that are known; or another text. */
+  /** For each id in the path: an index into the known ids, or an arbitrary text. */
   readonly ids: readonly (number | string)[]
-  /** What becomes of the path, once its ids are in it. */
+  /** How the path is changed after its ids were inserted. */
   readonly path: 'plain' | 'encoded' | 'absolute' | 'trailing' | 'doubled' | 'upper' | 'longer' | 'v2' | 'junk'
   readonly junkPath: string
-  /** undefined: the route's own. */
+  /** undefined: the route's own method. */
   readonly method: string | undefined
   readonly token: 'admin' | 'member' | 'stranger' | 'none' | 'unknown' | 'twice' | 'basic'
   readonly query: string
@@ -19,14 +19,16 @@ export interface Sent {
   readonly framing: 'length' | 'chunks' | 'continue' | 'short'
   readonly contentType: string | undefined
   readonly requestId: string | undefined
-  /** Lines of the head that are sent as they are; `Long: 8` stands for so many characters, `Many: 8` for so many lines. */
+  /**
+   * Header lines that are sent unchanged; `Long: 8` is expanded to that many characters, `Many: 8` to that many lines.
+   */
   readonly lines: readonly string[]
   readonly host: readonly string[]
 }
 
 export type SentBody =
   | { readonly kind: 'none' }
-  /** `valid`: nothing in it breaks a rule of the route's own. */
+  /** `valid`: the fields break none of the route's rules. */
   | { readonly kind: 'fields'; readonly fields: unknown; readonly valid: boolean }
   | { readonly kind: 'bytes'; readonly bytes: string }
   | { readonly kind: 'large'; readonly megabytes: number }
@@ -42,7 +44,7 @@ const ids = fc.oneof(
 
 const words = fc.string({ unit: 'binary', maxLength: 8 }).map(encodeURIComponentSafely)
 
-/** Half a surrogate pair cannot be encoded. */
+/** An unpaired surrogate cannot be encoded. */
 function encodeURIComponentSafely(text: string): string {
   return encodeURIComponent(text.toWellFormed())
 }
@@ -69,7 +71,7 @@ const query = fc.oneof(
   fc.constantFrom('&', '=', '??', '%', '%zz=%zz', 'lists[]=1&'.repeat(101), 'a&'.repeat(600), '%00', 'search=%FF%FE'),
 )
 
-/** A space or a line's end would end the target; a bare % may stay. */
+/** A space or a line break would end the target; a bare % may stay. */
 function encodePercent(text: string): string {
   return text.replace(/[^\x21-\x7e]|#/g, encodeURIComponentSafely)
 }
@@ -130,7 +132,7 @@ const bytes = fc.oneof(
 
 const fileTypes = fc.constantFrom('application/x-ndjson', 'text/csv', 'text/csv; charset=utf-8; header=present')
 
-/** Files of which no row can be imported: whom an import makes, its answer does not tell. */
+/** Files without a valid row, because the answer of an import does not show the ids of contacts it creates. */
 const files = fc
   .array(
     fc.oneof(
@@ -142,7 +144,7 @@ const files = fc
   )
   .map((lines): SentBody => ({ kind: 'bytes', bytes: lines.join('\n') }))
 
-/** One route in its own way, but for a thing or two. */
+/** A valid request of one route, with one or two changes. */
 export const sent: fc.Arbitrary<Sent> = fc.nat(routes.length - 1).chain((route) =>
   fc.record({
     route: fc.constant(route),
@@ -184,13 +186,13 @@ export const sent: fc.Arbitrary<Sent> = fc.nat(routes.length - 1).chain((route) 
   }),
 )
 
-/** With a key by which it is known. */
+/** Requests with a key, some of them repeated. */
 const repeated = fc
   .tuple(sent, fc.constantFrom('k', 'l', 'no key', ''))
   .map(([one, key]) => ({ ...one, lines: [`Idempotency-Key: ${key}`] }))
   .map((one) => [one, one])
 
-/** What one client sends, one after another. */
+/** The requests of one client, in order. */
 export const session = fc
   .array(fc.oneof({ weight: 8, arbitrary: sent.map((one) => [one]) }, repeated), {
     minLength: 1,

@@ -1,4 +1,4 @@
-/** The whole service in this process, for requests that nobody would write by hand. */
+/** The whole service in this process, for random requests. */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { createApi } from '../../daemon/api/index.ts'
@@ -23,19 +23,19 @@ export const inSqlite: Kind = {
 
 export const inPostgres: Kind = {
   name: 'postgres',
-  // Late: with it comes node's test runner, whose hooks on every promise cost a fifth of all time.
+  // Imported late, because it loads Node's test runner, whose promise hooks cost a fifth of the time.
   open: async () => (await import('../databases.ts')).openPostgres(),
 }
 
 export interface Service {
   readonly mailkeep: Mailkeep
   readonly port: number
-  /** @throws AssertionError when the service logged an error since it was asked last. */
+  /** @throws AssertionError when the service logged an error since the last call. */
   assertSilent(): void
   close(): Promise<void>
 }
 
-/** Nothing is delivered: a delivery's outcome would depend on when it is looked at. */
+/** Starts no dispatcher, because the state of deliveries would depend on timing. */
 export async function openService(kind: Kind): Promise<Service> {
   const errors: object[] = []
   const logger = { debug() {}, info() {}, warn() {}, error: (fields: object) => void errors.push(fields) }
@@ -66,7 +66,7 @@ export interface Tenant {
   readonly ids: Readonly<Record<string, readonly number[]>>
 }
 
-/** Through the library: it costs a tenth of what HTTP does, and is done anew for every run. */
+/** Uses the library, which takes a tenth of the time of HTTP; each run creates a new client. */
 export async function makeTenant(mailkeep: Mailkeep): Promise<Tenant> {
   const { id } = await mailkeep.clients.create({ name: 'tenant' })
   const [admin, member] = await Promise.all(

@@ -1,7 +1,7 @@
-/** What a host might do, as data: which record is meant is settled only when it is done. */
+/** Random steps of a host, as data. The record is chosen only when a step runs. */
 import fc from 'fast-check'
 
-/** Of all records there ever were of a kind, one by its place; also those that are gone, or another client's. */
+/** An index into all records of a kind that ever existed, including deleted ones and another client's. */
 export type Place = number
 
 export interface FiltersSent {
@@ -50,12 +50,12 @@ export type Step =
       readonly size: number
     }
   | { readonly do: 'turn'; readonly walk: number; readonly back: boolean }
-  /** What a walk comes to next is deleted: one row, or all that are left. */
+  /** Deletes the next row of a paged listing, or all remaining rows. */
   | { readonly do: 'cut'; readonly walk: number; readonly back: boolean; readonly all: boolean }
   | { readonly do: 'err'; readonly at: Place; readonly input: unknown }
 
 const place = fc.nat(9)
-/** Few, so that they meet; some are one name to whoever compares without regard to case. */
+/** Few names, so that they repeat; some differ only in case. */
 const tagName = fc.constantFrom(
   'vip',
   'VIP',
@@ -129,7 +129,7 @@ const profile = {
   tags: fc.option(fc.array(tagName, { maxLength: 3 }), { nil: undefined }),
   attributes,
 }
-/** Few filters at a time: with many nothing is left to show. */
+/** Few filters at a time, because many would match no contact. */
 const places = fc.oneof(
   { weight: 4, arbitrary: fc.constant(undefined) },
   { weight: 1, arbitrary: fc.array(place, { minLength: 1, maxLength: 3 }) },
@@ -141,7 +141,7 @@ const filters = fc.record({
   search: fc.option(search, { nil: undefined, freq: 2 }),
   include_unsubscribed: fc.option(fc.boolean(), { nil: undefined }),
 })
-/** What no contact can be made of. */
+/** Values that are not valid for a contact. */
 const wrong = fc.constantFrom<unknown>(
   ...[null, [], 'a', 7, {}, { email: 7 }, { email: 'a' }, { email: 'a@b' }, { email: 'a@x.co', name: 7 }],
   ...[
@@ -202,7 +202,7 @@ const member = (list: Place, email: string, name: string, tags: string[]): Step 
   return { do: 'add', list, email, name, tags, attributes: {} }
 }
 
-/** How every life begins: without some records there is little to walk, to leave or to delete. */
+/** The first steps of every run, so that there are records to list, change and delete. */
 export const beginning: readonly Step[] = [
   { do: 'make', kind: 'list', name: 'News' },
   { do: 'make', kind: 'list', name: 'Offers' },

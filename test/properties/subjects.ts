@@ -1,4 +1,4 @@
-/** What is tried at random, by name. */
+/** The properties that are checked, by name. */
 import type { Subject } from './checking.ts'
 import { requestsOn } from './http.ts'
 import { livesOn } from './library.ts'
@@ -7,9 +7,9 @@ import { inPostgres, inSqlite } from './service.ts'
 export interface Named {
   readonly name: string
   readonly open: () => Promise<Subject>
-  /** Of the runs asked for: one here costs so many times what a session of requests on SQLite does. */
+  /** Divisor of the requested runs: the cost of one run, relative to a session of requests on SQLite. */
   readonly share: number
-  /** Runs of the short form, for a second or two. */
+  /** Number of runs in the short version, for a second or two. */
   readonly briefly: number
   readonly needsPostgres: boolean
 }

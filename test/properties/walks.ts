@@ -1,4 +1,7 @@
-/** Pages walked forth and back while rows come and go: each page is what the model says lies beyond the last row seen. */
+/**
+ * Pages through listings in both directions while rows are added and deleted. Each page must have the rows that the
+ * model has beyond the last row seen.
+ */
 import assert from 'node:assert/strict'
 import type { ClientMailkeep, Page } from '../../lib/index.ts'
 import { ascending, type Filters, type Model } from './model.ts'
@@ -7,7 +10,7 @@ import type { FiltersSent, Listed, Place, Step } from './steps.ts'
 type Pick = (kind: 'tag' | 'list' | 'topic', place: Place) => number
 type Rows = readonly { readonly id: number }[]
 
-/** Where a cursor stands: at a row, which may be gone, and the way on from there. */
+/** The position of a cursor: a row, which may be deleted, and a direction. */
 interface Position {
   readonly cursor: string
   readonly towards: 'next' | 'prev'
@@ -16,7 +19,7 @@ interface Position {
 
 interface Listing {
   readonly ask: (query: { per_page: number; cursor?: string }) => Promise<Page<{ id: number }>>
-  /** The ids of all its rows as they are now, in its order; undefined when what it belongs to is gone. */
+  /** The current ids of all rows, in the listing's order; undefined when the parent record was deleted. */
   readonly rows: () => number[] | undefined | Promise<number[]>
   readonly newestFirst?: true
 }
@@ -48,13 +51,13 @@ export class Walks {
     this.#walks.push(walk)
   }
 
-  /** One page on, or one back; where there is none, the first again. */
+  /** Fetches the next or previous page, or the first page if there is none. */
   async turn(index: number, back: boolean): Promise<void> {
     const walk = this.#walks[index % this.#walks.length]
     if (walk) await look(walk, back ? walk.prev : walk.next)
   }
 
-  /** What a walk would come to next; nothing of what cannot be deleted. */
+  /** Returns the next ids of a walk; none if such records cannot be deleted. */
   async ahead(index: number, back: boolean): Promise<{ of: Listed; ids: number[] } | undefined> {
     const walk = this.#walks[index % this.#walks.length]
     const from = back ? walk?.prev : walk?.next
@@ -82,7 +85,7 @@ export class Walks {
       }
       case 'deliveries': {
         const ask: Listing['ask'] = (query) => webhooks.listDeliveries(this.#endpointId, query)
-        // The model knows of events only: pages are held against all at once.
+        // The model has no deliveries, so pages are compared with one page of all.
         return { ask, rows: async () => (await ask({ per_page: 100 })).data.map(({ id }) => id), newestFirst: true }
       }
     }
@@ -98,7 +101,7 @@ export class Walks {
   }
 }
 
-/** Asks for the page at a position, and moves the walk there. */
+/** Requests the page at a position, and moves the walk there. */
 async function look(walk: Walk, from: Position | undefined): Promise<void> {
   const rows = await walk.rows()
   const asked = walk.ask({ per_page: walk.size, ...(from ? { cursor: from.cursor } : {}) })
@@ -116,7 +119,7 @@ async function look(walk: Walk, from: Position | undefined): Promise<void> {
   walk.prev = meta.prev_cursor === null ? undefined : { cursor: meta.prev_cursor, towards: 'prev', edge: page.first }
 }
 
-/** The page at a position, as it must be. */
+/** Returns the expected page at a position. */
 function pageOf(rows: readonly number[], walk: Walk, from: Position | undefined) {
   const { size } = walk
   if (!from)
@@ -128,15 +131,15 @@ function pageOf(rows: readonly number[], walk: Walk, from: Position | undefined)
   return { ids, isNext, isPrev, ...edges(walk, ids, from) }
 }
 
-/** In the listing's order. */
+/** Returns the rows beyond the position, in the listing's order. */
 function beyondOf(rows: readonly number[], { newestFirst }: Walk, { towards, edge }: Position): number[] {
   const upwards = (towards === 'next') === (newestFirst === undefined)
   return rows.filter((id) => (upwards ? id > edge : id < edge))
 }
 
 /**
- * Where the cursors of a page stand. An empty page's both stand just beyond the row it was asked from, so that the way
- * back begins with that row, should it still be there.
+ * Returns the positions of a page's cursors. Both cursors of an empty page are just beyond the row it was requested
+ * from, so the way back begins with that row if it still exists.
  */
 function edges({ newestFirst }: Walk, ids: readonly number[], from?: Position) {
   const upwards = (from?.towards === 'next') === (newestFirst === undefined)

@@ -1,4 +1,7 @@
-/** A connection that sends what it is told, byte by byte, and reads whole answers: node's own client refuses to err. */
+/**
+ * A connection that sends arbitrary bytes and reads whole answers, since Node's own client refuses to send invalid
+ * requests.
+ */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
@@ -7,24 +10,24 @@ import { connect, type Socket } from 'node:net'
 export interface Message {
   readonly head: string
   readonly body: Buffer
-  /** Whether the body is held back until `100 Continue`. */
+  /** Whether the client sends the body only after `100 Continue`. */
   readonly expects: boolean
-  /** Whether the client's half is closed after it: nothing more will come. */
+  /** Whether the client half-closes the connection after the request. */
   readonly ends: boolean
-  /** Whether its answer has no body whatever its length says. */
+  /** Whether the answer has no body, regardless of its Content-Length. */
   readonly isHead: boolean
 }
 
 export interface Reply {
   readonly status: number
-  /** By lower-case name. */
+  /** Headers by lower-case name. */
   readonly headers: Readonly<Record<string, string>>
   readonly text: string
 }
 
 const patienceMs = 10_000
 
-/** Sends requests one after another; a connection that was closed is opened again for the next. */
+/** Sends requests one after another; opens a new connection when the last one was closed. */
 export class Wire {
   readonly #port: number
   #socket: Socket | undefined
@@ -49,11 +52,11 @@ export class Wire {
       if (ends) socket.end()
       let reply = await read()
       if (reply.status === 100) {
-        assert.ok(expects, '100 Continue that nobody asked for')
+        assert.ok(expects, '100 Continue without an Expect header')
         socket.write(body)
         reply = await read()
       }
-      // Of what is no HTTP the service does not know that it was HEAD.
+      // For invalid HTTP the service does not know that the method was HEAD, and sends a body.
       if (isHead && [400, 431].includes(reply.status)) this.#received = Buffer.alloc(0)
       if (ends || reply.headers.connection === 'close') await this.#closed(socket, () => late)
       assert.equal(this.#received.length, 0, `more than one answer: ${this.#received.subarray(0, 200)}`)
@@ -79,7 +82,7 @@ export class Wire {
       this.#received = this.#received.length === 0 ? chunk : Buffer.concat([this.#received, chunk])
       this.#wake()
     })
-    // What a reset or an end means shows in what was received.
+    // A reset or an end is detected from the received bytes.
     socket.on('error', () => {})
     socket.on('close', () => this.#wake())
     this.#socket = socket
@@ -98,7 +101,7 @@ export class Wire {
     }
   }
 
-  /** Takes the first answer off what was received, once it is whole. */
+  /** Removes the first answer from the received bytes, once it is complete. */
   #take(isHead: boolean): Reply | undefined {
     const end = this.#received.indexOf('\r\n\r\n')
     if (end < 0) return undefined
@@ -140,7 +143,7 @@ export class Wire {
   }
 }
 
-/** RFC 9112, 7.1. @returns undefined while its last chunk has not come. */
+/** Decodes chunks by RFC 9112, section 7.1. @returns undefined while the last chunk is missing. */
 function dechunk(bytes: Buffer): { body: Buffer; length: number } | undefined {
   const chunks: Buffer[] = []
   for (let at = 0; ; ) {

@@ -1,11 +1,11 @@
-/** What a daemon takes of its machine, as it goes on. */
+/** Samples the resources that a daemon uses over time. */
 import { execFileSync } from 'node:child_process'
 import { readdirSync, statSync } from 'node:fs'
 
 export interface Sample {
   readonly seconds: number
   readonly residentMb: number
-  /** Open files and connections; NaN where the system does not tell. */
+  /** Open files and connections; NaN where the system does not report them. */
   readonly descriptors: number
   readonly walMb: number
   readonly databaseMb: number
@@ -36,11 +36,11 @@ export function quantile(values: readonly number[], at: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * at))] ?? Number.NaN
 }
 
-/** What must stay flat: by how much the last quarter may lie above the second, in which all is warm. */
+/** Growth limits: how much the last quarter may exceed the second, in which everything is warm. */
 export const bounds = {
   residentMb: { name: 'memory', unit: 'MB', factor: 1.2, more: 20 },
   descriptors: { name: 'handles', unit: '', factor: 1.1, more: 30 },
-  walMb: { name: 'WAL', unit: 'MB', factor: 1.2, more: 64 }, // journal_size_limit: it may grow so far at any time
+  walMb: { name: 'WAL', unit: 'MB', factor: 1.2, more: 64 }, // it may grow to journal_size_limit at any time
   p99: { name: 'p99', unit: 'ms', factor: 2, more: 20 },
 } as const
 

@@ -1,10 +1,10 @@
-/** What many clients do, at an even pace: writes, deletes, listings, searches, and requests that are wrong. */
+/** The load of many clients at an even pace: writes, deletes, listings, searches, and invalid requests. */
 import { Agent, request } from 'node:http'
 
 export interface Counts {
-  /** Of each answer since it was asked last, in ms. */
+  /** Response times in ms since the last call. */
   readonly tookMs: number[]
-  /** Answers nobody may get here, or none at all: since the start. */
+  /** Unexpected answers, or missing ones, since the start. */
   readonly wrong: Map<string, number>
   requests: number
 }
@@ -13,11 +13,11 @@ interface Ask {
   readonly method: string
   readonly path: string
   readonly body?: unknown
-  /** What it may be answered with. */
-  readonly fine: readonly number[]
+  /** Statuses that are allowed as the answer. */
+  readonly allowed: readonly number[]
 }
 
-/** So many contacts come and go: the data stays as large as it is. */
+/** Number of contacts. As many are deleted as created, so that the data keeps its size. */
 const population = 5_000
 
 const any = <T>(values: readonly T[]): T => values[Math.floor(Math.random() * values.length)]!
@@ -26,27 +26,35 @@ const upTo = (most: number) => 1 + Math.floor(Math.random() * most)
 const email = () => `person-${upTo(population)}@example.org`
 const contact = () => `/contacts/${upTo(3 * population)}`
 
-/** With its weight. */
+/** Each request with its weight. */
 const kinds: readonly (readonly [number, () => Ask])[] = [
-  [30, () => ({ method: 'POST', path: `/lists/${upTo(3)}/contacts`, body: person(), fine: [200, 201] })],
+  [30, () => ({ method: 'POST', path: `/lists/${upTo(3)}/contacts`, body: person(), allowed: [200, 201] })],
   [
     5,
-    () => ({ method: 'PUT', path: contact(), body: { name: 'Renamed', tags: [`tag ${upTo(50)}`] }, fine: [200, 404] }),
+    () => ({
+      method: 'PUT',
+      path: contact(),
+      body: { name: 'Renamed', tags: [`tag ${upTo(50)}`] },
+      allowed: [200, 404],
+    }),
   ],
-  [5, () => ({ method: 'DELETE', path: contact(), fine: [204, 404] })],
-  [5, () => ({ method: 'POST', path: `${contact()}/unsubscribe`, fine: [200, 404] })],
-  [5, () => ({ method: 'POST', path: `${contact()}/resubscribe`, fine: [200, 404] })],
-  [10, () => ({ method: 'GET', path: contact(), fine: [200, 404] })],
-  [8, () => ({ method: 'GET', path: `/contacts?per_page=${upTo(100)}&include_unsubscribed=1`, fine: [200] })],
-  [8, () => ({ method: 'GET', path: `/contacts?search=${any(['son-1', 'Ada', '%25', 'x'])}&lists[]=1`, fine: [200] })],
-  [4, () => ({ method: 'GET', path: `/webhook-endpoints/${upTo(6)}/deliveries?per_page=50`, fine: [200] })],
-  [3, () => ({ method: 'POST', path: '/events', body: { type: 'newsletter.sent', data: { n: 1 } }, fine: [202] })],
-  [2, () => ({ method: 'DELETE', path: `/tags/${upTo(500)}`, fine: [204, 404] })],
-  [2, () => ({ method: 'POST', path: '/tags', body: { name: `tag ${upTo(50)}` }, fine: [201, 422] })],
-  [1, () => ({ method: 'POST', path: `/webhook-endpoints/${upTo(6)}/test`, fine: [202, 429] })],
-  [3, () => ({ method: 'POST', path: '/lists/1/contacts', body: { email: 'no address' }, fine: [422] })],
-  [2, () => ({ method: 'POST', path: '/lists/1/contacts', body: 'x'.repeat(2 * 1024 * 1024), fine: [413] })],
-  [2, () => ({ method: 'GET', path: '/nowhere', fine: [404] })],
+  [5, () => ({ method: 'DELETE', path: contact(), allowed: [204, 404] })],
+  [5, () => ({ method: 'POST', path: `${contact()}/unsubscribe`, allowed: [200, 404] })],
+  [5, () => ({ method: 'POST', path: `${contact()}/resubscribe`, allowed: [200, 404] })],
+  [10, () => ({ method: 'GET', path: contact(), allowed: [200, 404] })],
+  [8, () => ({ method: 'GET', path: `/contacts?per_page=${upTo(100)}&include_unsubscribed=1`, allowed: [200] })],
+  [
+    8,
+    () => ({ method: 'GET', path: `/contacts?search=${any(['son-1', 'Ada', '%25', 'x'])}&lists[]=1`, allowed: [200] }),
+  ],
+  [4, () => ({ method: 'GET', path: `/webhook-endpoints/${upTo(6)}/deliveries?per_page=50`, allowed: [200] })],
+  [3, () => ({ method: 'POST', path: '/events', body: { type: 'newsletter.sent', data: { n: 1 } }, allowed: [202] })],
+  [2, () => ({ method: 'DELETE', path: `/tags/${upTo(500)}`, allowed: [204, 404] })],
+  [2, () => ({ method: 'POST', path: '/tags', body: { name: `tag ${upTo(50)}` }, allowed: [201, 422] })],
+  [1, () => ({ method: 'POST', path: `/webhook-endpoints/${upTo(6)}/test`, allowed: [202, 429] })],
+  [3, () => ({ method: 'POST', path: '/lists/1/contacts', body: { email: 'no address' }, allowed: [422] })],
+  [2, () => ({ method: 'POST', path: '/lists/1/contacts', body: 'x'.repeat(2 * 1024 * 1024), allowed: [413] })],
+  [2, () => ({ method: 'GET', path: '/nowhere', allowed: [404] })],
 ]
 const deck = kinds.flatMap(([weight, make]) => Array.from({ length: weight }, () => make))
 
@@ -59,7 +67,7 @@ function person(): object {
   }
 }
 
-/** Asks `perSecond` times a second until told to stop, whether answers come or not. */
+/** Sends `perSecond` requests a second until stopped, whether or not answers come. */
 export class Load {
   readonly counts: Counts = { tookMs: [], wrong: new Map(), requests: 0 }
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 64 })
@@ -81,15 +89,15 @@ export class Load {
     }, 20)
   }
 
-  /** What is still under way is cut off, and counts for nothing. */
+  /** Aborts requests in progress, which are not counted. */
   stop(): void {
     this.#stopped = true
     clearInterval(this.#timer)
     this.#agent.destroy()
   }
 
-  /** @returns the answer's data. */
-  ask({ method, path, body, fine }: Ask): Promise<unknown> {
+  /** @returns The answer's data. */
+  ask({ method, path, body, allowed }: Ask): Promise<unknown> {
     const startedMs = performance.now()
     const payload = body === undefined ? undefined : JSON.stringify(body)
     const headers = {
@@ -108,7 +116,7 @@ export class Load {
         })
         answer.on('end', () => {
           this.counts.tookMs.push(performance.now() - startedMs)
-          if (!fine.includes(answer.statusCode!))
+          if (!allowed.includes(answer.statusCode!))
             this.#note(`${method} ${path.split('?')[0]}: ${answer.statusCode} ${text}`)
           resolve(text === '' ? undefined : JSON.parse(text).data)
         })

@@ -1,4 +1,4 @@
-/** Samples as SVG: a panel for each thing that must stay flat, over time. */
+/** Plots samples as SVG: one panel over time for each value that must not grow. */
 import { bounds, type Sample } from './gauges.ts'
 
 const [width, height, margin] = [760, 150, 60]

@@ -1,4 +1,7 @@
-/** Webhook receivers that do what receivers do in years: answer, fail, hang, reset; its parent kills it now and then. */
+/**
+ * Webhook receivers that succeed, fail, hang and reset, as happens over years; the parent kills the process now and
+ * then.
+ */
 import { createServer } from 'node:http'
 
 const port = Number(process.argv[2])

@@ -1,6 +1,6 @@
 /**
- * The soak: a daemon under a mixed load with faults, for as long as is asked for; memory, handles, the write-ahead log
- * and the slowest answers must stay flat. `npm run test:soak -- --minutes 20 [--rate 200]`
+ * Runs a daemon for a given time under a mixed load with faults. Memory, handles, the write-ahead log and the slowest
+ * answers must not grow. `npm run test:soak -- --minutes 20 [--rate 200]`
  */
 import { type ChildProcess, fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -25,7 +25,7 @@ const output = join(import.meta.dirname, '../../.soak')
 const samplesWanted = 60
 const token = `soak-${'t'.repeat(40)}`
 
-/** Receivers in a process that is killed every 15 s, and comes back 3 s later. */
+/** Starts receivers in a process that is killed every 15 s and restarted 3 s later. */
 async function openReceivers() {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -73,14 +73,14 @@ async function openDaemon(directory: string) {
   return { child, file, pid: child.pid!, port: (JSON.parse(String(line)) as { port: number }).port }
 }
 
-/** Three lists, and an endpoint for each way that receivers behave. */
-async function furnish(load: Load, receiverPort: number): Promise<void> {
+/** Creates three lists, and an endpoint for each behaviour of a receiver. */
+async function createRecords(load: Load, receiverPort: number): Promise<void> {
   for (const name of ['News', 'Offers', 'Events'])
-    await load.ask({ method: 'POST', path: '/lists', body: { name }, fine: [201] })
+    await load.ask({ method: 'POST', path: '/lists', body: { name }, allowed: [201] })
   const events = ['contact.subscribed', 'contact.unsubscribed', 'newsletter.sent']
   for (const path of ['ok', 'fail', 'hang', 'reset', 'slow', 'busy']) {
     const body = { url: `http://127.0.0.1:${receiverPort}/${path}`, events }
-    await load.ask({ method: 'POST', path: '/webhook-endpoints', body, fine: [201] })
+    await load.ask({ method: 'POST', path: '/webhook-endpoints', body, allowed: [201] })
   }
 }
 
@@ -90,7 +90,7 @@ async function soak(directory: string): Promise<{ samples: Sample[]; wrong: Map<
   const rate = Number(values.rate)
   try {
     const furnisher = new Load(port, token, 0)
-    await furnish(furnisher, receivers.port)
+    await createRecords(furnisher, receivers.port)
     furnisher.stop()
     const load = new Load(port, token, rate)
     const samples: Sample[] = []
@@ -152,7 +152,7 @@ try {
     const cells = `${second.toFixed(1).padStart(12)}${last.toFixed(1).padStart(10)}${most.toFixed(1).padStart(10)}`
     say(`${name.padEnd(14)}${cells}  ${flat ? 'flat' : 'GROWS'}`)
   }
-  say(`\nReceivers were killed ${kills} times. Answers that should not be: ${wrong.size === 0 ? 'none' : ''}`)
+  say(`\nReceivers were killed ${kills} times. Unexpected answers: ${wrong.size === 0 ? 'none' : ''}`)
   for (const [what, count] of wrong) say(`  ${count} × ${what}`)
   say(`Plot: ${join(output, 'soak.svg')}`)
   if (wrong.size > 0 || results.some(({ flat }) => !flat)) process.exitCode = 1
