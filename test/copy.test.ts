@@ -210,7 +210,7 @@ describe('moving a SQLite file to PostgreSQL', needsPostgres, () => {
     const later = new Date((await stat(join(place.cwd, 'mail.db'))).mtimeMs + 1000)
     await utimes(join(place.cwd, 'mail.db'), later, later)
     assert.match(
-      await complaintOf(args, place),
+      await errorLineOf(args, place),
       /the file has changed since: empty the database and run the copy again/,
     )
   })
