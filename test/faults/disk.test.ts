@@ -68,7 +68,7 @@ describe('a full disk under load', { timeout, concurrency: 2 }, () => {
     await keeper.waitUntil(() => keeper.refused.size >= 50)
     const ackedWhenFull = keeper.acked.size
     await Promise.all(held.map((arrival) => arrival.answer(200, longAnswer)))
-    await keeper.waitUntil(() => keeper.logged.some((line) => line.includes('outcomes could not be recorded yet')))
+    await keeper.waitUntil(() => keeper.logged.some((line) => line.includes('could not claim or record deliveries')))
     assert.equal((await keeper.client.lists.list()).data.length, 1, 'reads continue')
     assert.deepEqual(keeper.broken, [])
 

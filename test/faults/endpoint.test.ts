@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import type { Keeper } from './keeper.ts'
 import { type Arrival, answering, holding } from './receiver.ts'
-import { reportCounts, type Scene, setScene } from './scene.ts'
+import { deliverFirst, reportCounts, type Scene, setScene } from './scene.ts'
 
 const timeout = 300_000
 const since = '2020-01-01T00:00:00Z'
@@ -223,19 +223,21 @@ describe('an endpoint disabled while a request is under way', { timeout, concurr
   test('by a receiver that answers 410 while other requests are in flight: each outcome is recorded, the rest is held', async (t) => {
     const scene = await setScene(t)
     const endpointId = scene.endpoints[0]!.id
-    scene.receiver.behave('/hook', holding)
     const keeper = await scene.spawn()
     await keeper.control.start()
-    const acked = ['a', 'b', 'c', 'd']
-    for (const key of acked) await keeper.client.events.raise({ type: 'newsletter.sent', data: { key } })
-    await scene.receiver.nth('/hook', 4)
-    const [first, second, third, fourth] = scene.receiver.to('/hook')
+    await deliverFirst(scene, keeper)
+    scene.receiver.behave('/hook', holding)
+    const keys = ['a', 'b', 'c', 'd']
+    const acked = ['first', ...keys]
+    for (const key of keys) await keeper.client.events.raise({ type: 'newsletter.sent', data: { key } })
+    await scene.receiver.nth('/hook', 5)
+    const [first, second, third, fourth] = scene.receiver.to('/hook').slice(1)
     await first!.answer(410)
     const disabled = async () => (await keeper.client.webhooks.getEndpoint(endpointId)).disabled_reason
     await scene.until(async () => (await disabled()) === 'auto_failures', 'the endpoint is disabled')
     await second!.answer(200)
     await third!.answer(500)
-    await scene.until(() => scene.count('mailkeep_attempt') === 3, 'three outcomes')
+    await scene.until(() => scene.count('mailkeep_attempt') === 4, 'three more outcomes')
     await keeper.kill()
     await fourth!.gone
     scene.receiver.behave('/hook', answering(200))

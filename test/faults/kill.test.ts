@@ -3,7 +3,7 @@ import { describe, type TestContext, test } from 'node:test'
 import Database from 'better-sqlite3'
 import { holding } from './receiver.ts'
 import { picker } from './rounds.ts'
-import { leaseMs, reportCounts, type Scene, setScene } from './scene.ts'
+import { deliverFirst, leaseMs, reportCounts, type Scene, setScene } from './scene.ts'
 import type { Trap } from './statements.ts'
 
 const claims = 'update "mailkeep_delivery" set "claim"'
@@ -94,13 +94,14 @@ describe('a process killed at a known moment', { timeout, concurrency: 2 }, () =
   })
 
   test("after the receiver's 200, while another process prevents the outcome from being stored", async (t) => {
-    const scene = await setScene(t)
-    scene.receiver.behave('/hook', holding)
+    const scene = await setScene(t, { webhooks: { endpointConcurrency: 8 } })
     const keeper = await scene.spawn()
     await keeper.control.start()
+    await deliverFirst(scene, keeper)
+    scene.receiver.behave('/hook', holding)
     await keeper.control.load({ prefix: 'a', listId: scene.listId, writers: 8, most: 8 })
-    await scene.receiver.nth('/hook', 8)
-    const arrivals = scene.receiver.to('/hook').slice(0, 8)
+    await scene.receiver.nth('/hook', 9)
+    const arrivals = scene.receiver.to('/hook').slice(1, 9)
     const other = new Database(scene.file)
     t.after(() => other.close())
     other.exec('begin immediate')
@@ -109,7 +110,7 @@ describe('a process killed at a known moment', { timeout, concurrency: 2 }, () =
     await keeper.kill()
     other.exec('rollback')
     scene.receiver.behave('/hook', (again) => again.answer(200))
-    const counts = await recovered(t, scene, keeper.acked)
+    const counts = await recovered(t, scene, [...keeper.acked, 'first'])
     assert.deepEqual([counts.interrupted, counts.repeats], [8, 8])
   })
 

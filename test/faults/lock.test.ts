@@ -81,7 +81,7 @@ describe('another process locks the database', { timeout, concurrency: true }, (
     assert.ok(tookMs > 4900 && tookMs < 8000, `refused after ${Math.round(tookMs)} ms`)
     assert.ok(slowestMs < 2000, `a read took ${Math.round(slowestMs)} ms`)
     // Recording the outcome is refused too, and retried.
-    await keeper.waitUntil(() => keeper.logged.some((line) => line.includes('outcomes could not be recorded yet')))
+    await keeper.waitUntil(() => keeper.logged.some((line) => line.includes('could not claim or record deliveries')))
     release()
     await scene.until(() => scene.count("mailkeep_delivery where status = 'success'") === 1, 'the outcome is recorded')
     scene.receiver.behave('/hook', (one) => one.answer(200))

@@ -284,6 +284,16 @@ export function mountFailure(): string | undefined {
   }
 }
 
+/**
+ * Has the event with the key `first` delivered to `/hook`. Until an endpoint has answered, the dispatcher has one request
+ * in flight there.
+ */
+export async function deliverFirst(scene: Scene, keeper: Running): Promise<void> {
+  scene.receiver.behave('/hook', (arrival) => arrival.answer(200))
+  await keeper.client.events.raise({ type: 'newsletter.sent', data: { key: 'first' } })
+  await scene.until(() => scene.count("mailkeep_delivery where status = 'success'") === 1, 'the first is delivered')
+}
+
 /** Writes the counts to the test's report. */
 export function reportCounts(t: TestContext, counts: Counts): void {
   t.diagnostic(
