@@ -112,11 +112,18 @@ async function addBatch(ctx: Context, listId: number, { entries, contacts }: Bat
     if (tx.storage.dialect.lock) await queries.lockBatches(tx, { name: `batches ${tx.clientId}` })
     const list = await getList(tx, listId)
     const saved = await saveContacts(tx, list, contacts)
-    await addTags(tx, saved.tags)
-    await addMemberships(tx, list, [...saved.tags.keys()])
+    const ids = idsInOrder(entries, saved.results)
+    await addTags(tx, new Map(ids.map((id) => [id, saved.tags.get(id)!])))
+    await addMemberships(tx, list, ids)
     return saved.results
   })
   return entries.map((entry) => (isRefused(entry) ? entry : results.get(entry)!))
+}
+
+/** The ids of the saved contacts, in the order of their first entries. Events and new tags follow it. */
+function idsInOrder(entries: readonly Entry[], results: SavedContacts['results']): number[] {
+  const saved = entries.map((entry) => (isRefused(entry) ? entry : results.get(entry)!))
+  return [...new Set(saved.flatMap((result) => ('id' in result ? [result.id] : [])))]
 }
 
 interface SavedContacts {

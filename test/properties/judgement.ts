@@ -116,14 +116,16 @@ function answered(sent: Sent, rendered: Rendered, found: Found | undefined, reco
   const route = found.routes.find((candidate) => candidate.method === method)
   if (!route) return [405]
   if (route.role === 'admin' && sent.token === 'member') return [403]
-  const verdict = /^(POST|PUT|PATCH)$/.test(method) ? ofBody(sent, rendered, route) : ofQuery(sent, route)
-  if (typeof verdict === 'number') return [verdict]
+  const verdict = /^(POST|PUT|PATCH)$/.test(method) ? ofBody(sent, rendered, route) : 'good'
+  // An unknown parameter is refused before the body is read. Which are known is tested in `unknown-names.test.ts`.
+  const hasQuery = sent.query !== ''
+  if (typeof verdict === 'number') return hasQuery ? [verdict, 422] : [verdict]
   const isThere = sent.token !== 'stranger' && records.has(found.params)
   const { statuses, byState } = promises[titleOf(route)]!
   const success = isThere || Object.keys(found.params).length === 0 ? statuses : [404]
   // The key may be in use: for the same request, which replays its answer, or for another, which is a 422.
   const kept = isKeyed(sent, route) ? [...statuses, 422] : []
-  return [...success, ...(verdict === 'good' && !byState ? [] : [422]), ...kept]
+  return [...success, ...(verdict === 'good' && !hasQuery && !byState ? [] : [422]), ...kept]
 }
 
 function isKeyed({ lines }: Sent, { method, key }: Route): boolean {
@@ -179,11 +181,6 @@ function parsed(bytes: Buffer): unknown {
   } catch {
     return undefined
   }
-}
-
-/** Whether a listing's query is valid is tested with the listings. */
-function ofQuery({ query }: Sent, { method }: Route): Verdict {
-  return query === '' || method !== 'GET' ? 'good' : 'unsure'
 }
 
 function assertHeaders({ requestId }: Sent, { status, headers, text }: Reply, contentType: string): void {

@@ -215,7 +215,8 @@ export class Life {
       if ('wrong' in person) assert.ok(isMailkeepError(result.refused, 'validation_failed'))
       else saved.push({ person, result })
     }
-    for (const { person, result } of inRounds(saved)) {
+    const joined: Known[] = []
+    for (const { person, result } of groupedByEmail(saved)) {
       assert.ok(!result.refused, result.refused?.message)
       const contact = await this.#client.contacts.get(result.id)
       const before = model.contactOf(person.email)
@@ -224,8 +225,10 @@ export class Life {
       this.#take(known, person, contact)
       const joins = !known.lists.has(listId)
       known.lists.add(listId)
-      if (joins && known.unsubscribed_at === null) model.raise('contact.subscribed', known, { list })
+      if (joins && known.unsubscribed_at === null) joined.push(known)
     }
+    // A contact that is named several times joins once, and its event shows it as the call leaves it.
+    for (const known of joined) model.raise('contact.subscribed', known, { list })
     for (const { result } of saved) {
       assert.ok(!result.refused)
       this.#same(await this.#client.contacts.get(result.id), model.contacts.get(result.id)!)
@@ -333,18 +336,14 @@ export class Life {
   }
 }
 
-/** Orders repeated addresses as the library saves them: each address once per round. */
-function inRounds<T extends { person: Newcomer }>(saved: readonly T[]): T[] {
-  const times = new Map<string, number>()
-  const timesOf = ({ person: { email } }: T) => {
-    const time = times.get(folded(email)) ?? 0
-    times.set(folded(email), time + 1)
-    return time
+/** Groups people by e-mail address, in the order of their first entries: a batch saves all entries of a contact at once. */
+function groupedByEmail<T extends { person: Newcomer }>(saved: readonly T[]): T[] {
+  const groups = new Map<string, T[]>()
+  for (const one of saved) {
+    const key = folded(one.person.email)
+    groups.set(key, [...(groups.get(key) ?? []), one])
   }
-  return saved
-    .map((one) => ({ one, time: timesOf(one) }))
-    .sort((a, b) => a.time - b.time)
-    .map(({ one }) => one)
+  return [...groups.values()].flat()
 }
 
 function inputOf({ name, tags, attributes }: Profile) {
