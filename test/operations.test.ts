@@ -261,7 +261,7 @@ describe('start and stop', { concurrency: 4 }, () => {
     assert.deepEqual(await readFile(join(cwd, 'mailkeep.db')), before)
   })
 
-  test('a socket from systemd is used', async (t) => {
+  test('a socket from systemd is used', { skip: process.platform === 'win32' }, async (t) => {
     const cwd = await directory(t)
     const socket = createServer().listen(0, '127.0.0.1')
     await once(socket, 'listening')

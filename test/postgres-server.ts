@@ -116,12 +116,22 @@ function as(user: User | undefined, cwd: string) {
   return { ...user, cwd, env: { ...process.env, LC_ALL: 'C', HOME: cwd } }
 }
 
+/** A program for Node, so that it runs on Windows too. Its standard input ends when this process ends. */
+const cleanUp = `
+const { readFileSync, rmSync } = require('node:fs')
+const [data, folder] = process.argv.slice(1)
+process.stdin.resume().on('close', () => {
+  try {
+    process.kill(Number(readFileSync(data + '/postmaster.pid', 'utf8').split('\\n')[0]), 'SIGQUIT')
+  } catch {}
+  setTimeout(() => rmSync(folder, { recursive: true, force: true, maxRetries: 10 }), 100)
+})`
+
 /**
  * Starts a process that waits for the end of this one, even by a kill, and then stops the server and removes its files.
  */
 function keep(folder: string, data: string) {
-  const script = 'read -r _; kill -QUIT "$(head -n 1 "$0/postmaster.pid")" 2>/dev/null; sleep 0.1; rm -rf "$1"'
-  const keeper = spawn('/bin/sh', ['-c', script, data, folder], {
+  const keeper = spawn(process.execPath, ['--eval', cleanUp, data, folder], {
     detached: true, // signals for the whole process group, such as Ctrl-C, must not end it
     stdio: ['pipe', 'ignore', 'ignore'],
   })

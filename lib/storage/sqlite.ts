@@ -165,6 +165,8 @@ function oncePerTurn<T>(ask: () => Promise<T>): () => Promise<T> {
 function configure(handle: Handle): void {
   handle.pragma('journal_mode = wal')
   handle.pragma('synchronous = full') // after the journal mode, because this build defaults to NORMAL in WAL mode
+  handle.pragma('fullfsync = on') // macOS: fsync alone leaves data in the disk's cache. Other systems ignore this.
+  handle.pragma('checkpoint_fullfsync = on')
   handle.pragma('foreign_keys = on')
   handle.pragma('secure_delete = on') // overwrites erased personal data in the file
   handle.pragma('journal_size_limit = 67108864')
