@@ -191,13 +191,23 @@ export const listDocuments = statement.all(
 )
 
 /**
- * Returns the contacts of these ids, in this order, until their documents reach `max_bytes`. The last one may exceed it.
- * The query is recursive, so that the database builds a document only if the previous ones are below the limit. `at` is
- * the position in `ids`. Ids without a contact are skipped.
+ * Returns the contacts of these ids, in this order, until their documents have `max_bytes` bytes. The last one may exceed
+ * it. For connections that read row by row: half as expensive as `listDocumentsWithin`.
+ */
+export const listDocumentsUntil = statement.bounded(
+  { ids: ints, max_bytes: int },
+  (_, p, dialect) => sql<{ id: number; document: string }>`
+    select c.id, ${contactDocument(dialect, 'c')} as document
+    from ${dialect.unnest(p.ids)} cross join mailkeep_contact as c where c.id = item.value`,
+)
+
+/**
+ * The same for connections that read all rows at once. The query is recursive, so that the database builds a document
+ * only if the previous ones are below the limit.
  */
 export const listDocumentsWithin = statement.all(
   { ids: ints, count: int, max_bytes: int },
-  (_, p, dialect) => sql<{ at: number; id: number; document: string; bytes_before: number }>`
+  (_, p, dialect) => sql<{ id: number; document: string }>`
     with recursive page (at, id, document, bytes_before) as (
       select -1, cast(null as bigint), cast(null as text), 0
       union all
@@ -207,7 +217,7 @@ export const listDocumentsWithin = statement.all(
       where page.at + 1 < ${p.count}
         and page.bytes_before + coalesce(octet_length(page.document), 0) < ${p.max_bytes}
     )
-    select at, id, document, bytes_before from page where id is not null`,
+    select id, document from page where id is not null order by at`,
 )
 
 export const countContacts = statement({ client_id: int }, (db, p) =>

@@ -72,16 +72,18 @@ async function documentsOf(
   maxBytes: number,
 ): Promise<PageContent<string>> {
   const ids = rows.map(({ id }) => id)
-  const found = await queries.listDocumentsWithin(ctx, { ids, count: ids.length, max_bytes: maxBytes })
-  let bytes = 0
-  for (const { bytes_before, document } of found) bytes = bytes_before + Buffer.byteLength(document)
+  const { readsRowByRow } = ctx.transaction ?? ctx.storage.reader
+  const found = readsRowByRow
+    ? await queries.listDocumentsUntil(ctx, { ids, max_bytes: maxBytes })
+    : await queries.listDocumentsWithin(ctx, { ids, count: ids.length, max_bytes: maxBytes })
+  const bytes = found.reduce((sum, { document }) => sum + Buffer.byteLength(document), 0)
   const isCut = bytes >= maxBytes && found.length > 0
-  const last = found.at(-1)
+  const lastAt = isCut ? ids.indexOf(found.at(-1)!.id) : -1
   // The last contact may exceed the limit. Then it starts the next page, unless it is the only one.
   const exceeds = bytes > maxBytes && found.length > 1
   if (exceeds) found.pop()
   for (const { id } of found) ctx.onContactRead?.(id)
   // Contacts that were erased after the scan have no document. They count as taken.
-  const rowsTaken = isCut ? last!.at + (exceeds ? 0 : 1) : rows.length
+  const rowsTaken = isCut ? lastAt + (exceeds ? 0 : 1) : rows.length
   return { records: found.map(({ document }) => document), rowsTaken }
 }

@@ -8,7 +8,15 @@ import type { Tables } from './tables.ts'
 /** Runs compiled queries one after another. This is Kysely's interface, so any Kysely driver works. */
 export interface Connection extends Pick<DatabaseConnection, 'executeQuery'> {
   /** Runs a query synchronously, which saves promises. Absent, or returns undefined, when the driver cannot. */
-  executeNow?<R>(query: CompiledQuery): QueryResult<R> | undefined
+  executeNow?<R>(query: BoundedQuery): QueryResult<R> | undefined
+  /** Whether it reads row by row, and so observes `maxBytes` of a query. */
+  readonly readsRowByRow?: boolean | undefined
+}
+
+/** A query of which a connection that reads row by row reads no more than needed. */
+export interface BoundedQuery extends CompiledQuery {
+  /** Reading stops once the texts of the rows have this many bytes of UTF-8. The last row may exceed it. */
+  readonly maxBytes?: number
 }
 
 /** The search text of a contact before and after a change; null when there is no contact. */

@@ -36,6 +36,10 @@ export class WorkTransaction implements Transaction {
     this.searchChanges.push(change)
   }
 
+  get readsRowByRow(): boolean | undefined {
+    return this.#connection.readsRowByRow
+  }
+
   executeNow<R>(query: CompiledQuery): QueryResult<R> | undefined {
     if (this.#ended !== undefined) throw misuse(this.#ended)
     return this.#connection.executeNow?.(query)

@@ -106,6 +106,17 @@ statement.all = <P extends Parameters, R, F extends string = never>(
   return prepare(parameters, build, flags, ({ rows }) => rows as Simplify<R>[])
 }
 
+/**
+ * As `statement.all`, but reads rows only until their texts have `max_bytes` bytes, on a connection that reads row by row.
+ * The last row may exceed it.
+ */
+statement.bounded = <P extends Parameters & { readonly max_bytes: Parameter<number> }, R>(
+  parameters: P,
+  build: Build<P, R, never>,
+): Run<P, never, Simplify<R>[]> => {
+  return prepare(parameters, build, [], ({ rows }) => rows as Simplify<R>[], true)
+}
+
 /** As `statement`, for the insert of one row. Returns its id, or undefined if it was not inserted. */
 statement.inserted = <P extends Parameters>(
   parameters: P,
@@ -138,6 +149,7 @@ function prepare<P extends Parameters, R, F extends string, Result>(
   build: Build<P, R, F>,
   flags: readonly F[],
   take: (result: QueryResult<R>) => Result,
+  isBounded = false,
 ): Run<P, F, Result> {
   const texts = new WeakMap<Dialect, Compiled<R>[]>()
   const fillIn = (storage: Storage, values: Values<P>, on: Flags<F> | undefined) => {
@@ -151,7 +163,8 @@ function prepare<P extends Parameters, R, F extends string, Result>(
   return ({ storage, transaction }, ...[values, on]: [values: Values<P>, on?: Flags<F>]) => {
     const connection = transaction ?? storage.reader
     try {
-      const query = fillIn(storage, values, on)
+      const filled = fillIn(storage, values, on)
+      const query = isBounded ? { ...filled, maxBytes: (values as unknown as { max_bytes: number }).max_bytes } : filled
       const result = connection.executeNow?.<R>(query)
       return result ? Promise.resolve(take(result)) : connection.executeQuery<R>(query).then(take)
     } catch (error) {

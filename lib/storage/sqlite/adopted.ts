@@ -14,6 +14,7 @@ interface Handle {
   prepare(sql: string): {
     readonly reader: boolean
     all(...values: unknown[]): unknown[]
+    iterate(...values: unknown[]): Iterable<unknown>
     run(...values: unknown[]): { changes: number; lastInsertRowid: number | bigint }
     pluck(): { get(): unknown }
   }
@@ -48,6 +49,10 @@ class HostTransaction implements Connection {
   get isOpen(): boolean {
     this.#ended ||= !this.#handle.open || !this.#handle.inTransaction || this.#readMark.get() !== this.#mark
     return !this.#ended
+  }
+
+  get readsRowByRow(): boolean {
+    return this.#connection.readsRowByRow
   }
 
   async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {

@@ -19,6 +19,7 @@ export interface SqliteStatement {
   /** Whether the statement returns rows. */
   readonly reader: boolean
   all(...values: unknown[]): unknown[]
+  iterate(...values: unknown[]): Iterable<unknown>
   get(...values: unknown[]): unknown
   run(...values: unknown[]): { changes: number; lastInsertRowid: number | bigint }
   pluck(): SqliteStatement

@@ -1,6 +1,6 @@
-import type { CompiledQuery, QueryResult } from 'kysely'
+import type { QueryResult } from 'kysely'
 import { BoundedCache } from '../../bounded-cache.ts'
-import type { Connection } from '../connection.ts'
+import type { BoundedQuery, Connection } from '../connection.ts'
 
 /** The part of better-sqlite3's `Database` that this module uses. */
 interface Handle {
@@ -10,6 +10,7 @@ interface Handle {
 interface Statement {
   readonly reader: boolean
   all(...values: unknown[]): unknown[]
+  iterate(...values: unknown[]): Iterable<unknown>
   run(...values: unknown[]): { changes: number; lastInsertRowid: number | bigint }
 }
 
@@ -23,19 +24,33 @@ const bareLimit = /\blimit \?/g
 export class PreparedConnection implements Connection {
   readonly #statements = new BoundedCache<string, Statement>(500)
   readonly #prepare: (sql: string) => Statement
+  readonly readsRowByRow = true
 
   constructor(handle: Handle) {
     this.#prepare = (sql) => handle.prepare(sql.replaceAll(bareLimit, 'limit cast(? as integer)'))
   }
 
-  async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
+  async executeQuery<R>(query: BoundedQuery): Promise<QueryResult<R>> {
     return this.executeNow(query)
   }
 
-  executeNow<R>({ sql, parameters }: CompiledQuery): QueryResult<R> {
+  executeNow<R>({ sql, parameters, maxBytes }: BoundedQuery): QueryResult<R> {
     const statement = this.#statements.get(sql, this.#prepare)
+    if (maxBytes !== undefined) return { rows: readUntil(maxBytes, statement.iterate(...parameters)) as R[] }
     if (statement.reader) return { rows: statement.all(...parameters) as R[] }
     const { changes, lastInsertRowid } = statement.run(...parameters)
     return { rows: [], numAffectedRows: BigInt(changes), insertId: BigInt(lastInsertRowid) }
   }
+}
+
+/** SQLite builds a row when it is read, so the rest is never built. */
+function readUntil(maxBytes: number, rows: Iterable<unknown>): unknown[] {
+  const read: unknown[] = []
+  let bytes = 0
+  for (const row of rows) {
+    read.push(row)
+    for (const value of Object.values(row as object)) if (typeof value === 'string') bytes += Buffer.byteLength(value)
+    if (bytes >= maxBytes) break
+  }
+  return read
 }

@@ -29,6 +29,7 @@ export class Reader implements Connection {
   readonly #failure: Storage['toMailkeepError']
   #pending: PendingRead[] = []
   #closed = false
+  readonly readsRowByRow = true
 
   constructor(
     connection: PreparedConnection,
