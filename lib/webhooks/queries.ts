@@ -105,16 +105,21 @@ export const deleteEndpoint = statement(endpointKey, (db, p) =>
   db.deleteFrom('mailkeep_endpoint').where('client_id', '=', p.client_id).where('id', '=', p.id).returning('id'),
 )
 
-/** Holds unclaimed pending deliveries of an inactive endpoint. `waiting`: wait for locked rows instead of skipping them. */
-export const holdPending = statement.affected(
-  { endpoint_id: int, limit: int, now: time },
-  (_, p, dialect, { waiting }) => sql`with chosen as materialized (select id from mailkeep_delivery
-      where status = 'pending' and lease_until is null and endpoint_id = ${p.endpoint_id}
-      limit ${p.limit} ${waiting ? dialect.forUpdate : dialect.forUpdateSkipLocked})
-    update mailkeep_delivery set status = 'held', ended_at = ${p.now}, scheduled_at = null
-      where id in (select id from chosen)
-      and exists (select 1 from mailkeep_endpoint where id = ${p.endpoint_id} and disabled_reason is not null)`,
+/** Locks pending deliveries of an endpoint that are not claimed. `waiting`: waits for rows that are locked already. */
+export const lockPending = statement.all(
+  { endpoint_id: int, limit: int },
+  (_, p, dialect, { waiting }) => sql<{ id: number }>`select id from mailkeep_delivery
+    where status = 'pending' and lease_until is null and endpoint_id = ${p.endpoint_id}
+    limit ${p.limit} ${waiting ? dialect.forUpdate : dialect.forUpdateSkipLocked}`,
   ['waiting'],
+)
+
+/** Holds deliveries while their endpoint is inactive. */
+export const holdDeliveries = statement.affected(
+  { ids: ints, endpoint_id: int, now: time },
+  (_, p, dialect) => sql`update mailkeep_delivery set status = 'held', ended_at = ${p.now}, scheduled_at = null
+    where ${dialect.inList(sql.ref('id'), p.ids)}
+      and exists (select 1 from mailkeep_endpoint where id = ${p.endpoint_id} and disabled_reason is not null)`,
 )
 
 /** Holds the claimed deliveries of an endpoint. They keep their claim, so that the attempt in flight is recorded. */

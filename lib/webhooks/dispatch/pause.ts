@@ -19,10 +19,17 @@ export async function deactivate(tx: Tx, id: number, reason: 'manual' | 'auto_fa
  * @returns The unused part of the limit.
  */
 export async function holdDeliveries(tx: Tx, endpoint_id: number, limit: number): Promise<number> {
-  return limit - (await queries.holdPending(tx, { endpoint_id, limit, now: now(tx) }, { waiting: false }))
+  return await holdSome(tx, endpoint_id, limit, false)
 }
 
 /** Same as `holdDeliveries`, but waits for locked rows, because no poll holds them once the endpoint is active. */
 export async function holdBeforeActivating(tx: Tx, endpoint_id: number, limit: number): Promise<number> {
-  return limit - (await queries.holdPending(tx, { endpoint_id, limit, now: now(tx) }, { waiting: true }))
+  return await holdSome(tx, endpoint_id, limit, true)
+}
+
+/** Two statements: PostgreSQL may plan one statement for both as a scan of all deliveries. */
+async function holdSome(tx: Tx, endpoint_id: number, limit: number, waiting: boolean): Promise<number> {
+  const ids = (await queries.lockPending(tx, { endpoint_id, limit }, { waiting })).map(({ id }) => id)
+  if (ids.length === 0) return limit
+  return limit - (await queries.holdDeliveries(tx, { ids, endpoint_id, now: now(tx) }))
 }
