@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import * as nodeModule from 'node:module'
 import { describe } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import type { Logger } from '../lib/index.ts'
@@ -111,7 +112,9 @@ onSharedDatabases('an internal fault of mailkeep', (open) => {
 })
 
 describe('a process in which undici cannot be loaded', () => {
-  test('logs this, and blames no receiver', async () => {
+  // Node 20 cannot replace a module in the way that this test does.
+  const skip = 'registerHooks' in nodeModule ? false : 'this Node has no module.registerHooks'
+  test('logs this, and blames no receiver', { skip }, async () => {
     const child = spawn(
       process.execPath,
       ['--import', 'tsx', fileURLToPath(import.meta.resolve('./without-undici.ts'))],
