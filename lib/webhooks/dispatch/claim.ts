@@ -159,7 +159,7 @@ const loadDeliveries = statement.all({ ids: ints }, (db, p, dialect) =>
     .where(dialect.inList(sql.ref('d.id'), p.ids)),
 )
 
-const failDelivery = statement({ id: int, error: nullable(text), now: time }, (db, p) =>
+export const failDelivery = statement({ id: int, error: nullable(text), now: time }, (db, p) =>
   db
     .updateTable('mailkeep_delivery')
     .set({
@@ -246,5 +246,3 @@ export async function claimDeliveries(
 export async function renewLease(ctx: Context, { id, claim }: ClaimedDelivery): Promise<boolean> {
   return transact(ctx, async (tx) => (await extendLease(tx, { id, claim, lease_until: leaseEnd(tx) })) > 0)
 }
-
-export { failDelivery }
