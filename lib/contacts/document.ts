@@ -11,10 +11,10 @@ export function contactDocument(dialect: Dialect, contact: string): RawBuilder<s
   const column = (name: string) => sql.ref(`${contact}.${name}`)
   return dialect.jsonText(
     dialect.object({
-      id: column('id'),
-      uuid: column('uuid'),
-      name: column('name'),
-      email: column('email'),
+      id: dialect.value(column('id')),
+      uuid: dialect.value(column('uuid')),
+      name: dialect.value(column('name')),
+      email: dialect.value(column('email')),
       extra_attributes: dialect.json(column('attributes')),
       unsubscribed_at: dialect.time(column('unsubscribed_at')),
       unsubscribed_by_contact: dialect.bool(column('unsubscribed_by_contact')),
@@ -34,7 +34,7 @@ function related(
 ) {
   const names = ['id', 'uuid', ...fields]
   const item = dialect.object({
-    ...Object.fromEntries(names.map((name) => [name, sql.ref(`${kind}.${name}`)])),
+    ...Object.fromEntries(names.map((name) => [name, dialect.value(sql.ref(`${kind}.${name}`))])),
     created_at: dialect.time(sql.ref(`${kind}.created_at`)),
   })
   const membership = sql.table(`mailkeep_contact_${kind}`)

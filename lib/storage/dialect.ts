@@ -58,15 +58,17 @@ export interface Dialect {
   readonly intersection?: Intersection
   /** Selects a client's contacts that may match a search, up to a limit. */
   listCandidates(list: Pick<MatchWalk, 'client_id' | 'search' | 'parts' | 'limit'>): RawBuilder<{ id: number }>
-  /** A JSON object of the expressions. Keeps the order of the keys. */
+  /** A column as a JSON value: text, a number or null. */
+  value(column: Expression<unknown>): RawBuilder<unknown>
+  /** A JSON object of JSON values. Keeps the order of the keys. */
   object(fields: Record<string, Expression<unknown>>): RawBuilder<unknown>
-  /** The rows of `from …` as a JSON array of `item`, in ascending `order`. */
+  /** The rows of `from …` as a JSON array of the JSON value `item`, in ascending `order`. */
   list(item: Expression<unknown>, order: Expression<unknown>, from: Expression<unknown>): RawBuilder<unknown>
-  /** A stored time as text in the API's format. */
+  /** A stored time as a JSON value, in the API's format. */
   time(column: Expression<unknown>): RawBuilder<unknown>
-  /** A stored boolean inside a JSON object. */
+  /** A stored boolean as a JSON value. */
   bool(column: Expression<unknown>): RawBuilder<unknown>
-  /** A stored JSON document inside a JSON object. */
+  /** A stored JSON document as a JSON value. */
   json(column: Expression<unknown>): RawBuilder<unknown>
   /**
    * Ends a select that locks its rows until the transaction ends, and skips rows that another transaction has locked.

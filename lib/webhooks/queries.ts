@@ -157,7 +157,7 @@ export const findDelivery = statement({ endpoint_id: int, id: int }, (db, p) =>
 export const findDeliveryDetail = statement({ endpoint_id: int, id: int }, (db, p, dialect) => {
   const columns = ['number', 'duration_ms', 'response_status', 'error', 'response_body']
   const attempt = dialect.object({
-    ...Object.fromEntries(columns.map((name) => [name, sql.ref(`a.${name}`)])),
+    ...Object.fromEntries(columns.map((name) => [name, dialect.value(sql.ref(`a.${name}`))])),
     started_at: dialect.time(sql.ref('a.started_at')),
   })
   const log = dialect.list(attempt, sql.ref('a.number'), sql`from mailkeep_attempt as a where a.delivery_id = d.id`)

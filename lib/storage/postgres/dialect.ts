@@ -82,6 +82,7 @@ export const dialect: Dialect = {
   rankParts: ({ parts }) => sql`select item.value as part, null as reached from unnest(${parts}) as item (value)`,
   listCandidates: ({ client_id, search, limit }) => sql`${sql.raw(customPlanMark)}
     select c.id from mailkeep_contact as c where ${matching({ client_id, search })} limit ${limit}`,
+  value: (column) => sql`${column}`,
   object: (fields) =>
     sql`json_build_object(${sql.join(Object.entries(fields).flatMap(([name, value]) => [sql.lit(name), value]))})`,
   list: (item, order, from) => sql`(select coalesce(json_agg(${item} order by ${order}), '[]'::json) ${from})`,

@@ -121,14 +121,20 @@ export const dialect: Dialect = {
   },
   listCandidates: ({ client_id, parts, limit }) => sql`select match.rowid - ${baseOf(client_id)} as id
     from mailkeep_search as match where match.search match ${allOf(parts)} and ${rowsOf(client_id)} limit ${limit}`,
-  object: (fields) =>
-    sql`json_object(${sql.join(Object.entries(fields).flatMap(([name, value]) => [sql.lit(name), value]))})`,
+  // JSON is built as plain text. SQLite's own JSON functions would parse nested values again, which takes 1.6 times as
+  // long. They recognize nested JSON by a subtype, which SQLite 3.54 and later lose in a scalar subquery.
+  value: (column) => sql`json_quote(${column})`,
+  object: (fields) => {
+    const texts = Object.entries(fields).map(
+      ([name, value], at) => sql`${sql.lit(`${at === 0 ? '{' : ','}${JSON.stringify(name)}:`)} || ${value}`,
+    )
+    return sql`${sql.join(texts, sql` || `)} || '}'`
+  },
   // No ORDER BY, which would cost more: SQLite reads the rows from an index that already has the requested order.
-  // SQLite 3.54 and later lose the JSON subtype in a scalar subquery, so `json()` restores it.
-  list: (item, _order, from) => sql`json((select json_group_array(${item}) ${from}))`,
-  time: (column) => sql`${column}`,
-  bool: (column) => sql`json(iif(${column}, 'true', 'false'))`,
-  json: (column) => sql`json(${column})`,
+  list: (item, _order, from) => sql`'[' || coalesce((select group_concat(${item}, ',') ${from}), '') || ']'`,
+  time: (column) => sql`json_quote(${column})`,
+  bool: (column) => sql`iif(${column}, 'true', 'false')`,
+  json: (column) => sql`${column}`,
   forUpdateSkipLocked: sql``, // there is one writer at a time
   forUpdate: sql``,
   customPlan: sql``,
