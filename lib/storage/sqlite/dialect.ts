@@ -125,13 +125,14 @@ export const dialect: Dialect = {
   // long. They recognize nested JSON by a subtype, which SQLite 3.54 and later lose in a scalar subquery.
   value: (column) => sql`json_quote(${column})`,
   object: (fields) => {
-    const texts = Object.entries(fields).map(
-      ([name, value], at) => sql`${sql.lit(`${at === 0 ? '{' : ','}${JSON.stringify(name)}:`)} || ${value}`,
-    )
-    return sql`${sql.join(texts, sql` || `)} || '}'`
+    const parts = Object.entries(fields).flatMap(([name, value], at) => [
+      sql.lit(`${at === 0 ? '{' : ','}${JSON.stringify(name)}:`),
+      value,
+    ])
+    return sql`concat(${sql.join(parts)}, '}')`
   },
   // No ORDER BY, which would cost more: SQLite reads the rows from an index that already has the requested order.
-  list: (item, _order, from) => sql`'[' || coalesce((select group_concat(${item}, ',') ${from}), '') || ']'`,
+  list: (item, _order, from) => sql`concat('[', (select group_concat(${item}, ',') ${from}), ']')`,
   time: (column) => sql`json_quote(${column})`,
   bool: (column) => sql`iif(${column}, 'true', 'false')`,
   json: (column) => sql`${column}`,
