@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
-import { connect } from 'node:net'
+import { type AddressInfo, connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, type TestContext } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -27,7 +27,12 @@ async function openLoaded(t: TestContext, database: Readonly<Record<string, stri
   const { child, said, closed } = start(['--port', '0', '--json'], {
     cwd,
     program: [node, `--max-old-space-size=${heapMb}`, ...words],
-    env: { MAILKEEP_LOG_LEVEL: 'error', MAILKEEP_ADMIN_TOKEN: token, ...database },
+    env: {
+      MAILKEEP_LOG_LEVEL: 'error',
+      MAILKEEP_ADMIN_TOKEN: token,
+      MAILKEEP_WEBHOOK_ALLOW_PRIVATE: 'true',
+      ...database,
+    },
   })
   t.after(async () => {
     child.kill('SIGKILL')
@@ -77,6 +82,42 @@ async function fill({ call, load }: Loaded): Promise<number> {
   return list.id
 }
 
+/** Webhook endpoints of the client: the default limit. */
+const endpoints = 100
+
+/** Opens a receiver that answers each request with endless interim responses, or with an endless body. */
+async function floodingReceiver(t: TestContext): Promise<number> {
+  const interim = Buffer.from('HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\n'.repeat(400))
+  const body = Buffer.alloc(interim.length, 'x')
+  const server = createServer((socket) => {
+    socket.on('error', () => {})
+    socket.once('data', (head) => {
+      const isInterim = head.includes('/interim')
+      if (!isInterim) socket.write('HTTP/1.1 200 OK\r\n\r\n')
+      const flood = () => {
+        while (!socket.destroyed && socket.write(isInterim ? interim : body));
+      }
+      socket.on('drain', flood)
+      flood()
+    })
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => server.close())
+  return (server.address() as AddressInfo).port
+}
+
+/** Creates as many endpoints as the limit allows, at a receiver that floods. @returns The id of an empty list. */
+async function fillEndpoints(t: TestContext, { call }: Loaded): Promise<number> {
+  const port = await floodingReceiver(t)
+  for (let n = 0; n < endpoints; n++) {
+    const url = `http://127.0.0.1:${port}/${n % 2 ? 'interim' : 'body'}/${n}`
+    const { status, text } = await call('POST', '/webhook-endpoints', { url, events: ['contact.subscribed'] })
+    assert.equal(status, 201, text)
+  }
+  return (await call('POST', '/lists', { name: 'Fan-out' })).data.id
+}
+
 /** Sends a request and reads no answer. */
 function silent({ url, token }: Loaded, path: string, times = 1): void {
   const socket = connect(Number(new URL(url).port), '127.0.0.1')
@@ -89,10 +130,16 @@ function silent({ url, token }: Loaded, path: string, times = 1): void {
 const open = new Set<{ destroy(): void }>()
 
 /** Requests that are repeated until the time is over; counts answers by status. */
-function attacks(loaded: Loaded, listId: number, endsMs: number, statuses: Map<string, number>): Promise<unknown> {
+function attacks(
+  loaded: Loaded,
+  { listId, fanOutId }: { listId: number; fanOutId: number },
+  endsMs: number,
+  statuses: Map<string, number>,
+): Promise<unknown> {
   const { url, headers } = loaded
-  const ask = async (name: string, path: string, init: RequestInit = {}) => {
+  const ask = async (name: string, path: string, given: RequestInit | (() => RequestInit) = {}) => {
     while (performance.now() < endsMs) {
+      const init = typeof given === 'function' ? given() : given
       try {
         const answer = await fetch(`${url}/api/v1${path}`, { ...init, headers: { ...headers, ...init.headers } })
         for await (const _ of answer.body ?? []);
@@ -115,6 +162,12 @@ function attacks(loaded: Loaded, listId: number, endsMs: number, statuses: Map<s
   })
   const repeated = Array.from({ length: 5000 }, (_, n) => `{"email":"same@example.org","n":"${n}"}\n`).join('')
   const rows = Array.from({ length: 5000 }, (_, n) => `{"email":"b${n}@example.org","tags":["a","b"]}\n`).join('')
+  let round = 0
+  // Each row is a new contact, and so an event for every endpoint.
+  const fanOut = () => {
+    round++
+    return file(ndjson, Array.from({ length: 200 }, (_, n) => `{"email":"f${n}-${round}@example.org"}\n`).join(''))
+  }
   const junk = '1\n'.repeat(2 ** 19)
   const importPath = `/lists/${listId}/contacts/import`
   const ndjson = 'application/x-ndjson'
@@ -132,10 +185,17 @@ function attacks(loaded: Loaded, listId: number, endsMs: number, statuses: Map<s
     ...times(2, () => ask('repeated', importPath, file(ndjson, repeated))),
     ...times(2, () => ask('junk', importPath, file(ndjson, junk))),
     ...times(2, () => ask('rows', importPath, file(ndjson, rows))),
+    ...times(2, () => ask('fan-out', `/lists/${fanOutId}/contacts/import`, fanOut)),
     ...times(40, () => ask('body', `/lists/${listId}/contacts`, json('POST', large))),
     ...times(8, () => ask('change', '/contacts/1', json('PUT', { name: 'changed' }))),
     ...times(2, () => ask('description', '/openapi.json')),
   ])
+}
+
+/** Counts the endpoints at which an attempt has failed. */
+async function failing({ call }: Loaded): Promise<number> {
+  const { data } = await call('GET', '/webhook-endpoints?per_page=100')
+  return data.filter(({ consecutive_failures }: { consecutive_failures: number }) => consecutive_failures > 0).length
 }
 
 /** Requests /healthz every 100 ms. @returns The slowest answer, in ms. */
@@ -152,10 +212,17 @@ async function probe({ url }: Loaded, until: { over: boolean }): Promise<number>
   return slowest
 }
 
-async function overload(t: TestContext, database: Readonly<Record<string, string>> = {}): Promise<void> {
+/** @param removeDatabase Called after the daemon has ended, because it would lock what is removed. */
+async function overload(
+  t: TestContext,
+  database: Readonly<Record<string, string>> = {},
+  removeDatabase = async () => {},
+): Promise<void> {
   const loaded = await openLoaded(t, database)
+  t.after(removeDatabase)
   const { child, call, said } = loaded
   const listId = await fill(loaded)
+  const fanOutId = await fillEndpoints(t, loaded)
   t.after(() => {
     for (const socket of open) socket.destroy()
     open.clear()
@@ -171,7 +238,10 @@ async function overload(t: TestContext, database: Readonly<Record<string, string
   const statuses = new Map<string, number>()
   const exited = once(child, 'exit').then(([code, signal]) => `${code} ${signal}: ${said.err.slice(0, 2000)}`)
   const startedMs = performance.now()
-  const ended = await Promise.race([exited, attacks(loaded, listId, performance.now() + attackMs, statuses)])
+  const ended = await Promise.race([
+    exited,
+    attacks(loaded, { listId, fanOutId }, performance.now() + attackMs, statuses),
+  ])
   assert.ok(typeof ended !== 'string', `the daemon ended: ${ended}`)
   until.over = true
   t.diagnostic(`all attacks answered after ${Math.round(performance.now() - startedMs)} ms`)
@@ -187,6 +257,7 @@ async function overload(t: TestContext, database: Readonly<Record<string, string
   const outcomes = [...statuses.keys()].filter((each) => !/ (20\d|422|503)$/.test(each))
   assert.deepEqual(outcomes, [])
   for (const socket of open) socket.destroy()
+  t.diagnostic(`endpoints with a failed attempt: ${await failing(loaded)}`)
   let first = await call('GET', '/contacts?per_page=100')
   while (first.status === 503) first = await call('GET', '/contacts?per_page=100')
   assert.equal(first.data[0].email, 'p0@example.org')
@@ -203,8 +274,8 @@ describe('a daemon with 512 MB of heap, on SQLite', () => {
 onPostgres('a daemon with 512 MB of heap, on PostgreSQL', () => {
   test('survives the largest requests that are allowed, all in parallel', { timeout }, async (t) => {
     const { url, schema, close } = await openPostgres()
-    t.after(close)
     const key = Buffer.alloc(32, 1).toString('base64')
-    await overload(t, { MAILKEEP_DATABASE: url, MAILKEEP_DATABASE_SCHEMA: schema, MAILKEEP_ENCRYPTION_KEY: key })
+    const settings = { MAILKEEP_DATABASE: url, MAILKEEP_DATABASE_SCHEMA: schema, MAILKEEP_ENCRYPTION_KEY: key }
+    await overload(t, settings, close)
   })
 })
