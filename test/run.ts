@@ -1,16 +1,31 @@
 /**
- * Runs test files two at a time against one PostgreSQL; see find-postgres. Arguments are files; default: all. Without
- * PostgreSQL, the end of the output says how many tests were skipped.
+ * Runs test files two at a time against one PostgreSQL; see find-postgres. Arguments are files or folders; default: all
+ * rooms. Without PostgreSQL, the end of the output says how many tests were skipped.
  */
-import { readdirSync } from 'node:fs'
+import { readdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
 import { run } from 'node:test'
 import { spec } from 'node:test/reporters'
-import { findPostgres } from './find-postgres.ts'
+import { findPostgres } from './support/find-postgres.ts'
 
-/** Same text as in databases.ts, which cannot be imported here because it registers test hooks. */
+/** Same text as in support/databases.ts, which cannot be imported here because it registers test hooks. */
 const withoutPostgres = 'there is no PostgreSQL'
 
 const filesAtOnce = 2
+
+/** The folders of `npm test`. The others have commands of their own. */
+const rooms = [
+  'contacts',
+  'daemon',
+  'faults',
+  'http',
+  'library',
+  'package',
+  'project',
+  'properties',
+  'storage',
+  'webhooks',
+]
 
 const postgres = await findPostgres()
 process.env.MAILKEEP_TEST_POSTGRES = postgres.url ?? 'none'
@@ -32,10 +47,11 @@ results.compose(new spec()).pipe(process.stdout)
 
 function files(): string[] {
   const given = process.argv.slice(2)
-  if (given.length > 0) return given
-  return [import.meta.dirname, `${import.meta.dirname}/faults`].flatMap((folder) => {
-    const names = readdirSync(folder).filter((name) => name.endsWith('.test.ts'))
-    return names.sort().map((name) => `${folder}/${name}`)
+  const paths = given.length > 0 ? given : rooms.map((room) => join(import.meta.dirname, room))
+  return paths.flatMap((path) => {
+    if (!statSync(path).isDirectory()) return [path]
+    const names = readdirSync(path).filter((name) => name.endsWith('.test.ts'))
+    return names.sort().map((name) => join(path, name))
   })
 }
 

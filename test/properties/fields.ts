@@ -1,8 +1,8 @@
 /** Generates valid bodies of a route, and bodies with small faults. */
 import fc from 'fast-check'
 import type { Route } from '../../daemon/api/routes/route.ts'
-import { eventTypes } from '../http-shapes.ts'
-import { titleOf } from '../http-world.ts'
+import { eventTypes } from '../support/http-shapes.ts'
+import { titleOf } from '../support/http-world.ts'
 
 type Fields = Readonly<Record<string, fc.Arbitrary<unknown>>>
 

@@ -4,9 +4,9 @@ import { isUtf8 } from 'node:buffer'
 import { routes } from '../../daemon/api/routes/index.ts'
 import type { Route } from '../../daemon/api/routes/route.ts'
 import { errorCodes } from '../../lib/index.ts'
-import { assertDescribed } from '../http-description.ts'
-import { assertShape, contact } from '../http-shapes.ts'
-import { titleOf } from '../http-world.ts'
+import { assertDescribed } from '../support/http-description.ts'
+import { assertShape, contact } from '../support/http-shapes.ts'
+import { titleOf } from '../support/http-world.ts'
 import { promises } from './promises.ts'
 import type { Records } from './records.ts'
 import type { Rendered } from './rendering.ts'
@@ -117,7 +117,7 @@ function answered(sent: Sent, rendered: Rendered, found: Found | undefined, reco
   if (!route) return [405]
   if (route.role === 'admin' && sent.token === 'member') return [403]
   const verdict = /^(POST|PUT|PATCH)$/.test(method) ? ofBody(sent, rendered, route) : 'good'
-  // An unknown parameter is refused before the body is read. Which are known is tested in `unknown-names.test.ts`.
+  // An unknown parameter is refused before the body is read. Which are known is tested in `library/unknown-names.test.ts`.
   const hasQuery = sent.query !== ''
   if (typeof verdict === 'number') return hasQuery ? [verdict, 422] : [verdict]
   const isThere = sent.token !== 'stranger' && records.has(found.params)

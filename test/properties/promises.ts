@@ -17,7 +17,7 @@ import {
   type Shape,
   tag,
   topic,
-} from '../http-shapes.ts'
+} from '../support/http-shapes.ts'
 
 export interface Promised {
   readonly statuses: readonly number[]

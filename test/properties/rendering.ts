@@ -1,6 +1,6 @@
 /** Converts a generated request into bytes, with the properties that its answer depends on. */
 import { routes } from '../../daemon/api/routes/index.ts'
-import { paramsOf } from '../http-world.ts'
+import { paramsOf } from '../support/http-world.ts'
 import type { Records } from './records.ts'
 import type { Sent } from './sent.ts'
 import type { Message } from './wire.ts'

@@ -19,7 +19,7 @@ const { values } = parseArgs({
 const say = (line: string) => void process.stdout.write(`${line}\n`)
 
 async function tryOne({ name, open, share, needsPostgres }: Named): Promise<void> {
-  if (needsPostgres && !(await import('../databases.ts')).hasPostgres) {
+  if (needsPostgres && !(await import('../support/databases.ts')).hasPostgres) {
     say(`${name}: SKIPPED, there is no PostgreSQL`)
     return
   }

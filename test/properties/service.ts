@@ -24,7 +24,7 @@ export const inSqlite: Kind = {
 export const inPostgres: Kind = {
   name: 'postgres',
   // Imported late, because it loads Node's test runner, whose promise hooks cost a fifth of the time.
-  open: async () => (await import('../databases.ts')).openPostgres(),
+  open: async () => (await import('../support/databases.ts')).openPostgres(),
 }
 
 export interface Service {

@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { describe, test } from 'node:test'
+import Database from 'better-sqlite3'
+import { type Contact, createMailkeep } from '../../lib/index.ts'
+import { sqlite } from '../../lib/storage/sqlite.ts'
+
+/** Opens a client with contacts on lists, with tags and topics. `plansOf` returns the query plans of a listing. */
+async function open() {
+  const handle = new Database(':memory:')
+  const texts = new Set<string>()
+  const prepare = handle.prepare.bind(handle)
+  handle.prepare = ((sql: string) => {
+    texts.add(sql)
+    return prepare(sql)
+  }) as typeof handle.prepare
+  const mailkeep = await createMailkeep({ database: sqlite(handle), encryptionKey: randomBytes(32) })
+  const { client } = (await mailkeep.clients.bootstrap())!
+  const acme = mailkeep.forClient(client.id)
+  for (let i = 1; i <= 3; i++) {
+    const list = await acme.lists.create({ name: `List ${i}` })
+    await acme.topics.create(list.id, { name: `Topic ${i}` })
+  }
+  // Enough contacts that some filters match many, some few, and some a medium number.
+  const emails = Array.from({ length: 1000 }, (_, i) => `user${i}@example.org`)
+  await Promise.all(
+    emails.map(async (email, i) => {
+      const tag = i % 25 === 0 ? 't0' : `t${(i % 2) + 1}`
+      const { contact } = await acme.contacts.addToList((i % 3) + 1, {
+        email,
+        name: i % 2 ? 'Odd' : 'Even',
+        tags: [tag],
+      })
+      await acme.contacts.subscribeToTopic(contact.id, (i % 3) + 1)
+      if (i % 10 === 0) await acme.contacts.unsubscribe(contact.id)
+    }),
+  )
+  handle.exec('analyze')
+  const explain = (sql: string) => {
+    const parameters = Array.from({ length: sql.split('?').length - 1 }, () => 1n)
+    return (prepare(`explain query plan ${sql}`).all(...parameters) as { detail: string }[]).map(({ detail }) => detail)
+  }
+  const plansOf = async (query: object) => {
+    texts.clear()
+    const page = await acme.contacts.list(query)
+    const next = page.meta.next_cursor ? await acme.contacts.list({ ...query, cursor: page.meta.next_cursor }) : page
+    if (next.meta.prev_cursor) await acme.contacts.list({ ...query, cursor: next.meta.prev_cursor })
+    return {
+      page,
+      plans: [...texts].filter((sql) => sql.includes('select')).map((sql) => ({ sql, plan: explain(sql) })),
+    }
+  }
+  return { acme, plansOf, close: () => mailkeep.close() }
+}
+
+const choices = {
+  lists: [undefined, [1], [1, 2, 3]],
+  tags: [undefined, [1], [1, 2, 3]],
+  topics: [undefined, [1], [1, 2]],
+  search: [undefined, 'er', 'user', 'USER42', 'user1@example', 'even'],
+  include_unsubscribed: [false, true],
+}
+
+function* combinations(names = Object.keys(choices) as (keyof typeof choices)[]): Generator<Record<string, unknown>> {
+  const [name, ...rest] = names
+  if (!name) return yield {}
+  for (const value of choices[name]) {
+    for (const others of combinations(rest)) yield value === undefined ? others : { [name]: value, ...others }
+  }
+}
+
+/** Matches full scans of the contact tables and their indexes, which no listing may need. */
+const fullScan = /^SCAN (?:c|m|other|membership|mailkeep_\w+)(?: USING (?:COVERING )?INDEX \S+)?$/
+
+describe('the contact listing', () => {
+  test('uses an index for every combination of filters: no scan and no sort', async (t) => {
+    const { plansOf, close } = await open()
+    t.after(close)
+    const texts: string[] = []
+    for (const query of combinations()) {
+      for (const { sql, plan } of (await plansOf({ ...query, per_page: 2 })).plans) {
+        texts.push(sql)
+        for (const step of plan) {
+          assert.doesNotMatch(step, fullScan, `${JSON.stringify(query)}\n${plan.join('\n')}\n${sql}`)
+          assert.doesNotMatch(step, /TEMP B-TREE/, `${JSON.stringify(query)}\n${plan.join('\n')}\n${sql}`)
+        }
+      }
+    }
+    assert.ok(texts.length > 100, `${texts.length} texts were seen`)
+    // Every strategy: comparing the parts of a search, looking them up, scanning, joining members, checking single
+    // contacts.
+    for (const way of [
+      /as reached from json_each/,
+      /as id\s+from mailkeep_search/,
+      /match cross join/,
+      /json_group_array\(id\) as ids/,
+      /and c\.client_id/,
+    ]) {
+      assert.ok(
+        texts.some((sql) => way.test(sql)),
+        String(way),
+      )
+    }
+  })
+
+  test('finds the same contacts as a plain full scan, for every combination of filters', async (t) => {
+    const { acme, plansOf, close } = await open()
+    t.after(close)
+    const all: Contact[] = []
+    for (let cursor: string | null | undefined; cursor !== null; ) {
+      const page = await acme.contacts.list({ include_unsubscribed: true, per_page: 100, ...(cursor && { cursor }) })
+      all.push(...page.data)
+      cursor = page.meta.next_cursor
+    }
+    for (const query of combinations()) {
+      const { lists, tags, topics, search, include_unsubscribed } = query as Record<string, never>
+      const any = (wanted: number[] | undefined, has: { id: number }[]) =>
+        !wanted || has.some(({ id }) => wanted.includes(id))
+      const expected = all.filter(
+        (contact) =>
+          any(lists, contact.lists) &&
+          any(tags, contact.tags) &&
+          any(topics, contact.topics) &&
+          (!search || `${contact.name} ${contact.email}`.toLowerCase().includes((search as string).toLowerCase())) &&
+          (include_unsubscribed || contact.unsubscribed_at === null),
+      )
+      const { page } = await plansOf({ ...query, per_page: 100 })
+      assert.deepEqual(
+        page.data.map(({ id }) => id),
+        expected.slice(0, 100).map(({ id }) => id),
+        JSON.stringify(query),
+      )
+    }
+  })
+})

@@ -1,0 +1,414 @@
+/** The command line as operators use it: real processes, on SQLite, and on PostgreSQL where the database matters. */
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { describe, type TestContext, test } from 'node:test'
+import Database from 'better-sqlite3'
+import { readArguments } from '../../daemon/arguments.ts'
+import { argumentsOf, nameOf } from '../../daemon/commands/command.ts'
+import { commands } from '../../daemon/commands/index.ts'
+import { settingHelp } from '../../daemon/setting-help.ts'
+import { flagOf, type SettingName, Settings } from '../../daemon/settings.ts'
+import { test as databaseTest, onPostgres } from '../support/databases.ts'
+import { openPlace } from '../support/postgres-program.ts'
+import {
+  collect,
+  commandLine,
+  daemon,
+  directory,
+  errorLineOf,
+  run,
+  runJson,
+  type Surroundings,
+} from '../support/program.ts'
+
+interface Place extends Surroundings {
+  readonly cwd: string
+}
+
+/** Runs a suite on both databases, each with a client that has a list, contacts and an endpoint. */
+function onBothDatabases(name: string, suite: (open: (t: TestContext) => Promise<Place>) => void): void {
+  describe(`${name}, on SQLite`, () => suite(async (t) => ({ cwd: await directory(t) })))
+  onPostgres(`${name}, on PostgreSQL`, () => suite(openPlace))
+}
+
+async function populate(place: Place) {
+  const client = await runJson<{ id: number }>(['client', 'create', 'Acme'], place)
+  const of = ['--client', String(client.id)]
+  const list = await runJson<{ id: number }>(['list', 'create', 'News', ...of], place)
+  await writeFile(join(place.cwd, 'people.csv'), 'email,name\nAda@example.org,Ada\nbob@example.org,ada@example.org\n')
+  await runJson(['import', 'people.csv', '--list', String(list.id)], place)
+  return { client, of, list }
+}
+
+/** Runs a command with wrong usage. @returns The line that it prints. */
+async function usageErrorOf(args: readonly string[], place: Place): Promise<string> {
+  const { out, err, code } = await run(args, place)
+  assert.deepEqual([out, code], ['', 2], `${args.join(' ')}: ${err}`)
+  assert.match(err, /^mailkeep: .+\n$/)
+  return err
+}
+
+onBothDatabases('commands', (open) => {
+  databaseTest('rename clients, and delete them with all their data only with --yes', async (t) => {
+    const place = await open(t)
+    const { client, of } = await populate(place)
+    const id = String(client.id)
+    const renamed = await runJson<{ name: string }>(['client', 'rename', id, 'Acme Ltd'], place)
+    assert.equal(renamed.name, 'Acme Ltd')
+    await runJson(['token', 'create', ...of, '--role', 'admin'], place)
+    const asked = await usageErrorOf(['client', 'delete', id], place)
+    assert.equal(
+      asked,
+      `mailkeep: client ${id} (Acme Ltd) with 2 contacts, 1 list, 0 webhook endpoints and 1 token would be deleted: add --yes to do it.\n`,
+    )
+    assert.equal((await runJson<unknown[]>(['client', 'list'], place)).length, 1)
+    assert.deepEqual(await runJson(['client', 'delete', id, '--yes'], place), { id: client.id, deleted: true })
+    assert.deepEqual(await runJson(['client', 'list'], place), [])
+    assert.deepEqual(await runJson(['token', 'list'], place), [])
+    assert.match(await errorLineOf(['client', 'delete', id, '--yes'], place), /No such client/)
+  })
+
+  databaseTest('find contacts by their full address and erase them', async (t) => {
+    const place = await open(t)
+    const { of, list } = await populate(place)
+    const ada = await runJson<{ id: number; email: string }>(['contact', 'find', 'ADA@example.org', ...of], place)
+    assert.equal(ada.email, 'Ada@example.org')
+    assert.match(
+      (await run(['contact', 'find', 'ada@example.org', ...of], place)).out,
+      /^id +\d+\nemail +Ada@example.org\n/,
+    )
+    assert.match(await errorLineOf(['contact', 'find', 'da@example.org', ...of], place), /no contact with this e-mail/)
+    const lists = await runJson<{ id: number; name: string }[]>(['list', 'list', ...of], place)
+    assert.deepEqual(
+      lists.map(({ id, name }) => [id, name]),
+      [[list.id, 'News']],
+    )
+    const erase = ['contact', 'delete', String(ada.id)]
+    assert.match(await usageErrorOf(erase, place), /^mailkeep: contact \d+ of client \d+ would be erased, .*add --yes/)
+    assert.deepEqual(await runJson([...erase, '--yes'], place), { id: ada.id, deleted: true })
+    assert.match(await errorLineOf([...erase, '--yes'], place), /There is no contact/)
+    await errorLineOf(['contact', 'find', 'ada@example.org', ...of], place)
+  })
+
+  databaseTest('name tokens, and token list shows the names', async (t) => {
+    const place = await open(t)
+    const { of } = await populate(place)
+    const made = await runJson<object>(['token', 'create', ...of, '--role', 'member', '--name', 'billing'], place)
+    assert.deepEqual(Object.keys(made), ['id', 'token', 'client_id', 'name', 'role', 'created_at', 'expires_at'])
+    const { out } = await run(['token', 'list'], place)
+    assert.match(out, /^1 {2}client 1 {2}billing {2}member {2}does not expire {2}used never\n$/)
+  })
+})
+
+describe('commands beside a daemon', () => {
+  test('show endpoints and their deliveries, by status', async (t) => {
+    const place = { cwd: await directory(t), env: { MAILKEEP_WEBHOOK_ALLOW_PRIVATE: 'true' } }
+    const { data } = await daemon(t, place, ['--dispatch=false'])
+    const { id } = await data<{ id: number }>('POST', '/webhook-endpoints', {
+      url: 'http://127.0.0.1:9/',
+      events: ['newsletter.sent'],
+    })
+    for (let n = 0; n < 3; n++) await data('POST', '/events', { type: 'newsletter.sent', data: {} })
+    const endpoints = await runJson<{ id: number }[]>(['endpoint', 'list', '--client', '1'], place)
+    assert.deepEqual(
+      endpoints.map((endpoint) => endpoint.id),
+      [id],
+    )
+    const deliveries = async (...more: string[]) => {
+      const found = await runJson<{ id: number }[]>(['endpoint', 'deliveries', String(id), ...more], place)
+      return found.map((delivery) => delivery.id)
+    }
+    assert.deepEqual(await deliveries(), [3, 2, 1])
+    assert.deepEqual(await deliveries('--status', 'pending', '--limit', '2'), [3, 2])
+    assert.deepEqual(await deliveries('--status', 'failed'), [])
+    assert.match(
+      await usageErrorOf(['endpoint', 'deliveries', '1', '--status', 'lost'], place),
+      /--status must be one of/,
+    )
+    assert.match(await errorLineOf(['endpoint', 'deliveries', '99'], place), /There is no endpoint 99/)
+  })
+
+  test('a request logs the id of its token, and never the token', async (t) => {
+    const place = { cwd: await directory(t) }
+    const { data, said, stop } = await daemon(t, place)
+    await data('GET', '/tags')
+    await stop()
+    const requests = said.err.split('\n').flatMap((line) => (line.includes('"request"') ? [JSON.parse(line)] : []))
+    assert.deepEqual(
+      requests.map(({ path, tokenId }) => [path, tokenId]),
+      [['/api/v1/tags', 1]],
+    )
+    assert.doesNotMatch(said.err, /mk_/)
+  })
+})
+
+describe('a wrong directory', { concurrency: 2 }, () => {
+  test('gets no database and no key from read-only commands', async (t) => {
+    const place = { cwd: await directory(t) }
+    const looking = commands.filter((command) => {
+      const name = nameOf(command).join(' ')
+      return !/^(?:serve|dispatch|migrate|client create|doctor|copy|backup|restore|compact)$/.test(name)
+    })
+    await writeFile(join(place.cwd, 'people.csv'), 'email\n')
+    for (const command of looking) {
+      const args = argumentsOf(command).map((name) => ({ FILE: 'people.csv' })[name] ?? '1')
+      const flags = (command.flags ?? []).flatMap((flag) => (flag.required ? [`--${flag.name}`, flag.example!] : []))
+      const { out, err, code } = await run([...nameOf(command), ...args, ...flags], place)
+      assert.deepEqual([out, code], ['', 1], command.usage)
+      assert.match(
+        err,
+        /^mailkeep: There is no database at \/.*mailkeep\.db: .*--database.*mailkeep migrate\.\n$/,
+        command.usage,
+      )
+    }
+    assert.deepEqual(await readdir(place.cwd), ['people.csv'])
+  })
+
+  test("with another program's SQLite file is refused by every command, and the file is not changed", async (t) => {
+    const place = { cwd: await directory(t), env: { MAILKEEP_ENCRYPTION_KEY: Buffer.alloc(32).toString('base64') } }
+    const file = join(place.cwd, 'shop.db')
+    const other = new Database(file)
+    other.exec('create table orders (id integer primary key)')
+    other.close()
+    const before = await readFile(file)
+    for (const args of [['serve', '--port', '0'], ['migrate'], ['client', 'list'], ['client', 'create', 'x']]) {
+      const line = await errorLineOf([...args, '--database', 'shop.db'], place)
+      assert.match(line, /shop\.db belongs to another program: set MAILKEEP_DATABASE/)
+    }
+    assert.deepEqual(await readFile(file), before)
+    assert.deepEqual(await readdir(place.cwd), ['shop.db'])
+  })
+
+  onPostgres('a schema without tables', () => {
+    databaseTest('gets no tables from read-only commands', async (t) => {
+      const place = await openPlace(t)
+      const line = await errorLineOf(['client', 'list'], place)
+      assert.match(line, /There are no tables of mailkeep in postgres.*mailkeep migrate/)
+      const tables = await place.ask('select 1 from pg_tables where schemaname = $1', [place.schema])
+      assert.deepEqual(tables, [])
+    })
+  })
+})
+
+describe('faults are reported in one line that says what to do', { concurrency: 2 }, () => {
+  test('a port in use, by serve and by dispatch', async (t) => {
+    const place = { cwd: await directory(t) }
+    const other = createServer().listen(0, '127.0.0.1')
+    await once(other, 'listening')
+    t.after(() => other.close())
+    const { port } = other.address() as { port: number }
+    assert.equal(
+      await errorLineOf(['serve', '--port', String(port)], place),
+      `mailkeep: Port ${port} of 127.0.0.1 is in use by another program (EADDRINUSE): stop that, or choose another port with --port or MAILKEEP_PORT.\n`,
+    )
+    assert.match(await errorLineOf(['dispatch', '--health-port', String(port)], place), /with --health-port\.\n$/)
+  })
+
+  test('a damaged page', async (t) => {
+    const place = { cwd: await directory(t) }
+    await populate(place)
+    const file = join(place.cwd, 'mailkeep.db')
+    const bytes = await readFile(file)
+    await writeFile(file, bytes.fill(0xff, 4096 * 2))
+    for (const args of [
+      ['export', '--client', '1'],
+      ['client', 'list'],
+      ['backup', 'copy.db'],
+    ]) {
+      const { err, code } = await run(args, place)
+      assert.match(err, /^mailkeep: .*(?:damaged|malformed|cannot be copied whole).*\n$/, args.join(' '))
+      assert.equal(code, 1)
+    }
+  })
+
+  test('a backup onto a full disk', { skip: process.platform !== 'linux' || process.getuid?.() !== 0 }, async (t) => {
+    const place = { cwd: await directory(t) }
+    await run(['migrate'], place)
+    const small = join(place.cwd, 'small')
+    await mkdir(small)
+    const mounted = spawn('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', small], { stdio: 'ignore' })
+    if ((await once(mounted, 'close'))[0] !== 0) return t.skip('no tmpfs can be mounted')
+    try {
+      const line = await errorLineOf(['backup', join(small, 'copy.db')], place)
+      const said =
+        /small\/copy\.db cannot be written: its disk is full \(SQLITE_FULL\)\. Free some space: it needs \d+ MB/
+      assert.match(line, said)
+      assert.deepEqual(await readdir(small), [])
+    } finally {
+      await once(spawn('umount', [small], { stdio: 'ignore' }), 'close')
+    }
+  })
+
+  test('fields that break a rule, without the API’s field syntax', async (t) => {
+    const place = { cwd: await directory(t) }
+    await populate(place)
+    assert.equal(await errorLineOf(['client', 'create', ' '], place), 'mailkeep: name must not be empty.\n')
+    await writeFile(join(place.cwd, 'none.csv'), 'a,b\n1,2\n')
+    assert.doesNotMatch(await errorLineOf(['import', 'none.csv', '--list', '1'], place), /body/)
+  })
+})
+
+describe('imports', { concurrency: 2 }, () => {
+  test('exit with 2 when rows were refused, and with 0 when that is allowed', async (t) => {
+    const place = { cwd: await directory(t) }
+    await populate(place)
+    await writeFile(join(place.cwd, 'bad.csv'), 'email\nnobody\n')
+    const to = ['import', 'bad.csv', '--list', '1']
+    const refused = await run(to, place)
+    assert.deepEqual(
+      [refused.code, refused.err],
+      [2, 'mailkeep: 1 row of 1 row was refused (--allow-refused exits with 0).\n'],
+    )
+    assert.equal(refused.out, '1 row: 0 new, 0 there before, 1 refused\nline 2: email must be an e-mail address.\n')
+    const allowed = await run([...to, '--allow-refused'], place)
+    assert.deepEqual([allowed.code, allowed.err], [0, ''])
+  })
+
+  test('read standard input', async (t) => {
+    const place = { cwd: await directory(t) }
+    await populate(place)
+    assert.match(await usageErrorOf(['import', '-', '--list', '1'], place), /import - needs --format/)
+    const [program = '', ...words] = commandLine(['import', '-', '--list', '1', '--format', 'ndjson', '--json'])
+    const child = spawn(program, words, { cwd: place.cwd, stdio: 'pipe' })
+    const said = collect(child)
+    child.stdin.end('{"email":"eve@example.org"}\n')
+    assert.deepEqual(await once(child, 'close'), [0, null], said.err)
+    assert.equal(JSON.parse(said.out).created, 1)
+  })
+
+  test('name the columns they found when required ones are missing', async (t) => {
+    const place = { cwd: await directory(t) }
+    await populate(place)
+    const files: [text: string, said: RegExp][] = [
+      ['email;name\nada@example.org;Ada\n', /separated by semicolons.*save it with commas/i],
+      ['email\tname\n', /separated by tabs.*save it with commas/i],
+      [
+        'Email Address,First Name\na@example.org,A\n',
+        /found "Email Address" and "First Name".*rename "Email Address" to email/,
+      ],
+      ['ada@example.org,Ada\n', /first line.*an e-mail address instead of the columns' names/],
+    ]
+    for (const [text, said] of files) {
+      await writeFile(join(place.cwd, 'file.csv'), text)
+      const line = await errorLineOf(['import', 'file.csv', '--list', '1'], place)
+      assert.match(line, said)
+      assert.doesNotMatch(line, /ada@example/)
+    }
+    assert.match(
+      await errorLineOf(['import', 'missing.csv', '--list', '1'], place),
+      /missing\.csv cannot be read: ENOENT/,
+    )
+    assert.match(await errorLineOf(['import', '.', '--list', '1', '--format', 'csv'], place), /is a directory/)
+  })
+
+  test('print a long report completely, however slowly it is read', async (t) => {
+    const place = { cwd: await directory(t) }
+    await populate(place)
+    await writeFile(join(place.cwd, 'bad.csv'), `email\n${'no-one\n'.repeat(5000)}`)
+    const [program = '', ...words] = commandLine(['import', 'bad.csv', '--list', '1', '--json'])
+    const child = spawn(program, words, { cwd: place.cwd, stdio: ['ignore', 'pipe', 'pipe'] })
+    await once(child.stderr, 'data') // the command is done, and its output has not been read
+    const said = collect(child)
+    await once(child, 'close')
+    assert.equal(JSON.parse(said.out).refused_rows.length, 5000)
+  })
+})
+
+describe('help', () => {
+  const helpOf = (...words: string[]) => {
+    const text = readArguments(words, '1.2.3')
+    assert.ok(typeof text === 'string', words.join(' '))
+    return text
+  }
+
+  test('of the program names every command', () => {
+    for (const text of [helpOf('--help'), helpOf('help'), helpOf('-h')]) {
+      for (const { usage } of commands) assert.ok(text.includes(`    ${usage}`), usage)
+    }
+    assert.equal(helpOf('--version'), 'mailkeep, 1.2.3')
+  })
+
+  test('of each command shows each flag with its meaning, an example and its default, if any', () => {
+    for (const command of commands) {
+      const text = helpOf(...nameOf(command), '--help')
+      assert.ok(text.includes(`$ mailkeep ${command.usage}`), command.usage)
+      for (const { name, value, example, required, ...flag } of command.flags ?? []) {
+        const line = text.split('\n').find((each) => each.trimStart().startsWith(`--${name}`))
+        assert.ok(line, `${command.usage}: --${name}`)
+        if (value !== undefined) assert.ok(line.includes(`Example: --${name} ${example}`), line)
+        if (value !== undefined)
+          assert.match(line, required ? /Required/ : /Default: |Only deliveries/, `${command.usage}: ${line}`)
+        if (flag.default !== undefined) assert.ok(line.includes(`Default: ${flag.default}`), line)
+      }
+      assert.match(text, /--database PATH .*Default: mailkeep\.db\. Example: .*Variable: MAILKEEP_DATABASE\n/)
+      assert.match(text, /--log-level LEVEL .*Default: info for serve and dispatch, warn for other commands/)
+    }
+  })
+
+  test('of settings shows the defaults that the program uses', () => {
+    for (const [name, schema] of Object.entries(Settings.entries) as [SettingName, { default?: unknown }][]) {
+      const { about, example } = settingHelp[name]
+      assert.ok(about && example, name)
+      if (schema.default !== undefined) assert.equal(settingHelp[name].default, schema.default, flagOf(name))
+    }
+  })
+
+  test('of a group names its commands', () => {
+    for (const group of ['client', 'token', 'list', 'contact', 'endpoint', 'identity', 'secrets']) {
+      const text = helpOf(group, '--help')
+      assert.match(text, new RegExp(`^Usage\\n    \\$ mailkeep ${group} COMMAND`))
+      const names = commands.filter((command) => nameOf(command)[0] === group)
+      for (const { usage } of names) assert.ok(text.includes(usage), usage)
+      assert.doesNotMatch(text, /serve/)
+    }
+  })
+
+  test('suggests the command or flag that was probably meant', () => {
+    const errors: [words: string, said: RegExp][] = [
+      ['clinet list', /There is no command clinet list\. Did you mean client list\?/],
+      ['token crate --client 1', /There is no command token crate\. Did you mean token create\?/],
+      ['imprt people.csv', /Did you mean import\?/],
+      ['frobnicate', /There is no command frobnicate\. See mailkeep --help/],
+      ['token', /token needs a command: create, list, revoke\. See mailkeep token --help/],
+      ['import people.csv --lst 1', /There is no flag --lst here\. Did you mean --list\? See mailkeep import --help/],
+      ['serve --prot 80', /Did you mean --port\?/],
+      ['client delete 1 --yse', /Did you mean --yes\?/],
+      ['client delete 1 --yes=1', /--yes takes no value/],
+      ['--port 0 token list', /A command comes before its flags: mailkeep token/],
+    ]
+    for (const [words, said] of errors) {
+      assert.throws(() => readArguments(words.split(' '), '1'), { message: said, exitCode: 2 }, words)
+    }
+  })
+})
+
+describe('rotating the key', () => {
+  test('works as the README describes, and doctor says where the right key is', async (t) => {
+    const place = { cwd: await directory(t) }
+    await populate(place)
+    const old = join(place.cwd, 'mailkeep.db.key')
+    const before = await readFile(old)
+    const renewed = Buffer.alloc(32, 9).toString('base64')
+    const both = { MAILKEEP_ENCRYPTION_KEY: renewed, MAILKEEP_PREVIOUS_ENCRYPTION_KEY_FILE: old }
+    const { out } = await run(['secrets', 'reseal'], { ...place, env: both })
+    assert.equal(out, '0 secrets sealed with the current key\n')
+    const doctor = async (env: Record<string, string> = {}) => {
+      const report = await run(['doctor', '--port', '0', '--json'], { ...place, env })
+      const { findings } = JSON.parse(report.out) as { findings: { check: string; message: string; remedy?: string }[] }
+      return findings.find(({ check }) => check === 'key')!
+    }
+    const stale = await doctor()
+    assert.match(stale.message, /mailkeep\.db\.key holds another key than the database's/)
+    assert.doesNotMatch(stale.remedy!, /restore/)
+    await writeFile(old, `${renewed}\n`)
+    assert.match((await doctor()).message, /mailkeep\.db\.key is the database's/)
+    const wrong = await doctor({ MAILKEEP_ENCRYPTION_KEY: before.toString().trim() })
+    assert.match(wrong.remedy!, /or unset it: .*mailkeep\.db\.key holds the right one/)
+    await rm(old)
+    assert.match((await doctor()).remedy!, /or restore .*mailkeep\.db\.key/)
+  })
+})

@@ -1,0 +1,368 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { chmod, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { describe, type TestContext, test } from 'node:test'
+import Database from 'better-sqlite3'
+import { createApi } from '../../daemon/api/index.ts'
+import { createMetrics } from '../../daemon/metrics.ts'
+import { createMailkeep, type Mailkeep } from '../../lib/index.ts'
+import { sqlite } from '../../lib/storage/sqlite.ts'
+import { openReceiver } from '../support/http-receiver.ts'
+import { collect, commandLine, daemon, directory, errorLineOf, listening, run, runJson } from '../support/program.ts'
+
+interface Finding {
+  check: string
+  state: string
+  remedy?: string
+}
+
+const secretAdmin = `secret-admin-${'x'.repeat(32)}`
+
+async function openMailkeep(t: TestContext, database = ':memory:'): Promise<Mailkeep> {
+  const mailkeep = await createMailkeep({
+    database: sqlite(database),
+    encryptionKey: Buffer.alloc(32),
+    webhooks: { allowPrivate: true, retryScheduleSeconds: [] },
+  })
+  t.after(() => mailkeep.close({ timeoutMs: 0 }))
+  return mailkeep
+}
+
+/** Opens the API without a server, configured like the daemon. */
+function apiOf(mailkeep: Mailkeep, token?: string) {
+  const { answer } = createApi({ mailkeep, metrics: createMetrics(mailkeep, token) })
+  const body = async () => new Uint8Array()
+  return (target: string, headers: Record<string, string> = {}, method = 'GET') =>
+    answer({ method, target, headers, body })
+}
+
+/** Returns the value of a metric on the page. */
+function figure(page: string | undefined, name: string): number {
+  const line = page?.split('\n').find((each) => each.startsWith(`${name} `))
+  assert.ok(line, `${name} is missing`)
+  return Number(line.slice(name.length + 1))
+}
+
+async function until<T>(ask: () => Promise<T>, wanted: (value: T) => boolean): Promise<T> {
+  const ends = performance.now() + 10_000
+  for (;;) {
+    const value = await ask()
+    if (wanted(value)) return value
+    assert.ok(performance.now() < ends, `timed out; last: ${JSON.stringify(value)}`)
+    await new Promise(setImmediate)
+  }
+}
+
+describe('health', () => {
+  test('is answered without a token, for GET and HEAD only', async (t) => {
+    const ask = apiOf(await openMailkeep(t))
+    for (const [path, body] of [
+      ['/healthz', '{"status":"ok"}'],
+      ['/readyz', '{"status":"ready"}'],
+    ] as const) {
+      const answer = await ask(path)
+      assert.deepEqual([answer.status, answer.body, answer.route], [200, body, path])
+      assert.equal((await ask(path, {}, 'HEAD')).body, undefined)
+      const { status, headers } = await ask(path, {}, 'POST')
+      assert.deepEqual([status, headers.Allow], [405, 'GET, HEAD'])
+      assert.equal((await ask(`${path}/x`)).status, 404)
+    }
+  })
+
+  test('fails with the reason while the database takes no writes, and recovers after that', async (t) => {
+    const file = join(await directory(t), 'a.db')
+    const mailkeep = await openMailkeep(t, file)
+    const ask = apiOf(mailkeep)
+    const other = new Database(file)
+    t.after(() => other.close())
+    other.exec('begin immediate')
+    const { status, body, headers } = await ask('/readyz')
+    assert.equal(status, 503)
+    assert.match(JSON.parse(body!).errors.database[0], /^The database was locked/)
+    assert.ok(headers['Retry-After'])
+    assert.equal((await ask('/healthz')).status, 200)
+    other.exec('rollback')
+    await until(
+      () => ask('/readyz'),
+      (answer) => answer.status === 200,
+    )
+  })
+
+  test('costs one write per second, however often it is requested', async (t) => {
+    const mailkeep = await openMailkeep(t)
+    const ask = apiOf(mailkeep)
+    const writes = async () => (await mailkeep.stats()).database.groupSizes!.reduce((sum, n, size) => sum + n * size, 0)
+    const before = await writes()
+    const startedMs = performance.now()
+    for (let at = 0; at < 200; at++) await ask('/readyz')
+    const seconds = Math.ceil((performance.now() - startedMs) / 1000)
+    const made = (await writes()) - before
+    assert.ok(made >= 1 && made <= seconds, `${made} writes in ${seconds} s`)
+  })
+})
+
+describe('metrics', () => {
+  test('are public, or require the metrics token if there is one', async (t) => {
+    const mailkeep = await openMailkeep(t)
+    assert.equal((await apiOf(mailkeep)('/metrics')).status, 200)
+    const ask = apiOf(mailkeep, 'metrics-token')
+    const { token } = await mailkeep.tokens.create({
+      clientId: (await mailkeep.clients.create({ name: 'a' })).id,
+      role: 'admin',
+    })
+    for (const headers of [{}, { authorization: 'Bearer other' }, { authorization: `Bearer ${token}` }]) {
+      const { status, body } = await ask('/metrics', headers as Record<string, string>)
+      assert.equal(status, 401)
+      assert.equal(JSON.parse(body!).code, 'unauthenticated')
+    }
+    assert.equal((await ask('/metrics', { authorization: 'Bearer metrics-token' })).status, 200)
+  })
+
+  test('are not served without a renderer', async (t) => {
+    const { answer } = createApi({ mailkeep: await openMailkeep(t) })
+    const body = async () => new Uint8Array()
+    assert.equal((await answer({ method: 'GET', target: '/metrics', headers: {}, body })).status, 404)
+  })
+
+  test('count deliveries by their outcome, attempts, and endpoints by their state', async (t) => {
+    const mailkeep = await openMailkeep(t)
+    const receiver = await openReceiver()
+    t.after(() => receiver.close())
+    receiver.replies(200, 500)
+    const client = mailkeep.forClient((await mailkeep.clients.create({ name: 'a' })).id)
+    const { id } = await client.webhooks.createEndpoint({ url: receiver.url(), events: ['newsletter.sent'] })
+    const other = await client.webhooks.createEndpoint({ url: receiver.url(), events: ['webhook.test'] })
+    await client.webhooks.updateEndpoint(other.id, { active: false })
+    for (let at = 0; at < 2; at++) await client.events.raise({ type: 'newsletter.sent', data: {} })
+    const waiting = await mailkeep.stats()
+    assert.deepEqual([waiting.endpointsDue, waiting.endpoints], [1, { active: 1, manual: 1, auto_failures: 0 }])
+    assert.ok(waiting.oldestDueSeconds >= 0 && waiting.oldestDueSeconds < 60)
+    mailkeep.start()
+    await receiver.next(2)
+    const stats = await until(
+      () => mailkeep.stats(),
+      ({ deliveries }) => deliveries.success + deliveries.failed === 2,
+    )
+    assert.deepEqual(stats.deliveries, { success: 1, failed: 1 })
+    assert.deepEqual(stats.attempts, { success: 1, failure: 1, timeout: 0, refused: 0, interrupted: 0, fault: 0 })
+    const { body } = await apiOf(mailkeep)('/metrics')
+    assert.equal(figure(body, 'mailkeep_deliveries_total{outcome="failed"}'), 1)
+    assert.equal(figure(body, 'mailkeep_delivery_attempts_total{outcome="success"}'), 1)
+    assert.equal(figure(body, 'mailkeep_delivery_attempt_duration_seconds_count'), 2)
+    assert.equal(figure(body, 'mailkeep_endpoints{state="manual"}'), 1)
+    assert.equal(figure(body, 'mailkeep_writes_waiting'), 0)
+    assert.ok(id && figure(body, 'mailkeep_write_group_size_count') > 0)
+  })
+
+  test('count requests by route, never by values that the caller sent', async (t) => {
+    const cwd = await directory(t)
+    const { url, data } = await daemon(t, { cwd, env: { MAILKEEP_METRICS_TOKEN: 'm' } })
+    await data('POST', '/lists', { name: 'News' })
+    await data('GET', '/lists/1')
+    await fetch(`${url}/nothing/ann@example.com`)
+    const page = await (await fetch(`${url}/metrics`, { headers: { authorization: 'Bearer m' } })).text()
+    const name = 'mailkeep_http_requests_total'
+    assert.equal(figure(page, `${name}{method="POST",route="/api/v1/lists",status="201"}`), 1)
+    assert.equal(figure(page, `${name}{method="GET",route="/api/v1/lists/:listId",status="200"}`), 1)
+    assert.equal(figure(page, `${name}{method="GET",route="unknown",status="404"}`), 1)
+    assert.doesNotMatch(page, /ann|lists\/1/)
+    assert.match(page, /^process_resident_memory_bytes /m)
+  })
+})
+
+describe('mailkeep doctor', { concurrency: 4 }, () => {
+  const examine = async (cwd: string, env: Record<string, string> = {}) => {
+    const { out, code } = await run(['doctor', '--port', '0', '--json'], { cwd, env })
+    const { healthy, findings } = JSON.parse(out) as { healthy: boolean; findings: Finding[] }
+    assert.equal(code, healthy ? 0 : 1)
+    return { healthy, bad: findings.filter(({ state }) => state !== 'ok') }
+  }
+
+  test('finds no fault in a healthy installation, running or not, and changes nothing', async (t) => {
+    const cwd = await directory(t)
+    assert.deepEqual(await examine(cwd), { healthy: true, bad: [] })
+    const { stop, url } = await daemon(t, { cwd })
+    assert.deepEqual(await examine(cwd), { healthy: true, bad: [] })
+    const { out } = await run(['doctor', '--port', new URL(url).port], { cwd })
+    assert.match(out, /^ok +port +a mailkeep answers on 127\.0\.0\.1/m)
+    await stop()
+    assert.deepEqual(await examine(cwd), { healthy: true, bad: [] })
+  })
+
+  test('names each fault, and says what to do about it', async (t) => {
+    const cwd = await directory(t)
+    const path = join(cwd, 'mailkeep.db')
+    await run(['migrate'], { cwd })
+    const examined = async (env: Record<string, string> = {}) =>
+      (await examine(cwd, env)).bad.map(({ check, state, remedy }) => [check, state, typeof remedy])
+
+    assert.deepEqual(await examined({ MAILKEEP_ENCRYPTION_KEY: 'k'.repeat(43) }), [['key', 'fault', 'string']])
+    await chmod(path, 0o644)
+    assert.deepEqual(await examined(), [['permissions', 'warning', 'string']])
+    await chmod(path, 0o600)
+
+    const db = new Database(path)
+    db.exec(`insert into mailkeep_migration values ('999-future', '2030-01-01T00:00:00.000Z')`)
+    db.exec(`insert into mailkeep_client (uuid, name, created_at) values ('u', 'n', '2999-01-01T00:00:00.000Z')`)
+    db.close()
+    assert.deepEqual(await examined(), [
+      ['schema', 'fault', 'string'],
+      ['clock', 'fault', 'string'],
+    ])
+
+    const key = await readFile(`${path}.key`)
+    await rm(`${path}.key`)
+    assert.ok((await examined()).some(([check, state]) => check === 'key' && state === 'fault'))
+    await writeFile(`${path}.key`, key, { mode: 0o600 })
+    const bytes = await readFile(path)
+    await writeFile(path, bytes.fill(0xff, 8192, 40_000))
+    const broken = await examined()
+    assert.ok(
+      broken.some(([check, state]) => /integrity|database/.test(check!) && state === 'fault'),
+      String(broken),
+    )
+    for (const command of ['serve', 'migrate', 'client list', 'token list', 'export --client 1', 'backup copy.db']) {
+      const { err, code } = await run(command.split(' '), { cwd })
+      assert.match(
+        err,
+        /^mailkeep: The database \S*mailkeep\.db is damaged.*mailkeep doctor.*mailkeep restore.*\n$/,
+        command,
+      )
+      assert.equal(code, 1)
+    }
+  })
+
+  test('reports a port that another program uses', async (t) => {
+    const other = createServer((socket) => socket.destroy()).listen(0, '127.0.0.1')
+    await once(other, 'listening')
+    t.after(() => other.close())
+    const { port } = other.address() as { port: number }
+    const { out, code } = await run(['doctor', '--port', String(port)], { cwd: await directory(t) })
+    assert.match(out, /^FAULT +port +127\.0\.0\.1:\d+ is taken by another program\n +→ stop that/m)
+    assert.equal(code, 1)
+  })
+})
+
+describe('start and stop', { concurrency: 4 }, () => {
+  test('a newer version’s database is refused in one line by every command, and left unchanged', async (t) => {
+    const cwd = await directory(t)
+    await run(['migrate'], { cwd })
+    const db = new Database(join(cwd, 'mailkeep.db'))
+    db.exec(`insert into mailkeep_migration values ('999-future', '2030-01-01T00:00:00.000Z')`)
+    db.close()
+    const before = await readFile(join(cwd, 'mailkeep.db'))
+    for (const args of [['serve', '--port', '0'], ['migrate'], ['client', 'list']]) {
+      assert.match(await errorLineOf(args, { cwd }), /made by a newer mailkeep \(it has 999-future\): run that version/)
+    }
+    assert.deepEqual(await readFile(join(cwd, 'mailkeep.db')), before)
+  })
+
+  test('a socket from systemd is used', { skip: process.platform === 'win32' }, async (t) => {
+    const cwd = await directory(t)
+    const socket = createServer().listen(0, '127.0.0.1')
+    await once(socket, 'listening')
+    const { port } = socket.address() as { port: number }
+    const { fd } = (socket as unknown as { _handle: { fd: number } })._handle
+    const words = commandLine(['--json', '--port', '1']).map((word) => `'${word}'`)
+    const child = spawn('/bin/sh', ['-c', `LISTEN_FDS=1 LISTEN_PID=$$ exec ${words.join(' ')}`], {
+      cwd,
+      stdio: ['ignore', 'pipe', 'pipe', fd],
+    })
+    t.after(() => child.kill('SIGKILL'))
+    const closed = once(child, 'close') as Promise<[number | null, string | null]>
+    const running = await listening(child, collect(child), closed, cwd)
+    await new Promise((resolve) => socket.close(resolve)) // from now on only the daemon has it
+    assert.equal(running.url, `http://127.0.0.1:${port}`)
+    assert.equal((await fetch(`${running.url}/healthz`)).status, 200)
+    assert.deepEqual(await running.stop(), [0, null])
+  })
+
+  test('all files are readable by their owner only, whatever the umask', {
+    skip: process.platform === 'win32',
+  }, async (t) => {
+    const cwd = await directory(t)
+    const usual = process.umask(0)
+    t.after(() => process.umask(usual))
+    const { data, stop } = await daemon(t, { cwd })
+    process.umask(0)
+    await data('POST', '/lists', { name: 'News' })
+    await runJson(['backup', 'copy.db'], { cwd })
+    const modes = async () => {
+      const files = await readdir(cwd)
+      return Promise.all(files.sort().map(async (name) => [name, (await stat(join(cwd, name))).mode & 0o777]))
+    }
+    const names = ['copy.db', 'copy.db.key', 'mailkeep.db', 'mailkeep.db-shm', 'mailkeep.db-wal']
+    const all = [...names, 'mailkeep.db.admin-token', 'mailkeep.db.key']
+    assert.deepEqual(
+      await modes(),
+      all.map((name) => [name, 0o600]),
+    )
+    await stop()
+  })
+
+  test('secrets are in no output of a command, and in no error message', async (t) => {
+    const cwd = await directory(t)
+    const key = randomBytes(32).toString('base64')
+    const env = {
+      MAILKEEP_ADMIN_TOKEN: secretAdmin,
+      MAILKEEP_METRICS_TOKEN: 'secret-metrics',
+      MAILKEEP_ENCRYPTION_KEY: key,
+    }
+    const { url, stop } = await daemon(t, { cwd, env: { ...env, MAILKEEP_LOG_LEVEL: 'trace' } })
+    const made = await fetch(`${url}/api/v1/webhook-endpoints`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${secretAdmin}`, 'content-type': 'application/json' },
+      body: '{"url":"https://example.com/","events":["webhook.test"]}',
+    })
+    const { secret } = ((await made.json()) as { data: { secret: string } }).data
+    assert.match(secret, /^whsec_/)
+    // The daemon's port: the start of another daemon on it must fail with a message.
+    const taken = { ...env, MAILKEEP_PORT: new URL(url).port }
+    const commands = [
+      'doctor',
+      'client list',
+      'token list',
+      'migrate',
+      'backup copy.db',
+      'secrets reseal',
+      'nonsense',
+      'serve',
+    ]
+    for (const command of commands) {
+      for (const words of [[], ['--json']]) {
+        const { out, err } = await run([...command.split(' '), ...words], { cwd, env: taken })
+        for (const hidden of [secretAdmin, 'secret-metrics', key, secret]) {
+          assert.ok(!`${out}${err}`.includes(hidden), `${command} prints a secret`)
+        }
+      }
+    }
+    await stop()
+  })
+
+  test('secrets are in no process list and in no log', async (t) => {
+    const cwd = await directory(t)
+    const secrets = { MAILKEEP_ADMIN_TOKEN: secretAdmin, MAILKEEP_METRICS_TOKEN: 'secret-metrics' }
+    const env = { ...secrets, MAILKEEP_ENCRYPTION_KEY: `secretKey${'k'.repeat(34)}`, MAILKEEP_LOG_LEVEL: 'trace' }
+    const { child, said, url, stop } = await daemon(t, { cwd, env })
+    for (const token of [secretAdmin, 'secret-wrong']) {
+      const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+      await fetch(`${url}/metrics`, { headers })
+      const body = '{"url":"https://example.com/","events":["webhook.test"]}'
+      const made = await fetch(`${url}/api/v1/webhook-endpoints`, { method: 'POST', headers, body })
+      assert.equal(made.status, token === secretAdmin ? 201 : 401)
+    }
+    if (process.platform === 'linux') {
+      assert.doesNotMatch(await readFile(`/proc/${child.pid}/cmdline`, 'utf8'), /secret/)
+    }
+    await stop()
+    assert.doesNotMatch(said.out + said.err, /secret|whsec_/)
+    await assert.rejects(runJson(['client', 'list', '--encryption-key', 'secretKey'], { cwd }), (error: Error) => {
+      assert.doesNotMatch(error.message, /secretKey/)
+      return true
+    })
+  })
+})

@@ -1,0 +1,80 @@
+/** Clients and their tokens, through the library. */
+import assert from 'node:assert/strict'
+import { isMailkeepError } from '../../lib/index.ts'
+import { test } from '../support/databases.ts'
+import { addEndpoint, copies, onEveryDatabase, openReceiver, raise, until } from '../support/webhook-harness.ts'
+
+onEveryDatabase('clients', (open) => {
+  test('are renamed; an unknown or deleted one is not found, and an empty name is refused', async (t) => {
+    const { mailkeep, acmeId } = await open(t)
+    const renamed = await mailkeep.clients.rename(acmeId, { name: ' Acme Ltd ' })
+    assert.equal(renamed.name, 'Acme Ltd')
+    assert.deepEqual(await mailkeep.clients.get(acmeId), renamed)
+    await assert.rejects(mailkeep.clients.rename(acmeId, { name: '' }), (error) => {
+      return isMailkeepError(error, 'validation_failed') && error.errors?.name !== undefined
+    })
+    await mailkeep.clients.delete(acmeId)
+    for (const [id, code] of [
+      [acmeId, 'not_found'],
+      [999, 'not_found'],
+      [0.5, 'validation_failed'],
+    ] as const) {
+      await assert.rejects(mailkeep.clients.rename(id, { name: 'x' }), (error) => isMailkeepError(error, code))
+    }
+  })
+
+  test('are deleted with their tokens, their deliveries in flight and all personal data', async (t) => {
+    const opened = await open(t)
+    const { mailkeep, acme, acmeId, count } = opened
+    const hanging = await openReceiver(t, 'hang')
+    await addEndpoint(opened, hanging.url())
+    const list = await acme.lists.create({ name: 'News' })
+    const people = Array.from({ length: 700 }, (_, n) => ({ email: `p${n}@example.org`, name: `Person ${n}` }))
+    await acme.contacts.addManyToList(list.id, people)
+    const { token } = await mailkeep.tokens.create({ clientId: acmeId, role: 'admin' })
+    await raise(opened)
+    const { gone } = await hanging.count(1)
+    await copies(opened, 300) // together with the contacts a backlog larger than one batch
+
+    await mailkeep.clients.delete(acmeId)
+    assert.equal(await mailkeep.tokens.authenticate(token), undefined)
+    await gone // the attempt in flight was aborted: this receiver never answers
+    for (const table of ['contact', 'delivery', 'event', 'list', 'token', 'endpoint', 'contact_list']) {
+      await until(`no ${table} is left`, async () => {
+        return (await count(`mailkeep_${table} where client_id = ?`, acmeId)) === 0 || undefined
+      })
+    }
+    await until('the client is gone', async () => {
+      return (await count('mailkeep_client where id = ?', acmeId)) === 0 || undefined
+    })
+    assert.equal(hanging.received.length, 1, 'nothing was sent for the deleted client')
+    assert.equal(await count(`mailkeep_contact where email like '%@example.org'`), 0)
+  })
+
+  test('have tokens with names, and show when each was used', async (t) => {
+    const { mailkeep, acmeId } = await open(t)
+    const named = await mailkeep.tokens.create({ clientId: acmeId, role: 'member', name: ' Billing ' })
+    const plain = await mailkeep.tokens.create({ clientId: acmeId, role: 'admin' })
+    assert.deepEqual([named.name, plain.name], ['Billing', null])
+    assert.deepEqual(await mailkeep.tokens.authenticate(named.token), {
+      clientId: acmeId,
+      role: 'member',
+      tokenId: named.id,
+    })
+    const used = await until('the use is recorded', async () => {
+      const tokens = await mailkeep.tokens.list({ clientId: acmeId })
+      return tokens.some(({ last_used_at }) => last_used_at !== null) ? tokens : undefined
+    })
+    assert.deepEqual(
+      used.map(({ id, name, last_used_at }) => [id, name, last_used_at !== null]),
+      [
+        [named.id, 'Billing', true],
+        [plain.id, null, false],
+      ],
+    )
+    for (const name of ['', 'x'.repeat(256)]) {
+      const made = mailkeep.tokens.create({ clientId: acmeId, role: 'member', name })
+      await assert.rejects(made, (error) => isMailkeepError(error, 'validation_failed') && 'name' in error.errors!)
+    }
+  })
+})

@@ -1,0 +1,196 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, type TestContext } from 'node:test'
+import Database from 'better-sqlite3'
+import { CamelCasePlugin, Kysely, MysqlDialect, PostgresDialect, SqliteDialect, sql } from 'kysely'
+import pg from 'pg'
+import { createMailkeep, isMailkeepError, type MailkeepOptions } from '../../lib/index.ts'
+import { sqlite } from '../../lib/storage/sqlite.ts'
+import { databaseUrl, onPostgres, test } from '../support/databases.ts'
+
+type HostDatabase = MailkeepOptions['database']
+
+function sqliteFile(t: TestContext): SqliteDialect {
+  const folder = mkdtempSync(join(tmpdir(), 'mailkeep-'))
+  t.after(() => rmSync(folder, { recursive: true }))
+  return new SqliteDialect({ database: new Database(join(folder, 'mail.db')) })
+}
+
+/** Creates a Kysely instance of a host, with a plugin that renames columns. */
+function instance(t: TestContext, dialect: SqliteDialect | PostgresDialect): Kysely<unknown> {
+  const kysely = new Kysely<unknown>({ dialect, plugins: [new CamelCasePlugin()] })
+  t.after(() => kysely.destroy())
+  return kysely
+}
+
+/**
+ * Behaves like a driver other than better-sqlite3. Kysely does not require drivers to return the id of an inserted row.
+ */
+function withoutIds(file = ':memory:') {
+  const handle = new Database(file)
+  handle.pragma('foreign_keys = on')
+  return {
+    close: () => handle.close(),
+    prepare(text: string) {
+      const statement = handle.prepare(text)
+      const run = (values: readonly unknown[]) => ({ changes: statement.run(values).changes })
+      return { reader: statement.reader, all: (values: readonly unknown[]) => statement.all(values), run }
+    },
+  } as unknown as Database.Database
+}
+
+const pool = async () => new pg.Pool({ connectionString: await databaseUrl(), max: 4 })
+
+const databases: Record<string, (t: TestContext) => Promise<HostDatabase>> = {
+  'a Kysely instance on SQLite': async (t) => instance(t, sqliteFile(t)),
+  'a Kysely dialect for SQLite': async (t) => sqliteFile(t),
+  'a Kysely dialect for SQLite in memory': async () => new SqliteDialect({ database: new Database(':memory:') }),
+  'a Kysely dialect for SQLite that returns no ids': async () => new SqliteDialect({ database: withoutIds() }),
+  'a Kysely instance on PostgreSQL': async (t) => instance(t, new PostgresDialect({ pool: await pool() })),
+  'a Kysely dialect for PostgreSQL': async () => new PostgresDialect({ pool: await pool() }),
+}
+
+const encryptionKey = randomBytes(32)
+
+for (const [name, makeDatabase] of Object.entries(databases)) {
+  const declare = name.endsWith('PostgreSQL') ? onPostgres : describe
+  declare(`on ${name}`, () => {
+    test('contacts are saved, found, paged and erased, and events wait for their endpoint', async (t) => {
+      const mailkeep = await createMailkeep({ database: await makeDatabase(t), encryptionKey })
+      t.after(() => mailkeep.close())
+      const client = await mailkeep.clients.create({ name: 'Acme' })
+      const token = await mailkeep.tokens.create({ clientId: client.id, role: 'member' })
+      const caller = { clientId: client.id, role: 'member', tokenId: token.id }
+      assert.deepEqual(await mailkeep.tokens.authenticate(token.token), caller)
+      const acme = mailkeep.forClient(client.id)
+      const list = await acme.lists.create({ name: 'News' })
+      const endpoint = await acme.webhooks.createEndpoint({
+        url: 'https://example.org/',
+        events: ['contact.subscribed'],
+      })
+      const emails = Array.from({ length: 30 }, (_, i) => `user${i}@example.org`)
+      const saved = await Promise.all(
+        emails.map((email, i) => acme.contacts.addToList(list.id, { email, tags: [`t${i % 3}`], n: String(i) })),
+      )
+      assert.ok(saved.every(({ created }) => created))
+      const first = await acme.contacts.list({ search: 'USER', tags: [saved[0]!.contact.tags[0]!.id], per_page: 4 })
+      assert.equal(first.data.length, 4)
+      assert.equal((await acme.webhooks.listDeliveries(endpoint.id, { per_page: 100 })).data.length, 30)
+      await acme.contacts.delete(saved[0]!.contact.id)
+      assert.equal((await acme.contacts.list({ search: 'user0@' })).data.length, 0)
+      const again = await acme.contacts.addToList(list.id, { email: 'USER1@example.org', n: null, __proto__x: 'y' })
+      assert.deepEqual([again.created, again.contact.extra_attributes], [false, { __proto__x: 'y' }])
+      const many = await acme.contacts.addManyToList(
+        list.id,
+        emails.map((email) => ({ email, tags: ['t0', 'all'], n: '\u00e9"' })),
+      )
+      assert.deepEqual(
+        many.map((result) => 'created' in result && result.created),
+        emails.map((_, i) => i === 0),
+      )
+      const all = await acme.contacts.list({ search: 'USER', tags: [saved[3]!.contact.tags[0]!.id], per_page: 100 })
+      assert.equal(all.data.length, 30)
+      assert.equal(all.data[29]!.extra_attributes.n, '\u00e9"')
+      assert.equal((await acme.webhooks.listDeliveries(endpoint.id, { per_page: 100 })).data.length, 31)
+    })
+
+    test('a write that fails rolls back only itself', async (t) => {
+      const mailkeep = await createMailkeep({ database: await makeDatabase(t), encryptionKey })
+      t.after(() => mailkeep.close())
+      const acme = mailkeep.forClient((await mailkeep.clients.create({ name: 'Acme' })).id)
+      const names = ['a', 'b', 'a', 'c', 'B']
+      const results = await Promise.allSettled(names.map((name) => acme.tags.create({ name })))
+      const refused = results.filter((one) => one.status === 'rejected')
+      assert.equal(refused.length, 2)
+      assert.ok(refused.every(({ reason }) => isMailkeepError(reason, 'validation_failed')))
+      assert.deepEqual((await acme.tags.list()).data.map(({ name }) => name.toLowerCase()).sort(), ['a', 'b', 'c'])
+    })
+  })
+}
+
+test('a contact and its event are saved in the host’s transaction when its driver returns no ids', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'mailkeep-'))
+  t.after(() => rmSync(folder, { recursive: true }))
+  const file = join(folder, 'mail.db')
+  const mailkeep = await createMailkeep({ database: sqlite(file), encryptionKey })
+  t.after(() => mailkeep.close())
+  const { id } = await mailkeep.clients.create({ name: 'Acme' })
+  const client = mailkeep.forClient(id)
+  const endpoint = await client.webhooks.createEndpoint({ url: 'https://example.org/', events: ['contact.subscribed'] })
+  const list = await client.lists.create({ name: 'News' })
+  const host = new Kysely<unknown>({ dialect: new SqliteDialect({ database: withoutIds(file) }) })
+  t.after(() => host.destroy())
+  const saved = await host
+    .transaction()
+    .execute((trx) => mailkeep.using(trx).forClient(id).contacts.addToList(list.id, { email: 'ada@example.org' }))
+  assert.deepEqual(await client.contacts.get(saved.contact.id), saved.contact)
+  assert.equal((await client.webhooks.listDeliveries(endpoint.id)).data.length, 1)
+})
+
+test('a token created in a host’s transaction is valid inside it, and never after a rollback', async (t) => {
+  const host = instance(t, sqliteFile(t))
+  await sql`pragma foreign_keys = on`.execute(host)
+  const mailkeep = await createMailkeep({ database: host, encryptionKey })
+  t.after(() => mailkeep.close())
+  const { id: clientId } = await mailkeep.clients.create({ name: 'Acme' })
+  const trx = await host.startTransaction().execute()
+  const { tokens } = mailkeep.using(trx)
+  const { id: tokenId, token } = await tokens.create({ clientId, role: 'admin' })
+  assert.deepEqual(await tokens.authenticate(token), { clientId, role: 'admin', tokenId })
+  await trx.rollback().execute()
+  assert.equal(await mailkeep.tokens.authenticate(token), undefined)
+})
+
+test('a token seen in an uncommitted transaction of the host is not cached', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'mailkeep-'))
+  t.after(() => rmSync(folder, { recursive: true }))
+  const file = join(folder, 'mail.db')
+  const mailkeep = await createMailkeep({ database: sqlite(file), encryptionKey })
+  t.after(() => mailkeep.close())
+  const { id: clientId } = await mailkeep.clients.create({ name: 'Acme' })
+  const handle = new Database(file)
+  t.after(() => handle.close())
+  handle.exec('begin immediate')
+  const { tokens } = mailkeep.using(handle)
+  const { id: tokenId, token } = await tokens.create({ clientId, role: 'admin' })
+  assert.deepEqual(await tokens.authenticate(token), { clientId, role: 'admin', tokenId })
+  handle.exec('rollback')
+  assert.equal(await mailkeep.tokens.authenticate(token), undefined)
+})
+
+test('a dialect for neither SQLite nor PostgreSQL is refused in one clear line', async () => {
+  const mysql = new Kysely<unknown>({ dialect: new MysqlDialect({ pool: {} as never }) })
+  for (const wrong of [mysql, {}, null, 'mail.db', 7]) {
+    await assert.rejects(createMailkeep({ database: wrong as never, encryptionKey }), (error: Error) => {
+      assert.ok(isMailkeepError(error, 'validation_failed'))
+      return !error.message.includes('\n')
+    })
+  }
+})
+
+test('a SQLite connection without foreign keys is refused, because deleting would leave orphans', async () => {
+  const database = new Database(':memory:')
+  database.pragma('foreign_keys = off')
+  const dialect = new SqliteDialect({ database })
+  await assert.rejects(createMailkeep({ database: dialect, encryptionKey }), /pragma foreign_keys = on/)
+})
+
+test('a call outside a host’s transaction, on its only connection, says what to do', {
+  timeout: 20_000,
+}, async (t) => {
+  const kysely = instance(t, new SqliteDialect({ database: new Database(':memory:') }))
+  const mailkeep = await createMailkeep({ database: kysely, encryptionKey })
+  await kysely.transaction().execute(async (trx) => {
+    const outside = [mailkeep.clients.create({ name: 'Acme' }), mailkeep.clients.list()]
+    for (const { status, ...rest } of await Promise.allSettled(outside)) {
+      assert.equal(status, 'rejected')
+      assert.match(String((rest as PromiseRejectedResult).reason), /using\(trx\)/)
+    }
+    await mailkeep.using(trx).clients.create({ name: 'Acme' })
+  })
+  assert.equal((await mailkeep.clients.list()).length, 1)
+  await mailkeep.close()
+})

@@ -1,0 +1,239 @@
+/** Verification of sender identities: by any provider, and by Amazon SES with a simulated SDK. */
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, type TestContext, test } from 'node:test'
+import { createMailkeep, type IdentityProvider, type IdentityStatus, isMailkeepError, MailkeepError } from 'mailkeep'
+import type { SesOptions } from 'mailkeep/ses'
+import { testMailkeep } from 'mailkeep/testing'
+import { databases } from '../support/harness.ts'
+
+/** The part of the SDK that is used. The SDK's own client reports every address as failed. */
+const sdk = `
+  class Command { constructor(input) { this.input = input } }
+  export class CreateEmailIdentityCommand extends Command { operation = 'create' }
+  export class GetEmailIdentityCommand extends Command { operation = 'get' }
+  export class SESv2Client {
+    constructor(settings) { made.push(settings) }
+    async send() { return { VerificationStatus: 'FAILED' } }
+  }
+  export const made = []`
+
+/** Creates a folder with the library. `install` adds a node_modules with the SDK. */
+async function folderWithSes(t: TestContext) {
+  const folder = mkdtempSync(join(tmpdir(), 'mailkeep-ses-'))
+  t.after(() => rmSync(folder, { recursive: true }))
+  writeFileSync(join(folder, 'package.json'), '{"type":"module"}')
+  cpSync(join(import.meta.dirname, '../../lib'), join(folder, 'lib'), { recursive: true })
+  const place = join(folder, 'node_modules/@aws-sdk/client-sesv2')
+  const { ses }: typeof import('mailkeep/ses') = await import(join(folder, 'lib/identities/ses.ts'))
+  return {
+    ses,
+    install() {
+      mkdirSync(place, { recursive: true })
+      writeFileSync(join(place, 'package.json'), '{"type":"module","exports":"./index.js"}')
+      writeFileSync(join(place, 'index.js'), sdk)
+      return import(join(place, 'index.js')) as Promise<{ made: object[] }>
+    },
+  }
+}
+
+interface Command {
+  readonly operation: 'create' | 'get'
+  readonly input: { readonly EmailIdentity: string }
+}
+
+const named = (name: string, message: string) => Object.assign(new Error(message), { name })
+
+/** Simulates Amazon: its identities, the requests it got, and the error that it answers with, if any. */
+function amazon() {
+  const known = new Map<string, { VerificationStatus: string; VerifiedForSendingStatus?: boolean }>()
+  const asked: string[] = []
+  const faults: { create?: Error; get?: Error } = {}
+  const client = {
+    async send({ operation, input: { EmailIdentity: email } }: Command) {
+      asked.push(`${operation} ${email}`)
+      if (faults[operation]) throw faults[operation]
+      if (operation === 'get' && !known.has(email)) throw named('NotFoundException', `${email} does not exist.`)
+      if (operation === 'get') return known.get(email)
+      if (known.has(email)) throw named('AlreadyExistsException', `${email} already exist.`)
+      known.set(email, { VerificationStatus: 'PENDING', VerifiedForSendingStatus: false })
+      return { IdentityType: 'EMAIL_ADDRESS', VerifiedForSendingStatus: false }
+    },
+  }
+  return { client, known, asked, faults }
+}
+
+/** Opens a mailkeep that verifies identities through the simulated Amazon. */
+async function withAmazon(t: TestContext, options: SesOptions = {}) {
+  const side = amazon()
+  const { ses, install } = await folderWithSes(t)
+  await install()
+  const warnings: object[] = []
+  const logger = { debug() {}, info() {}, error() {}, warn: (fields: object) => void warnings.push(fields) }
+  const kit = await testMailkeep({ identityProvider: ses({ client: side.client, ...options }), logger })
+  t.after(() => kit.close())
+  const { identities } = kit.client
+  /** Registers an address, refreshes, and returns the identity after that. */
+  const refreshed = async (email: string, status: IdentityStatus) => {
+    const { id } = await identities.add({ email, status })
+    await kit.mailkeep.refreshIdentities()
+    return await identities.get(id)
+  }
+  return { ...side, kit, identities, refreshed, refresh: () => kit.mailkeep.refreshIdentities(), warnings }
+}
+
+for (const database of databases) {
+  test(`refreshing checks the unsettled identities of all clients, each once, on ${database.name}`, async (t) => {
+    const { source, close } = await database.open()
+    t.after(close)
+    const started: string[] = []
+    const lookedUp: string[] = []
+    const identityProvider: IdentityProvider = {
+      start: async (email) => (started.push(email) % 2 === 0 ? 'verifying' : undefined),
+      status: async (email) => (lookedUp.push(email) > 0 ? 'verified' : undefined),
+    }
+    const mailkeep = await createMailkeep({ database: source, encryptionKey: randomBytes(32), identityProvider })
+    t.after(() => mailkeep.close())
+    const add = async (name: string, count: number, status?: IdentityStatus) => {
+      const client = mailkeep.forClient((await mailkeep.clients.create({ name })).id)
+      for (let i = 0; i < count; i++) await client.identities.add({ email: `${name}${i}@example.org`, status })
+      return client
+    }
+    await add('a', 120)
+    const b = await add('b', 2, 'verifying')
+    await add('c', 2, 'verified')
+    await add('d', 2, 'failed')
+    const changed = await mailkeep.refreshIdentities()
+    assert.deepEqual([started.length, new Set(started).size, changed.length], [120, 120, 62])
+    assert.deepEqual(lookedUp, ['b0@example.org', 'b1@example.org'])
+    const { data } = await b.identities.list()
+    assert.deepEqual(data, changed.slice(-2))
+    for (const { identity_status, verified_at } of data) assert.ok(identity_status === 'verified' && verified_at)
+    assert.equal((await mailkeep.refreshIdentities()).length, 90, 'half of the 60 pending, and all verifying')
+  })
+}
+
+describe('Amazon SES', { concurrency: 4 }, () => {
+  const answers = [
+    ['does not know the address', undefined, 'pending'],
+    ['has not started the verification', { VerificationStatus: 'NOT_STARTED' }, 'pending'],
+    ['waits for the address’s owner', { VerificationStatus: 'PENDING', VerifiedForSendingStatus: false }, 'verifying'],
+    ['has verified the address', { VerificationStatus: 'SUCCESS', VerifiedForSendingStatus: true }, 'verified'],
+    [
+      'would not send from the address',
+      { VerificationStatus: 'SUCCESS', VerifiedForSendingStatus: false },
+      'verifying',
+    ],
+    ['has given up', { VerificationStatus: 'FAILED', VerifiedForSendingStatus: false }, 'failed'],
+    [
+      'cannot tell at the moment',
+      { VerificationStatus: 'TEMPORARY_FAILURE', VerifiedForSendingStatus: true },
+      undefined,
+    ],
+    ['returns an unknown status', { VerificationStatus: 'REVIEW', VerifiedForSendingStatus: true }, undefined],
+  ] as const
+  for (const [what, answer, expected] of answers) {
+    test(`${what}: the address ${expected ? `is ${expected}` : 'keeps its status'}`, async (t) => {
+      const { known, refreshed } = await withAmazon(t)
+      for (const before of answer === undefined ? (['verifying'] as const) : (['pending', 'verifying'] as const)) {
+        const email = `${before}@example.org`
+        if (answer) known.set(email, answer)
+        const { identity_status, verified_at } = await refreshed(email, before)
+        assert.equal(identity_status, expected ?? before)
+        assert.equal(verified_at !== null, expected === 'verified')
+      }
+    })
+  }
+
+  test('starts the verification of an address, polls it until it is final, and then stops', async (t) => {
+    const { known, asked, refreshed, refresh, kit } = await withAmazon(t)
+    const { identity_status } = await refreshed('ada@example.org', 'pending')
+    assert.equal(identity_status, 'verifying')
+    assert.deepEqual(await refresh(), [])
+    known.set('ada@example.org', { VerificationStatus: 'SUCCESS', VerifiedForSendingStatus: true })
+    await kit.clock.advance('5 minutes')
+    const [verified] = await refresh()
+    assert.equal(Date.parse(verified!.verified_at!), kit.clock.now())
+    assert.deepEqual(await refresh(), [])
+    assert.deepEqual(asked, ['create ada@example.org', ...Array(3).fill('get ada@example.org')])
+  })
+
+  test('restarts the verification of an address that was deleted at Amazon', async (t) => {
+    const { known, asked, refreshed, refresh } = await withAmazon(t)
+    await refreshed('ada@example.org', 'pending')
+    known.clear()
+    const statuses = [await refresh(), await refresh()].map(([one]) => one!.identity_status)
+    assert.deepEqual(statuses, ['pending', 'verifying'])
+    assert.equal(asked.filter((one) => one === 'create ada@example.org').length, 2)
+  })
+
+  test('sends the domain of an internationalised address as Punycode', async (t) => {
+    const { asked, refreshed } = await withAmazon(t)
+    assert.equal((await refreshed('ada@bücher.example', 'verifying')).email, 'ada@bücher.example')
+    assert.deepEqual(asked, ['get ada@xn--bcher-kva.example'])
+  })
+
+  const message = 'user/bob@example.com is not authorized on arn:aws:ses:eu-central-1:1:identity/Ada+x@example.org now'
+  for (const operation of ['create', 'get'] as const) {
+    test(`a fault at ${operation} changes nothing, and the log names no address`, async (t) => {
+      const { asked, faults, identities, refresh, warnings } = await withAmazon(t)
+      await identities.add({ email: 'Ada+x@example.org' })
+      await identities.add({ email: 'bob@example.org', status: 'verifying' })
+      const before = await identities.list()
+      faults.get = faults[operation] = named('AccessDeniedException', message)
+      assert.deepEqual(await refresh(), [])
+      assert.deepEqual(await identities.list(), before)
+      assert.equal(asked.at(-1), 'get bob@example.org', 'the next address is checked all the same')
+      const reason =
+        'AccessDeniedException: user/[address] is not authorized on arn:aws:ses:eu-central-1:1:identity/[address] now'
+      assert.deepEqual(
+        warnings,
+        before.data.map(({ id }) => ({ identity: id, reason })),
+      )
+      delete faults.create
+      delete faults.get
+      assert.equal((await refresh()).length, 2, 'started, and set back to pending, because Amazon does not know bob')
+    })
+  }
+
+  test('a request that is never answered is aborted', async (t) => {
+    const running = setInterval(() => {}, 1000) // as a socket would
+    t.after(() => clearInterval(running))
+    const client = {
+      send: (_: unknown, { abortSignal }: { abortSignal?: AbortSignal } = {}) =>
+        new Promise((_, reject) => abortSignal!.addEventListener('abort', () => reject(abortSignal!.reason))),
+    }
+    const { refreshed, warnings } = await withAmazon(t, { client, timeoutMs: 20 })
+    assert.equal((await refreshed('ada@example.org', 'verifying')).identity_status, 'verifying')
+    assert.match(JSON.stringify(warnings), /TimeoutError/)
+  })
+
+  test('the SDK is loaded only for the first address, and the refresh fails when it is missing', async (t) => {
+    const { ses, install } = await folderWithSes(t)
+    await using kit = await testMailkeep({ identityProvider: ses({ region: 'eu-central-1' }) })
+    assert.deepEqual(await kit.mailkeep.refreshIdentities(), [])
+    const identity = await kit.client.identities.add({ email: 'ada@example.org' })
+    for (let i = 0; i < 2; i++) {
+      await assert.rejects(kit.mailkeep.refreshIdentities(), (error) => {
+        assert.ok(isMailkeepError(error, 'validation_failed'))
+        assert.match(error.message, /^Amazon SES needs its SDK .+: npm install @aws-sdk\/client-sesv2$/)
+        return Object.keys(error.errors ?? {}).join() === 'identityProvider'
+      })
+    }
+    assert.deepEqual(await kit.client.identities.get(identity.id), identity)
+    const { made } = await install()
+    assert.equal((await kit.mailkeep.refreshIdentities())[0]!.identity_status, 'failed')
+    assert.deepEqual(made, [{ region: 'eu-central-1' }], 'one SDK client serves all requests')
+  })
+})
+
+test('a host’s own provider reports a wrong configuration by validation_failed', async () => {
+  const error = new MailkeepError('validation_failed', 'No account.')
+  const fail = () => Promise.reject(error)
+  await using kit = await testMailkeep({ identityProvider: { start: fail, status: fail } })
+  await kit.client.identities.add({ email: 'ada@example.org' })
+  await assert.rejects(kit.mailkeep.refreshIdentities(), error)
+})

@@ -1,0 +1,419 @@
+/** Mistakes of a host: for any argument, a MailkeepError says what is wrong, and no other error is thrown. */
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, type TestContext } from 'node:test'
+import Database from 'better-sqlite3'
+import { Kysely, PostgresDialect, SqliteDialect } from 'kysely'
+import pg from 'pg'
+import { createMailkeep, isMailkeepError, type Mailkeep } from '../../lib/index.ts'
+import { postgres } from '../../lib/storage/postgres.ts'
+import { sqlite } from '../../lib/storage/sqlite.ts'
+import { databaseUrl, onPostgres, test } from '../support/databases.ts'
+import { databases } from '../support/harness.ts'
+
+const encryptionKey = randomBytes(32)
+// biome-ignore lint/suspicious/noExplicitAny: these tests pass values that the types forbid.
+type Any = any
+
+const wrongValues: Record<string, Any> = {
+  null: null,
+  undefined: undefined,
+  'an empty string': '',
+  'a string': '1',
+  'an empty object': {},
+  'an array': [],
+  'minus one': -1,
+  NaN: Number.NaN,
+  'a Promise': Promise.resolve({}),
+}
+
+/** Calls, and returns the error that is thrown or rejected; undefined without one. */
+async function outcomeOf(call: () => unknown): Promise<Error | undefined> {
+  try {
+    await call()
+    return undefined
+  } catch (error) {
+    assert.ok(error instanceof Error)
+    return error
+  }
+}
+
+function assertHelpful(error: Error | undefined, what: string, code?: string): void {
+  assert.ok(isMailkeepError(error), `${what}: ${error ? `${error.stack}` : 'nothing was thrown'}`)
+  if (code !== undefined) assert.equal(error.code, code, `${what}: ${error.message}`)
+  assert.match(error.message, /^.{10,}$/, what)
+  assert.doesNotMatch(error.message, /undefined is not|Cannot read|is not a function|not iterable/, what)
+}
+
+/** Calls that must refuse all of the values above, except the values listed as allowed. */
+const calls: Record<string, { run: (mailkeep: Mailkeep, value: Any) => unknown; allows?: readonly string[] }> = {
+  forClient: { run: (mailkeep, value) => mailkeep.forClient(value) },
+  using: { run: (mailkeep, value) => mailkeep.using(value) },
+  'start, options': {
+    run: (mailkeep, value) => mailkeep.start(value),
+    allows: ['undefined', 'an empty object'],
+  },
+  'start, dispatch': { run: (mailkeep, value) => mailkeep.start({ dispatch: value }), allows: ['undefined'] },
+  'close, options': {
+    run: (mailkeep, value) => mailkeep.close(value),
+    allows: ['undefined', 'an empty object'],
+  },
+  'close, timeoutMs': { run: (mailkeep, value) => mailkeep.close({ timeoutMs: value }), allows: ['undefined'] },
+  'on, types': { run: (mailkeep, value) => mailkeep.on(value, () => {}, { name: 'n' }) },
+  'on, handler': { run: (mailkeep, value) => mailkeep.on('contact.subscribed', value, { name: 'n' }) },
+  'on, options': { run: (mailkeep, value) => mailkeep.on('contact.subscribed', () => {}, value) },
+  'on, name': {
+    run: (mailkeep, value) => mailkeep.on('contact.subscribed', () => {}, { name: value }),
+    allows: ['a string'],
+  },
+  'clients.create': { run: ({ clients }, value) => clients.create(value) },
+  'clients.get': { run: ({ clients }, value) => clients.get(value) },
+  'clients.delete': { run: ({ clients }, value) => clients.delete(value) },
+  'clients.bootstrap, token': {
+    run: ({ clients }, value) => clients.bootstrap({ token: value }),
+    allows: ['undefined', 'a string'],
+  },
+  'tokens.create': { run: ({ tokens }, value) => tokens.create(value) },
+  'tokens.list, clientId': { run: ({ tokens }, value) => tokens.list({ clientId: value }), allows: ['undefined'] },
+  'tokens.revoke': { run: ({ tokens }, value) => tokens.revoke(value) },
+  'tokens.authenticate': {
+    run: ({ tokens }, value) => tokens.authenticate(value),
+    allows: ['an empty string', 'a string'],
+  },
+  'withIdempotencyKey, key': {
+    run: (mailkeep, value) => mailkeep.forClient(1).withIdempotencyKey(value, {}, async () => 1),
+    allows: ['a string'],
+  },
+  'withIdempotencyKey, work': { run: (mailkeep, value) => mailkeep.forClient(1).withIdempotencyKey('k', {}, value) },
+  'contacts.import, source': {
+    run: (mailkeep, value) => mailkeep.forClient(1).contacts.import(1, value, { format: 'csv' }),
+    allows: ['an array'],
+  },
+  'contacts.import, options': { run: (mailkeep, value) => mailkeep.forClient(1).contacts.import(1, [], value) },
+  'contacts.export': { run: (mailkeep, value) => mailkeep.forClient(1).contacts.export(value).next() },
+  'contacts.addManyToList': {
+    run: (mailkeep, value) => mailkeep.forClient(1).contacts.addManyToList(1, value),
+    allows: ['an array'],
+  },
+}
+
+const contact = { email: 'ada@example.org' }
+
+/** Calls with one wrong id; all other arguments are valid. */
+const takesId: Record<string, (client: ReturnType<Mailkeep['forClient']>, id: Any) => Promise<unknown>> = {
+  'contacts.get': ({ contacts }, id) => contacts.get(id),
+  'contacts.getJson': ({ contacts }, id) => contacts.getJson(id),
+  'contacts.addToList': ({ contacts }, id) => contacts.addToList(id, contact),
+  'contacts.addManyToList': ({ contacts }, id) => contacts.addManyToList(id, [contact]),
+  'contacts.import': ({ contacts }, id) => contacts.import(id, [], { format: 'csv' }),
+  'contacts.update': ({ contacts }, id) => contacts.update(id, { name: 'Ada' }),
+  'contacts.unsubscribe': ({ contacts }, id) => contacts.unsubscribe(id),
+  'contacts.resubscribe': ({ contacts }, id) => contacts.resubscribe(id),
+  'contacts.removeFromList, the list': ({ contacts }, id) => contacts.removeFromList(id, 1),
+  'contacts.removeFromList, the contact': ({ contacts }, id) => contacts.removeFromList(1, id),
+  'contacts.subscribeToTopic, the contact': ({ contacts }, id) => contacts.subscribeToTopic(id, 1),
+  'contacts.subscribeToTopic, the topic': ({ contacts }, id) => contacts.subscribeToTopic(1, id),
+  'contacts.unsubscribeFromTopic, the contact': ({ contacts }, id) => contacts.unsubscribeFromTopic(id, 1),
+  'contacts.unsubscribeFromTopic, the topic': ({ contacts }, id) => contacts.unsubscribeFromTopic(1, id),
+  'contacts.delete': ({ contacts }, id) => contacts.delete(id),
+  'lists.get': ({ lists }, id) => lists.get(id),
+  'lists.update': ({ lists }, id) => lists.update(id, { name: 'x' }),
+  'lists.delete': ({ lists }, id) => lists.delete(id),
+  'tags.update': ({ tags }, id) => tags.update(id, { name: 'x' }),
+  'tags.delete': ({ tags }, id) => tags.delete(id),
+  'topics.list': ({ topics }, id) => topics.list(id),
+  'topics.create': ({ topics }, id) => topics.create(id, { name: 'x' }),
+  'topics.update': ({ topics }, id) => topics.update(id, { name: 'x' }),
+  'topics.delete': ({ topics }, id) => topics.delete(id),
+  'identities.get': ({ identities }, id) => identities.get(id),
+  'identities.remove': ({ identities }, id) => identities.remove(id),
+  'webhooks.getEndpoint': ({ webhooks }, id) => webhooks.getEndpoint(id),
+  'webhooks.updateEndpoint': ({ webhooks }, id) => webhooks.updateEndpoint(id, { active: true }),
+  'webhooks.deleteEndpoint': ({ webhooks }, id) => webhooks.deleteEndpoint(id),
+  'webhooks.rotateSecret': ({ webhooks }, id) => webhooks.rotateSecret(id),
+  'webhooks.testEndpoint': ({ webhooks }, id) => webhooks.testEndpoint(id),
+  'webhooks.listDeliveries': ({ webhooks }, id) => webhooks.listDeliveries(id),
+  'webhooks.getDelivery, the endpoint': ({ webhooks }, id) => webhooks.getDelivery(id, 1),
+  'webhooks.getDelivery, the delivery': ({ webhooks }, id) => webhooks.getDelivery(1, id),
+  'webhooks.redeliver, the endpoint': ({ webhooks }, id) => webhooks.redeliver(id, 1),
+  'webhooks.redeliver, the delivery': ({ webhooks }, id) => webhooks.redeliver(1, id),
+  'webhooks.recover': ({ webhooks }, id) => webhooks.recover(id, { since: '2026-01-02T03:04:05Z' }),
+  'webhooks.getRecovery, the endpoint': ({ webhooks }, id) => webhooks.getRecovery(id, 1),
+  'webhooks.getRecovery, the recovery': ({ webhooks }, id) => webhooks.getRecovery(1, id),
+}
+
+/** Creates a client, list, topic and endpoint with the id 1, and a contact on the list. */
+async function filled(mailkeep: Mailkeep) {
+  const { id } = await mailkeep.clients.create({ name: 'Acme' })
+  const client = mailkeep.forClient(id)
+  const list = await client.lists.create({ name: 'News' })
+  await client.topics.create(list.id, { name: 'Products' })
+  await client.contacts.addToList(list.id, contact)
+  const url = 'http://127.0.0.1:9/'
+  const endpoint = await client.webhooks.createEndpoint({ url, events: ['contact.subscribed'] })
+  await client.webhooks.testEndpoint(endpoint.id)
+  return client
+}
+
+for (const database of databases) {
+  const declare = database.name === 'PostgreSQL' ? onPostgres : describe
+  declare(`a host’s mistakes, on ${database.name}`, () => {
+    const open = async (t: TestContext) => {
+      const { source, close } = await database.open()
+      const mailkeep = await createMailkeep({ database: source, encryptionKey, webhooks: { allowPrivate: true } })
+      t.after(async () => {
+        await mailkeep.close()
+        await close()
+      })
+      return mailkeep
+    }
+
+    test('wrong arguments throw an error that names them', async (t) => {
+      const mailkeep = await open(t)
+      await filled(mailkeep)
+      for (const [name, { run, allows = [] }] of Object.entries(calls)) {
+        for (const [kind, value] of Object.entries(wrongValues)) {
+          if (!allows.includes(kind)) assertHelpful(await outcomeOf(() => run(mailkeep, value)), `${name}: ${kind}`)
+        }
+      }
+    })
+
+    test('an id of the wrong type is the same error everywhere, and the error names it', async (t) => {
+      const client = await filled(await open(t))
+      for (const [name, run] of Object.entries(takesId)) {
+        for (const [kind, value] of Object.entries(wrongValues)) {
+          const error = await outcomeOf(() => run(client, value))
+          assertHelpful(error, `${name}: ${kind}`, 'validation_failed')
+          assert.match(error!.message, /^\w+Id must be a positive whole number\.$/, name)
+        }
+        const unknown = await outcomeOf(() => run(client, 999_999))
+        assertHelpful(unknown, name, 'not_found')
+      }
+    })
+
+    test('calls after close() throw an error that says so', async (t) => {
+      const mailkeep = await open(t)
+      const client = await filled(mailkeep)
+      await mailkeep.close()
+      const late: Record<string, () => unknown> = {
+        'a read': () => client.contacts.list(),
+        'a read of one contact': () => client.contacts.get(1),
+        'a write': () => client.lists.create({ name: 'Late' }),
+        'an export': () => client.contacts.export({ format: 'csv' }).next(),
+        authenticate: () => mailkeep.tokens.authenticate(`mk_${'x'.repeat(43)}`),
+        using: () => mailkeep.using({}),
+        start: () => mailkeep.start(),
+        on: () => mailkeep.on('contact.subscribed', () => {}, { name: 'late' }),
+        deliverDue: () => mailkeep.deliverDue(),
+        stats: () => mailkeep.stats(),
+        resealSecrets: () => mailkeep.resealSecrets(),
+      }
+      for (const [name, run] of Object.entries(late)) {
+        const error = await outcomeOf(run)
+        assertHelpful(error, name, 'unavailable')
+        assert.match(error!.message, /closed/, name)
+      }
+      assert.equal((await mailkeep.ready()).ready, false)
+      await mailkeep.close()
+    })
+
+    test('the outer client inside an idempotent call says what to do', { timeout: 20_000 }, async (t) => {
+      const mailkeep = await open(t)
+      const client = await filled(mailkeep)
+      for (const outer of [() => client.lists.create({ name: 'Outer' }), () => client.lists.list()]) {
+        const error = await outcomeOf(() => client.withIdempotencyKey('k', {}, outer as () => Promise<unknown>))
+        assertHelpful(error, 'outer')
+        assert.match(error!.message, /only the client that `work` is given/)
+      }
+      let kept: Any
+      await client.withIdempotencyKey('k2', {}, async (inner) => {
+        kept = inner
+      })
+      assert.match((await outcomeOf(() => kept.lists.list()))!.message, /has ended: await every call/)
+      assertHelpful(await outcomeOf(() => kept.lists.list()), 'kept')
+      const cyclic: Any = {}
+      cyclic.self = cyclic
+      for (const answer of [1n, cyclic]) {
+        const error = await outcomeOf(() => client.withIdempotencyKey('k3', {}, async () => answer))
+        assertHelpful(error, 'a result that is not JSON', 'validation_failed')
+      }
+    })
+  })
+}
+
+test('createMailkeep names the option that is wrong', async () => {
+  const good = { database: sqlite(':memory:'), encryptionKey }
+  const wrong: [field: string, options: Any][] = [
+    ['options', undefined],
+    ['options', null],
+    ['options', Promise.resolve(good)],
+    ['database', { ...good, database: undefined }],
+    ['database', { ...good, database: 'mailkeep.db' }],
+    ['database', { ...good, database: Promise.resolve(good.database) }],
+    ['encryptionKey', { ...good, encryptionKey: undefined }],
+    ['encryptionKey', { ...good, encryptionKey: null }],
+    ['encryptionKey', { ...good, encryptionKey: '' }],
+    ['encryptionKey', { ...good, encryptionKey: 5 }],
+    ['encryptionKey', { ...good, encryptionKey: {} }],
+    ['encryptionKey', { ...good, encryptionKey: Array.from({ length: 32 }, () => 1) }],
+    ['encryptionKey', { ...good, previousEncryptionKeys: [undefined] }],
+    ['previousEncryptionKeys', { ...good, previousEncryptionKeys: 'key' }],
+    ['logger', { ...good, logger: {} }],
+    ['logger', { ...good, logger: null }],
+    ['clock', { ...good, clock: 5 }],
+    ['sender', { ...good, sender: {} }],
+    ['onEvent', { ...good, onEvent: 'event' }],
+    ['identityProvider', { ...good, identityProvider: {} }],
+    ['lookup', { ...good, lookup: 5 }],
+    ['lookup.timeoutMs', { ...good, lookup: { timeoutMs: Number.NaN } }],
+    ['webhooks', { ...good, webhooks: null }],
+    ['webhooks', { ...good, webhooks: 'none' }],
+    ['webhooks.allowPrivate', { ...good, webhooks: { allowPrivate: 'yes' } }],
+    ['webhooks.ports', { ...good, webhooks: { ports: 443 } }],
+    ['webhooks.ports', { ...good, webhooks: { ports: [443, 70_000] } }],
+    ['webhooks.retryScheduleSeconds', { ...good, webhooks: { retryScheduleSeconds: [-5] } }],
+    ['webhooks.retryScheduleSeconds', { ...good, webhooks: { retryScheduleSeconds: '5,300' } }],
+    ['webhooks.timeoutSeconds', { ...good, webhooks: { timeoutSeconds: 0 } }],
+    ['webhooks.timeoutSeconds', { ...good, webhooks: { timeoutSeconds: Number.NaN } }],
+    ['webhooks.concurrency', { ...good, webhooks: { concurrency: 0 } }],
+    ['webhooks.concurrency', { ...good, webhooks: { concurrency: '8' } }],
+    ['webhooks.endpointConcurrency', { ...good, webhooks: { endpointConcurrency: 1.5 } }],
+    ['webhooks.disableAfterFailures', { ...good, webhooks: { disableAfterFailures: 0 } }],
+    ['webhooks.disableAfterHours', { ...good, webhooks: { disableAfterHours: -1 } }],
+    ['webhooks.testDeliveriesPerMinute', { ...good, webhooks: { testDeliveriesPerMinute: null } }],
+    ['webhooks.retentionDays', { ...good, webhooks: { retentionDays: 0 } }],
+  ]
+  for (const [field, options] of wrong) {
+    const error = await outcomeOf(() => createMailkeep(options))
+    assertHelpful(error, `${field}: ${JSON.stringify(options)}`, 'validation_failed')
+    assert.deepEqual(isMailkeepError(error) && Object.keys(error.errors ?? {}), [field])
+  }
+  assert.match(
+    (await outcomeOf(() => createMailkeep({ ...good, encryptionKey: undefined as Any })))!.message,
+    /environment/,
+  )
+})
+
+test('sqlite() and postgres() refuse values that are not a database', async () => {
+  const closed = new Database(':memory:')
+  closed.close()
+  for (const [kind, value] of Object.entries({ ...wrongValues, 'a closed handle': closed })) {
+    if (kind === 'a string') continue
+    assertHelpful(await outcomeOf(() => sqlite(value)), `sqlite: ${kind}`, 'validation_failed')
+  }
+  for (const [kind, value] of Object.entries({ ...wrongValues, 'a URL of another database': 'mysql://x' })) {
+    assertHelpful(await outcomeOf(() => postgres(value)), `postgres: ${kind}`, 'validation_failed')
+  }
+  for (const connections of [0, -1, 1.5, Number.NaN, '5', null] as Any[]) {
+    assertHelpful(
+      await outcomeOf(() => postgres('postgres://x', { connections })),
+      `${connections}`,
+      'validation_failed',
+    )
+  }
+  for (const schema of [5, null, '', 'a b'] as Any[]) {
+    assertHelpful(await outcomeOf(() => postgres('postgres://x', { schema })), `${schema}`, 'validation_failed')
+  }
+  for (const run of [sqlite, postgres] as Any[]) {
+    assertHelpful(await outcomeOf(() => run('postgres://x', null)), 'options', 'validation_failed')
+  }
+  const missing = join(tmpdir(), 'mailkeep-no-such-directory', 'mailkeep.db')
+  const error = await outcomeOf(() => createMailkeep({ database: sqlite(missing), encryptionKey }))
+  assertHelpful(error, 'a missing directory', 'unavailable')
+})
+
+function file(t: TestContext): string {
+  const folder = mkdtempSync(join(tmpdir(), 'mailkeep-'))
+  t.after(() => rmSync(folder, { recursive: true }))
+  return join(folder, 'mailkeep.db')
+}
+
+test('using() on SQLite refuses other handles', async (t) => {
+  const path = file(t)
+  const mailkeep = await createMailkeep({ database: sqlite(path), encryptionKey })
+  t.after(() => mailkeep.close())
+  const other = new Database(file(t))
+  other.exec('begin')
+  const closed = new Database(path)
+  closed.close()
+  const drizzle = { session: {}, query: {}, insert: () => {} } // shaped like Drizzle's transaction
+  const wrong: [handle: unknown, message: RegExp][] = [
+    [other, /not on mailkeep's database/],
+    [new Database(':memory:').exec('begin'), /not on mailkeep's database/],
+    [closed, /is closed/],
+    [drizzle, /Drizzle, the handle it runs on/],
+    [new Kysely({ dialect: new SqliteDialect({ database: new Database(path) }) }), /no transaction open/],
+  ]
+  for (const [handle, message] of wrong) {
+    const error = await outcomeOf(() => mailkeep.using(handle))
+    assertHelpful(error, String(message), 'validation_failed')
+    assert.match(error!.message, message)
+  }
+  const elsewhere = new Kysely({ dialect: new SqliteDialect({ database: new Database(':memory:') }) })
+  const inOther = outcomeOf(() => elsewhere.transaction().execute((trx) => mailkeep.using(trx).clients.list()))
+  assert.match((await inOther)!.message, /not on mailkeep's database/)
+  assertHelpful(await inOther, "Kysely's transaction on another database", 'validation_failed')
+  const kysely = new Kysely({ dialect: new SqliteDialect({ database: new Database(path) }) })
+  let late: ReturnType<Mailkeep['using']> | undefined
+  await kysely.transaction().execute(async (trx) => {
+    late = mailkeep.using(trx)
+  })
+  for (const call of [() => late!.clients.list(), () => late!.clients.create({ name: 'Late' })]) {
+    const error = await outcomeOf(call)
+    assertHelpful(error, "Kysely's transaction after its end", 'validation_failed')
+    assert.match(error!.message, /has ended/)
+  }
+})
+
+onPostgres('using() on PostgreSQL', () => {
+  test('refuses other handles', async (t) => {
+    const url = await databaseUrl()
+    const mailkeep = await createMailkeep({ database: postgres(url, { schema: 'mistakes' }), encryptionKey })
+    t.after(() => mailkeep.close())
+    const client = new pg.Client(url)
+    await client.connect()
+    t.after(() => client.end())
+    const pool = new pg.Pool({ connectionString: url })
+    t.after(() => pool.end())
+    const drizzle = { session: {}, query: {}, insert: () => {} }
+    const onSqlite = new Kysely({ dialect: new SqliteDialect({ database: new Database(':memory:') }) })
+    for (const handle of [
+      pool,
+      drizzle,
+      onSqlite,
+      new Database(':memory:'),
+      new Kysely({ dialect: new PostgresDialect({ pool }) }),
+    ]) {
+      assertHelpful(await outcomeOf(() => mailkeep.using(handle)), 'using', 'validation_failed')
+    }
+    const inOther = await outcomeOf(() => onSqlite.transaction().execute(async (trx) => mailkeep.using(trx)))
+    assertHelpful(inOther, 'a transaction on SQLite', 'validation_failed')
+
+    await client.query('set search_path = mistakes')
+    const withoutBegin = await outcomeOf(() => mailkeep.using(client).clients.create({ name: 'Acme' }))
+    assertHelpful(withoutBegin, 'no BEGIN', 'validation_failed')
+    assert.match(withoutBegin!.message, /begin one first/)
+
+    await client.query('begin')
+    await outcomeOf(() => client.query('select nonsense'))
+    const afterFailure = await outcomeOf(() => mailkeep.using(client).clients.create({ name: 'Acme' }))
+    assertHelpful(afterFailure, 'a failed transaction', 'validation_failed')
+    await client.query('rollback')
+
+    await client.query('set search_path = public')
+    await client.query('begin')
+    for (const call of [
+      () => mailkeep.using(client).clients.list(),
+      () => mailkeep.using(client).clients.create({ name: 'Acme' }),
+    ]) {
+      const error = await outcomeOf(call)
+      assertHelpful(error, 'another schema', 'validation_failed')
+      await client.query('rollback')
+      await client.query('begin')
+    }
+    await client.query('rollback')
+  })
+})

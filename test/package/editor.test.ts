@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { pathToFileURL } from 'node:url'
+
+const root = join(import.meta.dirname, '../..')
+
+type Message = { id?: number; method?: string; params?: { items: unknown[] }; result?: unknown }
+
+/** Starts TypeScript's language server, as editors do. */
+function languageServer() {
+  const child = spawn(join(root, 'node_modules/.bin/tsc'), ['--lsp', '--stdio'], { cwd: root })
+  const waiting = new Map<number, (result: unknown) => void>()
+  let received = Buffer.alloc(0)
+  const send = (message: object) => {
+    const text = JSON.stringify({ jsonrpc: '2.0', ...message })
+    child.stdin.write(`Content-Length: ${Buffer.byteLength(text)}\r\n\r\n${text}`)
+  }
+  const take = ({ id, method, params, result }: Message) => {
+    if (id === undefined) return
+    if (method) send({ id, result: method === 'workspace/configuration' ? params!.items.map(() => null) : null })
+    else waiting.get(id)?.(result)
+  }
+  child.stdout.on('data', (chunk: Buffer) => {
+    received = Buffer.concat([received, chunk])
+    for (;;) {
+      const head = /^Content-Length: (\d+)[\s\S]*?\r\n\r\n/.exec(received.subarray(0, 200).toString('latin1'))
+      const end = head ? head[0].length + Number(head[1]) : Number.POSITIVE_INFINITY
+      if (!head || received.length < end) return
+      take(JSON.parse(received.subarray(head[0].length, end).toString()))
+      received = received.subarray(end)
+    }
+  })
+  const ask = <T>(method: string, params: object) =>
+    new Promise<T>((resolve) => {
+      const id = waiting.size + 1
+      waiting.set(id, resolve as (result: unknown) => void)
+      send({ id, method, params })
+    })
+  return { ask, tell: (method: string, params: object) => send({ method, params }), stop: () => child.kill() }
+}
+
+test('the editor shows an operation’s docstring with its errors, through the public entry point', {
+  timeout: 120_000,
+}, async (t) => {
+  const { ask, tell, stop } = languageServer()
+  t.after(stop)
+  await ask('initialize', { processId: null, rootUri: pathToFileURL(root).href, capabilities: {} })
+  tell('initialized', {})
+  const uri = pathToFileURL(join(root, 'test', 'a-host.ts')).href
+  const lines = [
+    "import type { Mailkeep } from 'mailkeep'",
+    'declare const mailkeep: Mailkeep',
+    'mailkeep.forClient(1).contacts.addToList',
+  ]
+  tell('textDocument/didOpen', { textDocument: { uri, languageId: 'typescript', version: 1, text: lines.join('\n') } })
+  const position = { line: 2, character: lines[2]!.length - 1 }
+  const hover = await ask<{ contents: { value: string } }>('textDocument/hover', { textDocument: { uri }, position })
+  assert.match(hover.contents.value, /input: ContactInput|input: .*\.ContactInput/)
+  assert.match(hover.contents.value, /Adds a contact to a list/)
+  assert.match(hover.contents.value, /@throws.*`not_found`.*`validation_failed`/s)
+})

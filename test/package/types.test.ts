@@ -1,0 +1,272 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { describe, test } from 'node:test'
+import type * as v from 'valibot'
+import type * as clients from '../../lib/clients/schema.ts'
+import type * as contacts from '../../lib/contacts/schema.ts'
+import type * as identities from '../../lib/identities/schema.ts'
+import type * as lib from '../../lib/index.ts'
+import { errorCodes, isMailkeepError, type Mailkeep, MailkeepError, unchecked } from '../../lib/index.ts'
+import type * as lists from '../../lib/lists/schema.ts'
+import type { PageQuery } from '../../lib/page.ts'
+import type * as tags from '../../lib/tags/schema.ts'
+import type { TestKit } from '../../lib/testing.ts'
+import type * as topics from '../../lib/topics/schema.ts'
+import type * as webhooks from '../../lib/webhooks/schema.ts'
+
+/** Never runs: compiling it is the test. */
+export async function goodCallsCompile(mailkeep: Mailkeep) {
+  const acme = mailkeep.forClient(1)
+  const row: { email: string; company: string | null; age?: string } = { email: 'ada@example.org', company: null }
+  await acme.contacts.addToList(1, row)
+  await acme.contacts.addToList(1, { email: 'ada@example.org', name: 'Ada', tags: ['vip'], company: undefined })
+  await acme.contacts.update(1, { tags: ['vip'] as const, company: 'Engines' })
+  await acme.contacts.list({
+    lists: [1, 2],
+    tags: 3,
+    topics: '4',
+    search: 'ada',
+    per_page: 5,
+    include_unsubscribed: true,
+  })
+  await acme.contacts.unsubscribe(1, { byContact: true })
+  const { secret } = await acme.webhooks.createEndpoint({ url: 'https://example.org/', events: ['contact.subscribed'] })
+  const text: string = secret
+  await acme.topics.create(1, { name: 'Daily', description: null })
+  await acme.identities.list({ identity_status: 'verified' })
+  await mailkeep.tokens.create({ clientId: 1, role: 'member' })
+  await unchecked(acme).contacts.addToList(1, JSON.parse(text))
+  const { answer, replayed } = await acme.withIdempotencyKey('order 1', row, ({ contacts }) =>
+    contacts.addToList(1, row),
+  )
+  const flags: [boolean, boolean] = [answer.created, replayed]
+  await mailkeep.on('contact.unsubscribed', ({ data }) => data.contact.email, { name: 'one' })
+  await mailkeep.on(['contact.subscribed', 'webhook.test'], (event) => event.type, { name: 'several' })
+  await mailkeep
+    .using(flags)
+    .forClient(1)
+    .withIdempotencyKey('order 1', row, async () => 1)
+}
+
+/** Never runs: the test is that each of these lines is a compile error. */
+export async function badCallsDoNot(mailkeep: Mailkeep) {
+  const acme = mailkeep.forClient(1)
+  // @ts-expect-error not an id
+  mailkeep.forClient('1')
+  // @ts-expect-error not an e-mail address
+  await acme.contacts.addToList(1, { name: 'Ada' })
+  // @ts-expect-error attributes are strings
+  await acme.contacts.addToList(1, { email: 'ada@example.org', age: 36 })
+  // @ts-expect-error tags are names
+  await acme.contacts.addToList(1, { email: 'ada@example.org', tags: [1] })
+  // @ts-expect-error the address cannot be changed
+  await acme.contacts.update(1, { email: 'ada@example.org' })
+  // @ts-expect-error an unknown filter
+  await acme.contacts.list({ list: 1 })
+  // @ts-expect-error an unknown event
+  await acme.webhooks.createEndpoint({ url: 'https://example.org/', events: ['contact.deleted'] })
+  // @ts-expect-error the URL cannot be changed
+  await acme.webhooks.updateEndpoint(1, { url: 'https://example.org/' })
+  // @ts-expect-error only the library raises this type
+  await acme.events.raise({ type: 'contact.subscribed', data: {} })
+  // @ts-expect-error an unknown status
+  await acme.identities.list({ identity_status: 'ok' })
+  // @ts-expect-error an unknown role
+  await mailkeep.tokens.create({ clientId: 1, role: 'owner' })
+  // @ts-expect-error a misspelt field
+  await acme.lists.create({ nome: 'News' })
+  // @ts-expect-error a Date is not a string
+  await acme.webhooks.recover(1, { since: new Date() })
+  // @ts-expect-error ids must be numbers, even when unchecked
+  await unchecked(acme).contacts.get('1')
+  // @ts-expect-error a nested idempotency key
+  await acme.withIdempotencyKey('order 1', 1, (client) => client.withIdempotencyKey('order 2', 1, async () => 1))
+  // @ts-expect-error an unknown code
+  isMailkeepError(undefined, 'gone')
+  // @ts-expect-error a contact has no phone
+  ;(await acme.contacts.get(1)).phone
+}
+
+/** Never runs: checks the event data types of handlers and the test kit. */
+export async function eventsAreTyped(mailkeep: Mailkeep, kit: TestKit) {
+  const name = { name: 'greeter' }
+  await mailkeep.on('contact.subscribed', ({ data }) => data.list.name satisfies string, name)
+  await mailkeep.on('contact.unsubscribed', ({ data }) => data.contact.email satisfies string, name)
+  await mailkeep.on(
+    'contact.resubscribed',
+    ({ data, clientId }) => [data.contact.tags, clientId satisfies number],
+    name,
+  )
+  await mailkeep.on('newsletter.sent', ({ data }) => data.subject satisfies unknown, name)
+  await mailkeep.on('sequence_step.sent', ({ data, type }) => [data.step, type satisfies 'sequence_step.sent'], name)
+  await mailkeep.on('sequence.completed', ({ data, id }) => [data.sequence, id satisfies string], name)
+  await mailkeep.on('webhook.test', ({ data }) => data.message satisfies string, name)
+  await mailkeep.on(['contact.subscribed', 'contact.unsubscribed'], ({ data }) => data.contact.email, name)
+  await mailkeep.on(
+    ['contact.subscribed', 'newsletter.sent'],
+    (event) => (event.type === 'contact.subscribed' ? event.data.list.id : event.data.subject),
+    name,
+  )
+  // @ts-expect-error only contact.subscribed has a list
+  await mailkeep.on('contact.unsubscribed', ({ data }) => data.list, name)
+  // @ts-expect-error newsletter.sent has no contact of a known type
+  await mailkeep.on(['contact.subscribed', 'newsletter.sent'], ({ data }) => data.contact.email, name)
+  kit.events('contact.unsubscribed')[0]?.data.contact.email satisfies string | undefined
+  for (const event of kit.events()) {
+    if (event.type === 'contact.subscribed') event.data.list.name satisfies string
+    else if (event.type === 'webhook.test') event.data.message satisfies string
+    else event.data satisfies object
+  }
+}
+
+/** Never runs: checks that the guard narrows to its code. */
+export function guardNarrows(error: unknown): 'conflict' | undefined {
+  return isMailkeepError(error, 'conflict') ? error.code : undefined
+}
+
+type Frozen<T> = T extends readonly (infer Item)[]
+  ? readonly Frozen<Item>[]
+  : T extends object
+    ? { readonly [K in keyof T]: Frozen<T[K]> }
+    : T
+/** Checks that a schema accepts exactly its input type: the same fields, of compatible types. */
+type Agrees<Schema extends v.GenericSchema, Input extends object> =
+  Input extends Frozen<v.InferInput<Schema>>
+    ? keyof v.InferInput<Schema> extends keyof Input
+      ? true
+      : 'a field is missing'
+    : 'a type differs'
+
+/**
+ * Each line compiles only while schema and input agree. Other fields of contacts are attributes, which only the input
+ * type has.
+ */
+export const inputsAgree: {
+  client: Agrees<typeof clients.NewClient, lib.ClientInput>
+  token: Agrees<typeof clients.NewTokenInput, lib.TokenInput>
+  page: Agrees<typeof PageQuery, lib.PageInput>
+  contacts: Agrees<typeof contacts.ContactQuery, lib.ContactQueryInput>
+  contact: Agrees<typeof contacts.NewContact, lib.ContactInput>
+  contactChange: Agrees<typeof contacts.ContactChange, lib.ContactChangeInput>
+  unsubscribe: Agrees<typeof contacts.UnsubscribeOptions, lib.UnsubscribeInput>
+  list: Agrees<typeof lists.NewList, lib.ListInput>
+  tag: Agrees<typeof tags.NewTag, lib.TagInput>
+  topic: Agrees<typeof topics.NewTopic, lib.TopicInput>
+  topicChange: Agrees<typeof topics.TopicChange, lib.TopicChangeInput>
+  identity: Agrees<typeof identities.NewIdentity, lib.IdentityInput>
+  identities: Agrees<typeof identities.IdentityQuery, lib.IdentityQueryInput>
+  endpoint: Agrees<typeof webhooks.NewEndpoint, lib.EndpointInput>
+  endpointChange: Agrees<Omitting<typeof webhooks.EndpointChange>, lib.EndpointChangeInput>
+} = {
+  client: true,
+  token: true,
+  page: true,
+  contacts: true,
+  contact: true,
+  contactChange: true,
+  unsubscribe: true,
+  list: true,
+  tag: true,
+  topic: true,
+  topicChange: true,
+  identity: true,
+  identities: true,
+  endpoint: true,
+  endpointChange: true,
+}
+
+/** The schema contains url and events only to refuse a change of them. */
+type Omitting<Schema extends v.GenericSchema> = v.GenericSchema<Omit<v.InferInput<Schema>, 'url' | 'events'>>
+
+const root = join(import.meta.dirname, '../..')
+const read = (path: string) => readFileSync(join(root, path), 'utf8')
+
+/** Returns the error codes that a docstring lists. */
+function thrown(doc: string): string[] {
+  const said = /@throws MailkeepError([\s\S]*?)(?:@|$)/.exec(doc)?.[1] ?? ''
+  return [...new Set([...said.matchAll(/`(\w+)`/g)].map((match) => match[1]!))]
+    .filter((code) => (errorCodes as readonly string[]).includes(code))
+    .sort()
+}
+
+interface Operation {
+  readonly name: string
+  readonly door: string
+  readonly behind: string
+}
+
+/** Returns every operation of the API types, with its docstring there and the one of its function. */
+function operations(): Operation[] {
+  const bound = read('lib/bind.ts')
+  const modules = new Map(
+    [...bound.matchAll(/import \* as (\w+) from '\.\/(.+)'/g)].map((match) => [match[1], match[2]]),
+  )
+  const docs = ['lib', 'lib/webhooks', 'lib/idempotency'].map((folder) => read(`${folder}/api-types.ts`)).join('')
+  const before = (text: string, pattern: string) =>
+    new RegExp(`/\\*\\*((?:(?!\\*/)[\\s\\S])*)\\*/\\n\\s*${pattern}`).exec(text)?.[1] ?? ''
+  const doors: Record<string, string> = { bindClients: 'Clients', bindTokens: 'Tokens', bindClient: 'Idempotency' }
+  let slice = ''
+  return bound.split('\n\n').flatMap((part) =>
+    [
+      ...part.matchAll(/^function|^export function (\w+)|^ {4}(\w+): \{$|^ +(\w+): \([^)]*\) =>\s*(\w+)\.(\w+)\(/gm),
+    ].flatMap((match) => {
+      if (match[1]) slice = doors[match[1]] ?? ''
+      if (match[2]) slice = match[2][0]!.toUpperCase() + match[2].slice(1)
+      const [, , , method, module, name] = match
+      if (!method) return []
+      const at = docs.indexOf(`export interface ${slice}Api `)
+      const door = docs.slice(at, docs.indexOf('\n}', at))
+      const source = read(join('lib', modules.get(module)!))
+      return [
+        {
+          name: `${slice}.${method}`,
+          door: before(door, `${method}[<(]`),
+          behind: before(source, `export (?:async )?function ${name}\\b`),
+        },
+      ]
+    }),
+  )
+}
+
+describe('the public API', () => {
+  test('has a docstring for every operation, which the editor shows', () => {
+    const found = operations()
+    assert.ok(found.length >= 45, `${found.length} operations`)
+    assert.deepEqual(
+      found.filter(({ door }) => door.trim() === '').map(({ name }) => name),
+      [],
+    )
+  })
+
+  test('lists the same errors as the operation behind it', () => {
+    for (const { name, door, behind } of operations()) assert.deepEqual(thrown(door), thrown(behind), name)
+  })
+
+  test('is fully typed: no operation takes unknown', () => {
+    for (const path of ['lib/api-types.ts', 'lib/webhooks/api-types.ts']) {
+      const text = read(path).replace(/\/\*\* An API whose inputs have[\s\S]*/, '')
+      assert.doesNotMatch(text, /: (unknown|any)\b/, dirname(path))
+    }
+  })
+})
+
+describe('an error', () => {
+  test('lists its issues with their paths', () => {
+    const errors = { name: ['This is wrong.'], 'tags.0': ['Too long.', 'Too odd.'] }
+    assert.deepEqual(new MailkeepError('validation_failed', 'No.', { errors }).issues, [
+      { path: 'name', message: 'This is wrong.' },
+      { path: 'tags.0', message: 'Too long.' },
+      { path: 'tags.0', message: 'Too odd.' },
+    ])
+    assert.deepEqual(new MailkeepError('conflict', 'No.').issues, [])
+  })
+
+  test('is recognised by its guard, with a code if one is given', () => {
+    const error = new MailkeepError('conflict', 'No.')
+    assert.equal(isMailkeepError(error), true)
+    assert.equal(guardNarrows(error), 'conflict')
+    assert.equal(isMailkeepError(error, 'not_found'), false)
+    assert.equal(isMailkeepError(new Error('conflict')), false)
+  })
+})

@@ -1,0 +1,157 @@
+/** Compares the tables of the READMEs next to the code with the code, and checks their links. */
+import assert from 'node:assert/strict'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { test } from 'node:test'
+import { statusOf } from '../../daemon/api/errors.ts'
+import { contract, routes } from '../../daemon/api/routes/index.ts'
+import { nameOf } from '../../daemon/commands/command.ts'
+import { commands } from '../../daemon/commands/index.ts'
+import { settingHelp } from '../../daemon/setting-help.ts'
+import { settingNames, variableOf } from '../../daemon/settings.ts'
+import { errorCodes, eventTypes, inputLimits } from '../../lib/index.ts'
+import { deadLinks, rowsOf, sectionOf } from '../support/markdown.ts'
+
+const root = join(import.meta.dirname, '../..')
+
+/** The READMEs next to the code. */
+const rooms = [
+  'lib/webhooks/README.md',
+  'lib/storage/README.md',
+  'daemon/README.md',
+  'daemon/api/README.md',
+  '.github/CONTRIBUTING.md',
+]
+
+const code = (text: string) => `\`${text}\``
+const namesIn = (cell: string) => [...cell.matchAll(/`([^`]+)`/g)].map(([, name]) => name!)
+
+test('the table of routes has every route with its role, and marks the extensions', () => {
+  const rows = rowsOf('daemon/api/README.md', '## Routes and roles').slice(2)
+  const shown = rows.map(([method, path, role, mark]) => [method, path, role, mark].join(' ').trim())
+  const wanted = routes.map(({ method, path, role }) => {
+    const mark = contract.some((route) => route.method === method && route.path === path) ? '' : '+'
+    return [method, code(path.replace(/:(\w+)/g, '{$1}')), role, mark].join(' ').trim()
+  })
+  assert.deepEqual(shown.sort(), wanted.sort())
+})
+
+test('the table of errors has every code with its status', () => {
+  const rows = rowsOf('daemon/api/README.md', '## Errors').slice(2)
+  const shown = rows.map(([name, status]) => `${name} ${status}`)
+  assert.deepEqual(shown.sort(), errorCodes.map((name) => `${code(name)} ${statusOf[name]}`).sort())
+})
+
+test('the table of limits has every limit of the library with its value', () => {
+  const limits = new Map(Object.entries(inputLimits))
+  const rows = rowsOf('daemon/api/README.md', '## Limits').filter(([, , name]) =>
+    limits.has(namesIn(name ?? '')[0] ?? ''),
+  )
+  const shown = rows.map(([, value, name]) => [namesIn(name!)[0]!, Number(value!.split(' ')[0]!.replaceAll(',', ''))])
+  assert.deepEqual(Object.fromEntries(shown), Object.fromEntries(limits))
+})
+
+test('the table of settings has every setting with its default', () => {
+  const rows = rowsOf('daemon/README.md', '## Settings').slice(2)
+  const shown = new Map(
+    rows.flatMap(([names, defaults]) => {
+      const variables = namesIn(names!)
+      const values = variables.length === 1 ? [defaults!] : defaults!.split(', ')
+      return variables.map((variable, at) => [variable, values[at]!] as const)
+    }),
+  )
+  assert.deepEqual([...shown.keys()].sort(), settingNames.map(variableOf).sort())
+  for (const name of settingNames) {
+    const { default: value } = settingHelp[name]
+    if (/^[\w.,]+$/.test(value)) assert.equal(shown.get(variableOf(name)), value, name)
+  }
+})
+
+test('the table of commands names every command and its flags', () => {
+  const table = rowsOf('daemon/README.md', '## Commands')
+  for (const command of commands) {
+    const name = nameOf(command).join(' ')
+    const cell = table.flatMap(([first]) => namesIn(first!)).find((usage) => `${usage} `.startsWith(`${name} `))
+    assert.ok(cell, name)
+    for (const flag of command.flags ?? []) {
+      if (flag.required) assert.ok(cell.includes(`--${flag.name}`), `${name} --${flag.name}`)
+    }
+  }
+})
+
+test('the table of metrics has every metric', () => {
+  const source = readFileSync(join(root, 'daemon/metrics.ts'), 'utf8')
+  const names = [...source.matchAll(/(?:metricFamily|histogram)\(\s*'(\w+)'/g)].map(([, name]) => `mailkeep_${name}`)
+  const requests = [...source.matchAll(/name: '(mailkeep_\w+)'/g)].map(([, name]) => name!)
+  const rows = rowsOf('daemon/README.md', '## Health and metrics')
+  const shown = rows.flatMap(([cell]) => namesIn(cell!)).flatMap((name) => /^mailkeep_\w+/.exec(name) ?? [])
+  assert.ok(names.length > 5 && requests.length > 0)
+  assert.deepEqual([...new Set(shown)].sort(), [...names, ...requests].sort())
+})
+
+test('the table of events has every event type', () => {
+  const rows = rowsOf('lib/webhooks/README.md', '## Payload and headers')
+  const shown = rows.flatMap(([cell]) => namesIn(cell!)).filter((name) => /^[a-z_]+\.[a-z]+$/.test(name))
+  assert.deepEqual(shown.sort(), eventTypes.toSorted())
+})
+
+test('the table of a delivery’s states has every status', () => {
+  const rows = rowsOf('lib/webhooks/README.md', '## States of a delivery')
+  const source = readFileSync(join(root, 'lib/webhooks/schema.ts'), 'utf8')
+  const statuses = /type DeliveryStatus = (.*)/.exec(source)![1]!.match(/\w+/g)!
+  for (const status of statuses)
+    assert.ok(
+      rows.some(([cell]) => cell === code(status)),
+      status,
+    )
+})
+
+test('the columns of a delivery in the table are columns of the database', () => {
+  const columns = rowsOf('lib/webhooks/README.md', '## States of a delivery').flatMap(([cell]) => namesIn(cell!))
+  const tables = readFileSync(join(root, 'lib/storage/tables.ts'), 'utf8')
+  for (const column of columns.slice(4)) assert.match(tables, new RegExp(`\\b${column}: `))
+})
+
+test('no document has a dead link', () => {
+  const folders = ['lib', 'daemon', 'examples', 'test', '.github']
+  const below = folders.flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.md') && !name.includes('node_modules'))
+      .map((name) => join(folder, name)),
+  )
+  assert.ok(below.includes('daemon/api/README.md'))
+  assert.deepEqual(deadLinks(root, ['README.md', ...below]), [])
+})
+
+test('every file that a README next to the code names exists', () => {
+  for (const document of rooms) {
+    const prose = readFileSync(join(root, document), 'utf8').replace(/^```[\s\S]*?^```/gm, '')
+    const named = [...prose.matchAll(/`((?:lib|daemon|test)\/[\w./-]+\.(?:ts|md)|(?:lib|daemon|test)\/[\w./-]+\/)`/g)]
+    assert.deepEqual(
+      named.map(([, path]) => path!).filter((path) => !existsSync(join(root, path))),
+      [],
+      document,
+    )
+    const table = document.startsWith('.') ? [] : rowsOf(document, '## Files').slice(2)
+    const files = table.flatMap(([cell]) => namesIn(cell!)).map((file) => join(dirname(document), file))
+    assert.deepEqual(
+      files.filter((file) => !existsSync(join(root, file))),
+      [],
+      document,
+    )
+  }
+})
+
+test('the table of contents at the top of a README names its sections', () => {
+  for (const document of rooms.filter((name) => name.endsWith('/README.md'))) {
+    const text = readFileSync(join(root, document), 'utf8')
+    const headings = [...text.matchAll(/^## (.*)$/gm)].map(([, heading]) => heading!)
+    const contents = [...text.matchAll(/^- \[(.*?)\]\(#/gm)].map(([, heading]) => heading!)
+    assert.deepEqual(
+      contents.filter((heading) => headings.includes(heading)),
+      headings,
+      document,
+    )
+    assert.ok(sectionOf(document, `## ${headings[0]}`).length > 0)
+  }
+})

@@ -1,0 +1,171 @@
+/** A database of version 0.1.0, with deliveries in every state, works with this version. */
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+import Database from 'better-sqlite3'
+import { createMailkeep, type DatabaseSource, isMailkeepError, type MailkeepOptions } from '../../lib/index.ts'
+import { createSealer } from '../../lib/sealing/seal.ts'
+import { sqlite } from '../../lib/storage/sqlite.ts'
+import { needsPostgres, openPostgres, test } from '../support/databases.ts'
+import { openReceiver, until } from '../support/webhook-harness.ts'
+
+interface Place {
+  readonly source: DatabaseSource
+  run(text: string): Promise<unknown>
+}
+
+type OpenPlace = (t: TestContext) => Promise<Place>
+
+const openFile: OpenPlace = async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'mailkeep-'))
+  t.after(() => rmSync(folder, { recursive: true }))
+  const file = join(folder, 'mail.db')
+  const run = async (text: string) => {
+    const handle = new Database(file)
+    try {
+      return handle.exec(text)
+    } finally {
+      handle.close()
+    }
+  }
+  return { source: sqlite(file), run }
+}
+
+const openServer: OpenPlace = async (t) => {
+  // Uses a new schema, because the shared ones are emptied after their migration and reused.
+  const { source, ask, close } = await openPostgres({ schema: `old_${randomBytes(6).toString('hex')}` })
+  t.after(close)
+  return { source, run: ask }
+}
+
+const encryptionKey = randomBytes(32)
+const endpointUuid = '11111111-1111-4111-8111-111111111111'
+const iso = (ms: number) => `${new Date(ms).toISOString().slice(0, -1)}000Z`
+
+/** Returns the rows that version 0.1.0 wrote, in SQL for both databases. */
+function rowsOfFirstVersion(url: string, nowMs: number): string {
+  const past = `'${iso(nowMs - 3_600_000)}'`
+  const ended = `'${iso(nowMs - 60_000)}'`
+  const future = `'${iso(nowMs + 3_600_000)}'`
+  const secret = createSealer(encryptionKey).seal('whsec_dGVzdA==', endpointUuid)
+  const isServer = url.startsWith('pg:')
+  const target = url.replace(/^pg:/, '')
+  const bool = (value: boolean) => (isServer ? String(value) : value ? '1' : '0')
+  const ownId = isServer ? 'overriding system value' : ''
+  const uuid = (n: number) => `'00000000-0000-4000-8000-${String(n).padStart(12, '0')}'`
+  const endpoint = 'mailkeep_endpoint (id, client_id, uuid, created_at, subscriber, url, description, events, active'
+  const events = `'["newsletter.sent"]'`
+  const body = `'{"id":"e","type":"newsletter.sent","created_at":"2026-01-01T00:00:00.000000Z","data":{}}'`
+  const delivery = (id: number, endpointId: number, status: string, more: string) =>
+    `insert into mailkeep_delivery (id, client_id, uuid, created_at, endpoint_id, event_id, event_type, status, attempts,
+      retry, due_at, claim) ${ownId} values (${id}, 1, ${uuid(id)}, ${past}, ${endpointId}, 1, 'newsletter.sent',
+      '${status}', ${more})`
+  const [fresh, retry] = [bool(false), bool(true)]
+  return [
+    `insert into mailkeep_client (id, uuid, created_at, name) ${ownId} values (1, ${uuid(1)}, ${past}, 'Acme')`,
+    `insert into ${endpoint}, consecutive_failures, secret) ${ownId} values
+      (1, 1, '${endpointUuid}', ${past}, null, '${target}', '', ${events}, ${bool(true)}, 0, '${secret}')`,
+    `insert into ${endpoint}, consecutive_failures, secret) ${ownId} values
+      (-1, null, ${uuid(2)}, ${past}, 'greeter', '', '', ${events}, ${bool(true)}, 0, '')`,
+    `insert into mailkeep_setting (name, value) values ('last_subscriber_id', '-2')`,
+    // Handler -2 was removed, and the deletion of its deliveries is not finished.
+    `insert into mailkeep_job (client_id, kind, target_id, state, created_at)
+      values (0, 'clear endpoint', -2, '{}', ${past})`,
+    `insert into mailkeep_event (id, client_id, uuid, created_at, type, body) ${ownId}
+      values (1, 1, ${uuid(3)}, ${past}, 'newsletter.sent', ${body})`,
+    delivery(1, 1, 'pending', `0, ${fresh}, ${past}, null`),
+    delivery(2, 1, 'pending', `1, ${retry}, ${future}, null`),
+    delivery(3, 1, 'pending', `1, ${fresh}, ${ended}, 'of a dead process'`),
+    delivery(4, 1, 'success', `1, ${retry}, ${ended}, null`),
+    delivery(5, 1, 'failed', `10, ${retry}, ${ended}, null`),
+    delivery(6, 1, 'held', `0, ${fresh}, ${ended}, null`),
+    delivery(7, 1, 'held', `1, ${fresh}, ${ended}, 'of a dead process'`),
+    delivery(8, -1, 'pending', `0, ${fresh}, ${past}, null`),
+    delivery(9, -2, 'success', `1, ${retry}, ${ended}, null`),
+    ...(isServer ? ['client', 'endpoint', 'event', 'delivery'].map(advanceSequence) : []),
+  ].join(';\n')
+}
+
+/** PostgreSQL: rows inserted with explicit ids do not advance the sequence. */
+function advanceSequence(table: string): string {
+  const sequence = `pg_get_serial_sequence('mailkeep_${table}', 'id')`
+  return `select setval(${sequence}, (select greatest(max(id), 1) from mailkeep_${table}))`
+}
+
+for (const [name, openPlace, options] of [
+  ['a SQLite file', openFile, {}],
+  ['PostgreSQL', openServer, needsPostgres],
+] as const) {
+  test(`a database of version 0.1.0 is migrated with deliveries in every state, on ${name}`, options, async (t) => {
+    const { source, run } = await openPlace(t)
+    const first: DatabaseSource = { ...source, migrations: source.migrations.slice(0, 2) }
+    const open = (database: DatabaseSource, more: Partial<MailkeepOptions> = {}) =>
+      createMailkeep({ database, encryptionKey, webhooks: { allowPrivate: true }, ...more })
+    await (await open(first)).close()
+    const receiver = await openReceiver(t)
+    const nowMs = Date.now()
+    await run(rowsOfFirstVersion(`${name === 'PostgreSQL' ? 'pg:' : ''}${receiver.url()}`, nowMs))
+
+    const mailkeep = await open(source)
+    t.after(() => mailkeep.close())
+    const acme = mailkeep.forClient(1)
+    const statuses = async () =>
+      (await acme.webhooks.listDeliveries(1)).data.map(({ id, status, attempts }) => `${id} ${status} ${attempts}`)
+    assert.deepEqual(await statuses(), [
+      '7 held 1',
+      '6 held 0',
+      '5 failed 10',
+      '4 success 1',
+      '3 pending 1',
+      '2 pending 1',
+      '1 pending 0',
+    ])
+    assert.equal(
+      (await acme.webhooks.getDelivery(1, 2)).next_attempt_at,
+      `${iso(nowMs + 3_600_000).slice(0, 19)}+00:00`,
+    )
+
+    const handled: string[] = []
+    const greeter = await mailkeep.on('newsletter.sent', (_, { deliveryId }) => handled.push(deliveryId), {
+      name: 'greeter',
+    })
+    await mailkeep.deliverDue()
+    assert.deepEqual(
+      (await greeter.listDeliveries()).data.map(({ id, status }) => [id, status]),
+      [[8, 'success']],
+    )
+    assert.equal(handled.length, 1)
+    assert.deepEqual(await statuses(), [
+      '7 held 1',
+      '6 held 0',
+      '5 failed 10',
+      '4 success 1',
+      '3 success 2',
+      '2 pending 1',
+      '1 success 1',
+    ])
+    const { attempt_log } = await acme.webhooks.getDelivery(1, 3)
+    assert.deepEqual(
+      attempt_log.map(({ duration_ms }) => duration_ms === null),
+      [true, false],
+      'the attempt of the dead process is logged as interrupted',
+    )
+    const { total } = await acme.webhooks.recover(1, { since: new Date(nowMs - 120_000).toISOString() })
+    assert.equal(total, 3)
+    await until('all are recovered', async () => {
+      await mailkeep.deliverDue()
+      return (await statuses()).every((one) => /success|^2 /.test(one)) || undefined
+    })
+    assert.equal(receiver.received.length, 5)
+
+    const other = await mailkeep.on('newsletter.sent', () => {}, { name: 'other' })
+    assert.deepEqual((await other.listDeliveries()).data, [], 'a new handler does not get the id of a removed one')
+    const added = await acme.webhooks.createEndpoint({ url: receiver.url(), events: ['newsletter.sent'] })
+    assert.ok(added.id > 3, 'ids of removed handlers are never reused')
+    await mailkeep.close()
+    await assert.rejects(open(first), (error) => isMailkeepError(error, 'conflict') && /newer/.test(error.message))
+  })
+}

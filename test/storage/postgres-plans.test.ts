@@ -1,0 +1,229 @@
+import assert from 'node:assert/strict'
+import { before } from 'node:test'
+import pg from 'pg'
+import { createMailkeep, type Logger, type Mailkeep } from '../../lib/index.ts'
+import { postgres } from '../../lib/storage/postgres.ts'
+import { databaseUrl, hasPostgres, onPostgres, openPostgres, queryOnce, test } from '../support/databases.ts'
+
+/** Creates clients on lists and topics, with tags; the first client has most of the contacts. */
+const seed = `
+  insert into mailkeep_client (uuid, name, created_at) select gen_random_uuid(), 'c' || i, now() from generate_series(1, 3) i;
+  insert into mailkeep_list (client_id, uuid, created_at, name)
+    select c.id, gen_random_uuid(), now(), 'l' || i from mailkeep_client c, generate_series(1, 3) i order by c.id, i;
+  insert into mailkeep_topic (client_id, list_id, uuid, created_at, name)
+    select client_id, id, gen_random_uuid(), now(), 't' from mailkeep_list order by id;
+  insert into mailkeep_tag (client_id, uuid, created_at, name, name_key)
+    select c.id, gen_random_uuid(), now(), 't' || i, 't' || i from mailkeep_client c, generate_series(1, 3) i order by c.id, i;
+  insert into mailkeep_contact (client_id, uuid, created_at, email, email_key, name, attributes, search,
+      unsubscribed_at, unsubscribed_by_contact)
+    select case when i % 10 > 0 then 1 else 2 end, gen_random_uuid(), now(), e, e, '', '{}', chr(31) || e,
+      case when i % 10 = 5 then now() end, false
+    from (select i, 'user' || i || '@example' || i % 7 || '.org' as e from generate_series(1, 20000) i) as x;
+  insert into mailkeep_contact_list select client_id, id, 3 * (client_id - 1) + 1 + id % 3 from mailkeep_contact;
+  insert into mailkeep_contact_topic select client_id, id, 3 * (client_id - 1) + 1 + id / 7 % 3 from mailkeep_contact;
+  insert into mailkeep_contact_tag
+    select client_id, id, 3 * (client_id - 1) + case when id % 1000 = 1 then 1 when id % 2 = 0 then 2 else 3 end from mailkeep_contact;
+  insert into mailkeep_endpoint (client_id, uuid, created_at, url, description, events, active, consecutive_failures, secret)
+    select 1, gen_random_uuid(), now(), 'http://127.0.0.1:1', '', '["newsletter.sent"]', i % 4 > 0, 0, 'x' from generate_series(1, 20) i;
+  insert into mailkeep_event (client_id, uuid, created_at, type, contact_id, body)
+    select 1, gen_random_uuid(), now(), 'newsletter.sent', i, '{}' from generate_series(1, 10000) i;
+  insert into mailkeep_delivery (client_id, uuid, created_at, endpoint_id, event_id, event_type, status, attempts, due_at,
+      scheduled_at, ended_at)
+    select 1, gen_random_uuid(), now(), 1 + e % 20, e, 'newsletter.sent', (array['pending', 'success', 'failed', 'held'])[1 + e % 4], 1,
+      now() + (e % 100 - 50) * interval '1 minute', case when e % 4 = 0 then now() end, case when e % 4 > 0 then now() end from generate_series(1, 10000) e;
+  insert into mailkeep_attempt (delivery_id, number, client_id, started_at) select id, 1, 1, now() from mailkeep_delivery;
+  analyze;`
+
+interface Ran {
+  readonly text: string
+  readonly values: unknown[]
+}
+
+const ran: Ran[] = []
+
+/** A client that records the statements of the library. */
+class RecordingClient extends pg.Client {
+  override query(...args: never[]): never {
+    const [query] = args as unknown as [Ran | undefined]
+    if (query?.values?.length) ran.push({ text: query.text, values: query.values })
+    return (super.query as (...args: never[]) => never)(...args)
+  }
+}
+
+interface Node {
+  readonly 'Node Type': string
+  readonly 'Relation Name'?: string
+  readonly 'Actual Rows': number
+  readonly 'Rows Removed by Filter'?: number
+  readonly 'Actual Loops': number
+  readonly 'Shared Hit Blocks': number
+  readonly 'Shared Read Blocks': number
+  readonly Plans?: readonly Node[]
+}
+
+/** Maximum pages that a statement may read for a page of 25. A scan of all contacts reads tens of thousands. */
+const maxPagesPerStatement = 4000
+
+/** Maximum rows that a statement may sort or scan without an index. Counts stop at 1,000. */
+const maxRowsPerSort = 2000
+
+onPostgres('statements on PostgreSQL', () => {
+  let mailkeep: Mailkeep
+  let pool: pg.Pool
+
+  before(async () => {
+    if (!hasPostgres) return
+    const { url, schema, ask } = await openPostgres({ schema: `plans_${process.pid}` })
+    const options = `-c search_path=${schema} -c max_parallel_workers_per_gather=0`
+    pool = new pg.Pool({ connectionString: url, options, Client: RecordingClient as never })
+    await ask(`create schema ${schema}`)
+    mailkeep = await createMailkeep({ database: postgres(pool), encryptionKey: Buffer.alloc(32) })
+    await ask(seed)
+    return async () => {
+      await mailkeep.close()
+      await pool.end()
+    }
+  })
+
+  /** Returns the plans of the statements that `work` runs, each for its values and as a generic plan. */
+  async function plansOf(work: () => Promise<unknown>): Promise<{ text: string; mode: string; plan: Node }[]> {
+    ran.length = 0
+    await work()
+    const plans = []
+    const client = await pool.connect()
+    for (const { text, values } of ran.splice(0)) {
+      if (!/^\W*(?:custom plan \*\/\s*)?(?:select|with)/i.test(text)) continue
+      const isCustom = text.startsWith('/* custom plan */')
+      for (const mode of isCustom ? ['custom'] : ['custom', 'generic']) {
+        await client.query(`set plan_cache_mode = force_${mode}_plan`)
+        await client.query(`prepare looked_at as ${text}`)
+        const list = values.map(literal).join(', ')
+        await client.query('begin')
+        const { rows } = await client.query(`explain (analyze, buffers, format json) execute looked_at (${list})`)
+        await client.query('rollback')
+        await client.query('deallocate looked_at')
+        plans.push({ text, mode, plan: rows[0]['QUERY PLAN'][0].Plan as Node })
+      }
+    }
+    client.release()
+    return plans
+  }
+
+  function literal(value: unknown): string {
+    if (Array.isArray(value) && value.length === 0) return `'{}'`
+    if (Array.isArray(value))
+      return `array[${value.map(literal).join(', ')}]::${typeof value[0] === 'number' ? 'bigint' : 'text'}[]`
+    return typeof value === 'string' ? pg.escapeLiteral(value) : String(value)
+  }
+
+  async function assertCheap(what: string, work: () => Promise<unknown>): Promise<number> {
+    const plans = await plansOf(work)
+    for (const { text, mode, plan } of plans) {
+      const why = `${what}, ${mode}\n${text}\n${JSON.stringify(plan, ['Node Type', 'Relation Name', 'Index Name', 'Plans', 'Actual Rows'], 1)}`
+      assert.deepEqual(scanned(plan), [], why)
+      assert.ok(largestSort(plan) <= maxRowsPerSort, `${largestSort(plan)} rows are sorted for ${why}`)
+      const pages = plan['Shared Hit Blocks'] + plan['Shared Read Blocks']
+      assert.ok(pages < maxPagesPerStatement, `${pages} pages for ${why}`)
+    }
+    return plans.length
+  }
+
+  test('of the contact listing read few pages, for every combination of filters', async () => {
+    const client = mailkeep.forClient(1)
+    const middle = Buffer.from('next:10000').toString('base64url')
+    let seen = 0
+    for (const query of combinations()) {
+      for (const cursor of [{}, { cursor: middle }]) {
+        seen += await assertCheap(JSON.stringify(query), () => client.contacts.list({ ...query, ...cursor }))
+      }
+    }
+    assert.ok(seen > 300, `${seen} were seen`)
+  })
+
+  test('for a small client have other plans than for a large one', async () => {
+    for (const search of ['user19990', 'example', 'nomatch']) {
+      await assertCheap(search, () => mailkeep.forClient(2).contacts.list({ search }))
+      await assertCheap(search, () => mailkeep.forClient(3).contacts.list({ search }))
+    }
+  })
+
+  test('of single records and small listings read few pages', async () => {
+    const client = mailkeep.forClient(1)
+    await assertCheap('one contact', () => client.contacts.get(1000 + 1))
+    await assertCheap('lists', () => client.lists.list())
+    await assertCheap('tags', () => client.tags.list())
+    await assertCheap('topics', () => client.topics.list(1))
+    await assertCheap('identities', () => client.identities.list({ identity_status: 'verified' }))
+    await assertCheap('a token', () => mailkeep.tokens.authenticate('mk_none'))
+    await assertCheap('deliveries', () => client.webhooks.listDeliveries(2))
+    const [delivery] = (await client.webhooks.listDeliveries(2)).data
+    await assertCheap('a delivery', () => client.webhooks.getDelivery(2, delivery!.id))
+  })
+
+  test('of writing and erasing read few pages', async () => {
+    const client = mailkeep.forClient(1)
+    await assertCheap('a contact', () => client.contacts.addToList(1, { email: 'new@x.org', tags: ['t1', 'new'] }))
+    await assertCheap('a contact', () => client.contacts.addToList(2, { email: 'user1@example1.org', tags: ['t2'] }))
+    await assertCheap('an event', () => client.events.raise({ type: 'newsletter.sent', data: {} }))
+    await assertCheap('a test', () => client.webhooks.testEndpoint(1))
+    await assertCheap('a contact', () => client.contacts.delete(1011))
+    await assertCheap('an endpoint', () => client.webhooks.updateEndpoint(5, { active: false }))
+  })
+
+  test('of the dispatcher read few pages', async () => {
+    const faults: object[] = []
+    const logger: Logger = { debug() {}, info() {}, warn() {}, error: (fields) => void faults.push(fields) }
+    const { url, schema } = { url: await databaseUrl(), schema: `plans_${process.pid}` }
+    const noting = new pg.Pool({
+      connectionString: url,
+      options: pool.options.options!,
+      Client: RecordingClient as never,
+    })
+    const dispatching = await createMailkeep({ database: postgres(noting), encryptionKey: Buffer.alloc(32), logger })
+    await assertCheap('a round', async () => {
+      dispatching.start()
+      await new Promise((resolve) => setTimeout(resolve, 300))
+      await dispatching.close({ timeoutMs: 0 })
+    })
+    await noting.end()
+    assert.ok(
+      faults.every((fault) => /secret|sealed/i.test(JSON.stringify(fault) + String((fault as { err?: Error }).err))),
+    )
+    await queryOnce(url, `drop schema ${schema} cascade`)
+  })
+})
+
+/**
+ * Returns large tables from which a scan without an index reads too many rows. A scan in which most rows match reads
+ * few.
+ */
+function scanned(node: Node): string[] {
+  const read = (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops']
+  const isLong = node['Node Type'] === 'Seq Scan' && read > maxRowsPerSort && large.test(node['Relation Name'] ?? '')
+  return [...(isLong ? [`${node['Relation Name']}: ${read} rows`] : []), ...(node.Plans ?? []).flatMap(scanned)]
+}
+
+/** Returns the rows of the largest sort. A limit above the sort does not make it cheaper. */
+function largestSort(node: Node): number {
+  const inner = node.Plans ?? []
+  const own = node['Node Type'] === 'Sort' ? inner.map((one) => one['Actual Rows'] * one['Actual Loops']) : []
+  return Math.max(0, ...own, ...inner.map(largestSort))
+}
+
+const large = /^mailkeep_(contact|delivery|event|attempt)/
+
+const choices = {
+  lists: [undefined, [1, 2, 3]],
+  tags: [undefined, [1], [1, 2, 3]],
+  topics: [undefined, [1, 2]],
+  search: [undefined, 'us', 'example', 'user1999'],
+  include_unsubscribed: [false, true],
+}
+
+function* combinations(names = Object.keys(choices) as (keyof typeof choices)[]): Generator<Record<string, unknown>> {
+  const [name, ...rest] = names
+  if (!name) return yield {}
+  for (const value of choices[name]) {
+    for (const others of combinations(rest)) yield value === undefined ? others : { [name]: value, ...others }
+  }
+}

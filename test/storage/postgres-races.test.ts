@@ -1,0 +1,405 @@
+import assert from 'node:assert/strict'
+import type { TestContext } from 'node:test'
+import pg from 'pg'
+import { createMailkeep, type EventType, isMailkeepError, type Mailkeep } from '../../lib/index.ts'
+import { onPostgres, openPostgres, test } from '../support/databases.ts'
+import { openService, until } from '../support/harness.ts'
+import type { Answer, Call } from '../support/http-call.ts'
+
+const key = Buffer.alloc(32, 7)
+
+/** Opens several mailkeeps on one database, like daemons on several machines. */
+async function openSeveral(t: TestContext, count = 2) {
+  const database = await openPostgres()
+  const open = () => createMailkeep({ database: database.source, encryptionKey: key, webhooks: { allowPrivate: true } })
+  const all: Mailkeep[] = await Promise.all(Array.from({ length: count }, open))
+  t.after(async () => {
+    for (const mailkeep of all) await mailkeep.close({ timeoutMs: 0 })
+    await database.close()
+  })
+  const { id } = await all[0]!.clients.create({ name: 'Acme' })
+  return { ...database, all, id, clients: all.map((mailkeep) => mailkeep.forClient(id)) }
+}
+
+/** Calls `call` many times in parallel, using the instances in turn. */
+function callInParallel<D, T>(clients: readonly D[], times: number, call: (client: D, i: number) => Promise<T>) {
+  return Promise.all(Array.from({ length: times }, (_, i) => call(clients[i % clients.length]!, i)))
+}
+
+const codeOf = (error: unknown) => (isMailkeepError(error) ? error.code : String(error))
+
+/** Like `hammer`, but returns the result or the error's code of each call. */
+function settleInParallel<D, T>(clients: readonly D[], times: number, call: (client: D, i: number) => Promise<T>) {
+  return callInParallel(clients, times, (client, i) => call(client, i).then(() => 'done', codeOf))
+}
+
+const count = (results: readonly string[], wanted: string) => results.filter((one) => one === wanted).length
+
+onPostgres('two daemons at the same time', () => {
+  test('that start on an empty database create one client, one schema and one token', async (t) => {
+    const database = await openPostgres({ schema: `race_${process.pid}` })
+    const open = () => createMailkeep({ database: database.source, encryptionKey: key })
+    const all = await Promise.all(Array.from({ length: 6 }, open))
+    t.after(() => database.ask(`drop schema race_${process.pid} cascade`))
+    t.after(() => Promise.all(all.map((mailkeep) => mailkeep.close())))
+    const made = await Promise.all(all.map((mailkeep) => mailkeep.clients.bootstrap()))
+    assert.equal(made.filter(Boolean).length, 1)
+    assert.equal((await all[0]!.clients.list()).length, 1)
+    assert.equal((await all[0]!.tokens.list()).length, 1)
+  })
+
+  test('with two encryption keys: the first key is stored, and the daemon with the other does not start', async (t) => {
+    const database = await openPostgres()
+    t.after(database.close)
+    const keys = [1, 2, 3, 4].map((n) => Buffer.alloc(32, n))
+    const open = (encryptionKey: Buffer) => createMailkeep({ database: database.source, encryptionKey })
+    const results = await Promise.allSettled(keys.map(open))
+    const opened = results.filter((one) => one.status === 'fulfilled')
+    for (const { value } of opened) await value.close()
+    assert.equal(opened.length, 1)
+    for (const one of results) if (one.status === 'rejected') assert.equal(codeOf(one.reason), 'conflict')
+  })
+
+  test('with the same e-mail, tags and list create one of each, and merge the fields of both', async (t) => {
+    const { clients, ask } = await openSeveral(t)
+    const list = await clients[0]!.lists.create({ name: 'News' })
+    const answers = await callInParallel(clients, 60, (client, i) =>
+      client.contacts.addToList(list.id, {
+        email: i % 2 ? 'A@x.org' : 'a@X.ORG',
+        tags: [`t${i % 5}`, `u${i % 3}`],
+        [`k${i}`]: `${i}`,
+      }),
+    )
+    assert.equal(answers.filter(({ created }) => created).length, 1)
+    const { data } = await clients[0]!.contacts.list()
+    assert.equal(data.length, 1)
+    assert.equal(data[0]!.tags.length, 8)
+    assert.equal(Object.keys(data[0]!.extra_attributes).length, 60, 'no attribute overwrote another')
+    assert.equal(data[0]!.lists.length, 1)
+    assert.equal((await ask('select count(*)::int as n from mailkeep_tag'))[0]!.n, 8)
+  })
+
+  test('with new tags in opposite orders create each tag once, without a deadlock', async (t) => {
+    const { clients, ask } = await openSeveral(t)
+    const list = await clients[0]!.lists.create({ name: 'News' })
+    const names = Array.from({ length: 20 }, (_, i) => `tag ${i}`)
+    await callInParallel(clients, 40, (client, i) =>
+      client.contacts.addToList(list.id, { email: `${i}@x.org`, tags: i % 2 ? names : [...names].reverse() }),
+    )
+    assert.equal((await ask('select count(*)::int as n from mailkeep_tag'))[0]!.n, 20)
+    assert.equal((await ask('select count(*)::int as n from mailkeep_contact_tag'))[0]!.n, 800)
+    assert.deepEqual(await ask('select deadlocks::int from pg_stat_database where datname = current_database()'), [
+      { deadlocks: 0 },
+    ])
+  })
+
+  test('a tag name is created once; the other calls get an error', async (t) => {
+    const { clients } = await openSeveral(t)
+    const results = await settleInParallel(clients, 20, (client, i) =>
+      client.tags.create({ name: i % 2 ? 'VIP' : 'vip' }),
+    )
+    assert.equal(count(results, 'done'), 1)
+    assert.equal(count(results, 'validation_failed'), 19)
+  })
+
+  test('of two tags renamed to the same name one succeeds, the other call gets an error', async (t) => {
+    const { clients } = await openSeveral(t)
+    for (let round = 0; round < 10; round++) {
+      const tags = await callInParallel(clients, 2, (client, i) => client.tags.create({ name: `${round} ${i}` }))
+      const results = await settleInParallel(clients, 2, (client, i) =>
+        client.tags.update(tags[i]!.id, { name: `one ${round}` }),
+      )
+      assert.deepEqual(results.sort(), ['done', 'validation_failed'])
+    }
+  })
+
+  test('an identity is registered once; the other calls get an error', async (t) => {
+    const { clients } = await openSeveral(t)
+    const results = await settleInParallel(clients, 20, (client) => client.identities.add({ email: 'me@x.org' }))
+    assert.equal(count(results, 'done'), 1)
+    assert.equal(count(results, 'validation_failed'), 19)
+  })
+
+  test('a contact that joins a list many times raises one event; unsubscribed many times, one more', async (t) => {
+    const { clients, ask } = await openSeveral(t)
+    const events: EventType[] = ['contact.resubscribed', 'contact.subscribed', 'contact.unsubscribed']
+    await clients[0]!.webhooks.createEndpoint({ url: 'https://example.com/', events })
+    const list = await clients[0]!.lists.create({ name: 'News' })
+    const answers = await callInParallel(clients, 30, (client) =>
+      client.contacts.addToList(list.id, { email: 'a@x.org' }),
+    )
+    const { contact } = answers[0]!
+    await callInParallel(clients, 30, (client) => client.contacts.unsubscribe(contact.id))
+    await callInParallel(clients, 30, (client) => client.contacts.resubscribe(contact.id))
+    const raised = await ask('select type, count(*)::int as n from mailkeep_event group by type order by type')
+    assert.deepEqual(
+      raised,
+      events.map((type) => ({ type, n: 1 })),
+    )
+  })
+
+  test('a contact is on a topic only while it is on its list', async (t) => {
+    const { clients, ask } = await openSeveral(t)
+    const list = await clients[0]!.lists.create({ name: 'News' })
+    const topic = await clients[0]!.topics.create(list.id, { name: 'Weekly' })
+    const { contact } = await clients[0]!.contacts.addToList(list.id, { email: 'a@x.org' })
+    for (let round = 0; round < 20; round++) {
+      await clients[0]!.contacts.addToList(list.id, { email: 'a@x.org' })
+      await Promise.all([
+        clients[0]!.contacts.subscribeToTopic(contact.id, topic.id).catch(() => {}),
+        clients[1]!.contacts.removeFromList(list.id, contact.id),
+      ])
+      assert.deepEqual(await ask('select 1 from mailkeep_contact_topic'), [])
+    }
+  })
+
+  test('two changes of one topic, of name and of description, are both stored', async (t) => {
+    const { clients } = await openSeveral(t)
+    const list = await clients[0]!.lists.create({ name: 'News' })
+    const { id } = await clients[0]!.topics.create(list.id, { name: 'a', description: 'a' })
+    for (let round = 0; round < 20; round++) {
+      const text = String(round)
+      await Promise.all([
+        clients[0]!.topics.update(id, { name: text }),
+        clients[1]!.topics.update(id, { description: text }),
+      ])
+      const [topic] = (await clients[0]!.topics.list(list.id)).data
+      assert.deepEqual([topic!.name, topic!.description], [text, text])
+    }
+  })
+
+  test('test deliveries share one limit', async (t) => {
+    const { clients } = await openSeveral(t, 3)
+    const { id } = await clients[0]!.webhooks.createEndpoint({ url: 'http://127.0.0.1:1/', events: ['webhook.test'] })
+    const results = await settleInParallel(clients, 40, (client) => client.webhooks.testEndpoint(id))
+    assert.equal(count(results, 'done'), 10)
+    assert.equal(count(results, 'rate_limited'), 30)
+  })
+})
+
+onPostgres('two daemons called over HTTP at the same time', () => {
+  /** Opens two services on one database; both are called with the tokens of the first. */
+  async function openBoth(t: TestContext) {
+    const database = await openPostgres()
+    const shared = (close: () => Promise<void>) => ({
+      name: 'one PostgreSQL',
+      open: async () => ({ source: database.source, close }),
+    })
+    const first = await openService(
+      t,
+      { encryptionKey: key },
+      shared(async () => {}),
+    )
+    const second = await openService(t, { encryptionKey: key }, shared(database.close)) // closed last
+    const { id } = await first.data(201, 'POST', '/lists', { body: { name: 'News' } })
+    const calls = [
+      first.call,
+      (...[method, path, options]: Parameters<Call>) => second.call(method, path, { token: first.admin, ...options }),
+    ] as const
+    return { ...database, calls, path: `/lists/${id}/contacts` }
+  }
+
+  /** Counts the answers by status. */
+  function tally(answers: readonly Answer[]): Record<number, number> {
+    const counts: Record<number, number> = {}
+    for (const { status } of answers) counts[status] = (counts[status] ?? 0) + 1
+    return counts
+  }
+
+  test('for one contact, its tags and its list: one answer says that it is new, all others that it exists', async (t) => {
+    const { calls, path, ask } = await openBoth(t)
+    for (let round = 0; round < 5; round++) {
+      const body = { email: `${round}@x.org`, tags: [`a ${round}`, `b ${round}`] }
+      const answers = await callInParallel(calls, 20, (call) => call('POST', path, { body }))
+      assert.deepEqual(tally(answers), { 200: 19, 201: 1 })
+    }
+    for (const [table, rows] of [
+      ['contact', 5],
+      ['tag', 10],
+      ['contact_tag', 10],
+      ['contact_list', 5],
+    ] as const) {
+      assert.deepEqual(await ask(`select count(*)::int as n from mailkeep_${table}`), [{ n: rows }], table)
+    }
+  })
+
+  test('for one tag: one creates it, the others get an error that the name is taken', async (t) => {
+    const { calls } = await openBoth(t)
+    for (let round = 0; round < 5; round++) {
+      const answers = await callInParallel(calls, 20, (call) =>
+        call('POST', '/tags', { body: { name: `VIP ${round}` } }),
+      )
+      assert.deepEqual(tally(answers), { 201: 1, 422: 19 })
+    }
+  })
+})
+
+onPostgres('an endpoint that is enabled again', () => {
+  test('waits for a transaction that is holding its deliveries: otherwise a rollback would let them be sent', async (t) => {
+    const { all, clients, ask, url, schema } = await openSeveral(t)
+    const events = ['newsletter.sent'] as const
+    const { id } = await clients[0]!.webhooks.createEndpoint({ url: 'http://127.0.0.1:9/', events: [...events] })
+    for (let n = 0; n < 3; n++) await clients[0]!.events.raise({ type: 'newsletter.sent', data: { n } })
+    const other = new pg.Client({ connectionString: url })
+    await other.connect()
+    t.after(() => other.end())
+    await other.query(`set search_path = ${schema}`)
+    await other.query('begin')
+    await other.query('select id from mailkeep_delivery order by id limit 1 for update')
+    await clients[0]!.webhooks.updateEndpoint(id, { active: false })
+    const activated = clients[1]!.webhooks.updateEndpoint(id, { active: true })
+    const waiting = `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+    await until(
+      () => ask(waiting),
+      (rows) => rows.length > 0,
+    )
+    await other.query('rollback')
+    assert.equal((await activated).active, true)
+    assert.deepEqual(await ask('select distinct status from mailkeep_delivery'), [{ status: 'held' }])
+    assert.equal(await all[0]!.deliverDue(), undefined)
+  })
+})
+
+onPostgres('records deleted while others use them', () => {
+  /** Runs the periodic clean-up, which deletes rows that concurrent writes inserted after the deletion. */
+  async function runCleanUp(ask: (text: string) => Promise<unknown>, mailkeep: Mailkeep) {
+    await ask(`update mailkeep_job set created_at = created_at - interval '1 hour'`)
+    mailkeep.start()
+    for (let left = 1; left > 0; ) {
+      const [row] = (await ask('select count(*)::int as n from mailkeep_job')) as { n: number }[]
+      left = row!.n
+      await new Promise((resolve) => setTimeout(resolve, 10))
+    }
+  }
+
+  test('a list: joining callers get an error, no call waits long, and no row is left', async (t) => {
+    const { clients, ask, all } = await openSeveral(t)
+    const list = await clients[0]!.lists.create({ name: 'News' })
+    const topic = await clients[0]!.topics.create(list.id, { name: 'Weekly' })
+    const joining = settleInParallel(clients, 200, async (client, i) => {
+      const { contact } = await client.contacts.addToList(list.id, { email: `${i}@x.org`, tags: ['t'] })
+      await client.contacts.subscribeToTopic(contact.id, topic.id)
+    })
+    await new Promise((resolve) => setTimeout(resolve, 30))
+    const began = performance.now()
+    await clients[1]!.lists.delete(list.id)
+    const tookMs = performance.now() - began
+    const results = await joining
+    assert.ok(tookMs < 5000, `${tookMs} ms`)
+    assert.equal(count(results, 'done') + count(results, 'not_found') + count(results, 'validation_failed'), 200)
+    await runCleanUp(ask, all[0]!)
+    assert.deepEqual(
+      await ask('select 1 from mailkeep_contact_list union all select 1 from mailkeep_contact_topic'),
+      [],
+    )
+  })
+
+  test('a tag: it is gone from all contacts, or was created again', async (t) => {
+    const { clients, ask, all } = await openSeveral(t)
+    const list = await clients[0]!.lists.create({ name: 'News' })
+    const tag = await clients[0]!.tags.create({ name: 't' })
+    const tagging = callInParallel(clients, 100, (client, i) =>
+      client.contacts.addToList(list.id, { email: `${i}@x.org`, tags: ['t'] }),
+    )
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    await clients[1]!.tags.delete(tag.id)
+    await tagging
+    await runCleanUp(ask, all[0]!)
+    assert.deepEqual(await ask(`select 1 from mailkeep_contact_tag where tag_id = ${tag.id}`), [])
+  })
+
+  test('a contact: it is erased with all its events, or joins as a new one', async (t) => {
+    const { clients, ask } = await openSeveral(t)
+    await clients[0]!.webhooks.createEndpoint({
+      url: 'https://example.com/',
+      events: ['contact.subscribed', 'contact.unsubscribed'],
+    })
+    const lists = await callInParallel(clients, 10, (client, i) => client.lists.create({ name: String(i) }))
+    const { contact } = await clients[0]!.contacts.addToList(lists[0]!.id, { email: 'a@x.org' })
+    const joining = callInParallel(clients, 40, (client, i) =>
+      client.contacts.addToList(lists[i % 10]!.id, { email: 'a@x.org', [`k${i}`]: 'x' }),
+    )
+    const leaving = settleInParallel(clients, 4, (client) => client.contacts.unsubscribe(contact.id))
+    await clients[1]!.contacts.delete(contact.id)
+    await Promise.all([joining, leaving])
+    const [now] = (await clients[0]!.contacts.list({ include_unsubscribed: true })).data
+    assert.notEqual(now?.id, contact.id)
+    const left = await ask(
+      `select 1 from mailkeep_event where contact_id = ${contact.id} or body like '%${contact.uuid}%'`,
+    )
+    assert.deepEqual(left, [])
+    assert.deepEqual(await ask(`select 1 from mailkeep_contact_list where contact_id = ${contact.id}`), [])
+  })
+
+  test('an endpoint disabled while events are raised has no delivery left pending', async (t) => {
+    const { clients, ask, all } = await openSeveral(t)
+    const { id } = await clients[0]!.webhooks.createEndpoint({
+      url: 'http://127.0.0.1:1/',
+      events: ['newsletter.sent'],
+    })
+    const raising = callInParallel(clients, 100, (client) => client.events.raise({ type: 'newsletter.sent', data: {} }))
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    await clients[1]!.webhooks.updateEndpoint(id, { active: false })
+    await raising
+    for (const mailkeep of all) mailkeep.start()
+    for (let pending = 1; pending > 0; ) {
+      const [row] = await ask(`select count(*)::int as n from mailkeep_delivery where status = 'pending'`)
+      pending = row!.n as number
+      await new Promise((resolve) => setTimeout(resolve, 10))
+    }
+    const [row] = await ask(
+      `select count(*)::int as n, max(attempts) as attempts from mailkeep_delivery where status = 'held'`,
+    )
+    assert.deepEqual(row, { n: 100, attempts: 0 })
+  })
+
+  test('an endpoint disabled and enabled at the same time: pending deliveries are held in either order', async (t) => {
+    const { clients, ask } = await openSeveral(t)
+    for (let round = 0; round < 6; round++) {
+      const url = `http://127.0.0.1:1/${round}`
+      const { id } = await clients[0]!.webhooks.createEndpoint({ url, events: ['sequence.completed'] })
+      await clients[0]!.events.raise({ type: 'sequence.completed', data: {} })
+      const columns = 'client_id, created_at, endpoint_id, event_id, event_type, status, attempts, due_at, scheduled_at'
+      await ask(`insert into mailkeep_delivery (uuid, ${columns}) select gen_random_uuid(), ${columns}
+        from mailkeep_delivery, generate_series(1, 599) where endpoint_id = ${id}`)
+      await callInParallel(clients, 2, (client, i) =>
+        client.webhooks.updateEndpoint(id, { active: i === (round + 1) % 2 }),
+      )
+      await until(
+        () => ask(`select count(*)::int as n from mailkeep_delivery where endpoint_id = ${id} and status = 'pending'`),
+        ([row]) => row!.n === 0,
+      )
+      await clients[0]!.webhooks.updateEndpoint(id, { active: false }) // takes no further part
+    }
+  })
+
+  test('an endpoint deleted while events are raised leaves no delivery and no event', async (t) => {
+    const { clients, ask, all } = await openSeveral(t)
+    const { id } = await clients[0]!.webhooks.createEndpoint({
+      url: 'http://127.0.0.1:1/',
+      events: ['newsletter.sent'],
+    })
+    const raising = callInParallel(clients, 100, (client) => client.events.raise({ type: 'newsletter.sent', data: {} }))
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    await clients[1]!.webhooks.deleteEndpoint(id)
+    await raising
+    await runCleanUp(ask, all[0]!)
+    assert.deepEqual(await ask('select 1 from mailkeep_delivery union all select 1 from mailkeep_event'), [])
+  })
+
+  test('a client is deleted completely', async (t) => {
+    const { clients, ask, all, id } = await openSeveral(t)
+    const list = await clients[0]!.lists.create({ name: 'News' })
+    await clients[0]!.webhooks.createEndpoint({ url: 'http://127.0.0.1:1/', events: ['contact.subscribed'] })
+    const joining = settleInParallel(clients, 100, (client, i) =>
+      client.contacts.addToList(list.id, { email: `${i}@x.org`, tags: [`${i}`] }),
+    )
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    await all[1]!.clients.delete(id)
+    for (const result of await joining) assert.match(result, /^(done|not_found)$/)
+    await runCleanUp(ask, all[0]!)
+    for (const table of ['client', 'contact', 'tag', 'list', 'endpoint', 'delivery', 'contact_tag', 'contact_list']) {
+      assert.deepEqual(await ask(`select 1 from mailkeep_${table}`), [], table)
+    }
+  })
+})

@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import pg from 'pg'
+import { createMailkeep } from '../../lib/index.ts'
+import { postgres } from '../../lib/storage/postgres.ts'
+import { needsPostgres, openPostgres } from '../support/databases.ts'
+import { openReceiver } from '../support/http-receiver.ts'
+
+test(
+  'a process that starts does not wait for a delivery that another is recording, and locks none',
+  needsPostgres,
+  async (t) => {
+    const database = await openPostgres()
+    const receiver = await openReceiver()
+    const mailkeep = await createMailkeep({
+      database: postgres(database.url, { schema: database.schema }),
+      encryptionKey: Buffer.alloc(32, 7),
+      webhooks: { allowPrivate: true },
+    })
+    const other = new pg.Client({ connectionString: database.url, options: `-c search_path=${database.schema}` })
+    t.after(async () => {
+      await other.end()
+      await mailkeep.close({ timeoutMs: 0 })
+      await receiver.close()
+      await database.close()
+    })
+    const client = mailkeep.forClient((await mailkeep.clients.create({ name: 'Acme' })).id)
+    await client.webhooks.createEndpoint({ url: receiver.url(), events: ['newsletter.sent'] })
+    const raise = (number: number) => client.events.raise({ type: 'newsletter.sent', data: { number } })
+    for (let number = 0; number < 3; number++) await raise(number)
+    // Simulates another process: deliveries are in flight, and the outcome of one is being recorded.
+    await database.ask(`update mailkeep_delivery set claim = 'theirs', attempts = 1, claimed_at = now(),
+      lease_until = now() + interval '10 s'`)
+    await other.connect()
+    await other.query('begin')
+    await other.query('select 1 from mailkeep_delivery where id = 2 for update')
+    await raise(3)
+    mailkeep.start()
+    const received = await receiver.next()
+    assert.equal(received.body.data.number, 3)
+    await other.query(`set local lock_timeout = '1s'`)
+    await other.query('select 1 from mailkeep_delivery where id <> 4 for update') // fails if the rows are locked
+    assert.equal(receiver.received.length, 1)
+  },
+)

@@ -1,0 +1,198 @@
+/** Opens a whole service for a test: a database, the library, and the HTTP API on a free port. */
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { Agent } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, type TestContext } from 'node:test'
+import Database from 'better-sqlite3'
+import { createApi } from '../../daemon/api/index.ts'
+import { listen } from '../../daemon/server.ts'
+import { createMailkeep, type DatabaseSource, type Mailkeep, type MailkeepOptions } from '../../lib/index.ts'
+import { sqlite } from '../../lib/storage/sqlite.ts'
+import { serveBinary, testedBinary } from './binary-service.ts'
+import { onPostgres, openPostgres } from './databases.ts'
+import { type Answer, type Call, callerOf } from './http-call.ts'
+import { openReceiver, type Receiver } from './http-receiver.ts'
+
+/** A kind of database; each `open` creates a new, empty one. */
+export interface TestDatabase {
+  readonly name: string
+  open(): Promise<{ readonly source: DatabaseSource; close(): Promise<void> }>
+}
+
+/** The databases that every suite runs on. */
+export const databases: readonly TestDatabase[] = [
+  { name: 'a SQLite file', open: () => onFile((file) => ({ source: sqlite(file), close: () => {} })) },
+  { name: ':memory:', open: async () => ({ source: sqlite(':memory:'), close: async () => {} }) },
+  { name: "a host's handle in memory", open: async () => onHandle(new Database(':memory:')) },
+  { name: "a host's handle of a file", open: () => onFile((file) => onHandle(new Database(file))) },
+  { name: 'PostgreSQL', open: () => openPostgres() },
+]
+
+/** For behaviour that does not depend on the database. */
+export const singleDatabase = databases[1]!
+
+function onHandle(handle: Database.Database) {
+  return { source: sqlite(handle), close: async () => void handle.close() }
+}
+
+async function onFile(open: (file: string) => { source: DatabaseSource; close: () => unknown }) {
+  const directory = await mkdtemp(join(tmpdir(), 'mailkeep-test-'))
+  const { source, close } = open(join(directory, 'mailkeep.db'))
+  return {
+    source,
+    close: async () => {
+      await close()
+      await rm(directory, { recursive: true })
+    },
+  }
+}
+
+export interface ServiceOptions extends Pick<MailkeepOptions, 'webhooks' | 'lookup'> {
+  /** For several services on one database; default: a random key. */
+  readonly encryptionKey?: Buffer
+  readonly publicUrl?: string
+  /** Whether webhooks are delivered; default true. */
+  readonly dispatch?: boolean
+  /** Whether the test expects errors in the log; default false. */
+  readonly hasErrors?: boolean
+}
+
+/** A client of the service, with a token of each role. */
+export interface Tenant {
+  readonly id: number
+  /** The library's API for this client, for operations that HTTP does not offer. */
+  readonly client: ReturnType<Mailkeep['forClient']>
+  readonly admin: string
+  readonly member: string
+  /** Calls the API, by default with the admin token. */
+  readonly call: Call
+  /** Calls, and returns `data` when the status is as expected. */
+  readonly data: (status: number, ...request: Parameters<Call>) => Promise<Answer['body']>
+}
+
+export interface Service extends Tenant {
+  readonly mailkeep: Mailkeep
+  readonly url: string
+  addTenant(name?: string): Promise<Tenant>
+  /** Opens a webhook receiver on a loopback port. */
+  receiver(): Promise<Receiver>
+  /** Moves the service's clock. */
+  advance(ms: number): void
+}
+
+export type Open = (t: TestContext, options?: ServiceOptions) => Promise<Service>
+
+/** Runs a suite once on every kind of database. */
+export function onEveryDatabase(name: string, suite: (open: Open) => void): void {
+  if (testedBinary !== undefined) {
+    describe(`${name}, on the binary`, () => suite(openService))
+    return
+  }
+  for (const database of databases) {
+    const declare = database.name === 'PostgreSQL' ? onPostgres : describe
+    declare(`${name}, on ${database.name}`, () => suite((t, options) => openService(t, options, database)))
+  }
+}
+
+/** Opens a service that is closed after the test. The test fails when the service logged an unexpected error. */
+export async function openService(
+  t: TestContext,
+  options: ServiceOptions = {},
+  database?: TestDatabase,
+): Promise<Service> {
+  const closing: (() => unknown)[] = []
+  t.after(async () => {
+    for (const close of closing.reverse()) await close()
+  })
+  // The binary takes neither the test's handle nor its resolver.
+  const served =
+    testedBinary === undefined || database || options.lookup
+      ? await serveHere(options, database ?? singleDatabase, closing)
+      : await serveBinary(testedBinary, options, closing)
+  const { mailkeep, url, port, advance } = served
+  const agent = new Agent({ keepAlive: true })
+  closing.push(() => agent.destroy())
+  const addTenant = (name = 'other') => tenantOf(mailkeep, name, (token) => callerOf(agent, port, token))
+  return {
+    ...(await addTenant('default')),
+    mailkeep,
+    url,
+    addTenant,
+    async receiver() {
+      const receiver = await openReceiver()
+      closing.push(() => receiver.close())
+      return receiver
+    },
+    advance,
+  }
+}
+
+/** Runs the service in this process. */
+async function serveHere(
+  { publicUrl, lookup, webhooks, encryptionKey = randomBytes(32), dispatch = true, hasErrors = false }: ServiceOptions,
+  database: TestDatabase,
+  closing: (() => unknown)[],
+) {
+  const errors: object[] = []
+  if (!hasErrors) closing.push(() => assert.deepEqual(errors, [], 'the service logged errors'))
+  const logger = { debug() {}, info() {}, warn() {}, error: (fields: object) => void errors.push(fields) }
+  const { source, close } = await database.open()
+  closing.push(close)
+  let aheadMs = 0
+  const mailkeep = await createMailkeep({
+    database: source,
+    encryptionKey,
+    logger,
+    clock: () => Date.now() + aheadMs,
+    webhooks: { allowPrivate: true, ...webhooks },
+    ...(lookup ? { lookup } : {}),
+  })
+  closing.push(() => mailkeep.close({ timeoutMs: 0 }))
+  if (dispatch) mailkeep.start()
+  const { answer } = createApi({ mailkeep, logger, ...(publicUrl === undefined ? {} : { publicUrl }) })
+  const server = await listen({ answer, logger, host: '127.0.0.1', port: 0 })
+  closing.push(() => server.close(0))
+  return {
+    mailkeep,
+    url: server.url,
+    port: server.port,
+    advance(ms: number) {
+      aheadMs += ms
+    },
+  }
+}
+
+async function tenantOf(mailkeep: Mailkeep, name: string, caller: (token: string) => Call): Promise<Tenant> {
+  const { id } = await mailkeep.clients.create({ name })
+  const { token: admin } = await mailkeep.tokens.create({ clientId: id, role: 'admin' })
+  const { token: member } = await mailkeep.tokens.create({ clientId: id, role: 'member' })
+  const call = caller(admin)
+  const data: Tenant['data'] = async (status, ...request) => {
+    const answer = await call(...request)
+    assert.equal(answer.status, status, answer.what)
+    return answer.body?.data
+  }
+  return { id, client: mailkeep.forClient(id), admin, member, call, data }
+}
+
+/** Options of `test` for tests that compare times across a moved clock. */
+export const needsClock = testedBinary === undefined ? {} : { skip: "the binary's clock cannot be moved" }
+
+const patienceMs = 10_000
+
+/**
+ * Polls until the answer is as wanted, because the effects of a delivery are recorded a moment later.
+ * @throws After 10 s, with the last answer.
+ */
+export async function until<T>(ask: () => Promise<T>, wanted: (value: T) => boolean): Promise<T> {
+  const ends = performance.now() + patienceMs
+  for (;;) {
+    const value = await ask()
+    if (wanted(value)) return value
+    if (performance.now() > ends) assert.fail(`timed out after ${patienceMs} ms; last: ${JSON.stringify(value)}`)
+    await new Promise(setImmediate)
+  }
+}

@@ -1,0 +1,74 @@
+/** One record of every kind, and valid parameters and bodies for every route of the API. */
+import assert from 'node:assert/strict'
+import { routes } from '../../daemon/api/routes/index.ts'
+import type { Tenant } from './harness.ts'
+import { eventTypes } from './http-shapes.ts'
+
+export { routes }
+export type Route = (typeof routes)[number]
+
+/** The ids of a client's records, by the names of path parameters. */
+export type World = Readonly<Record<string, number>>
+
+/** Creates one record of every kind for a client; the endpoint is inactive, so that nothing is sent. */
+export async function openWorld({ client, data }: Tenant, name: string): Promise<World> {
+  const { id: listId } = await data(201, 'POST', '/lists', { body: { name: `list of ${name}` } })
+  const { id: topicId } = await data(201, 'POST', `/lists/${listId}/topics`, { body: { name: `topic of ${name}` } })
+  const endpoint = { url: 'http://127.0.0.1:9/', events: eventTypes, description: `endpoint of ${name}` }
+  const { id: endpointId } = await data(201, 'POST', '/webhook-endpoints', { body: endpoint })
+  const nothing = { since: '2999-01-01T00:00:00Z' }
+  const { id: recoveryId } = await data(202, 'POST', `/webhook-endpoints/${endpointId}/recover`, { body: nothing })
+  await data(200, 'PATCH', `/webhook-endpoints/${endpointId}`, { body: { active: false } })
+  const contact = { email: `${name}@example.org`, name: `contact of ${name}`, tags: [`tag of ${name}`] }
+  const { id: contactId, tags } = await data(201, 'POST', `/lists/${listId}/contacts`, { body: contact })
+  await data(200, 'PUT', `/contacts/${contactId}/topics/${topicId}`)
+  const { id: identityId } = await client.identities.add({ email: `sender@${name}.example` })
+  const [{ id: deliveryId }] = await data(200, 'GET', `/webhook-endpoints/${endpointId}/deliveries`)
+  return { tagId: tags[0].id, contactId, listId, topicId, endpointId, identityId, deliveryId, recoveryId }
+}
+
+/** Valid bodies by route; the other routes take none, or an empty one. */
+const bodies: Readonly<Record<string, object>> = {
+  'POST /tags': { name: 'new' },
+  'PATCH /tags/:tagId': { name: 'new' },
+  'POST /lists': { name: 'new' },
+  'PATCH /lists/:listId': { name: 'new' },
+  'POST /lists/:listId/topics': { name: 'new' },
+  'PATCH /topics/:topicId': { name: 'new' },
+  'POST /lists/:listId/contacts': { email: 'new@example.org', tags: ['new'] },
+  'PUT /contacts/:contactId': { name: 'new', tags: ['new'] },
+  'POST /webhook-endpoints': { url: 'http://127.0.0.1:9/', events: eventTypes },
+  'PATCH /webhook-endpoints/:endpointId': { description: 'new', active: true },
+  'POST /webhook-endpoints/:endpointId/recover': { since: '2020-01-01T00:00:00Z' },
+  'POST /events': { type: 'newsletter.sent', data: {} },
+}
+
+export const titleOf = ({ method, path }: Route) => `${method} ${path}`
+
+export function bodyOf(route: Route): object | undefined {
+  return bodies[titleOf(route)] ?? (route.method === 'PUT' || route.method === 'PATCH' ? {} : undefined)
+}
+
+export const paramsOf = ({ path }: Pick<Route, 'path'>) => [...path.matchAll(/:(\w+)/g)].map(([, name]) => name!)
+
+/** Inserts these ids into the path. */
+export function pathTo({ path }: Pick<Route, 'path'>, ids: World): string {
+  return path.replace(/:(\w+)/g, (_, name: string) => {
+    assert.ok(name in ids, `http-world.ts makes no record for :${name}`)
+    return String(ids[name])
+  })
+}
+
+/** Returns everything that a client can read: every listing and every record, by path. */
+export async function viewOf({ call }: Tenant, world: World): Promise<Record<string, unknown>> {
+  const view: Record<string, unknown> = {}
+  for (const route of routes.filter(
+    ({ method, path }) => method === 'GET' && paramsOf({ path }).every((name) => name in world),
+  )) {
+    const path = pathTo(route, world)
+    const query = /^\/contacts(\/export)?$/.test(path) ? { include_unsubscribed: 1 } : ''
+    const { status, body, text } = await call('GET', path, { query })
+    view[path] = [status, body?.data ?? text]
+  }
+  return view
+}
