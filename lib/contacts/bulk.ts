@@ -13,7 +13,7 @@ import * as queries from './bulk-queries.ts'
 import { listDocuments } from './listing-queries.ts'
 import { type BulkResult, isRefused, type Merged, mergeContacts, orRefused, type Refused } from './merge.ts'
 import { type StoredContact, saveChanges, tooMany } from './operations.ts'
-import { contactFrom, NewContact } from './schema.ts'
+import { type ContactInput, contactFrom, NewContact } from './schema.ts'
 import { searchText } from './search.ts'
 
 /** A transaction writes at most this many rows, tags included, so that other writes do not wait long. */
@@ -26,8 +26,8 @@ const attributeCharactersPerRow = 4000
 const maxContactsPerCall = 10_000
 
 /**
- * Same as `addContactToList` for each contact, at a fraction of the cost. Invalid contacts are refused, and the others
- * are saved. Each transaction saves some hundreds of contacts. After an error the contacts saved before it stay, and the
+ * Same as `addToList` for each contact, at a fraction of the cost. Invalid contacts are refused, and the others are
+ * saved. Each transaction saves some hundreds of contacts. After an error the contacts saved before it stay, and the
  * call can be repeated safely.
  *
  * @param inputs At most 10,000. Contacts with the same e-mail address are merged in order and raise one event. The
@@ -35,7 +35,11 @@ const maxContactsPerCall = 10_000
  * @returns The result of each contact, in the order of `inputs`.
  * @throws MailkeepError `not_found`: no such list; `validation_failed`: not an array, or too many contacts.
  */
-export async function addContactsToList(ctx: Context, listId: number, inputs: unknown): Promise<BulkResult[]> {
+export async function addContactsToList(
+  ctx: Context,
+  listId: number,
+  inputs: readonly ContactInput[],
+): Promise<BulkResult[]> {
   if (!Array.isArray(inputs)) throw invalid('body', 'This must be an array of contacts.')
   if (inputs.length > maxContactsPerCall) {
     throw invalid('body', `At most ${maxContactsPerCall.toLocaleString('en')} contacts at a time.`)

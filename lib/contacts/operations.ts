@@ -15,8 +15,11 @@ import {
   type AttributeChanges,
   type Contact,
   ContactChange,
+  type ContactChangeInput,
+  type ContactInput,
   contactFrom,
   NewContact,
+  type UnsubscribeInput,
   UnsubscribeOptions,
 } from './schema.ts'
 import { searchText } from './search.ts'
@@ -27,7 +30,7 @@ export async function getContact(ctx: Context, id: number): Promise<Contact> {
 }
 
 /**
- * Same as `getContact`, but returns JSON text, for callers that forward it.
+ * Same as `get`, but returns JSON text.
  *
  * @throws MailkeepError `not_found`
  */
@@ -45,17 +48,17 @@ async function findDocument(ctx: Context, id: number): Promise<{ document: strin
 
 /**
  * Adds a contact to a list. Creates the contact if the client has none with this e-mail address. Adds tags, and merges
- * attributes by key. An unsubscribed contact stays unsubscribed. A repeated call changes nothing and raises no event.
+ * attributes by key. An unsubscribed contact stays unsubscribed. Raises `contact.subscribed` if the contact was not on
+ * the list. A repeated call changes nothing and raises no event.
  *
- * @param listId Positive integer id of one of the client's lists.
- * @param input `{ email, name?, tags?, … }`: every other field is an attribute, a string, or null to delete it.
+ * @param input Fields besides `email`, `name` and `tags` are attributes.
  * @returns The contact as stored after the change, and whether it is new.
  * @throws MailkeepError `not_found`: no such list; `validation_failed`: `input` breaks a rule.
  */
 export async function addContactToList(
   ctx: Context,
   listId: number,
-  input: unknown,
+  input: ContactInput,
 ): Promise<{ contact: Contact; created: boolean }> {
   const fields = parse(NewContact, input)
   return transact(ctx, async (tx) => {
@@ -75,10 +78,10 @@ export async function addContactToList(
 /**
  * Changes a contact's name, tags and attributes. The e-mail address cannot be changed.
  *
- * @param input `{ name?, tags?, … }`: `tags` replaces the set, attributes merge by key.
+ * @param input `tags` replaces the set, attributes merge by key.
  * @throws MailkeepError `not_found`, `validation_failed`
  */
-export async function updateContact(ctx: Context, id: number, input: unknown): Promise<Contact> {
+export async function updateContact(ctx: Context, id: number, input: ContactChangeInput): Promise<Contact> {
   const { name, tags, attributes } = parse(ContactChange, input)
   return transact(ctx, async (tx) => {
     requireId('contactId', id)
@@ -91,12 +94,12 @@ export async function updateContact(ctx: Context, id: number, input: unknown): P
 }
 
 /**
- * Unsubscribes a contact from everything. A repeated call keeps the first time and raises no event.
+ * Unsubscribes a contact from everything, and raises `contact.unsubscribed`. A repeated call keeps the first time and
+ * raises no event.
  *
- * @param options `{ byContact? }`: whether the contact unsubscribed, rather than the client.
  * @throws MailkeepError `not_found`, `validation_failed`
  */
-export async function unsubscribeContact(ctx: Context, id: number, options: unknown = {}): Promise<Contact> {
+export async function unsubscribeContact(ctx: Context, id: number, options: UnsubscribeInput = {}): Promise<Contact> {
   const { byContact } = parse(UnsubscribeOptions, options)
   return transact(ctx, async (tx) => {
     const change = { client_id: tx.clientId, id, unsubscribed_at: now(tx), by_contact: byContact }
@@ -109,7 +112,7 @@ export async function unsubscribeContact(ctx: Context, id: number, options: unkn
 }
 
 /**
- * Subscribes a contact again. Does nothing if the contact is subscribed.
+ * Subscribes a contact again, and raises `contact.resubscribed`. Does nothing if the contact is subscribed.
  *
  * @throws MailkeepError `not_found`
  */
@@ -141,6 +144,8 @@ export async function removeContactFromList(ctx: Context, listId: number, contac
 }
 
 /**
+ * Subscribes a contact to a topic. The contact must be on the topic's list.
+ *
  * @throws MailkeepError `not_found`: no such contact or topic; `validation_failed`: the contact is not on the
  *   topic's list.
  */
@@ -157,7 +162,11 @@ export async function subscribeToTopic(ctx: Context, contactId: number, topicId:
   })
 }
 
-/** @throws MailkeepError `not_found`: no such contact or topic. */
+/**
+ * Unsubscribes a contact from a topic. It is no error if the contact is not subscribed.
+ *
+ * @throws MailkeepError `not_found`: no such contact or topic.
+ */
 export async function unsubscribeFromTopic(ctx: Context, contactId: number, topicId: number): Promise<Contact> {
   return transact(ctx, async (tx) => {
     await requireContact(tx, contactId)
@@ -168,8 +177,8 @@ export async function unsubscribeFromTopic(ctx: Context, contactId: number, topi
 }
 
 /**
- * Erases a contact, and every copy of its data in stored events and deliveries. On SQLite, a stored job then removes the
- * contact's text from the search index in the file. It starts after the commit, and pauses after each run.
+ * Erases a contact, and every copy of its data in stored events and deliveries. On SQLite, a stored job then removes
+ * the contact's text from the search index in the file. It starts after the commit, and pauses after each run.
  *
  * @throws MailkeepError `not_found`
  */

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { inputLimits } from '../limits.ts'
 import type { List } from '../lists/schema.ts'
-import { pageFields, WholeNumber } from '../page.ts'
+import { type PageInput, pageFields, WholeNumber } from '../page.ts'
 import { atMost, closedObject, EmailAddress, messageOf, Text } from '../parse.ts'
 import { type Tag, TagName } from '../tags/schema.ts'
 import type { Timestamp } from '../time.ts'
@@ -21,6 +21,27 @@ export interface Contact {
   lists: List[]
   topics: Topic[]
   created_at: Timestamp
+}
+
+/** The known fields of a contact; every other field is an attribute. */
+export interface ContactFieldsInput {
+  /** At most 255 characters. */
+  readonly name?: string | undefined
+  /** Tag names. Missing tags are created. */
+  readonly tags?: readonly string[] | undefined
+  /** An attribute: a string of at most 10,000 characters. Null deletes it; undefined changes nothing. */
+  readonly [attribute: string]: string | null | undefined | readonly string[]
+}
+
+export interface ContactInput extends ContactFieldsInput {
+  /** At most 254 characters. Identifies the contact, case-insensitively. */
+  readonly email: string
+}
+
+/** Absent fields stay unchanged. `tags` replaces the set. */
+export interface ContactChangeInput extends ContactFieldsInput {
+  /** The e-mail address of a contact cannot be changed. */
+  readonly email?: undefined
 }
 
 /** Attributes to set. Null deletes an attribute. */
@@ -92,6 +113,30 @@ function attributeProblem(key: string, value: unknown): string | undefined {
   if (!name.success) return `This name cannot be an attribute's: ${name.issues[0].message}`
   const result = v.safeParse(AttributeValue, value)
   return result.success ? undefined : result.issues[0].message
+}
+
+/** One id or several, as numbers or as digits of a query string. */
+export type IdsInput = number | string | readonly (number | string)[]
+
+/** A contact matches a filter if it matches any of its values. It must match all filters. */
+export interface ContactFiltersInput {
+  /** Ids of lists, at most 100. */
+  readonly lists?: IdsInput | undefined
+  /** Ids of tags, at most 100. */
+  readonly tags?: IdsInput | undefined
+  /** Ids of topics, at most 100. */
+  readonly topics?: IdsInput | undefined
+  /** A substring of name or e-mail. It is matched literally and case-insensitively. */
+  readonly search?: string | undefined
+  /** Default false. */
+  readonly include_unsubscribed?: boolean | '1' | '0' | 'true' | 'false' | undefined
+}
+
+export interface ContactQueryInput extends ContactFiltersInput, PageInput {}
+
+export interface UnsubscribeInput {
+  /** Whether the contact unsubscribed, rather than the client; default false. */
+  readonly byContact?: boolean | undefined
 }
 
 const QueryBoolean = v.pipe(

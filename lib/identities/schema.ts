@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { inputLimits } from '../limits.ts'
-import { pageFields } from '../page.ts'
+import { type PageInput, pageFields } from '../page.ts'
 import { atMost, closedObject, EmailAddress, Text } from '../parse.ts'
 import type { Timestamp } from '../time.ts'
 
@@ -19,6 +19,18 @@ export interface Identity {
   verified_at: Timestamp | null
   created_at: Timestamp
   updated_at: Timestamp
+}
+
+export interface IdentityInput {
+  readonly email: string
+  /** The sender's name, at most 255 characters; default `''`. */
+  readonly name?: string | undefined
+  /** Default `pending`. */
+  readonly status?: IdentityStatus | undefined
+}
+
+export interface IdentityQueryInput extends PageInput {
+  readonly identity_status?: IdentityStatus | undefined
 }
 
 const Status = v.picklist(identityStatuses, `This must be one of ${identityStatuses.join(', ')}.`)

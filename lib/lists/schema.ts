@@ -9,6 +9,11 @@ export interface List {
   created_at: Timestamp
 }
 
+export interface ListInput {
+  /** 1–255 characters. Two lists may have the same name. */
+  readonly name: string
+}
+
 export const NewList = closedObject({ name: Name })
 
 export function listFrom(row: List): List {

@@ -3,28 +3,24 @@ import { lockClient } from '../clients/operations.ts'
 import { type Context, now, type Tx } from '../context.ts'
 import { deleteDependents } from '../deletion/operations.ts'
 import { invalid, notFound } from '../errors.ts'
-import { listPage, mapPage, type Page } from '../page.ts'
+import { listPage, mapPage, type Page, type PageInput } from '../page.ts'
 import { fold, parse, requireId } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
 import * as queries from './queries.ts'
-import { NewTag, type Tag, tagFrom } from './schema.ts'
+import { NewTag, type Tag, type TagInput, tagFrom } from './schema.ts'
 
 /**
  * Returns one page of the client's tags, by ascending id.
  *
- * @param query `{ per_page?, cursor? }`
  * @throws MailkeepError `validation_failed`
  */
-export async function listTags(ctx: Context, query?: unknown): Promise<Page<Tag>> {
+export async function listTags(ctx: Context, query?: PageInput): Promise<Page<Tag>> {
   const page = await listPage(query, (range) => queries.listTags(ctx, { client_id: ctx.clientId, ...range }, range))
   return mapPage(page, tagFrom)
 }
 
-/**
- * @param input `{ name }`: 1–255 characters, unique within the client, case-insensitively.
- * @throws MailkeepError `validation_failed`: also when the name is taken.
- */
-export async function createTag(ctx: Context, input: unknown): Promise<Tag> {
+/** @throws MailkeepError `validation_failed`: also when the name is taken. */
+export async function createTag(ctx: Context, input: TagInput): Promise<Tag> {
   const { name } = parse(NewTag, input)
   return transact(ctx, async (tx) => {
     const row = await insertTag(tx, name)
@@ -34,10 +30,11 @@ export async function createTag(ctx: Context, input: unknown): Promise<Tag> {
 }
 
 /**
- * @param input `{ name }`
+ * Renames a tag.
+ *
  * @throws MailkeepError `not_found`; `validation_failed`: also when the name is taken.
  */
-export async function updateTag(ctx: Context, id: number, input: unknown): Promise<Tag> {
+export async function updateTag(ctx: Context, id: number, input: TagInput): Promise<Tag> {
   const { name } = parse(NewTag, input)
   return transact(ctx, async (tx) => {
     const key = { client_id: tx.clientId, id }

@@ -9,6 +9,11 @@ export interface Tag {
   created_at: Timestamp
 }
 
+export interface TagInput {
+  /** 1–255 characters, unique within the client, case-insensitively. */
+  readonly name: string
+}
+
 export const TagName = Name
 export const NewTag = closedObject({ name: TagName })
 

@@ -12,6 +12,16 @@ export interface Topic {
   created_at: Timestamp
 }
 
+export interface TopicInput {
+  /** 1–255 characters. */
+  readonly name: string
+  /** At most 1,000 characters. */
+  readonly description?: string | null | undefined
+}
+
+/** Absent fields stay unchanged. */
+export type TopicChangeInput = Partial<TopicInput>
+
 const TopicDescription = v.optional(v.nullable(Description))
 
 export const NewTopic = closedObject({ name: Name, description: TopicDescription })

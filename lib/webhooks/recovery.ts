@@ -31,6 +31,11 @@ interface RecoveryState extends Omit<Recovery, 'id'> {
 export const recoverKind = 'recover'
 export const endedKind = 'recovered'
 
+export interface RecoverInput {
+  /** ISO 8601 with an offset, as in `2026-01-02T03:04:05Z`. */
+  readonly since: string
+}
+
 const Since = closedObject({
   since: v.pipe(
     v.string('This must be a string.'),
@@ -47,10 +52,9 @@ const Since = closedObject({
  * Starts a stored job that queues again all deliveries of an endpoint that failed or were held since a time. The job
  * continues after a restart.
  *
- * @param input `{ since }`: ISO 8601 with offset.
  * @throws MailkeepError `not_found`; `validation_failed`: also when the endpoint is inactive.
  */
-export async function recoverEndpoint(ctx: Context, endpointId: number, input: unknown): Promise<Recovery> {
+export async function recoverEndpoint(ctx: Context, endpointId: number, input: RecoverInput): Promise<Recovery> {
   const { since: sinceMs } = parse(Since, input)
   return transact(ctx, async (tx) => {
     const endpoint = await getEndpoint(tx, endpointId)
@@ -63,7 +67,11 @@ export async function recoverEndpoint(ctx: Context, endpointId: number, input: u
   })
 }
 
-/** @throws MailkeepError `not_found` */
+/**
+ * Returns the progress of a recovery.
+ *
+ * @throws MailkeepError `not_found`
+ */
 export async function getRecovery(ctx: Context, endpointId: number, id: number): Promise<Recovery> {
   await getEndpoint(ctx, endpointId)
   const key = { client_id: ctx.clientId, target_id: endpointId, id, kinds: [recoverKind, endedKind] }

@@ -58,11 +58,26 @@ export const EventTypes = v.pipe(
   v.transform((events) => [...new Set(events)]),
 )
 
+export interface EndpointInput {
+  /** `https`, a public host, port 443 or 8443, at most 2,048 characters. */
+  readonly url: string
+  /** At least one. Duplicates are removed. */
+  readonly events: readonly EventType[]
+  /** At most 1,000 characters; default `''`. */
+  readonly description?: string | undefined
+}
+
 export const NewEndpoint = closedObject({
   url: Text,
   events: EventTypes,
   description: v.optional(Description, ''),
 })
+
+/** Absent fields stay unchanged. URL and events cannot be changed: delete the endpoint and create another. */
+export interface EndpointChangeInput {
+  readonly active?: boolean | undefined
+  readonly description?: string | undefined
+}
 
 const immutable = v.optional(v.never('This cannot be changed: delete the endpoint and create another.'))
 
@@ -76,6 +91,13 @@ export const EndpointChange = closedObject(
   ['active', 'description'],
 )
 export type EndpointChange = v.InferOutput<typeof EndpointChange>
+
+export interface EventInput {
+  /** Event types that only the host app knows about. */
+  readonly type: 'newsletter.sent' | 'sequence_step.sent' | 'sequence.completed'
+  /** The event's content, written as JSON. The whole body may have at most 64 KiB. */
+  readonly data: object
+}
 
 export const HostEvent = closedObject({
   type: v.picklist(hostEventTypes, `This must be one of ${hostEventTypes.join(', ')}.`),
