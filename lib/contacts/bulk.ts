@@ -10,10 +10,11 @@ import { ensureTagsByKey } from '../tags/operations.ts'
 import { countRecipients, raiseAll } from '../webhooks/outbox.ts'
 import { noAttributes, readAttributes, writeAttributes } from './attributes.ts'
 import * as queries from './bulk-queries.ts'
+import { tooMany } from './limits.ts'
 import { listDocuments } from './listing-queries.ts'
 import { type BulkResult, isRefused, type Merged, mergeContacts, orRefused, type Refused } from './merge.ts'
-import { type StoredContact, saveChanges, tooMany } from './operations.ts'
-import { type ContactInput, contactFrom, NewContact } from './schema.ts'
+import { type StoredContact, saveChanges } from './operations.ts'
+import { type ContactInput, contactFrom, NewContact, noTexts } from './schema.ts'
 import { searchText } from './search.ts'
 
 /** A transaction writes at most this many rows, tags included, so that other writes do not wait long. */
@@ -203,7 +204,7 @@ async function saveStored(
   const merged = mergeContacts(contacts, () => readAttributes(stored.attributes), tagKeys.get(stored.id), results)
   if (merged.accepted.length === 0) return
   for (const contact of merged.accepted) results.set(contact, { id: stored.id, created: false })
-  await saveChanges(tx, stored, merged.name, merged.attributes && writeAttributes(merged.attributes))
+  await saveChanges(tx, stored, merged.texts, merged.attributes && writeAttributes(merged.attributes))
   tags.set(stored.id, merged.tags)
 }
 
@@ -234,10 +235,11 @@ async function insertContacts(tx: Tx, newcomers: ByEmail, { results, tags }: Sav
   return new Map([...all].map(([key, { accepted }]) => [key, accepted]))
 }
 
-function rowOf(email_key: string, { accepted, name = '', attributes = noAttributes }: Merged) {
+function rowOf(email_key: string, { accepted, texts, attributes = noAttributes }: Merged) {
   const { email } = accepted[0]!
-  const search = searchText(name, email)
-  return { uuid: randomUUID(), email, email_key, name, attributes: writeAttributes(attributes), search }
+  const all = { ...noTexts, ...texts }
+  const search = searchText(all.name, email)
+  return { uuid: randomUUID(), email, email_key, ...all, attributes: writeAttributes(attributes), search }
 }
 
 async function addTags(tx: Tx, tags: ReadonlyMap<number, readonly string[]>): Promise<void> {

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { type Context, now, type Tx } from '../context.ts'
 import { deleteDependents } from '../deletion/operations.ts'
-import { invalid, type MailkeepError, notFound } from '../errors.ts'
-import { inputLimits } from '../limits.ts'
+import { invalid, notFound } from '../errors.ts'
 import { getList } from '../lists/operations.ts'
 import { fold, parse, requireId } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
@@ -10,6 +9,7 @@ import { ensureTags } from '../tags/operations.ts'
 import { getTopic } from '../topics/operations.ts'
 import { raise } from '../webhooks/outbox.ts'
 import { changeAttributes, noAttributes, readAttributes, writeAttributes } from './attributes.ts'
+import { requireAtMost } from './limits.ts'
 import * as queries from './queries.ts'
 import {
   type AttributeChanges,
@@ -17,8 +17,12 @@ import {
   ContactChange,
   type ContactChangeInput,
   type ContactInput,
+  type ContactTexts,
   contactFrom,
   NewContact,
+  noTexts,
+  textNames,
+  textsOf,
   type UnsubscribeInput,
   UnsubscribeOptions,
 } from './schema.ts'
@@ -82,12 +86,12 @@ export async function addContactToList(
  * @throws MailkeepError `not_found`, `validation_failed`
  */
 export async function updateContact(ctx: Context, id: number, input: ContactChangeInput): Promise<Contact> {
-  const { name, tags, attributes } = parse(ContactChange, input)
+  const { texts, tags, attributes } = parse(ContactChange, input)
   return transact(ctx, async (tx) => {
     requireId('contactId', id)
     const stored = await queries.lockContact(tx, { client_id: tx.clientId, id })
     if (!stored) throw notFound('contact')
-    await saveChanges(tx, stored, name, attributes.size > 0 ? mergeAttributes(stored, attributes) : undefined)
+    await saveChanges(tx, stored, texts, attributes.size > 0 ? mergeAttributes(stored, attributes) : undefined)
     if (tags) await replaceTags(tx, id, tags)
     return await getContact(tx, id)
   })
@@ -207,19 +211,20 @@ async function saveContact(tx: Tx, fields: NewContact): Promise<{ id: number; cr
     // Another process inserted the contact first. It may even have erased it again, so start over.
     return id ? { id, created: true } : await saveContact(tx, fields)
   }
-  const { name, attributes } = fields
-  await saveChanges(tx, stored, name, attributes.size > 0 ? mergeAttributes(stored, attributes) : undefined)
+  const { texts, attributes } = fields
+  await saveChanges(tx, stored, texts, attributes.size > 0 ? mergeAttributes(stored, attributes) : undefined)
   return { id: stored.id, created: false }
 }
 
-async function insertContact(tx: Tx, { email, name = '', attributes }: NewContact) {
-  const search = searchText(name, email)
+async function insertContact(tx: Tx, { email, texts, attributes }: NewContact) {
+  const all = { ...noTexts, ...texts }
+  const search = searchText(all.name, email)
   const id = await queries.insertContact(tx, {
     client_id: tx.clientId,
     uuid: randomUUID(),
     email,
     email_key: fold(email),
-    name,
+    ...all,
     attributes: writeAttributes(changeAttributes(noAttributes, attributes)),
     search,
     unsubscribed_by_contact: false,
@@ -231,31 +236,30 @@ async function insertContact(tx: Tx, { email, name = '', attributes }: NewContac
 }
 
 /** A stored contact, locked for a change. */
-export interface StoredContact {
+export interface StoredContact extends ContactTexts {
   readonly id: number
   readonly email: string
-  readonly name: string
   /** JSON text. */
   readonly attributes: string
   readonly search: string
 }
 
 /**
- * Updates the name and the attributes of a stored contact. Undefined leaves them unchanged.
+ * Updates the texts and the attributes of a stored contact. Absent texts, and undefined attributes, stay unchanged.
  *
  * @param newAttributes All attributes, as JSON text.
  */
 export async function saveChanges(
   tx: Tx,
   stored: StoredContact,
-  newName: string | undefined,
+  newTexts: Partial<ContactTexts>,
   newAttributes: string | undefined,
 ): Promise<void> {
-  const name = newName ?? stored.name
+  const texts = { ...(textsOf(stored) as ContactTexts), ...newTexts }
   const attributes = newAttributes ?? stored.attributes
-  if (name === stored.name && attributes === stored.attributes) return
-  const search = name === stored.name ? stored.search : searchText(name, stored.email)
-  await queries.updateContact(tx, { client_id: tx.clientId, id: stored.id, name, attributes, search })
+  if (attributes === stored.attributes && textNames.every((name) => texts[name] === stored[name])) return
+  const search = texts.name === stored.name ? stored.search : searchText(texts.name, stored.email)
+  await queries.updateContact(tx, { client_id: tx.clientId, id: stored.id, ...texts, attributes, search })
   if (search === stored.search) return
   tx.transaction.indexSearch({ clientId: tx.clientId, contactId: stored.id, before: stored.search, after: search })
 }
@@ -277,21 +281,4 @@ async function replaceTags(tx: Tx, contactId: number, names: readonly string[]):
   await queries.deleteOtherContactTags(tx, { contact_id: contactId, tag_ids })
   if (tag_ids.length > 0)
     await queries.insertContactTags(tx, { client_id: tx.clientId, contact_id: contactId, tag_ids })
-}
-
-/** Checks a limit after a row was added. A contact that already exceeds the limit keeps its rows. */
-async function requireAtMost(tx: Tx, what: 'tags' | 'lists' | 'topics', contactId: number): Promise<void> {
-  const { count } = (await queries.countOfContact[what](tx, { contact_id: contactId }))!
-  if (count > inputLimits[what]) throw tooMany(what)
-}
-
-/** Returns the error of an exceeded limit. Its field is the contact's, even if the body does not contain it. */
-export function tooMany(what: 'tags' | 'lists' | 'topics'): MailkeepError {
-  return invalid(what, limitMessages[what])
-}
-
-const limitMessages = {
-  tags: `A contact has at most ${inputLimits.tags} tags.`,
-  lists: `A contact can be on at most ${inputLimits.lists} lists.`,
-  topics: `A contact can be subscribed to at most ${inputLimits.topics} topics.`,
 }

@@ -2,6 +2,7 @@ import * as v from 'valibot'
 import { inputLimits } from '../limits.ts'
 import { type PageInput, pageFields } from '../page.ts'
 import { atMost, closedObject, EmailAddress, Text } from '../parse.ts'
+import { described, Email, Id, type RecordFields, recordFrom, Time, Uuid } from '../record.ts'
 import type { Timestamp } from '../time.ts'
 
 export const identityStatuses = ['pending', 'verifying', 'verified', 'failed'] as const
@@ -43,16 +44,16 @@ export const NewIdentity = closedObject({
 
 export const IdentityQuery = closedObject({ identity_status: v.optional(Status), ...pageFields })
 
-export function identityFrom(row: Identity): Identity {
-  return {
-    id: row.id,
-    uuid: row.uuid,
-    email: row.email,
-    name: row.name,
-    domain: row.domain,
-    identity_status: row.identity_status,
-    verified_at: row.verified_at,
-    created_at: row.created_at,
-    updated_at: row.updated_at,
-  }
+export const identityFields: RecordFields<Identity> = {
+  id: Id,
+  uuid: Uuid,
+  email: described(Email, 'The sender’s address.'),
+  name: described(v.string(), 'The display name.'),
+  domain: described(v.string(), 'Domain of the address.'),
+  identity_status: v.picklist(identityStatuses),
+  verified_at: described(v.nullable(Time), 'null unless verified.'),
+  created_at: Time,
+  updated_at: Time,
 }
+
+export const identityFrom = recordFrom(identityFields)

@@ -1,4 +1,6 @@
+import * as v from 'valibot'
 import { closedObject, Name } from '../parse.ts'
+import { Id, type RecordFields, recordFrom, Time, Uuid } from '../record.ts'
 import type { Timestamp } from '../time.ts'
 
 /** A list. Two lists may have the same name. */
@@ -16,6 +18,6 @@ export interface ListInput {
 
 export const NewList = closedObject({ name: Name })
 
-export function listFrom(row: List): List {
-  return { id: row.id, uuid: row.uuid, name: row.name, created_at: row.created_at }
-}
+export const listFields: RecordFields<List> = { id: Id, uuid: Uuid, name: v.string(), created_at: Time }
+
+export const listFrom = recordFrom(listFields)

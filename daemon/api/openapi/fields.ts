@@ -1,0 +1,81 @@
+/** Derives the schemas of the description from the schemas of the library. */
+import {
+  type AnySchema,
+  contactFields,
+  Email,
+  Id,
+  identityFields,
+  listFields,
+  Time,
+  tagFields,
+  topicFields,
+  Uuid,
+} from '../../../lib/internal.ts'
+import { arrayOf, flag, id, nullable, record, ref, type Schema, text, utc, uuid } from './schema.ts'
+
+export const email = { type: 'string', format: 'idn-email', examples: ['ada@example.org'] } as const
+
+const named: ReadonlyMap<unknown, Schema> = new Map<unknown, Schema>([
+  [Id, id],
+  [Uuid, uuid],
+  [Time, utc],
+  [Email, email],
+])
+
+const recordNames = new Map<unknown, string>([
+  [tagFields, 'Tag'],
+  [listFields, 'List'],
+  [topicFields, 'Topic'],
+  [contactFields, 'Contact'],
+  [identityFields, 'Identity'],
+])
+
+/** Returns the schema of a record from the schemas of its fields. */
+export function recordOf(fields: Readonly<Record<string, AnySchema>>, description?: string): Schema {
+  return record(schemasOf(fields), description)
+}
+
+export function schemasOf(fields: Readonly<Record<string, AnySchema>>): Record<string, Schema> {
+  return Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, schemaOf(field)]))
+}
+
+function schemaOf(field: AnySchema): Schema {
+  const schema = named.get(field)
+  if (schema) return schema
+  if (!('pipe' in field)) return plainSchemaOf(field)
+  const [base, ...actions] = field.pipe as [AnySchema, ...object[]]
+  return Object.assign({}, base === field ? plainSchemaOf(field) : schemaOf(base), ...actions.map(keywordsOf))
+}
+
+/** Returns what an action of a pipe adds to the schema. */
+function keywordsOf(action: object): Schema {
+  if ('characters' in action) return { maxLength: action.characters as number }
+  if ('description' in action) return { description: action.description as string }
+  return {}
+}
+
+type Part = 'wrapped' | 'item' | 'value' | 'entries' | 'options'
+
+function plainSchemaOf(field: AnySchema): Schema {
+  const { wrapped, item, value, entries, options } = field as AnySchema & Record<Part, never>
+  switch (field.type) {
+    case 'string':
+      return text
+    case 'boolean':
+      return flag
+    case 'optional':
+      return schemaOf(wrapped)
+    case 'nullable':
+      return nullable(schemaOf(wrapped) as Parameters<typeof nullable>[0])
+    case 'array':
+      return arrayOf(schemaOf(item))
+    case 'record':
+      return { type: 'object', additionalProperties: schemaOf(value) }
+    case 'picklist':
+      return { type: 'string', enum: options }
+    case 'object':
+      return ref(recordNames.get(entries)!)
+    default:
+      throw new Error(`The description has no schema for ${field.type}`)
+  }
+}
