@@ -43,15 +43,22 @@ function schemaOf(field: AnySchema): Schema {
   const schema = named.get(field)
   if (schema) return schema
   if (!('pipe' in field)) return plainSchemaOf(field)
-  const [base, ...actions] = field.pipe as [AnySchema, ...object[]]
+  const [base, ...actions] = field.pipe as [AnySchema, ...Action[]]
   return Object.assign({}, base === field ? plainSchemaOf(field) : schemaOf(base), ...actions.map(keywordsOf))
 }
 
+interface Action {
+  readonly type?: string
+  readonly requirement?: RegExp
+  readonly characters?: number
+  readonly description?: string
+}
+
 /** Returns what an action of a pipe adds to the schema. */
-function keywordsOf(action: object): Schema {
-  if ('characters' in action) return { maxLength: action.characters as number }
-  if ('description' in action) return { description: action.description as string }
-  return {}
+function keywordsOf({ type, requirement, characters, description }: Action): Schema {
+  if (characters !== undefined) return { maxLength: characters }
+  if (type === 'regex') return { pattern: requirement!.source }
+  return description === undefined ? {} : { description }
 }
 
 type Part = 'wrapped' | 'item' | 'value' | 'entries' | 'options'
