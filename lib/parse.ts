@@ -70,7 +70,7 @@ export function closedObject<Entries extends v.ObjectEntries>(
   )
 }
 
-function isRecord(input: unknown): boolean {
+export function isRecord(input: unknown): input is Record<string, unknown> {
   return typeof input === 'object' && input !== null && !Array.isArray(input)
 }
 

@@ -30,5 +30,9 @@ export function hasSchema(field: AnySchema, schema: AnySchema): boolean {
 /** Returns the mapping from a row to the record, for records whose columns have the names of the fields. */
 export function recordFrom<T>(fields: RecordFields<T>): (row: T) => T {
   const names = Object.keys(fields) as (keyof T)[]
-  return (row) => Object.fromEntries(names.map((name) => [name, row[name]])) as T
+  return (row) => {
+    const record: Partial<T> = {}
+    for (const name of names) record[name] = row[name]
+    return record as T
+  }
 }

@@ -6,7 +6,7 @@ import { getList } from '../lists/operations.ts'
 import type { List } from '../lists/schema.ts'
 import { fold, parse } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
-import { ensureTagsByKey } from '../tags/operations.ts'
+import { ensureTags } from '../tags/operations.ts'
 import { countRecipients, raiseAll } from '../webhooks/outbox.ts'
 import { noAttributes, readAttributes, writeAttributes } from './attributes.ts'
 import * as queries from './bulk-queries.ts'
@@ -245,7 +245,7 @@ function rowOf(email_key: string, { accepted, texts, attributes = noAttributes }
 async function addTags(tx: Tx, tags: ReadonlyMap<number, readonly string[]>): Promise<void> {
   const names = new Set([...tags.values()].flat())
   if (names.size === 0) return
-  const tagIds = await ensureTagsByKey(tx, [...names])
+  const tagIds = await ensureTags(tx, [...names])
   const pairs = [...tags].flatMap(([contact_id, names]) =>
     names.map((name) => ({ contact_id, tag_id: tagIds.get(fold(name))! })),
   )

@@ -207,7 +207,7 @@ async function saveContact(tx: Tx, fields: NewContact): Promise<{ id: number; cr
   const key = { client_id: tx.clientId, email_key: fold(fields.email) }
   const stored = await queries.lockContactByEmail(tx, key)
   if (!stored) {
-    const id = await insertContact(tx, fields)
+    const id = await insertContact(tx, key, fields)
     // Another process inserted the contact first. It may even have erased it again, so start over.
     return id ? { id, created: true } : await saveContact(tx, fields)
   }
@@ -216,14 +216,17 @@ async function saveContact(tx: Tx, fields: NewContact): Promise<{ id: number; cr
   return { id: stored.id, created: false }
 }
 
-async function insertContact(tx: Tx, { email, texts, attributes }: NewContact) {
+async function insertContact(
+  tx: Tx,
+  key: { client_id: number; email_key: string },
+  { email, texts, attributes }: NewContact,
+) {
   const all = { ...noTexts, ...texts }
   const search = searchText(all.name, email)
   const id = await queries.insertContact(tx, {
-    client_id: tx.clientId,
+    ...key,
     uuid: randomUUID(),
     email,
-    email_key: fold(email),
     ...all,
     attributes: writeAttributes(changeAttributes(noAttributes, attributes)),
     search,
@@ -271,13 +274,13 @@ function mergeAttributes(stored: StoredContact, changes: AttributeChanges): stri
 /** @returns Whether the contact got a new tag. */
 async function addTags(tx: Tx, contactId: number, names: readonly string[] = []): Promise<boolean> {
   if (names.length === 0) return false
-  const tag_ids = await ensureTags(tx, names)
+  const tag_ids = [...(await ensureTags(tx, names)).values()]
   return (await queries.insertContactTags(tx, { client_id: tx.clientId, contact_id: contactId, tag_ids })) > 0
 }
 
 /** Replaces the contact's tags. The tag limit needs no check, because the input was validated. */
 async function replaceTags(tx: Tx, contactId: number, names: readonly string[]): Promise<void> {
-  const tag_ids = await ensureTags(tx, names)
+  const tag_ids = [...(await ensureTags(tx, names)).values()]
   await queries.deleteOtherContactTags(tx, { contact_id: contactId, tag_ids })
   if (tag_ids.length > 0)
     await queries.insertContactTags(tx, { client_id: tx.clientId, contact_id: contactId, tag_ids })

@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import { inputLimits } from '../limits.ts'
 import { type List, listFields } from '../lists/schema.ts'
 import { type PageInput, pageFields, WholeNumber } from '../page.ts'
-import { atMost, closedObject, EmailAddress, messageOf, Text } from '../parse.ts'
+import { atMost, closedObject, EmailAddress, isRecord, messageOf, Text } from '../parse.ts'
 import { described, Email, Id, type RecordFields, Time, Uuid } from '../record.ts'
 import { type Tag, TagName, tagFields } from '../tags/schema.ts'
 import type { Timestamp } from '../time.ts'
@@ -97,19 +97,13 @@ export const ContactChange = withAttributes(
   }),
 )
 
-type PlainObject = Record<string, unknown>
-
-function isPlainObject(input: unknown): input is PlainObject {
-  return typeof input === 'object' && input !== null && !Array.isArray(input)
-}
-
 /**
  * Returns a schema with the known fields, those of `textFields` in `texts`, and every other field as an attribute. Valibot's `objectWithRest` drops names
  * such as `__proto__`, which are valid attribute names.
  */
 function withAttributes<S extends v.GenericSchema<unknown, TextInputs>>(known: S) {
   return v.pipe(
-    v.custom<PlainObject>(isPlainObject, 'This must be an object.'),
+    v.custom<Record<string, unknown>>(isRecord, 'This must be an object.'),
     v.rawTransform(({ dataset, addIssue, NEVER }) => {
       const input = dataset.value
       const fields = v.safeParse(known, input)
@@ -134,7 +128,9 @@ function withAttributes<S extends v.GenericSchema<unknown, TextInputs>>(known: S
 
 /** Returns the texts that are set. */
 export function textsOf(fields: TextInputs): Partial<ContactTexts> {
-  return Object.fromEntries(textNames.flatMap((name) => (fields[name] === undefined ? [] : [[name, fields[name]]])))
+  const texts: { -readonly [Name in keyof ContactTexts]?: string } = {}
+  for (const name of textNames) if (fields[name] !== undefined) texts[name] = fields[name]
+  return texts
 }
 
 function attributeProblem(key: string, value: unknown): string | undefined {

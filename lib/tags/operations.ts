@@ -62,13 +62,8 @@ export async function deleteTag(ctx: Context, id: number): Promise<void> {
   })
 }
 
-/** Returns the ids of the tags of these names. Creates missing tags. */
-export async function ensureTags(tx: Tx, names: readonly string[]): Promise<number[]> {
-  return [...(await ensureTagsByKey(tx, names)).values()]
-}
-
-/** Same as `ensureTags`, but returns a map from the folded name to the id. */
-export async function ensureTagsByKey(tx: Tx, names: readonly string[]): Promise<Map<string, number>> {
+/** Returns the ids of the tags of these names, by the folded name. Creates missing tags. */
+export async function ensureTags(tx: Tx, names: readonly string[]): Promise<Map<string, number>> {
   const ids = new Map<string, number>()
   if (names.length === 0) return ids
   const missing = new Map<string, string>()
