@@ -2,8 +2,16 @@
 export { contactFields, inputFields, textFields } from './contacts/schema.ts'
 export { identityFields } from './identities/schema.ts'
 export { listFields } from './lists/schema.ts'
-export { type AnySchema, Email, Id, type RecordFields, Time, Uuid } from './record.ts'
+export { type AnySchema, Email, Id, OffsetTime, Time, Uuid } from './record.ts'
 export { encryptionKeyId } from './sealing/seal.ts'
 export { tagFields } from './tags/schema.ts'
 export { topicFields } from './topics/schema.ts'
 export { refuseUnknownNames } from './unknown-names.ts'
+export { recoveryFields } from './webhooks/recovery.ts'
+export {
+  attemptFields,
+  deliveryFields,
+  detailFields,
+  endpointFields,
+  hostEventTypes,
+} from './webhooks/schema.ts'

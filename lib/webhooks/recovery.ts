@@ -4,6 +4,7 @@ import { invalid, notFound } from '../errors.ts'
 import { enqueue, type StoredJob } from '../jobs/operations.ts'
 import { findJobOf, updateJob } from '../jobs/queries.ts'
 import { closedObject, parse, requireId } from '../parse.ts'
+import { Count, described, Id, namesOf, type RecordFields } from '../record.ts'
 import { transact } from '../storage/transaction.ts'
 import { timestamp } from '../time.ts'
 import { getEndpoint } from './operations.ts'
@@ -18,6 +19,16 @@ export interface Recovery {
   total: number
   /** Number of deliveries queued again so far. */
   done: number
+}
+
+export const recoveryFields: RecordFields<Recovery> = {
+  id: Id,
+  status: described(
+    namesOf<Recovery['status']>({ pending: true, running: true, done: true, stopped: true }),
+    '`stopped`: the endpoint was switched off or deleted during the recovery.',
+  ),
+  total: described(Count, 'Deliveries found when the recovery started.'),
+  done: described(Count, 'Deliveries queued again so far.'),
 }
 
 interface RecoveryState extends Omit<Recovery, 'id'> {

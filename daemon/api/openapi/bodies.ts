@@ -9,7 +9,7 @@ import {
   type TagInput,
   type TopicInput,
 } from '../../../lib/index.ts'
-import { inputFields, textFields } from '../../../lib/internal.ts'
+import { hostEventTypes, inputFields, textFields } from '../../../lib/internal.ts'
 import { schemasOf } from './fields.ts'
 import { arrayOf, flag, input, nullable, type Schema } from './schema.ts'
 
@@ -46,12 +46,6 @@ const attributes = {
 } as const
 
 const attributesText = `Every other field is an attribute; a contact has at most ${inputLimits.attributes}.`
-
-export const hostEventTypes = Object.keys({
-  'newsletter.sent': true,
-  'sequence_step.sent': true,
-  'sequence.completed': true,
-} satisfies Record<EventInput['type'], true>)
 
 /** Schemas of request bodies. */
 export const bodySchemas: Readonly<Record<string, Schema>> = {

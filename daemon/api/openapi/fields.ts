@@ -1,17 +1,17 @@
 /** Derives the schemas of the description from the schemas of the library. */
 import {
   type AnySchema,
-  contactFields,
+  attemptFields,
   Email,
   Id,
-  identityFields,
   listFields,
+  OffsetTime,
   Time,
   tagFields,
   topicFields,
   Uuid,
 } from '../../../lib/internal.ts'
-import { arrayOf, flag, id, nullable, record, ref, type Schema, text, utc, uuid } from './schema.ts'
+import { arrayOf, flag, id, nullable, offset, record, ref, type Schema, text, utc, uuid } from './schema.ts'
 
 export const email = { type: 'string', format: 'idn-email', examples: ['ada@example.org'] } as const
 
@@ -19,6 +19,7 @@ const named: ReadonlyMap<unknown, Schema> = new Map<unknown, Schema>([
   [Id, id],
   [Uuid, uuid],
   [Time, utc],
+  [OffsetTime, offset],
   [Email, email],
 ])
 
@@ -26,8 +27,7 @@ const recordNames = new Map<unknown, string>([
   [tagFields, 'Tag'],
   [listFields, 'List'],
   [topicFields, 'Topic'],
-  [contactFields, 'Contact'],
-  [identityFields, 'Identity'],
+  [attemptFields, 'Attempt'],
 ])
 
 /** Returns the schema of a record from the schemas of its fields. */
@@ -49,7 +49,7 @@ function schemaOf(field: AnySchema): Schema {
 
 interface Action {
   readonly type?: string
-  readonly requirement?: RegExp
+  readonly requirement?: unknown
   readonly characters?: number
   readonly description?: string
 }
@@ -57,7 +57,10 @@ interface Action {
 /** Returns what an action of a pipe adds to the schema. */
 function keywordsOf({ type, requirement, characters, description }: Action): Schema {
   if (characters !== undefined) return { maxLength: characters }
-  if (type === 'regex') return { pattern: requirement!.source }
+  if (type === 'regex') return { pattern: (requirement as RegExp).source }
+  if (type === 'safe_integer') return { type: 'integer' }
+  if (type === 'min_value') return { minimum: requirement as number }
+  if (type === 'max_value') return { maximum: requirement as number }
   return description === undefined ? {} : { description }
 }
 
@@ -68,6 +71,8 @@ function plainSchemaOf(field: AnySchema): Schema {
   switch (field.type) {
     case 'string':
       return text
+    case 'number':
+      return { type: 'number' }
     case 'boolean':
       return flag
     case 'optional':
