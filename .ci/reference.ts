@@ -1,6 +1,7 @@
-/** Writes lib/REFERENCE.md from the docstrings. Run: npm run reference */
+/** Writes lib/REFERENCE.md and the files `api-types.ts` from the docstrings. Run: npm run reference */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { apiTypes } from './api-types.ts'
 
 const root = join(import.meta.dirname, '..')
 
@@ -37,13 +38,19 @@ export function reference(): string {
     ...section('`mailkeep.clients`', members('lib/api-types.ts', 'interface ClientsApi', 'clients')),
     ...section('`mailkeep.tokens`', members('lib/api-types.ts', 'interface TokensApi', 'tokens')),
     ...section('`mailkeep.forClient(id)`', [
-      ...members('lib/idempotency/api-types.ts', 'interface IdempotencyApi', 'client'),
+      ...members('lib/bind.ts', 'interface IdempotencyApi', 'client'),
       ...declared('lib/idempotency/schema.ts', ['IdempotentResult']),
     ]),
-    ...['Contacts', 'Lists', 'Tags', 'Topics', 'Identities'].flatMap((slice) => apiSection('lib/api-types.ts', slice)),
+    ...apiSection('lib/contacts/api-types.ts', 'Contacts'),
+    ...['Lists', 'Tags', 'Topics', 'Identities'].flatMap((slice) => apiSection('lib/api-types.ts', slice)),
     ...['Webhooks', 'Events'].flatMap((slice) => apiSection('lib/webhooks/api-types.ts', slice)),
     ...section('Inputs', [
-      ...declared('lib/inputs.ts', exported('lib/inputs.ts')),
+      ...inputFiles.flatMap((file) =>
+        declared(
+          file,
+          exported(file).filter((name) => isInput(name) && !/^export const/.test(itemOf(file, name)!.code)),
+        ),
+      ),
       ...declared('lib/limits.ts', ['inputLimits']),
     ]),
     ...section('Records', [
@@ -98,11 +105,26 @@ function apiSection(file: string, slice: string): string[] {
   return section(`\`mailkeep.forClient(id).${name}\``, members(file, `interface ${slice}Api`, name))
 }
 
+const inputFiles = [
+  'lib/clients/schema.ts',
+  'lib/page.ts',
+  'lib/contacts/schema.ts',
+  'lib/contacts/transfer/import.ts',
+  'lib/contacts/transfer/export.ts',
+  ...['lists', 'tags', 'topics', 'identities', 'webhooks'].map((slice) => `lib/${slice}/schema.ts`),
+  'lib/webhooks/recovery.ts',
+]
+
+/** Whether the name is a type of input: `ContactInput`, `IdsInput`. */
+function isInput(name: string): boolean {
+  return /Input$/.test(name) || name === 'ImportCounts'
+}
+
 const records = (slice: string) => {
   const file = `lib/${slice}/schema.ts`
   return declared(
     file,
-    exported(file).filter((name) => /^export interface/.test(itemOf(file, name)?.code ?? '')),
+    exported(file).filter((name) => !isInput(name) && /^export interface/.test(itemOf(file, name)?.code ?? '')),
   )
 }
 
@@ -135,7 +157,7 @@ function itemOf(file: string, name: string): Item | undefined {
       ? signatureEnd(rest)
       : kind === 'type' || kind === 'const'
         ? rest.search(/\n(?=\n|\/\*\*|export )/)
-        : rest.indexOf('\n}') + 2
+        : rest.search(/\{\}$|\n\}/m) + 2
   const code = rest
     .slice(0, end < 0 ? undefined : end)
     .trimEnd()
@@ -185,10 +207,7 @@ function members(file: string, head: string, prefix: string): string[] {
     .filter(({ 1: doc, 2: name }) => !doc!.includes('@internal') && name !== 'constructor')
     .flatMap((match) => {
       const rest = body.slice(match.index + match[0].length)
-      const code = rest
-        .slice(0, signatureEnd(rest))
-        .replace(/\n {2}/g, '\n')
-        .replaceAll('inputs.', '')
+      const code = rest.slice(0, signatureEnd(rest)).replace(/\n {2}/g, '\n')
       return ['', `### \`${prefix}.${match[2]}\``, ...text(match[1]!), '', '```ts', code, '```']
     })
 }
@@ -221,4 +240,7 @@ function paragraphs(about: string): string {
     .join('\n\n')
 }
 
-if (process.argv[1] === import.meta.filename) writeFileSync(join(root, 'lib/REFERENCE.md'), reference())
+if (process.argv[1] === import.meta.filename) {
+  for (const [path, text] of apiTypes()) writeFileSync(join(root, path), text)
+  writeFileSync(join(root, 'lib/REFERENCE.md'), reference())
+}

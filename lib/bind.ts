@@ -1,41 +1,164 @@
-/** Binds operations to a context. It contains no logic. */
-
-import type { ClientMailkeep, ClientOperations, ClientsApi, TokensApi } from './api-types.ts'
+/**
+ * The public names of the operations, and their binding to a context. Each operation is declared once, in its slice.
+ * `npm run reference` writes the types of these tables, with the operations' docstrings, to the files `api-types.ts`.
+ */
+import type { ClientsApi, IdentitiesApi, ListsApi, TagsApi, TokensApi, TopicsApi } from './api-types.ts'
 import * as clients from './clients/operations.ts'
+import type { ContactsApi } from './contacts/api-types.ts'
 import * as bulk from './contacts/bulk.ts'
 import * as listing from './contacts/listing.ts'
 import * as contacts from './contacts/operations.ts'
-import { exportContacts } from './contacts/transfer/export.ts'
-import { type Chunks, importContacts } from './contacts/transfer/import.ts'
+import * as exporting from './contacts/transfer/export.ts'
+import * as importing from './contacts/transfer/import.ts'
 import type { Context } from './context.ts'
 import * as idempotency from './idempotency/operations.ts'
+import type { IdempotentResult } from './idempotency/schema.ts'
 import * as identities from './identities/operations.ts'
 import * as lists from './lists/operations.ts'
 import { requireFunction, requireId } from './parse.ts'
 import * as tags from './tags/operations.ts'
 import * as topics from './topics/operations.ts'
+import type { EventsApi, WebhooksApi } from './webhooks/api-types.ts'
 import * as deliveries from './webhooks/deliveries.ts'
 import * as webhooks from './webhooks/operations.ts'
 import * as recovery from './webhooks/recovery.ts'
 
+/** The tenants: `mailkeep.clients`. */
+const clientsApi = {
+  create: clients.createClient,
+  list: clients.listClients,
+  get: clients.getClient,
+  rename: clients.renameClient,
+  delete: clients.deleteClient,
+  bootstrap: clients.bootstrap,
+}
+
+/** The bearer tokens of the HTTP API: `mailkeep.tokens`. */
+const tokensApi = {
+  create: clients.createToken,
+  list: clients.listTokens,
+  revoke: clients.revokeToken,
+  authenticate: clients.authenticate,
+}
+
+/** `mailkeep.forClient(id).contacts` */
+const contactsApi = {
+  list: listing.listPageOfContacts,
+  get: contacts.getContact,
+  count: listing.countContacts,
+  listJson: listing.listContactsJson,
+  getJson: contacts.getContactJson,
+  addToList: contacts.addContactToList,
+  addManyToList: bulk.addContactsToList,
+  import: importing.importContacts,
+  export: exporting.exportContacts,
+  update: contacts.updateContact,
+  unsubscribe: contacts.unsubscribeContact,
+  resubscribe: contacts.resubscribeContact,
+  removeFromList: contacts.removeContactFromList,
+  subscribeToTopic: contacts.subscribeToTopic,
+  unsubscribeFromTopic: contacts.unsubscribeFromTopic,
+  delete: contacts.deleteContact,
+}
+
+/** `mailkeep.forClient(id).lists` */
+const listsApi = {
+  list: lists.listLists,
+  create: lists.createList,
+  get: lists.getList,
+  update: lists.updateList,
+  delete: lists.deleteList,
+}
+
+/** `mailkeep.forClient(id).tags` */
+const tagsApi = {
+  list: tags.listTags,
+  create: tags.createTag,
+  update: tags.updateTag,
+  delete: tags.deleteTag,
+}
+
+/** `mailkeep.forClient(id).topics` */
+const topicsApi = {
+  list: topics.listTopics,
+  create: topics.createTopic,
+  update: topics.updateTopic,
+  delete: topics.deleteTopic,
+}
+
+/** The client's sender addresses: `mailkeep.forClient(id).identities` */
+const identitiesApi = {
+  list: identities.listIdentities,
+  get: identities.getIdentity,
+  add: identities.addIdentity,
+  remove: identities.removeIdentity,
+}
+
+/** `mailkeep.forClient(id).webhooks` */
+const webhooksApi = {
+  listEndpoints: webhooks.listEndpoints,
+  getEndpoint: webhooks.getEndpoint,
+  createEndpoint: webhooks.createEndpoint,
+  updateEndpoint: webhooks.updateEndpoint,
+  deleteEndpoint: webhooks.deleteEndpoint,
+  rotateSecret: webhooks.rotateSecret,
+  testEndpoint: webhooks.testEndpoint,
+  listDeliveries: deliveries.listDeliveries,
+  getDelivery: deliveries.getDelivery,
+  redeliver: deliveries.redeliver,
+  recover: recovery.recoverEndpoint,
+  getRecovery: recovery.getRecovery,
+}
+
+/** `mailkeep.forClient(id).events` */
+const eventsApi = { raise: webhooks.raiseEvent }
+
+/** The operations on one client's records. An id of another client's record is `not_found`. */
+export interface ClientOperations {
+  readonly contacts: ContactsApi
+  readonly lists: ListsApi
+  readonly tags: TagsApi
+  readonly topics: TopicsApi
+  readonly webhooks: WebhooksApi
+  readonly events: EventsApi
+  readonly identities: IdentitiesApi
+}
+
+/** Operations that are safe to repeat, on `mailkeep.forClient(id)`. */
+export interface IdempotencyApi {
+  /**
+   * Runs `work` at most once for an idempotency key of the client. The key is committed in the same transaction as the
+   * work's changes. For 24 hours, a repeated call returns the first result and does nothing. If `work` throws, its
+   * changes and the key are rolled back. Stored results are encrypted, and are deleted with the contacts that they
+   * contain.
+   *
+   * @param key 1–255 characters. Use a random key for each task.
+   * @param request The parameters of the request, as JSON. They distinguish a repeat from another request.
+   * @param work Receives the client's operations, which run in one transaction. It may await only these, one after
+   *   another, and no operation of an outer client. It may run twice; then the first run is rolled back. On SQLite,
+   *   other writes wait for it, so it should change at most some hundreds of rows.
+   * @throws MailkeepError `idempotency_mismatch`: the key was used for another request; `conflict`: the first request
+   *   with this key is still running, or its result was encrypted with a key that is no longer configured;
+   *   `validation_failed`; and the errors that `work` throws.
+   * @example
+   * const { answer } = await acme.withIdempotencyKey(order.id, order, (client) => client.contacts.addToList(1, order.buyer))
+   */
+  withIdempotencyKey<T>(
+    key: string,
+    request: unknown,
+    work: (client: ClientOperations) => Promise<T>,
+  ): Promise<IdempotentResult<T>>
+}
+
+/** `mailkeep.forClient(id)`: a client's operations, and `withIdempotencyKey` to run several of them at most once. */
+export interface ClientMailkeep extends ClientOperations, IdempotencyApi {}
+
 export function bindClients(ctx: Context): ClientsApi {
-  return {
-    create: (input: unknown) => clients.createClient(ctx, input),
-    list: () => clients.listClients(ctx),
-    get: (id: number) => clients.getClient(ctx, id),
-    rename: (id: number, input: unknown) => clients.renameClient(ctx, id, input),
-    delete: (id: number) => clients.deleteClient(ctx, id),
-    bootstrap: (input?: unknown) => clients.bootstrap(ctx, input),
-  }
+  return bind(ctx, clientsApi)
 }
 
 export function bindTokens(ctx: Context): TokensApi {
-  return {
-    create: (input: unknown) => clients.createToken(ctx, input),
-    list: (filter?: unknown) => clients.listTokens(ctx, filter),
-    revoke: (id: number) => clients.revokeToken(ctx, id),
-    authenticate: (token: string) => clients.authenticate(ctx, token),
-  }
+  return bind(ctx, tokensApi)
 }
 
 /** @throws MailkeepError `validation_failed` on `clientId` */
@@ -52,66 +175,40 @@ export function bindClient(ctx: Context): ClientMailkeep {
 
 function bindOperations(ctx: Context): ClientOperations {
   return {
-    tags: {
-      list: (query?: unknown) => tags.listTags(ctx, query),
-      create: (input: unknown) => tags.createTag(ctx, input),
-      update: (id: number, input: unknown) => tags.updateTag(ctx, id, input),
-      delete: (id: number) => tags.deleteTag(ctx, id),
-    },
-    contacts: {
-      list: (query?: unknown) => listing.listPageOfContacts(ctx, query),
-      get: (id: number) => contacts.getContact(ctx, id),
-      count: () => listing.countContacts(ctx),
-      listJson: (query?: unknown) => listing.listDocuments(ctx, query),
-      getJson: (id: number) => contacts.getContactJson(ctx, id),
-      addToList: (listId: number, input: unknown) => contacts.addContactToList(ctx, listId, input),
-      addManyToList: (listId: number, inputs: unknown) => bulk.addContactsToList(ctx, listId, inputs),
-      import: (listId: number, source: Chunks, options: unknown) => importContacts(ctx, listId, source, options),
-      export: (query: unknown) => exportContacts(ctx, query),
-      update: (id: number, input: unknown) => contacts.updateContact(ctx, id, input),
-      unsubscribe: (id: number, options?: unknown) => contacts.unsubscribeContact(ctx, id, options),
-      resubscribe: (id: number) => contacts.resubscribeContact(ctx, id),
-      removeFromList: (listId: number, contactId: number) => contacts.removeContactFromList(ctx, listId, contactId),
-      subscribeToTopic: (contactId: number, topicId: number) => contacts.subscribeToTopic(ctx, contactId, topicId),
-      unsubscribeFromTopic: (contactId: number, topicId: number) =>
-        contacts.unsubscribeFromTopic(ctx, contactId, topicId),
-      delete: (id: number) => contacts.deleteContact(ctx, id),
-    },
-    lists: {
-      list: (query?: unknown) => lists.listLists(ctx, query),
-      create: (input: unknown) => lists.createList(ctx, input),
-      get: (id: number) => lists.getList(ctx, id),
-      update: (id: number, input: unknown) => lists.updateList(ctx, id, input),
-      delete: (id: number) => lists.deleteList(ctx, id),
-    },
-    topics: {
-      list: (listId: number, query?: unknown) => topics.listTopics(ctx, listId, query),
-      create: (listId: number, input: unknown) => topics.createTopic(ctx, listId, input),
-      update: (id: number, input: unknown) => topics.updateTopic(ctx, id, input),
-      delete: (id: number) => topics.deleteTopic(ctx, id),
-    },
-    identities: {
-      list: (query?: unknown) => identities.listIdentities(ctx, query),
-      get: (id: number) => identities.getIdentity(ctx, id),
-      add: (input: unknown) => identities.addIdentity(ctx, input),
-      remove: (id: number) => identities.removeIdentity(ctx, id),
-    },
-    webhooks: {
-      listEndpoints: (query?: unknown) => webhooks.listEndpoints(ctx, query),
-      getEndpoint: (id: number) => webhooks.getEndpoint(ctx, id),
-      createEndpoint: (input: unknown) => webhooks.createEndpoint(ctx, input),
-      updateEndpoint: (id: number, input: unknown) => webhooks.updateEndpoint(ctx, id, input),
-      deleteEndpoint: (id: number) => webhooks.deleteEndpoint(ctx, id),
-      rotateSecret: (id: number) => webhooks.rotateSecret(ctx, id),
-      testEndpoint: (id: number) => webhooks.testEndpoint(ctx, id),
-      listDeliveries: (endpointId: number, query?: unknown) => deliveries.listDeliveries(ctx, endpointId, query),
-      getDelivery: (endpointId: number, id: number) => deliveries.getDelivery(ctx, endpointId, id),
-      redeliver: (endpointId: number, id: number) => deliveries.redeliver(ctx, endpointId, id),
-      recover: (endpointId: number, input: unknown) => recovery.recoverEndpoint(ctx, endpointId, input),
-      getRecovery: (endpointId: number, id: number) => recovery.getRecovery(ctx, endpointId, id),
-    },
-    events: {
-      raise: (input: unknown) => webhooks.raiseEvent(ctx, input),
-    },
+    contacts: bind(ctx, contactsApi),
+    lists: bind(ctx, listsApi),
+    tags: bind(ctx, tagsApi),
+    topics: bind(ctx, topicsApi),
+    webhooks: bind(ctx, webhooksApi),
+    events: bind(ctx, eventsApi),
+    identities: bind(ctx, identitiesApi),
   }
+}
+
+/** The operations without their first parameter. */
+type Bound<Table> = {
+  readonly [Name in keyof Table]: Table[Name] extends (ctx: Context, ...args: infer Args) => infer Result
+    ? (...args: Args) => Result
+    : never
+}
+
+function bind<Table extends Readonly<Record<string, (ctx: Context, ...args: never[]) => unknown>>>(
+  ctx: Context,
+  table: Table,
+): Bound<Table> {
+  return Object.fromEntries(
+    Object.entries(table).map(([name, operation]) => [name, operation.bind(undefined, ctx)]),
+  ) as Bound<Table>
+}
+
+/** An API whose inputs have the type `unknown`, except ids. Every operation validates its input. */
+export type Unchecked<Api> = {
+  readonly [Name in keyof Api]: Api[Name] extends (...args: infer Args) => infer Result
+    ? (...args: { [At in keyof Args]: NonNullable<Args[At]> extends number ? Args[At] : unknown }) => Result
+    : Unchecked<Api[Name]>
+}
+
+/** Returns the same client, typed for input that is not validated yet, such as decoded JSON and query strings. */
+export function unchecked(client: ClientOperations): Unchecked<ClientOperations> {
+  return client as Unchecked<ClientOperations>
 }

@@ -1,24 +1,24 @@
 /** mailkeep: contacts, tags, lists, topics and signed webhooks for many clients, in your own process. */
 
-export {
-  type ClientMailkeep,
-  type ClientOperations,
-  type ClientsApi,
-  type ContactsApi,
-  type IdentitiesApi,
-  type ListsApi,
-  type TagsApi,
-  type TokensApi,
-  type TopicsApi,
-  type Unchecked,
-  unchecked,
-} from './api-types.ts'
-export type { Client, NewToken, Principal, Role, Token } from './clients/schema.ts'
+export type { ClientsApi, IdentitiesApi, ListsApi, TagsApi, TokensApi, TopicsApi } from './api-types.ts'
+export { type ClientMailkeep, type ClientOperations, type IdempotencyApi, type Unchecked, unchecked } from './bind.ts'
+export type { Client, ClientInput, NewToken, Principal, Role, Token, TokenInput } from './clients/schema.ts'
 export { roles } from './clients/schema.ts'
+export type { ContactsApi } from './contacts/api-types.ts'
 export type { BulkResult } from './contacts/merge.ts'
-export type { Contact } from './contacts/schema.ts'
+export type {
+  Contact,
+  ContactChangeInput,
+  ContactFieldsInput,
+  ContactFiltersInput,
+  ContactInput,
+  ContactQueryInput,
+  IdsInput,
+  UnsubscribeInput,
+} from './contacts/schema.ts'
+export type { ExportInput } from './contacts/transfer/export.ts'
 export type { Format } from './contacts/transfer/format.ts'
-export type { Chunks, ImportReport, RefusedRow } from './contacts/transfer/import.ts'
+export type { Chunks, ImportCounts, ImportInput, ImportReport, RefusedRow } from './contacts/transfer/import.ts'
 export type { RaisedEvent } from './context.ts'
 export {
   type ErrorCode,
@@ -30,23 +30,27 @@ export {
   MailkeepError,
   type RateLimit,
 } from './errors.ts'
-export type { IdempotencyApi } from './idempotency/api-types.ts'
 export type { IdempotentResult } from './idempotency/schema.ts'
 export type { IdentityProvider } from './identities/provider.ts'
-export { type Identity, type IdentityStatus, identityStatuses } from './identities/schema.ts'
-export type * from './inputs.ts'
+export {
+  type Identity,
+  type IdentityInput,
+  type IdentityQueryInput,
+  type IdentityStatus,
+  identityStatuses,
+} from './identities/schema.ts'
 export { inputLimits } from './limits.ts'
-export type { List } from './lists/schema.ts'
+export type { List, ListInput } from './lists/schema.ts'
 export type { Logger } from './logger.ts'
 export { createMailkeep, type Mailkeep, type MailkeepOptions } from './mailkeep.ts'
 export type { CloseOptions, StartOptions, SubscriberOptions } from './options.ts'
-export type { Page } from './page.ts'
+export type { Page, PageInput } from './page.ts'
 export type { EncryptionKey } from './sealing/seal.ts'
 export type { DatabaseSource, StorageFigures } from './storage/connection.ts'
 export type { HostDatabase } from './storage/host/database.ts'
-export type { Tag } from './tags/schema.ts'
+export type { Tag, TagInput } from './tags/schema.ts'
 export type { Clock, Timestamp } from './time.ts'
-export type { Topic } from './topics/schema.ts'
+export type { Topic, TopicChangeInput, TopicInput } from './topics/schema.ts'
 export { version } from './version.ts'
 export type { EventsApi, WebhooksApi } from './webhooks/api-types.ts'
 export type { AttemptEnding, DeliveryFigures } from './webhooks/dispatch/metrics.ts'
@@ -67,7 +71,17 @@ export type {
   WebhookEvent,
   WebhookTestEvent,
 } from './webhooks/receiver.ts'
-export type { Recovery } from './webhooks/recovery.ts'
-export type { Attempt, Delivery, DeliveryDetail, DeliveryStatus, Endpoint, EventType } from './webhooks/schema.ts'
+export type { RecoverInput, Recovery } from './webhooks/recovery.ts'
+export type {
+  Attempt,
+  Delivery,
+  DeliveryDetail,
+  DeliveryStatus,
+  Endpoint,
+  EndpointChangeInput,
+  EndpointInput,
+  EventInput,
+  EventType,
+} from './webhooks/schema.ts'
 export { eventTypes } from './webhooks/schema.ts'
 export { defaultWebhookSettings, type WebhookSettings } from './webhooks/settings.ts'

@@ -1,3 +1,17 @@
-/** Functions for the daemon. They are not exported by the package. */
+/** Functions and schemas for the daemon. They are not exported by the package. */
+export { contactFields, inputFields, textFields } from './contacts/schema.ts'
+export { identityFields } from './identities/schema.ts'
+export { listFields } from './lists/schema.ts'
+export { type AnySchema, Email, Id, OffsetTime, Time, Uuid } from './record.ts'
 export { encryptionKeyId } from './sealing/seal.ts'
+export { tagFields } from './tags/schema.ts'
+export { topicFields } from './topics/schema.ts'
 export { refuseUnknownNames } from './unknown-names.ts'
+export { recoveryFields } from './webhooks/recovery.ts'
+export {
+  attemptFields,
+  deliveryFields,
+  detailFields,
+  endpointFields,
+  hostEventTypes,
+} from './webhooks/schema.ts'

@@ -1,6 +1,6 @@
 import PQueue from 'p-queue'
-import type { ClientMailkeep, ClientsApi, TokensApi } from './api-types.ts'
-import { bindClient, bindClients, bindTokens } from './bind.ts'
+import type { ClientsApi, TokensApi } from './api-types.ts'
+import { bindClient, bindClients, bindTokens, type ClientMailkeep } from './bind.ts'
 import { BoundedCache } from './bounded-cache.ts'
 import { TokenCache } from './clients/token-cache.ts'
 import type { Context, RaisedEvent } from './context.ts'

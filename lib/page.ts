@@ -8,6 +8,14 @@ export interface Page<T> {
   meta: { per_page: number; next_cursor: string | null; prev_cursor: string | null }
 }
 
+/** Selects a page of a listing. */
+export interface PageInput {
+  /** 1–100, default 25. */
+  readonly per_page?: number | string | undefined
+  /** `next_cursor` or `prev_cursor` of a page of the same listing. */
+  readonly cursor?: string | undefined
+}
+
 /** A decoded cursor: a position between two rows, and the direction to read. */
 export interface CursorPosition {
   readonly towards: 'next' | 'prev'

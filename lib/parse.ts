@@ -70,7 +70,7 @@ export function closedObject<Entries extends v.ObjectEntries>(
   )
 }
 
-function isRecord(input: unknown): boolean {
+export function isRecord(input: unknown): input is Record<string, unknown> {
   return typeof input === 'object' && input !== null && !Array.isArray(input)
 }
 
@@ -97,10 +97,11 @@ export const Text = v.pipe(
 
 /** Limits the number of code points. Databases count code points too, not UTF-16 units. */
 export function atMost(characters: number) {
-  return v.check(
+  const check = v.check(
     (text: string) => text.length <= characters || (text.length <= 2 * characters && [...text].length <= characters),
     `This must have at most ${characters} characters.`,
   )
+  return { ...check, characters } // for the description of the API
 }
 
 /** A name: trimmed, NFC, 1–255 characters. */

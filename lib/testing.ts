@@ -3,10 +3,9 @@
  * files or global state, so that tests can run in parallel. Works with node:test, Vitest and Jest.
  */
 import { randomBytes } from 'node:crypto'
-import type { ClientMailkeep } from './api-types.ts'
-import type { Contact } from './contacts/schema.ts'
+import type { ClientMailkeep } from './bind.ts'
+import type { Contact, ContactFieldsInput, ContactInput } from './contacts/schema.ts'
 import type { RaisedEvent } from './context.ts'
-import type { ContactFieldsInput, ContactInput } from './inputs.ts'
 import type { List } from './lists/schema.ts'
 import { createMailkeep, type Mailkeep, type MailkeepOptions } from './mailkeep.ts'
 import { checkOptions } from './options.ts'

@@ -9,6 +9,7 @@ import * as queries from './queries.ts'
 import {
   Bootstrap,
   type Client,
+  type ClientInput,
   clientFrom,
   NewClient,
   type NewToken,
@@ -17,6 +18,7 @@ import {
   type Role,
   type Token,
   TokenFilter,
+  type TokenInput,
   tokenFrom,
 } from './schema.ts'
 import type { KnownToken } from './token-cache.ts'
@@ -24,12 +26,17 @@ import type { KnownToken } from './token-cache.ts'
 /** `last_used_at` is updated at most this often. */
 const lastUsedPrecisionMs = 60_000
 
-/** @throws MailkeepError `validation_failed` */
-export async function createClient(ctx: Context, input: unknown): Promise<Client> {
+/**
+ * Creates a client (a tenant). Its records are separate from those of other clients.
+ *
+ * @throws MailkeepError `validation_failed`
+ */
+export async function createClient(ctx: Context, input: ClientInput): Promise<Client> {
   const { name } = parse(NewClient, input)
   return transact(ctx, (tx) => addClient(tx, name))
 }
 
+/** Returns all clients, by ascending id. */
 export async function listClients(ctx: Context): Promise<Client[]> {
   return (await queries.listClients(ctx, {})).map(clientFrom)
 }
@@ -42,13 +49,8 @@ export async function getClient(ctx: Context, id: number): Promise<Client> {
   return clientFrom(row)
 }
 
-/**
- * Renames a client.
- *
- * @param input `{ name }`
- * @throws MailkeepError `not_found`, `validation_failed`
- */
-export async function renameClient(ctx: Context, id: number, input: unknown): Promise<Client> {
+/** Renames a client. @throws MailkeepError `not_found`, `validation_failed` */
+export async function renameClient(ctx: Context, id: number, input: ClientInput): Promise<Client> {
   const { name } = parse(NewClient, input)
   return transact(ctx, async (tx) => {
     requireId('clientId', id)
@@ -82,12 +84,12 @@ export async function deleteClient(ctx: Context, id: number): Promise<void> {
 /**
  * Creates the first client, "default", with an admin token. Does nothing if a client exists.
  *
- * @param input `{ token? }`: a token to use instead of a random one.
+ * @param input `token`: a token to use instead of a random one.
  * @throws MailkeepError `validation_failed`
  */
 export async function bootstrap(
   ctx: Context,
-  input: unknown = {},
+  input: { readonly token?: string | undefined } = {},
 ): Promise<{ client: Client; token: NewToken } | undefined> {
   const { token = newToken() } = parse(Bootstrap, input)
   return transact(ctx, async (tx) => {
@@ -105,10 +107,9 @@ export async function bootstrap(
 /**
  * Creates a token. The token is shown only here; the database stores its SHA-256.
  *
- * @param input `{ clientId, role, expiresInMs?, name? }`
  * @throws MailkeepError `validation_failed`, `not_found`: no such client.
  */
-export async function createToken(ctx: Context, input: unknown): Promise<NewToken> {
+export async function createToken(ctx: Context, input: TokenInput): Promise<NewToken> {
   const { clientId, role, expiresInMs, name = null } = parse(NewTokenInput, input)
   return transact(ctx, async (tx) => {
     await getClient(tx, clientId)
@@ -116,8 +117,12 @@ export async function createToken(ctx: Context, input: unknown): Promise<NewToke
   })
 }
 
-/** @throws MailkeepError `validation_failed` */
-export async function listTokens(ctx: Context, filter: unknown = {}): Promise<Token[]> {
+/**
+ * Returns the tokens of one client, or of all clients.
+ *
+ * @throws MailkeepError `validation_failed`
+ */
+export async function listTokens(ctx: Context, filter: { clientId?: number } = {}): Promise<Token[]> {
   const { clientId } = parse(TokenFilter, filter)
   return (await queries.listTokens(ctx, { client_id: clientId ?? null })).map(tokenFrom)
 }

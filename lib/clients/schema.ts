@@ -40,6 +40,12 @@ export interface Principal {
   tokenId?: number
 }
 
+/** A new client. */
+export interface ClientInput {
+  /** 1–255 characters. */
+  readonly name: string
+}
+
 export const NewClient = closedObject({ name: Name })
 
 const PositiveInteger = v.pipe(
@@ -47,6 +53,17 @@ const PositiveInteger = v.pipe(
   v.safeInteger('This must be an integer.'),
   v.minValue(1, 'This must be positive.'),
 )
+
+export interface TokenInput {
+  /** The client whose records the token gives access to. */
+  readonly clientId: number
+  /** `member` has no access to webhook endpoints and events. */
+  readonly role: Role
+  /** Milliseconds from now. Without it the token is valid until it is revoked. */
+  readonly expiresInMs?: number | undefined
+  /** A label for people, 1–255 characters. */
+  readonly name?: string | undefined
+}
 
 export const NewTokenInput = closedObject({
   clientId: PositiveInteger,

@@ -31,18 +31,12 @@ export function changeAttributes(before: Attributes, changes: AttributeChanges):
   if (after.size > inputLimits.attributes) {
     throw invalid('extra_attributes', `A contact has at most ${inputLimits.attributes} attributes.`)
   }
-  if (mayExceed(after) && bytesOf(after) > Math.max(inputLimits.attributeBytes, bytesOf(before))) {
+  const bytes = bytesOf(after)
+  if (bytes > inputLimits.attributeBytes && bytes > bytesOf(before)) {
     const kibibytes = inputLimits.attributeBytes / 1024
     throw invalid('extra_attributes', `A contact's attributes must have at most ${kibibytes} KiB in all.`)
   }
   return after
-}
-
-/** Checks a cheap upper bound first, which is enough for most contacts. A UTF-16 code unit needs at most 3 UTF-8 bytes. */
-function mayExceed(attributes: Attributes): boolean {
-  let units = 0
-  for (const [name, value] of attributes) units += name.length + value.length
-  return 3 * units > inputLimits.attributeBytes
 }
 
 function bytesOf(attributes: Attributes): number {

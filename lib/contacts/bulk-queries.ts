@@ -1,6 +1,7 @@
 /** Statements for many contacts. `queries.ts` has the statements for one contact. */
 import { sql } from 'kysely'
 import { bool, int, ints, json, rows, statement, text, texts, time } from '../storage/statement.ts'
+import { storedColumns, textColumns } from './queries.ts'
 
 /** Takes an advisory lock until the transaction ends. SQLite has none, because it allows one writer at a time. */
 export const lockBatches = statement({ name: text }, (_, p, dialect) => dialect.lock!(p.name))
@@ -9,23 +10,24 @@ export const lockBatches = statement({ name: text }, (_, p, dialect) => dialect.
 export const lockContactsByEmail = statement.all({ client_id: int, email_keys: texts }, (db, p, dialect) =>
   db
     .selectFrom('mailkeep_contact')
-    .select(['id', 'email', 'email_key', 'name', 'attributes', 'search'])
+    .select([...storedColumns, 'email_key'])
     .where('client_id', '=', p.client_id)
     .where(dialect.inList(sql.ref('email_key'), p.email_keys))
     .orderBy('email_key')
     .modifyEnd(dialect.forUpdate),
 )
 
-const newContact = { uuid: text, email: text, email_key: text, name: text, attributes: json, search: text }
+const newContact = { uuid: text, email: text, email_key: text, ...textColumns, attributes: json, search: text }
+const newColumns = Object.keys(newContact)
 
 /** Inserts the contacts whose e-mail address the client does not have, and returns them. */
 export const insertContacts = statement.all(
   { client_id: int, created_at: time, unsubscribed_by_contact: bool, contacts: rows(newContact) },
   (_, p, dialect) => sql<{ id: number; email_key: string }>`
     insert into mailkeep_contact
-      (client_id, uuid, created_at, email, email_key, name, attributes, search, unsubscribed_by_contact)
-    select ${p.client_id}, item.uuid, ${p.created_at}, item.email, item.email_key, item.name, item.attributes,
-      item.search, ${p.unsubscribed_by_contact}
+      (client_id, created_at, unsubscribed_by_contact, ${sql.join(newColumns.map(sql.ref))})
+    select ${p.client_id}, ${p.created_at}, ${p.unsubscribed_by_contact},
+      ${sql.join(newColumns.map((name) => sql.ref(`item.${name}`)))}
     from ${dialect.unnestRows(p.contacts, newContact)} where true ${dialect.concurrentWriters ? sql`order by item.email_key` : sql``}
     on conflict (client_id, email_key) do nothing returning id, email_key`,
 )

@@ -6,14 +6,15 @@ import { getList } from '../lists/operations.ts'
 import type { List } from '../lists/schema.ts'
 import { fold, parse } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
-import { ensureTagsByKey } from '../tags/operations.ts'
+import { ensureTags } from '../tags/operations.ts'
 import { countRecipients, raiseAll } from '../webhooks/outbox.ts'
 import { noAttributes, readAttributes, writeAttributes } from './attributes.ts'
 import * as queries from './bulk-queries.ts'
+import { tooMany } from './limits.ts'
 import { listDocuments } from './listing-queries.ts'
 import { type BulkResult, isRefused, type Merged, mergeContacts, orRefused, type Refused } from './merge.ts'
-import { type StoredContact, saveChanges, tooMany } from './operations.ts'
-import { contactFrom, NewContact } from './schema.ts'
+import { type StoredContact, saveChanges } from './operations.ts'
+import { type ContactInput, contactFrom, NewContact, noTexts } from './schema.ts'
 import { searchText } from './search.ts'
 
 /** A transaction writes at most this many rows, tags included, so that other writes do not wait long. */
@@ -26,8 +27,8 @@ const attributeCharactersPerRow = 4000
 const maxContactsPerCall = 10_000
 
 /**
- * Same as `addContactToList` for each contact, at a fraction of the cost. Invalid contacts are refused, and the others
- * are saved. Each transaction saves some hundreds of contacts. After an error the contacts saved before it stay, and the
+ * Same as `addToList` for each contact, at a fraction of the cost. Invalid contacts are refused, and the others are
+ * saved. Each transaction saves some hundreds of contacts. After an error the contacts saved before it stay, and the
  * call can be repeated safely.
  *
  * @param inputs At most 10,000. Contacts with the same e-mail address are merged in order and raise one event. The
@@ -35,7 +36,11 @@ const maxContactsPerCall = 10_000
  * @returns The result of each contact, in the order of `inputs`.
  * @throws MailkeepError `not_found`: no such list; `validation_failed`: not an array, or too many contacts.
  */
-export async function addContactsToList(ctx: Context, listId: number, inputs: unknown): Promise<BulkResult[]> {
+export async function addContactsToList(
+  ctx: Context,
+  listId: number,
+  inputs: readonly ContactInput[],
+): Promise<BulkResult[]> {
   if (!Array.isArray(inputs)) throw invalid('body', 'This must be an array of contacts.')
   if (inputs.length > maxContactsPerCall) {
     throw invalid('body', `At most ${maxContactsPerCall.toLocaleString('en')} contacts at a time.`)
@@ -199,7 +204,7 @@ async function saveStored(
   const merged = mergeContacts(contacts, () => readAttributes(stored.attributes), tagKeys.get(stored.id), results)
   if (merged.accepted.length === 0) return
   for (const contact of merged.accepted) results.set(contact, { id: stored.id, created: false })
-  await saveChanges(tx, stored, merged.name, merged.attributes && writeAttributes(merged.attributes))
+  await saveChanges(tx, stored, merged.texts, merged.attributes && writeAttributes(merged.attributes))
   tags.set(stored.id, merged.tags)
 }
 
@@ -230,16 +235,17 @@ async function insertContacts(tx: Tx, newcomers: ByEmail, { results, tags }: Sav
   return new Map([...all].map(([key, { accepted }]) => [key, accepted]))
 }
 
-function rowOf(email_key: string, { accepted, name = '', attributes = noAttributes }: Merged) {
+function rowOf(email_key: string, { accepted, texts, attributes = noAttributes }: Merged) {
   const { email } = accepted[0]!
-  const search = searchText(name, email)
-  return { uuid: randomUUID(), email, email_key, name, attributes: writeAttributes(attributes), search }
+  const all = { ...noTexts, ...texts }
+  const search = searchText(all.name, email)
+  return { uuid: randomUUID(), email, email_key, ...all, attributes: writeAttributes(attributes), search }
 }
 
 async function addTags(tx: Tx, tags: ReadonlyMap<number, readonly string[]>): Promise<void> {
   const names = new Set([...tags.values()].flat())
   if (names.size === 0) return
-  const tagIds = await ensureTagsByKey(tx, [...names])
+  const tagIds = await ensureTags(tx, [...names])
   const pairs = [...tags].flatMap(([contact_id, names]) =>
     names.map((name) => ({ contact_id, tag_id: tagIds.get(fold(name))! })),
   )

@@ -1,5 +1,12 @@
 import { type RawBuilder, sql } from 'kysely'
+import { listFields } from '../lists/schema.ts'
+import { type AnySchema, hasSchema, Time } from '../record.ts'
 import type { Dialect } from '../storage/dialect.ts'
+import { tagFields } from '../tags/schema.ts'
+import { topicFields } from '../topics/schema.ts'
+import { contactFields } from './schema.ts'
+
+type Fields = Readonly<Record<string, AnySchema>>
 
 /**
  * Returns an expression that builds a contact as JSON in the database, with the fields in the order of the HTTP API. It
@@ -8,35 +15,31 @@ import type { Dialect } from '../storage/dialect.ts'
  * @param contact The alias of `mailkeep_contact` in the statement.
  */
 export function contactDocument(dialect: Dialect, contact: string): RawBuilder<string> {
-  const column = (name: string) => sql.ref(`${contact}.${name}`)
+  const id = sql.ref(`${contact}.id`)
   return dialect.jsonText(
     dialect.object({
-      id: dialect.value(column('id')),
-      uuid: dialect.value(column('uuid')),
-      name: dialect.value(column('name')),
-      email: dialect.value(column('email')),
-      extra_attributes: dialect.json(column('attributes')),
-      unsubscribed_at: dialect.time(column('unsubscribed_at')),
-      unsubscribed_by_contact: dialect.bool(column('unsubscribed_by_contact')),
-      tags: related(dialect, 'tag', column('id'), ['name']),
-      lists: related(dialect, 'list', column('id'), ['name']),
-      topics: related(dialect, 'topic', column('id'), ['list_id', 'name', 'description']),
-      created_at: dialect.time(column('created_at')),
+      ...columns(dialect, contactFields, contact),
+      extra_attributes: dialect.json(sql.ref(`${contact}.attributes`)),
+      tags: related(dialect, 'tag', tagFields, id),
+      lists: related(dialect, 'list', listFields, id),
+      topics: related(dialect, 'topic', topicFields, id),
     }),
   )
 }
 
-function related(
-  dialect: Dialect,
-  kind: 'tag' | 'list' | 'topic',
-  contactId: RawBuilder<unknown>,
-  fields: readonly string[],
-) {
-  const names = ['id', 'uuid', ...fields]
-  const item = dialect.object({
-    ...Object.fromEntries(names.map((name) => [name, dialect.value(sql.ref(`${kind}.${name}`))])),
-    created_at: dialect.time(sql.ref(`${kind}.created_at`)),
-  })
+/** Returns the columns of the fields, in their order. */
+function columns(dialect: Dialect, fields: Fields, table: string): Record<string, RawBuilder<unknown>> {
+  return Object.fromEntries(
+    Object.entries(fields).map(([name, schema]) => {
+      const column = sql.ref(`${table}.${name}`)
+      if (hasSchema(schema, Time)) return [name, dialect.time(column)]
+      return [name, schema.type === 'boolean' ? dialect.bool(column) : dialect.value(column)]
+    }),
+  )
+}
+
+function related(dialect: Dialect, kind: 'tag' | 'list' | 'topic', fields: Fields, contactId: RawBuilder<unknown>) {
+  const item = dialect.object(columns(dialect, fields, kind))
   const membership = sql.table(`mailkeep_contact_${kind}`)
   const from = sql`from ${membership} as membership
     cross join ${sql.table(`mailkeep_${kind}`)} as ${sql.table(kind)}

@@ -3,8 +3,8 @@ import { isMailkeepError, type MailkeepError } from '../errors.ts'
 import { inputLimits } from '../limits.ts'
 import { fold } from '../parse.ts'
 import { type Attributes, changeAttributes } from './attributes.ts'
-import { tooMany } from './operations.ts'
-import type { NewContact } from './schema.ts'
+import { tooMany } from './limits.ts'
+import type { ContactTexts, NewContact } from './schema.ts'
 
 /** The result of one of many contacts: saved or refused. */
 export type BulkResult =
@@ -14,7 +14,7 @@ export type BulkResult =
 /** Several contacts with the same e-mail address, merged. */
 export interface Merged {
   readonly accepted: readonly NewContact[]
-  readonly name: string | undefined
+  readonly texts: Partial<ContactTexts>
   /** Undefined when none of them changes an attribute. */
   readonly attributes: Attributes | undefined
   readonly tags: readonly string[]
@@ -33,7 +33,7 @@ export function mergeContacts(
 ): Merged {
   const accepted: NewContact[] = []
   const tags: string[] = []
-  let name: string | undefined
+  let texts: Partial<ContactTexts> = {}
   let attributes: Attributes | undefined
   for (const contact of contacts) {
     try {
@@ -45,10 +45,10 @@ export function mergeContacts(
       continue
     }
     accepted.push(contact)
-    name = contact.name ?? name
+    texts = { ...texts, ...contact.texts }
     if (contact.tags) tags.push(...contact.tags)
   }
-  return { accepted, name, attributes, tags }
+  return { accepted, texts, attributes, tags }
 }
 
 /** Returns the folded names that the contact does not have. Throws if the contact would have too many tags. */

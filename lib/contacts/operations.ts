@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { type Context, now, type Tx } from '../context.ts'
 import { deleteDependents } from '../deletion/operations.ts'
-import { invalid, type MailkeepError, notFound } from '../errors.ts'
-import { inputLimits } from '../limits.ts'
+import { invalid, notFound } from '../errors.ts'
 import { getList } from '../lists/operations.ts'
 import { fold, parse, requireId } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
@@ -10,13 +9,21 @@ import { ensureTags } from '../tags/operations.ts'
 import { getTopic } from '../topics/operations.ts'
 import { raise } from '../webhooks/outbox.ts'
 import { changeAttributes, noAttributes, readAttributes, writeAttributes } from './attributes.ts'
+import { requireAtMost } from './limits.ts'
 import * as queries from './queries.ts'
 import {
   type AttributeChanges,
   type Contact,
   ContactChange,
+  type ContactChangeInput,
+  type ContactInput,
+  type ContactTexts,
   contactFrom,
   NewContact,
+  noTexts,
+  textNames,
+  textsOf,
+  type UnsubscribeInput,
   UnsubscribeOptions,
 } from './schema.ts'
 import { searchText } from './search.ts'
@@ -27,7 +34,7 @@ export async function getContact(ctx: Context, id: number): Promise<Contact> {
 }
 
 /**
- * Same as `getContact`, but returns JSON text, for callers that forward it.
+ * Same as `get`, but returns JSON text.
  *
  * @throws MailkeepError `not_found`
  */
@@ -45,17 +52,17 @@ async function findDocument(ctx: Context, id: number): Promise<{ document: strin
 
 /**
  * Adds a contact to a list. Creates the contact if the client has none with this e-mail address. Adds tags, and merges
- * attributes by key. An unsubscribed contact stays unsubscribed. A repeated call changes nothing and raises no event.
+ * attributes by key. An unsubscribed contact stays unsubscribed. Raises `contact.subscribed` if the contact was not on
+ * the list. A repeated call changes nothing and raises no event.
  *
- * @param listId Positive integer id of one of the client's lists.
- * @param input `{ email, name?, tags?, … }`: every other field is an attribute, a string, or null to delete it.
+ * @param input Fields besides `email`, `name` and `tags` are attributes.
  * @returns The contact as stored after the change, and whether it is new.
  * @throws MailkeepError `not_found`: no such list; `validation_failed`: `input` breaks a rule.
  */
 export async function addContactToList(
   ctx: Context,
   listId: number,
-  input: unknown,
+  input: ContactInput,
 ): Promise<{ contact: Contact; created: boolean }> {
   const fields = parse(NewContact, input)
   return transact(ctx, async (tx) => {
@@ -75,28 +82,28 @@ export async function addContactToList(
 /**
  * Changes a contact's name, tags and attributes. The e-mail address cannot be changed.
  *
- * @param input `{ name?, tags?, … }`: `tags` replaces the set, attributes merge by key.
+ * @param input `tags` replaces the set, attributes merge by key.
  * @throws MailkeepError `not_found`, `validation_failed`
  */
-export async function updateContact(ctx: Context, id: number, input: unknown): Promise<Contact> {
-  const { name, tags, attributes } = parse(ContactChange, input)
+export async function updateContact(ctx: Context, id: number, input: ContactChangeInput): Promise<Contact> {
+  const { texts, tags, attributes } = parse(ContactChange, input)
   return transact(ctx, async (tx) => {
     requireId('contactId', id)
     const stored = await queries.lockContact(tx, { client_id: tx.clientId, id })
     if (!stored) throw notFound('contact')
-    await saveChanges(tx, stored, name, attributes.size > 0 ? mergeAttributes(stored, attributes) : undefined)
+    await saveChanges(tx, stored, texts, attributes.size > 0 ? mergeAttributes(stored, attributes) : undefined)
     if (tags) await replaceTags(tx, id, tags)
     return await getContact(tx, id)
   })
 }
 
 /**
- * Unsubscribes a contact from everything. A repeated call keeps the first time and raises no event.
+ * Unsubscribes a contact from everything, and raises `contact.unsubscribed`. A repeated call keeps the first time and
+ * raises no event.
  *
- * @param options `{ byContact? }`: whether the contact unsubscribed, rather than the client.
  * @throws MailkeepError `not_found`, `validation_failed`
  */
-export async function unsubscribeContact(ctx: Context, id: number, options: unknown = {}): Promise<Contact> {
+export async function unsubscribeContact(ctx: Context, id: number, options: UnsubscribeInput = {}): Promise<Contact> {
   const { byContact } = parse(UnsubscribeOptions, options)
   return transact(ctx, async (tx) => {
     const change = { client_id: tx.clientId, id, unsubscribed_at: now(tx), by_contact: byContact }
@@ -109,7 +116,7 @@ export async function unsubscribeContact(ctx: Context, id: number, options: unkn
 }
 
 /**
- * Subscribes a contact again. Does nothing if the contact is subscribed.
+ * Subscribes a contact again, and raises `contact.resubscribed`. Does nothing if the contact is subscribed.
  *
  * @throws MailkeepError `not_found`
  */
@@ -141,6 +148,8 @@ export async function removeContactFromList(ctx: Context, listId: number, contac
 }
 
 /**
+ * Subscribes a contact to a topic. The contact must be on the topic's list.
+ *
  * @throws MailkeepError `not_found`: no such contact or topic; `validation_failed`: the contact is not on the
  *   topic's list.
  */
@@ -157,7 +166,11 @@ export async function subscribeToTopic(ctx: Context, contactId: number, topicId:
   })
 }
 
-/** @throws MailkeepError `not_found`: no such contact or topic. */
+/**
+ * Unsubscribes a contact from a topic. It is no error if the contact is not subscribed.
+ *
+ * @throws MailkeepError `not_found`: no such contact or topic.
+ */
 export async function unsubscribeFromTopic(ctx: Context, contactId: number, topicId: number): Promise<Contact> {
   return transact(ctx, async (tx) => {
     await requireContact(tx, contactId)
@@ -168,8 +181,8 @@ export async function unsubscribeFromTopic(ctx: Context, contactId: number, topi
 }
 
 /**
- * Erases a contact, and every copy of its data in stored events and deliveries. On SQLite, a stored job then removes the
- * contact's text from the search index in the file. It starts after the commit, and pauses after each run.
+ * Erases a contact, and every copy of its data in stored events and deliveries. On SQLite, a stored job then removes
+ * the contact's text from the search index in the file. It starts after the commit, and pauses after each run.
  *
  * @throws MailkeepError `not_found`
  */
@@ -194,23 +207,27 @@ async function saveContact(tx: Tx, fields: NewContact): Promise<{ id: number; cr
   const key = { client_id: tx.clientId, email_key: fold(fields.email) }
   const stored = await queries.lockContactByEmail(tx, key)
   if (!stored) {
-    const id = await insertContact(tx, fields)
+    const id = await insertContact(tx, key, fields)
     // Another process inserted the contact first. It may even have erased it again, so start over.
     return id ? { id, created: true } : await saveContact(tx, fields)
   }
-  const { name, attributes } = fields
-  await saveChanges(tx, stored, name, attributes.size > 0 ? mergeAttributes(stored, attributes) : undefined)
+  const { texts, attributes } = fields
+  await saveChanges(tx, stored, texts, attributes.size > 0 ? mergeAttributes(stored, attributes) : undefined)
   return { id: stored.id, created: false }
 }
 
-async function insertContact(tx: Tx, { email, name = '', attributes }: NewContact) {
-  const search = searchText(name, email)
+async function insertContact(
+  tx: Tx,
+  key: { client_id: number; email_key: string },
+  { email, texts, attributes }: NewContact,
+) {
+  const all = { ...noTexts, ...texts }
+  const search = searchText(all.name, email)
   const id = await queries.insertContact(tx, {
-    client_id: tx.clientId,
+    ...key,
     uuid: randomUUID(),
     email,
-    email_key: fold(email),
-    name,
+    ...all,
     attributes: writeAttributes(changeAttributes(noAttributes, attributes)),
     search,
     unsubscribed_by_contact: false,
@@ -222,31 +239,30 @@ async function insertContact(tx: Tx, { email, name = '', attributes }: NewContac
 }
 
 /** A stored contact, locked for a change. */
-export interface StoredContact {
+export interface StoredContact extends ContactTexts {
   readonly id: number
   readonly email: string
-  readonly name: string
   /** JSON text. */
   readonly attributes: string
   readonly search: string
 }
 
 /**
- * Updates the name and the attributes of a stored contact. Undefined leaves them unchanged.
+ * Updates the texts and the attributes of a stored contact. Absent texts, and undefined attributes, stay unchanged.
  *
  * @param newAttributes All attributes, as JSON text.
  */
 export async function saveChanges(
   tx: Tx,
   stored: StoredContact,
-  newName: string | undefined,
+  newTexts: Partial<ContactTexts>,
   newAttributes: string | undefined,
 ): Promise<void> {
-  const name = newName ?? stored.name
+  const texts = { ...(textsOf(stored) as ContactTexts), ...newTexts }
   const attributes = newAttributes ?? stored.attributes
-  if (name === stored.name && attributes === stored.attributes) return
-  const search = name === stored.name ? stored.search : searchText(name, stored.email)
-  await queries.updateContact(tx, { client_id: tx.clientId, id: stored.id, name, attributes, search })
+  if (attributes === stored.attributes && textNames.every((name) => texts[name] === stored[name])) return
+  const search = texts.name === stored.name ? stored.search : searchText(texts.name, stored.email)
+  await queries.updateContact(tx, { client_id: tx.clientId, id: stored.id, ...texts, attributes, search })
   if (search === stored.search) return
   tx.transaction.indexSearch({ clientId: tx.clientId, contactId: stored.id, before: stored.search, after: search })
 }
@@ -258,31 +274,14 @@ function mergeAttributes(stored: StoredContact, changes: AttributeChanges): stri
 /** @returns Whether the contact got a new tag. */
 async function addTags(tx: Tx, contactId: number, names: readonly string[] = []): Promise<boolean> {
   if (names.length === 0) return false
-  const tag_ids = await ensureTags(tx, names)
+  const tag_ids = [...(await ensureTags(tx, names)).values()]
   return (await queries.insertContactTags(tx, { client_id: tx.clientId, contact_id: contactId, tag_ids })) > 0
 }
 
 /** Replaces the contact's tags. The tag limit needs no check, because the input was validated. */
 async function replaceTags(tx: Tx, contactId: number, names: readonly string[]): Promise<void> {
-  const tag_ids = await ensureTags(tx, names)
+  const tag_ids = [...(await ensureTags(tx, names)).values()]
   await queries.deleteOtherContactTags(tx, { contact_id: contactId, tag_ids })
   if (tag_ids.length > 0)
     await queries.insertContactTags(tx, { client_id: tx.clientId, contact_id: contactId, tag_ids })
-}
-
-/** Checks a limit after a row was added. A contact that already exceeds the limit keeps its rows. */
-async function requireAtMost(tx: Tx, what: 'tags' | 'lists' | 'topics', contactId: number): Promise<void> {
-  const { count } = (await queries.countOfContact[what](tx, { contact_id: contactId }))!
-  if (count > inputLimits[what]) throw tooMany(what)
-}
-
-/** Returns the error of an exceeded limit. Its field is the contact's, even if the body does not contain it. */
-export function tooMany(what: 'tags' | 'lists' | 'topics'): MailkeepError {
-  return invalid(what, limitMessages[what])
-}
-
-const limitMessages = {
-  tags: `A contact has at most ${inputLimits.tags} tags.`,
-  lists: `A contact can be on at most ${inputLimits.lists} lists.`,
-  topics: `A contact can be subscribed to at most ${inputLimits.topics} topics.`,
 }

@@ -1,6 +1,16 @@
 import { sql } from 'kysely'
 import { bool, int, ints, json, statement, text, time } from '../storage/statement.ts'
 import { contactDocument } from './document.ts'
+import { type ContactTexts, textNames } from './schema.ts'
+
+/** The columns of `textFields`. */
+export const textColumns = Object.fromEntries(textNames.map((name) => [name, text])) as Record<
+  keyof ContactTexts,
+  typeof text
+>
+
+/** The columns of a contact that is locked for a change. */
+export const storedColumns = ['id', 'email', ...textNames, 'attributes', 'search'] as const
 
 const contactKey = { client_id: int, id: int }
 
@@ -17,7 +27,7 @@ export const findDocument = statement(contactKey, (db, p, dialect) =>
 export const lockContact = statement(contactKey, (db, p, dialect) =>
   db
     .selectFrom('mailkeep_contact')
-    .select(['id', 'email', 'name', 'attributes', 'search'])
+    .select(storedColumns)
     .where('client_id', '=', p.client_id)
     .where('id', '=', p.id)
     .modifyEnd(dialect.forUpdate),
@@ -26,7 +36,7 @@ export const lockContact = statement(contactKey, (db, p, dialect) =>
 export const lockContactByEmail = statement({ client_id: int, email_key: text }, (db, p, dialect) =>
   db
     .selectFrom('mailkeep_contact')
-    .select(['id', 'email', 'name', 'attributes', 'search'])
+    .select(storedColumns)
     .where('client_id', '=', p.client_id)
     .where('email_key', '=', p.email_key)
     .modifyEnd(dialect.forUpdate),
@@ -39,7 +49,7 @@ export const insertContact = statement.inserted(
     uuid: text,
     email: text,
     email_key: text,
-    name: text,
+    ...textColumns,
     attributes: json,
     search: text,
     unsubscribed_by_contact: bool,
@@ -53,13 +63,9 @@ export const insertContact = statement.inserted(
 )
 
 export const updateContact = statement(
-  { client_id: int, id: int, name: text, attributes: json, search: text },
-  (db, p) =>
-    db
-      .updateTable('mailkeep_contact')
-      .set({ name: p.name, attributes: p.attributes, search: p.search })
-      .where('client_id', '=', p.client_id)
-      .where('id', '=', p.id),
+  { ...contactKey, ...textColumns, attributes: json, search: text },
+  (db, { client_id, id, ...changed }) =>
+    db.updateTable('mailkeep_contact').set(changed).where('client_id', '=', client_id).where('id', '=', id),
 )
 
 /** Unsubscribes a subscribed contact. A second call finds no row and keeps the first time. */

@@ -1,11 +1,12 @@
 import * as v from 'valibot'
 import { inputLimits } from '../limits.ts'
-import type { List } from '../lists/schema.ts'
-import { pageFields, WholeNumber } from '../page.ts'
-import { atMost, closedObject, EmailAddress, messageOf, Text } from '../parse.ts'
-import { type Tag, TagName } from '../tags/schema.ts'
+import { type List, listFields } from '../lists/schema.ts'
+import { type PageInput, pageFields, WholeNumber } from '../page.ts'
+import { atMost, closedObject, EmailAddress, isRecord, messageOf, Text } from '../parse.ts'
+import { described, Email, Id, type RecordFields, Time, Uuid } from '../record.ts'
+import { type Tag, TagName, tagFields } from '../tags/schema.ts'
 import type { Timestamp } from '../time.ts'
-import type { Topic } from '../topics/schema.ts'
+import { type Topic, topicFields } from '../topics/schema.ts'
 
 /** A contact with its tags, lists and topics. */
 export interface Contact {
@@ -23,10 +24,45 @@ export interface Contact {
   created_at: Timestamp
 }
 
+/** The known fields of a contact; every other field is an attribute. */
+export interface ContactFieldsInput {
+  /** At most 255 characters. */
+  readonly name?: string | undefined
+  /** Tag names. Missing tags are created. */
+  readonly tags?: readonly string[] | undefined
+  /** An attribute: a string of at most 10,000 characters. Null deletes it; undefined changes nothing. */
+  readonly [attribute: string]: string | null | undefined | readonly string[]
+}
+
+export interface ContactInput extends ContactFieldsInput {
+  /** At most 254 characters. Identifies the contact, case-insensitively. */
+  readonly email: string
+}
+
+/** Absent fields stay unchanged. `tags` replaces the set. */
+export interface ContactChangeInput extends ContactFieldsInput {
+  /** The e-mail address of a contact cannot be changed. */
+  readonly email?: undefined
+}
+
+export const contactFields: RecordFields<Contact> = {
+  id: Id,
+  uuid: Uuid,
+  name: described(v.string(), 'Full name; empty if none was given.'),
+  email: Email,
+  extra_attributes: v.record(v.string(), v.string()),
+  unsubscribed_at: described(v.nullable(Time), 'null while subscribed.'),
+  unsubscribed_by_contact: described(v.boolean(), 'Whether the contact unsubscribed themselves.'),
+  tags: v.array(v.object(tagFields)),
+  lists: v.array(v.object(listFields)),
+  topics: described(v.array(v.object(topicFields)), 'Topics that the contact is subscribed to.'),
+  created_at: Time,
+}
+
 /** Attributes to set. Null deletes an attribute. */
 export type AttributeChanges = ReadonlyMap<string, string | null>
 
-const FullName = v.pipe(Text, atMost(inputLimits.nameCharacters))
+const FullName = v.pipe(Text, atMost(inputLimits.nameCharacters), v.description('Full name. Unchanged when absent.'))
 const TagNames = v.pipe(
   v.array(v.unknown(), 'This must be an array of tag names.'),
   v.maxLength(inputLimits.tags, `A contact has at most ${inputLimits.tags} tags.`),
@@ -35,36 +71,39 @@ const TagNames = v.pipe(
 const AttributeName = v.pipe(Text, atMost(inputLimits.nameCharacters))
 const AttributeValue = v.nullable(v.pipe(Text, atMost(inputLimits.attributeCharacters)))
 
-/** Input for adding a contact to a list. Every field besides `email`, `name` and `tags` is an attribute. */
-export const NewContact = withAttributes(
-  v.object({ email: EmailAddress, name: v.optional(FullName), tags: v.optional(TagNames) }),
-)
+/** The texts that callers set. Each has a column of the same name, which is empty by default. */
+export const textFields = { name: v.optional(FullName) }
+export const textNames = Object.keys(textFields) as (keyof ContactTexts)[]
+
+export type ContactTexts = { readonly [Name in keyof typeof textFields]: string }
+
+type TextInputs = { readonly [Name in keyof ContactTexts]?: string | undefined }
+
+export const noTexts = Object.fromEntries(textNames.map((name) => [name, ''])) as ContactTexts
+
+/** The fields of a contact's input. Every other field is an attribute. */
+export const inputFields: ReadonlySet<string> = new Set(['email', ...textNames, 'tags'])
+
+/** Input for adding a contact to a list. */
+export const NewContact = withAttributes(v.object({ email: EmailAddress, ...textFields, tags: v.optional(TagNames) }))
 export type NewContact = v.InferOutput<typeof NewContact>
 
 /** Input for updating a contact. The e-mail address cannot be changed. */
 export const ContactChange = withAttributes(
   v.object({
     email: v.optional(v.never('The e-mail address of a contact cannot be changed.')),
-    name: v.optional(FullName),
+    ...textFields,
     tags: v.optional(TagNames),
   }),
 )
 
-const knownFields: ReadonlySet<string> = new Set(['email', 'name', 'tags'])
-
-type PlainObject = Record<string, unknown>
-
-function isPlainObject(input: unknown): input is PlainObject {
-  return typeof input === 'object' && input !== null && !Array.isArray(input)
-}
-
 /**
- * Returns a schema with the known fields and every other field as an attribute. Valibot's `objectWithRest` drops names
+ * Returns a schema with the known fields, those of `textFields` in `texts`, and every other field as an attribute. Valibot's `objectWithRest` drops names
  * such as `__proto__`, which are valid attribute names.
  */
-function withAttributes<S extends v.GenericSchema<unknown, object>>(known: S) {
+function withAttributes<S extends v.GenericSchema<unknown, TextInputs>>(known: S) {
   return v.pipe(
-    v.custom<PlainObject>(isPlainObject, 'This must be an object.'),
+    v.custom<Record<string, unknown>>(isRecord, 'This must be an object.'),
     v.rawTransform(({ dataset, addIssue, NEVER }) => {
       const input = dataset.value
       const fields = v.safeParse(known, input)
@@ -75,16 +114,23 @@ function withAttributes<S extends v.GenericSchema<unknown, object>>(known: S) {
         return NEVER
       }
       for (const [key, value] of Object.entries(input)) {
-        if (knownFields.has(key) || value === undefined) continue // callers of the library may pass undefined
+        if (inputFields.has(key) || value === undefined) continue // callers of the library may pass undefined
         const message = attributeProblem(key, value)
         if (message) addIssue({ message, path: [{ type: 'object', origin: 'value', input, key, value }] })
         else attributes.set(key, value as string | null)
       }
-      return fields.success
-        ? { ...(fields.output as v.InferOutput<S>), attributes: attributes as AttributeChanges }
-        : NEVER
+      if (!fields.success) return NEVER
+      const output = fields.output as v.InferOutput<S>
+      return { ...output, texts: textsOf(output), attributes: attributes as AttributeChanges }
     }),
   )
+}
+
+/** Returns the texts that are set. */
+export function textsOf(fields: TextInputs): Partial<ContactTexts> {
+  const texts: { -readonly [Name in keyof ContactTexts]?: string } = {}
+  for (const name of textNames) if (fields[name] !== undefined) texts[name] = fields[name]
+  return texts
 }
 
 function attributeProblem(key: string, value: unknown): string | undefined {
@@ -92,6 +138,30 @@ function attributeProblem(key: string, value: unknown): string | undefined {
   if (!name.success) return `This name cannot be an attribute's: ${name.issues[0].message}`
   const result = v.safeParse(AttributeValue, value)
   return result.success ? undefined : result.issues[0].message
+}
+
+/** One id or several, as numbers or as digits of a query string. */
+export type IdsInput = number | string | readonly (number | string)[]
+
+/** A contact matches a filter if it matches any of its values. It must match all filters. */
+export interface ContactFiltersInput {
+  /** Ids of lists, at most 100. */
+  readonly lists?: IdsInput | undefined
+  /** Ids of tags, at most 100. */
+  readonly tags?: IdsInput | undefined
+  /** Ids of topics, at most 100. */
+  readonly topics?: IdsInput | undefined
+  /** A substring of name or e-mail. It is matched literally and case-insensitively. */
+  readonly search?: string | undefined
+  /** Default false. */
+  readonly include_unsubscribed?: boolean | '1' | '0' | 'true' | 'false' | undefined
+}
+
+export interface ContactQueryInput extends ContactFiltersInput, PageInput {}
+
+export interface UnsubscribeInput {
+  /** Whether the contact unsubscribed, rather than the client; default false. */
+  readonly byContact?: boolean | undefined
 }
 
 const QueryBoolean = v.pipe(

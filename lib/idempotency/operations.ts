@@ -13,15 +13,9 @@ const retentionMs = 86_400_000
 const maxResultsPerBatch = 20
 
 /**
- * Runs `work` at most once for an idempotency key of the client. The key is committed with the work's changes. For 24
- * hours, a repeated call returns the first result. If `work` throws, its changes and the key are rolled back.
+ * Runs `work` at most once for an idempotency key of the client, as `IdempotencyApi` says.
  *
- * @param key 1–255 characters.
- * @param request The parameters of the request, as JSON. They distinguish a repeat from another request.
- * @param work May await only operations. It may run twice; then the first run is rolled back.
- * @throws MailkeepError `idempotency_mismatch`: the key was used for another request; `conflict`: the first request
- *   with the key is still running, or its result cannot be decrypted; `validation_failed`; and the errors that `work`
- *   throws.
+ * @param work Gets the context of the transaction.
  */
 export async function withIdempotencyKey<T>(
   ctx: Context,

@@ -6,17 +6,24 @@ import { fold, parse, requireId } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
 import type { IdentityProvider } from './provider.ts'
 import * as queries from './queries.ts'
-import { type Identity, IdentityQuery, type IdentityStatus, identityFrom, NewIdentity } from './schema.ts'
+import {
+  type Identity,
+  type IdentityInput,
+  IdentityQuery,
+  type IdentityQueryInput,
+  type IdentityStatus,
+  identityFrom,
+  NewIdentity,
+} from './schema.ts'
 
 const maxIdentitiesPerBatch = 100
 
 /**
  * Returns one page of the client's sender identities, by ascending id.
  *
- * @param query `{ identity_status?, per_page?, cursor? }`
  * @throws MailkeepError `validation_failed`
  */
-export async function listIdentities(ctx: Context, query?: unknown): Promise<Page<Identity>> {
+export async function listIdentities(ctx: Context, query?: IdentityQueryInput): Promise<Page<Identity>> {
   const { identity_status, ...pageQuery } = parse(IdentityQuery, query ?? {})
   const filter = { client_id: ctx.clientId, identity_status: identity_status ?? 'pending' }
   const page = await readPage(pageQuery, ({ after, limit, desc }) =>
@@ -36,10 +43,9 @@ export async function getIdentity(ctx: Context, id: number): Promise<Identity> {
 /**
  * Registers a sender address.
  *
- * @param input `{ email, name?, status? }`: the default status is `pending`.
  * @throws MailkeepError `validation_failed`: also when the client already has the address.
  */
-export async function addIdentity(ctx: Context, input: unknown): Promise<Identity> {
+export async function addIdentity(ctx: Context, input: IdentityInput): Promise<Identity> {
   const { email, name, status } = parse(NewIdentity, input)
   return transact(ctx, async (tx) => {
     const at = now(tx)

@@ -1,7 +1,8 @@
 import * as v from 'valibot'
 import { inputLimits } from '../limits.ts'
-import { pageFields } from '../page.ts'
+import { type PageInput, pageFields } from '../page.ts'
 import { atMost, closedObject, EmailAddress, Text } from '../parse.ts'
+import { described, Email, Id, type RecordFields, recordFrom, Time, Uuid } from '../record.ts'
 import type { Timestamp } from '../time.ts'
 
 export const identityStatuses = ['pending', 'verifying', 'verified', 'failed'] as const
@@ -21,6 +22,18 @@ export interface Identity {
   updated_at: Timestamp
 }
 
+export interface IdentityInput {
+  readonly email: string
+  /** The sender's name, at most 255 characters; default `''`. */
+  readonly name?: string | undefined
+  /** Default `pending`. */
+  readonly status?: IdentityStatus | undefined
+}
+
+export interface IdentityQueryInput extends PageInput {
+  readonly identity_status?: IdentityStatus | undefined
+}
+
 const Status = v.picklist(identityStatuses, `This must be one of ${identityStatuses.join(', ')}.`)
 
 export const NewIdentity = closedObject({
@@ -31,16 +44,16 @@ export const NewIdentity = closedObject({
 
 export const IdentityQuery = closedObject({ identity_status: v.optional(Status), ...pageFields })
 
-export function identityFrom(row: Identity): Identity {
-  return {
-    id: row.id,
-    uuid: row.uuid,
-    email: row.email,
-    name: row.name,
-    domain: row.domain,
-    identity_status: row.identity_status,
-    verified_at: row.verified_at,
-    created_at: row.created_at,
-    updated_at: row.updated_at,
-  }
+export const identityFields: RecordFields<Identity> = {
+  id: Id,
+  uuid: Uuid,
+  email: described(Email, 'The sender’s address.'),
+  name: described(v.string(), 'The display name.'),
+  domain: described(v.string(), 'Domain of the address.'),
+  identity_status: v.picklist(identityStatuses),
+  verified_at: described(v.nullable(Time), 'null unless verified.'),
+  created_at: Time,
+  updated_at: Time,
 }
+
+export const identityFrom = recordFrom(identityFields)

@@ -2,19 +2,18 @@ import { randomUUID } from 'node:crypto'
 import { type Context, now } from '../context.ts'
 import { deleteDependents } from '../deletion/operations.ts'
 import { notFound } from '../errors.ts'
-import { listPage, mapPage, type Page } from '../page.ts'
+import { listPage, mapPage, type Page, type PageInput } from '../page.ts'
 import { parse, requireId } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
 import * as queries from './queries.ts'
-import { type List, listFrom, NewList } from './schema.ts'
+import { type List, type ListInput, listFrom, NewList } from './schema.ts'
 
 /**
  * Returns one page of the client's lists, by ascending id.
  *
- * @param query `{ per_page?, cursor? }`
  * @throws MailkeepError `validation_failed`
  */
-export async function listLists(ctx: Context, query?: unknown): Promise<Page<List>> {
+export async function listLists(ctx: Context, query?: PageInput): Promise<Page<List>> {
   const page = await listPage(query, (range) => queries.listLists(ctx, { client_id: ctx.clientId, ...range }, range))
   return mapPage(page, listFrom)
 }
@@ -27,11 +26,8 @@ export async function getList(ctx: Context, id: number): Promise<List> {
   return listFrom(row)
 }
 
-/**
- * @param input `{ name }`: 1–255 characters.
- * @throws MailkeepError `validation_failed`
- */
-export async function createList(ctx: Context, input: unknown): Promise<List> {
+/** @throws MailkeepError `validation_failed` */
+export async function createList(ctx: Context, input: ListInput): Promise<List> {
   const { name } = parse(NewList, input)
   return transact(ctx, async (tx) => {
     const row = await queries.insertList(tx, {
@@ -45,10 +41,11 @@ export async function createList(ctx: Context, input: unknown): Promise<List> {
 }
 
 /**
- * @param input `{ name }`
+ * Renames a list.
+ *
  * @throws MailkeepError `not_found`, `validation_failed`
  */
-export async function updateList(ctx: Context, id: number, input: unknown): Promise<List> {
+export async function updateList(ctx: Context, id: number, input: ListInput): Promise<List> {
   const { name } = parse(NewList, input)
   return transact(ctx, async (tx) => {
     requireId('listId', id)

@@ -1,4 +1,6 @@
+import * as v from 'valibot'
 import { closedObject, Name } from '../parse.ts'
+import { Id, type RecordFields, recordFrom, Time, Uuid } from '../record.ts'
 import type { Timestamp } from '../time.ts'
 
 /** A list. Two lists may have the same name. */
@@ -9,8 +11,13 @@ export interface List {
   created_at: Timestamp
 }
 
+export interface ListInput {
+  /** 1–255 characters. Two lists may have the same name. */
+  readonly name: string
+}
+
 export const NewList = closedObject({ name: Name })
 
-export function listFrom(row: List): List {
-  return { id: row.id, uuid: row.uuid, name: row.name, created_at: row.created_at }
-}
+export const listFields: RecordFields<List> = { id: Id, uuid: Uuid, name: v.string(), created_at: Time }
+
+export const listFrom = recordFrom(listFields)

@@ -1,4 +1,5 @@
 import type { Generated } from 'kysely'
+import type { ContactTexts } from '../contacts/schema.ts'
 
 /** A stored boolean. SQLite stores 0 and 1. */
 export type StoredBoolean = boolean
@@ -29,11 +30,10 @@ export interface Tables {
   mailkeep_tag: Owned & { name: string /** folded */; name_key: string }
   mailkeep_list: Owned & { name: string }
   mailkeep_topic: Owned & { list_id: number; name: string; description: string | null }
-  mailkeep_contact: Owned & {
+  mailkeep_contact: Owned & { -readonly [Name in keyof ContactTexts]: string } & {
     email: string
     /** folded */
     email_key: string
-    name: string
     /** JSON object of strings */
     attributes: string
     /** folded name and e-mail, which searches read */

@@ -3,28 +3,24 @@ import { lockClient } from '../clients/operations.ts'
 import { type Context, now, type Tx } from '../context.ts'
 import { deleteDependents } from '../deletion/operations.ts'
 import { invalid, notFound } from '../errors.ts'
-import { listPage, mapPage, type Page } from '../page.ts'
+import { listPage, mapPage, type Page, type PageInput } from '../page.ts'
 import { fold, parse, requireId } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
 import * as queries from './queries.ts'
-import { NewTag, type Tag, tagFrom } from './schema.ts'
+import { NewTag, type Tag, type TagInput, tagFrom } from './schema.ts'
 
 /**
  * Returns one page of the client's tags, by ascending id.
  *
- * @param query `{ per_page?, cursor? }`
  * @throws MailkeepError `validation_failed`
  */
-export async function listTags(ctx: Context, query?: unknown): Promise<Page<Tag>> {
+export async function listTags(ctx: Context, query?: PageInput): Promise<Page<Tag>> {
   const page = await listPage(query, (range) => queries.listTags(ctx, { client_id: ctx.clientId, ...range }, range))
   return mapPage(page, tagFrom)
 }
 
-/**
- * @param input `{ name }`: 1–255 characters, unique within the client, case-insensitively.
- * @throws MailkeepError `validation_failed`: also when the name is taken.
- */
-export async function createTag(ctx: Context, input: unknown): Promise<Tag> {
+/** @throws MailkeepError `validation_failed`: also when the name is taken. */
+export async function createTag(ctx: Context, input: TagInput): Promise<Tag> {
   const { name } = parse(NewTag, input)
   return transact(ctx, async (tx) => {
     const row = await insertTag(tx, name)
@@ -34,10 +30,11 @@ export async function createTag(ctx: Context, input: unknown): Promise<Tag> {
 }
 
 /**
- * @param input `{ name }`
+ * Renames a tag.
+ *
  * @throws MailkeepError `not_found`; `validation_failed`: also when the name is taken.
  */
-export async function updateTag(ctx: Context, id: number, input: unknown): Promise<Tag> {
+export async function updateTag(ctx: Context, id: number, input: TagInput): Promise<Tag> {
   const { name } = parse(NewTag, input)
   return transact(ctx, async (tx) => {
     const key = { client_id: tx.clientId, id }
@@ -65,13 +62,8 @@ export async function deleteTag(ctx: Context, id: number): Promise<void> {
   })
 }
 
-/** Returns the ids of the tags of these names. Creates missing tags. */
-export async function ensureTags(tx: Tx, names: readonly string[]): Promise<number[]> {
-  return [...(await ensureTagsByKey(tx, names)).values()]
-}
-
-/** Same as `ensureTags`, but returns a map from the folded name to the id. */
-export async function ensureTagsByKey(tx: Tx, names: readonly string[]): Promise<Map<string, number>> {
+/** Returns the ids of the tags of these names, by the folded name. Creates missing tags. */
+export async function ensureTags(tx: Tx, names: readonly string[]): Promise<Map<string, number>> {
   const ids = new Map<string, number>()
   if (names.length === 0) return ids
   const missing = new Map<string, string>()

@@ -3,19 +3,18 @@ import { type Context, now } from '../context.ts'
 import { deleteDependents } from '../deletion/operations.ts'
 import { notFound } from '../errors.ts'
 import { getList } from '../lists/operations.ts'
-import { listPage, mapPage, type Page } from '../page.ts'
+import { listPage, mapPage, type Page, type PageInput } from '../page.ts'
 import { parse, requireId } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
 import * as queries from './queries.ts'
-import { NewTopic, type Topic, TopicChange, topicFrom } from './schema.ts'
+import { NewTopic, type Topic, TopicChange, type TopicChangeInput, type TopicInput, topicFrom } from './schema.ts'
 
 /**
  * Returns one page of a list's topics, by ascending id.
  *
- * @param query `{ per_page?, cursor? }`
  * @throws MailkeepError `not_found`: no such list; `validation_failed`.
  */
-export async function listTopics(ctx: Context, listId: number, query?: unknown): Promise<Page<Topic>> {
+export async function listTopics(ctx: Context, listId: number, query?: PageInput): Promise<Page<Topic>> {
   await getList(ctx, listId)
   const page = await listPage(query, (range) =>
     queries.listTopics(ctx, { client_id: ctx.clientId, list_id: listId, ...range }, range),
@@ -31,11 +30,8 @@ export async function getTopic(ctx: Context, id: number): Promise<Topic> {
   return topicFrom(row)
 }
 
-/**
- * @param input `{ name, description? }`: 1–255 and at most 1,000 characters.
- * @throws MailkeepError `not_found`: no such list; `validation_failed`.
- */
-export async function createTopic(ctx: Context, listId: number, input: unknown): Promise<Topic> {
+/** @throws MailkeepError `not_found`: no such list; `validation_failed`. */
+export async function createTopic(ctx: Context, listId: number, input: TopicInput): Promise<Topic> {
   const { name, description = null } = parse(NewTopic, input)
   return transact(ctx, async (tx) => {
     const list = await getList(tx, listId)
@@ -52,10 +48,11 @@ export async function createTopic(ctx: Context, listId: number, input: unknown):
 }
 
 /**
- * @param input `{ name?, description? }`: absent fields stay unchanged.
+ * Changes a topic's name or description.
+ *
  * @throws MailkeepError `not_found`, `validation_failed`
  */
-export async function updateTopic(ctx: Context, id: number, input: unknown): Promise<Topic> {
+export async function updateTopic(ctx: Context, id: number, input: TopicChangeInput): Promise<Topic> {
   const change = parse(TopicChange, input)
   return transact(ctx, async (tx) => {
     requireId('topicId', id)

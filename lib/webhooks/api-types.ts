@@ -1,7 +1,10 @@
-import type * as inputs from '../inputs.ts'
-import type { Page } from '../page.ts'
-import type { Recovery } from './recovery.ts'
-import type { Delivery, DeliveryDetail, Endpoint } from './schema.ts'
+/**
+ * Types of the operations, with the documentation that editors show. Written by `npm run reference` from lib/bind.ts and
+ * the docstrings of the operations: change them, not this file.
+ */
+import type { Page, PageInput } from '../page.ts'
+import type { RecoverInput, Recovery } from './recovery.ts'
+import type { Delivery, DeliveryDetail, Endpoint, EndpointChangeInput, EndpointInput, EventInput } from './schema.ts'
 
 /** `mailkeep.forClient(id).webhooks` */
 export interface WebhooksApi {
@@ -10,23 +13,23 @@ export interface WebhooksApi {
    *
    * @throws MailkeepError `validation_failed`
    */
-  listEndpoints(query?: inputs.PageInput): Promise<Page<Endpoint>>
+  listEndpoints(query?: PageInput): Promise<Page<Endpoint>>
   /** @throws MailkeepError `not_found` */
   getEndpoint(id: number): Promise<Endpoint>
   /**
    * Creates an endpoint that receives the client's events.
    *
    * @returns The endpoint with its signing secret. The secret is shown only here.
-   * @throws MailkeepError `validation_failed`
+   * @throws MailkeepError `validation_failed`: also when the client already has the maximum number of endpoints.
    */
-  createEndpoint(input: inputs.EndpointInput): Promise<Endpoint & { secret: string }>
+  createEndpoint(input: EndpointInput): Promise<Endpoint & { secret: string }>
   /**
    * Switches an endpoint on or off, or changes its description. Switching off holds its pending deliveries. Switching on
    * resets its failure count; held deliveries stay held until they are redelivered or recovered.
    *
    * @throws MailkeepError `not_found`, `validation_failed`
    */
-  updateEndpoint(id: number, input: inputs.EndpointChangeInput): Promise<Endpoint>
+  updateEndpoint(id: number, input: EndpointChangeInput): Promise<Endpoint>
   /**
    * Deletes an endpoint and its deliveries. Aborts attempts in flight.
    *
@@ -50,7 +53,7 @@ export interface WebhooksApi {
    *
    * @throws MailkeepError `not_found`: no such endpoint; `validation_failed`.
    */
-  listDeliveries(endpointId: number, query?: inputs.PageInput): Promise<Page<Delivery>>
+  listDeliveries(endpointId: number, query?: PageInput): Promise<Page<Delivery>>
   /**
    * Returns one delivery with its payload and attempt log.
    *
@@ -69,7 +72,7 @@ export interface WebhooksApi {
    *
    * @throws MailkeepError `not_found`; `validation_failed`: also when the endpoint is inactive.
    */
-  recover(endpointId: number, input: inputs.RecoverInput): Promise<Recovery>
+  recover(endpointId: number, input: RecoverInput): Promise<Recovery>
   /**
    * Returns the progress of a recovery.
    *
@@ -85,5 +88,5 @@ export interface EventsApi {
    *
    * @throws MailkeepError `validation_failed`: also when its body would be larger than 64 KiB.
    */
-  raise(input: inputs.EventInput): Promise<void>
+  raise(input: EventInput): Promise<void>
 }

@@ -1,7 +1,7 @@
 import { type Context, now, type Tx } from '../context.ts'
 import { erasedError } from '../deletion/operations.ts'
 import { invalid, notFound } from '../errors.ts'
-import { listPage, mapPage, type Page } from '../page.ts'
+import { listPage, mapPage, type Page, type PageInput } from '../page.ts'
 import { requireId } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
 import { requireEndpoint } from './operations.ts'
@@ -11,10 +11,9 @@ import { type Attempt, attemptFrom, type Delivery, type DeliveryDetail, delivery
 /**
  * Returns one page of an endpoint's deliveries, newest first.
  *
- * @param query `{ per_page?, cursor? }`
  * @throws MailkeepError `not_found`: no such endpoint; `validation_failed`.
  */
-export async function listDeliveries(ctx: Context, endpointId: number, query?: unknown): Promise<Page<Delivery>> {
+export async function listDeliveries(ctx: Context, endpointId: number, query?: PageInput): Promise<Page<Delivery>> {
   const { disabled_reason } = await requireEndpoint(ctx, endpointId)
   return await listOf(ctx, endpointId, query, disabled_reason === null)
 }

@@ -4,7 +4,7 @@ import { type Context, now, type Tx } from '../context.ts'
 import { deleteDependents } from '../deletion/operations.ts'
 import { invalid, MailkeepError, notFound } from '../errors.ts'
 import { maxRowsPerBatch } from '../jobs/operations.ts'
-import { listPage, mapPage, type Page } from '../page.ts'
+import { listPage, mapPage, type Page, type PageInput } from '../page.ts'
 import { parse, requireId } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
 import { msOf, timestamp } from '../time.ts'
@@ -19,6 +19,9 @@ import {
   deliveryFrom,
   type Endpoint,
   EndpointChange,
+  type EndpointChangeInput,
+  type EndpointInput,
+  type EventInput,
   endpointFrom,
   HostEvent,
   NewEndpoint,
@@ -27,10 +30,9 @@ import {
 /**
  * Returns one page of the client's webhook endpoints, by ascending id, without their secrets.
  *
- * @param query `{ per_page?, cursor? }`
  * @throws MailkeepError `validation_failed`
  */
-export async function listEndpoints(ctx: Context, query?: unknown): Promise<Page<Endpoint>> {
+export async function listEndpoints(ctx: Context, query?: PageInput): Promise<Page<Endpoint>> {
   const page = await listPage(query, (range) =>
     queries.listEndpoints(ctx, { client_id: ctx.clientId, ...range }, range),
   )
@@ -45,11 +47,10 @@ export async function getEndpoint(ctx: Context, id: number): Promise<Endpoint> {
 /**
  * Creates an endpoint that receives the client's events.
  *
- * @param input `{ url, events, description? }`: a public HTTPS URL, at least one event type.
  * @returns The endpoint with its signing secret. The secret is shown only here.
  * @throws MailkeepError `validation_failed`: also when the client already has the maximum number of endpoints.
  */
-export async function createEndpoint(ctx: Context, input: unknown): Promise<Endpoint & { secret: string }> {
+export async function createEndpoint(ctx: Context, input: EndpointInput): Promise<Endpoint & { secret: string }> {
   const { url, events, description } = parse(NewEndpoint, input)
   const problem = urlProblem(url, ctx.webhooks)
   if (problem) throw invalid('url', problem)
@@ -86,10 +87,9 @@ async function checkEndpointCount(tx: Tx): Promise<void> {
  * Switches an endpoint on or off, or changes its description. Switching off holds its pending deliveries. Switching on
  * resets its failure count; held deliveries stay held until they are redelivered or recovered.
  *
- * @param input `{ active?, description? }`
  * @throws MailkeepError `not_found`, `validation_failed`
  */
-export async function updateEndpoint(ctx: Context, id: number, input: unknown): Promise<Endpoint> {
+export async function updateEndpoint(ctx: Context, id: number, input: EndpointChangeInput): Promise<Endpoint> {
   const change = parse(EndpointChange, input)
   for (;;) {
     const changed = await transact(ctx, (tx) => changeEndpoint(tx, id, change))
@@ -175,10 +175,9 @@ async function countTest(tx: Tx): Promise<void> {
 /**
  * Raises one of the event types that only the host app knows about.
  *
- * @param input `{ type, data }`: newsletter.sent, sequence_step.sent or sequence.completed.
- * @throws MailkeepError `validation_failed`
+ * @throws MailkeepError `validation_failed`: also when its body would be larger than 64 KiB.
  */
-export async function raiseEvent(ctx: Context, input: unknown): Promise<void> {
+export async function raiseEvent(ctx: Context, input: EventInput): Promise<void> {
   const { type, data } = parse(HostEvent, input)
   checkBody(type, data) // even if no endpoint subscribes to it
   return transact(ctx, (tx) => raise(tx, type, data))

@@ -113,7 +113,10 @@ export async function raise(tx: Tx, type: EventType, data: object, contactId: nu
   const created_at = now(tx)
   if (onEvent) tx.transaction.afterCommit(() => onEvent({ clientId, type, created_at, data }))
   const subscribers = await listSubscribers(tx, { client_id: tx.clientId, quoted_type: JSON.stringify(type) })
-  if (subscribers.length > 0) await record(tx, type, data, contactId, subscribers)
+  if (subscribers.length === 0) return
+  const eventId = await insertOneEvent(tx, type, data, contactId, created_at)
+  if (subscribers.length === 1) await queueDelivery(tx, type, created_at, eventId, subscribers[0]!)
+  else await queueDeliveries(tx, type, created_at, [eventId], subscribers)
 }
 
 /** One event of a batch. */
@@ -155,20 +158,6 @@ async function recordAll(
   const recorded = await insertEvents(tx, { client_id, type, created_at, events })
   const eventIds = recorded.map(({ id }) => id)
   await queueDeliveries(tx, type, created_at, eventIds, recipients)
-}
-
-/** Records an event for these endpoints, without a check of their event types. */
-async function record(
-  tx: Tx,
-  type: EventType,
-  data: object,
-  contactId: number | null,
-  recipients: readonly Recipient[],
-): Promise<void> {
-  const created_at = now(tx)
-  const eventId = await insertOneEvent(tx, type, data, contactId, created_at)
-  if (recipients.length === 1) await queueDelivery(tx, type, created_at, eventId, recipients[0]!)
-  else await queueDeliveries(tx, type, created_at, [eventId], recipients)
 }
 
 /** Records an event for one active endpoint, without a check of its event types. @returns The id of its delivery. */

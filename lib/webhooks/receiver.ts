@@ -1,49 +1,15 @@
 /**
- * For receivers: verifies that a request is a delivery from mailkeep, and returns its typed event. Imports only
- * node:crypto, so that receivers can use it without the rest of mailkeep.
+ * For receivers: verifies that a request is a delivery from mailkeep, and returns its typed event. At run time it
+ * imports only node:crypto, so that receivers can use it without the rest of mailkeep.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
+import type { Contact } from '../contacts/schema.ts'
+import type { List } from '../lists/schema.ts'
 
-export interface Tag {
-  id: number
-  uuid: string
-  name: string
-  /** ISO 8601, UTC with microseconds, as in all `created_at` below. */
-  created_at: string
-}
-
-export interface List {
-  id: number
-  uuid: string
-  name: string
-  created_at: string
-}
-
-export interface Topic {
-  id: number
-  uuid: string
-  /** The owning list. */
-  list_id: number
-  name: string
-  description: string | null
-  created_at: string
-}
-
-export interface Contact {
-  id: number
-  uuid: string
-  name: string
-  email: string
-  extra_attributes: Record<string, string>
-  /** Null while subscribed. */
-  unsubscribed_at: string | null
-  unsubscribed_by_contact: boolean
-  tags: Tag[]
-  lists: List[]
-  /** Subscribed topics. */
-  topics: Topic[]
-  created_at: string
-}
+export type { Contact } from '../contacts/schema.ts'
+export type { List } from '../lists/schema.ts'
+export type { Tag } from '../tags/schema.ts'
+export type { Topic } from '../topics/schema.ts'
 
 /** The contact after the change. */
 export interface ContactData {

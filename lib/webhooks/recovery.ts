@@ -4,6 +4,7 @@ import { invalid, notFound } from '../errors.ts'
 import { enqueue, type StoredJob } from '../jobs/operations.ts'
 import { findJobOf, updateJob } from '../jobs/queries.ts'
 import { closedObject, parse, requireId } from '../parse.ts'
+import { Count, described, Id, namesOf, type RecordFields } from '../record.ts'
 import { transact } from '../storage/transaction.ts'
 import { timestamp } from '../time.ts'
 import { getEndpoint } from './operations.ts'
@@ -20,6 +21,16 @@ export interface Recovery {
   done: number
 }
 
+export const recoveryFields: RecordFields<Recovery> = {
+  id: Id,
+  status: described(
+    namesOf<Recovery['status']>({ pending: true, running: true, done: true, stopped: true }),
+    '`stopped`: the endpoint was switched off or deleted during the recovery.',
+  ),
+  total: described(Count, 'Deliveries found when the recovery started.'),
+  done: described(Count, 'Deliveries queued again so far.'),
+}
+
 interface RecoveryState extends Omit<Recovery, 'id'> {
   /** Time range of the failures, oldest first. Its end is fixed, so that a delivery that fails again is not repeated. */
   readonly since: string
@@ -30,6 +41,11 @@ interface RecoveryState extends Omit<Recovery, 'id'> {
 
 export const recoverKind = 'recover'
 export const endedKind = 'recovered'
+
+export interface RecoverInput {
+  /** ISO 8601 with an offset, as in `2026-01-02T03:04:05Z`. */
+  readonly since: string
+}
 
 const Since = closedObject({
   since: v.pipe(
@@ -47,10 +63,9 @@ const Since = closedObject({
  * Starts a stored job that queues again all deliveries of an endpoint that failed or were held since a time. The job
  * continues after a restart.
  *
- * @param input `{ since }`: ISO 8601 with offset.
  * @throws MailkeepError `not_found`; `validation_failed`: also when the endpoint is inactive.
  */
-export async function recoverEndpoint(ctx: Context, endpointId: number, input: unknown): Promise<Recovery> {
+export async function recoverEndpoint(ctx: Context, endpointId: number, input: RecoverInput): Promise<Recovery> {
   const { since: sinceMs } = parse(Since, input)
   return transact(ctx, async (tx) => {
     const endpoint = await getEndpoint(tx, endpointId)
@@ -63,7 +78,11 @@ export async function recoverEndpoint(ctx: Context, endpointId: number, input: u
   })
 }
 
-/** @throws MailkeepError `not_found` */
+/**
+ * Returns the progress of a recovery.
+ *
+ * @throws MailkeepError `not_found`
+ */
 export async function getRecovery(ctx: Context, endpointId: number, id: number): Promise<Recovery> {
   await getEndpoint(ctx, endpointId)
   const key = { client_id: ctx.clientId, target_id: endpointId, id, kinds: [recoverKind, endedKind] }

@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { inputLimits } from '../limits.ts'
 import { closedObject, Description, Text } from '../parse.ts'
+import { Count, described, Id, namesOf, OffsetTime, type RecordFields, Uuid } from '../record.ts'
 import { type Timestamp, withOffset } from '../time.ts'
 
 /** Every event type that an endpoint can subscribe to. */
@@ -16,7 +17,7 @@ export const eventTypes = [
 export type EventType = (typeof eventTypes)[number]
 
 /** Event types that only the host app knows about. */
-const hostEventTypes = ['newsletter.sent', 'sequence_step.sent', 'sequence.completed'] as const
+export const hostEventTypes = ['newsletter.sent', 'sequence_step.sent', 'sequence.completed'] as const
 
 /** A webhook endpoint as listings show it, without its secret. */
 export interface Endpoint {
@@ -30,6 +31,18 @@ export interface Endpoint {
   /** Failed attempts since the last success. */
   consecutive_failures: number
   last_triggered_at: string | null
+}
+
+export const endpointFields: RecordFields<Endpoint> = {
+  id: Id,
+  uuid: Uuid,
+  url: v.string(),
+  description: v.string(),
+  events: v.array(v.picklist(eventTypes)),
+  active: described(v.boolean(), 'Whether the endpoint receives deliveries.'),
+  disabled_reason: described(v.nullable(v.picklist(['manual', 'auto_failures'])), 'null while active.'),
+  consecutive_failures: described(Count, 'Failed attempts since the last success.'),
+  last_triggered_at: described(v.nullable(OffsetTime), 'null before the first attempt.'),
 }
 
 /** How deliveries reach the endpoint: a request to a URL, or a call of a handler in the host's process. */
@@ -49,6 +62,21 @@ export interface Delivery {
   delivered_at: string | null
 }
 
+const HttpStatus = v.pipe(v.number(), v.safeInteger(), v.minValue(100), v.maxValue(999))
+
+export const deliveryFields: RecordFields<Delivery> = {
+  id: Id,
+  uuid: described(Uuid, 'The `X-Service-Delivery` of all its attempts.'),
+  event_type: v.picklist(eventTypes),
+  status: described(
+    namesOf<DeliveryStatus>({ pending: true, success: true, failed: true, held: true }),
+    '`pending`: queued or waiting for the next attempt. `failed`: no further attempts. `held`: the endpoint was inactive.',
+  ),
+  attempts: described(Count, 'Requests made, including interrupted ones.'),
+  response_status: described(v.nullable(HttpStatus), 'HTTP status of the last answer; null before the first answer.'),
+  delivered_at: described(v.nullable(OffsetTime), 'When an attempt succeeded.'),
+}
+
 /** Event types of a subscription. Duplicates are removed. */
 export const EventTypes = v.pipe(
   v.array(v.unknown(), 'This must be an array of event types.'),
@@ -58,11 +86,26 @@ export const EventTypes = v.pipe(
   v.transform((events) => [...new Set(events)]),
 )
 
+export interface EndpointInput {
+  /** `https`, a public host, port 443 or 8443, at most 2,048 characters. */
+  readonly url: string
+  /** At least one. Duplicates are removed. */
+  readonly events: readonly EventType[]
+  /** At most 1,000 characters; default `''`. */
+  readonly description?: string | undefined
+}
+
 export const NewEndpoint = closedObject({
   url: Text,
   events: EventTypes,
   description: v.optional(Description, ''),
 })
+
+/** Absent fields stay unchanged. URL and events cannot be changed: delete the endpoint and create another. */
+export interface EndpointChangeInput {
+  readonly active?: boolean | undefined
+  readonly description?: string | undefined
+}
 
 const immutable = v.optional(v.never('This cannot be changed: delete the endpoint and create another.'))
 
@@ -76,6 +119,13 @@ export const EndpointChange = closedObject(
   ['active', 'description'],
 )
 export type EndpointChange = v.InferOutput<typeof EndpointChange>
+
+export interface EventInput {
+  /** Event types that only the host app knows about. */
+  readonly type: 'newsletter.sent' | 'sequence_step.sent' | 'sequence.completed'
+  /** The event's content, written as JSON. The whole body may have at most 64 KiB. */
+  readonly data: object
+}
 
 export const HostEvent = closedObject({
   type: v.picklist(hostEventTypes, `This must be one of ${hostEventTypes.join(', ')}.`),
@@ -117,6 +167,18 @@ export interface Attempt {
   response_body: string | null
 }
 
+export const attemptFields: RecordFields<Attempt> = {
+  number: v.pipe(v.number(), v.safeInteger(), v.minValue(1)),
+  started_at: OffsetTime,
+  duration_ms: described(
+    v.nullable(v.pipe(v.number(), v.minValue(0))),
+    'null if the attempt was interrupted and its outcome is unknown.',
+  ),
+  response_status: v.nullable(HttpStatus),
+  error: described(v.nullable(v.string()), 'Reason, as a sentence. null after an answer of 2xx.'),
+  response_body: described(v.nullable(v.string()), 'The first 4 KiB of the answer.'),
+}
+
 /** A delivery with its payload and attempt log. */
 export interface DeliveryDetail extends Delivery {
   /** The event as sent; null once it is erased. */
@@ -126,6 +188,14 @@ export interface DeliveryDetail extends Delivery {
   /** Null unless pending. During an attempt: when the next attempt starts if the process of this one dies. */
   next_attempt_at: string | null
   attempt_log: Attempt[]
+}
+
+/** The fields that `Delivery` does not have, except the payload. */
+export const detailFields: RecordFields<Omit<DeliveryDetail, keyof Delivery | 'payload'>> = {
+  error: described(v.nullable(v.string()), 'Why the last attempt failed, or why there will be no attempt.'),
+  created_at: OffsetTime,
+  next_attempt_at: described(v.nullable(OffsetTime), 'null unless pending.'),
+  attempt_log: v.array(v.object(attemptFields)),
 }
 
 interface DeliveryRow extends Omit<Delivery, 'event_type'> {

@@ -41,7 +41,7 @@ function languageServer() {
   return { ask, tell: (method: string, params: object) => send({ method, params }), stop: () => child.kill() }
 }
 
-test('the editor shows an operation’s docstring with its errors, through the public entry point', {
+test('the editor shows an operation’s docstring with its errors and parameters, through the public entry point', {
   timeout: 120_000,
 }, async (t) => {
   const { ask, tell, stop } = languageServer()
@@ -52,12 +52,17 @@ test('the editor shows an operation’s docstring with its errors, through the p
   const lines = [
     "import type { Mailkeep } from 'mailkeep'",
     'declare const mailkeep: Mailkeep',
-    'mailkeep.forClient(1).contacts.addToList',
+    'mailkeep.forClient(1).contacts.addToList(',
   ]
   tell('textDocument/didOpen', { textDocument: { uri, languageId: 'typescript', version: 1, text: lines.join('\n') } })
-  const position = { line: 2, character: lines[2]!.length - 1 }
+  const position = { line: 2, character: lines[2]!.length - 2 }
   const hover = await ask<{ contents: { value: string } }>('textDocument/hover', { textDocument: { uri }, position })
   assert.match(hover.contents.value, /input: ContactInput|input: .*\.ContactInput/)
   assert.match(hover.contents.value, /Adds a contact to a list/)
   assert.match(hover.contents.value, /@throws.*`not_found`.*`validation_failed`/s)
+  const help = await ask<{ signatures: unknown[] }>('textDocument/signatureHelp', {
+    textDocument: { uri },
+    position: { line: 2, character: lines[2]!.length },
+  })
+  assert.match(JSON.stringify(help.signatures), /Fields besides `email`, `name` and `tags` are attributes/)
 })

@@ -277,6 +277,11 @@ describe('the packed package', { concurrency: 2 }, () => {
     assert.deepEqual(readDeclarations(packed.folder, declarationFiles).unnameable, [])
   })
 
+  test('declares the operations with their documentation', () => {
+    const declared = readFileSync(join(packed.folder, 'dist/lib/contacts/api-types.d.ts'), 'utf8')
+    assert.match(declared, /Adds a contact to a list\.[^/]*@param input Fields besides[^/]*\*\/\s*addToList\(/)
+  })
+
   test('declares no internal members', () => {
     for (const file of packed.files.filter((name) => /^dist\/.*\.d\.ts$/.test(name))) {
       assert.doesNotMatch(readFileSync(join(packed.folder, file), 'utf8'), /@internal/, file)

@@ -2,9 +2,20 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { apiTypes } from '../../.ci/api-types.ts'
 import { reference } from '../../.ci/reference.ts'
 
+const root = join(import.meta.dirname, '../..')
+
 test('lib/REFERENCE.md matches the docstrings: npm run reference', () => {
-  const file = join(import.meta.dirname, '../../lib/REFERENCE.md')
-  assert.ok(readFileSync(file, 'utf8') === reference(), 'It is out of date: npm run reference')
+  assert.ok(
+    readFileSync(join(root, 'lib/REFERENCE.md'), 'utf8') === reference(),
+    'It is out of date: npm run reference',
+  )
+})
+
+test('the types of the API match the operations, with their docstrings: npm run reference', () => {
+  for (const [path, text] of apiTypes()) {
+    assert.ok(readFileSync(join(root, path), 'utf8') === text, `${path} is out of date: npm run reference`)
+  }
 })

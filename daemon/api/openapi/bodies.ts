@@ -1,5 +1,4 @@
 import {
-  type ContactInput,
   type EndpointChangeInput,
   type EndpointInput,
   type EventInput,
@@ -10,6 +9,8 @@ import {
   type TagInput,
   type TopicInput,
 } from '../../../lib/index.ts'
+import { hostEventTypes, inputFields, textFields } from '../../../lib/internal.ts'
+import { schemasOf } from './fields.ts'
 import { arrayOf, flag, input, nullable, type Schema } from './schema.ts'
 
 const { nameCharacters, descriptionCharacters, attributeCharacters, emailCharacters, urlCharacters } = inputLimits
@@ -24,7 +25,7 @@ const description = { type: 'string', maxLength: descriptionCharacters } as cons
 
 /** Fields that both contact bodies have. */
 const contact = {
-  name: { type: 'string', maxLength: nameCharacters, description: 'Full name. Unchanged when absent.' },
+  ...schemasOf(textFields),
   tags: { ...arrayOf(name), maxItems: inputLimits.tags },
 } as const
 
@@ -32,7 +33,7 @@ const contact = {
 const attributes = {
   propertyNames: { type: 'string', maxLength: nameCharacters },
   patternProperties: {
-    '^(?!(?:email|name|tags)$)': {
+    [`^(?!(?:${[...inputFields].join('|')})$)`]: {
       type: ['string', 'null'],
       maxLength: attributeCharacters,
       description: 'An attribute, stored in `extra_attributes`. null deletes it.',
@@ -45,12 +46,6 @@ const attributes = {
 } as const
 
 const attributesText = `Every other field is an attribute; a contact has at most ${inputLimits.attributes}.`
-
-export const hostEventTypes = Object.keys({
-  'newsletter.sent': true,
-  'sequence_step.sent': true,
-  'sequence.completed': true,
-} satisfies Record<EventInput['type'], true>)
 
 /** Schemas of request bodies. */
 export const bodySchemas: Readonly<Record<string, Schema>> = {
@@ -74,12 +69,12 @@ export const bodySchemas: Readonly<Record<string, Schema>> = {
         maxLength: emailCharacters,
         description: 'Identifies the contact, without regard to case. Trimmed.',
       },
-      name: contact.name,
+      ...contact,
       tags: {
         ...contact.tags,
         description: 'Names; tags that do not exist are created. Tags are added, never removed.',
       },
-    } satisfies Record<keyof Pick<ContactInput, 'email' | 'name' | 'tags'>, Schema>,
+    },
     required: ['email'],
     ...attributes,
   },
@@ -87,7 +82,7 @@ export const bodySchemas: Readonly<Record<string, Schema>> = {
     type: 'object',
     description: `${attributesText} The e-mail address of a contact cannot be changed.`,
     properties: {
-      name: contact.name,
+      ...contact,
       tags: { ...contact.tags, description: 'Names. They replace the contact’s tags.' },
     },
     ...attributes,

@@ -1,36 +1,15 @@
-import {
-  type Contact,
-  type Identity,
-  type ImportReport,
-  identityStatuses,
-  inputLimits,
-  type List,
-  type Page,
-  type RefusedRow,
-  type Tag,
-  type Topic,
-} from '../../../lib/index.ts'
-import { arrayOf, count, fieldErrors, flag, id, nullable, record, ref, type Schema, text, utc, uuid } from './schema.ts'
+import { type ImportReport, inputLimits, type Page, type RefusedRow } from '../../../lib/index.ts'
+import { contactFields, identityFields, listFields, tagFields, topicFields } from '../../../lib/internal.ts'
+import { recordOf, schemasOf } from './fields.ts'
+import { arrayOf, count, fieldErrors, nullable, record, ref, type Schema, text } from './schema.ts'
 
-const email: Schema = { type: 'string', format: 'idn-email', examples: ['ada@example.org'] }
+const { topics, ...contact } = schemasOf(contactFields)
 
-const contact = {
-  id,
-  uuid,
-  name: { ...text, description: 'Full name; empty if none was given.' },
-  email,
-  extra_attributes: {
-    type: 'object',
-    additionalProperties: { type: 'string' },
-    maxProperties: inputLimits.attributes,
-    examples: [{ company: 'Engines' }],
-  },
-  unsubscribed_at: { ...nullable(utc), description: 'null while subscribed.' },
-  unsubscribed_by_contact: { ...flag, description: 'Whether the contact unsubscribed themselves.' },
-  tags: arrayOf(ref('Tag')),
-  lists: arrayOf(ref('List')),
-  created_at: utc,
-} as const
+const extra_attributes: Schema = {
+  ...contact.extra_attributes,
+  maxProperties: inputLimits.attributes,
+  examples: [{ company: 'Engines' }],
+}
 
 type Meta = Page<unknown>['meta']
 
@@ -47,28 +26,15 @@ const meta = {
 
 /** Schemas of records in answers, except webhooks. */
 export const recordSchemas: Readonly<Record<string, Schema>> = {
-  Tag: record<Tag>({ id, uuid, name: text, created_at: utc }),
-  List: record<List>({ id, uuid, name: text, created_at: utc }),
-  Topic: record<Topic>({ id, uuid, list_id: id, name: text, description: nullable(text), created_at: utc }),
-  Contact: record<Contact>({
-    ...contact,
-    topics: { ...arrayOf(ref('Topic')), description: 'Topics that the contact is subscribed to.' },
-  }),
-  ContactWithoutTopics: record<Omit<Contact, 'topics'>>(
-    contact,
+  Tag: recordOf(tagFields),
+  List: recordOf(listFields),
+  Topic: recordOf(topicFields),
+  Contact: record({ ...contact, extra_attributes, topics: topics! }),
+  ContactWithoutTopics: record(
+    { ...contact, extra_attributes },
     'A contact in the answers to create, update and remove from a list.',
   ),
-  Identity: record<Identity>({
-    id,
-    uuid,
-    email: { ...email, description: 'The sender’s address.' },
-    name: { ...text, description: 'The display name.' },
-    domain: { ...text, description: 'Domain of the address.' },
-    identity_status: { type: 'string', enum: identityStatuses },
-    verified_at: { ...nullable(utc), description: 'null unless verified.' },
-    created_at: utc,
-    updated_at: utc,
-  }),
+  Identity: recordOf(identityFields),
   ImportReport: record<ImportReport>({
     total: { ...count, description: 'Rows that were read, without blank rows.' },
     created: { ...count, description: 'Rows that created a contact.' },

@@ -53,7 +53,7 @@ export function input<T extends object>(properties: Fields<T>, ...required: (key
 }
 
 export function nullable({ type, ...schema }: Schema & { readonly type: Kind }): Schema {
-  return { type: [type, 'null'], ...schema }
+  return { type: [type, 'null'], ...schema, ...(schema.enum && { enum: [...schema.enum, null] }) }
 }
 
 export function arrayOf(items: Schema): Schema {

@@ -1,11 +1,9 @@
 import type { Parser } from 'csv-parse'
 import { invalid, MailkeepError } from '../../errors.ts'
 import { inputLimits } from '../../limits.ts'
+import { inputFields } from '../schema.ts'
 import { exportMarkerField } from './imported.ts'
 import { maxBytesPerChunk, maxBytesPerRow, type Row, unreadable } from './row.ts'
-
-/** Columns for the known fields of a contact. Every other column is an attribute. */
-const fieldColumns = ['email', 'name', 'tags'] as const
 
 /** Separate the names in one cell. If a name contains one of them, the cell is a JSON array. */
 const separators = /[;,]/
@@ -108,7 +106,7 @@ function columnsOf(cells: readonly string[]): string[] {
   if (cells.length > inputLimits.fields) throw invalid('body', `At most ${inputLimits.fields} columns.`)
   const columns = cells.map((cell) => {
     const name = cell.trim()
-    return fieldColumns.find((each) => each === name.toLowerCase()) ?? name
+    return inputFields.has(name.toLowerCase()) ? name.toLowerCase() : name // other columns are attributes
   })
   const twice = columns.find((name, at) => columns.indexOf(name) < at)
   if (twice !== undefined) throw invalid('body', `Two columns have the name ${JSON.stringify(twice)}.`)

@@ -2,24 +2,27 @@ import type { Context } from '../../context.ts'
 import { inputLimits } from '../../limits.ts'
 import { closedObject, parse } from '../../parse.ts'
 import { listDocuments } from '../listing.ts'
-import { contactFrom, filterFields } from '../schema.ts'
+import { type ContactFiltersInput, contactFrom, filterFields } from '../schema.ts'
 import { csvHeader, csvLine } from './exported.ts'
-import { formatField } from './format.ts'
+import { type Format, formatField } from './format.ts'
 
 /** Reads one page per query, so that other work can run between pages. */
 const per_page = inputLimits.pageRecords
 
+export interface ExportInput extends ContactFiltersInput {
+  readonly format: Format
+}
+
 const ExportQuery = closedObject({ ...filterFields, ...formatField })
 
 /**
- * Exports the client's contacts as a file, with the filters of the listing. It reads page by page. A row that is inserted
- * or deleted during the export makes it neither miss nor repeat another row.
+ * Exports the client's contacts as a file, with the filters of `list`. NDJSON has one contact per line. CSV has the
+ * fields as columns, attributes as JSON, and the names of tags, lists and topics.
  *
- * @param query The listing's filters, and `format`: `csv` or `ndjson`.
- * @returns Chunks of text, each of whole lines. The query is validated before the first chunk.
- * @throws MailkeepError `validation_failed`
+ * @returns Chunks of text, each of whole lines, read page by page.
+ * @throws MailkeepError `validation_failed`, when the first chunk is read.
  */
-export async function* exportContacts(ctx: Context, query: unknown): AsyncGenerator<string, void, undefined> {
+export async function* exportContacts(ctx: Context, query: ExportInput): AsyncGenerator<string, void, undefined> {
   const { format, ...filters } = parse(ExportQuery, query)
   const textOf = format === 'csv' ? csvOf : ndjsonOf
   let head = format === 'csv' ? csvHeader : ''

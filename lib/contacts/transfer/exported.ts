@@ -1,20 +1,8 @@
 /** Formats a contact for a CSV export. */
-import type { Contact } from '../schema.ts'
+import { type Contact, contactFields } from '../schema.ts'
 import { cellOfNames, quoted } from './csv.ts'
 
-const columns = [
-  'id',
-  'uuid',
-  'name',
-  'email',
-  'extra_attributes',
-  'unsubscribed_at',
-  'unsubscribed_by_contact',
-  'tags',
-  'lists',
-  'topics',
-  'created_at',
-] as const satisfies readonly (keyof Contact)[]
+const columns = Object.keys(contactFields) as (keyof Contact)[]
 
 export const csvHeader = `${columns.join(',')}\r\n`
 
@@ -23,7 +11,7 @@ export function csvLine(contact: Contact): string {
   return `${columns.map((name) => quoted(cellOf(contact[name]))).join(',')}\r\n`
 }
 
-function cellOf(value: Contact[(typeof columns)[number]]): string {
+function cellOf(value: Contact[keyof Contact]): string {
   if (value === null) return ''
   if (Array.isArray(value)) return cellOfNames(value.map(({ name }) => name))
   return typeof value === 'object' ? JSON.stringify(value) : String(value)

@@ -1,14 +1,13 @@
 import * as v from 'valibot'
 import type { Context } from '../../context.ts'
 import { type FieldErrors, invalid, isMailkeepError, MailkeepError } from '../../errors.ts'
-import type { ImportCounts } from '../../inputs.ts'
 import { getList } from '../../lists/operations.ts'
 import { closedObject, parse } from '../../parse.ts'
 import { TurnLimit } from '../../time.ts'
 import { addEntries, type Entry, entryOf } from '../bulk.ts'
 import type { BulkResult } from '../merge.ts'
 import { readCsv } from './csv.ts'
-import { formatField } from './format.ts'
+import { type Format, formatField } from './format.ts'
 import { fieldsOf } from './imported.ts'
 import { readNdjson } from './ndjson.ts'
 import type { Row } from './row.ts'
@@ -34,6 +33,21 @@ export interface ImportReport {
   refused_rows: RefusedRow[]
 }
 
+export interface ImportInput {
+  readonly format: Format
+  /** Called after each batch of rows, with the counts so far. */
+  readonly onProgress?: ((counts: ImportCounts) => void) | undefined
+}
+
+/** Progress of an import. */
+export interface ImportCounts {
+  /** Rows read so far. */
+  readonly total: number
+  readonly created: number
+  readonly updated: number
+  readonly refused: number
+}
+
 const ImportOptions = closedObject({
   ...formatField,
   onProgress: v.optional(
@@ -52,11 +66,12 @@ const maxRowsPerBatch = 1000
 const maxBytesPerBatch = 2 * 1024 * 1024
 
 /**
- * Adds the contacts of a file to a list, each row as `addContactToList` does. Invalid rows are refused, and the others
- * are saved. After an error the rows saved before it stay, and the import can be repeated safely.
+ * Adds the contacts of a file to a list, each row as `addToList` does. Invalid rows are refused, and the others are
+ * saved. After an error the rows saved before it stay, and the import can be repeated safely.
  *
- * @param source A stream of bytes or text, of any length, read with back-pressure.
- * @param options `{ format, onProgress? }`: `csv` or `ndjson`; a function that gets the counts after each batch.
+ * @param source A stream of bytes or text, of any length, read with back-pressure. NDJSON: each line is an input of
+ *   `addToList`. CSV: the first line names the columns `email`, `name`, `tags`, and attributes. Tags are names separated
+ *   by semicolons or commas, or a JSON array. An empty cell changes nothing.
  * @throws MailkeepError `not_found`: no such list; `invalid_json`: not UTF-8, or not CSV; `validation_failed`: wrong
  *   columns or format.
  */
@@ -64,7 +79,7 @@ export async function importContacts(
   ctx: Context,
   listId: number,
   source: Chunks,
-  options: unknown,
+  options: ImportInput,
 ): Promise<ImportReport> {
   const { format, onProgress } = parse(ImportOptions, options)
   if (!isIterable(source)) throw invalid('source', 'source must be a stream, or an iterable of text or bytes.')

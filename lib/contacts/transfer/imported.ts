@@ -1,5 +1,5 @@
 import { invalid } from '../../errors.ts'
-import type { Contact } from '../schema.ts'
+import { type Contact, contactFields, inputFields } from '../schema.ts'
 
 /** A row with this field comes from an export. */
 export const exportMarkerField = 'extra_attributes' satisfies keyof Contact
@@ -23,16 +23,7 @@ export function fieldsOf(input: unknown): unknown {
 }
 
 /** Fields of an exported contact that are not imported. */
-const ignoredFields: readonly (keyof Contact)[] = [
-  'id',
-  'uuid',
-  exportMarkerField,
-  'unsubscribed_at',
-  'unsubscribed_by_contact',
-  'lists',
-  'topics',
-  'created_at',
-]
+const ignoredFields = Object.keys(contactFields).filter((name) => !inputFields.has(name))
 
 /** Returns the attributes: an object in NDJSON, JSON text in CSV. An empty CSV cell means no attributes. */
 function attributesOf(value: unknown): object {

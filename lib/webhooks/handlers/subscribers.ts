@@ -4,8 +4,7 @@ import * as v from 'valibot'
 import { type Context, now, type Tx } from '../../context.ts'
 import { deleteDependents } from '../../deletion/operations.ts'
 import { invalid } from '../../errors.ts'
-import type * as inputs from '../../inputs.ts'
-import type { Page } from '../../page.ts'
+import type { Page, PageInput } from '../../page.ts'
 import { atMost, closedObject, parse, Text } from '../../parse.ts'
 import { bool, int, statement, text, time, word } from '../../storage/statement.ts'
 import { transact } from '../../storage/transaction.ts'
@@ -17,7 +16,7 @@ import type { EventHandler, Handlers } from './handlers.ts'
 export interface Subscriber {
   readonly name: string
   /** Returns one page of its deliveries, newest first. @throws MailkeepError `validation_failed` */
-  listDeliveries(query?: inputs.PageInput): Promise<Page<Delivery>>
+  listDeliveries(query?: PageInput): Promise<Page<Delivery>>
   /** Returns one delivery with its payload and attempt log. @throws MailkeepError `not_found` */
   getDelivery(id: number): Promise<DeliveryDetail>
   /**

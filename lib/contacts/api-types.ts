@@ -1,0 +1,122 @@
+/**
+ * Types of the operations, with the documentation that editors show. Written by `npm run reference` from lib/bind.ts and
+ * the docstrings of the operations: change them, not this file.
+ */
+import type { Page } from '../page.ts'
+import type { BulkResult } from './merge.ts'
+import type { Contact, ContactChangeInput, ContactInput, ContactQueryInput, UnsubscribeInput } from './schema.ts'
+import type { ExportInput } from './transfer/export.ts'
+import type { Chunks, ImportInput, ImportReport } from './transfer/import.ts'
+
+/** `mailkeep.forClient(id).contacts` */
+export interface ContactsApi {
+  /**
+   * Returns one page of the client's contacts, by ascending id. A contact matches a filter if it matches any of its values. It
+   * must match all filters.
+   *
+   * @throws MailkeepError `validation_failed`
+   */
+  list(query?: ContactQueryInput): Promise<Page<Contact>>
+  /** @throws MailkeepError `not_found` */
+  get(id: number): Promise<Contact>
+  /** Counts the client's contacts, including unsubscribed ones. A million contacts take about a tenth of a second. */
+  count(): Promise<number>
+  /**
+   * Same as `list`, but each contact is JSON text built by the database. Half the cost for callers that forward the JSON.
+   *
+   * @throws MailkeepError `validation_failed`
+   */
+  listJson(query?: ContactQueryInput): Promise<Page<string>>
+  /**
+   * Same as `get`, but returns JSON text.
+   *
+   * @throws MailkeepError `not_found`
+   */
+  getJson(id: number): Promise<string>
+  /**
+   * Adds a contact to a list. Creates the contact if the client has none with this e-mail address. Adds tags, and merges
+   * attributes by key. An unsubscribed contact stays unsubscribed. Raises `contact.subscribed` if the contact was not on
+   * the list. A repeated call changes nothing and raises no event.
+   *
+   * @param input Fields besides `email`, `name` and `tags` are attributes.
+   * @returns The contact as stored after the change, and whether it is new.
+   * @throws MailkeepError `not_found`: no such list; `validation_failed`: `input` breaks a rule.
+   */
+  addToList(listId: number, input: ContactInput): Promise<{ contact: Contact; created: boolean }>
+  /**
+   * Same as `addToList` for each contact, at a fraction of the cost. Invalid contacts are refused, and the others are
+   * saved. Each transaction saves some hundreds of contacts. After an error the contacts saved before it stay, and the
+   * call can be repeated safely.
+   *
+   * @param inputs At most 10,000. Contacts with the same e-mail address are merged in order and raise one event. The
+   *   stored result is the same as from saving them one by one.
+   * @returns The result of each contact, in the order of `inputs`.
+   * @throws MailkeepError `not_found`: no such list; `validation_failed`: not an array, or too many contacts.
+   */
+  addManyToList(listId: number, inputs: readonly ContactInput[]): Promise<BulkResult[]>
+  /**
+   * Adds the contacts of a file to a list, each row as `addToList` does. Invalid rows are refused, and the others are
+   * saved. After an error the rows saved before it stay, and the import can be repeated safely.
+   *
+   * @param source A stream of bytes or text, of any length, read with back-pressure. NDJSON: each line is an input of
+   *   `addToList`. CSV: the first line names the columns `email`, `name`, `tags`, and attributes. Tags are names separated
+   *   by semicolons or commas, or a JSON array. An empty cell changes nothing.
+   * @throws MailkeepError `not_found`: no such list; `invalid_json`: not UTF-8, or not CSV; `validation_failed`: wrong
+   *   columns or format.
+   */
+  import(listId: number, source: Chunks, options: ImportInput): Promise<ImportReport>
+  /**
+   * Exports the client's contacts as a file, with the filters of `list`. NDJSON has one contact per line. CSV has the
+   * fields as columns, attributes as JSON, and the names of tags, lists and topics.
+   *
+   * @returns Chunks of text, each of whole lines, read page by page.
+   * @throws MailkeepError `validation_failed`, when the first chunk is read.
+   */
+  export(query: ExportInput): AsyncGenerator<string, void, undefined>
+  /**
+   * Changes a contact's name, tags and attributes. The e-mail address cannot be changed.
+   *
+   * @param input `tags` replaces the set, attributes merge by key.
+   * @throws MailkeepError `not_found`, `validation_failed`
+   */
+  update(id: number, input: ContactChangeInput): Promise<Contact>
+  /**
+   * Unsubscribes a contact from everything, and raises `contact.unsubscribed`. A repeated call keeps the first time and
+   * raises no event.
+   *
+   * @throws MailkeepError `not_found`, `validation_failed`
+   */
+  unsubscribe(id: number, options?: UnsubscribeInput): Promise<Contact>
+  /**
+   * Subscribes a contact again, and raises `contact.resubscribed`. Does nothing if the contact is subscribed.
+   *
+   * @throws MailkeepError `not_found`
+   */
+  resubscribe(id: number): Promise<Contact>
+  /**
+   * Removes a contact from a list and from the list's topics. The contact itself stays.
+   *
+   * @throws MailkeepError `not_found`: no such list or contact. It is no error if the contact is not on the list.
+   */
+  removeFromList(listId: number, contactId: number): Promise<Contact>
+  /**
+   * Subscribes a contact to a topic. The contact must be on the topic's list.
+   *
+   * @throws MailkeepError `not_found`: no such contact or topic; `validation_failed`: the contact is not on the
+   *   topic's list.
+   */
+  subscribeToTopic(contactId: number, topicId: number): Promise<Contact>
+  /**
+   * Unsubscribes a contact from a topic. It is no error if the contact is not subscribed.
+   *
+   * @throws MailkeepError `not_found`: no such contact or topic.
+   */
+  unsubscribeFromTopic(contactId: number, topicId: number): Promise<Contact>
+  /**
+   * Erases a contact, and every copy of its data in stored events and deliveries. On SQLite, a stored job then removes
+   * the contact's text from the search index in the file. It starts after the commit, and pauses after each run.
+   *
+   * @throws MailkeepError `not_found`
+   */
+  delete(id: number): Promise<void>
+}
