@@ -1,4 +1,5 @@
-import { type Connection, plainQuery } from '../connection.ts'
+import { plainQuery } from '../connection.ts'
+import type { Database } from '../database.ts'
 
 /** A table that rows are copied into. */
 export interface TargetTable {
@@ -27,9 +28,9 @@ interface Column {
 }
 
 /** @returns the tables in dependency order: each follows the tables that it references. */
-export async function describeTables(connection: Connection): Promise<TargetTable[]> {
-  const { rows: columns } = await connection.executeQuery<Column>(askColumns)
-  const { rows: references } = await connection.executeQuery<{ from: string; to: string }>(askReferences)
+export async function describeTables({ read }: Database): Promise<TargetTable[]> {
+  const { rows: columns } = await read<Column>(askColumns)
+  const { rows: references } = await read<{ from: string; to: string }>(askReferences)
   const names = [...new Set(columns.map(({ table }) => table))]
   const inOrder: string[] = []
   const append = (name: string) => {

@@ -1,6 +1,6 @@
 import { isMailkeepError, MailkeepError } from '../../errors.ts'
 import { plainQuery } from '../connection.ts'
-import type { GroupCommit } from '../group.ts'
+import type { GroupCommit } from './group.ts'
 
 /** Finds tables that are not mailkeep's. VACUUM may change the row ids of tables without an integer primary key. */
 const findForeignTables = `select name from sqlite_master

@@ -1,6 +1,6 @@
 import type { QueryResult } from 'kysely'
 import { BoundedCache } from '../../bounded-cache.ts'
-import type { BoundedQuery, Connection } from '../connection.ts'
+import type { Connection, Query } from '../connection.ts'
 
 /** The part of better-sqlite3's `Database` that this module uses. */
 interface Handle {
@@ -24,17 +24,12 @@ const bareLimit = /\blimit \?/g
 export class PreparedConnection implements Connection {
   readonly #statements = new BoundedCache<string, Statement>(500)
   readonly #prepare: (sql: string) => Statement
-  readonly readsRowByRow = true
 
   constructor(handle: Handle) {
     this.#prepare = (sql) => handle.prepare(sql.replaceAll(bareLimit, 'limit cast(? as integer)'))
   }
 
-  async executeQuery<R>(query: BoundedQuery): Promise<QueryResult<R>> {
-    return this.executeNow(query)
-  }
-
-  executeNow<R>({ sql, parameters, maxBytes }: BoundedQuery): QueryResult<R> {
+  run<R>({ sql, parameters, maxBytes }: Query): QueryResult<R> {
     const statement = this.#statements.get(sql, this.#prepare)
     if (maxBytes !== undefined) return { rows: readUntil(maxBytes, statement.iterate(...parameters)) as R[] }
     if (statement.reader) return { rows: statement.all(...parameters) as R[] }
