@@ -4,9 +4,9 @@ import { otherDatabase, transactionEnded } from '../host-transaction.ts'
 /**
  * Maps a driver's error to the MailkeepError that callers get. Returns other errors unchanged.
  *
- * @param options.inHostTransaction Whether the statement ran in a transaction that the host opened.
+ * @param inHostTransaction Whether the statement ran in a transaction that the host opened. Default false.
  */
-export type ErrorMapper = (error: unknown, options?: { readonly inHostTransaction?: boolean }) => unknown
+export type ErrorMapper = (error: unknown, inHostTransaction?: boolean) => unknown
 
 /** @returns whether another connection holds the lock, so that a retry may succeed. */
 export function isLocked(error: unknown): boolean {
@@ -40,7 +40,7 @@ export function damaged(file: string | undefined, cause: unknown): MailkeepError
  * @param file The database's path, for the message about a damaged file.
  */
 export function errorMapper(file: string | undefined): ErrorMapper {
-  return (error, { inHostTransaction = false } = {}) => toMailkeepError(error, file, inHostTransaction)
+  return (error, inHostTransaction = false) => toMailkeepError(error, file, inHostTransaction)
 }
 
 function toMailkeepError(error: unknown, file: string | undefined, inHostTransaction: boolean): unknown {

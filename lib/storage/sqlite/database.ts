@@ -59,7 +59,7 @@ export async function databaseOn({ writer, reader, ownHandles, file, logger }: O
       withinHostTransaction(database, {
         connection: connectionOfTransaction(handle) ?? adoptHandle(handle, isSameDatabase),
         dialect: hostDialect,
-        toMailkeepError: (error) => failure(error, { inHostTransaction: true }),
+        toMailkeepError: (error) => failure(error, true),
       }),
     figures: () => group.figures(),
     async close() {

@@ -3,23 +3,10 @@ import type { QueryResult } from 'kysely'
 import { invalid } from '../../errors.ts'
 import type { Connection, Query } from '../connection.ts'
 import { noTransaction, otherDatabase, transactionEnded } from '../host-transaction.ts'
+import type { SqliteHandle } from './handle.ts'
 import { PreparedConnection } from './prepared-connection.ts'
 
-/** The part of better-sqlite3's `Database` used here. The host's class may come from another copy of the package. */
-interface Handle {
-  readonly open: boolean
-  readonly inTransaction: boolean
-  readonly name: string
-  readonly memory: boolean
-  prepare(sql: string): {
-    readonly reader: boolean
-    all(...values: unknown[]): unknown[]
-    iterate(...values: unknown[]): Iterable<unknown>
-    run(...values: unknown[]): { changes: number; lastInsertRowid: number | bigint }
-    pluck(): { get(): unknown }
-  }
-  exec(sql: string): unknown
-}
+type Handle = SqliteHandle & { readonly open: boolean }
 
 /** Whether a handle is on the database that mailkeep has open. */
 export type IsSameDatabase = (handle: { readonly name: string; readonly memory: boolean }) => boolean

@@ -22,7 +22,6 @@ const lockTimeoutMessage =
   'The database was locked for 5 s by another transaction. Inside your own transaction? Use mailkeep.using(trx).'
 
 const failure = errorMapper(undefined)
-const inHostTransaction = (error: unknown) => failure(error, { inHostTransaction: true })
 
 /**
  * Uses SQLite through a Kysely instance. Most instances have a single connection, so each group of writes reserves it
@@ -62,7 +61,7 @@ export function openSqliteThrough(kysely: Kysely<unknown>, own: boolean): Databa
           return withinHostTransaction(database, {
             connection,
             dialect: hostDialect,
-            toMailkeepError: inHostTransaction,
+            toMailkeepError: (error) => failure(error, true),
           })
         },
         figures: () => group.figures(),

@@ -4,6 +4,7 @@ import { closed, MailkeepError } from '../../errors.ts'
 import { type Connection, plainQuery, type Query } from '../connection.ts'
 import { type ErrorMapper, isLocked } from './database-errors.ts'
 import { groupLimits } from './group.ts'
+import type { SqliteHandle } from './handle.ts'
 import type { PreparedConnection } from './prepared-connection.ts'
 
 const begin = plainQuery('begin')
@@ -25,12 +26,12 @@ interface PendingRead {
  */
 export class Reader implements Connection {
   readonly #connection: PreparedConnection
-  readonly #handle: { readonly inTransaction: boolean }
+  readonly #handle: SqliteHandle
   readonly #failure: ErrorMapper
   #pending: PendingRead[] = []
   #closed = false
 
-  constructor(connection: PreparedConnection, handle: { readonly inTransaction: boolean }, failure: ErrorMapper) {
+  constructor(connection: PreparedConnection, handle: SqliteHandle, failure: ErrorMapper) {
     this.#connection = connection
     this.#handle = handle
     this.#failure = failure
