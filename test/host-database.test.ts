@@ -198,9 +198,20 @@ test('kysely() refuses other values and other dialects by name', () => {
 
 test('a Kysely instance of another database than its dialect says is refused when it is opened', async (t) => {
   const host = instance(t, sqliteFile(t))
-  await assert.rejects(createMailkeep({ database: kysely(host, onPostgresql), encryptionKey }), (error) =>
-    isMailkeepError(error),
+  await assert.rejects(
+    createMailkeep({ database: kysely(host, onPostgresql), encryptionKey }),
+    (error) => isMailkeepError(error, 'validation_failed') && /its dialect is 'sqlite'/.test(error.message),
   )
+})
+
+onPostgres('kysely() on the wrong dialect', () => {
+  test('is refused with the reason of the server', async (t) => {
+    const host = instance(t, new PostgresDialect({ pool: await pool() }))
+    await assert.rejects(
+      createMailkeep({ database: kysely(host, onSqlite), encryptionKey }),
+      (error) => isMailkeepError(error, 'unavailable') && /cannot be opened as SQLite/.test(error.message),
+    )
+  })
 })
 
 test('classes of Kysely that a bundler has renamed are used like others', async (t) => {

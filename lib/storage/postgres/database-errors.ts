@@ -75,6 +75,7 @@ export function toMailkeepError(error: unknown, inHostTransaction = false): unkn
   const { cause, kind, sqlState } = error
   if (sqlState === '25P01') return noTransaction(cause) // mailkeep's savepoint outside a host's transaction
   if (inHostTransaction && (sqlState === '42P01' || isOfSqlite(cause))) return otherDatabase(cause)
+  if (isOfSqlite(cause)) return invalid('dialect', "This Kysely runs on SQLite: its dialect is 'sqlite'.", cause)
   if (inHostTransaction && sqlState === '25P02') {
     return invalid('transaction', 'A statement of this transaction failed before: roll it back and begin again.', cause)
   }
@@ -95,7 +96,7 @@ function recordOf(cause: Error): string {
   return /_(client|list|contact|event|delivery)_id_fkey$/.exec(constraint)?.[1] ?? 'record'
 }
 
-/** Recognises an error of SQLite: the host's transaction is on another kind of database. */
+/** Recognises an error of SQLite: the host's Kysely or its transaction is on another kind of database. */
 function isOfSqlite(cause: Error): boolean {
   return 'code' in cause && String(cause.code).startsWith('SQLITE_')
 }
