@@ -29,6 +29,7 @@ export function reference(): string {
       ...declared('lib/storage/sqlite/handle.ts', ['SqliteHandle', 'SqliteStatement']),
       ...declared('lib/storage/postgres.ts', ['postgres', 'PostgresOptions']),
       ...declared('lib/storage/postgres/driver.ts', ['PostgresPool']),
+      ...declared('lib/storage/kysely.ts', ['kysely', 'KyselyOptions']),
     ]),
     ...section('`Mailkeep`', members('lib/mailkeep.ts', 'class Mailkeep', 'mailkeep')),
     ...section('`mailkeep.on`', [

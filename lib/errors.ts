@@ -82,3 +82,8 @@ export function invalid(field: string, message: string, cause?: unknown): Mailke
 export function notFound(what: string): MailkeepError {
   return new MailkeepError('not_found', `No such ${what}.`)
 }
+
+/** Returns the error of calls during and after the shutdown. */
+export function closed(cause?: unknown): MailkeepError {
+  return new MailkeepError('unavailable', 'mailkeep is shutting down, or is closed.', { cause })
+}

@@ -67,7 +67,7 @@ export class Housekeeping {
         while (!this.#stopped && (await continueJob(this.#ctx, steps))) {
           await nextTurn()
         }
-        await this.#ctx.storage.compact?.(this.#ctx.clock())
+        await this.#ctx.storage.search.compact(this.#ctx.clock())
       })
     }
     this.#working = undefined

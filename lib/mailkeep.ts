@@ -1,12 +1,12 @@
-import PQueue from 'p-queue'
 import type { ClientsApi, TokensApi } from './api-types.ts'
 import { bindClient, bindClients, bindTokens, type ClientMailkeep } from './bind.ts'
 import { BoundedCache } from './bounded-cache.ts'
 import { TokenCache } from './clients/token-cache.ts'
+import { runBatches } from './contacts/bulk.ts'
 import type { Context, RaisedEvent } from './context.ts'
-import { invalid, MailkeepError } from './errors.ts'
+import { closed, invalid } from './errors.ts'
 import { Housekeeping } from './housekeeping.ts'
-import { sealedAnswers } from './idempotency/operations.ts'
+import { holdKeys, sealedAnswers } from './idempotency/operations.ts'
 import * as identities from './identities/operations.ts'
 import type { IdentityProvider } from './identities/provider.ts'
 import type { Identity } from './identities/schema.ts'
@@ -15,12 +15,9 @@ import { type CloseOptions, checkOptions, type StartOptions, type SubscriberOpti
 import { checkEncryptionKey } from './sealing/encryption-key.ts'
 import { reseal } from './sealing/reseal.ts'
 import { createSealer, type EncryptionKey } from './sealing/seal.ts'
-import { closedMessage } from './storage/closed.ts'
-import type { DatabaseSource, Storage } from './storage/connection.ts'
-import { refuseIncompleteCopy } from './storage/copy-marker.ts'
-import { type HostDatabase, sourceOf } from './storage/host/database.ts'
-import { withinHostTransaction } from './storage/host/transaction.ts'
-import { migrate } from './storage/migrate.ts'
+import type { Database, DatabaseSource } from './storage/database.ts'
+import { checkSource } from './storage/kysely.ts'
+import { migrate, refuseIncompleteCopy } from './storage/migrate.ts'
 import type { Clock } from './time.ts'
 import { Dispatcher } from './webhooks/dispatch/dispatcher.ts'
 import type { EventHandler } from './webhooks/handlers/handlers.ts'
@@ -33,8 +30,8 @@ import { sealedSecrets } from './webhooks/secrets.ts'
 import { defaultWebhookSettings, type WebhookSettings } from './webhooks/settings.ts'
 
 export interface MailkeepOptions {
-  /** For example `sqlite(file)`. Its schema is migrated to this version. */
-  readonly database: HostDatabase
+  /** `sqlite(…)`, `postgres(…)` or `kysely(…)`. Its schema is migrated to this version. */
+  readonly database: DatabaseSource
   /** Encrypts stored secrets: 32 bytes, or base64 of them. Back it up: without it the secrets cannot be decrypted. */
   readonly encryptionKey: EncryptionKey
   /** Earlier keys, to decrypt secrets until `resealSecrets()` has re-encrypted them. */
@@ -54,8 +51,6 @@ export interface MailkeepOptions {
   readonly lookup?: LookupSettings
 }
 
-/** How often to check for commits of other processes. */
-const versionPollIntervalMs = 50
 const maxCachedClientApis = 10_000
 
 /**
@@ -68,13 +63,13 @@ export async function createMailkeep(options: MailkeepOptions): Promise<Mailkeep
   checkOptions('createMailkeep', options)
   const { database, encryptionKey, previousEncryptionKeys, logger = silent } = options
   const sealer = createSealer(encryptionKey, previousEncryptionKeys)
-  const source = sourceOf(database)
+  const source = checkSource(database)
   const storage = await source.open(logger)
-  const clock = options.clock ?? storage.shared?.clock ?? Date.now
+  const clock = options.clock ?? storage.clock
   try {
     await migrate(storage, source.migrations, clock)
     await refuseIncompleteCopy({ storage })
-    await storage.migrated?.()
+    await storage.search.create({ idle: false })
     const mailkeep = new Mailkeep(
       storage,
       { ...options, logger, hostLogger: options.logger, clock },
@@ -98,19 +93,19 @@ export class Mailkeep {
   readonly clients: ClientsApi
   readonly tokens: TokensApi
   readonly #ctx: Context
-  readonly #storage: Storage
+  readonly #storage: Database
   readonly #dispatcher: Dispatcher
   readonly #housekeeping: Housekeeping
   readonly #health: Health
   readonly #identityProvider: IdentityProvider | undefined
   /** Cached, because servers need one at every request. */
   readonly #clientApis = new BoundedCache<number, ClientMailkeep>(maxCachedClientApis)
-  #poll: NodeJS.Timeout | undefined
+  #stopListening: (() => void) | undefined
   #closed: Promise<void> | undefined
 
   /** @internal Use `createMailkeep`. */
   constructor(
-    storage: Storage,
+    storage: Database,
     { logger, hostLogger, clock, lookup, webhooks, identityProvider, sender, onEvent }: ResolvedOptions,
     sealer: Context['sealer'],
     migrations: DatabaseSource['migrations'],
@@ -123,17 +118,21 @@ export class Mailkeep {
       clock,
       logger,
       sealer,
-      tokens: new TokenCache(),
-      webhooks: settings,
-      onEvent,
-      wakeDispatcher: () => {
-        this.#dispatcher.wake()
-        storage.shared?.notify()
+      local: {
+        tokens: new TokenCache(),
+        webhooks: {
+          settings,
+          onEvent,
+          wake: () => {
+            this.#dispatcher.wake()
+            storage.changes.notify()
+          },
+          abort: (matches) => this.#dispatcher.abort(matches),
+        },
+        wakeJobs: () => this.#housekeeping.wake(),
+        runBatch: runBatches(),
+        holdKey: holdKeys(),
       },
-      abortDeliveries: (matches) => this.#dispatcher.abort(matches),
-      batches: new PQueue({ concurrency: 1 }),
-      idempotencyKeysInUse: new Set(),
-      wakeJobs: () => this.#housekeeping.wake(),
     }
     this.#ctx = ctx
     this.#storage = storage
@@ -171,8 +170,9 @@ export class Mailkeep {
    */
   using(transaction: unknown): Pick<Mailkeep, 'clients' | 'tokens' | 'forClient'> {
     this.#refuseClosed()
-    const storage = withinHostTransaction(this.#storage, this.#storage.adopt(transaction))
-    const ctx = { ...this.#ctx, storage, tokens: new TokenCache(this.#ctx.tokens) }
+    const { local } = this.#ctx
+    const storage = this.#storage.within(transaction)
+    const ctx = { ...this.#ctx, storage, local: { ...local, tokens: new TokenCache(local.tokens) } }
     const forClient = (clientId: number) => bindClient({ ...ctx, clientId })
     return { clients: bindClients(ctx), tokens: bindTokens(ctx), forClient }
   }
@@ -212,11 +212,11 @@ export class Mailkeep {
   start(options: StartOptions = {}): void {
     checkOptions('start', options)
     this.#refuseClosed()
-    if (this.#poll) return
+    if (this.#stopListening) return
     this.#housekeeping.start()
     if (options.dispatch === false) return
     this.#dispatcher.start()
-    this.#watch()
+    this.#stopListening = this.#storage.changes.subscribe(() => this.#dispatcher.wake())
   }
 
   /** Checks that the database accepts writes, its schema is up to date, and the dispatcher is running. */
@@ -277,23 +277,12 @@ export class Mailkeep {
   }
 
   #refuseClosed(): void {
-    if (this.#closed) throw new MailkeepError('unavailable', closedMessage)
+    if (this.#closed) throw closed()
   }
 
   async #close(timeoutMs: number): Promise<void> {
-    clearInterval(this.#poll)
+    this.#stopListening?.()
     await Promise.all([this.#dispatcher.stop(timeoutMs), this.#housekeeping.stop()])
     await this.#storage.close()
-  }
-
-  /** Polls the database's version to notice commits of other processes, the command line, or the host's own handle. */
-  #watch(): void {
-    this.#storage.shared?.onNotification(() => this.#dispatcher.wake())
-    let seen = Number.NaN
-    this.#poll = setInterval(async () => {
-      const version = await this.#storage.version().catch(() => seen)
-      if (version !== seen) this.#dispatcher.wake()
-      seen = version
-    }, versionPollIntervalMs)
   }
 }

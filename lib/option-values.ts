@@ -76,7 +76,7 @@ const logger = must(
 
 const schemas: Readonly<Record<string, v.GenericSchema>> = {
   createMailkeep: v.object({
-    database: v.optional(v.unknown()), // `sourceOf` validates it
+    database: v.optional(v.unknown()), // `checkSource` validates it
     encryptionKey: v.optional(v.unknown()), // `createSealer` validates it
     previousEncryptionKeys: must(Array.isArray, 'must be a list of keys'),
     logger,

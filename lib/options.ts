@@ -6,6 +6,7 @@ import * as v from 'valibot'
 import type { MailkeepOptions } from './mailkeep.ts'
 import { checkOptionValues } from './option-values.ts'
 import { closedObject, parse } from './parse.ts'
+import type { KyselyOptions } from './storage/kysely.ts'
 import type { PostgresOptions } from './storage/postgres.ts'
 import type { SqliteOptions } from './storage/sqlite.ts'
 import type { ContactPlace, TestOptions } from './testing.ts'
@@ -77,6 +78,7 @@ const schemas = {
   start: closedObject({ dispatch: anything } satisfies OptionsOf<StartOptions>),
   close: closedObject({ timeoutMs: anything } satisfies OptionsOf<CloseOptions>),
   on: closedObject({ name: anything } satisfies OptionsOf<SubscriberOptions>),
+  kysely: closedObject({ dialect: anything } satisfies OptionsOf<KyselyOptions>),
   sqlite: closedObject({ nativeBinding: anything } satisfies OptionsOf<SqliteOptions>),
   postgres: closedObject({
     schema: anything,

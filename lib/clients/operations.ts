@@ -74,8 +74,8 @@ export async function deleteClient(ctx: Context, id: number): Promise<void> {
     await queries.switchOffEndpointsOf(tx, { client_id: id, active: false })
     await queries.revokeTokensOf(tx, { client_id: id, revoked_at: deleted_at })
     tx.transaction.afterCommit(() => {
-      tx.tokens.clear()
-      tx.abortDeliveries(({ clientId }) => clientId === id)
+      tx.local.tokens.clear()
+      tx.local.webhooks.abort(({ clientId }) => clientId === id)
     })
     await deleteDependents({ ...tx, clientId: id }, 'client', id)
   })
@@ -136,20 +136,21 @@ export async function revokeToken(ctx: Context, id: number): Promise<void> {
   return transact(ctx, async (tx) => {
     requireId('tokenId', id)
     if (!(await queries.revokeToken(tx, { id, revoked_at: now(tx) }))) throw notFound('token')
-    tx.transaction.afterCommit(() => tx.tokens.clear())
+    tx.transaction.afterCommit(() => tx.local.tokens.clear())
   })
 }
 
 /** @returns The token's client and role; undefined when it is unknown, revoked or expired, or its client is deleted. */
 export async function authenticate(ctx: Context, token: string): Promise<Principal | undefined> {
   if (typeof token !== 'string') throw invalid('token', 'token must be a string.')
+  const { tokens } = ctx.local
   const tokenHash = hashOf(token)
-  const version = await ctx.storage.version()
+  const version = await ctx.storage.changes.version()
   const nowMs = ctx.clock()
-  const known = ctx.tokens.find(tokenHash, version, nowMs) ?? (await loadToken(ctx, tokenHash, version))
+  const known = tokens.find(tokenHash, version, nowMs) ?? (await loadToken(ctx, tokenHash, version))
   if (!known) return undefined
   // Not inside a host's transaction, which may end before this update runs in the background.
-  if (nowMs - known.usedMs >= lastUsedPrecisionMs && !ctx.tokens.outer) {
+  if (nowMs - known.usedMs >= lastUsedPrecisionMs && !tokens.outer) {
     known.usedMs = nowMs
     recordUse(ctx, known.id)
   }
@@ -157,7 +158,8 @@ export async function authenticate(ctx: Context, token: string): Promise<Princip
 }
 
 async function loadToken(ctx: Context, tokenHash: string, version: number): Promise<KnownToken | undefined> {
-  const { epoch } = ctx.tokens
+  const { tokens } = ctx.local
+  const { epoch } = tokens
   const row = await queries.findValidToken(ctx, { hash: tokenHash, now: now(ctx) })
   if (!row) return undefined
   const known: KnownToken = {
@@ -168,7 +170,7 @@ async function loadToken(ctx: Context, tokenHash: string, version: number): Prom
     version,
     knownMs: ctx.clock(),
   }
-  ctx.tokens.keep(tokenHash, known, epoch)
+  tokens.keep(tokenHash, known, epoch)
   return known
 }
 

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import PQueue from 'p-queue'
 import { type Context, now, type Tx } from '../context.ts'
 import { invalid } from '../errors.ts'
 import { inputLimits } from '../limits.ts'
@@ -65,14 +66,18 @@ export async function addEntries(ctx: Context, listId: number, entries: Iterable
   const results: BulkResult[] = []
   const deliveriesPerContact = await countRecipients(ctx, 'contact.subscribed')
   for (const batch of batchesOf(entries, deliveriesPerContact)) {
-    results.push(...(await runInQueue(ctx, () => addBatch(ctx, listId, batch))))
+    const save = () => addBatch(ctx, listId, batch)
+    results.push(...(await (ctx.transaction ? save() : ctx.local.runBatch(save))))
   }
   return results
 }
 
-/** Runs one batch at a time, so that other writes can run between them. Inside a transaction it runs immediately. */
-function runInQueue<T>(ctx: Context, save: () => Promise<T>): Promise<T> {
-  return ctx.transaction ? save() : ctx.batches.add(save)
+export type RunBatch = <T>(save: () => Promise<T>) => Promise<T>
+
+/** Runs batches one at a time, so that a single save waits for at most one or two batches of imports. */
+export function runBatches(): RunBatch {
+  const queue = new PQueue({ concurrency: 1 })
+  return (save) => queue.add(save)
 }
 
 /** The contacts to save, by folded e-mail address. Repeated addresses have several contacts. */

@@ -74,8 +74,7 @@ async function documentsOf(
   maxBytes: number,
 ): Promise<PageContent<string>> {
   const ids = rows.map(({ id }) => id)
-  const { readsRowByRow } = ctx.transaction ?? ctx.storage.reader
-  const found = readsRowByRow
+  const found = ctx.storage.dialect.readsRowByRow
     ? await queries.listDocumentsUntil(ctx, { ids, max_bytes: maxBytes })
     : await queries.listDocumentsWithin(ctx, { ids, count: ids.length, max_bytes: maxBytes })
   const bytes = found.reduce((sum, { document }) => sum + Buffer.byteLength(document), 0)
@@ -84,7 +83,7 @@ async function documentsOf(
   // The last contact may exceed the limit. Then it starts the next page, unless it is the only one.
   const exceeds = bytes > maxBytes && found.length > 1
   if (exceeds) found.pop()
-  for (const { id } of found) ctx.onContactRead?.(id)
+  for (const { id } of found) ctx.local.onContactRead?.(id)
   // Contacts that were erased after the scan have no document. They count as taken.
   const rowsTaken = isCut ? lastAt + (exceeds ? 0 : 1) : rows.length
   return { records: found.map(({ document }) => document), rowsTaken }

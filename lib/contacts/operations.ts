@@ -46,7 +46,7 @@ async function findDocument(ctx: Context, id: number): Promise<{ document: strin
   requireId('contactId', id)
   const row = await queries.findDocument(ctx, { client_id: ctx.clientId, id })
   if (!row) throw notFound('contact')
-  ctx.onContactRead?.(id)
+  ctx.local.onContactRead?.(id)
   return row
 }
 

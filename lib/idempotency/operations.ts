@@ -25,12 +25,15 @@ export async function withIdempotencyKey<T>(
 ): Promise<IdempotentResult<T>> {
   const key_hash = hashOf(parse(NamedRequest, { key }).key)
   const fingerprint = fingerprintOf(request)
-  return withKeyInUse(ctx, key_hash, () =>
+  return ctx.local.holdKey(ownerOf(ctx.clientId, key_hash), () =>
     transact(ctx, async (tx) => {
       const stored = await findStored(tx, key_hash)
       if (stored) return { answer: answerTo(fingerprint, stored) as T, replayed: true }
       const contactIds = new Set<number>()
-      const answer = await work({ ...tx, onContactRead: (contactId) => void contactIds.add(contactId) })
+      const answer = await work({
+        ...tx,
+        local: { ...tx.local, onContactRead: (contactId) => void contactIds.add(contactId) },
+      })
       const text = textOf({ asked: fingerprint, answer })
       await store(tx, key_hash, text, [...contactIds])
       return { answer: (JSON.parse(text) as StoredResult).answer as T, replayed: false }
@@ -46,15 +49,20 @@ function textOf(result: StoredResult): string {
   }
 }
 
-/** Refuses the second of two concurrent requests with one key. Its caller should retry. */
-async function withKeyInUse<T>(ctx: Context, key_hash: string, run: () => Promise<T>): Promise<T> {
-  const name = ownerOf(ctx.clientId, key_hash)
-  if (ctx.idempotencyKeysInUse.has(name)) throw stillRunning()
-  ctx.idempotencyKeysInUse.add(name)
-  try {
-    return await run()
-  } finally {
-    ctx.idempotencyKeysInUse.delete(name)
+/** Runs the request with a key. Refuses the second of two concurrent requests with one key; its caller should retry. */
+export type HoldKey = <T>(key: string, run: () => Promise<T>) => Promise<T>
+
+/** Knows the keys whose first request is running in this process. */
+export function holdKeys(): HoldKey {
+  const held = new Set<string>()
+  return async (key, run) => {
+    if (held.has(key)) throw stillRunning()
+    held.add(key)
+    try {
+      return await run()
+    } finally {
+      held.delete(key)
+    }
   }
 }
 

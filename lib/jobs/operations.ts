@@ -82,7 +82,7 @@ export async function enqueue(tx: Tx, kind: string, targetId: number, state: obj
     state: JSON.stringify(state),
     created_at: now(tx),
   })
-  tx.transaction.afterCommit(tx.wakeJobs)
+  tx.transaction.afterCommit(tx.local.wakeJobs)
   return row!.id
 }
 

@@ -29,7 +29,7 @@ const newPurge: Purge = { wanted: true, begun: false, slices: 0 }
  * Requests a purge, which removes the texts that this transaction erases from the search index soon after the commit.
  */
 export async function purgeSearches(tx: Tx): Promise<void> {
-  if (!tx.storage.purgeSearch) return
+  if (!tx.storage.search.keepsErasedTexts) return
   const job = await queries.findJobOfKinds(tx, { client_id: 0, kinds })
   if (!job) {
     await enqueue({ ...tx, clientId: 0 }, kind, 0, newPurge)
@@ -41,7 +41,7 @@ export async function purgeSearches(tx: Tx): Promise<void> {
 
 /** Requests a purge if the search index is fragmented, because a purge merges it into one segment. */
 export async function tidySearches(ctx: Context): Promise<void> {
-  if (!(await ctx.storage.isSearchScattered?.())) return
+  if (!(await ctx.storage.search.isScattered())) return
   await transact({ ...ctx, clientId: 0 }, async (tx) => {
     if (!(await queries.findJobOfKinds(tx, { client_id: 0, kinds }))) await enqueue(tx, kind, 0, newPurge)
   })
@@ -51,12 +51,12 @@ export async function tidySearches(ctx: Context): Promise<void> {
 export const searchPurgeSteps: JobSteps = { [kind]: runStep, [delayedKind(kind)]: resume }
 
 async function runStep(tx: Tx, job: StoredJob): Promise<number | 'kept'> {
-  const { purgeSearch } = tx.storage
-  if (!purgeSearch) return 1 // the rows were copied from another kind of database
+  const { search } = tx.storage
+  if (!search.keepsErasedTexts) return 1 // the rows were copied from another kind of database
   const purge: Purge = JSON.parse(job.state)
   // Begin in the next transaction, because erasures of this one may reach the index after this step.
   if (!purge.begun) return await updateState(tx, job, { wanted: false, begun: true, slices: 0 })
-  const progress = await purgeSearch(tx.transaction, purge.progress)
+  const progress = await search.purge(tx.transaction, purge.progress)
   if (progress !== undefined) return await updateState(tx, job, { ...purge, slices: purge.slices + 1, progress })
   if (purge.slices > 0) return await pause(tx, job, purge)
   return purge.wanted ? await updateState(tx, job, newPurge) : 1

@@ -1,13 +1,18 @@
-import type { Expression, RawBuilder } from 'kysely'
+import type { Expression, Kysely, RawBuilder } from 'kysely'
 import type { Parameters, ParameterType, SlotMark } from './statement.ts'
+import type { Tables } from './tables.ts'
 
-/** The SQL fragments that differ between databases, so that each query is written once. */
+/** What differs between databases in a statement, so that each query is written once. */
 export interface Dialect {
   readonly name: 'sqlite' | 'postgres'
+  /** Builds statements; it never runs them. */
+  readonly builder: Kysely<Tables>
   /** Whether several transactions write at the same time. */
   readonly concurrentWriters: boolean
   /** Whether the driver returns the id of an inserted row. On SQLite, RETURNING would cost a temporary table. */
   readonly returnsInsertId: boolean
+  /** Whether its connections read row by row, and so observe `maxBytes` of a query. */
+  readonly readsRowByRow: boolean
   /** The type of a column that holds a time. */
   readonly timeType: string
   /** Selects one row if a table of that name exists. */

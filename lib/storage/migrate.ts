@@ -1,7 +1,9 @@
 import { MailkeepError } from '../errors.ts'
 import { type Clock, timestamp } from '../time.ts'
-import { plainQuery, type Storage } from './connection.ts'
-import { statement, text, time } from './statement.ts'
+import { plainQuery } from './connection.ts'
+import type { Database } from './database.ts'
+import { type Scope, statement, text, time } from './statement.ts'
+import type { Transaction } from './transaction.ts'
 
 /** One migration of the schema. It must never change once it is released. */
 export interface Migration {
@@ -23,7 +25,7 @@ const insertMigration = statement({ name: text, applied_at: time }, (db, row) =>
  *
  * @throws MailkeepError `conflict`: a newer version has migrated the database.
  */
-export async function migrate(storage: Storage, migrations: readonly Migration[], now: Clock): Promise<void> {
+export async function migrate(storage: Database, migrations: readonly Migration[], now: Clock): Promise<void> {
   if (!(await findTable({ storage }, { name: 'mailkeep_migration' }))) await createTable(storage)
   const applied = new Set((await listMigrations({ storage }, {})).map(({ name }) => name))
   refuseNewer(applied, migrations)
@@ -33,16 +35,15 @@ export async function migrate(storage: Storage, migrations: readonly Migration[]
 }
 
 /** @returns the names of the migrations that the database lacks. */
-export async function unappliedMigrations(storage: Storage, migrations: readonly Migration[]): Promise<string[]> {
+export async function unappliedMigrations(storage: Database, migrations: readonly Migration[]): Promise<string[]> {
   const applied = new Set((await listMigrations({ storage }, {})).map(({ name }) => name))
   return migrations.filter(({ name }) => !applied.has(name)).map(({ name }) => name)
 }
 
-function createTable(storage: Storage): Promise<void> {
+function createTable(storage: Database): Promise<void> {
   const columns = `name text primary key, applied_at ${storage.dialect.timeType} not null`
-  return storage.writeAlone(async (transaction) => {
-    await transaction.executeQuery(plainQuery(`create table if not exists mailkeep_migration (${columns})`))
-  })
+  const create = plainQuery(`create table if not exists mailkeep_migration (${columns})`)
+  return storage.transaction(async (transaction) => void (await transaction.run(create)), { exclusive: true })
 }
 
 function refuseNewer(applied: ReadonlySet<string>, migrations: readonly Migration[]) {
@@ -55,12 +56,30 @@ function refuseNewer(applied: ReadonlySet<string>, migrations: readonly Migratio
   )
 }
 
-function apply(storage: Storage, { name, statements }: Migration, now: Clock): Promise<void> {
-  return storage.writeAlone(async (transaction) => {
+function apply(storage: Database, { name, statements }: Migration, now: Clock): Promise<void> {
+  const work = async (transaction: Transaction) => {
     const scope = { storage, transaction }
     const applied = await listMigrations(scope, {})
     if (applied.some((row) => row.name === name)) return
-    for (const sql of statements) await transaction.executeQuery(plainQuery(sql))
+    for (const sql of statements) await transaction.run(plainQuery(sql))
     await insertMigration(scope, { name, applied_at: timestamp(now()) })
-  })
+  }
+  return storage.transaction(work, { exclusive: true })
+}
+
+/** Name of the setting that exists while rows are being copied into the database. Its value is the progress. */
+export const copySetting = 'copy'
+
+const findSetting = statement({ name: text }, (db, p) =>
+  db.selectFrom('mailkeep_setting').select('name').where('name', '=', p.name),
+)
+
+/**
+ * Refuses a database whose copy is incomplete.
+ *
+ * @throws MailkeepError `conflict`
+ */
+export async function refuseIncompleteCopy(scope: Scope): Promise<void> {
+  if (!(await findSetting(scope, { name: copySetting }))) return
+  throw new MailkeepError('conflict', 'A copy into this database is not finished: run mailkeep copy again.')
 }

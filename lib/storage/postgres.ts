@@ -2,15 +2,14 @@ import pg from 'pg'
 import { invalid } from '../errors.ts'
 import type { Logger } from '../logger.ts'
 import { checkOptions } from '../options.ts'
-import type { DatabaseSource, Storage } from './connection.ts'
+import { type Database, type DatabaseSource, selfMaintained } from './database.ts'
 import { migrate } from './migrate.ts'
 import { postgresMigrations } from './migrations/postgres.ts'
 import { Connections, connectionLimits, Reader } from './postgres/connections.ts'
 import { copyRows } from './postgres/copy.ts'
-import { toMailkeepError } from './postgres/database-errors.ts'
-import { builder, dialect } from './postgres/dialect.ts'
+import { dialect } from './postgres/dialect.ts'
 import type { DriverPool, PostgresPool, SignalClient } from './postgres/driver.ts'
-import { adopt } from './postgres/host.ts'
+import { within } from './postgres/host-transaction.ts'
 import { inspect, type ServerReport } from './postgres/inspect.ts'
 import { Notifications } from './postgres/notifications.ts'
 import { ensureSearchIndex } from './postgres/search-index.ts'
@@ -91,12 +90,12 @@ export async function copyInto(
 ): Promise<Record<string, number>> {
   const { logger, report = () => {}, ...rest } = options
   checkPostgresOptions(rest)
-  const storage = await open(url, rest, logger)
+  const database = await open(url, rest, logger)
   try {
-    await migrate(storage, postgresMigrations, storage.shared!.clock)
-    return await copyRows(rows, storage, report)
+    await migrate(database, postgresMigrations, database.clock)
+    return await copyRows(rows, database, report)
   } finally {
-    await storage.close()
+    await database.close()
   }
 }
 
@@ -122,7 +121,7 @@ function checkPostgresOptions(options: PostgresOptions): void {
   }
 }
 
-async function open(source: string | PostgresPool, options: PostgresOptions, logger: Logger): Promise<Storage> {
+async function open(source: string | PostgresPool, options: PostgresOptions, logger: Logger): Promise<Database> {
   const settings = settingsFor(source, options)
   const Client = (settings.Client ?? pg.Client) as typeof pg.Client // a host's pool may use another client class
   const connect = () => new Client(settings) as unknown as SignalClient
@@ -134,40 +133,34 @@ async function open(source: string | PostgresPool, options: PostgresOptions, log
   }
   logger.debug({ schema: options.schema }, 'database opened')
   const own = typeof source === 'string' || options.schema !== undefined
-  return storageOn(own ? new pg.Pool(settings) : source, own, notifications, logger, !options.pooler)
+  return databaseOn(own ? new pg.Pool(settings) : source, own, notifications, logger, !options.pooler)
 }
 
-function storageOn(
+function databaseOn(
   pool: PostgresPool,
   own: boolean,
   notifications: Notifications,
   logger: Logger,
   prepare: boolean,
-): Storage {
+): Database {
   const connections = new Connections(pool as unknown as DriverPool, logger, prepare)
   const reader = new Reader(connections)
   const writes = new Writes(connections)
-  return {
+  const database: Database = {
     dialect,
-    builder,
-    reader,
-    write: (work) => writes.write(work),
-    writeAlone: (work) => writes.writeAlone(work),
-    migrated: ({ idle = false } = {}) => ensureSearchIndex(reader, writes, logger, idle),
+    clock: notifications.clock.now,
+    search: { ...selfMaintained, create: ({ idle }) => ensureSearchIndex(reader, writes, logger, idle) },
+    changes: notifications,
+    read: (query) => reader.run(query),
+    transaction: (work, options) => writes.transaction(work, options),
+    within: (handle) => within(database, handle),
     figures: () => ({ pool: { total: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount } }),
-    version: async () => notifications.version(),
-    toMailkeepError: toMailkeepError,
-    adopt,
-    shared: {
-      clock: notifications.clock.now,
-      onNotification: (listener) => notifications.onChange(listener),
-      notify: () => notifications.notify(),
-    },
-    close: async () => {
+    async close() {
       await connections.close(own)
       await notifications.close()
     },
   }
+  return database
 }
 
 /** Settings of mailkeep's connections. They override the role's defaults. */

@@ -1,29 +1,18 @@
 import { closeSync, openSync } from 'node:fs'
-import { setImmediate } from 'node:timers'
-import Database from 'better-sqlite3'
+import BetterSqlite3 from 'better-sqlite3'
 import { isMailkeepError, MailkeepError } from '../errors.ts'
 import type { Logger } from '../logger.ts'
 import { checkOptions } from '../options.ts'
-import { nextTurn } from '../time.ts'
-import type { DatabaseSource, Storage } from './connection.ts'
-import { GroupCommit, type GroupTarget, groupLimits } from './group.ts'
-import { connectionOfKysely, speaksSqlite } from './host/transaction.ts'
+import type { Database, DatabaseSource } from './database.ts'
 import { sqliteMigrations } from './migrations/sqlite.ts'
 import type { RowSource } from './row-source.ts'
-import { adoptHandle, type IsSameDatabase } from './sqlite/adopted.ts'
-import { Compaction, type CompactionReport, compactNow } from './sqlite/compaction.ts'
+import { type CompactionReport, compactNow } from './sqlite/compaction.ts'
 import { copyInto, type FileReport, report } from './sqlite/copy.ts'
-import { damaged, errorMapper, isDamaged, isLocked } from './sqlite/database-errors.ts'
-import { builder, dialect, hostDialect } from './sqlite/dialect.ts'
-import { DatabaseFiles, isSameFile } from './sqlite/files.ts'
+import { databaseOn } from './sqlite/database.ts'
+import { damaged, isDamaged, isLocked } from './sqlite/database-errors.ts'
 import { checkSource, type SqliteHandle } from './sqlite/handle.ts'
-import { retryWhileLocked } from './sqlite/locks.ts'
 import { requireSupportedNode } from './sqlite/node-version.ts'
-import { PreparedConnection } from './sqlite/prepared-connection.ts'
-import { Reader } from './sqlite/reader.ts'
 import { openRowSource } from './sqlite/rows.ts'
-import { searchIndexer } from './sqlite/search-index.ts'
-import { isScattered, searchPurger } from './sqlite/search-purge.ts'
 
 export type { CompactionReport } from './sqlite/compaction.ts'
 export type { FileReport } from './sqlite/copy.ts'
@@ -54,7 +43,7 @@ export function sqlite(source: string | SqliteHandle, options: SqliteOptions = {
   }
 }
 
-async function open(source: string | Handle, options: SqliteOptions, logger: Logger): Promise<Storage> {
+async function open(source: string | Handle, options: SqliteOptions, logger: Logger): Promise<Database> {
   const isPath = typeof source === 'string'
   const file = isPath ? source : source.name
   const inMemory = isPath ? file === ':memory:' || file === '' : source.memory
@@ -69,7 +58,7 @@ async function open(source: string | Handle, options: SqliteOptions, logger: Log
     const writer = inMemory && !isPath ? source : openHandle()
     const reader = inMemory ? writer : openHandle()
     logger.debug({ database: file }, 'database opened')
-    return await storageOn({ writer, reader, ownHandles, file: inMemory ? undefined : file, logger })
+    return await databaseOn({ writer, reader, ownHandles, file: inMemory ? undefined : file, logger })
   } catch (error) {
     for (const handle of ownHandles) handle.close()
     throw cannotOpen(file, error)
@@ -80,7 +69,7 @@ function connect(file: string, { nativeBinding }: SqliteOptions, inMemory: boole
   // The file holds personal data, so create it with mode 600 before SQLite uses the umask. Its log files copy the mode.
   if (!inMemory) closeSync(openSync(file, 'a', 0o600))
   // Do not let SQLite wait for locks. That would block this thread, which may itself hold the lock.
-  return new Database(file, { timeout: 0, ...(nativeBinding ? { nativeBinding: nativeBinding as string } : {}) })
+  return new BetterSqlite3(file, { timeout: 0, ...(nativeBinding ? { nativeBinding: nativeBinding as string } : {}) })
 }
 
 function cannotOpen(file: string, error: unknown): MailkeepError {
@@ -88,120 +77,6 @@ function cannotOpen(file: string, error: unknown): MailkeepError {
   if (isDamaged(error)) return damaged(file, error)
   const reason = error instanceof Error ? error.message : String(error)
   return new MailkeepError('unavailable', `The database ${file} cannot be opened: ${reason}`, { cause: error })
-}
-
-interface Opened {
-  readonly writer: Handle
-  /** The same handle as `writer` if one connection is used for both. */
-  readonly reader: Handle
-  /** Handles opened by mailkeep. They are closed with the storage. */
-  readonly ownHandles: readonly Handle[]
-  /** Undefined for a database in memory. */
-  readonly file: string | undefined
-  readonly logger: Logger
-}
-
-async function storageOn({ writer, reader, ownHandles, file, logger }: Opened): Promise<Storage> {
-  for (const handle of new Set([writer, reader]))
-    await retryWhileLocked(() => configure(handle), 'The database is locked.')
-  const write = new PreparedConnection(writer)
-  const indexSearch = searchIndexer()
-  const failure = errorMapper(file)
-  const files = file === undefined ? undefined : new DatabaseFiles(file, logger)
-  const group = new GroupCommit(target({ handle: writer, connection: write, indexSearch, failure, files }), groupLimits)
-  // `data_version` ignores commits of its own handle. If the host shares the handle, count the changed rows too.
-  const shared = 'select data_version + total_changes() from pragma_data_version'
-  const version = writer.prepare(reader === writer ? shared : 'pragma data_version').pluck()
-  const reads = new Reader(reader === writer ? write : new PreparedConnection(reader), reader, failure)
-  const isSameDatabase: IsSameDatabase = (handle) =>
-    file === undefined ? handle === writer : isSameFile(handle.name, file)
-  const purge = searchPurger()
-  const compaction = new Compaction(group, writer)
-  return {
-    dialect,
-    hostDialect,
-    builder,
-    reader: reads,
-    write: (work) => group.write(work),
-    writeAlone: (work) => group.write(work),
-    figures: () => group.figures(),
-    version: oncePerTurn(async () => {
-      reads.refuseClosed()
-      return version.get() as number
-    }),
-    indexSearch,
-    purgeSearch: async (connection, progress) => {
-      const next = await purge(connection, progress)
-      if (next === undefined) compaction.request()
-      return next
-    },
-    ...(reader === writer ? {} : { compact: (nowMs) => compaction.run(nowMs) }),
-    isSearchScattered: () => isScattered(reads),
-    toMailkeepError: failure,
-    adopt: (handle) => connectionOfKysely(handle, speaksSqlite) ?? adoptHandle(handle, isSameDatabase),
-    close: async () => {
-      await group.close()
-      await nextTurn() // lets the reads of this turn finish
-      reads.close()
-      for (const handle of ownHandles) handle.close()
-    },
-  }
-}
-
-/** Shares one result between all callers in the same turn of the event loop. */
-function oncePerTurn<T>(ask: () => Promise<T>): () => Promise<T> {
-  let answer: Promise<T> | undefined
-  return () => {
-    if (!answer) {
-      answer = ask()
-      setImmediate(() => {
-        answer = undefined
-      })
-    }
-    return answer
-  }
-}
-
-function configure(handle: Handle): void {
-  handle.pragma('journal_mode = wal')
-  handle.pragma('synchronous = full') // after the journal mode, because this build defaults to NORMAL in WAL mode
-  handle.pragma('fullfsync = on') // macOS: fsync alone leaves data in the disk's cache. Other systems ignore this.
-  handle.pragma('checkpoint_fullfsync = on')
-  handle.pragma('foreign_keys = on')
-  handle.pragma('secure_delete = on') // overwrites erased personal data in the file
-  handle.pragma('journal_size_limit = 67108864')
-  // Three times SQLite's default. Pages that change often are copied into the file less often.
-  handle.pragma('wal_autocheckpoint = 3000')
-  handle.pragma('temp_store = memory')
-}
-
-interface TargetParts extends Pick<GroupTarget, 'connection' | 'failure'> {
-  readonly handle: Handle
-  readonly indexSearch: ReturnType<typeof searchIndexer>
-  readonly files: DatabaseFiles | undefined
-}
-
-function target({ handle, connection, indexSearch, failure, files }: TargetParts): GroupTarget {
-  const begin = handle.prepare('begin immediate')
-  return {
-    connection,
-    inTransaction: () => handle.inTransaction,
-    indexSearch: (changes) => indexSearch(connection, changes),
-    failure,
-    ...(files ? { checkFiles: () => files.check() } : {}),
-    async begin() {
-      // The host may have a transaction open on a shared handle. Wait for it like for another process.
-      if (handle.inTransaction) return false
-      files?.checkIfMissing()
-      try {
-        begin.run()
-        return true
-      } catch (error) {
-        if (isLocked(error)) return false
-        throw error
-      }
-    },
-  }
 }
 
 /** Inspects a database file, which may be in use. @throws MailkeepError `unavailable` */
@@ -273,7 +148,7 @@ export function openRows(file: string, { nativeBinding }: SqliteOptions = {}): R
   let handle: Handle | undefined
   try {
     const binding = nativeBinding ? { nativeBinding: nativeBinding as string } : {}
-    handle = new Database(file, { fileMustExist: true, timeout: 0, ...binding })
+    handle = new BetterSqlite3(file, { fileMustExist: true, timeout: 0, ...binding })
     const rows = openRowSource(handle, file)
     return { ...rows, [Symbol.dispose]: () => void handle!.close() }
   } catch (error) {
@@ -291,7 +166,7 @@ function onFile<T>(file: string, { nativeBinding }: SqliteOptions, use: (handle:
     ...(nativeBinding ? { nativeBinding: nativeBinding as string } : {}),
   }
   try {
-    using opened = { handle: new Database(file, options), [Symbol.dispose]: () => opened.handle.close() }
+    using opened = { handle: new BetterSqlite3(file, options), [Symbol.dispose]: () => opened.handle.close() }
     return use(opened.handle)
   } catch (error) {
     throw error instanceof MailkeepError ? error : cannotOpen(file, error)

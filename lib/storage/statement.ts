@@ -1,7 +1,9 @@
 import type { CompiledQuery, Kysely, QueryResult, RawBuilder, Simplify } from 'kysely'
-import { type Storage, type Transaction, withParameters } from './connection.ts'
+import { isPending, withParameters } from './connection.ts'
+import type { Database } from './database.ts'
 import type { Dialect } from './dialect.ts'
 import type { Tables } from './tables.ts'
+import type { Transaction } from './transaction.ts'
 
 export type ParameterType = 'int' | 'text' | 'bool' | 'time' | 'json' | 'ints' | 'texts' | 'jsons' | 'rows'
 
@@ -58,9 +60,9 @@ interface Compilable<R> {
   compile(db: Kysely<Tables>): CompiledQuery<R>
 }
 
-/** The connection for a statement: the transaction if there is one, otherwise the reader. */
+/** Where a statement runs: in the transaction if there is one, otherwise it reads committed rows. */
 export interface Scope {
-  readonly storage: Storage
+  readonly storage: Database
   readonly transaction?: Transaction | undefined
 }
 
@@ -152,21 +154,20 @@ function prepare<P extends Parameters, R, F extends string, Result>(
   isBounded = false,
 ): Run<P, F, Result> {
   const texts = new WeakMap<Dialect, Compiled<R>[]>()
-  const fillIn = (storage: Storage, values: Values<P>, on: Flags<F> | undefined) => {
-    const compiled = texts.get(storage.dialect) ?? []
-    if (compiled.length === 0) texts.set(storage.dialect, compiled)
+  const fillIn = (dialect: Dialect, values: Values<P>, on: Flags<F> | undefined) => {
+    const compiled = texts.get(dialect) ?? []
+    if (compiled.length === 0) texts.set(dialect, compiled)
     const variant = variantOf(flags, on)
-    compiled[variant] ??= compile(storage, parameters, (db, slots, dialect) => build(db, slots, dialect, on!))
+    compiled[variant] ??= compile(dialect, parameters, (db, slots) => build(db, slots, dialect, on!))
     const { query, fill } = compiled[variant]
     return withParameters(query, fill(values))
   }
   return ({ storage, transaction }, ...[values, on]: [values: Values<P>, on?: Flags<F>]) => {
-    const connection = transaction ?? storage.reader
     try {
-      const filled = fillIn(storage, values, on)
+      const filled = fillIn(storage.dialect, values, on)
       const query = isBounded ? { ...filled, maxBytes: (values as unknown as { max_bytes: number }).max_bytes } : filled
-      const result = connection.executeNow?.<R>(query)
-      return result ? Promise.resolve(take(result)) : connection.executeQuery<R>(query).then(take)
+      const result = transaction ? transaction.run<R>(query) : storage.read<R>(query)
+      return isPending(result) ? result.then(take) : Promise.resolve(take(result))
     } catch (error) {
       return Promise.reject(error)
     }
@@ -180,14 +181,15 @@ function variantOf<F extends string>(flags: readonly F[], on: Flags<F> | undefin
 }
 
 function compile<P extends Parameters, R>(
-  { builder, dialect }: Storage,
+  dialect: Dialect,
   parameters: P,
-  build: (db: Kysely<Tables>, slots: Slots<P>, dialect: Dialect) => Compilable<R>,
+  build: (db: Kysely<Tables>, slots: Slots<P>) => Compilable<R>,
 ): Compiled<R> {
+  const { builder } = dialect
   const slots = Object.fromEntries(
     Object.entries(parameters).map(([name, { type }]) => [name, dialect.slot(new SlotMark(name, type))]),
   ) as Slots<P>
-  const query = build(builder, slots, dialect).compile(builder)
+  const query = build(builder, slots).compile(builder)
   const marks = query.parameters
   const fill = (values: Record<string, unknown>) =>
     marks.map((mark) => {

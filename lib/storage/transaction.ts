@@ -1,4 +1,7 @@
-import type { Transaction } from './connection.ts'
+import { setImmediate } from 'node:timers'
+import type { QueryResult } from 'kysely'
+import { MailkeepError } from '../errors.ts'
+import { type Connection, isPending, type Query, type Result } from './connection.ts'
 import type { Scope } from './statement.ts'
 
 /** A scope with an open transaction. */
@@ -11,9 +14,101 @@ export type Within<S extends Scope> = S & { readonly transaction: Transaction }
  */
 export function transact<S extends Scope, T>(scope: S, work: (within: Within<S>) => Promise<T>): Promise<T> {
   if (isWithin(scope)) return work(scope)
-  return scope.storage.write((transaction) => work({ ...scope, transaction }))
+  return scope.storage.transaction((transaction) => work({ ...scope, transaction }))
 }
 
 function isWithin<S extends Scope>(scope: S): scope is Within<S> {
   return scope.transaction !== undefined
+}
+
+/** The search text of a contact before and after a change; null when there is no contact. */
+export interface SearchChange {
+  readonly clientId: number
+  readonly contactId: number
+  readonly before: string | null
+  readonly after: string | null
+}
+
+/** The body of a transaction. It may run more than once, so it must do nothing but run statements. */
+export type Work<T> = (transaction: Transaction) => Promise<T>
+
+/** Reported when work awaits something other than a statement. It would block all other writes, or cause a deadlock. */
+const awaitsElsewhere =
+  'Inside a transaction only statements may be awaited: in withIdempotencyKey(key, request, work) use only the client that `work` is given, not an outer one, and await nothing else.'
+
+const transactionIsOver = 'This transaction has ended: await every call inside it, and use its client nowhere else.'
+
+/** Returns the error for a mistake in the calling code, as opposed to wrong input. */
+export function misuse(message: string): MailkeepError {
+  return new MailkeepError('internal', message)
+}
+
+/** The transaction of one piece of work. On SQLite it is a savepoint in a database transaction shared with others. */
+export class Transaction implements Connection {
+  /** Functions to run after the commit. */
+  readonly effects: (() => void)[] = []
+  /** Changes of the search index, to be applied before the commit. */
+  readonly searchChanges: SearchChange[] = []
+  readonly #connection: Connection
+  /** Number of running statements. */
+  #running = 0
+  /** Why it refuses further statements. A string, because creating an Error each time costs as much as a statement. */
+  #ended: string | undefined
+  #idleCheck: NodeJS.Immediate | undefined
+  #abort: ((reason: string) => void) | undefined
+
+  constructor(connection: Connection) {
+    this.#connection = connection
+  }
+
+  /** Registers a function to run after the commit. It does not run if the transaction is rolled back. */
+  afterCommit(effect: () => void): void {
+    this.effects.push(effect)
+  }
+
+  /** Updates the search index within the transaction. */
+  indexSearch(change: SearchChange): void {
+    this.searchChanges.push(change)
+  }
+
+  run<R>(query: Query): Result<R> {
+    if (this.#ended !== undefined) throw misuse(this.#ended)
+    const result = this.#connection.run<R>(query)
+    return isPending(result) ? this.#track(result) : result
+  }
+
+  /** Runs `work`. Use of the transaction after its end fails, and so does work that awaits something else. */
+  perform<T>(work: Work<T>): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      this.#abort = (reason) => {
+        this.#ended ??= reason
+        reject(misuse(reason))
+      }
+      process.nextTick(() => this.#abortIfIdle())
+      const end = () => {
+        this.#ended ??= transactionIsOver
+        clearImmediate(this.#idleCheck)
+      }
+      work(this).then(resolve, reject).finally(end)
+    })
+  }
+
+  async #track<R>(result: Promise<QueryResult<R>>): Promise<QueryResult<R>> {
+    clearImmediate(this.#idleCheck)
+    this.#running += 1
+    try {
+      return await result
+    } finally {
+      this.#running -= 1
+      if (this.#abort && this.#ended === undefined) this.#idleCheck = setImmediate(() => this.#abortIfIdle())
+    }
+  }
+
+  /**
+   * Aborts work that has neither finished nor a running statement, because it awaits something else. Runs when no
+   * microtask is pending, so work that continues after a statement has had its turn.
+   */
+  #abortIfIdle(): void {
+    if (this.#ended === undefined && this.#running === 0) this.#abort?.(awaitsElsewhere)
+  }
 }

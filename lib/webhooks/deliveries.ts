@@ -44,7 +44,7 @@ export async function detailOf(ctx: Context, endpointId: number, id: number, act
   requireId('deliveryId', id)
   const row = await queries.findDeliveryDetail(ctx, { endpoint_id: endpointId, id })
   if (!row) throw notFound('delivery')
-  if (row.contact_id !== null) ctx.onContactRead?.(row.contact_id)
+  if (row.contact_id !== null) ctx.local.onContactRead?.(row.contact_id)
   const attempts: Attempt[] = JSON.parse(row.attempt_log)
   return detailFrom(row, active, attempts.map(attemptFrom))
 }
@@ -70,7 +70,7 @@ export async function queueOne(tx: Tx, endpointId: number, id: number): Promise<
   const delivery = await requireDelivery(tx, endpointId, id)
   if (delivery.body === '') throw invalid('payload', erasedError)
   await queries.reschedule(tx, { id, now: now(tx) })
-  tx.transaction.afterCommit(tx.wakeDispatcher)
+  tx.transaction.afterCommit(tx.local.webhooks.wake)
   return deliveryFrom(await requireDelivery(tx, endpointId, id), true)
 }
 

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { type Context, now } from '../context.ts'
 import { isMailkeepError } from '../errors.ts'
-import type { StorageFigures } from '../storage/connection.ts'
+import type { StorageFigures } from '../storage/database.ts'
 import { type Migration, unappliedMigrations } from '../storage/migrate.ts'
 import { statement, text } from '../storage/statement.ts'
 import { transact } from '../storage/transaction.ts'
@@ -115,7 +115,7 @@ export class Health {
       this.#count = { startedMs: nowMs, result: this.#countStored() }
     }
     const stored = await this.#count.result
-    return { ...this.#dispatcher.figures(), ...stored, database: this.#ctx.storage.figures?.() ?? {} }
+    return { ...this.#dispatcher.figures(), ...stored, database: this.#ctx.storage.figures() }
   }
 
   async #countStored(): Promise<Stored> {

@@ -52,7 +52,7 @@ export async function getEndpoint(ctx: Context, id: number): Promise<Endpoint> {
  */
 export async function createEndpoint(ctx: Context, input: EndpointInput): Promise<Endpoint & { secret: string }> {
   const { url, events, description } = parse(NewEndpoint, input)
-  const problem = urlProblem(url, ctx.webhooks)
+  const problem = urlProblem(url, ctx.local.webhooks.settings)
   if (problem) throw invalid('url', problem)
   const secret = newSecret()
   return transact(ctx, async (tx) => {
@@ -77,7 +77,7 @@ export async function createEndpoint(ctx: Context, input: EndpointInput): Promis
 /** Locks the client first, so that two parallel creations cannot exceed the limit together. */
 async function checkEndpointCount(tx: Tx): Promise<void> {
   await lockClient(tx)
-  const limit = tx.webhooks.endpointsPerClient
+  const limit = tx.local.webhooks.settings.endpointsPerClient
   const { count } = (await queries.countEndpoints(tx, { client_id: tx.clientId }))!
   if (count < limit) return
   throw invalid('body', `A client may have at most ${limit} webhook endpoints. Delete one to create another.`)
@@ -119,7 +119,7 @@ export async function deleteEndpoint(ctx: Context, id: number): Promise<void> {
   return transact(ctx, async (tx) => {
     requireId('endpointId', id)
     if (!(await queries.deleteEndpoint(tx, { client_id: tx.clientId, id }))) throw notFound('endpoint')
-    tx.transaction.afterCommit(() => tx.abortDeliveries(({ endpointId }) => endpointId === id))
+    tx.transaction.afterCommit(() => tx.local.webhooks.abort(({ endpointId }) => endpointId === id))
     await deleteDependents(tx, 'endpoint', id)
   })
 }
@@ -157,7 +157,7 @@ export async function testEndpoint(ctx: Context, id: number): Promise<Delivery> 
 /** Enforces the rate limit of tests. Counts in the database, so that all processes share the limit. */
 async function countTest(tx: Tx): Promise<void> {
   await lockClient(tx)
-  const limit = tx.webhooks.testDeliveriesPerMinute
+  const limit = tx.local.webhooks.settings.testDeliveriesPerMinute
   const nowMs = tx.clock()
   const window = { client_id: tx.clientId, from: timestamp(nowMs - 60_000), to: timestamp(nowMs + 60_000) }
   const recent = await queries.listRecentTests(tx, window)

@@ -109,7 +109,8 @@ interface Recipient {
  * @throws MailkeepError `validation_failed` on `data`: too large, or nested too deeply.
  */
 export async function raise(tx: Tx, type: EventType, data: object, contactId: number | null = null): Promise<void> {
-  const { clientId, onEvent } = tx
+  const { clientId } = tx
+  const { onEvent } = tx.local.webhooks
   const created_at = now(tx)
   if (onEvent) tx.transaction.afterCommit(() => onEvent({ clientId, type, created_at, data }))
   const subscribers = await listSubscribers(tx, { client_id: tx.clientId, quoted_type: JSON.stringify(type) })
@@ -132,7 +133,8 @@ export interface Occurrence {
  * @param gather Returns the events. It is not called when there is no subscriber.
  */
 export async function raiseAll(tx: Tx, type: EventType, gather: () => Promise<readonly Occurrence[]>): Promise<void> {
-  const { clientId, onEvent } = tx
+  const { clientId } = tx
+  const { onEvent } = tx.local.webhooks
   const subscribers = await listSubscribers(tx, { client_id: clientId, quoted_type: JSON.stringify(type) })
   if (subscribers.length === 0 && !onEvent) return
   const occurrences = await gather()
@@ -198,7 +200,7 @@ async function queueDeliveries(
     }
   }
   if (deliveries.length > 0) await insertDeliveries(tx, { ...fixed, deliveries })
-  tx.transaction.afterCommit(tx.wakeDispatcher)
+  tx.transaction.afterCommit(tx.local.webhooks.wake)
 }
 
 async function queueDelivery(
@@ -222,7 +224,7 @@ async function queueDelivery(
     ended_at: active ? null : created_at,
     created_at,
   })
-  tx.transaction.afterCommit(tx.wakeDispatcher)
+  tx.transaction.afterCommit(tx.local.webhooks.wake)
   return id!
 }
 

@@ -106,7 +106,7 @@ export async function recoverBatch(tx: Tx, job: StoredJob, limit: number): Promi
     kind: status === 'running' ? recoverKind : endedKind,
     state: JSON.stringify(next),
   })
-  tx.transaction.afterCommit(tx.wakeDispatcher)
+  tx.transaction.afterCommit(tx.local.webhooks.wake)
   return 'kept'
 }
 

@@ -46,7 +46,7 @@ const events: ExpiringTable = {
 
 /** Deletes deliveries, events and recoveries older than the retention time, in batches. */
 export async function deleteExpired(ctx: Context): Promise<void> {
-  const before = timestamp(ctx.clock() - ctx.webhooks.retentionDays * 86_400_000)
+  const before = timestamp(ctx.clock() - ctx.local.webhooks.settings.retentionDays * 86_400_000)
   for (const kind of [deliveries, events]) {
     for (let after: number | undefined = 0; after !== undefined; ) {
       after = await deleteBatch(ctx, kind, before, after)

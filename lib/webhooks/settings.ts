@@ -1,3 +1,16 @@
+import type { RaisedEvent } from '../context.ts'
+
+/** What operations on webhooks reach in this process. */
+export interface WebhookPort {
+  readonly settings: WebhookSettings
+  /** Wakes the dispatchers of all processes, because deliveries are due. */
+  readonly wake: () => void
+  /** Aborts the deliveries in flight for which `matches` returns true. */
+  readonly abort: (matches: (claimed: { endpointId: number; clientId: number }) => boolean) => void
+  /** For tests: called with every event after its commit, even if no endpoint subscribes to it. */
+  readonly onEvent?: ((event: RaisedEvent) => void) | undefined
+}
+
 /** Settings of webhook delivery. The defaults are in `defaultWebhookSettings`. */
 export interface WebhookSettings {
   /** For development: allows `http`, any port and private hosts. */

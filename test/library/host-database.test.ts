@@ -5,13 +5,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, type TestContext } from 'node:test'
 import Database from 'better-sqlite3'
-import { CamelCasePlugin, Kysely, MysqlDialect, PostgresDialect, SqliteDialect, sql } from 'kysely'
+import { CamelCasePlugin, Kysely, MysqlDialect, PostgresDialect, SqliteAdapter, SqliteDialect, sql } from 'kysely'
 import pg from 'pg'
-import { createMailkeep, isMailkeepError, type MailkeepOptions } from '../../lib/index.ts'
+import { createMailkeep, type DatabaseSource, isMailkeepError, kysely } from '../../lib/index.ts'
 import { sqlite } from '../../lib/storage/sqlite.ts'
 import { databaseUrl, onPostgres, test } from '../support/databases.ts'
-
-type HostDatabase = MailkeepOptions['database']
 
 function sqliteFile(t: TestContext): SqliteDialect {
   const folder = mkdtempSync(join(tmpdir(), 'mailkeep-'))
@@ -44,13 +42,19 @@ function withoutIds(file = ':memory:') {
 
 const pool = async () => new pg.Pool({ connectionString: await databaseUrl(), max: 4 })
 
-const databases: Record<string, (t: TestContext) => Promise<HostDatabase>> = {
-  'a Kysely instance on SQLite': async (t) => instance(t, sqliteFile(t)),
-  'a Kysely dialect for SQLite': async (t) => sqliteFile(t),
-  'a Kysely dialect for SQLite in memory': async () => new SqliteDialect({ database: new Database(':memory:') }),
-  'a Kysely dialect for SQLite that returns no ids': async () => new SqliteDialect({ database: withoutIds() }),
-  'a Kysely instance on PostgreSQL': async (t) => instance(t, new PostgresDialect({ pool: await pool() })),
-  'a Kysely dialect for PostgreSQL': async () => new PostgresDialect({ pool: await pool() }),
+const onSqlite = { dialect: 'sqlite' } as const
+const onPostgresql = { dialect: 'postgres' } as const
+
+const databases: Record<string, (t: TestContext) => Promise<DatabaseSource>> = {
+  'a Kysely instance on SQLite': async (t) => kysely(instance(t, sqliteFile(t)), onSqlite),
+  'a Kysely dialect for SQLite': async (t) => kysely(sqliteFile(t), onSqlite),
+  'a Kysely dialect for SQLite in memory': async () =>
+    kysely(new SqliteDialect({ database: new Database(':memory:') }), onSqlite),
+  'a Kysely dialect for SQLite that returns no ids': async () =>
+    kysely(new SqliteDialect({ database: withoutIds() }), onSqlite),
+  'a Kysely instance on PostgreSQL': async (t) =>
+    kysely(instance(t, new PostgresDialect({ pool: await pool() })), onPostgresql),
+  'a Kysely dialect for PostgreSQL': async () => kysely(new PostgresDialect({ pool: await pool() }), onPostgresql),
 }
 
 const encryptionKey = randomBytes(32)
@@ -133,7 +137,7 @@ test('a contact and its event are saved in the host’s transaction when its dri
 test('a token created in a host’s transaction is valid inside it, and never after a rollback', async (t) => {
   const host = instance(t, sqliteFile(t))
   await sql`pragma foreign_keys = on`.execute(host)
-  const mailkeep = await createMailkeep({ database: host, encryptionKey })
+  const mailkeep = await createMailkeep({ database: kysely(host, onSqlite), encryptionKey })
   t.after(() => mailkeep.close())
   const { id: clientId } = await mailkeep.clients.create({ name: 'Acme' })
   const trx = await host.startTransaction().execute()
@@ -161,29 +165,83 @@ test('a token seen in an uncommitted transaction of the host is not cached', asy
   assert.equal(await mailkeep.tokens.authenticate(token), undefined)
 })
 
-test('a dialect for neither SQLite nor PostgreSQL is refused in one clear line', async () => {
-  const mysql = new Kysely<unknown>({ dialect: new MysqlDialect({ pool: {} as never }) })
-  for (const wrong of [mysql, {}, null, 'mail.db', 7]) {
+test('what is not a database of mailkeep is refused in one clear line', async () => {
+  const dialect = new SqliteDialect({ database: new Database(':memory:') })
+  const bare = [new Kysely<unknown>({ dialect }), dialect]
+  for (const wrong of [...bare, {}, null, 'mail.db', 7]) {
     await assert.rejects(createMailkeep({ database: wrong as never, encryptionKey }), (error: Error) => {
       assert.ok(isMailkeepError(error, 'validation_failed'))
+      assert.match(error.message, /kysely\(/)
+      if (bare.includes(wrong as never)) assert.match(error.message, /kysely\(db, \{ dialect: 'sqlite' \}\)/)
       return !error.message.includes('\n')
     })
   }
+})
+
+test('kysely() refuses other values and other dialects by name', () => {
+  const mysql = new MysqlDialect({ pool: {} as never })
+  const calls = [
+    { call: () => kysely({} as never, onSqlite), says: /Kysely instance or a Kysely dialect/ },
+    { call: () => kysely(null as never, onSqlite), says: /Kysely instance or a Kysely dialect/ },
+    {
+      call: () => kysely(mysql, { dialect: 'mysql' as never }),
+      says: /dialect of kysely\(\) must be 'sqlite' or 'postgres'/,
+    },
+    { call: () => kysely(mysql, {} as never), says: /dialect of kysely\(\) must be 'sqlite' or 'postgres'/ },
+    { call: () => kysely(mysql, undefined as never), says: /dialect of kysely\(\) must be/ },
+    { call: () => kysely(mysql, { ...onSqlite, schema: 'a' } as never), says: /schema/ },
+  ]
+  for (const { call, says } of calls) {
+    assert.throws(call, (error) => isMailkeepError(error, 'validation_failed') && says.test(error.message))
+  }
+})
+
+test('a Kysely instance of another database than its dialect says is refused when it is opened', async (t) => {
+  const host = instance(t, sqliteFile(t))
+  await assert.rejects(
+    createMailkeep({ database: kysely(host, onPostgresql), encryptionKey }),
+    (error) => isMailkeepError(error, 'validation_failed') && /its dialect is 'sqlite'/.test(error.message),
+  )
+})
+
+onPostgres('kysely() on the wrong dialect', () => {
+  test('is refused with the reason of the server', async (t) => {
+    const host = instance(t, new PostgresDialect({ pool: await pool() }))
+    await assert.rejects(
+      createMailkeep({ database: kysely(host, onSqlite), encryptionKey }),
+      (error) => isMailkeepError(error, 'unavailable') && /cannot be opened as SQLite/.test(error.message),
+    )
+  })
+})
+
+test('classes of Kysely that a bundler has renamed are used like others', async (t) => {
+  class a extends SqliteDialect {
+    override createAdapter() {
+      return new (class b extends SqliteAdapter {})()
+    }
+  }
+  const database = kysely(new a({ database: new Database(':memory:') }), onSqlite)
+  const mailkeep = await createMailkeep({ database, encryptionKey })
+  t.after(() => mailkeep.close())
+  assert.equal((await mailkeep.clients.create({ name: 'Acme' })).id, 1)
 })
 
 test('a SQLite connection without foreign keys is refused, because deleting would leave orphans', async () => {
   const database = new Database(':memory:')
   database.pragma('foreign_keys = off')
   const dialect = new SqliteDialect({ database })
-  await assert.rejects(createMailkeep({ database: dialect, encryptionKey }), /pragma foreign_keys = on/)
+  await assert.rejects(
+    createMailkeep({ database: kysely(dialect, onSqlite), encryptionKey }),
+    /pragma foreign_keys = on/,
+  )
 })
 
 test('a call outside a host’s transaction, on its only connection, says what to do', {
   timeout: 20_000,
 }, async (t) => {
-  const kysely = instance(t, new SqliteDialect({ database: new Database(':memory:') }))
-  const mailkeep = await createMailkeep({ database: kysely, encryptionKey })
-  await kysely.transaction().execute(async (trx) => {
+  const host = instance(t, new SqliteDialect({ database: new Database(':memory:') }))
+  const mailkeep = await createMailkeep({ database: kysely(host, onSqlite), encryptionKey })
+  await host.transaction().execute(async (trx) => {
     const outside = [mailkeep.clients.create({ name: 'Acme' }), mailkeep.clients.list()]
     for (const { status, ...rest } of await Promise.allSettled(outside)) {
       assert.equal(status, 'rejected')

@@ -389,8 +389,9 @@ onPostgres('using() on PostgreSQL', () => {
     ]) {
       assertHelpful(await outcomeOf(() => mailkeep.using(handle)), 'using', 'validation_failed')
     }
-    const inOther = await outcomeOf(() => onSqlite.transaction().execute(async (trx) => mailkeep.using(trx)))
+    const inOther = await outcomeOf(() => onSqlite.transaction().execute((trx) => mailkeep.using(trx).clients.list()))
     assertHelpful(inOther, 'a transaction on SQLite', 'validation_failed')
+    assert.match(inOther!.message, /not on mailkeep's database/)
 
     await client.query('set search_path = mistakes')
     const withoutBegin = await outcomeOf(() => mailkeep.using(client).clients.create({ name: 'Acme' }))

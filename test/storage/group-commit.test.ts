@@ -6,9 +6,10 @@ import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import Database from 'better-sqlite3'
 import { createMailkeep, isMailkeepError } from '../../lib/index.ts'
-import { type Connection, plainQuery, type Work } from '../../lib/storage/connection.ts'
-import { GroupCommit, type GroupLimits, groupLimits } from '../../lib/storage/group.ts'
+import { type Connection, plainQuery } from '../../lib/storage/connection.ts'
+import { GroupCommit, type GroupLimits, groupLimits } from '../../lib/storage/sqlite/group.ts'
 import { sqlite } from '../../lib/storage/sqlite.ts'
+import type { Work } from '../../lib/storage/transaction.ts'
 
 type Fault = (sql: string) => Error | undefined
 
@@ -28,7 +29,7 @@ function open({
   handle.exec('create table t (v text unique)')
   const log: string[] = []
   const connection: Connection = {
-    async executeQuery(query) {
+    async run(query) {
       const error = fault(query.sql)
       if (error) {
         if ('endsTransaction' in error && handle.inTransaction) handle.exec('rollback')
@@ -66,7 +67,7 @@ function open({
 const insert =
   (value: string): Work<string> =>
   async (tx) => {
-    await tx.executeQuery(plainQuery(`insert into t values ('${value}')`))
+    await tx.run(plainQuery(`insert into t values ('${value}')`))
     return value
   }
 
@@ -114,7 +115,7 @@ describe('group commit', () => {
   test('a write that fails rolls back only itself', async () => {
     const { group, rows, log } = open()
     const failing: Work<never> = async (tx) => {
-      await tx.executeQuery(plainQuery("insert into t values ('half')"))
+      await tx.run(plainQuery("insert into t values ('half')"))
       throw new Error('no')
     }
     const results = await Promise.allSettled([group.write(insert('a')), group.write(failing), group.write(insert('b'))])

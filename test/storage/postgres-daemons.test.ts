@@ -316,19 +316,19 @@ onPostgres('a PostgreSQL outage', () => {
     t.after(() => connections.close(true))
     const [reader, writes] = [new Reader(connections), new Writes(connections)]
     const one = plainQuery('select 1 as one')
-    await reader.executeQuery(one)
+    await reader.run(one)
     proxy.mute()
     const began = performance.now()
-    await assert.rejects(reader.executeQuery(one), (error) => isMailkeepError(error, 'unavailable'))
+    await assert.rejects(reader.run(one), (error) => isMailkeepError(error, 'unavailable'))
     await assert.rejects(
-      writes.write((tx) => tx.executeQuery(one)),
+      writes.transaction(async (tx) => tx.run(one)),
       (error) => isMailkeepError(error, 'unavailable'),
     )
     assert.ok(performance.now() - began < 3000)
     proxy.cut()
     proxy.mend()
-    assert.equal((await reader.executeQuery(one)).rows.length, 1)
-    await writes.write((tx) => tx.executeQuery(one))
+    assert.equal((await reader.run(one)).rows.length, 1)
+    await writes.transaction(async (tx) => tx.run(one))
   })
 
   test('and more requests than can wait are refused immediately', async (t) => {
@@ -337,7 +337,7 @@ onPostgres('a PostgreSQL outage', () => {
     t.after(() => connections.close(true))
     const reader = new Reader(connections)
     const sleeping = plainQuery('select pg_sleep(0.1)')
-    const results = await Promise.allSettled([1, 2, 3, 4, 5].map(() => reader.executeQuery(sleeping)))
+    const results = await Promise.allSettled([1, 2, 3, 4, 5].map(() => reader.run(sleeping)))
     assert.deepEqual(
       results.map(({ status }) => status),
       ['fulfilled', 'fulfilled', 'fulfilled', 'rejected', 'rejected'],

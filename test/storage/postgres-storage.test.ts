@@ -6,9 +6,10 @@ import { promisify } from 'node:util'
 import pg from 'pg'
 import { createMailkeep, type DatabaseSource, isMailkeepError, type Mailkeep } from '../../lib/index.ts'
 import { silent } from '../../lib/logger.ts'
-import { plainQuery, type Storage, type Work } from '../../lib/storage/connection.ts'
+import { plainQuery } from '../../lib/storage/connection.ts'
 import { Connections, Reader } from '../../lib/storage/postgres/connections.ts'
 import { postgres } from '../../lib/storage/postgres.ts'
+import type { Work } from '../../lib/storage/transaction.ts'
 import { databaseUrl, onPostgres, openPostgres, queryOnce, test } from '../support/databases.ts'
 
 const run = promisify(execFile)
@@ -21,8 +22,8 @@ async function openStorage(t: TestContext, options: Parameters<typeof openPostgr
     await storage.close()
     await database.ask(`drop schema if exists "${database.schema}" cascade`)
   })
-  await storage.writeAlone(async (tx) => {
-    await tx.executeQuery(plainQuery('create table t (v text unique, n bigint)'))
+  await storage.transaction(async (tx) => tx.run(plainQuery('create table t (v text unique, n bigint)')), {
+    exclusive: true,
   })
   return {
     ...database,
@@ -44,7 +45,7 @@ async function openMailkeep(t: TestContext, source?: DatabaseSource) {
 const insert =
   (value: string): Work<string> =>
   async (tx) => {
-    await tx.executeQuery(plainQuery(`insert into t values ('${value}')`))
+    await tx.run(plainQuery(`insert into t values ('${value}')`))
     return value
   }
 
@@ -60,7 +61,7 @@ onPostgres('a transaction on PostgreSQL', () => {
   test('commits as a whole, and its effects run after the commit', async (t) => {
     const { storage, values } = await openStorage(t)
     const seen: unknown[] = []
-    await storage.write(async (tx) => {
+    await storage.transaction(async (tx) => {
       tx.afterCommit(() => seen.push('after'))
       await insert('a')(tx)
       await insert('b')(tx)
@@ -77,7 +78,7 @@ onPostgres('a transaction on PostgreSQL', () => {
       await insert('half')(tx)
       throw new Error('no')
     }
-    await assert.rejects(storage.write(failing), /^Error: no$/)
+    await assert.rejects(storage.transaction(failing), /^Error: no$/)
     assert.deepEqual(await values(), [])
   })
 
@@ -88,18 +89,18 @@ onPostgres('a transaction on PostgreSQL', () => {
       await new Promise((resolve) => setTimeout(resolve, 1))
       await insert('never')(tx)
     }
-    await assert.rejects(storage.write(waits), /only statements may be awaited/)
+    await assert.rejects(storage.transaction(waits), /only statements may be awaited/)
     assert.deepEqual(await values(), [])
   })
 
   test('may take as long as its statements do', async (t) => {
     const { storage } = await openStorage(t)
-    await storage.write(async (tx) => void (await tx.executeQuery(plainQuery('select pg_sleep(0.1)'))))
+    await storage.transaction(async (tx) => void (await tx.run(plainQuery('select pg_sleep(0.1)'))))
   })
 
   test('cannot be used after its end', async (t) => {
     const { storage } = await openStorage(t)
-    const kept = await storage.write(async (tx) => tx)
+    const kept = await storage.transaction(async (tx) => tx)
     await assert.rejects(insert('late')(kept), /has ended/)
   })
 
@@ -107,9 +108,9 @@ onPostgres('a transaction on PostgreSQL', () => {
     const { storage, values } = await openStorage(t)
     const swallowing: Work<void> = async (tx) => {
       await insert('a')(tx)
-      await tx.executeQuery(plainQuery('select nonsense')).catch(() => {})
+      await Promise.resolve(tx.run(plainQuery('select nonsense'))).catch(() => {})
     }
-    await assert.rejects(storage.write(swallowing), /was rolled back/)
+    await assert.rejects(storage.transaction(swallowing), /was rolled back/)
     assert.deepEqual(await values(), [])
   })
 
@@ -120,12 +121,12 @@ onPostgres('a transaction on PostgreSQL', () => {
     const both = (first: string, second: string): Work<void> => {
       return async (tx) => {
         runs += 1
-        await tx.executeQuery(plainQuery(`update t set n = n + 1 where v = '${first}'`))
-        await tx.executeQuery(plainQuery('select pg_sleep(0.05)'))
-        await tx.executeQuery(plainQuery(`update t set n = n + 1 where v = '${second}'`))
+        await tx.run(plainQuery(`update t set n = n + 1 where v = '${first}'`))
+        await tx.run(plainQuery('select pg_sleep(0.05)'))
+        await tx.run(plainQuery(`update t set n = n + 1 where v = '${second}'`))
       }
     }
-    await Promise.all([storage.write(both('a', 'b')), storage.write(both('b', 'a'))])
+    await Promise.all([storage.transaction(both('a', 'b')), storage.transaction(both('b', 'a'))])
     assert.ok(runs > 2, 'one was rolled back')
     assert.deepEqual(await ask('select n::int from t'), [{ n: 2 }, { n: 2 }])
   })
@@ -135,30 +136,33 @@ onPostgres('a transaction on PostgreSQL', () => {
     let runs = 0
     const hopeless: Work<void> = async (tx) => {
       runs += 1
-      await tx.executeQuery(plainQuery(`do $$ begin raise exception 'no' using errcode = '40001'; end $$`))
+      await tx.run(plainQuery(`do $$ begin raise exception 'no' using errcode = '40001'; end $$`))
     }
-    await assert.rejects(storage.write(hopeless), unavailable)
+    await assert.rejects(storage.transaction(hopeless), unavailable)
     assert.equal(runs, 8)
   })
 
   test('that finds a concurrently inserted row is retried, and sees it', async (t) => {
     const { storage } = await openStorage(t)
     const ensure: Work<string> = async (tx) => {
-      const { rows } = await tx.executeQuery(plainQuery(`select 1 from t where v = 'a'`))
-      await tx.executeQuery(plainQuery('select pg_sleep(0.05)'))
+      const { rows } = await tx.run(plainQuery(`select 1 from t where v = 'a'`))
+      await tx.run(plainQuery('select pg_sleep(0.05)'))
       if (rows.length > 0) return 'found'
       await insert('a')(tx)
       return 'made'
     }
-    assert.deepEqual((await Promise.all([storage.write(ensure), storage.write(ensure)])).sort(), ['found', 'made'])
-    await assert.rejects(storage.write(insert('a')), (error) => isMailkeepError(error, 'conflict'))
+    assert.deepEqual((await Promise.all([storage.transaction(ensure), storage.transaction(ensure)])).sort(), [
+      'found',
+      'made',
+    ])
+    await assert.rejects(storage.transaction(insert('a')), (error) => isMailkeepError(error, 'conflict'))
   })
 
   test('shows no SQLSTATE to the caller', async (t) => {
     const { storage } = await openStorage(t)
     for (const ask of [
-      () => storage.write((tx) => tx.executeQuery(plainQuery('select nonsense'))),
-      () => storage.reader.executeQuery(plainQuery('select nonsense')),
+      () => storage.transaction(async (tx) => tx.run(plainQuery('select nonsense'))),
+      () => storage.read(plainQuery('select nonsense')),
     ]) {
       await assert.rejects(ask, (error) => isMailkeepError(error, 'internal') && !('severity' in error))
     }
@@ -168,12 +172,15 @@ onPostgres('a transaction on PostgreSQL', () => {
     const { storage } = await openStorage(t)
     let inside = 0
     const alone = () =>
-      storage.writeAlone(async (tx) => {
-        inside += 1
-        assert.equal(inside, 1)
-        await tx.executeQuery(plainQuery('select pg_sleep(0.02)'))
-        inside -= 1
-      })
+      storage.transaction(
+        async (tx) => {
+          inside += 1
+          assert.equal(inside, 1)
+          await tx.run(plainQuery('select pg_sleep(0.02)'))
+          inside -= 1
+        },
+        { exclusive: true },
+      )
     await Promise.all([alone(), alone(), alone()])
   })
 })
@@ -181,10 +188,10 @@ onPostgres('a transaction on PostgreSQL', () => {
 onPostgres('connections to PostgreSQL', () => {
   test('that end while idle are replaced', async (t) => {
     const { storage, ask } = await openStorage(t)
-    await Promise.all([1, 2, 3].map((n) => storage.write(insert(String(n)))))
+    await Promise.all([1, 2, 3].map((n) => storage.transaction(insert(String(n)))))
     await terminate(ask)
-    await Promise.all([4, 5, 6].map((n) => storage.write(insert(String(n)))))
-    assert.equal((await storage.reader.executeQuery(plainQuery('select v from t'))).rows.length, 6)
+    await Promise.all([4, 5, 6].map((n) => storage.transaction(insert(String(n)))))
+    assert.equal((await storage.read(plainQuery('select v from t'))).rows.length, 6)
   })
 
   test('that end during a transaction cause one retry of it each', async (t) => {
@@ -193,13 +200,13 @@ onPostgres('connections to PostgreSQL', () => {
     const work: Work<void> = async (tx) => {
       runs += 1
       await insert('a')(tx)
-      if (runs === 1) await tx.executeQuery(plainQuery('select pg_terminate_backend(pg_backend_pid())'))
+      if (runs === 1) await tx.run(plainQuery('select pg_terminate_backend(pg_backend_pid())'))
     }
-    await storage.write(work)
+    await storage.transaction(work)
     assert.equal(runs, 2)
     assert.deepEqual(await values(), ['a'])
     await assert.rejects(
-      storage.write((tx) => tx.executeQuery(plainQuery('select pg_terminate_backend(pg_backend_pid())'))),
+      storage.transaction(async (tx) => tx.run(plainQuery('select pg_terminate_backend(pg_backend_pid())'))),
       unavailable,
     )
     await ask('select 1')
@@ -217,38 +224,38 @@ onPostgres('connections to PostgreSQL', () => {
       runs += 1
       await insert('a')(tx)
     }
-    await assert.rejects(storage.write(work), unavailable)
+    await assert.rejects(storage.transaction(work), unavailable)
     assert.equal(runs, 1)
   })
 
   test('that are all in use are waited for, up to a time limit', async (t) => {
     const { storage } = await openStorage(t, { connections: 1 })
-    const long = storage.write((tx) => tx.executeQuery(plainQuery('select pg_sleep(6)')))
+    const long = storage.transaction(async (tx) => tx.run(plainQuery('select pg_sleep(6)')))
     const began = performance.now()
-    await assert.rejects(storage.reader.executeQuery(plainQuery('select 1')), unavailable)
+    await assert.rejects(storage.read(plainQuery('select 1')), unavailable)
     assert.ok(performance.now() - began < 5900)
     await long
-    await storage.reader.executeQuery(plainQuery('select 1'))
+    await storage.read(plainQuery('select 1'))
   })
 
   test('are waited for when closing, and refused afterwards', async (t) => {
     const { storage, values } = await openStorage(t)
-    const under = storage.write(async (tx) => {
-      await tx.executeQuery(plainQuery('select pg_sleep(0.1)'))
+    const under = storage.transaction(async (tx) => {
+      await tx.run(plainQuery('select pg_sleep(0.1)'))
       return await insert('a')(tx)
     })
     await new Promise((resolve) => setTimeout(resolve, 20))
     await storage.close()
     assert.equal(await under, 'a')
-    await assert.rejects(storage.write(insert('b')), unavailable)
-    await assert.rejects(storage.reader.executeQuery(plainQuery('select 1')), unavailable)
+    await assert.rejects(storage.transaction(insert('b')), unavailable)
+    await assert.rejects(storage.read(plainQuery('select 1')), unavailable)
     assert.deepEqual(await values(), ['a'])
   })
 
   test('that the server ends while they are being closed cause no error', async () => {
     const pool = new pg.Pool({ connectionString: await databaseUrl() })
     const connections = new Connections(pool, silent, true)
-    await new Reader(connections).executeQuery(plainQuery('select 1'))
+    await new Reader(connections).run(plainQuery('select 1'))
     await connections.close(true)
     pool.emit('error', new Error('terminating connection due to administrator command'), {} as never) // else it throws
   })
@@ -260,7 +267,7 @@ onPostgres('connections to PostgreSQL', () => {
     t.after(() => storage.close())
     const settings = plainQuery(`select current_setting('transaction_isolation') as isolation,
       current_setting('DateStyle') as dates, current_schema() as schema`)
-    const { rows } = await storage.write((tx) => tx.executeQuery(settings))
+    const { rows } = await storage.transaction(async (tx) => tx.run(settings))
     assert.deepEqual({ ...(rows[0] as object) }, { isolation: 'read committed', dates: 'ISO, DMY', schema })
   })
 
@@ -273,8 +280,8 @@ onPostgres('connections to PostgreSQL', () => {
         ...plainQuery('select name from pg_prepared_statements where length($1::text) > 0'),
         parameters: ['x'],
       }
-      await storage.reader.executeQuery(text)
-      return (await storage.reader.executeQuery(text)).rows.length
+      await storage.read(text)
+      return (await storage.read(text)).rows.length
     }
     assert.ok(mailkeep)
     assert.equal(await kept(postgres(url, { connections: 1 })), 1)
@@ -284,22 +291,27 @@ onPostgres('connections to PostgreSQL', () => {
   test('with statements that a migration has made stale are replaced', async (t) => {
     const { storage, ask } = await openStorage(t)
     const all = { ...plainQuery('select * from t where v <> $1'), parameters: ['x'] }
-    await storage.write(insert('a'))
-    const columns = async (storage: Pick<Storage['reader'], 'executeQuery'>) =>
-      Object.keys((await storage.executeQuery<object>(all)).rows[0]!)
-    assert.deepEqual(await columns(storage.reader), ['v', 'n'])
+    await storage.transaction(insert('a'))
+    const columnsOf = ({ rows }: { rows: object[] }) => Object.keys(rows[0]!)
+    const columns = async () => columnsOf(await storage.read<object>(all))
+    assert.deepEqual(await columns(), ['v', 'n'])
     await ask('alter table t add column more text')
-    assert.deepEqual(await columns(storage.reader), ['v', 'n', 'more'])
+    assert.deepEqual(await columns(), ['v', 'n', 'more'])
     await ask('alter table t add column still text')
-    assert.deepEqual(await storage.write(columns), ['v', 'n', 'more', 'still'])
+    assert.deepEqual(await storage.transaction(async (tx) => columnsOf(await tx.run<object>(all))), [
+      'v',
+      'n',
+      'more',
+      'still',
+    ])
   })
 
   test('whose statements a host or pooler has deallocated are replaced', async (t) => {
     const { storage } = await openStorage(t, { connections: 1 })
     const one = { ...plainQuery('select cast($1 as text) as one'), parameters: ['1'] }
-    await storage.reader.executeQuery(one)
-    await storage.reader.executeQuery(plainQuery('deallocate all'))
-    assert.deepEqual((await storage.reader.executeQuery(one)).rows.length, 1)
+    await storage.read(one)
+    await storage.read(plainQuery('deallocate all'))
+    assert.deepEqual((await storage.read(one)).rows.length, 1)
   })
 })
 

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import Database from 'better-sqlite3'
 import { SqliteDialect } from 'kysely'
-import { createMailkeep, type MailkeepOptions } from '../../lib/index.ts'
+import { createMailkeep, type DatabaseSource, kysely, type MailkeepOptions } from '../../lib/index.ts'
 import { sqlite } from '../../lib/storage/sqlite.ts'
 
 /** Letters that no other contact's name has. Their bytes show whether any part of a name is left in the file. */
@@ -104,10 +104,10 @@ function saveInOneTransaction({ look }: Opened, all: readonly string[]): void {
 }
 
 /** Opens a host's dialect. The host sets the pragmas of its own connections. */
-function hosted(file: string): SqliteDialect {
+function hosted(file: string): DatabaseSource {
   const database = new Database(file)
   for (const pragma of ['journal_mode = wal', 'foreign_keys = on', 'secure_delete = on']) database.pragma(pragma)
-  return new SqliteDialect({ database })
+  return kysely(new SqliteDialect({ database }), { dialect: 'sqlite' })
 }
 
 describe('the search index', () => {

@@ -14,8 +14,8 @@ async function open(t: TestContext) {
   t.after(() => rmSync(folder, { recursive: true }))
   const file = join(folder, 'mailkeep.db')
   const storage = await sqlite(file).open(silent)
-  await storage.write((tx) => tx.executeQuery(plainQuery('create table t (v integer)')))
-  const read = async (sql: string) => (await storage.reader.executeQuery<{ v: number }>(plainQuery(sql))).rows[0]?.v
+  await storage.transaction(async (tx) => tx.run(plainQuery('create table t (v integer)')))
+  const read = async (sql: string) => (await storage.read<{ v: number }>(plainQuery(sql))).rows[0]?.v
   return { file, storage, read }
 }
 
@@ -35,7 +35,7 @@ describe('reads requested in one turn', () => {
 
   test('see earlier writes, and hold no lock afterwards', async (t) => {
     const { file, storage, read } = await open(t)
-    await storage.write((tx) => tx.executeQuery(plainQuery('insert into t values (7)')))
+    await storage.transaction(async (tx) => tx.run(plainQuery('insert into t values (7)')))
     assert.deepEqual(await Promise.all([read('select v from t'), read('select count(*) as v from t')]), [7, 1])
     const other = new Database(file)
     // The checkpoint can empty the write-ahead log only when it has no readers.

@@ -154,10 +154,10 @@ test('prepared statements are cached, in a bounded number', async () => {
     query: null as never,
     queryId: null as never,
   })
-  for (let round = 0; round < 2; round++) for (let n = 0; n < 400; n++) await storage.reader.executeQuery(select(n))
+  for (let round = 0; round < 2; round++) for (let n = 0; n < 400; n++) await storage.read(select(n))
   assert.equal(prepared, 400)
-  for (let n = 400; n < 2000; n++) await storage.reader.executeQuery(select(n))
-  await storage.reader.executeQuery(select(0))
+  for (let n = 400; n < 2000; n++) await storage.read(select(n))
+  await storage.read(select(0))
   assert.equal(prepared, 2001, 'the oldest were evicted')
 })
 
@@ -172,7 +172,7 @@ test('a file has a write-ahead log, durable commits, and secure deletion', async
   const storage = await sqlite(file).open(silent)
   const read = async (pragma: string) => {
     const query = { sql: `pragma ${pragma}`, parameters: [], query: null as never, queryId: null as never }
-    return Object.values((await storage.reader.executeQuery<object>(query)).rows[0]!)[0]
+    return Object.values((await storage.read<object>(query)).rows[0]!)[0]
   }
   const values = await Promise.all(pragmas.map(read))
   assert.deepEqual(values, ['wal', 2, 1, 1, 64 * 1024 * 1024, 0])

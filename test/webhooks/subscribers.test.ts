@@ -321,7 +321,7 @@ for (const [name, database] of Object.entries(databases)) {
         open: async (logger) => {
           const storage = await source.open(logger)
           const fault = () => Promise.reject(new MailkeepError('unavailable', 'The disk is full.'))
-          return { ...storage, write: (work) => (fails ? fault() : storage.write(work)) }
+          return { ...storage, transaction: (work) => (fails ? fault() : storage.transaction(work)) }
         },
       }
       const next = await start({ database: failing })

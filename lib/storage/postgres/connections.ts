@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto'
-import type { CompiledQuery, QueryResult } from 'kysely'
-import { MailkeepError } from '../../errors.ts'
+import type { QueryResult } from 'kysely'
+import { closed, MailkeepError } from '../../errors.ts'
 import type { Logger } from '../../logger.ts'
-import { closedMessage } from '../closed.ts'
-import type { Connection } from '../connection.ts'
+import type { Connection, Query } from '../connection.ts'
 import { DatabaseError, toMailkeepError } from './database-errors.ts'
 import { customPlanMark } from './dialect.ts'
 import { type DriverPool, type DriverResult, ignoreErrorEvents, type PooledClient } from './driver.ts'
@@ -43,7 +42,7 @@ export class Session implements Connection {
     this.#answerMs = answerMs
   }
 
-  async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
+  async run<R>(query: Query): Promise<QueryResult<R>> {
     const { rows, rowCount } = await this.ask(query.sql, query.parameters)
     return { rows: rows as R[], numAffectedRows: BigInt(rowCount ?? 0) }
   }
@@ -136,7 +135,7 @@ export class Connections {
   }
 
   async #acquire(): Promise<PooledClient> {
-    if (this.#closed) throw new MailkeepError('unavailable', closedMessage)
+    if (this.#closed) throw closed()
     if (this.#pool.waitingCount >= this.#limits.waiting) {
       throw new MailkeepError('unavailable', 'Too many requests wait for the database: try again shortly.')
     }
@@ -170,10 +169,10 @@ export class Reader implements Connection {
     this.#connections = connections
   }
 
-  async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
+  async run<R>(query: Query): Promise<QueryResult<R>> {
     for (let attempt = 1; ; attempt++) {
       try {
-        return await this.#connections.use((session) => session.executeQuery<R>(query))
+        return await this.#connections.use((session) => session.run<R>(query))
       } catch (error) {
         const canRetry = error instanceof DatabaseError && (error.kind === 'lost' || error.kind === 'stale')
         if (!canRetry || attempt >= maxReadAttempts) throw toMailkeepError(error)

@@ -1,8 +1,9 @@
 import { MailkeepError } from '../../errors.ts'
-import { type Connection, plainQuery, type Storage, type Transaction } from '../connection.ts'
-import { copySetting } from '../copy-marker.ts'
+import { plainQuery } from '../connection.ts'
+import type { Database } from '../database.ts'
+import { copySetting } from '../migrate.ts'
 import type { CopyProgress, RowSource, SourceTable, Value } from '../row-source.ts'
-import { describeTables, type TargetTable } from './target-tables.ts'
+import type { Transaction } from '../transaction.ts'
 import { bindValue } from './values.ts'
 
 /** Target size of a batch. It is large enough for a commit to pay off, and small enough for memory. */
@@ -29,25 +30,80 @@ interface State {
  */
 export async function copyRows(
   source: RowSource,
-  storage: Storage,
+  database: Database,
   report: (progress: CopyProgress) => void,
 ): Promise<Record<string, number>> {
-  const tables = pairUp(await describeTables(storage.reader), source.tables)
+  const tables = pairUp(await describeTables(database), source.tables)
   const total = source.tables.reduce((sum, { rows }) => sum + rows, 0)
-  let state = (await findState(storage.reader)) ?? (await begin(source, storage, tables))
+  let state = (await findState(database)) ?? (await begin(source, database, tables))
   if (state.source !== source.fingerprint) throw otherCopy()
   for (const [to, from] of tables.slice(tables.findIndex(([to]) => to.name === state.table))) {
     if (state.table !== to.name) state = { source: state.source, table: to.name, done: state.done }
     report({ done: state.done, total, what: to.name })
-    for await (const next of copyTable(source, storage, to, from, state)) {
+    for await (const next of copyTable(source, database, to, from, state)) {
       state = next
       report({ done: state.done, total, what: to.name })
     }
   }
   report({ done: total, total, what: 'indexing' })
-  await storage.migrated?.({ idle: true })
+  await database.search.create({ idle: true })
   report({ done: total, total, what: 'verifying' })
-  return await storage.writeAlone((transaction) => finish(transaction, tables))
+  return await database.transaction((transaction) => finish(transaction, tables), { exclusive: true })
+}
+
+/** A table that rows are copied into. */
+interface TargetTable {
+  readonly name: string
+  readonly columns: readonly string[]
+  typeOf(column: string): string
+  /** The identity column, if any. */
+  readonly identity: string | undefined
+}
+
+const askColumns = plainQuery(`select c.relname as "table", a.attname as name,
+    format_type(a.atttypid, a.atttypmod) as type, a.attidentity <> '' as "isIdentity"
+  from pg_class as c join pg_attribute as a on a.attrelid = c.oid
+  where c.relnamespace = current_schema()::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
+    and c.relname like 'mailkeep\\_%' and c.relname <> 'mailkeep_migration' and a.attnum > 0 and not a.attisdropped
+  order by c.relname, a.attnum`)
+
+const askReferences = plainQuery(`select distinct conrelid::regclass::text as "from", confrelid::regclass::text as "to"
+  from pg_constraint where contype = 'f' and connamespace = current_schema()::regnamespace`)
+
+interface Column {
+  readonly table: string
+  readonly name: string
+  readonly type: string
+  readonly isIdentity: boolean
+}
+
+/** @returns the tables in dependency order: each follows the tables that it references. */
+async function describeTables({ read }: Database): Promise<TargetTable[]> {
+  const { rows: columns } = await read<Column>(askColumns)
+  const { rows: references } = await read<{ from: string; to: string }>(askReferences)
+  const names = [...new Set(columns.map(({ table }) => table))]
+  const inOrder: string[] = []
+  const append = (name: string) => {
+    if (inOrder.includes(name)) return
+    for (const { from, to } of references) if (from === name && to !== name) append(to)
+    inOrder.push(name)
+  }
+  for (const name of names) append(name)
+  return inOrder.map((name) =>
+    tableOf(
+      name,
+      columns.filter(({ table }) => table === name),
+    ),
+  )
+}
+
+function tableOf(name: string, columns: readonly Column[]): TargetTable {
+  return {
+    name,
+    columns: columns.map((column) => column.name),
+    typeOf: (wanted) => columns.find((column) => column.name === wanted)!.type,
+    identity: columns.find(({ isIdentity }) => isIdentity)?.name,
+  }
 }
 
 type Pair = readonly [to: TargetTable, from: SourceTable]
@@ -64,28 +120,29 @@ function pairUp(targets: readonly TargetTable[], sources: readonly SourceTable[]
   throw new MailkeepError('internal', `The databases differ in ${names.join(', ')}: this version cannot copy them.`)
 }
 
-async function findState(connection: Connection): Promise<State | undefined> {
+async function findState({ read }: Database): Promise<State | undefined> {
   const query = parameters(`select value from mailkeep_setting where name = $1`, [copySetting])
-  const [row] = (await connection.executeQuery<{ value: string }>(query)).rows
+  const [row] = (await read<{ value: string }>(query)).rows
   return row && (JSON.parse(row.value) as State)
 }
 
-async function begin(source: RowSource, storage: Storage, tables: readonly Pair[]): Promise<State> {
+async function begin(source: RowSource, database: Database, tables: readonly Pair[]): Promise<State> {
   const state: State = { source: source.fingerprint, table: tables[0]![0].name, done: 0 }
-  await storage.writeAlone(async (transaction) => {
+  const insertState = async (transaction: Transaction) => {
     for (const [{ name }] of tables) {
       if (name === 'mailkeep_setting') continue // opening the database writes settings, and the copy overwrites them
-      const { rows } = await transaction.executeQuery(plainQuery(`select 1 from ${name} limit 1`))
+      const { rows } = await transaction.run(plainQuery(`select 1 from ${name} limit 1`))
       if (rows.length > 0)
         throw new MailkeepError('conflict', `The database to copy to is not empty: ${name} has rows.`)
     }
     const insert = 'insert into mailkeep_setting (name, value) values ($1, $2)'
-    await transaction.executeQuery(parameters(insert, [copySetting, JSON.stringify(state)]))
-  })
+    await transaction.run(parameters(insert, [copySetting, JSON.stringify(state)]))
+  }
+  await database.transaction(insertState, { exclusive: true })
   return state
 }
 
-async function* copyTable(source: RowSource, storage: Storage, to: TargetTable, from: SourceTable, begun: State) {
+async function* copyTable(source: RowSource, database: Database, to: TargetTable, from: SourceTable, begun: State) {
   const statement = insertion(to, from)
   const places = from.key.map((name) => from.columns.indexOf(name))
   let state = begun
@@ -95,8 +152,8 @@ async function* copyTable(source: RowSource, storage: Storage, to: TargetTable, 
     if (!last) return
     const next: State = { ...state, after: places.map((at) => last[at]!), done: state.done + rows.length }
     const values = columnsOf(rows, to, from)
-    await storage.write(async (transaction) => {
-      await transaction.executeQuery(parameters(statement, values))
+    await database.transaction(async (transaction) => {
+      await transaction.run(parameters(statement, values))
       await updateState(transaction, state, next)
     })
     state = next
@@ -136,7 +193,7 @@ async function updateState(transaction: Transaction, from: State, to: State): Pr
     where name = $1 and case when name = $1 then cast(value as jsonb) @> cast($2 as jsonb) end`
   const expected = { source: from.source, done: from.done }
   const values = [copySetting, JSON.stringify(expected), JSON.stringify(to)]
-  const { numAffectedRows } = await transaction.executeQuery(parameters(change, values))
+  const { numAffectedRows } = await transaction.run(parameters(change, values))
   if (numAffectedRows !== 1n) throw new MailkeepError('conflict', 'Another copy into this database is under way.')
 }
 
@@ -145,24 +202,24 @@ async function finish(transaction: Transaction, tables: readonly Pair[]): Promis
   const wrong: string[] = []
   for (const [to, from] of tables) {
     if (to.identity !== undefined) await setNextId(transaction, to, from)
-    await transaction.executeQuery(plainQuery(`analyze ${to.name}`))
+    await transaction.run(plainQuery(`analyze ${to.name}`))
     const where = to.name === 'mailkeep_setting' ? `where name <> '${copySetting}'` : ''
     const query = plainQuery(`select count(*) as count from ${to.name} ${where}`)
-    const [row] = (await transaction.executeQuery<{ count: number }>(query)).rows
+    const [row] = (await transaction.run<{ count: number }>(query)).rows
     counts[to.name] = Number(row!.count)
     // A migration before the copy may have stored settings that the source does not have.
     const isRight = to.name === 'mailkeep_setting' ? counts[to.name]! >= from.rows : counts[to.name] === from.rows
     if (!isRight) wrong.push(`${counts[to.name]} rows instead of ${from.rows} in ${to.name}`)
   }
   if (wrong.length > 0) throw new MailkeepError('conflict', `The copy is incomplete: ${wrong.join('; ')}.`)
-  await transaction.executeQuery(parameters('delete from mailkeep_setting where name = $1', [copySetting]))
+  await transaction.run(parameters('delete from mailkeep_setting where name = $1', [copySetting]))
   return counts
 }
 
 /** Continues the source's id sequence, so that ids of deleted rows are never reused. */
 async function setNextId(transaction: Transaction, { name, identity }: TargetTable, { lastId }: SourceTable) {
   const text = `select setval(pg_get_serial_sequence('${name}', '${identity}'), greatest($1::bigint, 1), $1::bigint > 0)`
-  await transaction.executeQuery(parameters(text, [lastId]))
+  await transaction.run(parameters(text, [lastId]))
 }
 
 function otherCopy(): MailkeepError {

@@ -1,6 +1,5 @@
 import { invalid, MailkeepError, notFound } from '../../errors.ts'
-import type { ErrorContext } from '../connection.ts'
-import { noTransaction, otherDatabase } from '../host/transaction.ts'
+import { noTransaction, otherDatabase } from '../host-transaction.ts'
 
 /**
  * How a failed statement is handled:
@@ -66,12 +65,17 @@ function isValueError(error: Error): boolean {
   return error instanceof TypeError || error instanceof RangeError || error instanceof SyntaxError
 }
 
-/** Maps a database error to the error that callers get. It never has a code of the driver or the server. */
-export function toMailkeepError(error: unknown, { inHostTransaction = false }: ErrorContext = {}): unknown {
+/**
+ * Maps a database error to the error that callers get. It never has a code of the driver or the server.
+ *
+ * @param inHostTransaction Whether the statement ran in a transaction that the host opened.
+ */
+export function toMailkeepError(error: unknown, inHostTransaction = false): unknown {
   if (!(error instanceof DatabaseError)) return error
   const { cause, kind, sqlState } = error
   if (sqlState === '25P01') return noTransaction(cause) // mailkeep's savepoint outside a host's transaction
-  if (inHostTransaction && sqlState === '42P01') return otherDatabase(cause)
+  if (inHostTransaction && (sqlState === '42P01' || isOfSqlite(cause))) return otherDatabase(cause)
+  if (isOfSqlite(cause)) return invalid('dialect', "This Kysely runs on SQLite: its dialect is 'sqlite'.", cause)
   if (inHostTransaction && sqlState === '25P02') {
     return invalid('transaction', 'A statement of this transaction failed before: roll it back and begin again.', cause)
   }
@@ -90,4 +94,9 @@ export function toMailkeepError(error: unknown, { inHostTransaction = false }: E
 function recordOf(cause: Error): string {
   const constraint = 'constraint' in cause ? String(cause.constraint) : ''
   return /_(client|list|contact|event|delivery)_id_fkey$/.exec(constraint)?.[1] ?? 'record'
+}
+
+/** Recognises an error of SQLite: the host's Kysely or its transaction is on another kind of database. */
+function isOfSqlite(cause: Error): boolean {
+  return 'code' in cause && String(cause.code).startsWith('SQLITE_')
 }

@@ -13,7 +13,7 @@ import type { Tables } from '../tables.ts'
 import { bindValue, castOf } from './values.ts'
 
 /** Compiles statements for PostgreSQL. */
-export const builder = new Kysely<Tables>({
+const builder = new Kysely<Tables>({
   dialect: {
     createAdapter: () => new PostgresAdapter(),
     createDriver: () => new DummyDriver(),
@@ -43,8 +43,10 @@ function matching({ client_id, search }: Pick<MatchWalk, 'client_id' | 'search'>
 /** SQL fragments for PostgreSQL. */
 export const dialect: Dialect = {
   name: 'postgres',
+  builder,
   concurrentWriters: true,
   returnsInsertId: false,
+  readsRowByRow: false,
   timeType: 'timestamptz',
   findTable: (name) => sql`select 1 where to_regclass(${name}) is not null`,
   slot: (mark) => sql`cast(${mark} as ${sql.raw(castOf[mark.type])})`,

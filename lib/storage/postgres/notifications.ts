@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from '../../logger.ts'
+import { type ChangeFeed, pollingFeed } from '../change-feed.ts'
 import type { Notification, SignalClient } from './driver.ts'
 import { SharedClock } from './shared-clock.ts'
 import { rowTypes } from './values.ts'
@@ -21,7 +22,7 @@ const maxRetryMs = 2000
  * pool. NOTIFY inside the write transactions would serialise all commits of the database behind one lock. While the
  * connection is lost, polling replaces notifications.
  */
-export class Notifications {
+export class Notifications implements ChangeFeed {
   readonly clock = new SharedClock()
   readonly #connect: () => SignalClient
   readonly #logger: Logger
@@ -68,13 +69,17 @@ export class Notifications {
     }
   }
 
-  /** Returns a number that changes whenever another process may have committed. */
-  version(): number {
+  async version(): Promise<number> {
     return this.#notifications * 1e9 + Math.floor(performance.now() / pollIntervalMs)
   }
 
-  onChange(listener: () => void): void {
+  subscribe(listener: () => void): () => void {
+    const stopPolling = pollingFeed(() => this.version()).subscribe(listener)
     this.#listeners.add(listener)
+    return () => {
+      stopPolling()
+      this.#listeners.delete(listener)
+    }
   }
 
   /**

@@ -35,7 +35,7 @@ export async function ensureSearchIndex(
   reader: Connection,
   writes: Writes,
   logger: Logger,
-  idle = false,
+  idle: boolean,
 ): Promise<void> {
   let state = await stateOf(reader)
   if (state.indexed) return
@@ -53,13 +53,13 @@ export async function ensureSearchIndex(
 }
 
 async function stateOf(reader: Connection): Promise<State> {
-  return (await reader.executeQuery<State>(askState)).rows[0]!
+  return (await reader.run<State>(askState)).rows[0]!
 }
 
 /** Runs a statement that may fail. @returns the reason of the failure, if any. */
 async function tryTo(writes: Writes, sql: string): Promise<string | undefined> {
   try {
-    await writes.writeAlone((transaction) => transaction.executeQuery(plainQuery(sql)))
+    await writes.transaction(async (transaction) => transaction.run(plainQuery(sql)), { exclusive: true })
     return undefined
   } catch (error) {
     if (!isMailkeepError(error, 'internal')) throw error

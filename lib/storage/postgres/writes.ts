@@ -1,7 +1,6 @@
-import type { CompiledQuery, QueryResult } from 'kysely'
 import { MailkeepError } from '../../errors.ts'
-import type { Transaction, Work } from '../connection.ts'
-import { awaitsElsewhere, misuse, transactionIsOver } from '../operation.ts'
+import type { TransactionOptions } from '../database.ts'
+import { misuse, Transaction, type Work } from '../transaction.ts'
 import type { Connections, Session } from './connections.ts'
 import { DatabaseError, type DatabaseErrorKind, toMailkeepError } from './database-errors.ts'
 
@@ -42,15 +41,10 @@ export class Writes {
   }
 
   /** @throws MailkeepError `unavailable`, `conflict`, `not_found`; and the errors that `work` throws. */
-  write<T>(work: Work<T>): Promise<T> {
-    return this.#withRetries((session) => this.#transaction(session, [], work))
-  }
-
-  /** As `write`, but in one process at a time and without time limits. */
-  writeAlone<T>(work: Work<T>): Promise<T> {
+  transaction<T>(work: Work<T>, { exclusive = false }: TransactionOptions = {}): Promise<T> {
     return this.#withRetries((session) => {
-      session.unlimited = true
-      return this.#transaction(session, takeExclusiveLock, work)
+      session.unlimited = exclusive
+      return runTransaction(session, exclusive ? takeExclusiveLock : [], work)
     })
   }
 
@@ -67,21 +61,21 @@ export class Writes {
       }
     }
   }
+}
 
-  async #transaction<T>(session: Session, first: readonly string[], work: Work<T>): Promise<Committed<T>> {
-    const transaction = new WorkTransaction(session)
-    let value: T
-    try {
-      await session.ask(begin)
-      for (const statement of first) await session.ask(statement)
-      value = await transaction.run(work)
-    } catch (error) {
-      await rollBack(session)
-      throw error
-    }
-    await commit(session)
-    return { value, effects: transaction.effects }
+async function runTransaction<T>(session: Session, first: readonly string[], work: Work<T>): Promise<Committed<T>> {
+  const transaction = new Transaction(session)
+  let value: T
+  try {
+    await session.ask(begin)
+    for (const statement of first) await session.ask(statement)
+    value = await transaction.perform(work)
+  } catch (error) {
+    await rollBack(session)
+    throw error
   }
+  await commit(session)
+  return { value, effects: transaction.effects }
 }
 
 interface Committed<T> {
@@ -113,65 +107,5 @@ async function rollBack(session: Session): Promise<void> {
     await session.ask('rollback')
   } catch {
     session.broken = true
-  }
-}
-
-/** The transaction of one piece of work. It may await only statements, because it holds a connection. */
-class WorkTransaction implements Transaction {
-  readonly effects: (() => void)[] = []
-  readonly #session: Session
-  #statements = 0
-  #ended: Error | undefined
-  #idleCheck: NodeJS.Immediate | undefined
-  #abort: (error: Error) => void = () => {}
-
-  constructor(session: Session) {
-    this.#session = session
-  }
-
-  afterCommit(effect: () => void): void {
-    this.effects.push(effect)
-  }
-
-  /** Does nothing. PostgreSQL maintains the search index itself. */
-  indexSearch(): void {}
-
-  async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
-    if (this.#ended) throw this.#ended
-    clearImmediate(this.#idleCheck)
-    this.#statements += 1
-    try {
-      return await this.#session.executeQuery(query)
-    } finally {
-      this.#statements -= 1
-      if (this.#statements === 0 && !this.#ended) this.#abortIfIdle()
-    }
-  }
-
-  run<T>(work: Work<T>): Promise<T> {
-    return new Promise<T>((resolve, reject) => {
-      const end = (error: Error) => {
-        this.#ended ??= error
-        clearImmediate(this.#idleCheck)
-      }
-      this.#abort = (error) => {
-        end(error)
-        reject(error)
-      }
-      this.#abortIfIdle()
-      work(this)
-        .then(resolve, reject)
-        .finally(() => end(misuse(transactionIsOver)))
-    })
-  }
-
-  /**
-   * Aborts the transaction if the work awaits something other than a statement. After a statement's result, the work
-   * must finish or send another statement within the same turn of the event loop.
-   */
-  #abortIfIdle(): void {
-    this.#idleCheck = setImmediate(() => {
-      this.#abort(misuse(awaitsElsewhere))
-    })
   }
 }

@@ -1,6 +1,7 @@
 import { isMailkeepError, MailkeepError } from '../../errors.ts'
 import { plainQuery } from '../connection.ts'
-import type { GroupCommit } from '../group.ts'
+import type { GroupCommit } from './group.ts'
+import type { SqliteHandle } from './handle.ts'
 
 /** Finds tables that are not mailkeep's. VACUUM may change the row ids of tables without an integer primary key. */
 const findForeignTables = `select name from sqlite_master
@@ -11,13 +12,6 @@ const askIsSmall = `select (select page_count from pragma_page_count) <= 2048 an
 const maxTimeShare = 1 / 100
 
 const vacuum = plainQuery('vacuum')
-
-/** The part of better-sqlite3's `Database` that this module uses. */
-interface Handle {
-  prepare(sql: string): { pluck(): { get(): unknown } }
-  pragma(text: string): unknown
-  exec(sql: string): unknown
-}
 
 /** Finds a purge job with work left, as jobs/search-purge stores it. A delayed job has work only if `wanted` is set. */
 const findPendingPurge = `select 1 from mailkeep_job where kind = 'purge searches'
@@ -37,7 +31,7 @@ export interface CompactionReport {
  * @param lockTimeoutMs Maximum time to wait for the locks of other connections.
  * @throws MailkeepError `conflict`: it has tables that are not mailkeep's.
  */
-export function compactNow(handle: Handle, lockTimeoutMs: number): CompactionReport {
+export function compactNow(handle: SqliteHandle, lockTimeoutMs: number): CompactionReport {
   const ask = (sql: string) => handle.prepare(sql).pluck().get()
   const bytes = () => Number(ask('select page_count * page_size from pragma_page_count, pragma_page_size'))
   const table = ask(findForeignTables)
@@ -64,7 +58,7 @@ export class Compaction {
   #lastMs = Number.NEGATIVE_INFINITY
   #durationMs = 0
 
-  constructor(group: GroupCommit, handle: Handle) {
+  constructor(group: GroupCommit, handle: SqliteHandle) {
     this.#group = group
     // Prepare it at the first use, because preparing would slow down the start.
     this.#isSmall = () => handle.prepare(askIsSmall).pluck().get() === 1

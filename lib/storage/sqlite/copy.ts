@@ -1,11 +1,5 @@
 import type { Migration } from '../migrate.ts'
-
-/** The part of better-sqlite3's `Database` that this module uses. */
-interface Handle {
-  prepare(sql: string): { all(...values: unknown[]): unknown[]; run(...values: unknown[]): unknown }
-  pragma(text: string): unknown
-  exec(sql: string): unknown
-}
+import { column, type SqliteHandle } from './handle.ts'
 
 /** A report on a database file. */
 export interface FileReport {
@@ -28,7 +22,7 @@ export interface FileReport {
 const mainTables = ['client', 'token', 'contact', 'tag', 'list', 'topic', 'identity', 'endpoint', 'event', 'delivery']
 
 /** @param thorough Whether to check the integrity of the whole file, which reads all of it. */
-export function report(handle: Handle, migrations: readonly Migration[], thorough: boolean): FileReport {
+export function report(handle: SqliteHandle, migrations: readonly Migration[], thorough: boolean): FileReport {
   const faults = thorough ? findFaults(handle) : []
   const tables = new Set(column(handle, `select name from sqlite_master where type = 'table'`))
   const mailkeep = tables.has('mailkeep_migration') && tables.has('mailkeep_setting')
@@ -60,7 +54,7 @@ export function report(handle: Handle, migrations: readonly Migration[], thoroug
  *   the copy must match the report.
  */
 export function copyInto(
-  handle: Handle,
+  handle: SqliteHandle,
   target: string,
   migrations: readonly Migration[],
 ): { before: FileReport; undisturbed: boolean } {
@@ -71,19 +65,12 @@ export function copyInto(
   return { before, undisturbed: version() === versionBefore }
 }
 
-function findFaults(handle: Handle): string[] {
+function findFaults(handle: SqliteHandle): string[] {
   const faults = column(handle, 'pragma integrity_check(20)').filter((line) => line !== 'ok')
   const orphans = handle.prepare('pragma foreign_key_check').all().length
   return orphans === 0 ? faults : [...faults, `${orphans} rows refer to rows that do not exist`]
 }
 
-function countRows(handle: Handle, name: string): number {
+function countRows(handle: SqliteHandle, name: string): number {
   return Number(column(handle, `select count(*) from mailkeep_${name}`)[0])
-}
-
-function column(handle: Handle, sql: string): string[] {
-  return handle
-    .prepare(sql)
-    .all()
-    .map((row) => String(Object.values(row as object)[0]))
 }

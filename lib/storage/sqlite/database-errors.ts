@@ -1,7 +1,12 @@
-import { MailkeepError, notFound } from '../../errors.ts'
-import { closedMessage } from '../closed.ts'
-import type { ErrorContext, Storage } from '../connection.ts'
-import { otherDatabase, transactionEnded } from '../host/transaction.ts'
+import { closed, MailkeepError, notFound } from '../../errors.ts'
+import { otherDatabase, transactionEnded } from '../host-transaction.ts'
+
+/**
+ * Maps a driver's error to the MailkeepError that callers get. Returns other errors unchanged.
+ *
+ * @param inHostTransaction Whether the statement ran in a transaction that the host opened. Default false.
+ */
+export type ErrorMapper = (error: unknown, inHostTransaction?: boolean) => unknown
 
 /** @returns whether another connection holds the lock, so that a retry may succeed. */
 export function isLocked(error: unknown): boolean {
@@ -34,20 +39,17 @@ export function damaged(file: string | undefined, cause: unknown): MailkeepError
  *
  * @param file The database's path, for the message about a damaged file.
  */
-export function errorMapper(file: string | undefined): Storage['toMailkeepError'] {
-  return (error, options) => failure(error, file, options)
+export function errorMapper(file: string | undefined): ErrorMapper {
+  return (error, inHostTransaction = false) => toMailkeepError(error, file, inHostTransaction)
 }
 
-function failure(error: unknown, file: string | undefined, options: ErrorContext = {}): unknown {
+function toMailkeepError(error: unknown, file: string | undefined, inHostTransaction: boolean): unknown {
   const code = codeOf(error)
-  if (isNotOpen(error))
-    return options.inHostTransaction
-      ? transactionEnded(error)
-      : new MailkeepError('unavailable', closedMessage, { cause: error })
+  if (isNotOpen(error)) return inHostTransaction ? transactionEnded(error) : closed(error)
   // Callers can violate only foreign keys to the client.
   if (code === 'SQLITE_CONSTRAINT_FOREIGNKEY') return notFound('client')
   if (isDamaged(error)) return damaged(file, error)
-  if (options.inHostTransaction && isMissingTable(error)) return otherDatabase(error)
+  if (inHostTransaction && (isMissingTable(error) || isOfPostgres(error))) return otherDatabase(error)
   if (/^SQLITE_(FULL|IOERR|BUSY|LOCKED|READONLY|CANTOPEN|NOMEM)/.test(code)) {
     return new MailkeepError('unavailable', `The database cannot be written now (${code}).`, { cause: error })
   }
@@ -63,4 +65,9 @@ function isNotOpen(error: unknown): boolean {
 
 function isMissingTable(error: unknown): boolean {
   return error instanceof Error && /^no such table: (?:\w+\.)?mailkeep_/.test(error.message)
+}
+
+/** Recognises an error of a PostgreSQL server: the host's transaction is on another kind of database. */
+function isOfPostgres(error: unknown): boolean {
+  return error instanceof Error && 'severity' in error
 }

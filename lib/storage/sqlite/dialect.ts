@@ -14,7 +14,7 @@ import { searchClientSpan } from './search-index.ts'
 import { trigramLength, trigramsOf } from './trigrams.ts'
 
 /** Compiles statements for SQLite. */
-export const builder = new Kysely<Tables>({
+const builder = new Kysely<Tables>({
   dialect: {
     createAdapter: () => new SqliteAdapter(),
     createDriver: () => new DummyDriver(),
@@ -53,8 +53,10 @@ const contains = (text: Expression<unknown>, part: Expression<unknown>) => sql<b
 /** SQL fragments for SQLite. */
 export const dialect: Dialect = {
   name: 'sqlite',
+  builder,
   concurrentWriters: false,
   returnsInsertId: true,
+  readsRowByRow: true,
   timeType: 'text',
   findTable: (name) => sql`select 1 from sqlite_master where type = 'table' and name = ${name}`,
   slot: (mark) => sql`${mark}`,
@@ -142,5 +144,5 @@ export const dialect: Dialect = {
   jsonText: (value) => sql<string>`${value}`,
 }
 
-/** The dialect for a host's driver. Kysely does not guarantee that a driver returns the id of an inserted row. */
-export const hostDialect: Dialect = { ...dialect, returnsInsertId: false }
+/** The dialect for a host's driver. Kysely guarantees neither insert ids nor reading row by row. */
+export const hostDialect: Dialect = { ...dialect, returnsInsertId: false, readsRowByRow: false }

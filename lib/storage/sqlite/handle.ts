@@ -26,6 +26,12 @@ export interface SqliteStatement {
   raw(): SqliteStatement
 }
 
+/** Returns the first column of a query's rows, as text. */
+export function column(handle: SqliteHandle, sql: string, ...values: unknown[]): string[] {
+  const statement = handle.prepare(sql).pluck()
+  return statement.all(...values).map(String)
+}
+
 /** @throws MailkeepError `validation_failed`: `source` is neither a path nor a handle that is open. */
 export function checkSource(source: unknown): void {
   if (typeof source === 'string' && source !== '' && !source.includes('\0')) return

@@ -1,18 +1,7 @@
 import type { QueryResult } from 'kysely'
 import { BoundedCache } from '../../bounded-cache.ts'
-import type { BoundedQuery, Connection } from '../connection.ts'
-
-/** The part of better-sqlite3's `Database` that this module uses. */
-interface Handle {
-  prepare(sql: string): Statement
-}
-
-interface Statement {
-  readonly reader: boolean
-  all(...values: unknown[]): unknown[]
-  iterate(...values: unknown[]): Iterable<unknown>
-  run(...values: unknown[]): { changes: number; lastInsertRowid: number | bigint }
-}
+import type { Connection, Query } from '../connection.ts'
+import type { SqliteHandle, SqliteStatement } from './handle.ts'
 
 /**
  * SQLite uses the value of a plain `limit ?` for its plan, and recompiles the statement at each binding. A cast avoids
@@ -22,19 +11,14 @@ const bareLimit = /\blimit \?/g
 
 /** Caches prepared statements, because preparing a statement costs twice as much as running it. */
 export class PreparedConnection implements Connection {
-  readonly #statements = new BoundedCache<string, Statement>(500)
-  readonly #prepare: (sql: string) => Statement
-  readonly readsRowByRow = true
+  readonly #statements = new BoundedCache<string, SqliteStatement>(500)
+  readonly #prepare: (sql: string) => SqliteStatement
 
-  constructor(handle: Handle) {
+  constructor(handle: Pick<SqliteHandle, 'prepare'>) {
     this.#prepare = (sql) => handle.prepare(sql.replaceAll(bareLimit, 'limit cast(? as integer)'))
   }
 
-  async executeQuery<R>(query: BoundedQuery): Promise<QueryResult<R>> {
-    return this.executeNow(query)
-  }
-
-  executeNow<R>({ sql, parameters, maxBytes }: BoundedQuery): QueryResult<R> {
+  run<R>({ sql, parameters, maxBytes }: Query): QueryResult<R> {
     const statement = this.#statements.get(sql, this.#prepare)
     if (maxBytes !== undefined) return { rows: readUntil(maxBytes, statement.iterate(...parameters)) as R[] }
     if (statement.reader) return { rows: statement.all(...parameters) as R[] }

@@ -1,9 +1,10 @@
 import { setImmediate } from 'node:timers'
-import type { CompiledQuery, QueryResult } from 'kysely'
-import { MailkeepError } from '../../errors.ts'
-import { closedMessage } from '../closed.ts'
-import { type Connection, plainQuery, type Storage } from '../connection.ts'
-import { retryWhileLocked } from './locks.ts'
+import type { QueryResult } from 'kysely'
+import { closed, MailkeepError } from '../../errors.ts'
+import { type Connection, plainQuery, type Query } from '../connection.ts'
+import { type ErrorMapper, isLocked } from './database-errors.ts'
+import { groupLimits } from './group.ts'
+import type { SqliteHandle } from './handle.ts'
 import type { PreparedConnection } from './prepared-connection.ts'
 
 const begin = plainQuery('begin')
@@ -13,7 +14,7 @@ const end = plainQuery('commit')
 const maxTurnMs = 5
 
 interface PendingRead {
-  readonly query: CompiledQuery
+  readonly query: Query
   readonly resolve: (result: QueryResult<never> | Promise<QueryResult<never>>) => void
   readonly reject: (error: unknown) => void
 }
@@ -25,17 +26,12 @@ interface PendingRead {
  */
 export class Reader implements Connection {
   readonly #connection: PreparedConnection
-  readonly #handle: { readonly inTransaction: boolean }
-  readonly #failure: Storage['toMailkeepError']
+  readonly #handle: SqliteHandle
+  readonly #failure: ErrorMapper
   #pending: PendingRead[] = []
   #closed = false
-  readonly readsRowByRow = true
 
-  constructor(
-    connection: PreparedConnection,
-    handle: { readonly inTransaction: boolean },
-    failure: Storage['toMailkeepError'],
-  ) {
+  constructor(connection: PreparedConnection, handle: SqliteHandle, failure: ErrorMapper) {
     this.#connection = connection
     this.#handle = handle
     this.#failure = failure
@@ -48,11 +44,11 @@ export class Reader implements Connection {
 
   /** @throws MailkeepError `unavailable` */
   refuseClosed(): void {
-    if (this.#closed) throw new MailkeepError('unavailable', closedMessage)
+    if (this.#closed) throw closed()
   }
 
-  executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
-    if (this.#closed) return Promise.reject(new MailkeepError('unavailable', closedMessage))
+  run<R>(query: Query): Promise<QueryResult<R>> {
+    if (this.#closed) return Promise.reject(closed())
     return new Promise<QueryResult<R>>((resolve, reject) => {
       if (this.#pending.length === 0) setImmediate(() => this.#readPending())
       this.#pending.push({ query, resolve, reject })
@@ -75,7 +71,7 @@ export class Reader implements Connection {
         return
       }
       try {
-        resolve(this.#connection.executeNow(query))
+        resolve(this.#connection.run(query))
       } catch (error) {
         reject(this.#failure(error))
       }
@@ -96,21 +92,35 @@ export class Reader implements Connection {
   }
 
   /** Ignores errors, because each read that follows reports the same problem. */
-  #try(control: CompiledQuery): void {
+  #try(control: Query): void {
     try {
-      this.#connection.executeNow(control)
+      this.#connection.run(control)
     } catch {}
   }
 
-  async #readLater<R>(query: CompiledQuery): Promise<QueryResult<R>> {
+  async #readLater<R>(query: Query): Promise<QueryResult<R>> {
     await retryWhileLocked(
       () => !this.#handle.inTransaction,
       'The database was locked by another transaction. Inside your own transaction? Use mailkeep.using(trx).',
     )
     try {
-      return this.#connection.executeNow(query)
+      return this.#connection.run(query)
     } catch (error) {
       throw this.#failure(error)
     }
   }
+}
+
+/** Retries for 5 s while `attempt` returns false or fails on a lock. It does not block the thread. */
+export async function retryWhileLocked(attempt: () => unknown, message: string): Promise<void> {
+  const deadlineMs = performance.now() + groupLimits.lockMs
+  for (let pauseMs = 0; performance.now() < deadlineMs; pauseMs = Math.min(pauseMs + 1, 20)) {
+    try {
+      if (attempt() !== false) return
+    } catch (error) {
+      if (!isLocked(error)) throw error
+    }
+    await new Promise((resolve) => (pauseMs === 0 ? setImmediate(resolve) : setTimeout(resolve, pauseMs)))
+  }
+  throw new MailkeepError('unavailable', message)
 }

@@ -1,17 +1,6 @@
 import { statSync } from 'node:fs'
 import type { RowSource, SourceTable, Value } from '../row-source.ts'
-
-/** The part of better-sqlite3's `Database` that this module uses. */
-interface Handle {
-  prepare(sql: string): Statement
-  pragma(text: string): unknown
-  exec(sql: string): unknown
-}
-
-interface Statement {
-  all(...values: unknown[]): unknown[]
-  raw(): Statement
-}
+import { column, type SqliteHandle } from './handle.ts'
 
 /** Tables of the search index. They are not copied, because the target database builds its own index. */
 const searchTables = /^mailkeep_search/
@@ -21,7 +10,7 @@ const searchTables = /^mailkeep_search/
  *
  * @throws SQLite's error when another connection has the file open.
  */
-export function openRowSource(handle: Handle, file: string): RowSource {
+export function openRowSource(handle: SqliteHandle, file: string): RowSource {
   handle.pragma('locking_mode = exclusive') // before the first read, so that other connections cause an error
   handle.pragma('wal_checkpoint(truncate)') // moves the write-ahead log into the file before its size is read
   handle.exec('begin exclusive')
@@ -38,7 +27,7 @@ export function openRowSource(handle: Handle, file: string): RowSource {
   }
 }
 
-function describe(handle: Handle, name: string): SourceTable {
+function describe(handle: SqliteHandle, name: string): SourceTable {
   const columns = handle.prepare(`select name, pk from pragma_table_info(?) order by cid`).all(name) as {
     name: string
     pk: number
@@ -53,7 +42,12 @@ function describe(handle: Handle, name: string): SourceTable {
   }
 }
 
-function read(handle: Handle, { name, columns, key }: SourceTable, after: readonly Value[] | undefined, limit: number) {
+function read(
+  handle: SqliteHandle,
+  { name, columns, key }: SourceTable,
+  after: readonly Value[] | undefined,
+  limit: number,
+) {
   const order = key.join(', ')
   const condition = after ? `where (${order}) > (${key.map(() => '?').join(', ')})` : ''
   const select = handle.prepare(
@@ -65,13 +59,4 @@ function read(handle: Handle, { name, columns, key }: SourceTable, after: readon
 /** Converts numbers to BigInt, because better-sqlite3 binds numbers as floats. */
 function toBindable(value: Value): unknown {
   return typeof value === 'number' ? BigInt(value) : value
-}
-
-function column(handle: Handle, sql: string, ...values: unknown[]): string[] {
-  return (
-    handle
-      .prepare(sql)
-      .raw()
-      .all(...values) as unknown[][]
-  ).map(([value]) => String(value))
 }

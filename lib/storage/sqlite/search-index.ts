@@ -1,4 +1,5 @@
-import { type Connection, plainQuery, type SearchChange, withParameters } from '../connection.ts'
+import { type Connection, plainQuery, withParameters } from '../connection.ts'
+import type { SearchChange } from '../transaction.ts'
 
 /**
  * All clients share one search index. A contact's row id is client × 2^40 + contact, so each client has an id range.
@@ -30,14 +31,14 @@ export function searchIndexer(): (connection: Connection, changes: readonly Sear
     // Sort by row id, because FTS5 begins a new segment whenever ids do not ascend.
     for (const { clientId, contactId, before, after } of [...changes].sort(byRow)) {
       const key = [BigInt(clientId), BigInt(contactId)]
-      if (before !== null) await connection.executeQuery(withParameters(deleteFromIndex, [...key, before]))
-      if (after !== null) await connection.executeQuery(withParameters(insertIntoIndex, [...key, after]))
+      if (before !== null) await connection.run(withParameters(deleteFromIndex, [...key, before]))
+      if (after !== null) await connection.run(withParameters(insertIntoIndex, [...key, after]))
       texts += Number(before !== null) + Number(after !== null)
     }
     const batches = Math.floor(texts / mergeBatch.texts)
     if (batches === 0) return
     texts %= mergeBatch.texts
-    await connection.executeQuery(mergeSegments(batches * mergeBatch.leaves))
+    await connection.run(mergeSegments(batches * mergeBatch.leaves))
   }
 }
 

@@ -49,22 +49,22 @@ export function searchPurger(): (connection: Connection, progress?: number) => P
  */
 async function purgeSearch(connection: Connection, leaves: number, progress?: number): Promise<number | undefined> {
   if (!progress) return await begin(connection, leaves)
-  await connection.executeQuery(mergeSegments(leaves))
+  await connection.run(mergeSegments(leaves))
   if (mergeTargets(await readLevels(connection)).includes(Math.abs(progress))) return progress
   return progress < 0 ? 0 : undefined
 }
 
 async function begin(connection: Connection, leaves: number): Promise<number | undefined> {
   if (leavesOf(await readLevels(connection)) <= maxLeavesToRebuild) {
-    await connection.executeQuery(rebuild)
+    await connection.run(rebuild)
     return undefined
   }
   let levels: Level[]
   do {
-    for (const query of [insertDummyRow, deleteDummyRow, mergeSegments(0)]) await connection.executeQuery(query)
+    for (const query of [insertDummyRow, deleteDummyRow, mergeSegments(0)]) await connection.run(query)
     levels = await readLevels(connection)
   } while (countSegments(levels) < segmentsPerMerge)
-  await connection.executeQuery(mergeSegments(-leaves))
+  await connection.run(mergeSegments(-leaves))
   const into = mergeTargets(await readLevels(connection)).at(-1) ?? 0
   if (dropsDeleteMarkers(levels)) return into || undefined
   return -into
@@ -88,7 +88,7 @@ interface Level {
 const structure = plainQuery('select hex(block) as block from mailkeep_search_data where id = 10')
 
 async function readLevels(connection: Connection): Promise<Level[]> {
-  const { rows } = await connection.executeQuery<{ block: string }>(structure)
+  const { rows } = await connection.run<{ block: string }>(structure)
   const next = varints(Buffer.from(rows[0]!.block, 'hex').subarray(4))
   const [levels] = [next(), next(), next()] // skips the number of segments and the write counter
   return times(levels!, () => {

@@ -43,8 +43,8 @@ export interface DueWork {
 /** A lease lasts this much longer than the attempt's time-out. Then other processes may claim the delivery. */
 const leaseMarginMs = 15_000
 
-export function leaseMs({ webhooks }: Context): number {
-  return webhooks.timeoutSeconds * 1000 + leaseMarginMs
+export function leaseMs({ local }: Context): number {
+  return local.webhooks.settings.timeoutSeconds * 1000 + leaseMarginMs
 }
 
 /** Returns the end of a lease that begins now. */

@@ -62,7 +62,7 @@ export class Dispatcher {
   #isStopping = false
 
   constructor(ctx: Context, sender: Sender) {
-    const { concurrency, endpointConcurrency, timeoutSeconds } = ctx.webhooks
+    const { concurrency, endpointConcurrency, timeoutSeconds } = ctx.local.webhooks.settings
     this.#ctx = ctx
     this.#sender = sender
     this.#scheduler = new FairScheduler({
@@ -188,7 +188,7 @@ export class Dispatcher {
 
   /** Finds due deliveries, unless nothing may be claimed now or the previous poll took long. */
   async #poll(mustPoll: boolean): Promise<DueWork> {
-    const { concurrency, endpointConcurrency } = this.#ctx.webhooks
+    const { concurrency, endpointConcurrency } = this.#ctx.local.webhooks.settings
     const startedMs = performance.now()
     const freeSlots = concurrency - this.#scheduler.inFlight
     if (this.#isStopping || freeSlots <= 0) return { endpoints: [], nextDueMs: undefined, nextLeaseEndMs: undefined }
@@ -226,7 +226,7 @@ export class Dispatcher {
 
   async #attempt(entry: InFlight): Promise<void> {
     const { delivery } = entry
-    const { clock, webhooks } = this.#ctx
+    const { clock, local } = this.#ctx
     const startedMs = clock()
     const startedAtMs = performance.now()
     const outcome = await this.#send(entry)
@@ -237,7 +237,7 @@ export class Dispatcher {
       quotaKeyOf(delivery),
       ending === 'interrupted' || ending === 'fault' ? undefined : pace,
     )
-    const disposition = nextStep(outcome, delivery.scheduleAttempt, webhooks, Math.random())
+    const disposition = nextStep(outcome, delivery.scheduleAttempt, local.webhooks.settings, Math.random())
     this.#finished.push({ delivery, outcome, disposition, startedMs, endedMs: clock() })
     this.#signal.wake()
   }

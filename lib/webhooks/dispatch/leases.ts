@@ -79,7 +79,8 @@ export async function releaseExpiredLeases(tx: Tx, inFlight: ReadonlyMap<number,
     })
   }
   const isLastAttempt = (row: ExpiredLease) =>
-    row.status === 'pending' && row.attempts - row.attempts_before > tx.webhooks.retryScheduleSeconds.length
+    row.status === 'pending' &&
+    row.attempts - row.attempts_before > tx.local.webhooks.settings.retryScheduleSeconds.length
   for (const row of expired.filter(isLastAttempt)) await failInterrupted(tx, row)
   const ids = expired.filter((row) => !isLastAttempt(row)).map(({ id }) => id)
   if (ids.length > 0) await releaseLeases(tx, { ids, now: now(tx) })

@@ -194,7 +194,7 @@ async function recordHealth(tx: Tx, id: number, tally: EndpointTally): Promise<v
     { afterSuccess: tally.succeeded },
   )
   if (!endpoint || endpoint.disabled_reason !== null) return
-  const { disableAfterFailures, disableAfterHours } = tx.webhooks
+  const { disableAfterFailures, disableAfterHours } = tx.local.webhooks.settings
   const failsForLong =
     endpoint.first_failure_at !== null &&
     msOf(endpoint.first_failure_at) <= msOf(now(tx)) - disableAfterHours * 3_600_000

@@ -87,7 +87,7 @@ export async function subscribe(
     if (!stopped) handlers.delete(id)
     stopped = true // a second call must not remove a handler that was registered later
   }
-  ctx.wakeDispatcher()
+  ctx.local.webhooks.wake()
   return {
     name,
     listDeliveries: (query) => listOf(ctx, id, query, true),
@@ -169,7 +169,7 @@ async function create(tx: Tx, { name: subscriber, events }: SubscriberFields): P
 async function removeSubscriber(ctx: Context, id: number): Promise<void> {
   return transact(ctx, async (tx) => {
     if ((await deleteSubscriber(tx, { id })) === 0) return
-    tx.transaction.afterCommit(() => tx.abortDeliveries(({ endpointId }) => endpointId === id))
+    tx.transaction.afterCommit(() => tx.local.webhooks.abort(({ endpointId }) => endpointId === id))
     await deleteDependents(tx, 'endpoint', id)
   })
 }

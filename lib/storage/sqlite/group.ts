@@ -1,9 +1,9 @@
 import type { CompiledQuery } from 'kysely'
-import { MailkeepError } from '../errors.ts'
-import { nextTurn } from '../time.ts'
-import { closedMessage } from './closed.ts'
-import { type Connection, plainQuery, type SearchChange, type StorageFigures, type Work } from './connection.ts'
-import { WorkTransaction } from './operation.ts'
+import { closed, MailkeepError } from '../../errors.ts'
+import { nextTurn } from '../../time.ts'
+import { type Connection, isPending, plainQuery } from '../connection.ts'
+import type { StorageFigures } from '../database.ts'
+import { type SearchChange, Transaction, type Work } from '../transaction.ts'
 
 /** The connection that group commit writes to. It runs one transaction at a time. */
 export interface GroupTarget {
@@ -21,7 +21,7 @@ export interface GroupTarget {
    *
    * @throws MailkeepError `unavailable`: the path of the database no longer leads to the file that was written.
    */
-  checkFiles?(): void
+  checkFiles(): void
 }
 
 export interface GroupLimits {
@@ -84,7 +84,7 @@ export class GroupCommit {
 
   /** @throws MailkeepError `unavailable`: closing, too many writes waiting, or locked for too long. */
   write<T>(work: Work<T>): Promise<T> {
-    if (this.#closed) return Promise.reject(new MailkeepError('unavailable', closedMessage))
+    if (this.#closed) return Promise.reject(closed())
     if (this.#queue.length >= this.#limits.waiting) {
       return Promise.reject(new MailkeepError('unavailable', 'Too many writes are waiting: try again shortly.'))
     }
@@ -96,9 +96,9 @@ export class GroupCommit {
 
   /** Runs a statement that is not allowed inside a transaction, such as VACUUM, as soon as none is open. */
   between(query: CompiledQuery): Promise<void> {
-    if (this.#closed) return Promise.reject(new MailkeepError('unavailable', closedMessage))
+    if (this.#closed) return Promise.reject(closed())
     return new Promise((resolve, reject) => {
-      const run = () => this.#target.connection.executeQuery(query)
+      const run = async () => this.#target.connection.run(query)
       this.#betweenTransactions.push(() =>
         run().then(
           () => resolve(),
@@ -192,7 +192,7 @@ export class GroupCommit {
   /** Settles the promises of writes that have been committed. */
   #settleAll(finished: readonly FinishedWrite[]): void {
     try {
-      this.#target.checkFiles?.()
+      this.#target.checkFiles()
     } catch (error) {
       // Do not retry these writes. If the file is put back, it contains them.
       for (const each of finished) settle(each.ok ? { ...each, ok: false, error } : each)
@@ -208,12 +208,14 @@ export class GroupCommit {
 
   async #run(waiting: QueuedWrite): Promise<FinishedWrite> {
     const { connection } = this.#target
-    const operation = new WorkTransaction(connection)
+    const transaction = new Transaction(connection)
     try {
-      if (!connection.executeNow?.(savepoint)) await connection.executeQuery(savepoint)
-      const value = await operation.run(waiting.work)
-      if (!connection.executeNow?.(release)) await connection.executeQuery(release)
-      const { effects, searchChanges } = operation
+      const begun = connection.run(savepoint)
+      if (isPending(begun)) await begun
+      const value = await transaction.perform(waiting.work)
+      const released = connection.run(release)
+      if (isPending(released)) await released
+      const { effects, searchChanges } = transaction
       return { waiting, effects, searchChanges, ok: true, value }
     } catch (error) {
       if (this.#target.inTransaction()) await this.#undoSavepoint()
@@ -223,8 +225,8 @@ export class GroupCommit {
 
   async #undoSavepoint(): Promise<void> {
     try {
-      await this.#target.connection.executeQuery(undo)
-      await this.#target.connection.executeQuery(release)
+      await this.#target.connection.run(undo)
+      await this.#target.connection.run(release)
     } catch {
       // The savepoint is lost, so roll the whole transaction back.
       await this.#rollBack()
@@ -234,7 +236,7 @@ export class GroupCommit {
   async #commit(finished: readonly FinishedWrite[]): Promise<boolean> {
     try {
       await this.#index(finished)
-      await this.#target.connection.executeQuery(commit)
+      await this.#target.connection.run(commit)
       this.#groupSizes[finished.length]! += 1
       return true
     } catch {
@@ -248,7 +250,7 @@ export class GroupCommit {
   }
 
   async #rollBack(): Promise<void> {
-    if (this.#target.inTransaction()) await this.#target.connection.executeQuery(rollback)
+    if (this.#target.inTransaction()) await this.#target.connection.run(rollback)
   }
 
   /** @param lockDeadlineMs All writes of a group share one deadline for the lock. */
@@ -258,7 +260,7 @@ export class GroupCommit {
       const finished = await this.#run(waiting)
       if (this.#isTransactionOpen([finished])) {
         await this.#index([finished])
-        await this.#target.connection.executeQuery(commit)
+        await this.#target.connection.run(commit)
         this.#groupSizes[1]! += 1
       }
       this.#settleAll([finished])

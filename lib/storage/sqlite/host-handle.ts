@@ -1,25 +1,12 @@
 import { randomInt } from 'node:crypto'
-import type { CompiledQuery, QueryResult } from 'kysely'
+import type { QueryResult } from 'kysely'
 import { invalid } from '../../errors.ts'
-import type { Connection } from '../connection.ts'
-import { noTransaction, otherDatabase, transactionEnded } from '../host/transaction.ts'
+import type { Connection, Query } from '../connection.ts'
+import { noTransaction, otherDatabase, transactionEnded } from '../host-transaction.ts'
+import type { SqliteHandle } from './handle.ts'
 import { PreparedConnection } from './prepared-connection.ts'
 
-/** The part of better-sqlite3's `Database` used here. The host's class may come from another copy of the package. */
-interface Handle {
-  readonly open: boolean
-  readonly inTransaction: boolean
-  readonly name: string
-  readonly memory: boolean
-  prepare(sql: string): {
-    readonly reader: boolean
-    all(...values: unknown[]): unknown[]
-    iterate(...values: unknown[]): Iterable<unknown>
-    run(...values: unknown[]): { changes: number; lastInsertRowid: number | bigint }
-    pluck(): { get(): unknown }
-  }
-  exec(sql: string): unknown
-}
+type Handle = SqliteHandle & { readonly open: boolean }
 
 /** Whether a handle is on the database that mailkeep has open. */
 export type IsSameDatabase = (handle: { readonly name: string; readonly memory: boolean }) => boolean
@@ -32,7 +19,7 @@ export type IsSameDatabase = (handle: { readonly name: string; readonly memory: 
  * transaction: ROLLBACK removes it, and a later BEGIN does not restore it. A COMMIT is detected because the next
  * statement finds no open transaction.
  */
-class HostTransaction implements Connection {
+class MarkedTransaction implements Connection {
   readonly #handle: Handle
   readonly #connection: PreparedConnection
   readonly #mark = randomInt(1, 2 ** 31)
@@ -51,18 +38,14 @@ class HostTransaction implements Connection {
     return !this.#ended
   }
 
-  get readsRowByRow(): boolean {
-    return this.#connection.readsRowByRow
-  }
-
-  async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
+  run<R>(query: Query): QueryResult<R> {
     if (!this.isOpen) throw transactionEnded()
-    return this.#connection.executeNow(query)
+    return this.#connection.run(query)
   }
 }
 
 const statements = new WeakMap<Handle, PreparedConnection>()
-const transactions = new WeakMap<Handle, HostTransaction>()
+const transactions = new WeakMap<Handle, MarkedTransaction>()
 
 /**
  * Returns the transaction that is open on a better-sqlite3 handle. The host may use any kind of BEGIN, but only BEGIN
@@ -83,7 +66,7 @@ export function adoptHandle(handle: unknown, isSameDatabase: IsSameDatabase): Co
   if (known?.isOpen) return known
   const connection = statements.get(handle) ?? new PreparedConnection(handle)
   statements.set(handle, connection)
-  const transaction = new HostTransaction(handle, connection)
+  const transaction = new MarkedTransaction(handle, connection)
   transactions.set(handle, transaction)
   return transaction
 }

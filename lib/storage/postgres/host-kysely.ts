@@ -1,14 +1,14 @@
 import { CompiledQuery, type Kysely } from 'kysely'
-import type { DatabaseSource, Storage } from '../connection.ts'
+import { pollingFeed } from '../change-feed.ts'
+import { type Database, type DatabaseSource, selfMaintained } from '../database.ts'
+import { type ReservedConnection, reserve } from '../kysely-connection.ts'
 import { postgresMigrations } from '../migrations/postgres.ts'
-import { Connections, Reader } from '../postgres/connections.ts'
-import { toMailkeepError } from '../postgres/database-errors.ts'
-import { builder, dialect } from '../postgres/dialect.ts'
-import type { DriverPool, DriverQuery, DriverResult, PooledClient } from '../postgres/driver.ts'
-import { adopt, queryPlainRows } from '../postgres/host.ts'
-import { ensureSearchIndex } from '../postgres/search-index.ts'
-import { Writes } from '../postgres/writes.ts'
-import { type ReservedConnection, reserve } from './reserved-connection.ts'
+import { Connections, Reader } from './connections.ts'
+import { dialect } from './dialect.ts'
+import type { DriverPool, DriverQuery, DriverResult, PooledClient } from './driver.ts'
+import { queryPlainRows, within } from './host-transaction.ts'
+import { ensureSearchIndex } from './search-index.ts'
+import { Writes } from './writes.ts'
 
 /** Poll interval for commits of other processes, because Kysely has no LISTEN. */
 const pollIntervalMs = 200
@@ -22,22 +22,21 @@ export function openPostgresThrough(kysely: Kysely<unknown>, own: boolean): Data
       const connections = new Connections(new KyselyPool(kysely), logger, false)
       const reader = new Reader(connections)
       const writes = new Writes(connections)
-      const storage: Storage = {
+      const database: Database = {
         dialect,
-        builder,
-        reader,
-        write: (work) => writes.write(work),
-        writeAlone: (work) => writes.writeAlone(work),
-        migrated: () => ensureSearchIndex(reader, writes, logger),
-        version: async () => Math.floor(performance.now() / pollIntervalMs),
-        toMailkeepError: toMailkeepError,
-        adopt,
-        close: async () => {
+        clock: Date.now,
+        search: { ...selfMaintained, create: ({ idle }) => ensureSearchIndex(reader, writes, logger, idle) },
+        changes: pollingFeed(async () => Math.floor(performance.now() / pollIntervalMs)),
+        read: (query) => reader.run(query),
+        transaction: (work, options) => writes.transaction(work, options),
+        within: (handle) => within(database, handle),
+        figures: () => ({}),
+        async close() {
           await connections.close(false)
           if (own) await kysely.destroy()
         },
       }
-      return storage
+      return database
     },
   }
 }
@@ -61,7 +60,7 @@ class KyselyPool implements DriverPool {
   off(): void {}
 }
 
-async function ask({ connection }: ReservedConnection, { text, values = [] }: DriverQuery): Promise<DriverResult> {
+async function ask(connection: ReservedConnection, { text, values = [] }: DriverQuery): Promise<DriverResult> {
   const { rows, numAffectedRows } = await queryPlainRows(connection, CompiledQuery.raw(text, values))
   return { rows, rowCount: Number(numAffectedRows ?? rows.length), command: text.toUpperCase() }
 }

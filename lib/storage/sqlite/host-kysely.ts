@@ -1,15 +1,17 @@
-import type { CompiledQuery, Kysely, QueryResult } from 'kysely'
-import { invalid, MailkeepError } from '../../errors.ts'
-import { closedMessage } from '../closed.ts'
-import { type Connection, type DatabaseSource, plainQuery, type SearchChange, type Storage } from '../connection.ts'
-import { GroupCommit, type GroupTarget, groupLimits } from '../group.ts'
+import type { Kysely, QueryResult } from 'kysely'
+import { closed, invalid, isMailkeepError, MailkeepError } from '../../errors.ts'
+import { pollingFeed } from '../change-feed.ts'
+import { type Connection, plainQuery, type Query } from '../connection.ts'
+import type { Database, DatabaseSource } from '../database.ts'
+import { withinHostTransaction } from '../host-transaction.ts'
+import { connectionOf, connectionOfTransaction, type ReservedConnection, reserve } from '../kysely-connection.ts'
 import { sqliteMigrations } from '../migrations/sqlite.ts'
-import { errorMapper, isLocked } from '../sqlite/database-errors.ts'
-import { builder, hostDialect } from '../sqlite/dialect.ts'
-import { searchIndexer } from '../sqlite/search-index.ts'
-import { isScattered, searchPurger } from '../sqlite/search-purge.ts'
-import { connectionOf, type ReservedConnection, reserve } from './reserved-connection.ts'
-import { connectionOfKysely, speaksSqlite } from './transaction.ts'
+import type { SearchChange } from '../transaction.ts'
+import { errorMapper, isLocked } from './database-errors.ts'
+import { hostDialect } from './dialect.ts'
+import { GroupCommit, type GroupTarget, groupLimits } from './group.ts'
+import { searchIndexer } from './search-index.ts'
+import { isScattered, searchPurger } from './search-purge.ts'
 
 const begin = plainQuery('begin immediate')
 const foreignKeys = plainQuery('pragma foreign_keys')
@@ -34,46 +36,70 @@ export function openSqliteThrough(kysely: Kysely<unknown>, own: boolean): Databa
       await requireForeignKeys(reader)
       const indexSearch = searchIndexer()
       const group = new GroupCommit(new HostTarget(kysely, indexSearch))
-      const storage: Storage = {
+      const database: Database = {
         dialect: hostDialect,
-        builder,
-        reader,
-        write: (work) => group.write(work),
-        writeAlone: (work) => group.write(work),
-        version: async () => (await reader.executeQuery<{ version: number }>(version)).rows[0]!.version,
-        indexSearch,
-        purgeSearch: searchPurger(),
-        isSearchScattered: () => isScattered(reader),
-        toMailkeepError: failure,
-        adopt: (handle) => {
-          const connection = connectionOfKysely(handle, speaksSqlite)
-          if (connection) return connection
-          throw invalid('transaction', 'This must be a transaction of the Kysely instance that mailkeep was made with.')
+        clock: Date.now,
+        search: {
+          keepsErasedTexts: true,
+          create: async () => {},
+          update: indexSearch,
+          purge: searchPurger(),
+          isScattered: () => isScattered(reader),
+          compact: async () => {}, // the file is the host's
         },
-        close: async () => {
+        changes: pollingFeed(async () => (await reader.run<{ version: number }>(version)).rows[0]!.version),
+        read: (query) => reader.run(query),
+        transaction: (work) => group.write(work),
+        within(handle) {
+          const connection = connectionOfTransaction(handle)
+          if (!connection) {
+            throw invalid(
+              'transaction',
+              'This must be a transaction of the Kysely instance that mailkeep was made with.',
+            )
+          }
+          return withinHostTransaction(database, {
+            connection,
+            dialect: hostDialect,
+            toMailkeepError: (error) => failure(error, true),
+          })
+        },
+        figures: () => group.figures(),
+        async close() {
           await group.close()
           reader.close()
           if (own) await kysely.destroy()
         },
       }
-      return storage
+      return database
     },
   }
 }
 
 async function requireForeignKeys(reader: Connection): Promise<void> {
-  const [row] = (await reader.executeQuery<{ foreign_keys: number }>(foreignKeys)).rows
+  const [row] = (await ask(reader)).rows
   if (row && Number(row.foreign_keys) === 1) return
   throw new MailkeepError('conflict', "mailkeep needs foreign keys: run 'pragma foreign_keys = on' on each connection.")
 }
 
+async function ask(reader: Connection): Promise<QueryResult<{ foreign_keys: number }>> {
+  try {
+    return await reader.run(foreignKeys)
+  } catch (error) {
+    if (isMailkeepError(error)) throw error
+    const reason = error instanceof Error ? error.message : String(error)
+    const message = `The database cannot be opened as SQLite through Kysely: ${reason}`
+    throw new MailkeepError('unavailable', message, { cause: error })
+  }
+}
+
 /** Reads with a time limit, because the connection may be reserved for a long transaction. */
 class TimeLimitedReader implements Connection {
-  readonly #kysely: Kysely<unknown>
+  readonly #connection: Connection
   #closed = false
 
   constructor(kysely: Kysely<unknown>) {
-    this.#kysely = kysely
+    this.#connection = connectionOf(kysely)
   }
 
   /** Rejects all later reads. The Kysely instance itself may belong to the host and stay open. */
@@ -81,14 +107,14 @@ class TimeLimitedReader implements Connection {
     this.#closed = true
   }
 
-  async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
-    if (this.#closed) throw new MailkeepError('unavailable', closedMessage)
+  async run<R>(query: Query): Promise<QueryResult<R>> {
+    if (this.#closed) throw closed()
     let timer: NodeJS.Timeout | undefined
     const late = new Promise<never>((_, reject) => {
       timer = setTimeout(() => reject(new MailkeepError('unavailable', lockTimeoutMessage)), groupLimits.lockMs)
     })
     try {
-      return await Promise.race([connectionOf(this.#kysely).executeQuery<R>(query), late])
+      return await Promise.race([this.#connection.run<R>(query), late])
     } catch (error) {
       throw failure(error)
     } finally {
@@ -112,9 +138,10 @@ class HostTarget implements GroupTarget {
   }
 
   readonly connection: Connection = {
-    executeQuery: async <R>({ sql, parameters, query, queryId }: CompiledQuery): Promise<QueryResult<R>> => {
+    run: async <R>(query: Query): Promise<QueryResult<R>> => {
+      const { sql } = query
       try {
-        const result = await this.#reserved!.connection.executeQuery<R>({ sql, parameters, query, queryId })
+        const result = await this.#reserved!.run<R>(query)
         if (sql === 'commit' || sql === 'rollback') this.#release()
         return result
       } catch (error) {
@@ -135,12 +162,14 @@ class HostTarget implements GroupTarget {
     return this.#open
   }
 
+  checkFiles(): void {} // the file is the host's
+
   async begin(): Promise<boolean> {
     const reserved = await this.#tryReserve()
     if (!reserved) return false
     this.#reserved = reserved
     try {
-      await reserved.connection.executeQuery(begin)
+      await reserved.run(begin)
       this.#open = true
       return true
     } catch (error) {

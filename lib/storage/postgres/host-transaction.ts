@@ -1,15 +1,27 @@
 import { CompiledQuery, type QueryResult } from 'kysely'
 import { invalid } from '../../errors.ts'
-import type { Connection } from '../connection.ts'
-import { connectionOfKysely, speaksPostgres } from '../host/transaction.ts'
+import type { Connection, Query } from '../connection.ts'
+import type { Database } from '../database.ts'
+import { withinHostTransaction } from '../host-transaction.ts'
+import { connectionOfTransaction } from '../kysely-connection.ts'
 import { connectionLimits, Session } from './connections.ts'
-import { DatabaseError } from './database-errors.ts'
+import { DatabaseError, toMailkeepError } from './database-errors.ts'
+import { dialect } from './dialect.ts'
 import { ignoreErrorEvents, type PooledClient } from './driver.ts'
 import { timeFromText } from './values.ts'
 
-/** Returns the connection of a transaction that the host has open: Kysely's, or a `pg` client after BEGIN. */
-export function adopt(handle: unknown): Connection {
-  const connection = connectionOfKysely(handle, speaksPostgres)
+/** Returns the database inside a transaction that the host has open. */
+export function within(database: Database, handle: unknown): Database {
+  return withinHostTransaction(database, {
+    connection: adopt(handle),
+    dialect,
+    toMailkeepError: (error) => toMailkeepError(error, true),
+  })
+}
+
+/** Returns the connection of the host's transaction: Kysely's, or a `pg` client after BEGIN. */
+function adopt(handle: unknown): Connection {
+  const connection = connectionOfTransaction(handle)
   if (connection) return withPlainRows(connection)
   if (isClient(handle)) {
     ignoreErrorEvents(handle)
@@ -35,7 +47,7 @@ const jsonColumns: ReadonlySet<string> = new Set(['attributes', 'state'])
 
 function withPlainRows(connection: Connection): Connection {
   return {
-    async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
+    async run<R>(query: Query): Promise<QueryResult<R>> {
       try {
         return await queryPlainRows(connection, query)
       } catch (error) {
@@ -49,11 +61,11 @@ function withPlainRows(connection: Connection): Connection {
  * Runs a query through the host's Kysely, and returns rows with mailkeep's own types. The host may have set other type
  * parsers, so each row is read as JSON text, which no parser changes.
  */
-export async function queryPlainRows<R>(connection: Connection, query: CompiledQuery): Promise<QueryResult<R>> {
+export async function queryPlainRows<R>(connection: Connection, query: Query): Promise<QueryResult<R>> {
   const { sql, parameters } = query
-  if (!returnsRows(sql)) return await connection.executeQuery(CompiledQuery.raw(sql, [...parameters]))
+  if (!returnsRows(sql)) return await connection.run(CompiledQuery.raw(sql, [...parameters]))
   const asText = `with given as (${sql}) select row_to_json(given)::text as given from given`
-  const { rows } = await connection.executeQuery<{ given: string }>(CompiledQuery.raw(asText, [...parameters]))
+  const { rows } = await connection.run<{ given: string }>(CompiledQuery.raw(asText, [...parameters]))
   return { rows: rows.map(({ given }) => plainRow(given) as R) }
 }
 
