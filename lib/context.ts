@@ -1,5 +1,6 @@
 import type PQueue from 'p-queue'
 import type { TokenCache } from './clients/token-cache.ts'
+import type { JobHandlers } from './jobs/operations.ts'
 import type { Logger } from './logger.ts'
 import type { Sealer } from './sealing/seal.ts'
 import type { Scope } from './storage/statement.ts'
@@ -29,8 +30,8 @@ export interface Context extends Scope {
   readonly idempotencyKeysInUse: Set<string>
   /** Called with each contact whose data an operation returns. Set where answers are stored for idempotency. */
   readonly onContactRead?: ((contactId: number) => void) | undefined
-  /** Wakes the housekeeping, because there is a stored job. */
-  readonly wakeJobs: () => void
+  /** The handlers of stored jobs, and a function that wakes the worker because there is a new job. */
+  readonly jobs: { readonly handlers: JobHandlers; readonly wake: () => void }
 }
 
 /** A raised event. */

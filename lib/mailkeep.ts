@@ -5,7 +5,7 @@ import { BoundedCache } from './bounded-cache.ts'
 import { TokenCache } from './clients/token-cache.ts'
 import type { Context, RaisedEvent } from './context.ts'
 import { invalid, MailkeepError } from './errors.ts'
-import { Housekeeping } from './housekeeping.ts'
+import { Housekeeping, jobHandlers } from './housekeeping.ts'
 import { sealedAnswers } from './idempotency/operations.ts'
 import * as identities from './identities/operations.ts'
 import type { IdentityProvider } from './identities/provider.ts'
@@ -133,7 +133,7 @@ export class Mailkeep {
       abortDeliveries: (matches) => this.#dispatcher.abort(matches),
       batches: new PQueue({ concurrency: 1 }),
       idempotencyKeysInUse: new Set(),
-      wakeJobs: () => this.#housekeeping.wake(),
+      jobs: { handlers: jobHandlers, wake: () => this.#housekeeping.wake() },
     }
     this.#ctx = ctx
     this.#storage = storage

@@ -61,7 +61,7 @@ async function openFile(t: TestContext, source: (file: string) => MailkeepOption
       await running.mailkeep.close()
       running.mailkeep = await open()
     },
-    jobs: () => look.prepare('select count(*) from mailkeep_job').pluck().get() as number,
+    jobs: () => look.prepare(`select count(*) from mailkeep_job where status = 'pending'`).pluck().get() as number,
     leaves: () => look.prepare('select count(*) from mailkeep_search_data').pluck().get() as number,
     async inFile(...words: string[]) {
       look.pragma('wal_checkpoint(truncate)')

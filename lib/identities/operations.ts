@@ -8,6 +8,8 @@ import type { IdentityProvider } from './provider.ts'
 import * as queries from './queries.ts'
 import { type Identity, IdentityQuery, type IdentityStatus, identityFrom, NewIdentity } from './schema.ts'
 
+export { deleteIdentitiesOfClient } from './queries.ts'
+
 const maxIdentitiesPerBatch = 100
 
 /**
