@@ -23,7 +23,7 @@ import { PreparedConnection } from './sqlite/prepared-connection.ts'
 import { Reader } from './sqlite/reader.ts'
 import { openRowSource } from './sqlite/rows.ts'
 import { searchIndexer } from './sqlite/search-index.ts'
-import { isScattered, searchPurger } from './sqlite/search-purge.ts'
+import { isScattered, purgeSearch } from './sqlite/search-purge.ts'
 
 export type { CompactionReport } from './sqlite/compaction.ts'
 export type { FileReport } from './sqlite/copy.ts'
@@ -115,7 +115,6 @@ async function storageOn({ writer, reader, ownHandles, file, logger }: Opened): 
   const reads = new Reader(reader === writer ? write : new PreparedConnection(reader), reader, failure)
   const isSameDatabase: IsSameDatabase = (handle) =>
     file === undefined ? handle === writer : isSameFile(handle.name, file)
-  const purge = searchPurger()
   const compaction = new Compaction(group, writer)
   return {
     dialect,
@@ -131,7 +130,7 @@ async function storageOn({ writer, reader, ownHandles, file, logger }: Opened): 
     }),
     indexSearch,
     purgeSearch: async (connection, progress) => {
-      const next = await purge(connection, progress)
+      const next = await purgeSearch(connection, progress)
       if (next === undefined) compaction.request()
       return next
     },

@@ -7,7 +7,7 @@ import { sqliteMigrations } from '../migrations/sqlite.ts'
 import { errorMapper, isLocked } from '../sqlite/database-errors.ts'
 import { builder, hostDialect } from '../sqlite/dialect.ts'
 import { searchIndexer } from '../sqlite/search-index.ts'
-import { isScattered, searchPurger } from '../sqlite/search-purge.ts'
+import { isScattered, purgeSearch } from '../sqlite/search-purge.ts'
 import { connectionOf, type ReservedConnection, reserve } from './reserved-connection.ts'
 import { connectionOfKysely, speaksSqlite } from './transaction.ts'
 
@@ -42,7 +42,7 @@ export function openSqliteThrough(kysely: Kysely<unknown>, own: boolean): Databa
         writeAlone: (work) => group.write(work),
         version: async () => (await reader.executeQuery<{ version: number }>(version)).rows[0]!.version,
         indexSearch,
-        purgeSearch: searchPurger(),
+        purgeSearch,
         isSearchScattered: () => isScattered(reader),
         toMailkeepError: failure,
         adopt: (handle) => {

@@ -171,4 +171,14 @@ const jobColumns: Migration = {
   ],
 }
 
-export const postgresMigrations: readonly Migration[] = [start, keptAnswers, tokenNames, deliveryColumns, jobColumns]
+/** Changes only SQLite's search index. */
+const searchRowCount: Migration = { name: '006-search-row-count', statements: [] }
+
+export const postgresMigrations: readonly Migration[] = [
+  start,
+  keptAnswers,
+  tokenNames,
+  deliveryColumns,
+  jobColumns,
+  searchRowCount,
+]

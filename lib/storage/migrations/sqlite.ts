@@ -164,4 +164,23 @@ const jobColumns: Migration = {
   ],
 }
 
-export const sqliteMigrations: readonly Migration[] = [start, keptAnswers, tokenNames, deliveryColumns, jobColumns]
+/**
+ * Repairs FTS5's number of rows, which version 0.1.0 could make too low in small indexes. Then FTS5 reported a damaged
+ * database when contacts were deleted. A larger index, of more than about 8,000 contacts, has rows to spare.
+ */
+const searchRowCount: Migration = {
+  name: '006-search-row-count',
+  statements: [
+    `insert into mailkeep_search (mailkeep_search) select 'rebuild'
+      where (select count(*) from mailkeep_search_idx) <= 256`,
+  ],
+}
+
+export const sqliteMigrations: readonly Migration[] = [
+  start,
+  keptAnswers,
+  tokenNames,
+  deliveryColumns,
+  jobColumns,
+  searchRowCount,
+]
