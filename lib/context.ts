@@ -1,6 +1,7 @@
 import type { TokenCache } from './clients/token-cache.ts'
 import type { RunBatch } from './contacts/bulk.ts'
 import type { HoldKey } from './idempotency/operations.ts'
+import type { JobHandlers } from './jobs/operations.ts'
 import type { Logger } from './logger.ts'
 import type { Sealer } from './sealing/seal.ts'
 import type { Scope } from './storage/statement.ts'
@@ -23,8 +24,8 @@ export interface Context extends Scope {
 export interface Local {
   readonly tokens: TokenCache
   readonly webhooks: WebhookPort
-  /** Wakes the housekeeping, because there is a stored job. */
-  readonly wakeJobs: () => void
+  /** The handlers of stored jobs, and a function that wakes the worker because there is a new job. */
+  readonly jobs: { readonly handlers: JobHandlers; readonly wake: () => void }
   readonly runBatch: RunBatch
   readonly holdKey: HoldKey
   /** Called with each contact whose data an operation returns. Set where answers are stored for idempotency. */

@@ -1,23 +1,47 @@
+import { clientJobs } from './clients/operations.ts'
+import { contactJobs, deleteContactsOfClient, purgeStep } from './contacts/deletion.ts'
+import { searchPurgeJobs, tidySearches } from './contacts/search-purge.ts'
 import type { Context } from './context.ts'
-import { deletionJobs } from './deletion/operations.ts'
 import { isMailkeepError } from './errors.ts'
-import { deleteExpiredAnswers } from './idempotency/operations.ts'
-import { continueJob, type JobSteps, onTarget } from './jobs/operations.ts'
-import { searchPurgeSteps, tidySearches } from './jobs/search-purge.ts'
+import { deleteExpiredAnswers, deleteResultsOfClient } from './idempotency/operations.ts'
+import { deleteIdentitiesOfClient } from './identities/operations.ts'
+import { deleteFinishedJobs, type JobHandlers, nextJobMs, runDueJob } from './jobs/operations.ts'
+import { deleteListsOfClient, listJobs } from './lists/operations.ts'
+import { deleteTagsOfClient, tagJobs } from './tags/operations.ts'
 import { nextTurn } from './time.ts'
-import { holdDeliveries, holdKind } from './webhooks/dispatch/pause.ts'
-import { recoverBatch, recoverKind } from './webhooks/recovery.ts'
+import { deleteTopicsOfClient, topicJobs } from './topics/operations.ts'
+import { deleteWebhooksOfClient, endpointJobs } from './webhooks/deletion.ts'
+import { pauseJobs } from './webhooks/dispatch/pause.ts'
+import { recoveryJobs } from './webhooks/recovery.ts'
 import { deleteExpired } from './webhooks/retention.ts'
 
-const steps: JobSteps = {
-  ...deletionJobs,
-  ...searchPurgeSteps,
-  [holdKind]: onTarget(holdDeliveries),
-  [recoverKind]: recoverBatch,
+/** The handlers of all kinds of stored jobs. */
+export const jobHandlers: JobHandlers = {
+  ...tagJobs,
+  ...listJobs,
+  ...topicJobs,
+  ...contactJobs,
+  ...searchPurgeJobs,
+  ...endpointJobs,
+  ...pauseJobs,
+  ...recoveryJobs,
+  ...clientJobs([
+    ...deleteWebhooksOfClient,
+    deleteResultsOfClient,
+    deleteContactsOfClient,
+    purgeStep,
+    deleteTagsOfClient,
+    deleteTopicsOfClient,
+    deleteListsOfClient,
+    deleteIdentitiesOfClient,
+  ]),
 }
+
 const minuteMs = 60_000
 const minutesBetweenSweeps = 60
 const retryDelayMs = 1000
+/** Minimum delay, for jobs that are due but locked by another process. */
+const minDelayMs = 100
 
 /** Runs background work: stored jobs, in batches between other writes, and the deletion of expired rows. */
 export class Housekeeping {
@@ -25,6 +49,8 @@ export class Housekeeping {
   #working: Promise<void> | undefined
   #hasNewJobs = false
   #timer: NodeJS.Timeout | undefined
+  /** Wakes it when the next job is due. */
+  #nextJob: NodeJS.Timeout | undefined
   #minutes = 0
   #stopped = false
 
@@ -32,7 +58,7 @@ export class Housekeeping {
     this.#ctx = ctx
   }
 
-  /** Starts the timer. It deletes expired rows every hour, and continues jobs of dead processes every minute. */
+  /** Starts the timer. It deletes expired rows every hour, and looks for jobs of other processes every minute. */
   start(): void {
     if (this.#timer || this.#stopped) return
     this.#timer = setInterval(() => this.#runEveryMinute(), minuteMs)
@@ -47,7 +73,7 @@ export class Housekeeping {
     this.#working ??= this.#work()
   }
 
-  /** Runs all stored jobs, including jobs of dead processes, and resolves when none is left. */
+  /** Runs all due jobs, including jobs of dead processes, and resolves when none is left. */
   async finish(): Promise<void> {
     this.wake()
     while (this.#working) await this.#working
@@ -56,6 +82,7 @@ export class Housekeeping {
   async stop(): Promise<void> {
     this.#stopped = true
     clearInterval(this.#timer)
+    clearTimeout(this.#nextJob)
     await this.#working
   }
 
@@ -64,13 +91,25 @@ export class Housekeeping {
       this.#hasNewJobs = false
       await this.#logAndRetry(async () => {
         await tidySearches(this.#ctx)
-        while (!this.#stopped && (await continueJob(this.#ctx, steps))) {
-          await nextTurn()
-        }
+        while (!this.#stopped && (await runDueJob(this.#ctx))) await nextTurn()
         await this.#ctx.storage.search.compact(this.#ctx.clock())
+        await this.#scheduleNextJob()
       })
     }
     this.#working = undefined
+  }
+
+  /** Starts the next job on time if it is due within the minute. Later ones are found by a later look. */
+  async #scheduleNextJob(): Promise<void> {
+    const nextMs = await nextJobMs(this.#ctx)
+    if (nextMs === undefined) return
+    const delayMs = nextMs - this.#ctx.clock()
+    if (delayMs < minuteMs) this.#wakeAfter(Math.max(delayMs, minDelayMs))
+  }
+
+  #wakeAfter(delayMs: number): void {
+    clearTimeout(this.#nextJob)
+    if (!this.#stopped) this.#nextJob = setTimeout(() => this.wake(), delayMs).unref()
   }
 
   #runEveryMinute(): void {
@@ -79,6 +118,7 @@ export class Housekeeping {
     void this.#logAndRetry(async () => {
       await deleteExpired(this.#ctx)
       await deleteExpiredAnswers(this.#ctx)
+      await deleteFinishedJobs(this.#ctx)
     })
   }
 
@@ -88,7 +128,7 @@ export class Housekeeping {
     } catch (error) {
       if (this.#stopped && isMailkeepError(error, 'unavailable')) return
       this.#ctx.logger.error({ err: error }, 'housekeeping failed: will try again')
-      setTimeout(() => this.wake(), retryDelayMs).unref()
+      this.#wakeAfter(retryDelayMs)
     }
   }
 }

@@ -5,7 +5,7 @@ import { TokenCache } from './clients/token-cache.ts'
 import { runBatches } from './contacts/bulk.ts'
 import type { Context, RaisedEvent } from './context.ts'
 import { closed, invalid } from './errors.ts'
-import { Housekeeping } from './housekeeping.ts'
+import { Housekeeping, jobHandlers } from './housekeeping.ts'
 import { holdKeys, sealedAnswers } from './idempotency/operations.ts'
 import * as identities from './identities/operations.ts'
 import type { IdentityProvider } from './identities/provider.ts'
@@ -129,7 +129,7 @@ export class Mailkeep {
           },
           abort: (matches) => this.#dispatcher.abort(matches),
         },
-        wakeJobs: () => this.#housekeeping.wake(),
+        jobs: { handlers: jobHandlers, wake: () => this.#housekeeping.wake() },
         runBatch: runBatches(),
         holdKey: holdKeys(),
       },

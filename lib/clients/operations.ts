@@ -1,7 +1,8 @@
 import { hash, randomBytes, randomUUID } from 'node:crypto'
 import { type Context, now, type Tx } from '../context.ts'
-import { deleteDependents } from '../deletion/operations.ts'
 import { invalid, MailkeepError, notFound } from '../errors.ts'
+import { type BatchStep, inBatches } from '../jobs/batches.ts'
+import { type JobHandlers, runOrEnqueue } from '../jobs/operations.ts'
 import { parse, requireId } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
 import { msOf, timestamp } from '../time.ts'
@@ -22,6 +23,13 @@ import {
   tokenFrom,
 } from './schema.ts'
 import type { KnownToken } from './token-cache.ts'
+
+const clearClient = 'clear client'
+
+/** @param others Delete the client's rows in the tables of the other slices. */
+export function clientJobs(others: readonly BatchStep[]): JobHandlers {
+  return { [clearClient]: inBatches(...others, queries.deleteTokensOf, queries.deleteClient) }
+}
 
 /** `last_used_at` is updated at most this often. */
 const lastUsedPrecisionMs = 60_000
@@ -77,7 +85,7 @@ export async function deleteClient(ctx: Context, id: number): Promise<void> {
       tx.local.tokens.clear()
       tx.local.webhooks.abort(({ clientId }) => clientId === id)
     })
-    await deleteDependents({ ...tx, clientId: id }, 'client', id)
+    await runOrEnqueue({ ...tx, clientId: id }, clearClient, { targetId: id })
   })
 }
 

@@ -1,3 +1,4 @@
+import { deleteRows } from '../jobs/batches.ts'
 import { bool, int, nullable, statement, text, time, word } from '../storage/statement.ts'
 import type { Role } from './schema.ts'
 
@@ -107,3 +108,7 @@ export const revokeToken = statement({ id: int, revoked_at: time }, (db, p) =>
     .where('id', '=', p.id)
     .returning('id'),
 )
+
+export const deleteTokensOf = deleteRows('mailkeep_token', 'client_id')
+
+export const deleteClient = deleteRows('mailkeep_client', 'id')

@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
+import { inputLimits } from '../limits.ts'
 import type { Dialect } from '../storage/dialect.ts'
-import { int, ints, json, type Parameter, statement, text, texts } from '../storage/statement.ts'
+import { int, ints, type Parameter, statement, text, texts } from '../storage/statement.ts'
 import { contactDocument } from './document.ts'
 
 /** Kinds of memberships that a listing can filter by. */
@@ -34,16 +35,18 @@ export const scanContacts = statement.all(
         ${conditions(sql.ref('c.id'), p, dialect, { ...on, unsubscribed: true })}`
     // Subscribed and unsubscribed contacts have separate indexes. A scan over all contacts merges the two.
     const all = on.unsubscribed ? [scan(sql`is null`), scan(sql`is not null`)] : [scan(sql`is null`)]
-    return dialect.merge(all, { distinct: false, desc: on.desc, limit: p.limit })
+    const merged = dialect.merge(all, { distinct: false, desc: on.desc, limit: p.limit })
+    const isFiltered = on.lists || on.tags || on.topics || on.search
+    return sql<{ id: number }>`${isFiltered ? dialect.customPlan : sql``} ${merged}`
   },
   flags,
 )
 
-/** Same as `scanContacts`, by a scan over the search index. Only for search texts that are in the index. */
+/** Same as `scanContacts`, by a scan over the search index. Only for texts that are in the index. */
 export const scanMatches = statement.all(
   listingParameters,
   (_, p, dialect, on) =>
-    dialect.walkMatches({
+    dialect.search!.scan({
       ...p,
       desc: on.desc,
       conditions: (id) => conditions(id, p, dialect, { ...on, search: false }),
@@ -53,68 +56,44 @@ export const scanMatches = statement.all(
 
 /**
  * Same as `scanContacts`, by a scan over the members of these lists, tags or topics: one ordered range for each, merged.
- * `gather` returns the members without the other filters.
  */
 export function scanMembers(kind: Kind, values: readonly number[]) {
-  const ranges = rangesFor(values.length)
+  const ranges = rangeCounts.find((count) => count >= values.length)!
   // Repeated values fill the surplus slots. The union removes duplicates.
   const valueSlots = Object.fromEntries(
     Array.from({ length: ranges }, (_, i) => [`value_${i}`, values[i % values.length]!]),
   )
-  return { ...memberScan(kind, ranges), valueSlots }
+  return { scan: memberScans[kind].get(ranges)!, valueSlots }
 }
 
-/** Rounds up to a power of two, so that a filter of up to 100 values needs only a few different statements. */
-function rangesFor(count: number): number {
-  return 2 ** Math.ceil(Math.log2(count))
-}
+/** Numbers of ranges that have a statement. They are few, so that connections can keep all statements prepared. */
+const rangeCounts = [1, 4, 16, inputLimits.values]
 
-type MemberScan = ReturnType<typeof newMemberScan>
-const memberScans = new Map<string, MemberScan>()
-
-function memberScan(kind: Kind, ranges: number): MemberScan {
-  const name = `${kind} ${ranges}`
-  const scan = memberScans.get(name) ?? newMemberScan(kind, ranges)
-  memberScans.set(name, scan)
-  return scan
-}
-
-/** Returns the range of one value's members. */
-type RangeOf = (value: RawBuilder<unknown>) => RawBuilder<unknown>
-
-function newMemberScan(kind: Kind, ranges: number) {
+function memberScan(kind: Kind, ranges: number) {
   const names = Array.from({ length: ranges }, (_, i) => `value_${i}`)
   const values: Record<string, Parameter<number>> = Object.fromEntries(names.map((name) => [name, int]))
   const membership = sql.table(`mailkeep_contact_${kind}`)
-  const merged = (p: object, dialect: Dialect, on: Pick<Flags, 'desc'>, range: RangeOf) => {
-    const { limit, ...slots } = p as Record<string, RawBuilder<unknown>>
-    const all = names.map((name) => range(slots[name]!))
-    return dialect.merge(all, { distinct: true, desc: on.desc, limit: limit! })
-  }
-  const scan = statement.all(
+  return statement.all(
     { ...values, ...listingParameters } as typeof listingParameters,
     (_, p, dialect, on) => {
-      const conditionsOfAll = conditions(sql.ref('m.contact_id'), p, dialect, { ...on, [`${kind}s`]: false })
-      // The bound appears twice, because PostgreSQL does not apply it to the other side of the join.
-      const range = (value: RawBuilder<unknown>) => sql`
-        select m.contact_id as id from ${membership} as m cross join mailkeep_contact as c
-        where c.id = m.contact_id and ${sql.ref(`m.${kind}_id`)} = ${value}
-          and m.contact_id ${beyond(on)} ${p.after} and c.id ${beyond(on)} ${p.after} ${conditionsOfAll}`
-      return merged(p, dialect, on, range)
+      const others = conditions(sql.ref('m.contact_id'), p, dialect, { ...on, [`${kind}s`]: false })
+      const slots = p as unknown as Record<string, RawBuilder<unknown>>
+      const all = names.map(
+        (name) => sql`select m.contact_id as id from ${membership} as m cross join mailkeep_contact as c
+          where c.id = m.contact_id and ${sql.ref(`m.${kind}_id`)} = ${slots[name]}
+            and m.contact_id ${beyond(on)} ${p.after} ${others}`,
+      )
+      return dialect.merge(all, { distinct: true, desc: on.desc, limit: p.limit })
     },
     flags,
   )
-  const gather = statement(
-    { ...values, after: int, limit: int },
-    (_, p, dialect, on) => {
-      const range = (value: RawBuilder<unknown>) => sql`select m.contact_id as id from ${membership} as m
-        where ${sql.ref(`m.${kind}_id`)} = ${value} and m.contact_id ${beyond(on)} ${p.after}`
-      return dialect.intersection!.gather(merged(p, dialect, on, range))
-    },
-    ['desc'],
-  )
-  return { scan, gather }
 }
+
+function memberScansOf(kind: Kind) {
+  return new Map(rangeCounts.map((ranges) => [ranges, memberScan(kind, ranges)]))
+}
+
+const memberScans = { list: memberScansOf('list'), tag: memberScansOf('tag'), topic: memberScansOf('topic') }
 
 function beyond(on: Pick<Flags, 'desc'>): RawBuilder<unknown> {
   return on.desc ? sql`<` : sql`>`
@@ -127,7 +106,7 @@ function conditions(contactId: RawBuilder<unknown>, p: Slots, dialect: Dialect, 
     on.tags ? sql`and ${dialect.isMember('tag', contactId, p.tags)}` : undefined,
     on.topics ? sql`and ${dialect.isMember('topic', contactId, p.topics)}` : undefined,
     on.unsubscribed ? undefined : sql`and not ${dialect.isUnsubscribed(p.client_id, contactId)}`,
-    on.search ? sql`and ${dialect.contains(sql.ref('c.search'), p.search)}` : undefined,
+    on.search ? sql`and ${dialect.matches(sql.ref('c.search'), p.search)}` : undefined,
   ]
   return sql.join(
     parts.filter((part) => part !== undefined),
@@ -144,12 +123,22 @@ function ownOf(kind: Kind) {
   )
 }
 
+/** Counted contacts. The ids are null if there are none. */
+export interface Sample {
+  readonly members: number
+  readonly lowest: number | null
+  readonly highest: number | null
+}
+
 /** Counts the members of all these values, up to a limit. Also returns the lowest and highest counted id. */
 function countMembersOf(kind: Kind) {
   return statement(
     { ids: ints, limit: int },
-    (_, p, dialect) => sql<{ members: number; lowest: number | null; highest: number | null }>`${dialect.customPlan}
-      select count(*) as members, min(id) as lowest, max(id) as highest from (select m.contact_id as id
+    (
+      _,
+      p,
+      dialect,
+    ) => sql<Sample>`select count(*) as members, min(id) as lowest, max(id) as highest from (select m.contact_id as id
         from ${sql.table(`mailkeep_contact_${kind}`)} as m
         where ${dialect.inList(sql.ref(`m.${kind}_id`), p.ids)} limit ${p.limit}) as counted`,
   )
@@ -159,28 +148,16 @@ export const own = { list: ownOf('list'), tag: ownOf('tag'), topic: ownOf('topic
 
 export const countMembers = { list: countMembersOf('list'), tag: countMembersOf('tag'), topic: countMembersOf('topic') }
 
-/** Returns those of the given contacts that match the filters, in any order. */
-export const listMatching = statement.all(
-  { ...listingParameters, ids: ints },
-  (_, p, dialect, on) => sql<{ id: number }>`
-    select c.id from ${dialect.unnest(p.ids)} cross join mailkeep_contact as c
-    where c.id = item.value and c.client_id = ${p.client_id} ${conditions(sql`item.value`, p, dialect, on)}`,
-  flags,
+/** Samples contacts that may match a search: how many, up to a limit, and the lowest and highest id. */
+export const countMatches = statement(
+  { client_id: int, parts: texts, limit: int },
+  (_, p, dialect) => sql<Sample>`select count(*) as members, min(id) as lowest, max(id) as highest
+    from (${dialect.search!.candidates(p)}) as counted`,
 )
 
-/** Returns contacts that may match a search. Fewer than the limit means that these are all of them. */
-export const listCandidates = statement.all(
-  { client_id: int, search: text, parts: texts, limit: int },
-  (_, p, dialect) => dialect.listCandidates(p),
+export const rankParts = statement.all({ client_id: int, parts: texts }, (_, p, dialect) =>
+  dialect.search!.rankParts(p),
 )
-
-/** Returns those of the gathered contacts that may match a search. */
-export const listMatchesAmong = statement.all(
-  { client_id: int, parts: texts, ids: json, lowest: int, highest: int },
-  (_, p, dialect) => dialect.intersection!.matchesAmong(p),
-)
-
-export const rankParts = statement.all({ client_id: int, parts: texts }, (_, p, dialect) => dialect.rankParts(p))
 
 /** Returns the contacts of these ids, in any order. */
 export const listDocuments = statement.all(

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { type Context, now, type Tx } from '../context.ts'
-import { deleteDependents } from '../deletion/operations.ts'
 import { invalid, notFound } from '../errors.ts'
+import { runOrEnqueue } from '../jobs/operations.ts'
 import { getList } from '../lists/operations.ts'
 import { fold, parse, requireId } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
@@ -9,6 +9,7 @@ import { ensureTags } from '../tags/operations.ts'
 import { getTopic } from '../topics/operations.ts'
 import { raise } from '../webhooks/outbox.ts'
 import { changeAttributes, noAttributes, readAttributes, writeAttributes } from './attributes.ts'
+import { clearContact } from './deletion.ts'
 import { requireAtMost } from './limits.ts'
 import * as queries from './queries.ts'
 import {
@@ -192,7 +193,7 @@ export async function deleteContact(ctx: Context, id: number): Promise<void> {
     const deleted = await queries.deleteContact(tx, { client_id: tx.clientId, id })
     if (!deleted) throw notFound('contact')
     tx.transaction.indexSearch({ clientId: tx.clientId, contactId: id, before: deleted.search, after: null })
-    await deleteDependents(tx, 'contact', id)
+    await runOrEnqueue(tx, clearContact, { targetId: id })
   })
 }
 

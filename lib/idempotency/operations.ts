@@ -1,5 +1,7 @@
 import { type Context, now, type Tx } from '../context.ts'
 import { invalid, MailkeepError } from '../errors.ts'
+import { weighted } from '../jobs/batches.ts'
+import { maxRowsPerBatch } from '../jobs/operations.ts'
 import { parse } from '../parse.ts'
 import type { SealedRows } from '../sealing/reseal.ts'
 import { transact } from '../storage/transaction.ts'
@@ -11,6 +13,11 @@ const retentionMs = 86_400_000
 
 /** A batch is small, because a single result may be larger than 1 MB. */
 const maxResultsPerBatch = 20
+
+/** Number of ordinary rows that a deleted result counts as. */
+const weight = maxRowsPerBatch / maxResultsPerBatch
+export const deleteResultsOfContact = weighted(weight, queries.deleteResultsOfContact)
+export const deleteResultsOfClient = weighted(weight, queries.deleteResultsOfClient)
 
 /**
  * Runs `work` at most once for an idempotency key of the client, as `IdempotencyApi` says.

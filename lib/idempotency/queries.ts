@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import { batch, deleteRows } from '../jobs/batches.ts'
 import { int, ints, statement, text, time } from '../storage/statement.ts'
 
 const answerKey = { client_id: int, key_hash: text }
@@ -46,6 +47,15 @@ export const deleteExpiredResults = statement.affected(
   (_, p) => sql`delete from mailkeep_kept_answer where created_at < ${p.valid_since} and id in
     (select id from mailkeep_kept_answer order by id limit ${p.limit})`,
 )
+
+/** Deletes the results that contain an erased contact. */
+export const deleteResultsOfContact = statement.affected(
+  batch,
+  (_, p) => sql`delete from mailkeep_kept_answer where id in
+    (select answer_id from mailkeep_kept_answer_contact where contact_id = ${p.target} limit ${p.limit})`,
+)
+
+export const deleteResultsOfClient = deleteRows('mailkeep_kept_answer', 'client_id')
 
 /** Reads and locks results that are to be re-encrypted. */
 export const lockResults = statement.all({ after: int, limit: int }, (db, p, dialect) =>

@@ -16,6 +16,8 @@ import {
   NewIdentity,
 } from './schema.ts'
 
+export { deleteIdentitiesOfClient } from './queries.ts'
+
 const maxIdentitiesPerBatch = 100
 
 /**

@@ -1,3 +1,4 @@
+import { deleteRows } from '../jobs/batches.ts'
 import { int, nullable, statement, text, time, word } from '../storage/statement.ts'
 import type { IdentityStatus } from './schema.ts'
 
@@ -68,3 +69,5 @@ export const listUnverified = statement.all({ after: int, limit: int }, (db, p) 
     .orderBy('id')
     .limit(p.limit),
 )
+
+export const deleteIdentitiesOfClient = deleteRows('mailkeep_identity', 'client_id')

@@ -1,99 +1,184 @@
 import { type Context, now, type Tx } from '../context.ts'
+import { isMailkeepError } from '../errors.ts'
 import { transact } from '../storage/transaction.ts'
-import { timestamp } from '../time.ts'
+import { nextTurn, timestamp } from '../time.ts'
 import * as queries from './queries.ts'
 
 /** Maximum rows that one transaction may change. More would delay all other writes. */
 export const maxRowsPerBatch = 500
 
-/**
- * Delay of a delayed job. It is longer than any transaction, so transactions older than the deletion have ended by
- * then.
- */
-export const delayedJobMs = 120_000
+/** Delay of a second pass. It is longer than any transaction, so transactions older than the first pass have ended. */
+const secondPassDelayMs = 120_000
 
-/**
- * Processes one batch of a job's rows.
- *
- * @param limit Maximum number of rows to change.
- * @returns the unused part of the limit. 0 means that there may be more to do.
- */
-export type Step = (tx: Tx, targetId: number, limit: number) => Promise<number>
+const firstRetryMs = 1000
+const maxRetryMs = 3_600_000
+const dayMs = 86_400_000
 
-/** A stored job, for kinds that need more than the target. */
-export interface StoredJob {
-  readonly id: number
-  readonly kind: string
-  readonly target_id: number
-  /** JSON */
-  readonly state: string
+/** The work of a job. */
+export interface Job {
+  /** The record whose rows are changed; 0 when there is none. */
+  readonly targetId: number
+  /** JSON: parameters and progress. */
+  readonly state: unknown
 }
 
-/** As `Step`, with the stored job. Returns `kept` if the step has updated the job's row itself. */
-export type JobStep = (tx: Tx, job: StoredJob, limit: number) => Promise<number | 'kept'>
+export interface NewJob {
+  readonly targetId?: number
+  readonly state?: object
+}
 
-/** The step of each kind of stored job. */
-export type JobSteps = Readonly<Record<string, JobStep>>
-
-/** Adapts a step that needs only the target. */
-export function onTarget(step: Step): JobStep {
-  return (tx, job, limit) => step(tx, job.target_id, limit)
+/** What a handler returns. */
+export interface JobResult {
+  readonly status: 'pending' | 'done'
+  /** Replaces the stored state; undefined keeps it. */
+  readonly state?: object | undefined
+  /** When to run a pending job again. Default: immediately. */
+  readonly runAtMs?: number | undefined
 }
 
 /**
- * Processes the first batch of rows in this transaction, and stores a job for the rest. The job survives a crash of the
- * process.
+ * Runs one batch of a job. The batch, its result and the lock on the job share one transaction, so no other process runs
+ * the job at the same time, and no batch is lost or counted twice. When it throws, the job is retried later.
  *
- * @returns the unused part of the limit.
+ * It may change at most `maxRowsPerBatch` rows, and may await only statements.
  */
-export async function runOrEnqueue(
+export type JobHandler = (tx: Tx, job: Job) => Promise<JobResult>
+
+/** The handler of each kind of job. The kind is stored, so a released name must not change. */
+export type JobHandlers = Readonly<Record<string, JobHandler>>
+
+export function done(state?: object): JobResult {
+  return { status: 'done', state }
+}
+
+/** @param runAtMs Default: immediately. */
+export function again(state?: object, runAtMs?: number): JobResult {
+  return { status: 'pending', state, runAtMs }
+}
+
+/**
+ * Stores a job. A worker runs it after the commit, in this process or in another.
+ *
+ * @param runAtMs Milliseconds since 1970. Default: immediately.
+ * @returns its id.
+ */
+export async function enqueue(
   tx: Tx,
   kind: string,
-  step: Step,
-  targetId: number,
-  limit: number = maxRowsPerBatch,
+  { targetId = 0, state = {} }: NewJob = {},
+  runAtMs?: number,
 ): Promise<number> {
-  const left = limit > 0 ? await step(tx, targetId, limit) : 0
-  if (left > 0) return left
-  await enqueue(tx, kind, targetId, {})
-  return 0
-}
-
-/**
- * Stores a job that repeats the work later. If the database has concurrent writers, another transaction may still add
- * rows to a record that is being deleted. Locking the record instead would make the deletion wait for those
- * transactions.
- */
-export async function enqueueDelayed(tx: Tx, kind: string, targetId: number): Promise<void> {
-  if (tx.storage.dialect.concurrentWriters) await enqueue(tx, delayedKind(kind), targetId, {})
-}
-
-/** Returns the kind of a delayed job. Stored jobs and queries rely on the suffix. */
-export function delayedKind(kind: string): string {
-  return `${kind} again`
-}
-
-/** Stores a job, which starts after the commit. @returns its id. */
-export async function enqueue(tx: Tx, kind: string, targetId: number, state: object): Promise<number> {
+  handlerOf(tx, kind)
+  const created_at = now(tx)
   const row = await queries.insertJob(tx, {
     client_id: tx.clientId,
     kind,
     target_id: targetId,
     state: JSON.stringify(state),
-    created_at: now(tx),
+    created_at,
+    run_at: runAtMs === undefined ? created_at : timestamp(runAtMs),
   })
-  tx.transaction.afterCommit(tx.local.wakeJobs)
+  tx.transaction.afterCommit(tx.local.jobs.wake)
   return row!.id
 }
 
-/** Processes one batch of the oldest stored job. @returns whether there was a job. */
-export async function continueJob(ctx: Context, steps: JobSteps): Promise<boolean> {
-  return transact(ctx, async (tx) => {
-    const delayed_before = timestamp(tx.clock() - delayedJobMs)
-    const job = await queries.claimOldestJob(tx, { kinds: Object.keys(steps), delayed_before })
-    if (!job) return false
-    const left = await steps[job.kind]!({ ...tx, clientId: job.client_id }, job, maxRowsPerBatch)
-    if (left !== 'kept' && left > 0) await queries.deleteJob(tx, { id: job.id })
+/** Runs the first batch in this transaction, and stores a job only if there is more to do. */
+export async function runOrEnqueue(tx: Tx, kind: string, { targetId = 0, state = {} }: NewJob): Promise<void> {
+  const result = await handlerOf(tx, kind)(tx, { targetId, state })
+  if (result.status === 'done') return
+  await enqueue(tx, kind, { targetId, state: result.state ?? state }, result.runAtMs)
+}
+
+/**
+ * Deletes the rows of a deleted record as `runOrEnqueue` does. If the database has concurrent writers, a job repeats it
+ * later, because a transaction that began before the deletion may still add rows. Locking the record instead would make
+ * the deletion wait for those transactions.
+ */
+export async function deleteInTwoPasses(tx: Tx, kind: string, job: NewJob): Promise<void> {
+  await runOrEnqueue(tx, kind, job)
+  if (tx.storage.dialect.concurrentWriters) await enqueue(tx, kind, job, tx.clock() + secondPassDelayMs)
+}
+
+/**
+ * Runs one batch of the job that has been due longest. A job whose batch throws is logged and retried, after 1 s at
+ * first and after at most an hour.
+ *
+ * @returns Whether a job was due.
+ * @throws MailkeepError `unavailable`: the database cannot be used now, which is not the job's failure.
+ */
+export async function runDueJob(ctx: Context): Promise<boolean> {
+  let job: queries.StoredJob | undefined
+  try {
+    return await transact(ctx, async (tx) => {
+      job = await queries.lockDueJob(tx, { kinds: Object.keys(tx.local.jobs.handlers), now: now(tx) })
+      if (!job) return false
+      const { client_id: clientId, target_id: targetId, state } = job
+      const result = await handlerOf(tx, job.kind)({ ...tx, clientId }, { targetId, state: JSON.parse(state) })
+      await saveResult(tx, job, result)
+      return true
+    })
+  } catch (error) {
+    if (!job || isMailkeepError(error, 'unavailable')) throw error
+    await retryLater(ctx, job, error)
     return true
+  }
+}
+
+/** @returns When the next job is due, in milliseconds since 1970; undefined when none waits. */
+export async function nextJobMs(ctx: Context): Promise<number | undefined> {
+  const next = await queries.findNextRun(ctx, { kinds: Object.keys(ctx.local.jobs.handlers) })
+  return next?.run_at ? Date.parse(next.run_at) : undefined
+}
+
+/** Finds the client's pending job of a kind. The caller keeps it to one. */
+export async function findPendingJob(tx: Tx, kind: string): Promise<{ id: number; state: unknown } | undefined> {
+  const job = await queries.findPending(tx, { client_id: tx.clientId, kind })
+  return job && { id: job.id, state: JSON.parse(job.state) }
+}
+
+/** Finds a job of the client, also after it finished. */
+export async function findJob(
+  ctx: Context,
+  kind: string,
+  targetId: number,
+  id: number,
+): Promise<{ id: number; state: unknown } | undefined> {
+  const job = await queries.findJob(ctx, { client_id: ctx.clientId, kind, target_id: targetId, id })
+  return job && { id, state: JSON.parse(job.state) }
+}
+
+/** Replaces the state of a pending job. */
+export async function replaceState(tx: Tx, id: number, state: object): Promise<void> {
+  await queries.updateState(tx, { id, state: JSON.stringify(state) })
+}
+
+/** Deletes the jobs that finished before the retention time, in batches. */
+export async function deleteFinishedJobs(ctx: Context): Promise<void> {
+  const before = timestamp(ctx.clock() - ctx.local.webhooks.settings.retentionDays * dayMs)
+  const deleteBatch = () => transact(ctx, (tx) => queries.deleteFinished(tx, { before, limit: maxRowsPerBatch }))
+  while ((await deleteBatch()) > 0) await nextTurn()
+}
+
+function handlerOf(ctx: Context, kind: string): JobHandler {
+  const handler = ctx.local.jobs.handlers[kind]
+  if (!handler) throw new TypeError(`There is no handler for jobs of the kind ${kind}.`)
+  return handler
+}
+
+async function saveResult(tx: Tx, job: queries.StoredJob, { status, state, runAtMs }: JobResult): Promise<void> {
+  await queries.updateJob(tx, {
+    id: job.id,
+    status,
+    state: state === undefined ? job.state : JSON.stringify(state),
+    run_at: runAtMs === undefined ? job.run_at : timestamp(runAtMs),
+    finished_at: status === 'done' ? now(tx) : null,
+    failures: 0,
   })
+}
+
+async function retryLater(ctx: Context, { id, kind, failures }: queries.StoredJob, error: unknown): Promise<void> {
+  const delayMs = Math.min(firstRetryMs * 2 ** failures, maxRetryMs)
+  const run_at = timestamp(ctx.clock() + delayMs)
+  ctx.logger.error({ err: error, job_id: id, kind, failures: failures + 1, retry_at: run_at }, 'job failed: will retry')
+  await transact(ctx, (tx) => queries.postponeJob(tx, { id, run_at, failures, failures_now: failures + 1 }))
 }

@@ -1,59 +1,102 @@
-import { sql } from 'kysely'
-import { int, json, statement, text, texts, time } from '../storage/statement.ts'
+import { type Selectable, sql } from 'kysely'
+import { int, json, nullable, statement, text, texts, time, word } from '../storage/statement.ts'
+import type { Tables } from '../storage/tables.ts'
+
+export type StoredJob = Selectable<Tables['mailkeep_job']>
 
 export const insertJob = statement(
-  { client_id: int, kind: text, target_id: int, state: json, created_at: time },
-  (db, row) => db.insertInto('mailkeep_job').values(row).returningAll(),
+  { client_id: int, kind: text, target_id: int, state: json, created_at: time, run_at: time },
+  (db, row) => db.insertInto('mailkeep_job').values(row).returning('id'),
 )
 
 /**
- * Locks the oldest job of these kinds that no other process has locked. Delayed jobs must be older than the given time.
+ * Locks the job of these kinds that has been due longest, and that no other process has locked. A job without a delay
+ * is due even if the clock was set back since.
  */
-export const claimOldestJob = statement({ kinds: texts, delayed_before: time }, (db, p, dialect) =>
+export const lockDueJob = statement({ kinds: texts, now: time }, (db, p, dialect) =>
   db
     .selectFrom('mailkeep_job')
     .selectAll()
+    .where('status', '=', sql.lit('pending'))
     .where(dialect.inList(sql.ref('kind'), p.kinds))
-    .where((eb) => eb.or([eb('kind', 'not like', '% again'), eb('created_at', '<', p.delayed_before)]))
+    .where((eb) => eb.or([eb('run_at', '<=', p.now), eb('run_at', '=', eb.ref('created_at'))]))
+    .orderBy('run_at')
     .orderBy('id')
     .limit(1)
     .modifyEnd(dialect.forUpdateSkipLocked),
 )
 
-/** Updates a job's state and kind. A completed job gets another kind, so that it can still be read. */
-export const updateJob = statement({ id: int, kind: text, state: json }, (db, p) =>
-  db.updateTable('mailkeep_job').set({ kind: p.kind, state: p.state }).where('id', '=', p.id),
-)
-
-export const findJobOf = statement({ client_id: int, target_id: int, id: int, kinds: texts }, (db, p, dialect) =>
+export const findNextRun = statement({ kinds: texts }, (db, p, dialect) =>
   db
     .selectFrom('mailkeep_job')
-    .selectAll()
-    .where('client_id', '=', p.client_id)
-    .where('target_id', '=', p.target_id)
+    .select('run_at')
+    .where('status', '=', sql.lit('pending'))
+    .where(dialect.inList(sql.ref('kind'), p.kinds))
+    .orderBy('run_at')
+    .limit(1),
+)
+
+/** Saves the result of a batch. */
+export const updateJob = statement(
+  {
+    id: int,
+    status: word<StoredJob['status']>(),
+    state: json,
+    run_at: time,
+    finished_at: nullable(time),
+    failures: int,
+  },
+  (db, p) =>
+    db
+      .updateTable('mailkeep_job')
+      .set({
+        status: p.status,
+        state: p.state,
+        run_at: p.run_at,
+        finished_at: p.finished_at,
+        failures: p.failures,
+      })
+      .where('id', '=', p.id),
+)
+
+/** Postpones a job that failed, unless another process has run it since. */
+export const postponeJob = statement({ id: int, run_at: time, failures: int, failures_now: int }, (db, p) =>
+  db
+    .updateTable('mailkeep_job')
+    .set({ run_at: p.run_at, failures: p.failures_now })
     .where('id', '=', p.id)
-    .where(dialect.inList(sql.ref('kind'), p.kinds)),
+    .where('status', '=', 'pending')
+    .where('failures', '=', p.failures),
 )
 
-/** Finds the job of these kinds, of which there is at most one. */
-export const findJobOfKinds = statement({ client_id: int, kinds: texts }, (db, p, dialect) =>
+/** Replaces the state of a pending job. */
+export const updateState = statement({ id: int, state: json }, (db, p) =>
+  db.updateTable('mailkeep_job').set({ state: p.state }).where('id', '=', p.id).where('status', '=', 'pending'),
+)
+
+export const findJob = statement({ client_id: int, kind: text, target_id: int, id: int }, (db, p) =>
   db
     .selectFrom('mailkeep_job')
-    .select(['id', 'kind', 'state'])
+    .select('state')
     .where('client_id', '=', p.client_id)
-    .where(dialect.inList(sql.ref('kind'), p.kinds)),
+    .where('kind', '=', p.kind)
+    .where('target_id', '=', p.target_id)
+    .where('id', '=', p.id),
 )
 
-/** Delays a job. With a delayed kind, it runs once `created_at` is old enough. */
-export const postponeJob = statement({ id: int, kind: text, state: json, created_at: time }, (db, p) =>
-  db.updateTable('mailkeep_job').set({ kind: p.kind, state: p.state, created_at: p.created_at }).where('id', '=', p.id),
+/** Finds the pending job of a kind, of which there is at most one. */
+export const findPending = statement({ client_id: int, kind: text }, (db, p) =>
+  db
+    .selectFrom('mailkeep_job')
+    .select(['id', 'state'])
+    .where('client_id', '=', p.client_id)
+    .where('kind', '=', p.kind)
+    .where('status', '=', 'pending'),
 )
 
-export const deleteJob = statement({ id: int }, (db, p) => db.deleteFrom('mailkeep_job').where('id', '=', p.id))
-
-/** Deletes a batch of the jobs of a kind that were stored before a time. */
-export const deleteOldJobs = statement(
-  { kind: text, before: time, limit: int },
+/** Deletes a batch of the jobs that finished before a time. */
+export const deleteFinished = statement.affected(
+  { before: time, limit: int },
   (_, p) => sql`delete from mailkeep_job where id in
-    (select id from mailkeep_job where kind = ${p.kind} and created_at < ${p.before} order by id limit ${p.limit})`,
+    (select id from mailkeep_job where finished_at < ${p.before} limit ${p.limit})`,
 )

@@ -1,12 +1,30 @@
 import { randomUUID } from 'node:crypto'
 import { type Context, now } from '../context.ts'
-import { deleteDependents } from '../deletion/operations.ts'
 import { notFound } from '../errors.ts'
+import { type BatchStep, inBatches } from '../jobs/batches.ts'
+import { deleteInTwoPasses, type JobHandlers } from '../jobs/operations.ts'
 import { listPage, mapPage, type Page, type PageInput } from '../page.ts'
 import { parse, requireId } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
 import * as queries from './queries.ts'
 import { type List, type ListInput, listFrom, NewList } from './schema.ts'
+
+export { deleteListsOfClient } from './queries.ts'
+
+const clearList = 'clear list'
+
+/** State of the job that deletes a list's rows. Jobs of version 0.1.0 have none. */
+interface ClearedList {
+  /** Ids of the list's topics, which were deleted with the list. */
+  readonly topics?: readonly number[]
+}
+
+const deleteSubscriptions: BatchStep = async (tx, { limit, state }) => {
+  const { topics = [] } = state as ClearedList
+  return topics.length === 0 ? 0 : await queries.deleteSubscriptions(tx, { topic_ids: topics, limit })
+}
+
+export const listJobs: JobHandlers = { [clearList]: inBatches(queries.deleteMemberships, deleteSubscriptions) }
 
 /**
  * Returns one page of the client's lists, by ascending id.
@@ -65,7 +83,7 @@ export async function deleteList(ctx: Context, id: number): Promise<void> {
     await getList(tx, id)
     const topics = await queries.listTopicIds(tx, { list_id: id })
     await queries.deleteList(tx, { client_id: tx.clientId, id })
-    let left = await deleteDependents(tx, 'list', id)
-    for (const topic of topics) left = await deleteDependents(tx, 'topic', topic.id, left)
+    const state: ClearedList = { topics: topics.map((topic) => topic.id) }
+    await deleteInTwoPasses(tx, clearList, { targetId: id, state })
   })
 }

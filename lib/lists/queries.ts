@@ -1,4 +1,6 @@
-import { int, statement, text, time } from '../storage/statement.ts'
+import { sql } from 'kysely'
+import { deleteRows } from '../jobs/batches.ts'
+import { int, ints, statement, text, time } from '../storage/statement.ts'
 
 export const listLists = statement.all(
   { client_id: int, after: int, limit: int },
@@ -38,3 +40,16 @@ export const deleteList = statement({ client_id: int, id: int }, (db, p) =>
 export const listTopicIds = statement.all({ list_id: int }, (db, p) =>
   db.selectFrom('mailkeep_topic').select('id').where('list_id', '=', p.list_id),
 )
+
+/** Deletes the memberships of a deleted list. */
+export const deleteMemberships = deleteRows('mailkeep_contact_list', 'list_id', 'contact_id')
+
+/** Deletes subscriptions to the topics of a deleted list. */
+export const deleteSubscriptions = statement.affected(
+  { topic_ids: ints, limit: int },
+  (_, p, dialect) => sql`delete from mailkeep_contact_topic where (contact_id, topic_id) in
+    (select contact_id, topic_id from mailkeep_contact_topic
+      where ${dialect.inList(sql.ref('topic_id'), p.topic_ids)} limit ${p.limit})`,
+)
+
+export const deleteListsOfClient = deleteRows('mailkeep_list', 'client_id')

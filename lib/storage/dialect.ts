@@ -31,24 +31,10 @@ export interface Dialect {
   inList(column: Expression<unknown>, list: Expression<unknown>): RawBuilder<boolean>
   /** Whether `text` contains `part`, taken literally. */
   contains(text: Expression<unknown>, part: Expression<unknown>): RawBuilder<boolean>
+  /** Same as `contains`, for the searched column. The planner may use its index. */
+  matches(text: Expression<unknown>, search: Expression<unknown>): RawBuilder<boolean>
   /** Merges several selects that an index returns in order of `id`, and returns the first rows. Ends the statement. */
   merge(ranges: readonly RawBuilder<unknown>[], merge: Merge): RawBuilder<{ id: number }>
-  /**
-   * Cost of a scan per row. `match`: per match of a search, with `asked` filters on lists, tags and topics. `member`:
-   * per member of a list, tag or topic that one in `spacing` contacts belongs to.
-   */
-  readonly costs: { match(asked: number): number; member(spacing: number): number }
-  /** Minimum number of characters of a search for which the index can be used. */
-  readonly shortestMatch: number
-  /**
-   * Parts of the search that the index can look up, grouped by word. Every matching contact contains all of them. If
-   * empty, the index looks up the whole search.
-   */
-  searchParts(search: string): readonly (readonly string[])[]
-  /**
-   * Estimates how rare each part is: the row id at which a scan has found some matches; null if there are only a few.
-   */
-  rankParts(rank: Pick<MatchWalk, 'client_id' | 'parts'>): RawBuilder<{ part: string; reached: number | null }>
   /** Whether a contact has one of these lists, tags or topics, given as a list parameter. */
   isMember(
     kind: 'list' | 'tag' | 'topic',
@@ -57,12 +43,8 @@ export interface Dialect {
   ): RawBuilder<boolean>
   /** Whether a contact of the client is unsubscribed. The statement must name the contact's table `c`. */
   isUnsubscribed(clientId: Expression<unknown>, contactId: Expression<unknown>): RawBuilder<boolean>
-  /** Selects the ids of a client's contacts that match a search, after a position, in order. */
-  walkMatches(walk: MatchWalk): RawBuilder<{ id: number }>
-  /** How to intersect the members of a list with the matches of a search. Undefined if the database does it better. */
-  readonly intersection?: Intersection
-  /** Selects a client's contacts that may match a search, up to a limit. */
-  listCandidates(list: Pick<MatchWalk, 'client_id' | 'search' | 'parts' | 'limit'>): RawBuilder<{ id: number }>
+  /** The search index, if a listing must choose between it and other indexes. Absent if the database's planner does. */
+  readonly search?: SearchDialect
   /** A column as a JSON value: text, a number or null. */
   value(column: Expression<unknown>): RawBuilder<unknown>
   /** A JSON object of JSON values. Keeps the order of the keys. */
@@ -102,27 +84,24 @@ export interface Merge {
   readonly limit: Expression<unknown>
 }
 
-/** Intersects members with matches, one range of ids at a time. */
-export interface Intersection {
-  /** Cost per member and per match, in the unit of `costs`. */
-  readonly cost: number
-  /** Collects the ids of a select into one value, with the lowest and the highest id. */
-  gather(ids: RawBuilder<{ id: number }>): RawBuilder<Gathered>
-  /** Selects the collected ids that may match. */
-  matchesAmong(among: Record<'client_id' | 'parts' | keyof Bounds, Expression<unknown>>): RawBuilder<{ id: number }>
+/** The SQL of a search index that holds trigrams. */
+export interface SearchDialect {
+  /** Minimum number of characters of a search for which the index can be used. */
+  readonly shortestMatch: number
+  /** Parts of the search that the index can look up, grouped by word. Every matching contact contains all of them. */
+  parts(search: string): readonly (readonly string[])[]
+  /**
+   * Estimates how rare each part is: the row id at which a scan has found some matches; null if there are only a few.
+   */
+  rankParts(rank: Pick<MatchScan, 'client_id' | 'parts'>): RawBuilder<{ part: string; reached: number | null }>
+  /** Selects a client's contacts that may match a search, in order, up to a limit. */
+  candidates(list: Pick<MatchScan, 'client_id' | 'parts' | 'limit'>): RawBuilder<{ id: number }>
+  /** Selects the ids of a client's contacts that match a search, after a position, in order. */
+  scan(scan: MatchScan): RawBuilder<{ id: number }>
 }
-
-interface Bounds {
-  readonly ids: string
-  readonly lowest: number
-  readonly highest: number
-}
-
-/** A batch of ids. The bounds are null if there are no ids. */
-export type Gathered = { readonly count: number } & (Bounds | { readonly [K in keyof Bounds]: null })
 
 /** The parameters of a scan over the matches of a search. */
-export interface MatchWalk {
+export interface MatchScan {
   readonly client_id: Expression<unknown>
   readonly search: Expression<unknown>
   /** A list parameter: the parts of the search that the index looks up. */

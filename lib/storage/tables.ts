@@ -138,9 +138,16 @@ export interface Tables {
     kind: string
     /** The record whose rows the job deletes or changes. */
     target_id: number
-    /** JSON: the progress. */
+    /** JSON: parameters and progress. */
     state: string
+    status: Generated<'pending' | 'done'>
     created_at: string
+    /** Time at which the next batch is due. */
+    run_at: string
+    /** null while pending */
+    finished_at: string | null
+    /** Number of batches in a row that failed. */
+    failures: Generated<number>
   }
   mailkeep_setting: { name: string; value: string }
   mailkeep_migration: { name: string; applied_at: string }

@@ -1,13 +1,20 @@
 import { randomUUID } from 'node:crypto'
 import { lockClient } from '../clients/operations.ts'
 import { type Context, now, type Tx } from '../context.ts'
-import { deleteDependents } from '../deletion/operations.ts'
 import { invalid, notFound } from '../errors.ts'
+import { inBatches } from '../jobs/batches.ts'
+import { deleteInTwoPasses, type JobHandlers } from '../jobs/operations.ts'
 import { listPage, mapPage, type Page, type PageInput } from '../page.ts'
 import { fold, parse, requireId } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
 import * as queries from './queries.ts'
 import { NewTag, type Tag, type TagInput, tagFrom } from './schema.ts'
+
+export { deleteTagsOfClient } from './queries.ts'
+
+const clearTag = 'clear tag'
+
+export const tagJobs: JobHandlers = { [clearTag]: inBatches(queries.deleteContactTags) }
 
 /**
  * Returns one page of the client's tags, by ascending id.
@@ -58,7 +65,7 @@ export async function deleteTag(ctx: Context, id: number): Promise<void> {
   return transact(ctx, async (tx) => {
     requireId('tagId', id)
     if (!(await queries.deleteTag(tx, { client_id: tx.clientId, id }))) throw notFound('tag')
-    await deleteDependents(tx, 'tag', id)
+    await deleteInTwoPasses(tx, clearTag, { targetId: id })
   })
 }
 

@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import { deleteRows } from '../jobs/batches.ts'
 import { int, statement, text, texts, time } from '../storage/statement.ts'
 
 export const listTags = statement.all(
@@ -53,3 +54,8 @@ export const renameTag = statement({ client_id: int, id: int, name: text, name_k
 export const deleteTag = statement({ client_id: int, id: int }, (db, p) =>
   db.deleteFrom('mailkeep_tag').where('client_id', '=', p.client_id).where('id', '=', p.id).returning('id'),
 )
+
+/** Removes a deleted tag from contacts. */
+export const deleteContactTags = deleteRows('mailkeep_contact_tag', 'tag_id', 'contact_id')
+
+export const deleteTagsOfClient = deleteRows('mailkeep_tag', 'client_id')

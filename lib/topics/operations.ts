@@ -1,13 +1,20 @@
 import { randomUUID } from 'node:crypto'
 import { type Context, now } from '../context.ts'
-import { deleteDependents } from '../deletion/operations.ts'
 import { notFound } from '../errors.ts'
+import { inBatches } from '../jobs/batches.ts'
+import { deleteInTwoPasses, type JobHandlers } from '../jobs/operations.ts'
 import { getList } from '../lists/operations.ts'
 import { listPage, mapPage, type Page, type PageInput } from '../page.ts'
 import { parse, requireId } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
 import * as queries from './queries.ts'
 import { NewTopic, type Topic, TopicChange, type TopicChangeInput, type TopicInput, topicFrom } from './schema.ts'
+
+export { deleteTopicsOfClient } from './queries.ts'
+
+const clearTopic = 'clear topic'
+
+export const topicJobs: JobHandlers = { [clearTopic]: inBatches(queries.deleteSubscriptions) }
 
 /**
  * Returns one page of a list's topics, by ascending id.
@@ -72,6 +79,6 @@ export async function deleteTopic(ctx: Context, id: number): Promise<void> {
   return transact(ctx, async (tx) => {
     requireId('topicId', id)
     if (!(await queries.deleteTopic(tx, { client_id: tx.clientId, id }))) throw notFound('topic')
-    await deleteDependents(tx, 'topic', id)
+    await deleteInTwoPasses(tx, clearTopic, { targetId: id })
   })
 }

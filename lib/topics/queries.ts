@@ -1,3 +1,4 @@
+import { deleteRows } from '../jobs/batches.ts'
 import { int, nullable, statement, text, time } from '../storage/statement.ts'
 
 export const listTopics = statement.all(
@@ -45,3 +46,8 @@ export const updateTopic = statement({ client_id: int, id: int, name: text, desc
 export const deleteTopic = statement({ client_id: int, id: int }, (db, p) =>
   db.deleteFrom('mailkeep_topic').where('client_id', '=', p.client_id).where('id', '=', p.id).returning('id'),
 )
+
+/** Deletes the subscriptions to a deleted topic. */
+export const deleteSubscriptions = deleteRows('mailkeep_contact_topic', 'topic_id', 'contact_id')
+
+export const deleteTopicsOfClient = deleteRows('mailkeep_topic', 'client_id')

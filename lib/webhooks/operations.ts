@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { lockClient } from '../clients/operations.ts'
 import { type Context, now, type Tx } from '../context.ts'
-import { deleteDependents } from '../deletion/operations.ts'
 import { invalid, MailkeepError, notFound } from '../errors.ts'
-import { maxRowsPerBatch } from '../jobs/operations.ts'
+import { deleteInTwoPasses, maxRowsPerBatch } from '../jobs/operations.ts'
 import { listPage, mapPage, type Page, type PageInput } from '../page.ts'
 import { parse, requireId } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
 import { msOf, timestamp } from '../time.ts'
+import { clearEndpoint } from './deletion.ts'
 import { deactivate, holdBeforeActivating } from './dispatch/pause.ts'
 import { checkBody } from './event-body.ts'
 import { newSecret } from './http/signature.ts'
@@ -120,7 +120,7 @@ export async function deleteEndpoint(ctx: Context, id: number): Promise<void> {
     requireId('endpointId', id)
     if (!(await queries.deleteEndpoint(tx, { client_id: tx.clientId, id }))) throw notFound('endpoint')
     tx.transaction.afterCommit(() => tx.local.webhooks.abort(({ endpointId }) => endpointId === id))
-    await deleteDependents(tx, 'endpoint', id)
+    await deleteInTwoPasses(tx, clearEndpoint, { targetId: id })
   })
 }
 

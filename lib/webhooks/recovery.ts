@@ -1,8 +1,16 @@
 import * as v from 'valibot'
 import { type Context, now, type Tx } from '../context.ts'
 import { invalid, notFound } from '../errors.ts'
-import { enqueue, type StoredJob } from '../jobs/operations.ts'
-import { findJobOf, updateJob } from '../jobs/queries.ts'
+import {
+  again,
+  done,
+  enqueue,
+  findJob,
+  type Job,
+  type JobHandlers,
+  type JobResult,
+  maxRowsPerBatch,
+} from '../jobs/operations.ts'
 import { closedObject, parse, requireId } from '../parse.ts'
 import { Count, described, Id, namesOf, type RecordFields } from '../record.ts'
 import { transact } from '../storage/transaction.ts'
@@ -39,8 +47,9 @@ interface RecoveryState extends Omit<Recovery, 'id'> {
   readonly after_id: number
 }
 
-export const recoverKind = 'recover'
-export const endedKind = 'recovered'
+const recoverKind = 'recover'
+
+export const recoveryJobs: JobHandlers = { [recoverKind]: recoverBatch }
 
 export interface RecoverInput {
   /** ISO 8601 with an offset, as in `2026-01-02T03:04:05Z`. */
@@ -73,8 +82,7 @@ export async function recoverEndpoint(ctx: Context, endpointId: number, input: R
     const span = { since: timestamp(sinceMs), after_id: 0, until: now(tx) }
     const { total } = (await countRecoverable(tx, { endpoint_id: endpointId, ...span }))!
     const state: RecoveryState = { ...span, status: total === 0 ? 'done' : 'pending', total, done: 0 }
-    const id = await enqueue(tx, total === 0 ? endedKind : recoverKind, endpointId, state)
-    return recoveryFrom({ id, state: JSON.stringify(state) })
+    return recoveryFrom({ id: await enqueue(tx, recoverKind, { targetId: endpointId, state }), state })
   })
 }
 
@@ -85,39 +93,34 @@ export async function recoverEndpoint(ctx: Context, endpointId: number, input: R
  */
 export async function getRecovery(ctx: Context, endpointId: number, id: number): Promise<Recovery> {
   await getEndpoint(ctx, endpointId)
-  const key = { client_id: ctx.clientId, target_id: endpointId, id, kinds: [recoverKind, endedKind] }
   requireId('recoveryId', id)
-  const job = await findJobOf(ctx, key)
+  const job = await findJob(ctx, recoverKind, endpointId, id)
   if (!job) throw notFound('recovery')
   return recoveryFrom(job)
 }
 
 /** Runs one batch of a recovery. */
-export async function recoverBatch(tx: Tx, job: StoredJob, limit: number): Promise<'kept'> {
-  const state: RecoveryState = JSON.parse(job.state)
-  const endpoint = await findEndpoint(tx, { client_id: tx.clientId, id: job.target_id })
+async function recoverBatch(tx: Tx, job: Job): Promise<JobResult> {
+  const state = job.state as RecoveryState
+  if (state.total === 0) return done()
+  const endpoint = await findEndpoint(tx, { client_id: tx.clientId, id: job.targetId })
   const active = endpoint !== undefined && endpoint.disabled_reason === null
-  const queued = active ? await rescheduleBatch(tx, job.target_id, state, limit) : []
-  const status = !active ? 'stopped' : queued.length < limit ? 'done' : 'running'
+  const queued = active ? await rescheduleBatch(tx, job.targetId, state) : []
+  const status = !active ? 'stopped' : queued.length < maxRowsPerBatch ? 'done' : 'running'
   const { ended_at: since, id: after_id } = queued.at(-1) ?? { ended_at: state.since, id: state.after_id }
   const next: RecoveryState = { ...state, since, after_id, done: state.done + queued.length, status }
-  await updateJob(tx, {
-    id: job.id,
-    kind: status === 'running' ? recoverKind : endedKind,
-    state: JSON.stringify(next),
-  })
   tx.transaction.afterCommit(tx.local.webhooks.wake)
-  return 'kept'
+  return status === 'running' ? again(next) : done(next)
 }
 
-async function rescheduleBatch(tx: Tx, endpoint_id: number, { since, after_id, until }: RecoveryState, limit: number) {
-  const rows = await listRecoverable(tx, { endpoint_id, since, after_id, until, limit })
+async function rescheduleBatch(tx: Tx, endpoint_id: number, { since, after_id, until }: RecoveryState) {
+  const rows = await listRecoverable(tx, { endpoint_id, since, after_id, until, limit: maxRowsPerBatch })
   const ids = rows.map(({ id }) => id)
   if (ids.length > 0) await rescheduleMany(tx, { ids, now: now(tx) })
   return rows
 }
 
-function recoveryFrom({ id, state }: Pick<StoredJob, 'id' | 'state'>): Recovery {
-  const { status, total, done }: RecoveryState = JSON.parse(state)
+function recoveryFrom({ id, state }: { id: number; state: unknown }): Recovery {
+  const { status, total, done } = state as RecoveryState
   return { id, status, total, done }
 }

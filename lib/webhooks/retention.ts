@@ -1,11 +1,9 @@
 import { sql } from 'kysely'
 import type { Context, Tx } from '../context.ts'
 import { maxRowsPerBatch } from '../jobs/operations.ts'
-import { deleteOldJobs } from '../jobs/queries.ts'
 import { int, ints, statement, time } from '../storage/statement.ts'
 import { transact } from '../storage/transaction.ts'
 import { nextTurn, timestamp } from '../time.ts'
-import { endedKind } from './recovery.ts'
 
 /** Lists rows by id, so that the tables need no index on `created_at`. */
 function listOldest(table: 'mailkeep_delivery' | 'mailkeep_event') {
@@ -44,7 +42,7 @@ const events: ExpiringTable = {
   ),
 }
 
-/** Deletes deliveries, events and recoveries older than the retention time, in batches. */
+/** Deletes deliveries and events older than the retention time, in batches. */
 export async function deleteExpired(ctx: Context): Promise<void> {
   const before = timestamp(ctx.clock() - ctx.local.webhooks.settings.retentionDays * 86_400_000)
   for (const kind of [deliveries, events]) {
@@ -53,7 +51,6 @@ export async function deleteExpired(ctx: Context): Promise<void> {
       await nextTurn()
     }
   }
-  await transact(ctx, (tx) => deleteOldJobs(tx, { kind: endedKind, before, limit: maxRowsPerBatch }))
 }
 
 /** @returns The cursor for the next batch, or undefined at the end. The cursor also moves past rows that stay. */

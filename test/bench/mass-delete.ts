@@ -86,7 +86,7 @@ async function remove(port: number, path: string): Promise<void> {
 async function cleared(file: string, withinMs: number): Promise<void> {
   const db = new Database(file, { readonly: true })
   try {
-    const jobs = db.prepare('select count(*) from mailkeep_job').pluck()
+    const jobs = db.prepare(`select count(*) from mailkeep_job where status = 'pending'`).pluck()
     for (const ends = performance.now() + withinMs; jobs.get() !== 0 && performance.now() < ends; ) await delay(100)
   } finally {
     db.close()

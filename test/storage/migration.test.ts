@@ -15,6 +15,7 @@ import { openReceiver, until } from '../support/webhook-harness.ts'
 interface Place {
   readonly source: DatabaseSource
   run(text: string): Promise<unknown>
+  ask(text: string): Promise<Record<string, unknown>[]>
 }
 
 type OpenPlace = (t: TestContext) => Promise<Place>
@@ -23,22 +24,26 @@ const openFile: OpenPlace = async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'mailkeep-'))
   t.after(() => rmSync(folder, { recursive: true }))
   const file = join(folder, 'mail.db')
-  const run = async (text: string) => {
+  const onFile = async <T>(use: (handle: Database.Database) => T) => {
     const handle = new Database(file)
     try {
-      return handle.exec(text)
+      return use(handle)
     } finally {
       handle.close()
     }
   }
-  return { source: sqlite(file), run }
+  return {
+    source: sqlite(file),
+    run: (text) => onFile((handle) => handle.exec(text)),
+    ask: (text) => onFile((handle) => handle.prepare(text).all() as Record<string, unknown>[]),
+  }
 }
 
 const openServer: OpenPlace = async (t) => {
   // Uses a new schema, because the shared ones are emptied after their migration and reused.
   const { source, ask, close } = await openPostgres({ schema: `old_${randomBytes(6).toString('hex')}` })
   t.after(close)
-  return { source, run: ask }
+  return { source, run: ask, ask }
 }
 
 const encryptionKey = randomBytes(32)
@@ -64,16 +69,29 @@ function rowsOfFirstVersion(url: string, nowMs: number): string {
       retry, due_at, claim) ${ownId} values (${id}, 1, ${uuid(id)}, ${past}, ${endpointId}, 1, 'newsletter.sent',
       '${status}', ${more})`
   const [fresh, retry] = [bool(false), bool(true)]
+  const job = (clientId: number, kind: string, target: number, state: object, createdAt: string) =>
+    `insert into mailkeep_job (client_id, kind, target_id, state, created_at)
+      values (${clientId}, '${kind}', ${target}, '${JSON.stringify(state)}', ${createdAt})`
+  // A range without deliveries.
+  const recovery = { since: iso(0), until: iso(0), after_id: 0, total: 5 }
   return [
     `insert into mailkeep_client (id, uuid, created_at, name) ${ownId} values (1, ${uuid(1)}, ${past}, 'Acme')`,
+    `insert into mailkeep_contact (id, client_id, uuid, created_at, email, email_key, name, attributes, search,
+      unsubscribed_by_contact) ${ownId} values (1, 1, ${uuid(4)}, ${past}, 'a@x.org', 'a@x.org', '', '{}', 'a', ${bool(false)})`,
     `insert into ${endpoint}, consecutive_failures, secret) ${ownId} values
       (1, 1, '${endpointUuid}', ${past}, null, '${target}', '', ${events}, ${bool(true)}, 0, '${secret}')`,
     `insert into ${endpoint}, consecutive_failures, secret) ${ownId} values
       (-1, null, ${uuid(2)}, ${past}, 'greeter', '', '', ${events}, ${bool(true)}, 0, '')`,
     `insert into mailkeep_setting (name, value) values ('last_subscriber_id', '-2')`,
     // Handler -2 was removed, and the deletion of its deliveries is not finished.
-    `insert into mailkeep_job (client_id, kind, target_id, state, created_at)
-      values (0, 'clear endpoint', -2, '{}', ${past})`,
+    job(0, 'clear endpoint', -2, {}, past),
+    job(1, 'recovered', 1, { ...recovery, status: 'done', done: 5 }, past),
+    job(1, 'recover', 1, { ...recovery, status: 'running', done: 4 }, past),
+    job(1, 'clear tag', 1, {}, past),
+    job(1, 'clear tag again', 2, {}, past),
+    job(1, 'clear tag again', 3, {}, ended),
+    ...[1, 2, 3].map((tag) => `insert into mailkeep_contact_tag (client_id, contact_id, tag_id) values (1, 1, ${tag})`),
+    job(0, 'purge searches again', 0, { wanted: false, begun: false, slices: 0 }, ended),
     `insert into mailkeep_event (id, client_id, uuid, created_at, type, body) ${ownId}
       values (1, 1, ${uuid(3)}, ${past}, 'newsletter.sent', ${body})`,
     delivery(1, 1, 'pending', `0, ${fresh}, ${past}, null`),
@@ -85,7 +103,7 @@ function rowsOfFirstVersion(url: string, nowMs: number): string {
     delivery(7, 1, 'held', `1, ${fresh}, ${ended}, 'of a dead process'`),
     delivery(8, -1, 'pending', `0, ${fresh}, ${past}, null`),
     delivery(9, -2, 'success', `1, ${retry}, ${ended}, null`),
-    ...(isServer ? ['client', 'endpoint', 'event', 'delivery'].map(advanceSequence) : []),
+    ...(isServer ? ['client', 'contact', 'endpoint', 'event', 'delivery'].map(advanceSequence) : []),
   ].join(';\n')
 }
 
@@ -100,7 +118,7 @@ for (const [name, openPlace, options] of [
   ['PostgreSQL', openServer, needsPostgres],
 ] as const) {
   test(`a database of version 0.1.0 is migrated with deliveries in every state, on ${name}`, options, async (t) => {
-    const { source, run } = await openPlace(t)
+    const { source, run, ask } = await openPlace(t)
     const first: DatabaseSource = { ...source, migrations: source.migrations.slice(0, 2) }
     const open = (database: DatabaseSource, more: Partial<MailkeepOptions> = {}) =>
       createMailkeep({ database, encryptionKey, webhooks: { allowPrivate: true }, ...more })
@@ -160,6 +178,26 @@ for (const [name, openPlace, options] of [
       return (await statuses()).every((one) => /success|^2 /.test(one)) || undefined
     })
     assert.equal(receiver.received.length, 5)
+
+    assert.deepEqual(await acme.webhooks.getRecovery(1, 2), { id: 2, status: 'done', total: 5, done: 5 })
+    assert.deepEqual(await acme.webhooks.getRecovery(1, 3), { id: 3, status: 'done', total: 5, done: 4 })
+    const waiting = await ask(`select kind, target_id, run_at from mailkeep_job where status = 'pending' order by id`)
+    assert.deepEqual(
+      waiting.map(({ kind, target_id }) => [kind, Number(target_id)]),
+      [
+        ['clear tag', 3],
+        ['purge searches', 0],
+      ],
+      'delayed jobs wait for their time',
+    )
+    assert.equal(new Date(waiting[0]!.run_at as string).getTime(), nowMs - 60_000 + 120_000)
+    assert.deepEqual(
+      (await ask('select tag_id from mailkeep_contact_tag')).map((row) => Number(row.tag_id)),
+      [3],
+    )
+
+    // The old database's search index lacks the contact, as if FTS5's number of rows were too low.
+    await acme.contacts.delete(1)
 
     const other = await mailkeep.on('newsletter.sent', () => {}, { name: 'other' })
     assert.deepEqual((await other.listDeliveries()).data, [], 'a new handler does not get the id of a removed one')

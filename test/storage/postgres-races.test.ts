@@ -263,10 +263,12 @@ onPostgres('an endpoint that is enabled again', () => {
 onPostgres('records deleted while others use them', () => {
   /** Runs the periodic clean-up, which deletes rows that concurrent writes inserted after the deletion. */
   async function runCleanUp(ask: (text: string) => Promise<unknown>, mailkeep: Mailkeep) {
-    await ask(`update mailkeep_job set created_at = created_at - interval '1 hour'`)
+    await ask(`update mailkeep_job set run_at = run_at - interval '1 hour'`)
     mailkeep.start()
     for (let left = 1; left > 0; ) {
-      const [row] = (await ask('select count(*)::int as n from mailkeep_job')) as { n: number }[]
+      const [row] = (await ask(`select count(*)::int as n from mailkeep_job where status = 'pending'`)) as {
+        n: number
+      }[]
       left = row!.n
       await new Promise((resolve) => setTimeout(resolve, 10))
     }

@@ -61,7 +61,7 @@ async function openFile(t: TestContext, source: (file: string) => MailkeepOption
       await running.mailkeep.close()
       running.mailkeep = await open()
     },
-    jobs: () => look.prepare('select count(*) from mailkeep_job').pluck().get() as number,
+    jobs: () => look.prepare(`select count(*) from mailkeep_job where status = 'pending'`).pluck().get() as number,
     leaves: () => look.prepare('select count(*) from mailkeep_search_data').pluck().get() as number,
     async inFile(...words: string[]) {
       look.pragma('wal_checkpoint(truncate)')
@@ -246,6 +246,22 @@ describe('the search index', () => {
         opened.assertSound()
       }
     }
+  })
+
+  test('is purged after it was empty, which leaves FTS5 with levels that have no segments', async (t) => {
+    const opened = await openFile(t)
+    const { advance, client, finish, inFile, save, saveAll } = opened
+    for (const id of await saveAll(names(400, 40))) await client().contacts.delete(id)
+    for (let others = 0; others < 10; others++) {
+      advance(hourMs)
+      await finish()
+      const ids = await saveAll(names(others, 50 + others))
+      await client().contacts.delete(await save(first))
+      await finish()
+      assert.deepEqual(await inFile(first), [], `beside ${others}`)
+      for (const id of ids) await client().contacts.delete(id)
+    }
+    opened.assertSound()
   })
 
   test('is purged to the end for any number of saves before and during the purge', async (t) => {

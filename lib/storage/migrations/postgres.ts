@@ -154,4 +154,31 @@ const deliveryColumns: Migration = {
   ],
 }
 
-export const postgresMigrations: readonly Migration[] = [start, keptAnswers, tokenNames, deliveryColumns]
+/** Gives jobs a time, a status and an end. Before, the kind of a delayed or finished job said so. */
+const jobColumns: Migration = {
+  name: '005-job-columns',
+  statements: [
+    `alter table mailkeep_job add column status text not null default 'pending',
+      add column run_at timestamptz not null default now(), add column finished_at timestamptz,
+      add column failures integer not null default 0`,
+    'update mailkeep_job set run_at = created_at',
+    `update mailkeep_job set kind = 'recover', status = 'done', finished_at = created_at where kind = 'recovered'`,
+    `update mailkeep_job set kind = replace(kind, ' again', ''), run_at = created_at + interval '120 seconds'
+      where kind like '% again'`,
+    `update mailkeep_job set state = '{"isWanted":true}' where kind = 'purge searches'`,
+    `create index mailkeep_job_due on mailkeep_job (run_at, id) where status = 'pending'`,
+    'create index mailkeep_job_finished on mailkeep_job (finished_at) where finished_at is not null',
+  ],
+}
+
+/** Changes only SQLite's search index. */
+const searchRowCount: Migration = { name: '006-search-row-count', statements: [] }
+
+export const postgresMigrations: readonly Migration[] = [
+  start,
+  keptAnswers,
+  tokenNames,
+  deliveryColumns,
+  jobColumns,
+  searchRowCount,
+]

@@ -146,4 +146,41 @@ const deliveryColumns: Migration = {
   ],
 }
 
-export const sqliteMigrations: readonly Migration[] = [start, keptAnswers, tokenNames, deliveryColumns]
+/** Gives jobs a time, a status and an end. Before, the kind of a delayed or finished job said so. */
+const jobColumns: Migration = {
+  name: '005-job-columns',
+  statements: [
+    `alter table mailkeep_job add column status text not null default 'pending'`,
+    `alter table mailkeep_job add column run_at text not null default '1970-01-01T00:00:00.000000Z'`,
+    'alter table mailkeep_job add column finished_at text',
+    'alter table mailkeep_job add column failures integer not null default 0',
+    'update mailkeep_job set run_at = created_at',
+    `update mailkeep_job set kind = 'recover', status = 'done', finished_at = created_at where kind = 'recovered'`,
+    `update mailkeep_job set kind = replace(kind, ' again', ''),
+      run_at = strftime('%Y-%m-%dT%H:%M:%f', created_at, '+120 seconds') || '000Z' where kind like '% again'`,
+    `update mailkeep_job set state = '{"isWanted":true}' where kind = 'purge searches'`,
+    `create index mailkeep_job_due on mailkeep_job (run_at) where status = 'pending'`,
+    'create index mailkeep_job_finished on mailkeep_job (finished_at) where finished_at is not null',
+  ],
+}
+
+/**
+ * Repairs FTS5's number of rows, which version 0.1.0 could make too low in small indexes. Then FTS5 reported a damaged
+ * database when contacts were deleted. A larger index, of more than about 8,000 contacts, has rows to spare.
+ */
+const searchRowCount: Migration = {
+  name: '006-search-row-count',
+  statements: [
+    `insert into mailkeep_search (mailkeep_search) select 'rebuild'
+      where (select count(*) from mailkeep_search_idx) <= 256`,
+  ],
+}
+
+export const sqliteMigrations: readonly Migration[] = [
+  start,
+  keptAnswers,
+  tokenNames,
+  deliveryColumns,
+  jobColumns,
+  searchRowCount,
+]

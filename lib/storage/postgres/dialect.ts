@@ -8,7 +8,7 @@ import {
   type RawBuilder,
   sql,
 } from 'kysely'
-import type { Dialect, MatchWalk } from '../dialect.ts'
+import type { Dialect } from '../dialect.ts'
 import type { Tables } from '../tables.ts'
 import { bindValue, castOf } from './values.ts'
 
@@ -36,10 +36,6 @@ function patternOf(part: Expression<unknown>): RawBuilder<string> {
   return sql`('%' || ${escaped} || '%')`
 }
 
-function matching({ client_id, search }: Pick<MatchWalk, 'client_id' | 'search'>): RawBuilder<unknown> {
-  return sql`c.client_id = ${client_id} and c.search like ${patternOf(search)}`
-}
-
 /** SQL fragments for PostgreSQL. */
 export const dialect: Dialect = {
   name: 'postgres',
@@ -62,7 +58,8 @@ export const dialect: Dialect = {
     return sql`(select ${sql.join(fields)} from json_to_recordset(${rows}) as given (${sql.join(texts)})) as item`
   },
   inList: (column, list) => sql`${column} = any (${list})`,
-  contains: (text, part) => sql`strpos(${text}, ${part}) > 0`, // not LIKE, which could use the search index here
+  contains: (text, part) => sql`strpos(${text}, ${part}) > 0`,
+  matches: (text, search) => sql`${text} like ${patternOf(search)}`,
   merge: (ranges, { distinct, desc, limit }) => {
     const end = sql`order by id ${sql.raw(desc ? 'desc' : 'asc')} limit ${limit}`
     if (ranges.length === 1) return sql`${ranges[0]} ${end}`
@@ -73,17 +70,6 @@ export const dialect: Dialect = {
   isMember: (kind, contactId, values) => sql`exists (select 1 from ${sql.table(`mailkeep_contact_${kind}`)} as other
     where other.contact_id = ${contactId} and ${sql.ref(`other.${kind}_id`)} = any (${values}))`,
   isUnsubscribed: () => sql`c.unsubscribed_at is not null`,
-  costs: { match: () => 1, member: () => 1 },
-  shortestMatch: 3, // the index holds trigrams
-  walkMatches: ({ client_id, search, after, limit, desc, conditions }) => sql`${sql.raw(customPlanMark)}
-    select c.id from mailkeep_contact as c
-    where ${matching({ client_id, search })} and c.id ${sql.raw(desc ? '<' : '>')} ${after}
-      ${conditions(sql.ref('c.id'))}
-    order by c.id ${sql.raw(desc ? 'desc' : 'asc')} limit ${limit}`,
-  searchParts: () => [],
-  rankParts: ({ parts }) => sql`select item.value as part, null as reached from unnest(${parts}) as item (value)`,
-  listCandidates: ({ client_id, search, limit }) => sql`${sql.raw(customPlanMark)}
-    select c.id from mailkeep_contact as c where ${matching({ client_id, search })} limit ${limit}`,
   value: (column) => sql`${column}`,
   object: (fields) =>
     sql`json_build_object(${sql.join(Object.entries(fields).flatMap(([name, value]) => [sql.lit(name), value]))})`,

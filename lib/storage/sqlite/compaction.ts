@@ -13,9 +13,9 @@ const maxTimeShare = 1 / 100
 
 const vacuum = plainQuery('vacuum')
 
-/** Finds a purge job with work left, as jobs/search-purge stores it. A delayed job has work only if `wanted` is set. */
+/** Finds a purge that has work left: see contacts/search-purge.ts. A purge that only pauses has none. */
 const findPendingPurge = `select 1 from mailkeep_job where kind = 'purge searches'
-  or kind = 'purge searches again' and state ->> 'wanted'`
+  and (state ->> 'isWanted' or state ->> 'steps' is not null)`
 
 /** The result of a compaction. */
 export interface CompactionReport {

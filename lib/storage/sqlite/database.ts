@@ -15,7 +15,7 @@ import { adoptHandle, type IsSameDatabase } from './host-handle.ts'
 import { PreparedConnection } from './prepared-connection.ts'
 import { Reader, retryWhileLocked } from './reader.ts'
 import { searchIndexer } from './search-index.ts'
-import { isScattered, searchPurger } from './search-purge.ts'
+import { isScattered, purgeSearch } from './search-purge.ts'
 
 interface Opened {
   readonly writer: SqliteHandle
@@ -74,13 +74,12 @@ export async function databaseOn({ writer, reader, ownHandles, file, logger }: O
 
 /** @param compaction Undefined for a database in memory. */
 function searchIndex(reads: Reader, update: SearchIndex['update'], compaction: Compaction | undefined): SearchIndex {
-  const purge = searchPurger()
   return {
     keepsErasedTexts: true,
     create: async () => {}, // a migration does it
     update,
     async purge(connection, progress) {
-      const next = await purge(connection, progress)
+      const next = await purgeSearch(connection, progress)
       if (next === undefined) compaction?.request()
       return next
     },

@@ -38,9 +38,6 @@ const quoted = (text: RawBuilder<unknown>) => sql`'"' || replace(${text}, '"', '
 const allOf = (parts: Expression<unknown>) =>
   sql`(select group_concat(${quoted(sql`value`)}, ' AND ') from json_each(${parts}))`
 
-/** Approximate number of contacts in a page of the file. */
-const contactsPerPage = 13
-
 /** Lower bound, exclusive, of a client's row ids in the search index. */
 const baseOf = (client: Expression<unknown>) => sql`${client} * ${clientSpan}`
 
@@ -75,21 +72,10 @@ export const dialect: Dialect = {
   },
   inList: (column, list) => sql`${column} in (select value from json_each(${list}))`,
   contains,
+  matches: contains,
   merge: (ranges, { distinct, desc, limit }) =>
     sql`${sql.join([...ranges], distinct ? sql` union ` : sql` union all `)}
       order by id ${desc ? sql`desc` : sql`asc`} limit ${limit}`,
-  // In microseconds. Filters on a match are checked in indexes. For a member, the contact's row is read, which costs
-  // more if fewer contacts of a page are members.
-  costs: {
-    match: (asked) => 0.3 + 0.4 * asked,
-    member: (spacing) => 0.6 + 2 * Math.min(1, spacing / contactsPerPage),
-  },
-  shortestMatch: trigramLength,
-  searchParts: trigramsOf,
-  // The row id of the 64th match: the higher it is, the rarer the part.
-  rankParts: ({ client_id, parts }) => sql`select part.value as part, (select match.rowid from mailkeep_search as match
-      where match.search match ${quoted(sql`part.value`)} and ${rowsOf(client_id)} order by match.rowid limit 1 offset 63
-    ) as reached from json_each(${parts}) as part`,
   // `isMember` and `isUnsubscribed` are scalar subqueries, so SQLite evaluates them as soon as it knows the contact's
   // id. It then reads only the rows of contacts that pass; each is large and far from the one before. SQLite would turn
   // EXISTS into a join that runs after reading the row.
@@ -102,27 +88,30 @@ export const dialect: Dialect = {
   isUnsubscribed: (clientId, contactId) => sql`(select 1 from mailkeep_contact as gone
     indexed by mailkeep_contact_unsubscribed
     where gone.client_id = ${clientId} and gone.id = ${contactId} and gone.unsubscribed_at is not null) is not null`,
-  walkMatches: ({ client_id, search, parts, after, limit, desc, conditions }) => {
-    const base = baseOf(client_id)
-    const range = desc
-      ? sql`match.rowid > ${base} and match.rowid < ${base} + min(${after}, ${clientSpan})`
-      : sql`match.rowid > ${base} + min(${after}, ${clientSpan}) and match.rowid < ${base} + ${clientSpan}`
-    return sql`select c.id from mailkeep_search as match cross join mailkeep_contact as c
-      where match.search match ${allOf(parts)} and ${range} ${conditions(sql`match.rowid - ${base}`)}
-        and c.id = match.rowid - ${base} and ${contains(sql.ref('c.search'), search)}
-      order by match.rowid ${desc ? sql`desc` : sql`asc`} limit ${limit}`
+  search: {
+    shortestMatch: trigramLength,
+    parts: trigramsOf,
+    // The row id of the 64th match: the higher it is, the rarer the part.
+    rankParts: ({
+      client_id,
+      parts,
+    }) => sql`select part.value as part, (select match.rowid from mailkeep_search as match
+        where match.search match ${quoted(sql`part.value`)} and ${rowsOf(client_id)} order by match.rowid limit 1 offset 63
+      ) as reached from json_each(${parts}) as part`,
+    candidates: ({ client_id, parts, limit }) => sql`select match.rowid - ${baseOf(client_id)} as id
+      from mailkeep_search as match where match.search match ${allOf(parts)} and ${rowsOf(client_id)}
+      order by match.rowid limit ${limit}`,
+    scan: ({ client_id, search, parts, after, limit, desc, conditions }) => {
+      const base = baseOf(client_id)
+      const range = desc
+        ? sql`match.rowid > ${base} and match.rowid < ${base} + min(${after}, ${clientSpan})`
+        : sql`match.rowid > ${base} + min(${after}, ${clientSpan}) and match.rowid < ${base} + ${clientSpan}`
+      return sql`select c.id from mailkeep_search as match cross join mailkeep_contact as c
+        where match.search match ${allOf(parts)} and ${range} ${conditions(sql`match.rowid - ${base}`)}
+          and c.id = match.rowid - ${base} and ${contains(sql.ref('c.search'), search)}
+        order by match.rowid ${desc ? sql`desc` : sql`asc`} limit ${limit}`
+    },
   },
-  intersection: {
-    cost: 0.3,
-    gather: (ids) => sql`select count(*) as count, json_group_array(id) as ids, min(id) as lowest, max(id) as highest
-      from (${ids})`,
-    matchesAmong: ({ client_id, parts, ids, lowest, highest }) => sql`select match.rowid - ${baseOf(client_id)} as id
-      from mailkeep_search as match where match.search match ${allOf(parts)}
-        and match.rowid >= ${baseOf(client_id)} + ${lowest} and match.rowid <= ${baseOf(client_id)} + ${highest}
-        and match.rowid - ${baseOf(client_id)} in (select value from json_each(${ids}))`,
-  },
-  listCandidates: ({ client_id, parts, limit }) => sql`select match.rowid - ${baseOf(client_id)} as id
-    from mailkeep_search as match where match.search match ${allOf(parts)} and ${rowsOf(client_id)} limit ${limit}`,
   // JSON is built as plain text. SQLite's own JSON functions would parse nested values again, which takes 1.6 times as
   // long. They recognize nested JSON by a subtype, which SQLite 3.54 and later lose in a scalar subquery.
   value: (column) => sql`json_quote(${column})`,

@@ -11,7 +11,7 @@ import { errorMapper, isLocked } from './database-errors.ts'
 import { hostDialect } from './dialect.ts'
 import { GroupCommit, type GroupTarget, groupLimits } from './group.ts'
 import { searchIndexer } from './search-index.ts'
-import { isScattered, searchPurger } from './search-purge.ts'
+import { isScattered, purgeSearch } from './search-purge.ts'
 
 const begin = plainQuery('begin immediate')
 const foreignKeys = plainQuery('pragma foreign_keys')
@@ -43,7 +43,7 @@ export function openSqliteThrough(kysely: Kysely<unknown>, own: boolean): Databa
           keepsErasedTexts: true,
           create: async () => {},
           update: indexSearch,
-          purge: searchPurger(),
+          purge: purgeSearch,
           isScattered: () => isScattered(reader),
           compact: async () => {}, // the file is the host's
         },

@@ -1,14 +1,19 @@
 import { now, type Tx } from '../../context.ts'
-import { runOrEnqueue } from '../../jobs/operations.ts'
+import { again, done, type JobHandlers, maxRowsPerBatch, runOrEnqueue } from '../../jobs/operations.ts'
 import * as queries from '../queries.ts'
 
-export const holdKind = 'hold deliveries'
+const holdKind = 'hold deliveries'
+
+export const pauseJobs: JobHandlers = {
+  [holdKind]: async (tx, { targetId }) =>
+    (await holdDeliveries(tx, targetId, maxRowsPerBatch)) > 0 ? done() : again(),
+}
 
 /** Switches the endpoint off and holds its pending deliveries. @returns false when it was already off. */
 export async function deactivate(tx: Tx, id: number, reason: 'manual' | 'auto_failures'): Promise<boolean> {
   if (!(await queries.deactivateEndpoint(tx, { client_id: tx.clientId, id, active: false, reason }))) return false
   await queries.holdClaimed(tx, { endpoint_id: id, now: now(tx) })
-  await runOrEnqueue(tx, holdKind, holdDeliveries, id)
+  await runOrEnqueue(tx, holdKind, { targetId: id })
   return true
 }
 

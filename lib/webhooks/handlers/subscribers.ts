@@ -2,12 +2,13 @@ import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
 import * as v from 'valibot'
 import { type Context, now, type Tx } from '../../context.ts'
-import { deleteDependents } from '../../deletion/operations.ts'
 import { invalid } from '../../errors.ts'
+import { deleteInTwoPasses } from '../../jobs/operations.ts'
 import type { Page, PageInput } from '../../page.ts'
 import { atMost, closedObject, parse, Text } from '../../parse.ts'
 import { bool, int, statement, text, time, word } from '../../storage/statement.ts'
 import { transact } from '../../storage/transaction.ts'
+import { clearEndpoint } from '../deletion.ts'
 import { detailOf, listOf, queueOne } from '../deliveries.ts'
 import { type Delivery, type DeliveryDetail, type EndpointKind, type EventType, EventTypes } from '../schema.ts'
 import type { EventHandler, Handlers } from './handlers.ts'
@@ -170,6 +171,6 @@ async function removeSubscriber(ctx: Context, id: number): Promise<void> {
   return transact(ctx, async (tx) => {
     if ((await deleteSubscriber(tx, { id })) === 0) return
     tx.transaction.afterCommit(() => tx.local.webhooks.abort(({ endpointId }) => endpointId === id))
-    await deleteDependents(tx, 'endpoint', id)
+    await deleteInTwoPasses(tx, clearEndpoint, { targetId: id })
   })
 }

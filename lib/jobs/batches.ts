@@ -1,0 +1,43 @@
+import { sql } from 'kysely'
+import type { Tx } from '../context.ts'
+import { int, statement } from '../storage/statement.ts'
+import { again, done, type Job, type JobHandler, maxRowsPerBatch } from './operations.ts'
+
+/** The parameters of a statement that changes some of the rows of a target. */
+export const batch = { target: int, limit: int }
+
+export interface Batch {
+  readonly target: number
+  readonly limit: number
+  /** The state of the job. */
+  readonly state: Job['state']
+}
+
+/** Changes at most `limit` rows of the target, and returns their number. 0 means that there are none left. */
+export type BatchStep = (tx: Tx, batch: Batch) => Promise<number>
+
+/** Returns a handler that runs the steps in order. Each step begins when the one before has no rows left. */
+export function inBatches(...steps: readonly BatchStep[]): JobHandler {
+  return async (tx, { targetId: target, state }) => {
+    let limit = maxRowsPerBatch
+    for (const step of steps) {
+      limit -= await step(tx, { target, limit, state })
+      if (limit <= 0) return again()
+    }
+    return done()
+  }
+}
+
+/** Counts each row of a step as several, because it is larger than others. */
+export function weighted(weight: number, step: BatchStep): BatchStep {
+  return async (tx, { limit, ...rest }) => (await step(tx, { ...rest, limit: Math.ceil(limit / weight) })) * weight
+}
+
+/** Deletes the rows of `table` whose `column` is the target. `key` identifies a row among them. */
+export function deleteRows(table: string, column: string, key = 'id'): BatchStep {
+  return statement.affected(
+    batch,
+    (_, p) => sql`delete from ${sql.table(table)} where ${sql.ref(column)} = ${p.target} and ${sql.ref(key)} in
+      (select ${sql.ref(key)} from ${sql.table(table)} where ${sql.ref(column)} = ${p.target} limit ${p.limit})`,
+  )
+}

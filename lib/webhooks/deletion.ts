@@ -1,0 +1,84 @@
+import { type RawBuilder, sql } from 'kysely'
+import { now } from '../context.ts'
+import { type BatchStep, batch, deleteRows, inBatches } from '../jobs/batches.ts'
+import type { JobHandlers } from '../jobs/operations.ts'
+import { ints, statement, text, time } from '../storage/statement.ts'
+
+export const clearEndpoint = 'clear endpoint'
+
+type Slots = { readonly [K in keyof typeof batch]: RawBuilder<number> }
+
+/** Deletes deliveries, and events that have no other delivery. */
+function deleteDeliveries(where: (p: Slots) => RawBuilder<unknown>): BatchStep {
+  const deleteBatch = statement.all(
+    batch,
+    (_, p) => sql<{ event_id: number }>`delete from mailkeep_delivery where id in
+      (select id from mailkeep_delivery where ${where(p)} limit ${p.limit}) returning event_id`,
+  )
+  return async (tx, batch) => {
+    const deleted = await deleteBatch(tx, batch)
+    if (deleted.length > 0) await deleteEventsWithoutDelivery(tx, { ids: deleted.map(({ event_id }) => event_id) })
+    return deleted.length
+  }
+}
+
+const deleteEventsWithoutDelivery = statement(
+  { ids: ints },
+  (_, p, dialect) => sql`delete from mailkeep_event where ${dialect.inList(sql.ref('id'), p.ids)}
+    and not exists (select 1 from mailkeep_delivery where event_id = mailkeep_event.id)`,
+)
+
+export const endpointJobs: JobHandlers = {
+  [clearEndpoint]: inBatches(deleteDeliveries((p) => sql`endpoint_id = ${p.target}`)),
+}
+
+/** Deletes a client's endpoints, deliveries and events, also those of the host's handlers. */
+export const deleteWebhooksOfClient: readonly BatchStep[] = [
+  deleteDeliveries((p) => sql`endpoint_id in (select id from mailkeep_endpoint where client_id = ${p.target})`),
+  deleteDeliveries((p) => sql`client_id = ${p.target} and kind = 'handler'`),
+  deleteRows('mailkeep_endpoint', 'client_id'),
+  deleteRows('mailkeep_test_delivery', 'client_id'),
+]
+
+/** Error of a delivery that was not sent because its contact was erased. */
+export const erasedError = "The payload was erased with its contact's data."
+
+/** Selects the oldest events of an erased contact. All statements of a batch select the same ones. */
+const oldestEvents = (p: Slots) =>
+  sql`select id from mailkeep_event where contact_id = ${p.target} order by id limit ${p.limit}`
+
+const eraseResponses = statement.affected(
+  batch,
+  (_, p) => sql`update mailkeep_attempt set response_body = null, error = null
+    where delivery_id in (select id from mailkeep_delivery where event_id in (${oldestEvents(p)}))`,
+)
+
+/** Logs running attempts as interrupted. They were counted, but lose their claim and so cannot record their outcome. */
+const recordInterruptedAttempts = statement(
+  { ...batch, now: time, error: text },
+  (_, p) => sql`insert into mailkeep_attempt (delivery_id, number, client_id, started_at, error)
+    select id, attempts, client_id, ${p.now}, ${p.error} from mailkeep_delivery
+    where event_id in (${oldestEvents(p)}) and status in ('pending', 'held') and claim is not null
+    on conflict do nothing`,
+)
+
+const failErasedDeliveries = statement.affected(
+  { ...batch, now: time },
+  (_, p) => sql`update mailkeep_delivery set status = 'failed', claim = null, claimed_at = null,
+      lease_until = null, scheduled_at = null, ended_at = ${p.now}, error = ${sql.lit(erasedError)}
+    where event_id in (${oldestEvents(p)}) and status in ('pending', 'held')`,
+)
+
+const eraseEvents = statement.affected(
+  batch,
+  (_, p) => sql`update mailkeep_event set body = '', contact_id = null where id in (${oldestEvents(p)})`,
+)
+
+/** Erases the bodies of an erased contact's events. Deliveries not sent yet become `failed`, with the reason. */
+export const eraseEventsOfContact: BatchStep = async (tx, batch) => {
+  await eraseResponses(tx, batch)
+  const error = 'The attempt was interrupted by an erasure.'
+  await recordInterruptedAttempts(tx, { ...batch, now: now(tx), error })
+  await failErasedDeliveries(tx, { ...batch, now: now(tx) })
+  return await eraseEvents(tx, batch)
+}
