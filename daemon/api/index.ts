@@ -139,15 +139,15 @@ async function perform({ mailkeep, authenticate: host }: ApiOptions, state: Requ
 /** Reads the request's query and body as its route requires. */
 async function inputOf(request: ApiRequest, route: Route, target: Target): Promise<Omit<Call, 'client' | 'params'>> {
   const query = readQuery(target.query)
-  if (!route.hasQuery) refuseParameters(query)
-  const upload = route.takes === 'file' ? { upload: await readUpload(request) } : {}
+  if (!route.query) refuseParameters(query)
+  const upload = route.body === 'file' ? { upload: await readUpload(request) } : {}
   const body = takesFields(route) ? await readFields(request) : {}
-  if (route.fields === 'none') refuseFields(body)
+  if (route.body === undefined) refuseFields(body)
   return { query, body, accept: header(request, 'accept') ?? '', ...upload }
 }
 
-function takesFields({ method, takes }: Route): boolean {
-  if (takes === 'file') return false
+function takesFields({ method, body }: Route): boolean {
+  if (body === 'file') return false
   return method === 'POST' || method === 'PUT' || method === 'PATCH'
 }
 

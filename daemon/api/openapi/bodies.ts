@@ -53,7 +53,7 @@ export const hostEventTypes = Object.keys({
 } satisfies Record<EventInput['type'], true>)
 
 /** Schemas of request bodies. */
-export const bodySchemas: Readonly<Record<string, Schema>> = {
+export const bodySchemas = {
   TagInput: input<TagInput>(
     { name: { ...name, description: `${name.description} Unique without regard to case.` } },
     'name',
@@ -135,4 +135,7 @@ export const bodySchemas: Readonly<Record<string, Schema>> = {
     },
     'since',
   ),
-}
+} satisfies Readonly<Record<string, Schema>>
+
+/** A request body of the description. */
+export type BodyName = keyof typeof bodySchemas

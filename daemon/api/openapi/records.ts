@@ -46,7 +46,7 @@ const meta = {
 } as const
 
 /** Schemas of records in answers, except webhooks. */
-export const recordSchemas: Readonly<Record<string, Schema>> = {
+export const recordSchemas = {
   Tag: record<Tag>({ id, uuid, name: text, created_at: utc }),
   List: record<List>({ id, uuid, name: text, created_at: utc }),
   Topic: record<Topic>({ id, uuid, list_id: id, name: text, description: nullable(text), created_at: utc }),
@@ -88,4 +88,4 @@ export const recordSchemas: Readonly<Record<string, Schema>> = {
     ...meta,
   }),
   MetaWithoutPath: record<Meta>(meta),
-}
+} satisfies Readonly<Record<string, Schema>>

@@ -73,7 +73,7 @@ const attempt: Schema = record<Attempt>({
 })
 
 /** Schemas of webhook records in answers. */
-export const webhookSchemas: Readonly<Record<string, Schema>> = {
+export const webhookSchemas = {
   Endpoint: record<Endpoint>({
     ...endpoint,
     description: text,
@@ -117,4 +117,4 @@ export const webhookSchemas: Readonly<Record<string, Schema>> = {
     done: { ...count, description: 'Deliveries queued again so far.' },
   }),
   RaisedEvent: record<{ type: string }>({ type: { type: 'string' } }),
-}
+} satisfies Readonly<Record<string, Schema>>
