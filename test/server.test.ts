@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import type { ApiRequest, ApiResponse } from '../daemon/api/index.ts'
-import { listen, type RunningServer, type ServerLimits } from '../daemon/server.ts'
+import { listen, type RunningServer, type ServerLimits } from '../daemon/http/server.ts'
 
 type Answer = (request: ApiRequest) => Promise<ApiResponse>
 type Line = { level: string; message: string } & Record<string, unknown>

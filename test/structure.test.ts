@@ -144,9 +144,15 @@ describe('the structure of the sources', () => {
     assert.doesNotMatch(outside[0]!.text, /from '[^']*openapi/)
   })
 
+  test('the API knows no server', () => {
+    for (const { path, imports } of daemon.filter(({ path }) => path.startsWith('daemon/api/'))) {
+      for (const name of imports) assert.doesNotMatch(name, /^(node:(http|net|tls)$|daemon\/(?!api\/))/, path)
+    }
+  })
+
   test('only the server imports polka', () => {
     const users = daemon.filter(({ imports }) => imports.includes('polka')).map(({ path }) => path)
-    assert.deepEqual(users, ['daemon/server.ts'])
+    assert.deepEqual(users, ['daemon/http/server.ts'])
   })
 
   test('file names say what a file contains, and no file is long', () => {

@@ -3,10 +3,10 @@ import { encodeError, requestIdOf } from '../api/encode.ts'
 import { type Api, createApi } from '../api/index.ts'
 import { CliError } from '../cli-error.ts'
 import { shownDatabase } from '../database-url.ts'
+import { listen, type RunningServer } from '../http/server.ts'
 import { listenError } from '../listen-error.ts'
 import { createMetrics } from '../metrics.ts'
 import { openMailkeep } from '../open.ts'
-import { listen, type RunningServer } from '../server.ts'
 import type { Command, Invocation } from './command.ts'
 
 const stopTimeoutMs = 10_000

@@ -1,9 +1,9 @@
 import { createApi } from '../api/index.ts'
 import { curlLine, type FirstToken, makeFirstToken } from '../first-token.ts'
+import { listen, type RunningServer } from '../http/server.ts'
 import { listenError } from '../listen-error.ts'
 import { createMetrics } from '../metrics.ts'
 import { openMailkeep } from '../open.ts'
-import { listen, type RunningServer } from '../server.ts'
 import type { Command, Invocation } from './command.ts'
 
 /** Time limit for stopping. Requests finish first. The deliveries get the rest of the time. */

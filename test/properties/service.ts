@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { createApi } from '../../daemon/api/index.ts'
-import { listen } from '../../daemon/server.ts'
+import { listen } from '../../daemon/http/server.ts'
 import { type ClientMailkeep, createMailkeep, type DatabaseSource, type Mailkeep } from '../../lib/index.ts'
 import { sqlite } from '../../lib/storage/sqlite.ts'
 
