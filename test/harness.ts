@@ -152,8 +152,8 @@ async function serveHere(
   })
   closing.push(() => mailkeep.close({ timeoutMs: 0 }))
   if (dispatch) mailkeep.start()
-  const { answer } = createApi({ mailkeep, logger, ...(publicUrl === undefined ? {} : { publicUrl }) })
-  const server = await listen({ answer, logger, host: '127.0.0.1', port: 0 })
+  const { surfaces } = createApi({ mailkeep, logger, ...(publicUrl === undefined ? {} : { publicUrl }) })
+  const server = await listen({ surfaces, logger, host: '127.0.0.1', port: 0 })
   closing.push(() => server.close(0))
   return {
     mailkeep,

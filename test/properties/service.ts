@@ -46,8 +46,8 @@ export async function openService(kind: Kind): Promise<Service> {
     logger,
     webhooks: { allowPrivate: true },
   })
-  const { answer } = createApi({ mailkeep, logger })
-  const server = await listen({ answer, logger, host: '127.0.0.1', port: 0 })
+  const { surfaces } = createApi({ mailkeep, logger })
+  const server = await listen({ surfaces, logger, host: '127.0.0.1', port: 0 })
   return {
     mailkeep,
     port: server.port,
