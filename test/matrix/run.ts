@@ -31,7 +31,7 @@ const combinations: readonly Combination[] = [
 
 /** About the development of this package, not about its behaviour on a user's machine. */
 const developmentOnly =
-  /^(?:binary|code-cache|dependencies|editor|examples|front-page|generated-client|package|reference|structure|types)\.test\.ts$/
+  /^(?:binary|dependencies|editor|examples|front-page|generated-client|package|reference|structure|types)\.test\.ts$/
 
 interface Result extends Combination {
   readonly versions: string
