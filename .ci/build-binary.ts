@@ -11,7 +11,6 @@ import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { build } from 'esbuild'
-import { cacheName, launcherOf, makeCodeCache, programFile, programName } from './code-cache.ts'
 import { absentModules, partsOfPackages } from './package-parts.ts'
 
 const root = join(import.meta.dirname, '..')
@@ -23,15 +22,12 @@ const addonPath = sqliteAddon()
 /** Fuse string from the documentation of single executable applications. */
 const fuse = 'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2'
 
-interface Bundle {
-  /** The daemon as a CommonJS module. */
-  readonly program: string
-  /** Paths of the source files. */
-  readonly inputs: readonly string[]
-}
-
-/** Builds `mailkeep.cjs`. Writes the addon, the program's text and its code cache beside it. */
-export async function buildBundle(directory = dist): Promise<Bundle> {
+/**
+ * Builds `mailkeep.cjs`, a CommonJS module, with the addon beside it.
+ *
+ * @returns Paths of the source files.
+ */
+export async function buildBundle(directory = dist): Promise<readonly string[]> {
   await mkdir(directory, { recursive: true })
   const { metafile } = await build({
     absWorkingDir: root,
@@ -52,28 +48,24 @@ export async function buildBundle(directory = dist): Promise<Bundle> {
     logLevel: 'warning',
   })
   await copyFile(addonPath, join(directory, addonName))
-  const file = join(directory, 'mailkeep.cjs')
-  const program = await readFile(file, 'utf8')
-  makeCodeCache(program, file, join(directory, cacheName))
-  await writeFile(join(directory, programName), programFile(program))
-  await writeFile(file, launcherOf(program))
-  return { program, inputs: Object.keys(metafile.inputs) }
+  return Object.keys(metafile.inputs)
 }
 
 export async function buildBinary(): Promise<void> {
-  const bundle = await buildBundle()
+  const inputs = await buildBundle()
   const work = await mkdtemp(join(dist, '.binary-'))
   try {
-    const [config, launcher, blob, program] = ['sea.json', 'launcher.cjs', 'sea.blob', 'mailkeep'].map((name) =>
-      join(work, name),
-    ) as [string, string, string, string]
-    await writeFile(launcher, launcherOf(bundle.program, false))
+    const [config, blob, program] = ['sea.json', 'sea.blob', 'mailkeep'].map((name) => join(work, name)) as [
+      string,
+      string,
+      string,
+    ]
     const settings = {
-      main: launcher,
+      main: join(dist, 'mailkeep.cjs'),
       output: blob,
       disableExperimentalSEAWarning: true,
       useCodeCache: true,
-      assets: Object.fromEntries([addonName, programName, cacheName].map((name) => [name, join(dist, name)])),
+      assets: { [addonName]: join(dist, addonName) },
     }
     await writeFile(config, JSON.stringify(settings))
     execFileSync(process.execPath, ['--experimental-sea-config', config], { stdio: 'pipe' })
@@ -86,7 +78,7 @@ export async function buildBinary(): Promise<void> {
   } finally {
     await rm(work, { recursive: true, force: true })
   }
-  await writeFile(join(dist, 'mailkeep.inputs.json'), JSON.stringify(bundle.inputs))
+  await writeFile(join(dist, 'mailkeep.inputs.json'), JSON.stringify(inputs))
 }
 
 /** Runs postject in a child process to hide its harmless warnings. If it fails, the error contains its output. */

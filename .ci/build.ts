@@ -6,7 +6,7 @@
  */
 import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { join, relative } from 'node:path'
+import { dirname, join, relative } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { type BuildOptions, build, type Plugin } from 'esbuild'
 import { absentModules, partsOfPackages } from './package-parts.ts'
@@ -32,28 +32,35 @@ export async function buildPackage(root: string): Promise<void> {
   execFileSync(process.execPath, [tsc, '-p', join(root, '.ci/tsconfig.build.json')], {
     stdio: ['ignore', 'inherit', 'inherit'],
   })
-  const inputs = [...(await bundleConnections(root)), ...(await bundleDaemon(root))]
+  const bundled = [
+    await bundlePackages(root, 'lib/webhooks/http/connections'), // undici
+    await bundlePackages(root, 'daemon/api/router'), // trouter
+    await bundleDaemon(root),
+  ]
+  const inputs = bundled.flat()
   writeFileSync(join(root, 'dist/daemon/THIRD-PARTY-LICENSES.txt'), licencesOf(root, inputs))
 }
 
 /**
- * Replaces the module that re-exports undici by one that contains it. undici is CommonJS, and its `require('node:net')`
- * fails inside a host's bundle of ES modules. Here Node's modules come from `process.getBuiltinModule`, which works in
- * every bundle.
+ * Replaces a module by one that contains the packages it imports, so that users of the library need not install them.
+ * undici is CommonJS, and its `require('node:net')` fails inside a host's bundle of ES modules. Here Node's modules come
+ * from `process.getBuiltinModule`, which works in every bundle.
+ *
+ * @param path Path of the module, without its extension.
  */
-async function bundleConnections(root: string): Promise<string[]> {
-  const file = join(root, 'dist/lib/webhooks/http/connections.js')
+async function bundlePackages(root: string, path: string): Promise<string[]> {
+  const file = join(root, `dist/${path}.js`)
   rmSync(`${file}.map`)
   const { metafile } = await build({
     ...bundling,
     absWorkingDir: root,
-    entryPoints: ['lib/webhooks/http/connections.ts'],
+    entryPoints: [`${path}.ts`],
     outfile: file,
     allowOverwrite: true,
     minifySyntax: true,
     minifyWhitespace: true, // keep names, so that stacks in logs are readable
     banner: { js: 'const require = (name) => process.getBuiltinModule(name);' },
-    plugins: [partsOfPackages, absentModules],
+    plugins: [partsOfPackages, absentModules, builtModules(root, dirname(path))],
   })
   return Object.keys(metafile!.inputs)
 }
@@ -69,13 +76,13 @@ async function bundleDaemon(root: string): Promise<string[]> {
       js: "import { createRequire as createRequireOfNode } from 'node:module';\nconst require = createRequireOfNode(import.meta.url);",
     },
     external: Object.keys(dependencies), // npm installs them for the library
-    plugins: [partsOfPackages, builtModules(root)],
+    plugins: [partsOfPackages, builtModules(root, 'daemon')],
   })
   return Object.keys(metafile!.inputs)
 }
 
-/** Excludes the library and the API from the daemon's file, because the package contains them as modules. */
-function builtModules(root: string): Plugin {
+/** Excludes the package's own modules from the file in this folder. For the daemon's file: the library and the API. */
+function builtModules(root: string, folder: string): Plugin {
   return {
     name: 'built modules',
     setup({ onResolve }) {
@@ -83,7 +90,7 @@ function builtModules(root: string): Plugin {
         if (kind === 'entry-point') return undefined
         const built = relative(root, join(resolveDir, path)).replace(/\.ts$/, '.js')
         if (!existsSync(join(root, 'dist', built))) return undefined
-        const external = relative('daemon', built)
+        const external = relative(folder, built)
         return { path: external.startsWith('.') ? external : `./${external}`, external: true }
       })
     },

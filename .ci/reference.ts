@@ -70,9 +70,9 @@ export function reference(): string {
       ]),
     ]),
     ...section('Mounting: `mailkeep/http`', [
-      ...declared('daemon/api/node.ts', ['createHandler', 'Handler']),
-      ...declared('daemon/api/web.ts', ['createFetchHandler']),
-      ...declared('daemon/api/mount.ts', ['MountOptions']),
+      ...declared('daemon/http/node.ts', ['createHandler', 'Handler']),
+      ...declared('daemon/http/web.ts', ['createFetchHandler']),
+      ...declared('daemon/http/mount.ts', ['MountOptions']),
     ]),
     ...section('Verifying sender addresses: `mailkeep/ses`', [
       ...declared('lib/identities/ses.ts', ['ses', 'SesOptions']),

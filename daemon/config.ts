@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import * as v from 'valibot'
 import type { WebhookSettings } from '../lib/index.ts'
 import { CliError, reasonOf } from './cli-error.ts'
-import { isServer } from './database-url.ts'
+import { isServer } from './database-setting.ts'
 import {
   fileSettings,
   flagOf,

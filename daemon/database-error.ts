@@ -1,7 +1,7 @@
 import { isMailkeepError } from '../lib/index.ts'
 import { CliError } from './cli-error.ts'
 import type { Config } from './config.ts'
-import { shownDatabase } from './database-url.ts'
+import { shownDatabase } from './database-setting.ts'
 
 /** @returns For an SQLite file error, or an error caused by one, a CliError that says what to do. Other errors unchanged. */
 export function databaseError(error: unknown, { database }: Pick<Config, 'database'>): unknown {

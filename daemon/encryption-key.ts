@@ -4,8 +4,7 @@ import { dirname } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { CliError, reasonOf } from './cli-error.ts'
 import type { Config } from './config.ts'
-import { holdsDatabase, inMemory } from './database-file.ts'
-import { isServer } from './database-url.ts'
+import { holdsDatabase, inMemory, isServer } from './database-setting.ts'
 
 /** Maximum time between another process creating the key file and writing the key to it. */
 const keyWriteTimeoutMs = 2_000

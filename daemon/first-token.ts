@@ -4,8 +4,7 @@ import { dirname, resolve } from 'node:path'
 import type { Mailkeep } from '../lib/index.ts'
 import { CliError, reasonOf } from './cli-error.ts'
 import type { Config } from './config.ts'
-import { inMemory } from './database-file.ts'
-import { isServer } from './database-url.ts'
+import { inMemory, isServer } from './database-setting.ts'
 
 /** Where the user finds the first admin token. */
 export type FirstToken =

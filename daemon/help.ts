@@ -1,5 +1,4 @@
-import { columns } from './columns.ts'
-import { argumentsOf, type Command, type Flag, nameOf } from './commands/command.ts'
+import { argumentsOf, type Command, columns, type Flag, nameOf } from './commands/command.ts'
 import { settingHelp } from './setting-help.ts'
 import { flagOf, type SettingName, variableOf } from './settings.ts'
 

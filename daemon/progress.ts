@@ -1,5 +1,3 @@
-import { plural } from './plural.ts'
-
 /** Progress of one task. */
 export interface ProgressReport {
   /** The current step, such as a file's name. */
@@ -106,4 +104,10 @@ function clockTime(ms: number): string {
   return hours === '0'
     ? `${minutes}:${rest!.padStart(2, '0')}`
     : `${hours}:${minutes!.padStart(2, '0')}:${rest!.padStart(2, '0')}`
+}
+
+/** Formats a count with its noun: `1 row`, `2,000 rows`. */
+export function plural(count: number, noun: string): string {
+  const many = noun.endsWith('y') ? `${noun.slice(0, -1)}ies` : `${noun}s`
+  return `${count.toLocaleString('en')} ${count === 1 ? noun : many}`
 }

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { isServer } from './database-url.ts'
+import { isServer } from './database-setting.ts'
 
 /** A number written in digits. `Number()` alone would accept `0x10`, `1e3` and white space. */
 function numeric(min: number, max: number, kind: 'integer' | 'decimal' = 'integer') {

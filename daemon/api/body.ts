@@ -2,7 +2,6 @@ import { isUtf8 } from 'node:buffer'
 import { MailkeepError } from '../../lib/index.ts'
 import { findInexactNumber } from './exact-numbers.ts'
 import { type ApiRequest, declaredBody, header } from './http-types.ts'
-import { isPlain, isUtf8Of } from './media-type.ts'
 
 /** The fields a caller sent. The library validates them. */
 export type Fields = Readonly<Record<string, unknown>>
@@ -46,6 +45,19 @@ function isJson(contentType: string | undefined): boolean {
   const [type, ...parameters] = contentType.split(';')
   if (type?.trim().toLowerCase() !== 'application/json') return false
   return isUtf8Of(parameters)
+}
+
+/** @returns Whether the parameters of a media type allow UTF-8: no charset, or UTF-8 itself. */
+export function isUtf8Of(parameters: readonly string[]): boolean {
+  return parameters.every((parameter) => {
+    const [name, value] = parameter.split('=', 2)
+    return name?.trim().toLowerCase() !== 'charset' || /^(?:utf-8|"utf-8")$/i.test(value?.trim() ?? '')
+  })
+}
+
+/** @returns Whether a body is not compressed. */
+export function isPlain(contentEncoding: string | undefined): boolean {
+  return contentEncoding === undefined || /^(?:identity)?$/i.test(contentEncoding.trim())
 }
 
 function unsupported(): MailkeepError {

@@ -44,6 +44,11 @@ export function encode(
   return response
 }
 
+/** Encodes the error of a request that reaches no route. */
+export function refuse(request: ApiRequest, error: MailkeepError, route?: string): ApiResponse {
+  return encodeError({ requestId: requestIdOf(request), method: request.method, ...(route && { route }) }, error)
+}
+
 /** Encodes an error. All errors have the same shape. */
 export function encodeError(
   context: ResponseContext,

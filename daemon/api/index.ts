@@ -1,6 +1,6 @@
 /** The HTTP API without a server: maps a request, as plain data, to an answer, as plain data. */
 
-import { type ClientOperations, type Mailkeep, MailkeepError, unchecked } from '../../lib/index.ts'
+import { type ClientMailkeep, type ClientOperations, type Mailkeep, MailkeepError, unchecked } from '../../lib/index.ts'
 import { checkApiOptions, type ErrorLog, errorLogOf } from './api-options.ts'
 import { type Authenticate, askHost, authenticate } from './authenticate.ts'
 import { readFields, refuseFields } from './body.ts'
@@ -10,10 +10,10 @@ import { toPublicError } from './errors.ts'
 import { type ApiRequest, type ApiResponse, header } from './http-types.ts'
 import { keyOf, performOnce } from './idempotency.ts'
 import { readQuery, refuseParameters } from './query.ts'
-import { compileRoutes, type Match } from './router.ts'
+import { compileRoutes } from './router.ts'
 import { routes } from './routes/index.ts'
 import type { Call, Outcome, Route } from './routes/route.ts'
-import { answerServicePage, isDescription, type MetricsPage } from './service-pages.ts'
+import { descriptionPage, descriptionPath, type MetricsPage, servicePages } from './service-pages.ts'
 import { absoluteUrl, readTarget, type Target } from './target.ts'
 import { readUpload } from './upload.ts'
 
@@ -37,9 +37,19 @@ export interface ApiOptions {
   readonly mounted?: boolean
 }
 
+/** Answers one request. Never rejects: errors become answers. */
+export type Answer = (request: ApiRequest) => Promise<ApiResponse>
+
+/** What a server serves: answers by path pattern of polka. */
+export type Surfaces = Readonly<Record<string, Answer>>
+
 export interface Api {
-  /** Answers one request. Never rejects: errors become answers. */
-  answer(request: ApiRequest): Promise<ApiResponse>
+  /** Answers any request, for hosts that do not route by `surfaces`. */
+  readonly answer: Answer
+  /** The service pages, and the API at `/api/v1` and below. */
+  readonly surfaces: Surfaces
+  /** Only the service pages: `/healthz`, `/readyz` and `/metrics`. */
+  readonly pages: Surfaces
   /** Log for unexpected errors. */
   readonly logger: ErrorLog
   /** @returns Whether the API has this path, with any method. */
@@ -49,13 +59,16 @@ export interface Api {
 type LoggedOptions = ApiOptions & { readonly logger: ErrorLog }
 
 /** Facts collected while a request is processed. Error answers need them too. */
-interface RequestState {
+export interface RequestState {
   readonly request: ApiRequest
   readonly context: ResponseContext
   readonly target: Target
-  match?: Match
-  route?: Route
+  /** Methods of the path, once it has matched: the value of `Allow`. */
+  allow?: string
 }
+
+/** Answers the requests for one surface. Its errors become answers. */
+export type RequestHandler = (options: LoggedOptions, state: RequestState) => Promise<ApiResponse>
 
 /**
  * Creates the API of a Mailkeep, for any HTTP server. It opens no socket and reads no environment.
@@ -69,7 +82,17 @@ export function createApi(options: ApiOptions): Api {
   checkApiOptions(options, optionNames)
   const logger = errorLogOf(options.mailkeep, options.logger)
   const logged: LoggedOptions = { ...options, logger }
-  return { answer: (request) => answer(logged, request), logger, knows }
+  const surfaceOf = (handler: RequestHandler) => (request: ApiRequest) => answer(logged, request, handler)
+  const pages = Object.fromEntries(Object.entries(servicePages).map(([path, page]) => [path, surfaceOf(page)]))
+  const exact: Surfaces = { ...pages, [descriptionPath]: surfaceOf(descriptionPage) }
+  const api = surfaceOf(answerRoute)
+  return {
+    answer: (request) => (exact[readTarget(request.target).path] ?? api)(request),
+    surfaces: { ...exact, [prefix]: api, [`${prefix}/*`]: api },
+    pages,
+    logger,
+    knows,
+  }
 }
 
 const optionNames = Object.keys({
@@ -84,26 +107,25 @@ const optionNames = Object.keys({
 const prefix = '/api/v1'
 const findPath = compileRoutes(routes)
 
-function knows(target: string): boolean {
-  const { segments } = readTarget(target)
-  const [api, version, ...path] = segments
-  if (isDescription(segments)) return true
-  return api === 'api' && version === 'v1' && findPath(path) !== undefined
+/** @returns The path below the API's prefix; undefined for any other path. */
+function belowPrefix(path: string): string | undefined {
+  return path === prefix || path.startsWith(`${prefix}/`) ? path.slice(prefix.length) : undefined
 }
 
-async function answer(options: LoggedOptions, request: ApiRequest): Promise<ApiResponse> {
+function knows(target: string): boolean {
+  const { path } = readTarget(target)
+  const below = belowPrefix(path)
+  return path === descriptionPath || (below !== undefined && findPath(below) !== undefined)
+}
+
+async function answer(options: LoggedOptions, request: ApiRequest, handler: RequestHandler): Promise<ApiResponse> {
   const context: ResponseContext = { requestId: requestIdOf(request), method: request.method }
   const state: RequestState = { request, context, target: readTarget(request.target) }
   try {
-    const servicePage = answerServicePage(options, request, state.target, context)
-    if (servicePage) return await servicePage
-    const outcome = await perform(options, state)
-    if (outcome.download) return encodeDownload(context, outcome.status, outcome.download, options.logger)
-    const replayed = outcome.replayed ? { 'Idempotency-Replayed': 'true' } : {}
-    return encode(context, outcome.status, bodyOf(options, state, outcome), replayed)
+    return await handler(options, state)
   } catch (error) {
     const publicError = toPublicError(error, context.requestId, options.logger)
-    const allow = publicError.code === 'method_not_allowed' && state.match ? { Allow: state.match.allow } : {}
+    const allow = publicError.code === 'method_not_allowed' && state.allow ? { Allow: state.allow } : {}
     return encodeError(context, publicError, allow)
   }
 }
@@ -112,42 +134,56 @@ async function answer(options: LoggedOptions, request: ApiRequest): Promise<ApiR
  * Runs the checks in a fixed order, so that an error never reveals what a later check protects: authentication, path,
  * method, role, input.
  */
-async function perform({ mailkeep, authenticate: host }: ApiOptions, state: RequestState): Promise<Outcome> {
-  const { request, target } = state
-  const [api, version, ...path] = target.segments
-  if (api !== 'api' || version !== 'v1') throw noSuchRoute()
+async function answerRoute(options: LoggedOptions, state: RequestState): Promise<ApiResponse> {
+  const { mailkeep, authenticate: host } = options
+  const { request, context, target } = state
+  const path = belowPrefix(target.path)
+  if (path === undefined) throw noSuchRoute()
   const caller = host ? await askHost(host, request) : await authenticate(mailkeep, request)
-  if (caller.tokenId !== undefined) state.context.tokenId = caller.tokenId
+  if (caller.tokenId !== undefined) context.tokenId = caller.tokenId
   const match = findPath(path)
   if (!match) throw noSuchRoute()
-  state.match = match
+  state.allow = match.allow
   const route = match.methods.get(request.method === 'HEAD' ? 'GET' : request.method)
   if (!route) throw new MailkeepError('method_not_allowed', 'This path does not know this method.')
-  state.route = route
-  state.context.route = prefix + route.path
+  context.route = prefix + route.path
   if (route.role === 'admin' && caller.role !== 'admin') {
     throw new MailkeepError('forbidden', 'This needs a token with the role admin.')
   }
-  const given = { params: match.params, ...(await inputOf(request, route, target)) }
-  const call = (client: ClientOperations) => route.call({ client: unchecked(client), ...given })
-  const client = mailkeep.forClient(caller.clientId)
+  const input = { params: match.params, ...(await inputOf(request, route, target)) }
+  const outcome = await perform(mailkeep.forClient(caller.clientId), request, route, path, input)
+  if (outcome.download) return encodeDownload(context, outcome.status, outcome.download, options.logger)
+  const replayed = outcome.replayed ? { 'Idempotency-Replayed': 'true' } : {}
+  return encode(context, outcome.status, bodyOf(options, state, route, outcome), replayed)
+}
+
+/** Calls the route: when the memory budget allows a large answer, or once for each idempotency key. */
+async function perform(
+  client: ClientMailkeep,
+  request: ApiRequest,
+  route: Route,
+  path: string,
+  input: Omit<Call, 'client'>,
+): Promise<Outcome> {
+  const call = (operations: ClientOperations) => route.call({ client: unchecked(operations), ...input })
   if (route.large && request.buildLarge) return await request.buildLarge(() => call(client))
   const key = keyOf(request, route)
-  return key === undefined ? await call(client) : await performOnce(client, key, ['POST', path, given.body], call)
+  if (key === undefined) return await call(client)
+  return await performOnce(client, key, ['POST', path.slice(1).split('/'), input.body], call)
 }
 
 /** Reads the request's query and body as its route requires. */
 async function inputOf(request: ApiRequest, route: Route, target: Target): Promise<Omit<Call, 'client' | 'params'>> {
   const query = readQuery(target.query)
-  if (!route.hasQuery) refuseParameters(query)
-  const upload = route.takes === 'file' ? { upload: await readUpload(request) } : {}
+  if (!route.query) refuseParameters(query)
+  const upload = route.body === 'file' ? { upload: await readUpload(request) } : {}
   const body = takesFields(route) ? await readFields(request) : {}
-  if (route.fields === 'none') refuseFields(body)
+  if (route.body === undefined) refuseFields(body)
   return { query, body, accept: header(request, 'accept') ?? '', ...upload }
 }
 
-function takesFields({ method, takes }: Route): boolean {
-  if (takes === 'file') return false
+function takesFields({ method, body }: Route): boolean {
+  if (body === 'file') return false
   return method === 'POST' || method === 'PUT' || method === 'PATCH'
 }
 
@@ -158,13 +194,12 @@ function noSuchRoute(): MailkeepError {
 /** @returns The body of an answer; undefined for none. */
 function bodyOf(
   { publicUrl }: ApiOptions,
-  { request, target, route }: RequestState,
-  outcome: Outcome,
+  { request, target }: RequestState,
+  { metaPath }: Route,
+  { data, json = data === undefined ? undefined : JSON.stringify(data), meta }: Outcome,
 ): string | undefined {
-  const { data, meta } = outcome
-  const json = outcome.json ?? (data === undefined ? undefined : JSON.stringify(data))
   if (json === undefined) return undefined
   if (!meta) return `{"data":${json}}`
-  const shown = route?.metaPath === 'none' ? meta : { path: absoluteUrl(request, target, publicUrl), ...meta }
+  const shown = metaPath === 'none' ? meta : { path: absoluteUrl(request, target, publicUrl), ...meta }
   return `{"data":${json},"meta":${JSON.stringify(shown)}}`
 }

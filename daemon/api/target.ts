@@ -2,8 +2,11 @@ import { type ApiRequest, header } from './http-types.ts'
 
 /** A parsed request target. None of it is validated. */
 export interface Target {
-  /** The path's segments, percent-decoded. An invalid segment is `''`, which matches no route. */
-  readonly segments: readonly string[]
+  /**
+   * The path for routers, with one spelling for each segment: `/%74ags` is `/tags`. An empty or invalid segment is `%`,
+   * which matches no route: polka's router ignores a slash at the end.
+   */
+  readonly path: string
   /** Without the question mark. */
   readonly query: string
   /** Authority of a target in absolute form. Overrides the `Host` header (RFC 9112, 3.2.2). */
@@ -11,8 +14,8 @@ export interface Target {
 }
 
 /**
- * Parses a request target. Does not resolve `.`, `..` and empty segments, so that a proxy in front of the server and
- * the server always read a path in the same way.
+ * Parses a request target. Does not resolve `.` and `..`, so that a proxy in front of the server and the server always
+ * read a path in the same way.
  */
 export function readTarget(target: string): Target {
   const absolute = /^https?:\/\/([^/?]*)/i.exec(target)
@@ -20,18 +23,19 @@ export function readTarget(target: string): Target {
   const mark = rest.indexOf('?')
   const path = mark < 0 ? rest : rest.slice(0, mark)
   return {
-    segments: path.startsWith('/') ? path.slice(1).split('/').map(decode) : [],
+    path: path.startsWith('/') ? `/${path.slice(1).split('/').map(normalize).join('/')}` : '%',
     query: mark < 0 ? '' : rest.slice(mark + 1),
     host: absolute?.[1],
   }
 }
 
-function decode(segment: string): string {
+function normalize(segment: string): string {
+  if (segment === '') return '%'
   if (!segment.includes('%')) return segment
   try {
-    return decodeURIComponent(segment)
+    return encodeURIComponent(decodeURIComponent(segment))
   } catch {
-    return ''
+    return '%'
   }
 }
 
@@ -50,7 +54,7 @@ const authority = /^(?:[\w.~-]{1,255}|\[[\da-f:.]{2,45}\])(?::\d{1,5})?$/i
  * @param publicUrl The public base URL. Default: the host that the request names, if it is valid.
  */
 export function absoluteUrl(request: ApiRequest, target: Target, publicUrl: string | undefined): string {
-  return `${baseUrl(request, target, publicUrl)}/${target.segments.map(encodeURIComponent).join('/')}`
+  return `${baseUrl(request, target, publicUrl)}${target.path}`
 }
 
 /** Returns the part of an absolute URL before the path, without a trailing slash. Parameters as for `absoluteUrl`. */

@@ -1,6 +1,6 @@
 import { type Format, MailkeepError } from '../../lib/index.ts'
+import { isPlain, isUtf8Of } from './body.ts'
 import { type ApiRequest, declaredBody, header } from './http-types.ts'
-import { isPlain, isUtf8Of } from './media-type.ts'
 
 /** A file that is being uploaded. */
 export interface Upload {

@@ -4,8 +4,7 @@ import { request } from 'node:http'
 import { createServer } from 'node:net'
 import { dirname, resolve } from 'node:path'
 import type { Config } from '../config.ts'
-import { inMemory } from '../database-file.ts'
-import { isServer } from '../database-url.ts'
+import { inMemory, isServer } from '../database-setting.ts'
 import { type Finding, fault, ok, warning } from './finding.ts'
 
 /** Checks the disk, the port and the exposure of the service. */

@@ -1,6 +1,6 @@
 import type { ServerReport } from '../../lib/storage/postgres.ts'
 import type { Config } from '../config.ts'
-import { shownDatabase } from '../database-url.ts'
+import { shownDatabase } from '../database-setting.ts'
 import { loadPostgres } from '../drivers.ts'
 import { checkKey, checkSchema } from './compatibility.ts'
 import { type Finding, fault, ok, warning } from './finding.ts'

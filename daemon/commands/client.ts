@@ -1,6 +1,6 @@
 import type { ClientMailkeep, Mailkeep } from '../../lib/index.ts'
 import { CliError } from '../cli-error.ts'
-import { plural } from '../plural.ts'
+import { plural } from '../progress.ts'
 import { type Command, idFrom, iterateRecords, table, withMailkeep, yesFlag } from './command.ts'
 
 const createClient: Command = {

@@ -8,7 +8,6 @@ import {
   type Page,
 } from '../../lib/index.ts'
 import { CliError } from '../cli-error.ts'
-import { columns } from '../columns.ts'
 import type { Config } from '../config.ts'
 import { openMailkeep } from '../open.ts'
 import type { Progress } from '../progress.ts'
@@ -189,4 +188,17 @@ export function table(rows: readonly (readonly unknown[])[], none: string): stri
   if (rows.length === 0) return none
   const cells = rows.map((row) => row.map((cell) => String(cell ?? '-').replace(/\p{C}/gu, '?')))
   return columns(cells)
+}
+
+/** Aligns rows of text in columns. All rows must have the same number of cells. */
+export function columns(rows: readonly (readonly string[])[]): string {
+  const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)))
+  return rows
+    .map((row) =>
+      row
+        .map((cell, column) => cell.padEnd(widths[column]!))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n')
 }

@@ -1,12 +1,12 @@
 import { type Mailkeep, MailkeepError } from '../../lib/index.ts'
-import { encodeError, requestIdOf } from '../api/encode.ts'
-import { type Api, createApi } from '../api/index.ts'
+import { refuse } from '../api/encode.ts'
+import { type Answer, createApi } from '../api/index.ts'
 import { CliError } from '../cli-error.ts'
-import { shownDatabase } from '../database-url.ts'
+import { shownDatabase } from '../database-setting.ts'
+import { listen, type RunningServer } from '../http/server.ts'
 import { listenError } from '../listen-error.ts'
 import { createMetrics } from '../metrics.ts'
 import { openMailkeep } from '../open.ts'
-import { listen, type RunningServer } from '../server.ts'
 import type { Command, Invocation } from './command.ts'
 
 const stopTimeoutMs = 10_000
@@ -58,18 +58,14 @@ async function listenForHealth(
   port: number,
 ): Promise<RunningServer> {
   const metrics = createMetrics(mailkeep, metricsToken)
-  const { answer } = createApi({ mailkeep, logger, metrics })
+  const { pages } = createApi({ mailkeep, logger, metrics })
   try {
-    return await listen({ answer: withoutApi(answer), observe: metrics.observe, logger, host, port })
+    return await listen({ surfaces: { ...pages, '*': noApi }, observe: metrics.observe, logger, host, port })
   } catch (error) {
     throw listenError(error, { host, port, setting: '--health-port' })
   }
 }
 
-function withoutApi(answer: Api['answer']): Api['answer'] {
-  return async (request) => {
-    if (/^\/(?:healthz|readyz|metrics)(?:\?|$)/.test(request.target)) return await answer(request)
-    const error = new MailkeepError('not_found', 'This process only delivers webhooks.')
-    return encodeError({ requestId: requestIdOf(request), method: request.method }, error)
-  }
+const noApi: Answer = async (request) => {
+  return refuse(request, new MailkeepError('not_found', 'This process only delivers webhooks.'))
 }

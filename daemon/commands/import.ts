@@ -3,7 +3,7 @@ import { stat } from 'node:fs/promises'
 import { basename, extname } from 'node:path'
 import type { Format, ImportReport } from '../../lib/index.ts'
 import { CliError, fieldMessage, reasonOf } from '../cli-error.ts'
-import { plural } from '../plural.ts'
+import { plural } from '../progress.ts'
 import {
   type Command,
   findOwner,

@@ -1,7 +1,6 @@
 import { backup } from './backup.ts'
 import { clientCommands } from './client.ts'
 import type { Command } from './command.ts'
-import { compact } from './compact.ts'
 import { contactCommands } from './contact.ts'
 import { copy } from './copy.ts'
 import { dispatch } from './dispatch.ts'
@@ -11,9 +10,8 @@ import { exportCommand } from './export.ts'
 import { identityCommands } from './identity.ts'
 import { importCommand } from './import.ts'
 import { listCommands } from './list.ts'
-import { migrate } from './migrate.ts'
+import { compact, migrate, reseal } from './maintenance.ts'
 import { restore } from './restore.ts'
-import { secretsCommands } from './secrets.ts'
 import { serve } from './serve.ts'
 import { tokenCommands } from './token.ts'
 
@@ -27,7 +25,7 @@ export const commands: readonly Command[] = [
   ...contactCommands,
   ...endpointCommands,
   ...identityCommands,
-  ...secretsCommands,
+  reseal,
   importCommand,
   exportCommand,
   backup,

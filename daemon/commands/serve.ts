@@ -1,9 +1,9 @@
 import { createApi } from '../api/index.ts'
 import { curlLine, type FirstToken, makeFirstToken } from '../first-token.ts'
+import { listen, type RunningServer } from '../http/server.ts'
 import { listenError } from '../listen-error.ts'
 import { createMetrics } from '../metrics.ts'
 import { openMailkeep } from '../open.ts'
-import { listen, type RunningServer } from '../server.ts'
 import type { Command, Invocation } from './command.ts'
 
 /** Time limit for stopping. Requests finish first. The deliveries get the rest of the time. */
@@ -21,7 +21,7 @@ export const serve: Command = {
     let deadlineMs = 0
     try {
       const metrics = createMetrics(mailkeep, config.metricsToken)
-      const { answer } = createApi({
+      const { surfaces } = createApi({
         mailkeep,
         logger,
         metrics,
@@ -30,7 +30,7 @@ export const serve: Command = {
       // Listen before the token is created. If listening failed afterwards, the printed token could be lost.
       const { observe } = metrics
       const { host, port } = config
-      const server = await listen({ answer, observe, logger, host, port, fd: listenFd }).catch((error: unknown) => {
+      const server = await listen({ surfaces, observe, logger, host, port, fd: listenFd }).catch((error: unknown) => {
         throw listenError(error, { host, port, setting: '--port or MAILKEEP_PORT' })
       })
       try {

@@ -1,5 +1,5 @@
 /** Shared by all benchmarks: rounds, ratios, and the format of a finding. */
-import { columns } from '../../daemon/columns.ts'
+import { columns } from '../../daemon/commands/command.ts'
 import { Loader, type Server } from './children.ts'
 import type { Job, Measured } from './load.ts'
 import type { Plan } from './requests.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Config, readConfig } from '../../daemon/config.ts'
-import { holdsPassword, shownDatabase } from '../../daemon/database-url.ts'
+import { holdsPassword, shownDatabase } from '../../daemon/database-setting.ts'
 import { load } from '../../daemon/drivers.ts'
 import { openEncryptionKey } from '../../daemon/encryption-key.ts'
 

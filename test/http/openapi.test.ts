@@ -3,7 +3,6 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { createApi } from '../../daemon/api/index.ts'
-import { chapters } from '../../daemon/api/openapi/routes/index.ts'
 import { extensions } from '../../daemon/api/routes/index.ts'
 import { errorCodes, eventTypes, version } from '../../lib/index.ts'
 import { testMailkeep } from '../../lib/testing.ts'
@@ -74,9 +73,6 @@ describe('the description of the API', () => {
     const pages = ['/api/v1/openapi.json', '/healthz', '/readyz', '/metrics'].map((path) => `GET ${path}`)
     const known = [...routes.map((route) => `${route.method} ${pathOf(route)}`), ...pages]
     assert.deepEqual(described.sort(), known.sort())
-    const titles = new Set(routes.map(titleOf))
-    const stray = chapters.flatMap(({ routes }) => Object.keys(routes)).filter((title) => !titles.has(title))
-    assert.deepEqual(stray, [], 'described, but no route')
   })
 
   test('states the role that each operation needs, and marks extensions of the contract', () => {
@@ -248,7 +244,7 @@ describe('the description', () => {
     const unknown = [world, { query: 'unknown=1' }] as const
     for (const route of routes) {
       const answers = await Promise.all(
-        [...(route.takes === 'file' ? badFiles : bad), unknown].map(([ids, options]) =>
+        [...(route.body === 'file' ? badFiles : bad), unknown].map(([ids, options]) =>
           service.call(route.method, pathTo(route, route.method === 'DELETE' ? missing : ids), {
             body: bodyOf(route),
             ...options,

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import type { ApiRequest, ApiResponse } from '../../daemon/api/index.ts'
-import { listen, type RunningServer, type ServerLimits } from '../../daemon/server.ts'
+import { listen, type RunningServer, type ServerLimits } from '../../daemon/http/server.ts'
 
 type Answer = (request: ApiRequest) => Promise<ApiResponse>
 type Line = { level: string; message: string } & Record<string, unknown>
@@ -13,7 +13,7 @@ async function open(t: TestContext, answer: Answer = async () => json({}), limit
   const lines: Line[] = []
   const at = (level: string) => (fields: object, message: string) => void lines.push({ ...fields, level, message })
   const logger = { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
-  const server = await listen({ answer, logger, host: '127.0.0.1', port: 0, limits })
+  const server = await listen({ surfaces: { '*': answer }, logger, host: '127.0.0.1', port: 0, limits })
   t.after(() => server.close(0))
   return { server, lines, requests: () => lines.filter((line) => line.message === 'request') }
 }
@@ -81,7 +81,7 @@ test('port 0 takes a free port, and the server reports it', async (t) => {
 test('a port in use is an error', async (t) => {
   const { server } = await open(t)
   const { logger } = { logger: { debug() {}, info() {}, warn() {}, error() {} } }
-  const second = listen({ answer: async () => json({}), logger, host: '127.0.0.1', port: server.port })
+  const second = listen({ surfaces: {}, logger, host: '127.0.0.1', port: server.port })
   await assert.rejects(second, { code: 'EADDRINUSE' })
 })
 

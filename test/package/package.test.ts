@@ -263,7 +263,7 @@ describe('the packed package', { concurrency: 2 }, () => {
     for (const [, licence] of licences.matchAll(/^\S+ \d+\.\d+\.\d+ \((.+)\)$/gm)) {
       assert.match(licence!, /^(MIT|ISC|BSD-\d-Clause|Apache-2\.0)$/)
     }
-    for (const name of ['pino', 'polka', 'prom-client', 'undici']) {
+    for (const name of ['pino', 'polka', 'prom-client', 'trouter', 'undici']) {
       assert.match(licences, new RegExp(`^${name} \\d`, 'm'))
     }
   })

@@ -132,8 +132,9 @@ describe('the structure of the sources', () => {
 
   test('the description of the API is loaded when it is requested', () => {
     const folder = 'daemon/api/openapi/'
-    const outside = daemon.filter(({ path, imports }) => {
-      return !path.startsWith(folder) && imports.some((name) => name.startsWith(folder))
+    const outside = daemon.filter((source) => {
+      const described = source.imports.filter((name) => name.startsWith(folder) && !typesOnly(source, name))
+      return !source.path.startsWith(folder) && described.length > 0
     })
     assert.deepEqual(
       outside.map(({ path }) => path),
@@ -142,9 +143,15 @@ describe('the structure of the sources', () => {
     assert.doesNotMatch(outside[0]!.text, /from '[^']*openapi/)
   })
 
+  test('the API knows no server', () => {
+    for (const { path, imports } of daemon.filter(({ path }) => path.startsWith('daemon/api/'))) {
+      for (const name of imports) assert.doesNotMatch(name, /^(node:(http|net|tls)$|daemon\/(?!api\/))/, path)
+    }
+  })
+
   test('only the server imports polka', () => {
     const users = daemon.filter(({ imports }) => imports.includes('polka')).map(({ path }) => path)
-    assert.deepEqual(users, ['daemon/server.ts'])
+    assert.deepEqual(users, ['daemon/http/server.ts'])
   })
 
   test('file names say what a file contains, and no file is long', () => {

@@ -141,7 +141,7 @@ type Verdict = number | 'good' | 'unsure'
 
 function ofBody(sent: Sent, rendered: Rendered, route: Route): Verdict {
   const { bytes, message } = rendered
-  if (route.takes === 'file') return ofFile(sent, rendered)
+  if (route.body === 'file') return ofFile(sent, rendered)
   if (bytes === undefined) return hasRequired(route) ? 422 : 'good'
   const length = message.ends ? bytes.length + 5 : bytes.length
   if (!isJsonType(sent) && length > 0) return 415
@@ -151,7 +151,7 @@ function ofBody(sent: Sent, rendered: Rendered, route: Route): Verdict {
   const fields = parsed(bytes)
   if (fields === undefined) return 400
   if (typeof fields !== 'object' || fields === null || Array.isArray(fields)) return 422
-  if (route.fields === 'none') return Object.keys(fields).length === 0 ? 'good' : 422
+  if (route.body === undefined) return Object.keys(fields).length === 0 ? 'good' : 422
   // The fields were generated for the intended route; another method may have reached another route.
   return sent.body.kind === 'fields' && sent.body.valid && routes[sent.route] === route ? 'good' : 'unsure'
 }
@@ -163,8 +163,8 @@ function ofFile({ contentType = '', lines, framing }: Sent, { bytes }: Rendered)
   return encoded || !/^(application\/x-ndjson|text\/csv)/.test(contentType) ? 415 : 'unsure'
 }
 
-function hasRequired({ method, path, fields }: Route): boolean {
-  const none = fields === 'none' || method === 'PUT' || /topics\/:topicId$|endpoints\/:endpointId$/.test(path)
+function hasRequired({ method, path, body }: Route): boolean {
+  const none = body === undefined || method === 'PUT' || /topics\/:topicId$|endpoints\/:endpointId$/.test(path)
   return !none
 }
 

@@ -164,14 +164,14 @@ export const sent: fc.Arbitrary<Sent> = fc.nat(routes.length - 1).chain((route) 
     body: fc.oneof(
       {
         weight: 10,
-        arbitrary: routes[route]!.takes === 'file' ? files : (fieldsFor(routes[route]!) as fc.Arbitrary<SentBody>),
+        arbitrary: routes[route]!.body === 'file' ? files : (fieldsFor(routes[route]!) as fc.Arbitrary<SentBody>),
       },
       bytes.map((text): SentBody => ({ kind: 'bytes', bytes: text })),
       { weight: 1, arbitrary: fc.constant<SentBody>({ kind: 'none' }) },
     ),
     framing: rarely<Sent['framing']>('length', fc.constantFrom('chunks', 'continue', 'short')),
     contentType:
-      routes[route]!.takes === 'file'
+      routes[route]!.body === 'file'
         ? fc.oneof({ weight: 6, arbitrary: fileTypes as fc.Arbitrary<string | undefined> }, contentTypes)
         : rarely<string | undefined>('application/json', contentTypes),
     requestId: rarely<string | undefined>(

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { createApi } from '../../daemon/api/index.ts'
-import { listen } from '../../daemon/server.ts'
+import { listen } from '../../daemon/http/server.ts'
 import { type ClientMailkeep, createMailkeep, type DatabaseSource, type Mailkeep } from '../../lib/index.ts'
 import { sqlite } from '../../lib/storage/sqlite.ts'
 
@@ -46,8 +46,8 @@ export async function openService(kind: Kind): Promise<Service> {
     logger,
     webhooks: { allowPrivate: true },
   })
-  const { answer } = createApi({ mailkeep, logger })
-  const server = await listen({ answer, logger, host: '127.0.0.1', port: 0 })
+  const { surfaces } = createApi({ mailkeep, logger })
+  const server = await listen({ surfaces, logger, host: '127.0.0.1', port: 0 })
   return {
     mailkeep,
     port: server.port,

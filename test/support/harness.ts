@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { describe, type TestContext } from 'node:test'
 import Database from 'better-sqlite3'
 import { createApi } from '../../daemon/api/index.ts'
-import { listen } from '../../daemon/server.ts'
+import { listen } from '../../daemon/http/server.ts'
 import { createMailkeep, type DatabaseSource, type Mailkeep, type MailkeepOptions } from '../../lib/index.ts'
 import { sqlite } from '../../lib/storage/sqlite.ts'
 import { serveBinary, testedBinary } from './binary-service.ts'
@@ -152,8 +152,8 @@ async function serveHere(
   })
   closing.push(() => mailkeep.close({ timeoutMs: 0 }))
   if (dispatch) mailkeep.start()
-  const { answer } = createApi({ mailkeep, logger, ...(publicUrl === undefined ? {} : { publicUrl }) })
-  const server = await listen({ answer, logger, host: '127.0.0.1', port: 0 })
+  const { surfaces } = createApi({ mailkeep, logger, ...(publicUrl === undefined ? {} : { publicUrl }) })
+  const server = await listen({ surfaces, logger, host: '127.0.0.1', port: 0 })
   closing.push(() => server.close(0))
   return {
     mailkeep,

@@ -71,7 +71,6 @@ async function ask(): Promise<Description> {
   const { answer } = createApi({ mailkeep: kit.mailkeep, metrics, logger })
   const target = '/api/v1/openapi.json'
   const { status, body } = await answer({ method: 'GET', target, headers: {}, body: async () => new Uint8Array() })
-  // Fails for example when a route is not described.
   assert.equal(status, 200, `the API cannot be described: ${logged}`)
   return JSON.parse(body!)
 }

@@ -1,72 +1,68 @@
-import { inputLimits } from '../../../lib/index.ts'
-import { bodyExamples, fileExample, metaExample, recordExamples } from './examples.ts'
-import type { Content, Parameter, RouteDoc, SuccessResponse } from './operation.ts'
+import type { ErrorCode, FieldErrors } from '../../../lib/index.ts'
+import { mediaTypes } from '../routes/export.ts'
+import type { AnswerDoc, Route } from '../routes/route.ts'
+import { formatOf } from '../upload.ts'
+import { bodySchemas } from './bodies.ts'
+import { bodyExamples, fileExample, metaExample, type RecordName, recordExamples } from './examples.ts'
+import type { Body, Content, SuccessResponse } from './operation.ts'
 import { arrayOf, ref, type Schema } from './schema.ts'
+
+/** Describes a success answer of a route. */
+export function answerOf(answer: AnswerDoc, route: Route): SuccessResponse {
+  if ('page' in answer) return pageOf(answer.page, route)
+  const { description, record, isFile } = answer
+  if (isFile) return { description, content: files(Object.values(mediaTypes), true), headers: ['Content-Disposition'] }
+  if (record === undefined) return { description }
+  const schema: Schema = { type: 'object', properties: { data: ref(record) }, required: ['data'] }
+  return { description, content: json(schema, { data: recordExamples[record] }) }
+}
+
+/** Describes one page of a listing: records in `data`, and `meta`. */
+function pageOf(name: RecordName, { path, metaPath }: Route): SuccessResponse {
+  const meta = ref(metaPath === 'none' ? 'MetaWithoutPath' : 'Meta')
+  const properties = { data: arrayOf(ref(name)), meta }
+  const shownPath = metaPath === 'none' ? undefined : path.replace(/:\w+/g, '1')
+  return {
+    description: 'A page of the listing.',
+    content: json(
+      { type: 'object', properties, required: ['data', 'meta'] },
+      { data: [recordExamples[name]], meta: metaExample(shownPath) },
+    ),
+  }
+}
+
+/** The body of a route, and the errors and messages in the examples of a refused body. */
+export interface BodyDoc {
+  readonly body: Body
+  readonly errors: FieldErrors
+  readonly messages?: Partial<Record<ErrorCode, string>>
+}
+
+/** Describes the body of a route. */
+export function bodyOf({ body }: Route): BodyDoc | undefined {
+  if (body === undefined) return undefined
+  if (body === 'file') return importFile
+  const { good, errors } = bodyExamples[body]
+  // A body whose fields are all optional may be missing: then it equals `{}`.
+  const required = 'required' in bodySchemas[body]
+  return { body: { required, content: json(ref(body), good) }, errors }
+}
+
+const importFile: BodyDoc = {
+  body: { required: false, content: files(formatOf.keys(), false) },
+  errors: { body: ['The first line must name the columns, separated by commas: one of them must be email.'] },
+  messages: {
+    unsupported_media_type: 'Imports must be text/csv or application/x-ndjson in UTF-8, not compressed.',
+    invalid_json: 'After line 3 a quote is missing or too much. The rows before it were imported.',
+  },
+}
 
 function json(schema: Schema, example: unknown): Content {
   return { 'application/json': { schema, example } }
 }
 
-/** Describes an answer with one record in `data`. */
-export function single(name: string, description: string): SuccessResponse {
-  const schema: Schema = { type: 'object', properties: { data: ref(name) }, required: ['data'] }
-  return { description, content: json(schema, { data: recordExamples[name] }) }
-}
-
-/**
- * Describes an answer with one page of a listing: records in `data`, and `meta`.
- *
- * @param path Path of the example, below `/api/v1`. Undefined when `meta` has no path.
- */
-export function page(name: string, path: string | undefined): SuccessResponse {
-  const meta = ref(path === undefined ? 'MetaWithoutPath' : 'Meta')
-  const properties = { data: arrayOf(ref(name)), meta }
-  const example = { data: [recordExamples[name]], meta: metaExample(path) }
-  return {
-    description: 'A page of the listing.',
-    content: json({ type: 'object', properties, required: ['data', 'meta'] }, example),
-  }
-}
-
-export const noContent: SuccessResponse = { description: 'Deleted.' }
-
-export function body(name: string): NonNullable<RouteDoc['body']> {
-  const { good, errors } = bodyExamples[name]!
-  return { required: true, content: json(ref(name), good), errors }
-}
-
-/** Describes a body whose fields are all optional, so that a missing body equals `{}`. */
-export function optionalBody(name: string): NonNullable<RouteDoc['body']> {
-  return { ...body(name), required: false }
-}
-
-/** Describes the body of an import. */
-export function importFile(types: Iterable<string>): NonNullable<RouteDoc['body']> {
-  const message = 'The first line must name the columns, separated by commas: one of them must be email.'
-  const messages = {
-    unsupported_media_type: 'Imports must be text/csv or application/x-ndjson in UTF-8, not compressed.',
-    invalid_json: 'After line 3 a quote is missing or too much. The rows before it were imported.',
-  }
-  return { required: false, content: files(types, false), errors: { body: [message] }, messages }
-}
-
 /** Describes a file with these media types. */
-export function files(types: Iterable<string>, exported: boolean): Content {
+function files(types: Iterable<string>, exported: boolean): Content {
   const schema: Schema = { type: 'string' }
   return Object.fromEntries([...types].map((type) => [type, { schema, example: fileExample(type, exported) }]))
 }
-
-export function inQuery(name: string, description: string, schema: Schema, example?: unknown): Parameter {
-  return { name, in: 'query', description, schema, ...(example !== undefined && { example }) }
-}
-
-/** Query parameters of every listing. */
-export const paging: readonly Parameter[] = [
-  inQuery('per_page', 'Maximum records of a page.', {
-    type: 'integer',
-    minimum: 1,
-    maximum: inputLimits.pageRecords,
-    default: inputLimits.usualPageRecords,
-  }),
-  inQuery('cursor', '`next_cursor` or `prev_cursor` of a page of the same listing.', { type: 'string' }, 'bmV4dDo3'),
-]

@@ -48,7 +48,7 @@ const attributes = {
 const attributesText = `Every other field is an attribute; a contact has at most ${inputLimits.attributes}.`
 
 /** Schemas of request bodies. */
-export const bodySchemas: Readonly<Record<string, Schema>> = {
+export const bodySchemas = {
   TagInput: input<TagInput>(
     { name: { ...name, description: `${name.description} Unique without regard to case.` } },
     'name',
@@ -130,4 +130,7 @@ export const bodySchemas: Readonly<Record<string, Schema>> = {
     },
     'since',
   ),
-}
+} satisfies Readonly<Record<string, Schema>>
+
+/** A request body of the description. */
+export type BodyName = keyof typeof bodySchemas

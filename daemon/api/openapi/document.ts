@@ -1,6 +1,5 @@
 import { version } from '../../../lib/index.ts'
-import { contract, extensions } from '../routes/index.ts'
-import type { Route } from '../routes/route.ts'
+import { chapters } from '../routes/index.ts'
 import { bodySchemas } from './bodies.ts'
 import { errorResponses, errorSchema } from './errors.ts'
 import { eventSchemas, webhooks } from './events.ts'
@@ -8,7 +7,6 @@ import { headers } from './headers.ts'
 import { type Operation, operationOf, otherResponses } from './operation.ts'
 import { pagePaths, pagesTag, type ServicePages } from './pages.ts'
 import { recordSchemas } from './records.ts'
-import { chapters } from './routes/index.ts'
 import { webhookSchemas } from './webhook-records.ts'
 
 /** Options that depend on how the API is served. */
@@ -17,10 +15,7 @@ export interface ServeOptions extends ServicePages {
   readonly tokens: boolean
 }
 
-/**
- * @returns The document without `openapi` and without `servers`, which depends on the request.
- * @throws Error A route has no description.
- */
+/** Returns the document without `openapi` and without `servers`, which depends on the request. */
 export function documentOf(options: ServeOptions) {
   return {
     info: {
@@ -68,21 +63,11 @@ function securityOf({ tokens, metrics }: ServeOptions) {
 
 function routePaths(): Record<string, Record<string, Operation>> {
   const paths: Record<string, Record<string, Operation>> = {}
-  for (const route of [...contract, ...extensions]) {
-    const path = `/api/v1${route.path.replace(/:(\w+)/g, '{$1}')}`
-    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operationFor(route) }
+  for (const chapter of chapters) {
+    for (const route of chapter.routes) {
+      const path = `/api/v1${route.path.replace(/:(\w+)/g, '{$1}')}`
+      paths[path] = { ...paths[path], [route.method.toLowerCase()]: operationOf(route, chapter) }
+    }
   }
   return paths
-}
-
-function operationFor(route: Route): Operation {
-  const title = `${route.method} ${route.path}`
-  const isExtension = extensions.includes(route)
-  const chapter = chapters.find((each) => each.isExtension === isExtension && each.routes[title])
-  if (!chapter) {
-    throw new Error(
-      `${title} is not described: see ${isExtension ? 'the extensions' : 'the contract'} in daemon/api/openapi/routes/.`,
-    )
-  }
-  return operationOf(route, chapter.routes[title]!, chapter.tag, isExtension)
 }

@@ -20,6 +20,11 @@ import type {
   Topic,
   TopicInput,
 } from '../../../lib/index.ts'
+import type { BodyName } from './bodies.ts'
+import type { recordSchemas } from './records.ts'
+import type { webhookSchemas } from './webhook-records.ts'
+
+type SchemaName = keyof typeof recordSchemas | keyof typeof webhookSchemas
 
 const created_at = '2026-01-02T03:04:05.678901Z'
 const uuidOf = (number: number) => `0b9c7c3e-7e0a-4d7e-8a43-1f1f8a6f1f${number}`
@@ -107,7 +112,7 @@ const deliveryDetail: DeliveryDetail = {
 const recovery: Recovery = { id: 1, status: 'pending', total: 12, done: 0 }
 
 /** Example records by schema name. */
-export const recordExamples: Readonly<Record<string, object>> = {
+export const recordExamples = {
   Tag: tag,
   List: list,
   Topic: topic,
@@ -127,7 +132,10 @@ export const recordExamples: Readonly<Record<string, object>> = {
   DeliveryDetail: deliveryDetail,
   Recovery: recovery,
   RaisedEvent: { type: 'newsletter.sent' },
-}
+} satisfies Partial<Record<SchemaName, object>>
+
+/** A record that an answer may have: a schema with an example. */
+export type RecordName = keyof typeof recordExamples
 
 const tagInput: TagInput = { name: 'vip' }
 const contactInput: ContactInput = {
@@ -139,7 +147,7 @@ const endpointInput: EndpointInput = { url: endpoint.url, events: endpoint.event
 const eventInput: EventInput = { type: 'newsletter.sent', data: dataOf['newsletter.sent'] }
 
 /** By schema name: an example body, and the errors of a refused body. */
-export const bodyExamples: Readonly<Record<string, { readonly good: object; readonly errors: FieldErrors }>> = {
+export const bodyExamples: Readonly<Record<BodyName, { readonly good: object; readonly errors: FieldErrors }>> = {
   TagInput: { good: tagInput, errors: { name: ['There is a tag of this name already.'] } },
   ListInput: { good: { name: 'News' }, errors: { name: ['This field is required.'] } },
   TopicInput: { good: topicInput, errors: { name: ['This field is required.'] } },

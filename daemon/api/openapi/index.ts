@@ -18,7 +18,6 @@ const cache = new WeakMap<ApiOptions, Cached>()
  *
  * @param url Base URL as the caller sees it.
  * @returns JSON text.
- * @throws Error A route has no description.
  */
 export function describe(options: ApiOptions, url: string): string {
   let cached = cache.get(options)

@@ -1,6 +1,8 @@
 import { type ErrorCode, type FieldErrors, inputLimits } from '../../../lib/index.ts'
 import { keyPattern, takesKey } from '../idempotency.ts'
-import type { Params, Route } from '../routes/route.ts'
+import type { Chapter } from '../routes/index.ts'
+import type { Params, QueryDoc, Route } from '../routes/route.ts'
+import { answerOf, bodyOf } from './answers.ts'
 import { brokenResponse, errorsByStatus } from './errors.ts'
 import { answerHeaders, headerRefs } from './headers.ts'
 import { id, type Schema } from './schema.ts'
@@ -29,7 +31,7 @@ export interface Response {
   readonly content?: Content
 }
 
-interface Body {
+export interface Body {
   /** Whether a body is required. If not, a missing body equals `{}`. */
   readonly required: boolean
   readonly content: Content
@@ -57,29 +59,11 @@ export interface SuccessResponse {
   readonly headers?: readonly string[]
 }
 
-/** Documentation of a route that cannot be derived from the route itself. */
-export interface RouteDoc {
-  /** `operationId`. Generated clients use it as the function's name. */
-  readonly name: string
-  readonly summary: string
-  readonly description?: string
-  readonly query?: readonly Parameter[]
-  /** The body, and the errors in the example of a refused body. */
-  readonly body?: Body & { readonly errors: FieldErrors; readonly messages?: Partial<Record<ErrorCode, string>> }
-  /** Success answers by status. */
-  readonly answers: Readonly<Record<number, SuccessResponse>>
-  /** Error codes that cannot be derived from the route. */
-  readonly errors?: readonly ErrorCode[]
-  /** Errors in the example of 422, when neither body nor query provide them. */
-  readonly refused?: FieldErrors
-}
-
-/** Documentation of one slice's routes, by method and path. */
-export type RouteDocs = Readonly<Record<string, RouteDoc>>
-
-export function operationOf(route: Route, doc: RouteDoc, tag: string, isExtension: boolean): Operation {
-  const { name, summary, description, query = [], body, answers, errors = [], refused } = doc
-  const parameters = [...idParameters(route), ...query, ...(takesKey(route) ? [key] : [])]
+export function operationOf(route: Route, { tag, isExtension }: Chapter): Operation {
+  const { name, summary, description, query = {}, answers, errors = [], refused } = route
+  const body = bodyOf(route)
+  const parameters = [...idParameters(route), ...queryParameters(query), ...(takesKey(route) ? [key] : [])]
+  const successes = Object.entries(answers).map(([status, answer]) => [status, answerOf(answer, route)] as const)
   return {
     operationId: name,
     summary,
@@ -88,12 +72,12 @@ export function operationOf(route: Route, doc: RouteDoc, tag: string, isExtensio
     'x-role': route.role,
     ...(isExtension && { 'x-extension': true }),
     ...(parameters.length > 0 && { parameters }),
-    ...(body && { requestBody: { required: body.required, content: body.content } }),
+    ...(body && { requestBody: body.body }),
     responses: {
-      ...successResponses(answers, takesKey(route) ? ['Idempotency-Replayed'] : []),
+      ...successResponses(successes, takesKey(route) ? ['Idempotency-Replayed'] : []),
       ...errorsByStatus(new Set([...errorsOf(route), ...errors]), {
         record: recordOf(route),
-        errors: refused ?? body?.errors ?? queryErrorsOf(query),
+        errors: refused ?? body?.errors ?? queryErrorsOf(Object.keys(query)),
         messages: body?.messages,
       }),
       default: { $ref: '#/components/responses/broken' },
@@ -103,11 +87,11 @@ export function operationOf(route: Route, doc: RouteDoc, tag: string, isExtensio
 
 /** Adds the headers that every answer has. */
 export function successResponses(
-  answers: RouteDoc['answers'],
+  answers: readonly (readonly [status: string, SuccessResponse])[],
   common: readonly string[] = [],
 ): Record<string, Response> {
   return Object.fromEntries(
-    Object.entries(answers).map(([status, { description, content, headers = [] }]) => [
+    answers.map(([status, { description, content, headers = [] }]) => [
       status,
       { description, headers: headerRefs([...answerHeaders, ...common, ...headers]), ...(content && { content }) },
     ]),
@@ -127,11 +111,11 @@ function recordOf({ path }: Route): string {
   return name === 'endpoint' ? 'webhook endpoint' : (name ?? 'record')
 }
 
-function queryErrorsOf(query: readonly Parameter[]): FieldErrors {
-  return query.some(({ name }) => name === 'per_page')
+function queryErrorsOf(names: readonly string[]): FieldErrors {
+  return names.includes('per_page')
     ? { per_page: [`This must be between 1 and ${inputLimits.pageRecords}.`] }
-    : query.length > 0
-      ? { tag: [`There is no "tag" here. Known: ${query.map(({ name }) => name.replace('[]', '')).join(', ')}.`] }
+    : names.length > 0
+      ? { tag: [`There is no "tag" here. Known: ${names.map((name) => name.replace('[]', '')).join(', ')}.`] }
       : { dry_run: ['There is no such parameter here: this operation takes none.'] }
 }
 
@@ -154,6 +138,16 @@ function idParameters({ path }: Route): Parameter[] {
     description: idDescriptions[name as keyof Params],
     schema: id,
     example: 1,
+  }))
+}
+
+function queryParameters(query: QueryDoc): Parameter[] {
+  return Object.entries(query).map(([name, { description, schema, ...example }]) => ({
+    name,
+    in: 'query',
+    description,
+    schema,
+    ...example,
   }))
 }
 
@@ -180,7 +174,7 @@ function errorsOf(route: Route): ErrorCode[] {
   ]
 }
 
-function bodyErrorsOf({ takes }: Route): ErrorCode[] {
-  const tooLarge = takes === 'file' ? [] : (['body_too_large'] as const)
+function bodyErrorsOf({ body }: Route): ErrorCode[] {
+  const tooLarge = body === 'file' ? [] : (['body_too_large'] as const)
   return ['unsupported_media_type', ...tooLarge, 'invalid_json', 'conflict']
 }

@@ -36,7 +36,7 @@ function pageOf(name: string, summary: string, answer: SuccessResponse, errors: 
       tags: [pagesTag.name],
       security: [],
       'x-extension': true,
-      responses: { ...successResponses({ 200: answer }), ...errors, ...broken },
+      responses: { ...successResponses([['200', answer]]), ...errors, ...broken },
     },
   }
 }

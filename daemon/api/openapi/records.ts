@@ -25,7 +25,7 @@ const meta = {
 } as const
 
 /** Schemas of records in answers, except webhooks. */
-export const recordSchemas: Readonly<Record<string, Schema>> = {
+export const recordSchemas = {
   Tag: recordOf(tagFields),
   List: recordOf(listFields),
   Topic: recordOf(topicFields),
@@ -54,4 +54,4 @@ export const recordSchemas: Readonly<Record<string, Schema>> = {
     ...meta,
   }),
   MetaWithoutPath: record<Meta>(meta),
-}
+} satisfies Readonly<Record<string, Schema>>

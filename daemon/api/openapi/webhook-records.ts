@@ -13,7 +13,7 @@ const secret: Schema = {
 const { id: endpointId, uuid, url, events, active } = endpointFields
 
 /** Schemas of webhook records in answers. */
-export const webhookSchemas: Readonly<Record<string, Schema>> = {
+export const webhookSchemas = {
   Endpoint: recordOf(endpointFields),
   NewEndpoint: record({ ...schemasOf({ id: endpointId, uuid, url, events, active }), secret }),
   ChangedEndpoint: record({ id, active: { type: 'boolean' } }),
@@ -34,4 +34,4 @@ export const webhookSchemas: Readonly<Record<string, Schema>> = {
   }),
   Recovery: recordOf(recoveryFields),
   RaisedEvent: record({ type: text }),
-}
+} satisfies Readonly<Record<string, Schema>>

@@ -1,13 +1,39 @@
-import type { Contact } from '../../../lib/index.ts'
-import { exported } from './export.ts'
-import { created, listingJson, noContent, ok, okJson, type Route } from './route.ts'
+import { type Contact, inputLimits } from '../../../lib/index.ts'
+import { exported, mediaTypes } from './export.ts'
+import { created, deleted, listingJson, noContent, ok, okJson, paging, type QueryDoc, type Route } from './route.ts'
+
+const ids = {
+  type: 'array',
+  items: { type: 'integer', format: 'int64', minimum: 1 },
+  maxItems: inputLimits.values,
+} as const
+
+/** Filters of the listing and of the export. */
+const filters: QueryDoc = {
+  'lists[]': { description: 'On any of these lists.', schema: ids, example: [1] },
+  'tags[]': { description: 'With any of these tags.', schema: ids, example: [1] },
+  'topics[]': { description: 'Currently subscribed to any of these topics.', schema: ids, example: [1] },
+  search: {
+    description: 'Substring of the name or e-mail address, without regard to case or wildcards.',
+    schema: { type: 'string' },
+    example: 'ada',
+  },
+  include_unsubscribed: {
+    description: 'Whether to include unsubscribed contacts. `1` and `0` are accepted too.',
+    schema: { type: 'boolean', default: false },
+  },
+}
 
 export const contacts: readonly Route[] = [
   {
     method: 'GET',
     path: '/contacts',
     role: 'member',
-    hasQuery: true,
+    name: 'listContacts',
+    summary: 'List contacts',
+    description: 'A contact must match every filter. For a filter with several values, one match is enough.',
+    query: { ...filters, ...paging },
+    answers: { 200: { page: 'Contact' } },
     large: true,
     call: async ({ client, query }) => listingJson(await client.contacts.listJson(query)),
   },
@@ -15,12 +41,26 @@ export const contacts: readonly Route[] = [
     method: 'GET',
     path: '/contacts/:contactId',
     role: 'member',
+    name: 'getContact',
+    summary: 'One contact, with tags, lists and topics',
+    answers: { 200: { record: 'Contact', description: 'The contact.' } },
     call: async ({ client, params }) => okJson(await client.contacts.getJson(params.contactId)),
   },
   {
     method: 'POST',
     path: '/lists/:listId/contacts',
     role: 'member',
+    name: 'addContactToList',
+    summary: 'Create or match a contact, and add it to a list',
+    description: 'Tags are added, and attributes are merged by key. An unsubscribed contact stays unsubscribed.',
+    body: 'ContactInput',
+    answers: {
+      200: {
+        record: 'ContactWithoutTopics',
+        description: 'The contact existed already. The answer shows it after the change.',
+      },
+      201: { record: 'ContactWithoutTopics', description: 'The contact was created.' },
+    },
     call: async ({ client, params, body }) => {
       const added = await client.contacts.addToList(params.listId, body)
       const contact = withoutTopics(added.contact)
@@ -31,19 +71,33 @@ export const contacts: readonly Route[] = [
     method: 'PUT',
     path: '/contacts/:contactId',
     role: 'member',
+    name: 'updateContact',
+    summary: 'Update a contact',
+    description: 'Absent fields stay unchanged. `tags` replaces all tags, and attributes are merged by key.',
+    body: 'ContactChange',
+    answers: { 200: { record: 'ContactWithoutTopics', description: 'The contact after the change.' } },
     call: async ({ client, params, body }) => ok(withoutTopics(await client.contacts.update(params.contactId, body))),
   },
   {
     method: 'POST',
     path: '/contacts/:contactId/unsubscribe',
     role: 'member',
-    fields: 'none',
+    name: 'unsubscribeContact',
+    summary: 'Unsubscribe a contact',
+    description:
+      'The contact receives no further mails. Repeating the request keeps the first time and raises no event.',
+    answers: { 200: { record: 'Contact', description: 'The contact after the change.' } },
     call: async ({ client, params }) => ok(await client.contacts.unsubscribe(params.contactId)),
   },
   {
     method: 'DELETE',
     path: '/lists/:listId/contacts/:contactId',
     role: 'member',
+    name: 'removeContactFromList',
+    summary: 'Remove a contact from a list',
+    description:
+      'Also removes the contact from the list’s topics. The contact itself stays. It is no error if it was not on the list.',
+    answers: { 200: { record: 'ContactWithoutTopics', description: 'The contact, with its remaining lists.' } },
     call: async ({ client, params: { listId, contactId } }) =>
       ok(withoutTopics(await client.contacts.removeFromList(listId, contactId))),
   },
@@ -55,7 +109,12 @@ export const contactExtensions: readonly Route[] = [
     method: 'POST',
     path: '/lists/:listId/contacts/import',
     role: 'member',
-    takes: 'file',
+    name: 'importContacts',
+    summary: 'Add the contacts of a file to a list',
+    description:
+      'The file is CSV with a header line, or has one JSON object per line. It may have any length. Each row acts like a `POST` to the list. Invalid rows are refused, and the others are saved. If the import fails, the rows saved before stay. Repeating an import changes nothing.',
+    body: 'file',
+    answers: { 200: { record: 'ImportReport', description: 'The numbers of created, updated and refused rows.' } },
     key: 'none',
     call: async ({ client, params, upload }) =>
       ok(await client.contacts.import(params.listId, upload!.source, { format: upload!.format })),
@@ -64,7 +123,18 @@ export const contactExtensions: readonly Route[] = [
     method: 'GET',
     path: '/contacts/export',
     role: 'member',
-    hasQuery: true,
+    name: 'exportContacts',
+    summary: 'Export contacts as a file',
+    description:
+      'Has the same contacts as the listing with the same filters. An error during the export cuts the file off. In CSV, attributes are JSON, and tags, lists and topics are names.',
+    query: {
+      ...filters,
+      format: {
+        description: 'Default: CSV if `Accept` names it and not NDJSON, otherwise NDJSON.',
+        schema: { type: 'string', enum: Object.keys(mediaTypes) },
+      },
+    },
+    answers: { 200: { isFile: true, description: 'One contact per line.' } },
     large: true,
     call: async ({ client, query, accept }) => exported(client.contacts, query, accept),
   },
@@ -72,6 +142,9 @@ export const contactExtensions: readonly Route[] = [
     method: 'DELETE',
     path: '/contacts/:contactId',
     role: 'member',
+    name: 'eraseContact',
+    summary: 'Erase a contact and every stored copy of its data',
+    answers: { 204: deleted },
     call: async ({ client, params }) => {
       await client.contacts.delete(params.contactId)
       return noContent
@@ -81,14 +154,20 @@ export const contactExtensions: readonly Route[] = [
     method: 'POST',
     path: '/contacts/:contactId/resubscribe',
     role: 'member',
-    fields: 'none',
+    name: 'resubscribeContact',
+    summary: 'Subscribe a contact again',
+    answers: { 200: { record: 'Contact', description: 'The contact after the change.' } },
     call: async ({ client, params }) => ok(await client.contacts.resubscribe(params.contactId)),
   },
   {
     method: 'PUT',
     path: '/contacts/:contactId/topics/:topicId',
     role: 'member',
-    fields: 'none',
+    name: 'subscribeContactToTopic',
+    summary: 'Subscribe a contact to a topic',
+    description: 'The contact must be on the topic’s list.',
+    refused: { topic_id: ["The contact is not on this topic's list."] },
+    answers: { 200: { record: 'Contact', description: 'The contact after the change.' } },
     call: async ({ client, params: { contactId, topicId } }) =>
       ok(await client.contacts.subscribeToTopic(contactId, topicId)),
   },
@@ -96,6 +175,9 @@ export const contactExtensions: readonly Route[] = [
     method: 'DELETE',
     path: '/contacts/:contactId/topics/:topicId',
     role: 'member',
+    name: 'unsubscribeContactFromTopic',
+    summary: 'Unsubscribe a contact from a topic',
+    answers: { 200: { record: 'Contact', description: 'The contact after the change.' } },
     call: async ({ client, params: { contactId, topicId } }) =>
       ok(await client.contacts.unsubscribeFromTopic(contactId, topicId)),
   },

@@ -7,16 +7,39 @@ import { tags } from './tags.ts'
 import { topicExtensions } from './topics.ts'
 import { webhookExtensions, webhooks } from './webhooks.ts'
 
+/** Routes that the description groups under one tag. */
+export interface Chapter {
+  readonly tag: string
+  readonly description: string
+  readonly isExtension: boolean
+  readonly routes: readonly Route[]
+}
+
+/** All routes in the order of the description: first those of the contract, then those that operating requires. */
+export const chapters: readonly Chapter[] = [
+  chapter('Tags', 'Names that organise contacts.', tags),
+  chapter('Contacts', 'Contacts and their lists.', contacts),
+  chapter('Webhook endpoints', 'Receivers of events. Only for admins.', webhooks),
+  chapter('Email identities', 'Sender addresses, read-only over HTTP.', identities),
+  extension('contacts', 'import, export, erasure, resubscription, topics.', contactExtensions),
+  extension('lists', 'managing lists.', listExtensions),
+  extension('topics', 'managing the topics of lists.', topicExtensions),
+  extension('webhook endpoints', 'single endpoints and deliveries, redelivery, recovery.', webhookExtensions),
+  extension('events', 'events of the host app. Only for admins.', eventExtensions),
+]
+
+function chapter(tag: string, description: string, routes: readonly Route[]): Chapter {
+  return { tag, description, isExtension: false, routes }
+}
+
+function extension(slice: string, description: string, routes: readonly Route[]): Chapter {
+  return { tag: `Extensions: ${slice}`, description: `Beyond the contract: ${description}`, isExtension: true, routes }
+}
+
 /** The routes of the contract. */
-export const contract: readonly Route[] = [...tags, ...contacts, ...webhooks, ...identities]
+export const contract: readonly Route[] = chapters.flatMap(({ isExtension, routes }) => (isExtension ? [] : routes))
 
 /** Routes beyond the contract that operating the service requires. */
-export const extensions: readonly Route[] = [
-  ...contactExtensions,
-  ...listExtensions,
-  ...topicExtensions,
-  ...webhookExtensions,
-  ...eventExtensions,
-]
+export const extensions: readonly Route[] = chapters.flatMap(({ isExtension, routes }) => (isExtension ? routes : []))
 
 export const routes: readonly Route[] = [...contract, ...extensions]

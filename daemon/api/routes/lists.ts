@@ -1,4 +1,4 @@
-import { created, listing, noContent, ok, type Route } from './route.ts'
+import { created, deleted, listing, noContent, ok, paging, type Route } from './route.ts'
 
 /** Beyond the contract, which has lists only inside contacts. */
 export const listExtensions: readonly Route[] = [
@@ -6,31 +6,49 @@ export const listExtensions: readonly Route[] = [
     method: 'GET',
     path: '/lists',
     role: 'member',
-    hasQuery: true,
+    name: 'listLists',
+    summary: 'List lists',
+    query: paging,
+    answers: { 200: { page: 'List' } },
     call: async ({ client, query }) => listing(await client.lists.list(query)),
   },
   {
     method: 'POST',
     path: '/lists',
     role: 'member',
+    name: 'createList',
+    summary: 'Create a list',
+    body: 'ListInput',
+    answers: { 201: { record: 'List', description: 'The list was created.' } },
     call: async ({ client, body }) => created(await client.lists.create(body)),
   },
   {
     method: 'GET',
     path: '/lists/:listId',
     role: 'member',
+    name: 'getList',
+    summary: 'One list',
+    answers: { 200: { record: 'List', description: 'The list.' } },
     call: async ({ client, params }) => ok(await client.lists.get(params.listId)),
   },
   {
     method: 'PATCH',
     path: '/lists/:listId',
     role: 'member',
+    name: 'updateList',
+    summary: 'Rename a list',
+    body: 'ListInput',
+    answers: { 200: { record: 'List', description: 'The list was renamed.' } },
     call: async ({ client, params, body }) => ok(await client.lists.update(params.listId, body)),
   },
   {
     method: 'DELETE',
     path: '/lists/:listId',
     role: 'member',
+    name: 'deleteList',
+    summary: 'Delete a list',
+    description: 'Also deletes its memberships and topics. The contacts stay.',
+    answers: { 204: deleted },
     call: async ({ client, params }) => {
       await client.lists.delete(params.listId)
       return noContent

@@ -1,5 +1,15 @@
-import type { ClientOperations, Page, Unchecked } from '../../../lib/index.ts'
+import {
+  type ClientOperations,
+  type ErrorCode,
+  type FieldErrors,
+  inputLimits,
+  type Page,
+  type Unchecked,
+} from '../../../lib/index.ts'
 import type { Fields } from '../body.ts'
+import type { BodyName } from '../openapi/bodies.ts'
+import type { RecordName } from '../openapi/examples.ts'
+import type { Schema } from '../openapi/schema.ts'
 import type { Upload } from '../upload.ts'
 
 /** The ids in a path, by parameter name. */
@@ -43,19 +53,37 @@ export interface Outcome {
   readonly replayed?: boolean
 }
 
-/** A route, described as data. */
+/** Query parameters by name, for the API description. The library validates their values. */
+export type QueryDoc = Readonly<
+  Record<string, { readonly description: string; readonly schema: Schema; readonly example?: unknown }>
+>
+
+/** A success answer, for the API description: a page of records, one record, a file, or no body. */
+export type AnswerDoc =
+  | { readonly page: RecordName }
+  | { readonly description: string; readonly record?: RecordName; readonly isFile?: true }
+
+/** A route with its description, as data. */
 export interface Route {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** Path below `/api/v1`. A segment `:name` is an id. */
   readonly path: string
   /** Minimum role of the caller. An admin may do everything that a member may. */
   readonly role: 'member' | 'admin'
-  /** Whether the route has query parameters. If not, every parameter is refused. */
-  readonly hasQuery?: true
-  /** `none` for a POST, PUT or PATCH without a body. Any field is refused. */
-  readonly fields?: 'none'
-  /** `file` when the body is a file of any length instead of JSON. */
-  readonly takes?: 'file'
+  /** `operationId` of the description. Generated clients use it as the function's name. */
+  readonly name: string
+  readonly summary: string
+  readonly description?: string
+  /** Query parameters. Every other parameter is refused. */
+  readonly query?: QueryDoc
+  /** The JSON body's schema, or `file` for a file of any length. Without it every field is refused. */
+  readonly body?: BodyName | 'file'
+  /** Success answers by status. */
+  readonly answers: Readonly<Record<number, AnswerDoc>>
+  /** Error codes that cannot be derived from the route, for the description. */
+  readonly errors?: readonly ErrorCode[]
+  /** Errors in the description's example of 422. Default: those of the body or the query. */
+  readonly refused?: FieldErrors
   /** `none` for a POST that ignores `Idempotency-Key`, because its answer has a secret or its request is a stream. */
   readonly key?: 'none'
   /** `none` for a listing whose `meta` has no `path`. */
@@ -64,6 +92,27 @@ export interface Route {
   readonly large?: true
   readonly call: (call: Call) => Promise<Outcome>
 }
+
+/** Query parameters of every listing. */
+export const paging: QueryDoc = {
+  per_page: {
+    description: 'Maximum records of a page.',
+    schema: {
+      type: 'integer',
+      minimum: 1,
+      maximum: inputLimits.pageRecords,
+      default: inputLimits.usualPageRecords,
+    },
+  },
+  cursor: {
+    description: '`next_cursor` or `prev_cursor` of a page of the same listing.',
+    schema: { type: 'string' },
+    example: 'bmV4dDo3',
+  },
+}
+
+/** Describes the answer of `noContent`. */
+export const deleted: AnswerDoc = { description: 'Deleted.' }
 
 export const noContent: Outcome = { status: 204 }
 

@@ -1,29 +1,44 @@
-import { created, listing, noContent, ok, type Route } from './route.ts'
+import { created, deleted, listing, noContent, ok, paging, type Route } from './route.ts'
 
 export const tags: readonly Route[] = [
   {
     method: 'GET',
     path: '/tags',
     role: 'member',
-    hasQuery: true,
+    name: 'listTags',
+    summary: 'List tags',
+    query: paging,
+    answers: { 200: { page: 'Tag' } },
     call: async ({ client, query }) => listing(await client.tags.list(query)),
   },
   {
     method: 'POST',
     path: '/tags',
     role: 'member',
+    name: 'createTag',
+    summary: 'Create a tag',
+    body: 'TagInput',
+    answers: { 201: { record: 'Tag', description: 'The tag was created.' } },
     call: async ({ client, body }) => created(await client.tags.create(body)),
   },
   {
     method: 'PATCH',
     path: '/tags/:tagId',
     role: 'member',
+    name: 'updateTag',
+    summary: 'Rename a tag',
+    body: 'TagInput',
+    answers: { 200: { record: 'Tag', description: 'The tag was renamed.' } },
     call: async ({ client, params, body }) => ok(await client.tags.update(params.tagId, body)),
   },
   {
     method: 'DELETE',
     path: '/tags/:tagId',
     role: 'member',
+    name: 'deleteTag',
+    summary: 'Delete a tag',
+    description: 'Also removes the tag from its contacts.',
+    answers: { 204: deleted },
     call: async ({ client, params }) => {
       await client.tags.delete(params.tagId)
       return noContent

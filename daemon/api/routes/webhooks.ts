@@ -1,4 +1,4 @@
-import { accepted, created, listing, noContent, ok, type Route } from './route.ts'
+import { accepted, created, deleted, listing, noContent, ok, paging, type Route } from './route.ts'
 
 /** All webhook routes require the role admin. */
 export const webhooks: readonly Route[] = [
@@ -6,13 +6,22 @@ export const webhooks: readonly Route[] = [
     method: 'GET',
     path: '/webhook-endpoints',
     role: 'admin',
-    hasQuery: true,
+    name: 'listEndpoints',
+    summary: 'List webhook endpoints',
+    description: 'Secrets are never included.',
+    query: paging,
+    answers: { 200: { page: 'Endpoint' } },
     call: async ({ client, query }) => listing(await client.webhooks.listEndpoints(query)),
   },
   {
     method: 'POST',
     path: '/webhook-endpoints',
     role: 'admin',
+    name: 'createEndpoint',
+    summary: 'Register a webhook endpoint',
+    description: 'Only this answer contains the signing secret.',
+    body: 'EndpointInput',
+    answers: { 201: { record: 'NewEndpoint', description: 'The endpoint was registered.' } },
     key: 'none',
     call: async ({ client, body }) => {
       const { id, uuid, url, events, active, secret } = await client.webhooks.createEndpoint(body)
@@ -23,6 +32,12 @@ export const webhooks: readonly Route[] = [
     method: 'PATCH',
     path: '/webhook-endpoints/:endpointId',
     role: 'admin',
+    name: 'updateEndpoint',
+    summary: 'Switch an endpoint on or off, or change its description',
+    description:
+      'Switching off puts pending deliveries on hold. Switching on resets the count of failures; it sends nothing. The URL and events cannot be changed: delete the endpoint and create another.',
+    body: 'EndpointChange',
+    answers: { 200: { record: 'ChangedEndpoint', description: 'The endpoint after the change.' } },
     call: async ({ client, params, body }) => {
       const { id, active } = await client.webhooks.updateEndpoint(params.endpointId, body)
       return ok({ id, active })
@@ -32,6 +47,10 @@ export const webhooks: readonly Route[] = [
     method: 'DELETE',
     path: '/webhook-endpoints/:endpointId',
     role: 'admin',
+    name: 'deleteEndpoint',
+    summary: 'Delete an endpoint with its deliveries',
+    description: 'A delivery in flight is aborted.',
+    answers: { 204: deleted },
     call: async ({ client, params }) => {
       await client.webhooks.deleteEndpoint(params.endpointId)
       return noContent
@@ -41,15 +60,23 @@ export const webhooks: readonly Route[] = [
     method: 'GET',
     path: '/webhook-endpoints/:endpointId/deliveries',
     role: 'admin',
+    name: 'listDeliveries',
+    summary: 'List the deliveries of an endpoint, newest first',
+    query: paging,
+    answers: { 200: { page: 'Delivery' } },
     metaPath: 'none',
-    hasQuery: true,
     call: async ({ client, params, query }) => listing(await client.webhooks.listDeliveries(params.endpointId, query)),
   },
   {
     method: 'POST',
     path: '/webhook-endpoints/:endpointId/test',
     role: 'admin',
-    fields: 'none',
+    name: 'testEndpoint',
+    summary: 'Send a sample delivery',
+    description: 'The number per minute is limited for each client. Answers 422 for an inactive endpoint.',
+    answers: { 202: { record: 'QueuedTest', description: 'The delivery was queued.' } },
+    errors: ['rate_limited'],
+    refused: { active: ['The endpoint is inactive: switch it on before testing it.'] },
     call: async ({ client, params }) => {
       const { id, event_type, status } = await client.webhooks.testEndpoint(params.endpointId)
       return accepted({ id, event_type, status })
@@ -59,8 +86,11 @@ export const webhooks: readonly Route[] = [
     method: 'POST',
     path: '/webhook-endpoints/:endpointId/secret',
     role: 'admin',
+    name: 'rotateSecret',
+    summary: 'Replace the signing secret of an endpoint',
+    description: 'Only this answer contains the new secret. All later attempts are signed with it.',
+    answers: { 200: { record: 'NewSecret', description: 'The new secret.' } },
     key: 'none',
-    fields: 'none',
     call: async ({ client, params }) => {
       const { id, secret } = await client.webhooks.rotateSecret(params.endpointId)
       return ok({ id, secret })
@@ -74,31 +104,50 @@ export const webhookExtensions: readonly Route[] = [
     method: 'GET',
     path: '/webhook-endpoints/:endpointId',
     role: 'admin',
+    name: 'getEndpoint',
+    summary: 'One endpoint',
+    answers: { 200: { record: 'Endpoint', description: 'The endpoint.' } },
     call: async ({ client, params }) => ok(await client.webhooks.getEndpoint(params.endpointId)),
   },
   {
     method: 'GET',
     path: '/webhook-endpoints/:endpointId/deliveries/:deliveryId',
     role: 'admin',
+    name: 'getDelivery',
+    summary: 'One delivery, with its payload and the log of its attempts',
+    answers: { 200: { record: 'DeliveryDetail', description: 'The delivery.' } },
     call: async ({ client, params }) => ok(await client.webhooks.getDelivery(params.endpointId, params.deliveryId)),
   },
   {
     method: 'POST',
     path: '/webhook-endpoints/:endpointId/deliveries/:deliveryId/redeliver',
     role: 'admin',
-    fields: 'none',
+    name: 'redeliver',
+    summary: 'Send a delivery again',
+    description:
+      'Makes one attempt now. If it fails, the retry schedule starts again. A pending delivery becomes due now. Answers 422 for an inactive endpoint or an erased payload.',
+    answers: { 202: { record: 'Delivery', description: 'The delivery was queued.' } },
+    refused: { active: ['The endpoint is inactive: switch it on before redelivering.'] },
     call: async ({ client, params }) => accepted(await client.webhooks.redeliver(params.endpointId, params.deliveryId)),
   },
   {
     method: 'POST',
     path: '/webhook-endpoints/:endpointId/recover',
     role: 'admin',
+    name: 'recoverEndpoint',
+    summary: 'Queue all failed and held deliveries since a time again',
+    description: 'Runs as a background job. Answers 422 for an inactive endpoint.',
+    body: 'RecoverInput',
+    answers: { 202: { record: 'Recovery', description: 'The recovery has started.' } },
     call: async ({ client, params, body }) => accepted(await client.webhooks.recover(params.endpointId, body)),
   },
   {
     method: 'GET',
     path: '/webhook-endpoints/:endpointId/recoveries/:recoveryId',
     role: 'admin',
+    name: 'getRecovery',
+    summary: 'Progress of a recovery',
+    answers: { 200: { record: 'Recovery', description: 'The recovery.' } },
     call: async ({ client, params }) => ok(await client.webhooks.getRecovery(params.endpointId, params.recoveryId)),
   },
 ]

@@ -1,7 +1,7 @@
-import { endedEarly, tooLarge } from '../request-body.ts'
-import { defaultSendLimits } from '../send.ts'
-import type { ApiRequest } from './http-types.ts'
+import type { ApiRequest } from '../api/http-types.ts'
 import { apiOf, type MountedTarget, type MountOptions, resolveMount } from './mount.ts'
+import { endedEarly, tooLarge } from './request-body.ts'
+import { defaultSendLimits } from './send.ts'
 
 /** A handler of Web-standard requests. It never rejects. */
 export type FetchHandler = (request: Request) => Promise<Response>

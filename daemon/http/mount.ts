@@ -1,7 +1,7 @@
 import type { Mailkeep } from '../../lib/index.ts'
-import { checkApiOptions, type ErrorLog } from './api-options.ts'
-import type { Authenticate } from './authenticate.ts'
-import { type Api, type ApiOptions, createApi } from './index.ts'
+import { checkApiOptions, type ErrorLog } from '../api/api-options.ts'
+import type { Authenticate } from '../api/authenticate.ts'
+import { type Api, type ApiOptions, createApi } from '../api/index.ts'
 
 /** Options of a host that mounts the API. */
 export interface MountOptions<Request> {

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import { MailkeepError } from '../lib/index.ts'
+import { MailkeepError } from '../../lib/index.ts'
 
 /** Answers up to this size do not count, so that small requests still work while large answers use up the budget. */
 const smallAnswerBytes = 16 * 1024

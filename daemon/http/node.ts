@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { TLSSocket } from 'node:tls'
-import { type HttpExchange, readBody, streamBody, tooLarge } from '../request-body.ts'
-import { defaultSendLimits, send } from '../send.ts'
+import type { ApiRequest } from '../api/http-types.ts'
 import { headersWithout, hostBody } from './host-body.ts'
-import type { ApiRequest } from './http-types.ts'
 import { apiOf, type MountedTarget, type MountOptions, resolveMount } from './mount.ts'
+import { type HttpExchange, readBody, streamBody, tooLarge } from './request-body.ts'
+import { defaultSendLimits, send } from './send.ts'
 
 /** A request of node:http with the fields that Express, Connect, polka and Next.js' API routes add. */
 export interface HostRequest extends IncomingMessage {

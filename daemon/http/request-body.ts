@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { MailkeepError } from '../lib/index.ts'
+import { MailkeepError } from '../../lib/index.ts'
 import type { AnswerBudget } from './answer-budget.ts'
 
 /** A request and its answer on one connection. */

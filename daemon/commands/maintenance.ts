@@ -1,11 +1,11 @@
 import { resolve } from 'node:path'
 import type { CompactionReport } from '../../lib/storage/sqlite.ts'
 import { CliError } from '../cli-error.ts'
-import { holdsDatabase, inMemory } from '../database-file.ts'
-import { isServer } from '../database-url.ts'
+import { holdsDatabase, inMemory, isServer, shownDatabase } from '../database-setting.ts'
 import { loadSqlite } from '../drivers.ts'
 import { sqliteOptions } from '../open.ts'
-import type { Command } from './command.ts'
+import { plural } from '../progress.ts'
+import { type Command, withMailkeep } from './command.ts'
 
 export const compact: Command = {
   usage: 'compact',
@@ -34,4 +34,24 @@ function textOf(file: string, { bytesBefore, bytesAfter, purgeWaits }: Compactio
 
 function megabytes(bytes: number): string {
   return `${(bytes / 1e6).toFixed(1)} MB`
+}
+
+export const migrate: Command = {
+  usage: 'migrate',
+  about: 'Bring the database up to date, or create it when it is missing',
+  run: async (invocation) => {
+    // Opening the database migrates it.
+    await withMailkeep(invocation, async () => {}, { create: true })
+    const database = shownDatabase(invocation.config.database)
+    invocation.print({ json: { database, migrated: true }, text: `${database} is up to date` })
+  },
+}
+
+export const reseal: Command = {
+  usage: 'secrets reseal',
+  about: 'Encrypt all stored secrets with the current encryption key; until then the previous key is needed',
+  run: async (invocation) => {
+    const resealed = await withMailkeep(invocation, (mailkeep) => mailkeep.resealSecrets())
+    invocation.print({ json: { resealed }, text: `${plural(resealed, 'secret')} sealed with the current key` })
+  },
 }

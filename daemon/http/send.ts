@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
+import type { ApiResponse } from '../api/index.ts'
 import { AnswerBudget } from './answer-budget.ts'
-import type { ApiResponse } from './api/index.ts'
 import { type HttpExchange, isSmall, isUnread } from './request-body.ts'
 
 export interface SendLimits {

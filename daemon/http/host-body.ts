@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import type { ApiRequest } from './http-types.ts'
+import type { ApiRequest } from '../api/http-types.ts'
 
 /** A body as the host's parser leaves it: bytes, text or a parsed value. */
 export interface ParsedBody {

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
-import type { ErrorCode } from '../lib/index.ts'
-import { encode } from './api/encode.ts'
-import type { ApiResponse } from './api/index.ts'
+import type { ErrorCode } from '../../lib/index.ts'
+import { encode } from '../api/encode.ts'
+import type { ApiResponse } from '../api/index.ts'
 import type { HttpExchange } from './request-body.ts'
 
 /** Responses that a connection has not finished. */

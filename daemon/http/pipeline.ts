@@ -5,6 +5,11 @@ import type { HttpExchange } from './request-body.ts'
 /** Maximum concurrent requests of one connection. Bounds the answers that stay in memory when the client does not read. */
 const maxConcurrentRequests = 8
 
+interface Queued {
+  readonly exchange: HttpExchange
+  readonly start: () => void
+}
+
 /** Requests that wait behind those, over all connections of a server. */
 export interface WaitingRequests {
   count: number
@@ -18,15 +23,13 @@ export interface WaitingRequests {
 export class Pipeline implements PendingResponses {
   last: HttpExchange | undefined
   readonly #socket: Socket
-  readonly #start: (exchange: HttpExchange) => void
   readonly #waiting: WaitingRequests
   #running = 0
-  #queue: HttpExchange[] = []
+  #queue: Queued[] = []
 
-  constructor(socket: Socket, waiting: WaitingRequests, start: (exchange: HttpExchange) => void) {
+  constructor(socket: Socket, waiting: WaitingRequests) {
     this.#socket = socket
     this.#waiting = waiting
-    this.#start = start
     socket.once('close', () => this.#dropQueue())
   }
 
@@ -35,10 +38,11 @@ export class Pipeline implements PendingResponses {
     return this.#running + this.#queue.length
   }
 
-  add(exchange: HttpExchange): void {
+  /** @param start Called when it is the request's turn. */
+  add(exchange: HttpExchange, start: () => void): void {
     this.last = exchange
     if (this.#running < maxConcurrentRequests && this.#queue.length === 0) {
-      this.#run(exchange)
+      this.#run({ exchange, start })
       return
     }
     if (this.#waiting.count >= this.#waiting.max) {
@@ -46,26 +50,26 @@ export class Pipeline implements PendingResponses {
       return
     }
     this.#waiting.count++
-    this.#queue.push(exchange)
+    this.#queue.push({ exchange, start })
     this.#socket.pause()
   }
 
-  #run(exchange: HttpExchange): void {
+  #run({ exchange, start }: Queued): void {
     this.#running++
     // 'close' means that the operating system has accepted the answer, so it no longer takes memory here.
     exchange.res.once('close', () => {
       this.#running--
       this.#next()
     })
-    this.#start(exchange)
+    start()
   }
 
   #next(): void {
-    const exchange = this.#queue.shift()
-    if (!exchange) return
+    const next = this.#queue.shift()
+    if (!next) return
     this.#waiting.count--
     if (this.#queue.length === 0) this.#socket.resume()
-    this.#run(exchange)
+    this.#run(next)
   }
 
   #dropQueue(): void {

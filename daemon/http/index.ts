@@ -1,6 +1,6 @@
 /** mailkeep/http: the HTTP API as a handler for an existing server. */
-export type { ErrorLog } from './api-options.ts'
-export type { Authenticate } from './authenticate.ts'
+export type { ErrorLog } from '../api/api-options.ts'
+export type { Authenticate } from '../api/authenticate.ts'
 export type { MountOptions } from './mount.ts'
 export { createHandler, type FastifyPair, type Handler, type HostRequest, type KoaContext, type Next } from './node.ts'
 export { createFetchHandler, type FetchHandler } from './web.ts'

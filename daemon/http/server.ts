@@ -1,0 +1,181 @@
+import { once } from 'node:events'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import type { Url } from 'node:url'
+import polka from 'polka'
+import { type Logger, MailkeepError } from '../../lib/index.ts'
+import { refuse } from '../api/encode.ts'
+import type { Answer, Surfaces } from '../api/index.ts'
+import { readTarget } from '../api/target.ts'
+import { AnswerBudget } from './answer-budget.ts'
+import { brokenAnswer, sendRaw } from './broken-request.ts'
+import {
+  answerWith,
+  type Observe,
+  type RequestLimits,
+  refuseEarly,
+  rejectBroken,
+  type ServerState,
+  takeTurn,
+} from './middleware.ts'
+import { defaultSendLimits } from './send.ts'
+
+export interface ServerLimits extends RequestLimits {
+  /** Maximum size of all headers of one request. */
+  readonly headerBytes: number
+  /** Time for the headers to arrive. */
+  readonly headersMs: number
+  /** Idle timeout of a connection between requests. Longer than a load balancer's, so that the balancer closes first. */
+  readonly keepAliveMs: number
+  /** Budget for the bodies of all unanswered requests. Small bodies do not count. */
+  readonly bodiesBytes: number
+  /** Budget for all answers that sockets have not accepted yet. Small answers do not count. */
+  readonly answersBytes: number
+  /** Maximum pipelined requests that wait, over all connections. */
+  readonly waitingRequests: number
+  /** Socket timeout: time without data in either direction. */
+  readonly silenceMs: number
+}
+
+export const defaultLimits: ServerLimits = {
+  ...defaultSendLimits,
+  headerBytes: 16 * 1024,
+  headerFields: 1000,
+  // A process with a 512 MB heap survives when both budgets are used up. A parsed body takes about twice its bytes, and
+  // so does an answer while it is built.
+  bodiesBytes: 64 * 1024 * 1024,
+  answersBytes: 64 * 1024 * 1024,
+  waitingRequests: 10_000,
+  headersMs: 15_000,
+  requestMs: 60_000,
+  keepAliveMs: 65_000,
+  silenceMs: 60_000,
+}
+
+export interface ServerOptions {
+  /** What is served, by path pattern of polka. Every other path is answered with 404. */
+  readonly surfaces: Surfaces
+  readonly logger: Logger
+  readonly host: string
+  /** 0 chooses a free port. */
+  readonly port: number
+  readonly limits?: Partial<ServerLimits>
+  /** File descriptor of an inherited listening socket. Replaces host and port. */
+  readonly fd?: number | undefined
+  /** Called after each answered request. */
+  readonly observe?: Observe
+}
+
+export interface RunningServer {
+  readonly url: string
+  readonly host: string
+  readonly port: number
+  /**
+   * Refuses new requests, finishes the running ones, and closes all connections.
+   *
+   * @param timeoutMs Time after which all open connections are destroyed.
+   */
+  close(timeoutMs?: number): Promise<void>
+}
+
+/**
+ * Serves on a port.
+ *
+ * @throws The error of node:net when the server cannot listen on the address.
+ */
+export async function listen({ surfaces, logger, observe, fd, ...options }: ServerOptions): Promise<RunningServer> {
+  const limits = { ...defaultLimits, ...options.limits }
+  const server = createServer(serverSettings(limits))
+  server.setTimeout(limits.silenceMs)
+  // By default Node drops headers after the first thousand silently. The server must see them all to refuse them.
+  server.maxHeadersCount = 0
+  const sockets = trackSockets(server)
+  const state: ServerState = {
+    observe,
+    logger,
+    limits,
+    awaitingContinue: new WeakSet(),
+    exchanges: new WeakMap(),
+    pipelines: new WeakMap(),
+    waiting: { count: 0, max: limits.waitingRequests },
+    bodyBudget: { leftBytes: limits.bodiesBytes },
+    answerBudget: new AnswerBudget(limits.answersBytes),
+    closing: undefined,
+  }
+  const app = appFor(server, state, surfaces)
+  handleUnusual(server, state, app)
+  app.listen(fd === undefined ? { host: options.host, port: options.port } : { fd })
+  await once(server, 'listening')
+  server.on('error', (error) => logger.error({ err: error }, 'server failed'))
+  return {
+    ...addressOf(server, fd, options.host),
+    close: (timeoutMs = 10_000) => (state.closing ??= close(server, sockets, timeoutMs)),
+  }
+}
+
+/** Routes each request to its surface. `all` registers every method: polka has no route for HEAD where it has one for GET. */
+function appFor(server: Server, state: ServerState, surfaces: Surfaces): polka.Polka {
+  const app = polka({ server, onNoMatch: answerWith(state, nothingHere) })
+  // polka takes a path as it is written. The query is left to the surfaces.
+  app.parse = ({ url = '/' }) => ({ pathname: readTarget(url).path, query: null, search: null }) as Url
+  app.use(takeTurn(state), refuseEarly(state))
+  for (const [pattern, answer] of Object.entries(surfaces)) app.all(pattern, answerWith(state, answer))
+  return app
+}
+
+const nothingHere: Answer = async (request) => refuse(request, new MailkeepError('not_found', 'There is nothing here.'))
+
+/** Returns the requested host with the actual port. The address of an inherited socket comes from the socket itself. */
+function addressOf(server: Server, fd: number | undefined, requestedHost: string): Omit<RunningServer, 'close'> {
+  const bound = server.address() as AddressInfo | string
+  if (typeof bound === 'string') return { url: `unix:${bound}`, host: bound, port: 0 }
+  const host = fd === undefined ? requestedHost : bound.address
+  return { url: `http://${host.includes(':') ? `[${host}]` : host}:${bound.port}`, host, port: bound.port }
+}
+
+function serverSettings(limits: ServerLimits) {
+  return {
+    maxHeaderSize: limits.headerBytes,
+    headersTimeout: limits.headersMs,
+    requestTimeout: 0, // an uploaded file may take longer; see `limitArrivalTime`
+    connectionsCheckingInterval: Math.min(limits.headersMs, limits.requestMs) / 10,
+    keepAliveTimeout: limits.keepAliveMs,
+    // By default Node drops a second Authorization header. The API must see both to refuse the request.
+    joinDuplicateHeaders: true,
+    // Node's own answer has no body. `refuseEarly` checks the header instead.
+    requireHostHeader: false,
+  }
+}
+
+function trackSockets(server: Server): ReadonlySet<Socket> {
+  const sockets = new Set<Socket>()
+  server.on('connection', (socket) => {
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
+  })
+  return sockets
+}
+
+/** Handles everything that node:http does not report as an ordinary request. */
+function handleUnusual(server: Server, state: ServerState, app: polka.Polka): void {
+  server.on('checkContinue', (req, res) => {
+    state.awaitingContinue.add(req)
+    app.handler(req as polka.Request, res)
+  })
+  // A server may ignore other expectations (RFC 9110, 10.1.1).
+  server.on('checkExpectation', (req, res) => app.handler(req as polka.Request, res))
+  server.on('connect', (_, socket) => sendRaw(socket as Socket, brokenAnswer(undefined)))
+  server.on('clientError', (error, socket) => rejectBroken(state, error, socket as Socket))
+}
+
+async function close(server: Server, sockets: ReadonlySet<Socket>, timeoutMs: number): Promise<void> {
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+  // Node counts connections that never sent anything as busy.
+  for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy()
+  // Connections with an answer in progress become idle only later, so sweep repeatedly.
+  const sweep = setInterval(() => server.closeIdleConnections(), 50)
+  const deadline = setTimeout(() => server.closeAllConnections(), timeoutMs)
+  await closed
+  clearInterval(sweep)
+  clearTimeout(deadline)
+}
