@@ -38,6 +38,11 @@ export class Pipeline implements PendingResponses {
     return this.#running + this.#queue.length
   }
 
+  /** Whether an answer is being made, so that a silent connection is not the client's fault. */
+  get isWorking(): boolean {
+    return this.#running > 0 && this.#socket.writableLength === 0 && !this.last?.awaitsBody
+  }
+
   /** @param start Called when it is the request's turn. */
   add(exchange: HttpExchange, start: () => void): void {
     this.last = exchange

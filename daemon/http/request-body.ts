@@ -10,6 +10,8 @@ export interface HttpExchange {
   awaitsContinue: boolean
   /** Whether the body is being read as a stream of any length. */
   streams?: boolean
+  /** Whether the stream waits for the client to send more of the body. */
+  awaitsBody?: boolean
   /** Budget of request bodies. Undefined in a host's own server. */
   readonly bodyBudget?: BodyBudget
   /** Bytes reserved in that budget. */
@@ -71,13 +73,19 @@ export async function* streamBody(exchange: HttpExchange): AsyncGenerator<Buffer
   exchange.streams = true
   sendContinue(exchange)
   try {
+    exchange.awaitsBody = true
     // Destroying the request would close the connection before its answer.
-    yield* req.iterator({ destroyOnReturn: false })
+    for await (const chunk of req.iterator({ destroyOnReturn: false })) {
+      exchange.awaitsBody = false
+      yield chunk
+      exchange.awaitsBody = true
+    }
   } catch (error) {
     throw endedEarly(error)
   } finally {
     // Discard the rest of the body, because the next request comes after it. Node does so itself only for unread bodies.
     exchange.streams = false
+    exchange.awaitsBody = false
     exchange.req.resume()
   }
 }

@@ -33,7 +33,7 @@ export interface ServerLimits extends RequestLimits {
   readonly answersBytes: number
   /** Maximum pipelined requests that wait, over all connections. */
   readonly waitingRequests: number
-  /** Socket timeout: time without data in either direction. */
+  /** Socket timeout: time in which the client neither sends what is awaited nor reads what was sent. */
   readonly silenceMs: number
 }
 
@@ -165,6 +165,10 @@ function handleUnusual(server: Server, state: ServerState, app: polka.Polka): vo
   // A server may ignore other expectations (RFC 9110, 10.1.1).
   server.on('checkExpectation', (req, res) => app.handler(req as polka.Request, res))
   server.on('connect', (_, socket) => sendRaw(socket as Socket, brokenAnswer(undefined)))
+  server.on('timeout', (socket) => {
+    if (state.pipelines.get(socket)?.isWorking) socket.setTimeout(server.timeout)
+    else socket.destroy()
+  })
   server.on('clientError', (error, socket) => rejectBroken(state, error, socket as Socket))
 }
 

@@ -713,6 +713,16 @@ test('a stream works for HTTP/1.0 clients, and a connection takes the next reque
   await until(wire, /0\r\n\r\nHTTP.*two\r\n0\r\n\r\n/s)
 })
 
+test('a slow answer is no reason to disconnect the client', async (t) => {
+  const answer: Answer = async (request) => {
+    for await (const _ of request.stream!()) await new Promise((resolve) => setTimeout(resolve, 500))
+    return json({ done: true })
+  }
+  const { server } = await open(t, answer, { silenceMs: 100 })
+  const response = await fetch(server.url, { method: 'POST', body: 'x'.repeat(300_000) })
+  assert.deepEqual(await response.json(), { done: true })
+})
+
 test('a body that is processed as a stream may take longer than others, but must not pause', async (t) => {
   const answer: Answer = async (request) => {
     let bytes = 0
