@@ -23,10 +23,17 @@ export function readTarget(target: string): Target {
   const mark = rest.indexOf('?')
   const path = mark < 0 ? rest : rest.slice(0, mark)
   return {
-    path: path.startsWith('/') ? `/${path.slice(1).split('/').map(normalize).join('/')}` : '%',
+    path: plainPath.test(path) ? path : normalizePath(path),
     query: mark < 0 ? '' : rest.slice(mark + 1),
     host: absolute?.[1],
   }
+}
+
+/** Paths in the only spelling that they have. */
+const plainPath = /^(?:\/[\w.~-]+)+$/
+
+function normalizePath(path: string): string {
+  return path.startsWith('/') ? `/${path.slice(1).split('/').map(normalize).join('/')}` : '%'
 }
 
 function normalize(segment: string): string {

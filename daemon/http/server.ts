@@ -95,7 +95,6 @@ export async function listen({ surfaces, logger, observe, fd, ...options }: Serv
     logger,
     limits,
     awaitingContinue: new WeakSet(),
-    exchanges: new WeakMap(),
     pipelines: new WeakMap(),
     waiting: { count: 0, max: limits.waitingRequests },
     bodyBudget: { leftBytes: limits.bodiesBytes },
