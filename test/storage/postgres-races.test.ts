@@ -182,10 +182,7 @@ onPostgres('two daemons called over HTTP at the same time', () => {
   /** Opens two services on one database; both are called with the tokens of the first. */
   async function openBoth(t: TestContext) {
     const database = await openPostgres()
-    const shared = (close: () => Promise<void>) => ({
-      name: 'one PostgreSQL',
-      open: async () => ({ source: database.source, close }),
-    })
+    const shared = (close: () => Promise<void>) => async () => ({ source: database.source, close })
     const first = await openService(
       t,
       { encryptionKey: key },

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { test } from '../support/databases.ts'
+import { onSqlite } from '../support/kinds.ts'
 import { assertFaster } from '../support/timing.ts'
-import { onSqlite } from '../support/webhook-databases.ts'
 import {
   addEndpoint,
   hourMs,

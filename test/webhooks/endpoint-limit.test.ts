@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { isMailkeepError } from '../../lib/index.ts'
 import { test } from '../support/databases.ts'
-import { onEveryDatabase as onEveryService } from '../support/harness.ts'
+import { overHttp } from '../support/harness.ts'
 import { assertInvalid } from '../support/http-call.ts'
 import { assertFaster } from '../support/timing.ts'
 import {
@@ -15,7 +15,7 @@ import {
 
 const isRefused = (error: unknown) => isMailkeepError(error, 'validation_failed') && /at most/.test(error.message)
 
-onEveryService('webhook endpoints beyond the limit', (open) => {
+overHttp('webhook endpoints beyond the limit', (open) => {
   test('are refused with 422; the default limit is 100', async (t) => {
     const { call, data } = await open(t)
     const body = { url: 'https://hook.example.com/', events: ['webhook.test'] }
