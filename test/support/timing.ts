@@ -4,12 +4,12 @@
  */
 import assert from 'node:assert/strict'
 
-const asserted = process.env.MAILKEEP_TEST_TIMING === 'yes'
+export const isTimed = process.env.MAILKEEP_TEST_TIMING === 'yes'
 
 /** Options of `test` for tests of nothing but a duration. */
-export const onDemand = asserted ? {} : { skip: 'asserts a duration: npm run test:timing' }
+export const onDemand = isTimed ? {} : { skip: 'asserts a duration: npm run test:timing' }
 
 /** Asserts an upper bound in `npm run test:timing`; elsewhere does nothing. */
 export function assertFaster(tookMs: number, maxMs: number, what: string): void {
-  if (asserted) assert.ok(tookMs < maxMs, `${what} took ${Math.round(tookMs)} ms, not less than ${maxMs} ms`)
+  if (isTimed) assert.ok(tookMs < maxMs, `${what} took ${Math.round(tookMs)} ms, not less than ${maxMs} ms`)
 }
