@@ -36,7 +36,7 @@ const rooms = [
 ]
 
 /** Files of these rooms share processes: starting one, and loading the sources, takes longer than many suites. */
-const sharing = new Set(['contacts', 'http', 'library', 'project', 'storage', 'webhooks'])
+const sharing = new Set(['contacts', 'faults', 'http', 'library', 'project', 'storage', 'webhooks'])
 const filesPerProcess = 7
 
 /** A file that cannot be imported fails as a test, so that the others of its group still run. */
