@@ -1,38 +1,74 @@
 /**
- * Runs test files two at a time against one PostgreSQL; see find-postgres. Arguments are files or folders; default: all
- * rooms. Without PostgreSQL, the end of the output says how many tests were skipped.
+ * Runs the test files against one PostgreSQL; see find-postgres. Arguments are files or folders; default: all rooms.
+ * Without PostgreSQL, the end of the output says how many tests were skipped.
+ *
+ *   --database sqlite|postgres   only this database
+ *   --timing                     the tests that assert durations, one file at a time
  */
-import { readdirSync, statSync } from 'node:fs'
-import { join } from 'node:path'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { basename, dirname, join, resolve } from 'node:path'
 import { run } from 'node:test'
 import { spec } from 'node:test/reporters'
+import { pathToFileURL } from 'node:url'
+import { parseArgs } from 'node:util'
+import { buildBundle } from '../.ci/build-binary.ts'
 import { findPostgres } from './support/find-postgres.ts'
 
 /** Same text as in support/databases.ts, which cannot be imported here because it registers test hooks. */
 const withoutPostgres = 'there is no PostgreSQL'
 
-const filesAtOnce = 2
+/** One more than processors on a small machine, because many tests wait. */
+const processesAtOnce = 3
 
-/** The folders of `npm test`. The others have commands of their own. */
+/** The folders of `npm test`. The others have commands of their own. The slowest come first. */
 const rooms = [
-  'contacts',
   'daemon',
-  'faults',
-  'http',
-  'library',
   'package',
-  'project',
-  'properties',
   'storage',
+  'http',
+  'faults',
+  'properties',
   'webhooks',
+  'contacts',
+  'library',
+  'project',
 ]
 
-const postgres = await findPostgres()
-process.env.MAILKEEP_TEST_POSTGRES = postgres.url ?? 'none'
+/** Files of these rooms share processes: starting one, and loading the sources, takes longer than many suites. */
+const sharing = new Set(['contacts', 'faults', 'http', 'library', 'project', 'storage', 'webhooks'])
+const filesPerProcess = 7
+
+/** A file that cannot be imported fails as a test, so that the others of its group still run. */
+const loader = `import { test } from 'node:test'
+async function load(file) {
+  await import(file).catch((error) => test(file, () => Promise.reject(error)))
+}
+`
+
+const { values: options, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { database: { type: 'string' }, timing: { type: 'boolean', default: false } },
+})
+const { database, timing } = options
+if (database !== undefined && database !== 'sqlite' && database !== 'postgres') {
+  throw new Error(`--database must be sqlite or postgres, not ${database}`)
+}
+const folder = mkdtempSync(join(tmpdir(), 'mailkeep-test-run-'))
+process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(1))
 
+const postgres = await findPostgres(database === 'sqlite' ? 'none' : undefined)
+process.env.MAILKEEP_TEST_POSTGRES = postgres.url ?? 'none'
+if (database !== undefined) process.env.MAILKEEP_TEST_DATABASE = database
+if (timing) process.env.MAILKEEP_TEST_TIMING = 'yes'
+if (process.env.MAILKEEP_TEST_BINARY === undefined) {
+  await buildBundle(join(folder, 'bundle'))
+  process.env.MAILKEEP_TEST_BUNDLE = join(folder, 'bundle/mailkeep.cjs')
+}
+
 let skipped = 0
-const results = run({ files: files(), concurrency: filesAtOnce })
+const results = run({ files: timing ? timed(files()) : grouped(files()), concurrency: timing ? 1 : processesAtOnce })
 results.on('test:pass', ({ skip }) => {
   if (skip === withoutPostgres) skipped += 1
 })
@@ -41,18 +77,48 @@ results.on('test:fail', ({ todo }) => {
 })
 results.once('end', async () => {
   await postgres.close()
+  if (database === 'sqlite') return
   if (postgres.url === undefined || skipped > 0) process.once('exit', () => process.stderr.write(loudly()))
 })
 results.compose(new spec()).pipe(process.stdout)
 
 function files(): string[] {
-  const given = process.argv.slice(2)
-  const paths = given.length > 0 ? given : rooms.map((room) => join(import.meta.dirname, room))
+  const paths = positionals.length > 0 ? positionals : rooms.map((room) => join(import.meta.dirname, room))
   return paths.flatMap((path) => {
-    if (!statSync(path).isDirectory()) return [path]
+    if (!statSync(path).isDirectory()) return [resolve(path)]
     const names = readdirSync(path).filter((name) => name.endsWith('.test.ts'))
-    return names.sort().map((name) => join(path, name))
+    return names.sort().map((name) => resolve(path, name))
   })
+}
+
+function timed(all: readonly string[]): string[] {
+  return all.filter((file) => readFileSync(file, 'utf8').includes('/support/timing.ts'))
+}
+
+/** Replaces several files of a room by one that imports them. */
+function grouped(all: readonly string[]): string[] {
+  return [...new Set(all.map((file) => dirname(file)))].flatMap((room) => {
+    const own = all.filter((file) => dirname(file) === room)
+    const shared = sharing.has(basename(room)) ? own.filter((file) => !needsOwnDatabase(file)) : []
+    const groups: string[][] = Array.from({ length: Math.ceil(shared.length / filesPerProcess) }, () => [])
+    // Neighbours in the alphabet are often of one kind, and equally slow.
+    for (const [n, file] of shared.entries()) groups[n % groups.length]!.push(file)
+    return [...own.filter((file) => !shared.includes(file)), ...groups.map(groupOf)]
+  })
+}
+
+/** Whether a file uses more of its process's PostgreSQL database than schemas of its own. */
+function needsOwnDatabase(file: string): boolean {
+  return readFileSync(file, 'utf8').includes('databaseUrl')
+}
+
+function groupOf(members: readonly string[]): string {
+  if (members.length === 1) return members[0]!
+  const first = members[0]!
+  const path = join(folder, `${basename(dirname(first))}-${basename(first, '.test.ts')}.mjs`)
+  const imports = members.map((file) => `await load(${JSON.stringify(pathToFileURL(file).href)})`)
+  writeFileSync(path, `${loader}${imports.join('\n')}\n`)
+  return path
 }
 
 function loudly(): string {

@@ -1,69 +1,26 @@
 import assert from 'node:assert/strict'
-import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { connect, createServer } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import { readArguments } from '../../daemon/arguments.ts'
 import { serve } from '../../daemon/commands/serve.ts'
 import { type Flags, readConfig } from '../../daemon/config.ts'
 import { version } from '../../lib/index.ts'
+import * as program from '../support/program.ts'
+import { directory, type Environment } from '../support/program.ts'
 
 const ownToken = 'my-own-token-0123456789-0123456789'
-const program = fileURLToPath(new URL('../../daemon/main.ts', import.meta.url))
-const loader = import.meta.resolve('tsx')
 
-async function directory(t: TestContext): Promise<string> {
-  const path = await mkdtemp(join(tmpdir(), 'mailkeep-cli-'))
-  t.after(() => rm(path, { recursive: true, force: true }))
-  return path
-}
-
-type Environment = Record<string, string>
-
-function start(cwd: string, args: readonly string[], env: Environment = {}): ChildProcess {
-  const inherited = Object.entries(process.env).filter(([name]) => !/^MAILKEEP_|^NODE_/.test(name))
-  return spawn(process.execPath, ['--import', loader, program, ...args], {
-    cwd,
-    env: { ...Object.fromEntries(inherited), ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
-}
-
-function collect(child: ChildProcess) {
-  const said = { out: '', err: '' }
-  child.stdout?.setEncoding('utf8').on('data', (text) => {
-    said.out += text
-  })
-  child.stderr?.setEncoding('utf8').on('data', (text) => {
-    said.err += text
-  })
-  return said
-}
-
-/** Runs a command to its end. */
-async function run(cwd: string, args: readonly string[], env: Environment = {}) {
-  const child = start(cwd, args, env)
-  const said = collect(child)
-  const [code] = (await once(child, 'close')) as [number | null]
-  return { ...said, code }
-}
-
-/** Runs a command that must succeed, and parses its JSON output. */
-async function runJson<T>(cwd: string, args: readonly string[], env: Environment = {}): Promise<T> {
-  const { out, err, code } = await run(cwd, [...args, '--json'], env)
-  assert.equal(code, 0, err)
-  return JSON.parse(out)
-}
+const start = (cwd: string, args: readonly string[], env: Environment = {}) => program.start(args, { cwd, env })
+const run = (cwd: string, args: readonly string[], env: Environment = {}) => program.run(args, { cwd, env })
+const runJson = <T>(cwd: string, args: readonly string[], env: Environment = {}) =>
+  program.runJson<T>(args, { cwd, env })
 
 /** Starts a daemon that is stopped after the test, and waits until it listens. */
 async function daemon(t: TestContext, cwd: string, args: readonly string[] = [], env: Environment = {}) {
-  const child = start(cwd, ['--port', '0', ...args], env)
-  const said = collect(child)
-  const closed = once(child, 'close')
+  const { child, said, closed } = start(cwd, ['--port', '0', ...args], env)
   t.after(() => child.kill('SIGKILL'))
   const ready = /listens on (http:\S+)|"url":"([^"]+)".*\n/
   while (!ready.test(said.out)) {
@@ -73,7 +30,7 @@ async function daemon(t: TestContext, cwd: string, args: readonly string[] = [],
   const [, text, json] = ready.exec(said.out) ?? []
   const stop = async (signal: NodeJS.Signals = 'SIGTERM') => {
     child.kill(signal)
-    return (await closed) as [number | null, string | null]
+    return await closed
   }
   return { child, said, url: (text ?? json)!, stop, closed }
 }
@@ -461,8 +418,7 @@ describe('commands', { concurrency: 4 }, () => {
 
   test('tolerate that their output is closed early', async (t) => {
     const cwd = await directory(t)
-    const child = start(cwd, ['client', 'create', 'x'.repeat(200)])
-    const said = collect(child)
+    const { child, said } = start(cwd, ['client', 'create', 'x'.repeat(200)])
     child.stdout?.destroy()
     assert.deepEqual(await once(child, 'close'), [0, null])
     assert.equal(said.err, '')

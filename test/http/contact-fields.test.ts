@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import { test } from '../support/databases.ts'
-import { type Open, onEveryDatabase } from '../support/harness.ts'
+import { type Open, overHttp } from '../support/harness.ts'
 import { type Answer, assertInvalid } from '../support/http-call.ts'
 import { badNames, eventTypes } from '../support/http-shapes.ts'
 
@@ -71,7 +71,7 @@ const badEmails: Readonly<Record<string, unknown>> = {
   'half a surrogate pair': 'a\ud800@example.org',
 }
 
-onEveryDatabase('the fields of a contact', (open) => {
+overHttp('the fields of a contact', (open) => {
   test('valid e-mail addresses are accepted', async (t) => {
     const { post } = await openContact(open, t)
     for (const email of goodEmails) {

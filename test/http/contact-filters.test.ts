@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import { test } from '../support/databases.ts'
-import { type Open, onEveryDatabase } from '../support/harness.ts'
+import { type Open, overHttp } from '../support/harness.ts'
 import { assertInvalid } from '../support/http-call.ts'
 
 /**
@@ -208,7 +208,7 @@ function memberOf(crowd: number) {
   }))
 }
 
-onEveryDatabase('finding contacts', (open) => {
+overHttp('finding contacts', (open) => {
   test('filters in every notation: any value of one filter, all of several filters', async (t) => {
     const { find } = await openContacts(open, t)
     for (const [query, contacts] of found) assert.equal(await find(query), contacts, query)

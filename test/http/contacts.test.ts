@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import { test } from '../support/databases.ts'
-import { type Open, onEveryDatabase } from '../support/harness.ts'
+import { type Open, overHttp } from '../support/harness.ts'
 import { assertInvalid } from '../support/http-call.ts'
 import {
   assertShape,
@@ -28,7 +28,7 @@ async function openLists(open: Open, t: TestContext) {
 
 const names = (records: { name: string }[]) => records.map(({ name }) => name).sort()
 
-onEveryDatabase('contacts', (open) => {
+overHttp('contacts', (open) => {
   test('create, update and remove-from-list answer without topics, every other route with all fields', async (t) => {
     const { call, data, list, add, url } = await openLists(open, t)
     const topic = await data(201, 'POST', `/lists/${list.id}/topics`, { body: { name: 'weekly' } })

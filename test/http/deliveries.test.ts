@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { Webhook } from 'standardwebhooks'
 import { test } from '../support/databases.ts'
-import { needsClock, onEveryDatabase, until } from '../support/harness.ts'
+import { needsClock, overHttp, until } from '../support/harness.ts'
 import type { Reply } from '../support/http-receiver.ts'
 import { assertShape, deliveriesMeta, delivery, offset } from '../support/http-shapes.ts'
 import { assertSigned, type Delivery, openHook } from './hook.ts'
@@ -10,7 +10,7 @@ import { assertSigned, type Delivery, openHook } from './hook.ts'
 const successes: Reply[] = [200, 201, 202, 204, 299]
 const failures: Reply[] = [300, 304, 307, 400, 401, 404, 409, 418, 429, 500, 502, 503, 599]
 
-onEveryDatabase('deliveries', (open) => {
+overHttp('deliveries', (open) => {
   test('arrive with the contract’s headers, signed with the whole secret', async (t) => {
     const { addEndpoint, hook, raise, deliveries } = await openHook(open, t)
     const other = await addEndpoint(hook.url('/hook?a=1&b=%20c'), ['newsletter.sent'])

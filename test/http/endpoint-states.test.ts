@@ -1,13 +1,13 @@
 /** Endpoints that are disabled and enabled, by hand and by failures, and deleted. */
 import assert from 'node:assert/strict'
 import { test } from '../support/databases.ts'
-import { needsClock, onEveryDatabase, until } from '../support/harness.ts'
+import { needsClock, overHttp, until } from '../support/harness.ts'
 import { type Delivery, openHook } from './hook.ts'
 
 const statuses = (deliveries: Delivery[]) => deliveries.map(({ status }) => status).reverse()
 const never = { retryScheduleSeconds: [3600] }
 
-onEveryDatabase('endpoints', (open) => {
+overHttp('endpoints', (open) => {
   test('disabled by hand hold pending and later deliveries', async (t) => {
     const { deliveries, endpoint, failed, hook, patch, wakeDispatcher, raise, settled } = await openHook(open, t, never)
     hook.replies(200, 500)

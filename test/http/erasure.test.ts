@@ -8,14 +8,15 @@ import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import Database from 'better-sqlite3'
 import { sqlite } from '../../lib/storage/sqlite.ts'
-import { openService, type TestDatabase, until } from '../support/harness.ts'
+import { openService, until } from '../support/harness.ts'
 import { eventTypes } from '../support/http-shapes.ts'
 import { type Delivery, openHook } from './hook.ts'
 
 /** A host's database that the test can query directly. */
-function visible(handle: Database.Database): TestDatabase {
-  return { name: 'visible', open: async () => ({ source: sqlite(handle), close: async () => void handle.close() }) }
-}
+const visible = (handle: Database.Database) => async () => ({
+  source: sqlite(handle),
+  close: async () => void handle.close(),
+})
 
 /** Returns the places in a database where a text occurs, in any case. */
 function placesOf(handle: Database.Database, text: string): string[] {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import { test } from '../support/databases.ts'
-import { type Open, onEveryDatabase } from '../support/harness.ts'
+import { type Open, overHttp } from '../support/harness.ts'
 import { assertInvalid } from '../support/http-call.ts'
 import { eventTypes, utc } from '../support/http-shapes.ts'
 
@@ -101,7 +101,7 @@ const givenData = [
   { contact: { email: 'x' }, html: '</script>\u2028\u0000\ud83d' },
 ]
 
-onEveryDatabase('events', (open) => {
+overHttp('events', (open) => {
   test('are raised exactly when a contact’s state changes', async (t) => {
     const { person, recorded } = await openEvents(open, t)
     let before: string[] = []

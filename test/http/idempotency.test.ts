@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe } from 'node:test'
 import { test } from '../support/databases.ts'
-import { needsClock, type Open, onEveryDatabase, openService } from '../support/harness.ts'
+import { needsClock, type Open, openService, overHttp } from '../support/harness.ts'
 import { type Answer, assertInvalid, type CallOptions } from '../support/http-call.ts'
 import { eventTypes } from '../support/http-shapes.ts'
 import { bodyOf, openWorld, pathTo, routes, titleOf } from '../support/http-world.ts'
@@ -39,7 +39,7 @@ async function openList(open: Open, t: Parameters<Open>[0], options?: Parameters
 
 const ada = { email: 'ada@example.org', name: 'Ada', tags: ['vip'], company: 'Engines' }
 
-onEveryDatabase('a request with an idempotency key', (open) => {
+overHttp('a request with an idempotency key', (open) => {
   test('is executed once: repeats get the first answer, byte for byte', async (t) => {
     const { call, data, deliveries } = await openHook(open, t)
     const { id } = await data(201, 'POST', '/lists', { body: { name: 'list' } })

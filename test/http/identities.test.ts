@@ -1,11 +1,11 @@
 /** Email identities, which are read-only over HTTP. */
 import assert from 'node:assert/strict'
 import { test } from '../support/databases.ts'
-import { onEveryDatabase } from '../support/harness.ts'
+import { overHttp } from '../support/harness.ts'
 import { assertInvalid } from '../support/http-call.ts'
 import { assertShape, identity, identityStatuses, meta } from '../support/http-shapes.ts'
 
-onEveryDatabase('email identities', (open) => {
+overHttp('email identities', (open) => {
   test('the listing and a single one show every field, for any role', async (t) => {
     const { call, client, data, member: token, url } = await open(t)
     await client.identities.add({ email: 'Ann@Example.org', name: 'Ann', status: 'verified' })

@@ -1,13 +1,13 @@
 /** Lists and topics. */
 import assert from 'node:assert/strict'
 import { test } from '../support/databases.ts'
-import { onEveryDatabase } from '../support/harness.ts'
+import { overHttp } from '../support/harness.ts'
 import { assertInvalid } from '../support/http-call.ts'
 import { assertShape, badNames, goodNames, list, meta, topic } from '../support/http-shapes.ts'
 
 const badDescriptions = { number: 7, array: [], NUL: 'a\0b', surrogate: '\ud800', object: {} }
 
-onEveryDatabase('lists', (open) => {
+overHttp('lists', (open) => {
   test('can be created, read, listed, renamed and deleted', async (t) => {
     const { call, data, member: token, url } = await open(t)
     const created = await data(201, 'POST', '/lists', { token, body: { name: ' News ' } })
@@ -83,7 +83,7 @@ onEveryDatabase('lists', (open) => {
   })
 })
 
-onEveryDatabase('topics', (open) => {
+overHttp('topics', (open) => {
   test('can be created, listed, changed and deleted', async (t) => {
     const { call, data, member: token, url } = await open(t)
     const { id: list_id } = await data(201, 'POST', '/lists', { body: { name: 'list' } })

@@ -1,7 +1,7 @@
 /** The query parameters of pages, and `meta.path`. */
 import assert from 'node:assert/strict'
 import { test } from '../support/databases.ts'
-import { onEveryDatabase, openService } from '../support/harness.ts'
+import { openService, overHttp } from '../support/harness.ts'
 import { assertInvalid } from '../support/http-call.ts'
 import { idsOf, listings, openListing } from './listings.ts'
 
@@ -79,7 +79,7 @@ for (const [name, listing] of Object.entries(listings)) {
   })
 }
 
-onEveryDatabase('pages of filtered contacts', (open) => {
+overHttp('pages of filtered contacts', (open) => {
   test('apply the filters of each request, which are not part of the cursor', async (t) => {
     const { call, data } = await open(t)
     const { id } = await data(201, 'POST', '/lists', { body: { name: 'list' } })

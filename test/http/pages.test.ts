@@ -1,13 +1,13 @@
 /** Paging through every listing. */
 import assert from 'node:assert/strict'
 import { test } from '../support/databases.ts'
-import { onEveryDatabase } from '../support/harness.ts'
+import { overHttp } from '../support/harness.ts'
 import type { Answer } from '../support/http-call.ts'
 import { assertShape, deliveriesMeta, meta } from '../support/http-shapes.ts'
 import { idsOf, listings, openListing, walk } from './listings.ts'
 
 for (const [name, listing] of Object.entries(listings)) {
-  onEveryDatabase(`pages of ${name}`, (open) => {
+  overHttp(`pages of ${name}`, (open) => {
     test('go forwards and backwards over all rows, in order, to both ends', async (t) => {
       const { ids, page } = await openListing(open, t, listing, 7)
       for (const size of [1, 2, 3, 7, 8]) {

@@ -1,11 +1,11 @@
 /** Tags: names, renaming and deleting. */
 import assert from 'node:assert/strict'
 import { test } from '../support/databases.ts'
-import { onEveryDatabase, type Tenant } from '../support/harness.ts'
+import { overHttp, type Tenant } from '../support/harness.ts'
 import { assertInvalid } from '../support/http-call.ts'
 import { assertShape, badNames, differentTexts, goodNames, meta, sameTexts, tag } from '../support/http-shapes.ts'
 
-onEveryDatabase('tags', (open) => {
+overHttp('tags', (open) => {
   test('create, list, rename and delete answer as the contract shows', async (t) => {
     const { call, data, url } = await open(t)
     const created = await data(201, 'POST', '/tags', { body: { name: 'News' } })

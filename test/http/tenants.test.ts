@@ -1,7 +1,7 @@
 /** Every resource belongs to one client. The tests are generated from the table of routes. */
 import assert from 'node:assert/strict'
 import { test } from '../support/databases.ts'
-import { onEveryDatabase } from '../support/harness.ts'
+import { overHttp } from '../support/harness.ts'
 import { bodyOf, openWorld, paramsOf, pathTo, routes, titleOf, viewOf } from '../support/http-world.ts'
 
 /** Routes for admins only, listed independently of the route table. */
@@ -13,7 +13,7 @@ function someOf<T>([first, ...others]: readonly T[]): T[][] {
   return [[first], ...someOf(others).flatMap((set) => [set, [first, ...set]])]
 }
 
-onEveryDatabase('tenants', (open) => {
+overHttp('tenants', (open) => {
   test("another client's id is 404 on every route, alone and beside one's own, and changes nothing", async (t) => {
     const service = await open(t)
     const other = await service.addTenant()

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { Agent, request } from 'node:http'
 import type { TestContext } from 'node:test'
 import { test } from '../support/databases.ts'
-import { type Open, onEveryDatabase } from '../support/harness.ts'
+import { type Open, overHttp } from '../support/harness.ts'
 import { assertInvalid } from '../support/http-call.ts'
 import { assertShape, contact } from '../support/http-shapes.ts'
 
@@ -33,7 +33,7 @@ async function bodyOf(stream: AsyncIterable<Buffer>): Promise<string> {
   return Buffer.concat(chunks).toString()
 }
 
-onEveryDatabase('imports over HTTP', (open) => {
+overHttp('imports over HTTP', (open) => {
   test('answer 200 with counts and the refused rows', async (t) => {
     const { data, path, list } = await openList(open, t)
     const raw = 'email,name,tags,company\r\nada@example.org,Ada,vip;beta,Engines\r\nnobody,,,\r\n'
@@ -137,7 +137,7 @@ onEveryDatabase('imports over HTTP', (open) => {
   })
 })
 
-onEveryDatabase('exports over HTTP', (open) => {
+overHttp('exports over HTTP', (open) => {
   test('return the listing as NDJSON, or as CSV on request', async (t) => {
     const { call, data, path } = await openList(open, t)
     const raw = Array.from({ length: 250 }, (_, n) => `{"email":"p${n}@example.org","tags":["t${n % 2}"]}\n`).join('')

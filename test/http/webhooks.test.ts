@@ -1,7 +1,7 @@
 /** Webhook endpoints: shapes, rules, secrets, and test deliveries. */
 import assert from 'node:assert/strict'
 import { test } from '../support/databases.ts'
-import { onEveryDatabase } from '../support/harness.ts'
+import { overHttp } from '../support/harness.ts'
 import { assertInvalid } from '../support/http-call.ts'
 import {
   assertShape,
@@ -68,7 +68,7 @@ const badChanges: readonly [body: object, ...fields: string[]][] = [
   [{ id: 1 }, 'id'],
 ]
 
-onEveryDatabase('webhook endpoints', (open) => {
+overHttp('webhook endpoints', (open) => {
   test('create, list, read, change, rotate, test and delete answer as the contract shows', async (t) => {
     const { call, data, receiver, url: at } = await open(t)
     const hook = await receiver()
@@ -163,7 +163,7 @@ onEveryDatabase('webhook endpoints', (open) => {
   })
 })
 
-onEveryDatabase('the test operation', (open) => {
+overHttp('the test operation', (open) => {
   test('sends a sample to its endpoint, whatever event types that subscribed to', async (t) => {
     const { addEndpoint, data, hook, receiver } = await openHook(open, t)
     const other = await receiver()

@@ -4,11 +4,12 @@ import { randomBytes } from 'node:crypto'
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, type TestContext, test } from 'node:test'
+import { describe, type TestContext } from 'node:test'
 import { createMailkeep, type IdentityProvider, type IdentityStatus, isMailkeepError, MailkeepError } from 'mailkeep'
 import type { SesOptions } from 'mailkeep/ses'
 import { testMailkeep } from 'mailkeep/testing'
-import { databases } from '../support/harness.ts'
+import { test } from '../support/databases.ts'
+import { onKinds, openPlace } from '../support/kinds.ts'
 
 /** The part of the SDK that is used. The SDK's own client reports every address as failed. */
 const sdk = `
@@ -85,9 +86,11 @@ async function withAmazon(t: TestContext, options: SesOptions = {}) {
   return { ...side, kit, identities, refreshed, refresh: () => kit.mailkeep.refreshIdentities(), warnings }
 }
 
-for (const database of databases) {
-  test(`refreshing checks the unsettled identities of all clients, each once, on ${database.name}`, async (t) => {
-    const { source, close } = await database.open()
+const kinds = ['a SQLite file', "a host's handle of a file", 'SQLite in memory', ':memory:', 'PostgreSQL'] as const
+
+onKinds(kinds, 'refreshing', (kind) => {
+  test('checks the unsettled identities of all clients, each once', async (t) => {
+    const { source, close } = await openPlace(kind)
     t.after(close)
     const started: string[] = []
     const lookedUp: string[] = []
@@ -114,7 +117,7 @@ for (const database of databases) {
     for (const { identity_status, verified_at } of data) assert.ok(identity_status === 'verified' && verified_at)
     assert.equal((await mailkeep.refreshIdentities()).length, 90, 'half of the 60 pending, and all verifying')
   })
-}
+})
 
 describe('Amazon SES', { concurrency: 4 }, () => {
   const answers = [

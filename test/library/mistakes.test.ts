@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, type TestContext } from 'node:test'
+import type { TestContext } from 'node:test'
 import Database from 'better-sqlite3'
 import { Kysely, PostgresDialect, SqliteDialect } from 'kysely'
 import pg from 'pg'
@@ -12,7 +12,7 @@ import { createMailkeep, isMailkeepError, type Mailkeep } from '../../lib/index.
 import { postgres } from '../../lib/storage/postgres.ts'
 import { sqlite } from '../../lib/storage/sqlite.ts'
 import { databaseUrl, onPostgres, test } from '../support/databases.ts'
-import { databases } from '../support/harness.ts'
+import { onKinds, openPlace } from '../support/kinds.ts'
 
 const encryptionKey = randomBytes(32)
 // biome-ignore lint/suspicious/noExplicitAny: these tests pass values that the types forbid.
@@ -158,91 +158,90 @@ async function filled(mailkeep: Mailkeep) {
   return client
 }
 
-for (const database of databases) {
-  const declare = database.name === 'PostgreSQL' ? onPostgres : describe
-  declare(`a host’s mistakes, on ${database.name}`, () => {
-    const open = async (t: TestContext) => {
-      const { source, close } = await database.open()
-      const mailkeep = await createMailkeep({ database: source, encryptionKey, webhooks: { allowPrivate: true } })
-      t.after(async () => {
-        await mailkeep.close()
-        await close()
-      })
-      return mailkeep
+const kinds = ['a SQLite file', "a host's handle of a file", 'SQLite in memory', ':memory:', 'PostgreSQL'] as const
+
+onKinds(kinds, 'a host’s mistakes', (kind) => {
+  const open = async (t: TestContext) => {
+    const { source, close } = await openPlace(kind)
+    const mailkeep = await createMailkeep({ database: source, encryptionKey, webhooks: { allowPrivate: true } })
+    t.after(async () => {
+      await mailkeep.close()
+      await close()
+    })
+    return mailkeep
+  }
+
+  test('wrong arguments throw an error that names them', async (t) => {
+    const mailkeep = await open(t)
+    await filled(mailkeep)
+    for (const [name, { run, allows = [] }] of Object.entries(calls)) {
+      for (const [kind, value] of Object.entries(wrongValues)) {
+        if (!allows.includes(kind)) assertHelpful(await outcomeOf(() => run(mailkeep, value)), `${name}: ${kind}`)
+      }
     }
-
-    test('wrong arguments throw an error that names them', async (t) => {
-      const mailkeep = await open(t)
-      await filled(mailkeep)
-      for (const [name, { run, allows = [] }] of Object.entries(calls)) {
-        for (const [kind, value] of Object.entries(wrongValues)) {
-          if (!allows.includes(kind)) assertHelpful(await outcomeOf(() => run(mailkeep, value)), `${name}: ${kind}`)
-        }
-      }
-    })
-
-    test('an id of the wrong type is the same error everywhere, and the error names it', async (t) => {
-      const client = await filled(await open(t))
-      for (const [name, run] of Object.entries(takesId)) {
-        for (const [kind, value] of Object.entries(wrongValues)) {
-          const error = await outcomeOf(() => run(client, value))
-          assertHelpful(error, `${name}: ${kind}`, 'validation_failed')
-          assert.match(error!.message, /^\w+Id must be a positive whole number\.$/, name)
-        }
-        const unknown = await outcomeOf(() => run(client, 999_999))
-        assertHelpful(unknown, name, 'not_found')
-      }
-    })
-
-    test('calls after close() throw an error that says so', async (t) => {
-      const mailkeep = await open(t)
-      const client = await filled(mailkeep)
-      await mailkeep.close()
-      const late: Record<string, () => unknown> = {
-        'a read': () => client.contacts.list(),
-        'a read of one contact': () => client.contacts.get(1),
-        'a write': () => client.lists.create({ name: 'Late' }),
-        'an export': () => client.contacts.export({ format: 'csv' }).next(),
-        authenticate: () => mailkeep.tokens.authenticate(`mk_${'x'.repeat(43)}`),
-        using: () => mailkeep.using({}),
-        start: () => mailkeep.start(),
-        on: () => mailkeep.on('contact.subscribed', () => {}, { name: 'late' }),
-        deliverDue: () => mailkeep.deliverDue(),
-        stats: () => mailkeep.stats(),
-        resealSecrets: () => mailkeep.resealSecrets(),
-      }
-      for (const [name, run] of Object.entries(late)) {
-        const error = await outcomeOf(run)
-        assertHelpful(error, name, 'unavailable')
-        assert.match(error!.message, /closed/, name)
-      }
-      assert.equal((await mailkeep.ready()).ready, false)
-      await mailkeep.close()
-    })
-
-    test('the outer client inside an idempotent call says what to do', { timeout: 20_000 }, async (t) => {
-      const mailkeep = await open(t)
-      const client = await filled(mailkeep)
-      for (const outer of [() => client.lists.create({ name: 'Outer' }), () => client.lists.list()]) {
-        const error = await outcomeOf(() => client.withIdempotencyKey('k', {}, outer as () => Promise<unknown>))
-        assertHelpful(error, 'outer')
-        assert.match(error!.message, /only the client that `work` is given/)
-      }
-      let kept: Any
-      await client.withIdempotencyKey('k2', {}, async (inner) => {
-        kept = inner
-      })
-      assert.match((await outcomeOf(() => kept.lists.list()))!.message, /has ended: await every call/)
-      assertHelpful(await outcomeOf(() => kept.lists.list()), 'kept')
-      const cyclic: Any = {}
-      cyclic.self = cyclic
-      for (const answer of [1n, cyclic]) {
-        const error = await outcomeOf(() => client.withIdempotencyKey('k3', {}, async () => answer))
-        assertHelpful(error, 'a result that is not JSON', 'validation_failed')
-      }
-    })
   })
-}
+
+  test('an id of the wrong type is the same error everywhere, and the error names it', async (t) => {
+    const client = await filled(await open(t))
+    for (const [name, run] of Object.entries(takesId)) {
+      for (const [kind, value] of Object.entries(wrongValues)) {
+        const error = await outcomeOf(() => run(client, value))
+        assertHelpful(error, `${name}: ${kind}`, 'validation_failed')
+        assert.match(error!.message, /^\w+Id must be a positive whole number\.$/, name)
+      }
+      const unknown = await outcomeOf(() => run(client, 999_999))
+      assertHelpful(unknown, name, 'not_found')
+    }
+  })
+
+  test('calls after close() throw an error that says so', async (t) => {
+    const mailkeep = await open(t)
+    const client = await filled(mailkeep)
+    await mailkeep.close()
+    const late: Record<string, () => unknown> = {
+      'a read': () => client.contacts.list(),
+      'a read of one contact': () => client.contacts.get(1),
+      'a write': () => client.lists.create({ name: 'Late' }),
+      'an export': () => client.contacts.export({ format: 'csv' }).next(),
+      authenticate: () => mailkeep.tokens.authenticate(`mk_${'x'.repeat(43)}`),
+      using: () => mailkeep.using({}),
+      start: () => mailkeep.start(),
+      on: () => mailkeep.on('contact.subscribed', () => {}, { name: 'late' }),
+      deliverDue: () => mailkeep.deliverDue(),
+      stats: () => mailkeep.stats(),
+      resealSecrets: () => mailkeep.resealSecrets(),
+    }
+    for (const [name, run] of Object.entries(late)) {
+      const error = await outcomeOf(run)
+      assertHelpful(error, name, 'unavailable')
+      assert.match(error!.message, /closed/, name)
+    }
+    assert.equal((await mailkeep.ready()).ready, false)
+    await mailkeep.close()
+  })
+
+  test('the outer client inside an idempotent call says what to do', { timeout: 20_000 }, async (t) => {
+    const mailkeep = await open(t)
+    const client = await filled(mailkeep)
+    for (const outer of [() => client.lists.create({ name: 'Outer' }), () => client.lists.list()]) {
+      const error = await outcomeOf(() => client.withIdempotencyKey('k', {}, outer as () => Promise<unknown>))
+      assertHelpful(error, 'outer')
+      assert.match(error!.message, /only the client that `work` is given/)
+    }
+    let kept: Any
+    await client.withIdempotencyKey('k2', {}, async (inner) => {
+      kept = inner
+    })
+    assert.match((await outcomeOf(() => kept.lists.list()))!.message, /has ended: await every call/)
+    assertHelpful(await outcomeOf(() => kept.lists.list()), 'kept')
+    const cyclic: Any = {}
+    cyclic.self = cyclic
+    for (const answer of [1n, cyclic]) {
+      const error = await outcomeOf(() => client.withIdempotencyKey('k3', {}, async () => answer))
+      assertHelpful(error, 'a result that is not JSON', 'validation_failed')
+    }
+  })
+})
 
 test('createMailkeep names the option that is wrong', async () => {
   const good = { database: sqlite(':memory:'), encryptionKey }

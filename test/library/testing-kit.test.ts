@@ -3,6 +3,7 @@ import { describe, test } from 'node:test'
 import { isMailkeepError } from 'mailkeep'
 import { verifyDelivery } from 'mailkeep/receiver'
 import { type TestKit, testMailkeep } from 'mailkeep/testing'
+import { onDemand } from '../support/timing.ts'
 
 const hook = { url: 'https://example.org/hook', events: ['contact.subscribed' as const] }
 
@@ -17,14 +18,13 @@ const newest = async ({ client }: TestKit, endpointId: number) =>
   (await client.webhooks.listDeliveries(endpointId)).data[0]!
 
 describe('the test kit', () => {
-  test('opens in less than 20 ms', async () => {
+  test('opens in less than 20 ms', onDemand, async () => {
     const times: number[] = []
     for (let i = 0; i < 10; i++) {
       const started = performance.now()
       await using _ = await testMailkeep()
       times.push(performance.now() - started)
     }
-    // Takes the best of ten, because other tests run in parallel.
     assert.ok(Math.min(...times) < 20, `${times.map(Math.round).join(', ')} ms`)
   })
 

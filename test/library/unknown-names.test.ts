@@ -9,7 +9,7 @@ import { createMailkeep, isMailkeepError, type MailkeepError, unchecked } from '
 import { postgres } from '../../lib/storage/postgres.ts'
 import { sqlite } from '../../lib/storage/sqlite.ts'
 import { testMailkeep } from '../../lib/testing.ts'
-import { onEveryDatabase, openService } from '../support/harness.ts'
+import { openService, overHttp } from '../support/harness.ts'
 import { assertInvalid } from '../support/http-call.ts'
 import { description } from '../support/http-description.ts'
 import { bodyOf, openWorld, pathTo, routes, titleOf } from '../support/http-world.ts'
@@ -75,7 +75,7 @@ async function assertUnknown(call: () => unknown, paths: Readonly<Record<string,
   for (const [path, pattern] of Object.entries(paths)) assert.match(errors![path]![0]!, pattern, String(call))
 }
 
-onEveryDatabase('the library', (open) => {
+overHttp('the library', (open) => {
   test('refuses unknown filters and fields of every operation', async (t) => {
     const { client, mailkeep, id: clientId, ...service } = await open(t, { dispatch: false })
     const { contactId, endpointId, listId, tagId, topicId } = await openWorld({ client, ...service } as never, 'mine')

@@ -14,8 +14,7 @@ const writers = 8
 /** Opens a service on its own PostgreSQL server, with a list, and an endpoint for contacts that join it. */
 async function openWorld(t: TestContext, server: OwnServer) {
   const source = postgres(server.url)
-  const database = { name: 'a separate PostgreSQL server', open: async () => ({ source, close: () => server.close() }) }
-  const service = await openService(t, { hasErrors: true }, database)
+  const service = await openService(t, { hasErrors: true }, async () => ({ source, close: () => server.close() }))
   const receiver = await service.receiver()
   await service.data(201, 'POST', '/webhook-endpoints', {
     body: { url: receiver.url(), events: ['contact.subscribed'] },

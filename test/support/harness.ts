@@ -1,54 +1,18 @@
 /** Opens a whole service for a test: a database, the library, and the HTTP API on a free port. */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { mkdtemp, rm } from 'node:fs/promises'
 import { Agent } from 'node:http'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { describe, type TestContext } from 'node:test'
-import Database from 'better-sqlite3'
 import { createApi } from '../../daemon/api/index.ts'
 import { listen } from '../../daemon/http/server.ts'
-import { createMailkeep, type DatabaseSource, type Mailkeep, type MailkeepOptions } from '../../lib/index.ts'
-import { sqlite } from '../../lib/storage/sqlite.ts'
+import { createMailkeep, type Mailkeep, type MailkeepOptions } from '../../lib/index.ts'
 import { serveBinary, testedBinary } from './binary-service.ts'
-import { onPostgres, openPostgres } from './databases.ts'
 import { type Answer, type Call, callerOf } from './http-call.ts'
 import { openReceiver, type Receiver } from './http-receiver.ts'
+import { onKinds, openPlace, type Place } from './kinds.ts'
 
-/** A kind of database; each `open` creates a new, empty one. */
-export interface TestDatabase {
-  readonly name: string
-  open(): Promise<{ readonly source: DatabaseSource; close(): Promise<void> }>
-}
-
-/** The databases that every suite runs on. */
-export const databases: readonly TestDatabase[] = [
-  { name: 'a SQLite file', open: () => onFile((file) => ({ source: sqlite(file), close: () => {} })) },
-  { name: ':memory:', open: async () => ({ source: sqlite(':memory:'), close: async () => {} }) },
-  { name: "a host's handle in memory", open: async () => onHandle(new Database(':memory:')) },
-  { name: "a host's handle of a file", open: () => onFile((file) => onHandle(new Database(file))) },
-  { name: 'PostgreSQL', open: () => openPostgres() },
-]
-
-/** For behaviour that does not depend on the database. */
-export const singleDatabase = databases[1]!
-
-function onHandle(handle: Database.Database) {
-  return { source: sqlite(handle), close: async () => void handle.close() }
-}
-
-async function onFile(open: (file: string) => { source: DatabaseSource; close: () => unknown }) {
-  const directory = await mkdtemp(join(tmpdir(), 'mailkeep-test-'))
-  const { source, close } = open(join(directory, 'mailkeep.db'))
-  return {
-    source,
-    close: async () => {
-      await close()
-      await rm(directory, { recursive: true })
-    },
-  }
-}
+/** Opens a database for a service. */
+type OpenDatabase = () => Promise<Pick<Place, 'source' | 'close'>>
 
 export interface ServiceOptions extends Pick<MailkeepOptions, 'webhooks' | 'lookup'> {
   /** For several services on one database; default: a random key. */
@@ -85,32 +49,31 @@ export interface Service extends Tenant {
 
 export type Open = (t: TestContext, options?: ServiceOptions) => Promise<Service>
 
-/** Runs a suite once on every kind of database. */
-export function onEveryDatabase(name: string, suite: (open: Open) => void): void {
+/** Runs a suite over HTTP: on a SQLite file and on PostgreSQL, or on the binary of MAILKEEP_TEST_BINARY. */
+export function overHttp(name: string, suite: (open: Open) => void): void {
   if (testedBinary !== undefined) {
     describe(`${name}, on the binary`, () => suite(openService))
     return
   }
-  for (const database of databases) {
-    const declare = database.name === 'PostgreSQL' ? onPostgres : describe
-    declare(`${name}, on ${database.name}`, () => suite((t, options) => openService(t, options, database)))
-  }
+  onKinds(['a SQLite file', 'PostgreSQL'], name, (kind) =>
+    suite((t, options) => openService(t, options, () => openPlace(kind))),
+  )
 }
 
-/** Opens a service that is closed after the test. The test fails when the service logged an unexpected error. */
-export async function openService(
-  t: TestContext,
-  options: ServiceOptions = {},
-  database?: TestDatabase,
-): Promise<Service> {
+/**
+ * Opens a service that is closed after the test. The test fails when the service logged an unexpected error.
+ *
+ * @param open Default: in memory, for behaviour that does not depend on the database.
+ */
+export async function openService(t: TestContext, options: ServiceOptions = {}, open?: OpenDatabase): Promise<Service> {
   const closing: (() => unknown)[] = []
   t.after(async () => {
     for (const close of closing.reverse()) await close()
   })
   // The binary takes neither the test's handle nor its resolver.
   const served =
-    testedBinary === undefined || database || options.lookup
-      ? await serveHere(options, database ?? singleDatabase, closing)
+    testedBinary === undefined || open || options.lookup
+      ? await serveHere(options, open ?? (() => openPlace(':memory:')), closing)
       : await serveBinary(testedBinary, options, closing)
   const { mailkeep, url, port, advance } = served
   const agent = new Agent({ keepAlive: true })
@@ -133,13 +96,13 @@ export async function openService(
 /** Runs the service in this process. */
 async function serveHere(
   { publicUrl, lookup, webhooks, encryptionKey = randomBytes(32), dispatch = true, hasErrors = false }: ServiceOptions,
-  database: TestDatabase,
+  open: OpenDatabase,
   closing: (() => unknown)[],
 ) {
   const errors: object[] = []
   if (!hasErrors) closing.push(() => assert.deepEqual(errors, [], 'the service logged errors'))
   const logger = { debug() {}, info() {}, warn() {}, error: (fields: object) => void errors.push(fields) }
-  const { source, close } = await database.open()
+  const { source, close } = await open()
   closing.push(close)
   let aheadMs = 0
   const mailkeep = await createMailkeep({

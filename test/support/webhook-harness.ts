@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { EventEmitter, once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net'
-import { describe, type TestContext } from 'node:test'
+import type { TestContext } from 'node:test'
 import {
   createMailkeep,
   type EventInput,
@@ -12,8 +12,7 @@ import {
   type Mailkeep,
   type MailkeepOptions,
 } from '../../lib/index.ts'
-import { onPostgres } from './databases.ts'
-import { type Kind, onSqlite, openPlace, type Place } from './webhook-databases.ts'
+import { type Kind, onKinds, onSqlite, openPlace, type Place } from './kinds.ts'
 
 export const secondMs = 1000
 export const hourMs = 3_600_000
@@ -43,21 +42,18 @@ export type Open = (t: TestContext, options?: OpenOptions) => Promise<Opened>
 
 /** Runs the suite on every kind of database. */
 export function onEveryDatabase(name: string, suite: (open: Open) => void): void {
-  onKinds(['a SQLite file', 'SQLite in memory', 'PostgreSQL'], name, suite)
+  onOpened(['a SQLite file', 'SQLite in memory', 'PostgreSQL'], name, suite)
 }
 
 /** Runs the suite on the kinds of database that several processes can share. */
 export function onSharedDatabases(name: string, suite: (open: Open) => void): void {
-  onKinds(['a SQLite file', 'PostgreSQL'], name, suite)
+  onOpened(['a SQLite file', 'PostgreSQL'], name, suite)
 }
 
-function onKinds(kinds: readonly Kind[], name: string, suite: (open: Open) => void): void {
-  for (const kind of kinds) {
-    const declare = kind === 'PostgreSQL' ? onPostgres : describe
-    declare(`${name}, on ${kind}`, () =>
-      suite(async (t, options) => open(t, { place: share(await openPlace(kind)), ...options })),
-    )
-  }
+function onOpened(kinds: readonly Kind[], name: string, suite: (open: Open) => void): void {
+  onKinds(kinds, name, (kind) =>
+    suite(async (t, options) => open(t, { place: share(await openPlace(kind)), ...options })),
+  )
 }
 
 export interface SharedPlace extends Place {

@@ -4,6 +4,7 @@ import { createServer, type Socket } from 'node:net'
 import { describe, type TestContext } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { test } from '../support/databases.ts'
+import { assertFaster } from '../support/timing.ts'
 import {
   addEndpoint,
   attempted,
@@ -258,7 +259,7 @@ onSharedDatabases('a receiver that misbehaves', (open) => {
     await raise(mk)
     assert.equal((await attempted(mk, id, 1)).status, 'success')
     for (const one of ids) assert.match((await attempted(mk, one, 1)).error!, /interim responses/)
-    assert.ok(performance.now() - startedMs < 7500, 'half the time-out')
+    assertFaster(performance.now() - startedMs, 7500, 'cutting off all, half the time-out,')
     await until('all connections are closed', () => receivers.every(({ sockets }) => sockets.size === 0) || undefined)
   })
 
@@ -384,6 +385,7 @@ onSharedDatabases('connections', (open) => {
     await raise(mk)
     assert.match((await attempted(mk, id, 1)).error!, /CONNECT_TIMEOUT/)
     const tookMs = performance.now() - started
-    assert.ok(tookMs > 4500 && tookMs < 12_000, `${tookMs} ms`)
+    assert.ok(tookMs > 4500, `${tookMs} ms`)
+    assertFaster(tookMs, 12_000, 'the attempt')
   })
 })

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { test } from '../support/databases.ts'
-import { onSqlite } from '../support/webhook-databases.ts'
+import { onSqlite } from '../support/kinds.ts'
+import { assertFaster } from '../support/timing.ts'
 import {
   addEndpoint,
   hourMs,
@@ -22,6 +23,18 @@ import {
 
 const pending = `mailkeep_delivery where status = 'pending'`
 const leaseMs = 30_000 // the time-out and 15 s
+
+/** The time-out is longer than tests wait for a change, so a request that ends was aborted. */
+const longTimeout = { webhooks: { timeoutSeconds: 60 } }
+
+/** Waits for the end of an exchange, for less time than `longTimeout`. */
+async function soon(gone: Promise<unknown>): Promise<void> {
+  let isGone = false
+  void gone.then(() => {
+    isGone = true
+  })
+  await until('the request has ended', () => isGone || undefined)
+}
 
 test('claims share a commit with the outcomes of earlier attempts', async (t) => {
   const mk = await open(t, { place: share(onSqlite('a SQLite file')), webhooks: { concurrency: 16 }, start: false })
@@ -81,7 +94,7 @@ onSharedDatabases('two instances on one database', (open) => {
       where id = (select max(id) from mailkeep_delivery where endpoint_id = ${id})`)
     await receiver.count(7)
     const tookMs = performance.now() - started
-    assert.ok(tookMs < 3500, `${tookMs} ms for 7 commits: polling every second it would be 7 s`)
+    assertFaster(tookMs, 3500, 'noticing 7 commits, which takes 7 s by polls,')
   })
 
   test('leave a claim of the other alone until its lease has expired, and then take it over', async (t) => {
@@ -204,16 +217,14 @@ onSharedDatabases('interrupted attempts', (open) => {
 })
 
 onEveryDatabase('while a request is in flight', (open) => {
-  test('deleting its endpoint aborts it, and nothing is sent again', async (t) => {
-    const mk = await open(t)
+  test('deleting its endpoint aborts it long before its time-out, and nothing is sent again', async (t) => {
+    const mk = await open(t, longTimeout)
     const { receiver } = await openManualReceiver(t)
     const { id } = await addEndpoint(mk, receiver.url())
     await raise(mk)
     const { gone } = await receiver.count(1)
-    const deletedMs = performance.now()
     await mk.acme.webhooks.deleteEndpoint(id)
-    await gone
-    assert.ok(performance.now() - deletedMs < 10_000, 'not by its time-out')
+    await soon(gone)
     assert.equal(await mk.count('mailkeep_delivery where endpoint_id = ?', id), 0)
     const other = await addEndpoint(mk, (await openReceiver(t)).url())
     await mk.pass(hourMs)
@@ -270,15 +281,13 @@ test('an outcome that meets a full disk is recorded once there is space, and not
 
 onSharedDatabases('closing', (open) => {
   test('aborts a request that takes too long; it is sent again after opening', async (t) => {
-    const first = await open(t)
+    const first = await open(t, longTimeout)
     const { receiver, answers } = await openManualReceiver(t)
     const { id } = await addEndpoint(first, receiver.url())
     await raise(first)
     const { gone } = await receiver.count(1)
-    const closedMs = performance.now()
     await first.mailkeep.close({ timeoutMs: 50 })
-    await gone
-    assert.ok(performance.now() - closedMs < 10_000, 'not by its time-out')
+    await soon(gone)
     const second = await openSecondInstance(t, first)
     await receiver.count(2)
     answers[1]!(200)

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from '../support/databases.ts'
+import { onDemand } from '../support/timing.ts'
 import {
   addEndpoint,
   attempted,
@@ -66,7 +67,7 @@ onSharedDatabases('a clock that is changed', (open) => {
 })
 
 onSharedDatabases('an idle dispatcher', (open) => {
-  test('uses almost no processor time', async (t) => {
+  test('uses almost no processor time', onDemand, async (t) => {
     const mk = await open(t, { clock: Date.now })
     const receiver = await openReceiver(t, 500)
     for (let i = 0; i < 20; i++) {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, type TestContext } from 'node:test'
 import { isMailkeepError } from '../../lib/index.ts'
 import { test } from '../support/databases.ts'
-import { onEveryDatabase } from '../support/harness.ts'
+import { overHttp } from '../support/harness.ts'
 import { open } from '../support/webhook-harness.ts'
 
 const inexact: [json: string, path: string][] = [
@@ -42,7 +42,7 @@ const exact = [
   '{"1e400 \\" 9007199254740993":1}',
 ]
 
-onEveryDatabase('a number in event data', (openService) => {
+overHttp('a number in event data', (openService) => {
   const raise = async (t: TestContext) => {
     const { call } = await openService(t)
     return (data: string) =>

@@ -6,7 +6,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { createMailkeep, isMailkeepError } from '../../lib/index.ts'
 import { verifyDelivery } from '../../lib/webhooks/receiver.ts'
 import { test } from '../support/databases.ts'
-import { onSqlite } from '../support/webhook-databases.ts'
+import { onSqlite } from '../support/kinds.ts'
 import {
   addEndpoint,
   attempted,
