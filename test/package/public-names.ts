@@ -144,7 +144,6 @@ export const publicNames: Readonly<Record<string, readonly string[]>> = {
     'type DeliveryErrorCode',
     'type DeliveryHeaders',
     'type EventEnvelope',
-    'type KyselyOptions',
     'type List',
     'type NewsletterSentEvent',
     'type SequenceCompletedEvent',
