@@ -27,18 +27,27 @@ export const serve: Command = {
         metrics,
         ...(config.publicUrl === undefined ? {} : { publicUrl: config.publicUrl }),
       })
-      // Listen before the token is created. If listening failed afterwards, the printed token could be lost.
+      // Listen before the token is created. If listening failed afterwards, the printed token could be lost. Requests wait
+      // for the token, so that a script may read its file as soon as the daemon answers.
+      let open = () => {}
+      const ready = new Promise<void>((resolve) => {
+        open = resolve
+      })
       const { observe } = metrics
       const { host, port } = config
-      const server = await listen({ surfaces, observe, logger, host, port, fd: listenFd }).catch((error: unknown) => {
-        throw listenError(error, { host, port, setting: '--port or MAILKEEP_PORT' })
-      })
+      const server = await listen({ surfaces, observe, logger, ready, host, port, fd: listenFd }).catch(
+        (error: unknown) => {
+          throw listenError(error, { host, port, setting: '--port or MAILKEEP_PORT' })
+        },
+      )
       try {
         const first = await makeFirstToken(mailkeep, config, invocation.terminal)
+        open()
         mailkeep.start({ dispatch: config.dispatch })
         printStart(invocation, server, first)
         await stopped
       } finally {
+        open()
         deadlineMs = performance.now() + stopTimeoutMs
         await server.close(stopTimeoutMs - minDeliveryStopMs)
       }

@@ -32,6 +32,8 @@ export interface ServerState {
   readonly waiting: WaitingRequests
   readonly bodyBudget: BodyBudget
   readonly answerBudget: AnswerBudget
+  /** Requests wait for it. */
+  opening: Promise<unknown> | undefined
   closing: Promise<void> | undefined
 }
 
@@ -55,7 +57,7 @@ export function takeTurn(state: ServerState): Middleware {
       pipelines.set(req.socket, pipeline)
     }
     if (isUnread(exchange)) limitArrivalTime(state, exchange, pipeline)
-    pipeline.add(exchange, () => next())
+    pipeline.add(exchange, () => (state.opening ? void state.opening.then(() => next()) : next()))
   }
 }
 

@@ -64,6 +64,8 @@ export interface ServerOptions {
   readonly fd?: number | undefined
   /** Called after each answered request. */
   readonly observe?: Observe
+  /** Requests wait until this resolves. */
+  readonly ready?: Promise<unknown>
 }
 
 export interface RunningServer {
@@ -83,7 +85,14 @@ export interface RunningServer {
  *
  * @throws The error of node:net when the server cannot listen on the address.
  */
-export async function listen({ surfaces, logger, observe, fd, ...options }: ServerOptions): Promise<RunningServer> {
+export async function listen({
+  surfaces,
+  logger,
+  observe,
+  ready,
+  fd,
+  ...options
+}: ServerOptions): Promise<RunningServer> {
   const limits = { ...defaultLimits, ...options.limits }
   const server = createServer(serverSettings(limits))
   server.setTimeout(limits.silenceMs)
@@ -99,10 +108,14 @@ export async function listen({ surfaces, logger, observe, fd, ...options }: Serv
     waiting: { count: 0, max: limits.waitingRequests },
     bodyBudget: { leftBytes: limits.bodiesBytes },
     answerBudget: new AnswerBudget(limits.answersBytes),
+    opening: ready,
     closing: undefined,
   }
   const app = appFor(server, state, surfaces)
   handleUnusual(server, state, app)
+  void ready?.then(() => {
+    state.opening = undefined
+  })
   app.listen(fd === undefined ? { host: options.host, port: options.port } : { fd })
   await once(server, 'listening')
   server.on('error', (error) => logger.error({ err: error }, 'server failed'))

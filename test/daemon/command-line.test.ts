@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
-import { connect, createServer } from 'node:net'
+import { type AddressInfo, connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { readArguments } from '../../daemon/arguments.ts'
@@ -93,6 +93,25 @@ describe('the daemon', { concurrency: 4 }, () => {
     assert.equal((await ask(second.url, token)).status, 200)
     assert.deepEqual(await second.stop('SIGINT'), [0, null])
     assert.deepEqual(await readdir(cwd), ['mailkeep.db', 'mailkeep.db.admin-token', 'mailkeep.db.key'])
+  })
+
+  test('the token file exists as soon as the daemon answers', async (t) => {
+    const cwd = await directory(t)
+    const server = createServer().listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    server.close()
+    const { child, closed } = start(cwd, ['--port', String(port)])
+    t.after(() => child.kill('SIGKILL'))
+    const isUp = () =>
+      fetch(`http://127.0.0.1:${port}/healthz`).then(
+        () => true,
+        () => false,
+      )
+    while (child.exitCode === null && !(await isUp()));
+    assert.match(await readFile(join(cwd, 'mailkeep.db.admin-token'), 'utf8'), /^mk_/)
+    child.kill('SIGTERM')
+    await closed
   })
 
   test('the token file of an earlier database with the same name is replaced', async (t) => {
