@@ -43,7 +43,11 @@ export function reference(): string {
       ...declared('lib/idempotency/schema.ts', ['IdempotentResult']),
     ]),
     ...apiSection('lib/contacts/api-types.ts', 'Contacts'),
-    ...['Lists', 'Tags', 'Topics', 'Identities'].flatMap((slice) => apiSection('lib/api-types.ts', slice)),
+    ...['Lists', 'Tags', 'Topics', 'Segments', 'Identities'].flatMap((slice) => apiSection('lib/api-types.ts', slice)),
+    ...section(
+      '`mailkeep.forClient(id).settings.attributes`',
+      members('lib/api-types.ts', 'interface AttributeSettingsApi', 'attributes'),
+    ),
     ...['Webhooks', 'Events'].flatMap((slice) => apiSection('lib/webhooks/api-types.ts', slice)),
     ...section('Inputs', [
       ...inputFiles.flatMap((file) =>
@@ -55,8 +59,11 @@ export function reference(): string {
       ...declared('lib/limits.ts', ['inputLimits']),
     ]),
     ...section('Records', [
-      ...['clients', 'contacts', 'lists', 'tags', 'topics', 'identities', 'webhooks'].flatMap(records),
+      ...['clients', 'contacts', 'lists', 'tags', 'topics', 'segments', 'attributes', 'identities', 'webhooks'].flatMap(
+        records,
+      ),
       ...declared('lib/webhooks/recovery.ts', ['Recovery']),
+      ...declared('lib/contacts/group-counts.ts', ['Counted']),
       ...declared('lib/page.ts', ['Page']),
     ]),
     ...section('Errors', [
@@ -110,6 +117,10 @@ const inputFiles = [
   'lib/clients/schema.ts',
   'lib/page.ts',
   'lib/contacts/schema.ts',
+  'lib/contacts/group-counts.ts',
+  'lib/segments/filters.ts',
+  'lib/segments/schema.ts',
+  'lib/attributes/schema.ts',
   'lib/contacts/transfer/import.ts',
   'lib/contacts/transfer/export.ts',
   ...['lists', 'tags', 'topics', 'identities', 'webhooks'].map((slice) => `lib/${slice}/schema.ts`),

@@ -2,10 +2,13 @@
  * Types of the operations, with the documentation that editors show. Written by `npm run reference` from lib/bind.ts and
  * the docstrings of the operations: change them, not this file.
  */
+import type { AttributeSettings, AttributeSettingsInput } from './attributes/schema.ts'
 import type { Client, ClientInput, NewToken, Principal, Token, TokenInput } from './clients/schema.ts'
+import type { Counted, GroupQueryInput } from './contacts/group-counts.ts'
 import type { Identity, IdentityInput, IdentityQueryInput } from './identities/schema.ts'
 import type { List, ListInput } from './lists/schema.ts'
 import type { Page, PageInput } from './page.ts'
+import type { Segment, SegmentChangeInput, SegmentInput } from './segments/schema.ts'
 import type { Tag, TagInput } from './tags/schema.ts'
 import type { Topic, TopicChangeInput, TopicInput } from './topics/schema.ts'
 
@@ -66,11 +69,11 @@ export interface TokensApi {
 /** `mailkeep.forClient(id).lists` */
 export interface ListsApi {
   /**
-   * Returns one page of the client's lists, by ascending id.
+   * Returns one page of the client's lists, by ascending id. With `counts` each has `contacts_count`.
    *
    * @throws MailkeepError `validation_failed`
    */
-  list(query?: PageInput): Promise<Page<List>>
+  list(query?: GroupQueryInput): Promise<Page<List & Counted>>
   /** @throws MailkeepError `validation_failed` */
   create(input: ListInput): Promise<List>
   /** @throws MailkeepError `not_found` */
@@ -92,11 +95,11 @@ export interface ListsApi {
 /** `mailkeep.forClient(id).tags` */
 export interface TagsApi {
   /**
-   * Returns one page of the client's tags, by ascending id.
+   * Returns one page of the client's tags, by ascending id. With `counts` each has `contacts_count`.
    *
    * @throws MailkeepError `validation_failed`
    */
-  list(query?: PageInput): Promise<Page<Tag>>
+  list(query?: GroupQueryInput): Promise<Page<Tag & Counted>>
   /** @throws MailkeepError `validation_failed`: also when the name is taken. */
   create(input: TagInput): Promise<Tag>
   /**
@@ -135,6 +138,49 @@ export interface TopicsApi {
    * @throws MailkeepError `not_found`
    */
   delete(id: number): Promise<void>
+}
+
+/** Named filters of contacts: `mailkeep.forClient(id).segments` */
+export interface SegmentsApi {
+  /**
+   * Returns one page of the client's segments, by ascending id.
+   *
+   * @throws MailkeepError `validation_failed`
+   */
+  list(query?: PageInput): Promise<Page<Segment>>
+  /**
+   * Creates a segment: a named set of filters. `contacts.list({ segment: id })` returns its contacts.
+   *
+   * @throws MailkeepError `validation_failed`: also when an attribute of the filters is not indexed.
+   */
+  create(input: SegmentInput): Promise<Segment>
+  /** @throws MailkeepError `not_found` */
+  get(id: number): Promise<Segment>
+  /**
+   * Changes a segment's name or filters.
+   *
+   * @throws MailkeepError `not_found`; `validation_failed`: also when an attribute of the filters is not indexed.
+   */
+  update(id: number, input: SegmentChangeInput): Promise<Segment>
+  /**
+   * Deletes a segment. Its contacts stay.
+   *
+   * @throws MailkeepError `not_found`
+   */
+  delete(id: number): Promise<void>
+}
+
+/** The attributes by which contacts can be filtered: `mailkeep.forClient(id).settings.attributes` */
+export interface AttributeSettingsApi {
+  /** Returns the attributes by which contacts can be filtered. */
+  get(): Promise<AttributeSettings>
+  /**
+   * Replaces the attributes by which contacts can be filtered. A stored job indexes the stored contacts. Until it has,
+   * filtering by a new attribute fails with `unavailable`. Up to 500 contacts are indexed immediately.
+   *
+   * @throws MailkeepError `validation_failed`: more than 10 names, or not an attribute's name.
+   */
+  update(input: AttributeSettingsInput): Promise<AttributeSettings>
 }
 
 /** The client's sender addresses: `mailkeep.forClient(id).identities` */

@@ -2,10 +2,21 @@
  * The public names of the operations, and their binding to a context. Each operation is declared once, in its slice.
  * `npm run reference` writes the types of these tables, with the operations' docstrings, to the files `api-types.ts`.
  */
-import type { ClientsApi, IdentitiesApi, ListsApi, TagsApi, TokensApi, TopicsApi } from './api-types.ts'
+import type {
+  AttributeSettingsApi,
+  ClientsApi,
+  IdentitiesApi,
+  ListsApi,
+  SegmentsApi,
+  TagsApi,
+  TokensApi,
+  TopicsApi,
+} from './api-types.ts'
+import * as attributes from './attributes/operations.ts'
 import * as clients from './clients/operations.ts'
 import type { ContactsApi } from './contacts/api-types.ts'
 import * as bulk from './contacts/bulk.ts'
+import * as counts from './contacts/group-counts.ts'
 import * as listing from './contacts/listing.ts'
 import * as contacts from './contacts/operations.ts'
 import * as exporting from './contacts/transfer/export.ts'
@@ -16,6 +27,7 @@ import type { IdempotentResult } from './idempotency/schema.ts'
 import * as identities from './identities/operations.ts'
 import * as lists from './lists/operations.ts'
 import { requireFunction, requireId } from './parse.ts'
+import * as segments from './segments/operations.ts'
 import * as tags from './tags/operations.ts'
 import * as topics from './topics/operations.ts'
 import type { EventsApi, WebhooksApi } from './webhooks/api-types.ts'
@@ -46,6 +58,7 @@ const contactsApi = {
   list: listing.listPageOfContacts,
   get: contacts.getContact,
   count: listing.countContacts,
+  iterate: listing.iterateContacts,
   listJson: listing.listContactsJson,
   getJson: contacts.getContactJson,
   addToList: contacts.addContactToList,
@@ -63,7 +76,7 @@ const contactsApi = {
 
 /** `mailkeep.forClient(id).lists` */
 const listsApi = {
-  list: lists.listLists,
+  list: counts.listCountedLists,
   create: lists.createList,
   get: lists.getList,
   update: lists.updateList,
@@ -72,7 +85,7 @@ const listsApi = {
 
 /** `mailkeep.forClient(id).tags` */
 const tagsApi = {
-  list: tags.listTags,
+  list: counts.listCountedTags,
   create: tags.createTag,
   update: tags.updateTag,
   delete: tags.deleteTag,
@@ -84,6 +97,21 @@ const topicsApi = {
   create: topics.createTopic,
   update: topics.updateTopic,
   delete: topics.deleteTopic,
+}
+
+/** Named filters of contacts: `mailkeep.forClient(id).segments` */
+const segmentsApi = {
+  list: segments.listSegments,
+  create: segments.createSegment,
+  get: segments.getSegment,
+  update: segments.updateSegment,
+  delete: segments.deleteSegment,
+}
+
+/** The attributes by which contacts can be filtered: `mailkeep.forClient(id).settings.attributes` */
+const attributeSettingsApi = {
+  get: attributes.getAttributeSettings,
+  update: attributes.updateAttributeSettings,
 }
 
 /** The client's sender addresses: `mailkeep.forClient(id).identities` */
@@ -113,12 +141,19 @@ const webhooksApi = {
 /** `mailkeep.forClient(id).events` */
 const eventsApi = { raise: webhooks.raiseEvent }
 
+/** The client's settings: `mailkeep.forClient(id).settings` */
+export interface SettingsApi {
+  readonly attributes: AttributeSettingsApi
+}
+
 /** The operations on one client's records. An id of another client's record is `not_found`. */
 export interface ClientOperations {
   readonly contacts: ContactsApi
   readonly lists: ListsApi
   readonly tags: TagsApi
   readonly topics: TopicsApi
+  readonly segments: SegmentsApi
+  readonly settings: SettingsApi
   readonly webhooks: WebhooksApi
   readonly events: EventsApi
   readonly identities: IdentitiesApi
@@ -179,6 +214,8 @@ function bindOperations(ctx: Context): ClientOperations {
     lists: bind(ctx, listsApi),
     tags: bind(ctx, tagsApi),
     topics: bind(ctx, topicsApi),
+    segments: bind(ctx, segmentsApi),
+    settings: { attributes: bind(ctx, attributeSettingsApi) },
     webhooks: bind(ctx, webhooksApi),
     events: bind(ctx, eventsApi),
     identities: bind(ctx, identitiesApi),

@@ -1,3 +1,4 @@
+import { attributeJobs, deleteAttributesOfClient } from './attributes/operations.ts'
 import { clientJobs } from './clients/operations.ts'
 import { contactJobs, deleteContactsOfClient, purgeStep } from './contacts/deletion.ts'
 import { searchPurgeJobs, tidySearches } from './contacts/search-purge.ts'
@@ -7,6 +8,7 @@ import { deleteExpiredAnswers, deleteResultsOfClient } from './idempotency/opera
 import { deleteIdentitiesOfClient } from './identities/operations.ts'
 import { deleteFinishedJobs, type JobHandlers, nextJobMs, runDueJob } from './jobs/operations.ts'
 import { deleteListsOfClient, listJobs } from './lists/operations.ts'
+import { deleteSegmentsOfClient } from './segments/operations.ts'
 import { deleteTagsOfClient, tagJobs } from './tags/operations.ts'
 import { nextTurn } from './time.ts'
 import { deleteTopicsOfClient, topicJobs } from './topics/operations.ts'
@@ -21,6 +23,7 @@ export const jobHandlers: JobHandlers = {
   ...listJobs,
   ...topicJobs,
   ...contactJobs,
+  ...attributeJobs,
   ...searchPurgeJobs,
   ...endpointJobs,
   ...pauseJobs,
@@ -30,6 +33,8 @@ export const jobHandlers: JobHandlers = {
     deleteResultsOfClient,
     deleteContactsOfClient,
     purgeStep,
+    deleteSegmentsOfClient,
+    deleteAttributesOfClient,
     deleteTagsOfClient,
     deleteTopicsOfClient,
     deleteListsOfClient,

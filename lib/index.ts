@@ -1,10 +1,28 @@
 /** mailkeep: contacts, tags, lists, topics and signed webhooks for many clients, in your own process. */
 
-export type { ClientsApi, IdentitiesApi, ListsApi, TagsApi, TokensApi, TopicsApi } from './api-types.ts'
-export { type ClientMailkeep, type ClientOperations, type IdempotencyApi, type Unchecked, unchecked } from './bind.ts'
+export type {
+  AttributeSettingsApi,
+  ClientsApi,
+  IdentitiesApi,
+  ListsApi,
+  SegmentsApi,
+  TagsApi,
+  TokensApi,
+  TopicsApi,
+} from './api-types.ts'
+export type { AttributeSettings, AttributeSettingsInput } from './attributes/schema.ts'
+export {
+  type ClientMailkeep,
+  type ClientOperations,
+  type IdempotencyApi,
+  type SettingsApi,
+  type Unchecked,
+  unchecked,
+} from './bind.ts'
 export type { Client, ClientInput, NewToken, Principal, Role, Token, TokenInput } from './clients/schema.ts'
 export { roles } from './clients/schema.ts'
 export type { ContactsApi } from './contacts/api-types.ts'
+export type { Counted, GroupQueryInput } from './contacts/group-counts.ts'
 export type { BulkResult } from './contacts/merge.ts'
 export type {
   Contact,
@@ -13,7 +31,6 @@ export type {
   ContactFiltersInput,
   ContactInput,
   ContactQueryInput,
-  IdsInput,
   UnsubscribeInput,
 } from './contacts/schema.ts'
 export type { ExportInput } from './contacts/transfer/export.ts'
@@ -46,6 +63,8 @@ export { createMailkeep, type Mailkeep, type MailkeepOptions } from './mailkeep.
 export type { CloseOptions, StartOptions, SubscriberOptions } from './options.ts'
 export type { Page, PageInput } from './page.ts'
 export type { EncryptionKey } from './sealing/seal.ts'
+export type { IdsInput, SegmentFiltersInput } from './segments/filters.ts'
+export type { Segment, SegmentChangeInput, SegmentInput } from './segments/schema.ts'
 export type { DatabaseSource, StorageFigures } from './storage/database.ts'
 export { type KyselyOptions, kysely } from './storage/kysely.ts'
 export type { Tag, TagInput } from './tags/schema.ts'

@@ -1,9 +1,11 @@
 /** Functions and schemas for the daemon. They are not exported by the package. */
+export { attributeSettingsFields } from './attributes/schema.ts'
 export { contactFields, inputFields, textFields } from './contacts/schema.ts'
 export { identityFields } from './identities/schema.ts'
 export { listFields } from './lists/schema.ts'
 export { type AnySchema, Email, Id, OffsetTime, Time, Uuid } from './record.ts'
 export { encryptionKeyId } from './sealing/seal.ts'
+export { segmentFields } from './segments/schema.ts'
 export { tagFields } from './tags/schema.ts'
 export { topicFields } from './topics/schema.ts'
 export { refuseUnknownNames } from './unknown-names.ts'

@@ -21,6 +21,10 @@ export const inputLimits = {
   topics: 500,
   /** Maximum values of one filter, and event types of an endpoint. Duplicates count. */
   values: 100,
+  /** Maximum attributes by which a client's contacts can be filtered. */
+  indexedAttributes: 10,
+  /** Maximum size of a segment's filters as JSON. */
+  segmentBytes: 16 * 1024,
   /** In UTF-16 code units. */
   urlCharacters: 2048,
   /** Maximum size of an event's body. */

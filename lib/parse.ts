@@ -104,6 +104,12 @@ export function atMost(characters: number) {
   return { ...check, characters } // for the description of the API
 }
 
+/** A boolean, or its text in a query string. */
+export const QueryBoolean = v.pipe(
+  v.union([v.boolean(), v.picklist(['1', '0', 'true', 'false'])], 'This must be 1, 0, true or false.'),
+  v.transform((value) => value === true || value === '1' || value === 'true'),
+)
+
 /** A name: trimmed, NFC, 1–255 characters. */
 export const Name = v.pipe(
   Text,

@@ -6,12 +6,17 @@ const maxParameters = 500
 /** Splits a name from its brackets. `lists[]` and `lists[0]` both name a value of the list `lists`. */
 const bracketForm = /^([^[\]]+)(\[.*)$/s
 const listPosition = /^\[\d*\]$/
+/** `attributes[plan]` names a value of the object `attributes`. */
+const objectKey = /^\[([^[\]]+)\]$/
 
-type Field = string | string[] | { readonly unknownForm: string }
+type Field = string | string[] | FieldObject
+interface FieldObject {
+  [key: string]: string | string[]
+}
 
 /**
- * Decodes a query string. `lists[]=1`, `lists[0]=1` and `lists=1`, also percent-encoded, all give `lists`. Values keep
- * the order in which they were sent. The library validates them.
+ * Decodes a query string. `lists[]=1`, `lists[0]=1` and `lists=1`, also percent-encoded, all give `lists`.
+ * `attributes[plan]=pro` gives an object, `attributes`, with a value of `plan`. Values keep the order in which they were sent. The library validates them.
  *
  * @param query Without the question mark.
  * @throws MailkeepError `validation_failed`: more than 500 parameters.
@@ -33,14 +38,25 @@ export function readQuery(query: string): Record<string, unknown> {
 }
 
 /**
- * Adds a value to a field. Other bracket forms, such as `lists[a]`, give an object. No field accepts an object, so the
- * library refuses it under the field's name.
+ * Adds a value to a field. A field in several forms, or in an unknown one such as `lists[a][b]`, becomes an object with an
+ * unusable value, which the library refuses under the field's name.
  */
 function withValue(known: Field | undefined, brackets: string | undefined, value: string): Field {
-  if (brackets !== undefined && !listPosition.test(brackets)) return { unknownForm: brackets }
-  if (typeof known === 'object' && !Array.isArray(known)) return known
-  if (known === undefined && brackets === undefined) return value
-  return [known ?? [], value].flat()
+  const isList = brackets === undefined || listPosition.test(brackets)
+  if (isList && !isObject(known)) {
+    if (known === undefined && brackets === undefined) return value
+    return [known ?? [], value].flat()
+  }
+  const key = brackets === undefined ? undefined : objectKey.exec(brackets)?.[1]
+  const object = isObject(known) ? known : (Object.create(null) as FieldObject)
+  const isOneForm = key !== undefined && !isList && (known === undefined || isObject(known))
+  if (!isOneForm) object[brackets ?? '[]'] = [value]
+  else object[key] = key in object ? [object[key]!, value].flat() : value
+  return object
+}
+
+function isObject(field: Field | undefined): field is FieldObject {
+  return typeof field === 'object' && !Array.isArray(field)
 }
 
 /**

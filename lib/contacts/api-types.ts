@@ -4,7 +4,14 @@
  */
 import type { Page } from '../page.ts'
 import type { BulkResult } from './merge.ts'
-import type { Contact, ContactChangeInput, ContactInput, ContactQueryInput, UnsubscribeInput } from './schema.ts'
+import type {
+  Contact,
+  ContactChangeInput,
+  ContactFiltersInput,
+  ContactInput,
+  ContactQueryInput,
+  UnsubscribeInput,
+} from './schema.ts'
 import type { ExportInput } from './transfer/export.ts'
 import type { Chunks, ImportInput, ImportReport } from './transfer/import.ts'
 
@@ -14,17 +21,30 @@ export interface ContactsApi {
    * Returns one page of the client's contacts, by ascending id. A contact matches a filter if it matches any of its values. It
    * must match all filters.
    *
-   * @throws MailkeepError `validation_failed`
+   * @throws MailkeepError `validation_failed`; `not_found`: no such segment; `unavailable`: also while the index of an
+   *   attribute is being filled.
    */
   list(query?: ContactQueryInput): Promise<Page<Contact>>
   /** @throws MailkeepError `not_found` */
   get(id: number): Promise<Contact>
-  /** Counts the client's contacts, including unsubscribed ones. A million contacts take about a tenth of a second. */
-  count(): Promise<number>
+  /**
+   * Counts the client's contacts that match the filters of `list`. Without a query it counts all contacts, including
+   * unsubscribed ones. Counts in batches, so that other requests need not wait.
+   *
+   * @throws MailkeepError Same as `list`.
+   */
+  count(query?: ContactFiltersInput): Promise<number>
+  /**
+   * Returns the client's contacts one after another, by ascending id, with the filters of `list`. Reads them page by page.
+   *
+   * @throws MailkeepError Same as `list`, when the first contact is read.
+   * @example for await (const contact of acme.contacts.iterate({ tags: [3] })) print(contact.email)
+   */
+  iterate(filters?: ContactFiltersInput): AsyncGenerator<Contact, void, undefined>
   /**
    * Same as `list`, but each contact is JSON text built by the database. Half the cost for callers that forward the JSON.
    *
-   * @throws MailkeepError `validation_failed`
+   * @throws MailkeepError Same as `list`.
    */
   listJson(query?: ContactQueryInput): Promise<Page<string>>
   /**

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import PQueue from 'p-queue'
+import { type ChangedContact, indexAttributes } from '../attributes/operations.ts'
 import { type Context, now, type Tx } from '../context.ts'
 import { invalid } from '../errors.ts'
 import { inputLimits } from '../limits.ts'
@@ -229,14 +230,17 @@ async function insertContacts(tx: Tx, newcomers: ByEmail, { results, tags }: Sav
     unsubscribed_by_contact: false,
     contacts: [...rows.values()],
   })
+  const changed: ChangedContact[] = []
   for (const { id, email_key } of inserted) {
     const merged = all.get(email_key)!
+    changed.push({ contactId: id, attributes: merged.attributes ?? noAttributes, isNew: true })
     for (const [at, contact] of merged.accepted.entries()) results.set(contact, { id, created: at === 0 })
     tags.set(id, merged.tags)
     const after = rows.get(email_key)!.search
     tx.transaction.indexSearch({ clientId: tx.clientId, contactId: id, before: null, after })
     all.delete(email_key)
   }
+  await indexAttributes(tx, changed)
   return new Map([...all].map(([key, { accepted }]) => [key, accepted]))
 }
 

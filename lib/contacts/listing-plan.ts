@@ -1,26 +1,33 @@
 import type { Context } from '../context.ts'
 import type { Range } from '../page.ts'
+import { type Filters, hasCreatedFilter } from './filters.ts'
+import { type FilterValues, type Flags, type Kind, kinds, type ScanRow } from './listing-conditions.ts'
 import * as queries from './listing-queries.ts'
 
-/** The filters of a listing. */
-export interface Filters {
-  readonly lists: readonly number[]
-  readonly tags: readonly number[]
-  readonly topics: readonly number[]
-  /** Folded search text; empty when off. */
-  readonly search: string
-  readonly flags: Omit<queries.Flags, 'desc'>
-}
+/** Returns the ids of a range of the listing. `counted`: returns one row, the number of contacts and the last id. */
+export type Scan = (range: Range, counted?: boolean) => Promise<ScanRow[]>
 
-/** Returns the ids of a range of the listing. */
-export type Scan = (range: Range) => Promise<{ id: number }[]>
+/** The parameters that all scans of a listing share. */
+interface Shared {
+  readonly filters: Filters
+  readonly values: FilterValues & {
+    readonly client_id: number
+    readonly attribute_id: number
+    readonly value_key: string
+    readonly more_attributes: Filters['attributes']
+    readonly parts: readonly string[]
+  }
+}
 
 /** A scan over the contacts that one filter selects. It checks the other filters for each contact. */
 interface FilterScan {
-  readonly scan: Scan
+  readonly scan: UnboundedScan
   /** Counts the selected contacts up to `maxCounted`. */
   count(): Promise<queries.Sample | undefined>
 }
+
+/** `until`: the last id that may be returned. */
+type UnboundedScan = (range: Range & { readonly until: number }, flags: Flags) => Promise<ScanRow[]>
 
 /** Contacts of a filter are counted up to this number, to find the rarest filter. */
 const maxCounted = 200
@@ -32,49 +39,95 @@ const maxQueriedParts = 2
  * a combination of filters costs no more than its rarest one. If the database's planner can choose the index, it does.
  */
 export async function planListing(ctx: Context, filters: Filters): Promise<Scan> {
-  const kinds = queries.kinds.filter((kind) => filters.flags[`${kind}s`])
-  if (kinds.some((kind) => filters[`${kind}s`].length === 0)) return async () => []
-  const { search } = ctx.storage.dialect
-  if (!search) return contactScan(ctx, filters)
-  const scans = kinds.map((kind) => memberScan(ctx, filters, kind))
-  // Shorter search texts are not in the index.
-  if (filters.flags.search && [...filters.search].length >= search.shortestMatch) {
-    scans.push(matchScan(ctx, filters, await rarestParts(ctx, search.parts(filters.search))))
+  const { client_id, values } = { client_id: ctx.clientId, values: filters.values }
+  const range = hasCreatedFilter(values) ? await queries.findIdRange(ctx, { client_id, ...values }) : everyId
+  const { lowest, highest } = range!
+  if (lowest === null || highest === null) return async (_, counted) => (counted ? [{ id: 0, counted: 0 }] : [])
+  const attributes = await rarestFirst(ctx, filters.attributes)
+  const [first = { attribute_id: 0, value_key: '' }, ...more_attributes] = attributes
+  const scan = await unboundedScan(ctx, {
+    filters,
+    values: { client_id, ...values, ...first, more_attributes, parts: [] },
+  })
+  return ({ after, desc, limit }, counted = false) => {
+    const within = desc ? Math.min(after, highest + 1) : Math.max(after, lowest - 1)
+    return scan({ after: within, until: desc ? lowest : highest, desc, limit }, { ...filters.flags, desc, counted })
   }
-  return scans.length > 1 ? await rarestOf(scans) : (scans[0]?.scan ?? contactScan(ctx, filters))
+}
+
+const everyId = { lowest: 1, highest: Number.MAX_SAFE_INTEGER - 1 }
+
+async function unboundedScan(ctx: Context, shared: Shared): Promise<UnboundedScan> {
+  const { filters, values } = shared
+  const { ids, flags } = filters
+  if (ids) return (range, on) => queries.scanIds(ctx, { ...values, ids, ...range }, on)
+  const { search } = ctx.storage.dialect
+  if (!search) return contactScan(ctx, shared)
+  const scans = kinds.filter((kind) => flags[`${kind}s`]).map((kind) => memberScan(ctx, shared, kind))
+  if (flags.attribute) scans.push(attributeScan(ctx, shared))
+  // Shorter search texts are not in the index.
+  if (flags.search && [...values.search].length >= search.shortestMatch) {
+    scans.push(matchScan(ctx, shared, await rarestParts(ctx, search.parts(values.search))))
+  }
+  return scans.length > 1 ? await rarestOf(scans) : (scans[0]?.scan ?? contactScan(ctx, shared))
 }
 
 /** Returns the scan with the fewest contacts. Of those with many, it is the one whose first ids are furthest apart. */
-async function rarestOf(scans: readonly FilterScan[]): Promise<Scan> {
+async function rarestOf(scans: readonly FilterScan[]): Promise<UnboundedScan> {
+  const counted = await Promise.all(scans.map(async ({ scan, count }) => ({ scan, ...sizeOf(await count()) })))
+  return counted.sort(bySize)[0]!.scan
+}
+
+/** Sorts attributes by the number of their contacts. A scan reads the index of the first one. */
+async function rarestFirst(ctx: Context, attributes: Filters['attributes']): Promise<Filters['attributes']> {
+  if (attributes.length < 2) return attributes
   const counted = await Promise.all(
-    scans.map(async ({ scan, count }) => {
-      const { members, lowest, highest } = (await count())!
-      return { scan, members, span: (highest ?? 0) - (lowest ?? 0) }
-    }),
+    attributes.map(async (value) => ({
+      value,
+      ...sizeOf(await queries.countAttribute(ctx, { ...value, limit: maxCounted })),
+    })),
   )
-  return counted.sort((a, b) => a.members - b.members || b.span - a.span)[0]!.scan
+  return counted.sort(bySize).map(({ value }) => value)
 }
 
-function contactScan(ctx: Context, filters: Filters): Scan {
-  const values = valuesOf(ctx, filters)
-  return (range) => queries.scanContacts(ctx, { ...values, ...range }, flagsOf(filters, range))
+interface Size {
+  readonly members: number
+  readonly span: number
 }
 
-function memberScan(ctx: Context, filters: Filters, kind: queries.Kind): FilterScan {
-  const ids = filters[`${kind}s`]
+function sizeOf(sample: queries.Sample | undefined): Size {
+  const { members, lowest, highest } = sample!
+  return { members, span: (highest ?? 0) - (lowest ?? 0) }
+}
+
+function bySize(a: Size, b: Size): number {
+  return a.members - b.members || b.span - a.span
+}
+
+function contactScan(ctx: Context, { values }: Shared): UnboundedScan {
+  return (range, on) => queries.scanContacts(ctx, { ...values, ...range }, on)
+}
+
+function memberScan(ctx: Context, { values }: Shared, kind: Kind): FilterScan {
+  const ids = values[`${kind}s`]
   const { scan, valueSlots } = queries.scanMembers(kind, ids)
-  const values = { ...valuesOf(ctx, filters), ...valueSlots }
   return {
-    scan: (range) => scan(ctx, { ...values, ...range }, flagsOf(filters, range)),
+    scan: (range, on) => scan(ctx, { ...values, ...valueSlots, ...range }, on),
     count: () => queries.countMembers[kind](ctx, { ids, limit: maxCounted }),
   }
 }
 
-function matchScan(ctx: Context, filters: Filters, parts: readonly string[]): FilterScan {
-  const values = { ...valuesOf(ctx, filters), parts }
+function attributeScan(ctx: Context, { values }: Shared): FilterScan {
   return {
-    scan: (range) => queries.scanMatches(ctx, { ...values, ...range }, flagsOf(filters, range)),
-    count: () => queries.countMatches(ctx, { client_id: ctx.clientId, parts, limit: maxCounted }),
+    scan: (range, on) => queries.scanAttribute(ctx, { ...values, ...range }, on),
+    count: () => queries.countAttribute(ctx, { ...values, limit: maxCounted }),
+  }
+}
+
+function matchScan(ctx: Context, { values }: Shared, parts: readonly string[]): FilterScan {
+  return {
+    scan: (range, on) => queries.scanMatches(ctx, { ...values, parts, ...range }, on),
+    count: () => queries.countMatches(ctx, { client_id: values.client_id, parts, limit: maxCounted }),
   }
 }
 
@@ -87,15 +140,7 @@ async function rarestParts(ctx: Context, words: readonly (readonly string[])[]):
   if (parts.length <= maxQueriedParts) return parts
   const ranked = await queries.rankParts(ctx, { client_id: ctx.clientId, parts })
   const distances = new Map(ranked.map(({ part, reached }) => [part, reached ?? Number.MAX_SAFE_INTEGER]))
-  const rarestFirst = (all: readonly string[]) => [...all].sort((a, b) => distances.get(b)! - distances.get(a)!)
-  const chosen = words.map((word) => rarestFirst(word)[0]!)
-  return [...new Set([...rarestFirst(chosen), ...rarestFirst(parts)])].slice(0, maxQueriedParts)
-}
-
-function valuesOf(ctx: Context, { lists, tags, topics, search }: Filters) {
-  return { client_id: ctx.clientId, lists, tags, topics, search, parts: [] }
-}
-
-function flagsOf(filters: Filters, { desc }: Range): queries.Flags {
-  return { ...filters.flags, desc }
+  const sorted = (all: readonly string[]) => [...all].sort((a, b) => distances.get(b)! - distances.get(a)!)
+  const chosen = words.map((word) => sorted(word)[0]!)
+  return [...new Set([...sorted(chosen), ...sorted(parts)])].slice(0, maxQueriedParts)
 }

@@ -1,29 +1,17 @@
 import { type RawBuilder, sql } from 'kysely'
 import { inputLimits } from '../limits.ts'
-import type { Dialect } from '../storage/dialect.ts'
-import { int, ints, type Parameter, statement, text, texts } from '../storage/statement.ts'
+import { int, ints, type Parameter, statement, text, texts, time } from '../storage/statement.ts'
 import { contactDocument } from './document.ts'
-
-/** Kinds of memberships that a listing can filter by. */
-export const kinds = ['list', 'tag', 'topic'] as const
-export type Kind = (typeof kinds)[number]
-
-/** A range of the listing, and the values of the filters. Unused filters are empty. */
-const listingParameters = {
-  client_id: int,
-  after: int,
-  limit: int,
-  lists: ints,
-  tags: ints,
-  topics: ints,
-  search: text,
-  parts: texts,
-}
-
-const flags = ['desc', 'unsubscribed', 'lists', 'tags', 'topics', 'search'] as const
-export type Flags = Readonly<Record<(typeof flags)[number], boolean>>
-
-type Slots = { readonly [K in keyof typeof listingParameters]: RawBuilder<unknown> }
+import {
+  attributeValue,
+  beyond,
+  conditions,
+  counted,
+  flags,
+  type Kind,
+  listingParameters,
+  type ScanRow,
+} from './listing-conditions.ts'
 
 /** Returns the ids of a range of the listing, by a scan over the client's contacts. */
 export const scanContacts = statement.all(
@@ -32,13 +20,36 @@ export const scanContacts = statement.all(
     const scan = (state: RawBuilder<unknown>) => sql`
       select c.id from mailkeep_contact as c
       where c.client_id = ${p.client_id} and c.id ${beyond(on)} ${p.after} and c.unsubscribed_at ${state}
-        ${conditions(sql.ref('c.id'), p, dialect, { ...on, unsubscribed: true })}`
+        ${conditions(sql.ref('c.id'), p, dialect, { ...on, unsubscribed: true, only: false })}`
     // Subscribed and unsubscribed contacts have separate indexes. A scan over all contacts merges the two.
-    const all = on.unsubscribed ? [scan(sql`is null`), scan(sql`is not null`)] : [scan(sql`is null`)]
+    const gone = scan(sql`is not null`)
+    const all = on.only ? [gone] : on.unsubscribed ? [scan(sql`is null`), gone] : [scan(sql`is null`)]
     const merged = dialect.merge(all, { distinct: false, desc: on.desc, limit: p.limit })
-    const isFiltered = on.lists || on.tags || on.topics || on.search
-    return sql<{ id: number }>`${isFiltered ? dialect.customPlan : sql``} ${merged}`
+    const isFiltered = on.lists || on.tags || on.topics || on.search || on.attribute || on.others
+    return sql<ScanRow>`${isFiltered ? dialect.customPlan : sql``} ${counted(merged, on)}`
   },
+  flags,
+)
+
+/** Same as `scanContacts`, over these contacts. */
+export const scanIds = statement.all(
+  { ...listingParameters, ids: ints },
+  (_, p, dialect, on) => {
+    const found = sql`select c.id from (select item.value as contact_id from ${dialect.unnest(p.ids)}) as wanted
+      cross join mailkeep_contact as c where c.id = wanted.contact_id and c.client_id = ${p.client_id} and c.id ${beyond(on)} ${p.after}
+        ${conditions(sql.ref('c.id'), p, dialect, on)}`
+    return counted(dialect.merge([found], { distinct: false, desc: on.desc, limit: p.limit }), on)
+  },
+  flags,
+)
+
+/** Returns the contact with this address, if it matches the filters and is in the range. */
+export const findByEmail = statement(
+  { ...listingParameters, email_key: text },
+  (_, p, dialect, on) => sql<{ id: number; document: string }>`
+    select c.id, ${contactDocument(dialect, 'c')} as document from mailkeep_contact as c
+    where c.client_id = ${p.client_id} and c.email_key = ${p.email_key} and c.id ${beyond(on)} ${p.after}
+      ${conditions(sql.ref('c.id'), p, dialect, on)}`,
   flags,
 )
 
@@ -46,11 +57,27 @@ export const scanContacts = statement.all(
 export const scanMatches = statement.all(
   listingParameters,
   (_, p, dialect, on) =>
-    dialect.search!.scan({
-      ...p,
-      desc: on.desc,
-      conditions: (id) => conditions(id, p, dialect, { ...on, search: false }),
-    }),
+    counted(
+      dialect.search!.scan({
+        ...p,
+        desc: on.desc,
+        conditions: (id) => conditions(id, p, dialect, { ...on, search: false }),
+      }),
+      on,
+    ),
+  flags,
+)
+
+/** Same as `scanContacts`, by a scan over the contacts with a value of an attribute. */
+export const scanAttribute = statement.all(
+  listingParameters,
+  (_, p, dialect, on) => {
+    const found = sql`select m.contact_id as id from mailkeep_contact_attribute as m cross join mailkeep_contact as c
+      where c.id = m.contact_id and m.attribute_id = ${p.attribute_id} and m.value_key = ${p.value_key}
+        and m.contact_id ${beyond(on)} ${p.after}
+        ${conditions(sql.ref('m.contact_id'), p, dialect, { ...on, attribute: false })}`
+    return counted(dialect.merge([found], { distinct: false, desc: on.desc, limit: p.limit }), on)
+  },
   flags,
 )
 
@@ -83,7 +110,7 @@ function memberScan(kind: Kind, ranges: number) {
           where c.id = m.contact_id and ${sql.ref(`m.${kind}_id`)} = ${slots[name]}
             and m.contact_id ${beyond(on)} ${p.after} ${others}`,
       )
-      return dialect.merge(all, { distinct: true, desc: on.desc, limit: p.limit })
+      return counted(dialect.merge(all, { distinct: true, desc: on.desc, limit: p.limit }), on)
     },
     flags,
   )
@@ -95,24 +122,21 @@ function memberScansOf(kind: Kind) {
 
 const memberScans = { list: memberScansOf('list'), tag: memberScansOf('tag'), topic: memberScansOf('topic') }
 
-function beyond(on: Pick<Flags, 'desc'>): RawBuilder<unknown> {
-  return on.desc ? sql`<` : sql`>`
-}
+/** Number of contacts that `findIdRange` looks at, from each end of the range of times. */
+const maxRangeRows = 1000
 
-/** Returns the conditions that the scan checks for each contact. Each costs one index seek. */
-function conditions(contactId: RawBuilder<unknown>, p: Slots, dialect: Dialect, on: Flags): RawBuilder<unknown> {
-  const parts = [
-    on.lists ? sql`and ${dialect.isMember('list', contactId, p.lists)}` : undefined,
-    on.tags ? sql`and ${dialect.isMember('tag', contactId, p.tags)}` : undefined,
-    on.topics ? sql`and ${dialect.isMember('topic', contactId, p.topics)}` : undefined,
-    on.unsubscribed ? undefined : sql`and not ${dialect.isUnsubscribed(p.client_id, contactId)}`,
-    on.search ? sql`and ${dialect.matches(sql.ref('c.search'), p.search)}` : undefined,
-  ]
-  return sql.join(
-    parts.filter((part) => part !== undefined),
-    sql` `,
-  )
-}
+/**
+ * Returns the lowest and highest id of the contacts created between two times; null if there are none. Ids are almost in
+ * the order of creation, so the first contacts by time have the lowest id. Not exactly, because transactions overlap and
+ * clocks are set back: so it looks at a thousand contacts.
+ */
+export const findIdRange = statement({ client_id: int, created_after: time, created_before: time }, (_, p) => {
+  const first = (order: RawBuilder<unknown>) => sql`(select id from mailkeep_contact
+      where client_id = ${p.client_id} and created_at > ${p.created_after} and created_at < ${p.created_before}
+      order by created_at ${order}, id ${order} limit ${sql.lit(maxRangeRows)}) as created`
+  return sql<{ lowest: number | null; highest: number | null }>`
+      select (select min(id) from ${first(sql`asc`)}) as lowest, (select max(id) from ${first(sql`desc`)}) as highest`
+})
 
 /** Returns the given lists, tags or topics that belong to the client. */
 function ownOf(kind: Kind) {
@@ -143,6 +167,17 @@ function countMembersOf(kind: Kind) {
         where ${dialect.inList(sql.ref(`m.${kind}_id`), p.ids)} limit ${p.limit}) as counted`,
   )
 }
+
+/** Counts the contacts with a value of an attribute, up to a limit. */
+export const countAttribute = statement(
+  { ...attributeValue, limit: int },
+  (
+    _,
+    p,
+  ) => sql<Sample>`select count(*) as members, min(id) as lowest, max(id) as highest from (select m.contact_id as id
+    from mailkeep_contact_attribute as m
+    where m.attribute_id = ${p.attribute_id} and m.value_key = ${p.value_key} limit ${p.limit}) as counted`,
+)
 
 export const own = { list: ownOf('list'), tag: ownOf('tag'), topic: ownOf('topic') }
 
@@ -195,11 +230,4 @@ export const listDocumentsWithin = statement.all(
         and page.bytes_before + coalesce(octet_length(page.document), 0) < ${p.max_bytes}
     )
     select id, document from page where id is not null order by at`,
-)
-
-export const countContacts = statement({ client_id: int }, (db, p) =>
-  db
-    .selectFrom('mailkeep_contact')
-    .select((eb) => eb.fn.countAll().as('count'))
-    .where('client_id', '=', p.client_id),
 )

@@ -1,17 +1,25 @@
 import type { Context } from '../context.ts'
 import { inputLimits } from '../limits.ts'
-import { mapPage, type Page, type PageContent, readPageOf } from '../page.ts'
+import { mapPage, type Page, type PageContent, type Range, readPageOf } from '../page.ts'
 import { parse } from '../parse.ts'
-import { type Filters, planListing } from './listing-plan.ts'
+import { type Filters, resolveFilters } from './filters.ts'
+import { planListing } from './listing-plan.ts'
 import * as queries from './listing-queries.ts'
-import { type Contact, ContactQuery, type ContactQueryInput, contactFrom } from './schema.ts'
-import { searchTerm } from './search.ts'
+import {
+  type Contact,
+  ContactFilters,
+  type ContactFiltersInput,
+  ContactQuery,
+  type ContactQueryInput,
+  contactFrom,
+} from './schema.ts'
 
 /**
  * Returns one page of the client's contacts, by ascending id. A contact matches a filter if it matches any of its values. It
  * must match all filters.
  *
- * @throws MailkeepError `validation_failed`
+ * @throws MailkeepError `validation_failed`; `not_found`: no such segment; `unavailable`: also while the index of an
+ *   attribute is being filled.
  */
 export async function listPageOfContacts(ctx: Context, query?: ContactQueryInput): Promise<Page<Contact>> {
   return mapPage(await listContactsJson(ctx, query), (document) => contactFrom({ document }))
@@ -20,7 +28,7 @@ export async function listPageOfContacts(ctx: Context, query?: ContactQueryInput
 /**
  * Same as `list`, but each contact is JSON text built by the database. Half the cost for callers that forward the JSON.
  *
- * @throws MailkeepError `validation_failed`
+ * @throws MailkeepError Same as `list`.
  */
 export async function listContactsJson(ctx: Context, query?: ContactQueryInput): Promise<Page<string>> {
   return await listDocuments(ctx, query, inputLimits.pageBytes)
@@ -32,39 +40,89 @@ export async function listDocuments(
   query: ContactQueryInput | undefined,
   maxBytes: number,
 ): Promise<Page<string>> {
-  const { lists, tags, topics, search, include_unsubscribed, ...pageQuery } = parse(ContactQuery, query ?? {})
-  const [ownLists, ownTags, ownTopics] = await ownIds(ctx, { list: lists, tag: tags, topic: topics })
-  const filters: Filters = {
-    lists: ownLists!,
-    tags: ownTags!,
-    topics: ownTopics!,
-    search: search ? searchTerm(search) : '',
-    flags: {
-      unsubscribed: include_unsubscribed,
-      lists: lists !== undefined,
-      tags: tags !== undefined,
-      topics: topics !== undefined,
-      search: Boolean(search),
-    },
+  const { per_page, cursor, ...filterQuery } = parse(ContactQuery, query ?? {})
+  const page = { per_page, cursor }
+  const filters = await resolveFilters(ctx, filterQuery)
+  if (!filters)
+    return await readPageOf(
+      page,
+      async () => [],
+      (rows) => takeAll(ctx, rows),
+    )
+  if (filters.emailKey !== undefined) {
+    return await readPageOf(
+      page,
+      (range) => findByEmail(ctx, filters, range),
+      (rows) => takeAll(ctx, rows),
+    )
   }
   const scan = await planListing(ctx, filters)
-  return await readPageOf(pageQuery, scan, (rows) => documentsOf(ctx, rows, maxBytes))
+  return await readPageOf(page, scan, (rows) => documentsOf(ctx, rows, maxBytes))
 }
 
-/** Counts the client's contacts, including unsubscribed ones. A million contacts take about a tenth of a second. */
-export async function countContacts(ctx: Context): Promise<number> {
-  return Number((await queries.countContacts(ctx, { client_id: ctx.clientId }))!.count)
+/**
+ * Returns the client's contacts one after another, by ascending id, with the filters of `list`. Reads them page by page.
+ *
+ * @throws MailkeepError Same as `list`, when the first contact is read.
+ * @example for await (const contact of acme.contacts.iterate({ tags: [3] })) print(contact.email)
+ */
+export async function* iterateContacts(
+  ctx: Context,
+  filters: ContactFiltersInput = {},
+): AsyncGenerator<Contact, void, undefined> {
+  const query = parse(ContactFilters, filters)
+  let cursor: string | undefined
+  do {
+    const { data, meta } = await listDocuments(ctx, { ...query, per_page, cursor }, inputLimits.exportBytes)
+    for (const document of data) yield contactFrom({ document })
+    cursor = meta.next_cursor ?? undefined
+  } while (cursor !== undefined)
 }
 
-/** Removes ids that are not records of the client, because they match nothing. */
-function ownIds(ctx: Context, wanted: Readonly<Record<queries.Kind, readonly number[] | undefined>>) {
-  return Promise.all(
-    queries.kinds.map(async (kind) => {
-      const ids = wanted[kind]
-      if (!ids || ids.length === 0) return []
-      return (await queries.own[kind](ctx, { client_id: ctx.clientId, ids })).map(({ id }) => id)
-    }),
+const per_page = inputLimits.pageRecords
+
+/** Maximum contacts that one statement counts, so that other reads need not wait long. */
+const maxCountedPerStatement = 10_000
+
+/**
+ * Counts the client's contacts that match the filters of `list`. Without a query it counts all contacts, including
+ * unsubscribed ones. Counts in batches, so that other requests need not wait.
+ *
+ * @throws MailkeepError Same as `list`.
+ */
+export async function countContacts(ctx: Context, query?: ContactFiltersInput): Promise<number> {
+  const filters = await resolveFilters(ctx, parse(ContactFilters, query ?? { include_unsubscribed: true }))
+  if (!filters) return 0
+  if (filters.emailKey !== undefined) return (await findByEmail(ctx, filters, { after: 0, desc: false })).length
+  const scan = await planListing(ctx, filters)
+  let count = 0
+  for (let after = 0; ; ) {
+    const [batch] = await scan({ after, desc: false, limit: maxCountedPerStatement }, true)
+    const { id, counted = 0 } = batch!
+    count += Number(counted)
+    if (counted < maxCountedPerStatement) return count
+    after = id
+  }
+}
+
+/** The contact with the address of a filter, with its document: one statement instead of two. */
+async function findByEmail(ctx: Context, filters: Filters, { after, desc }: Pick<Range, 'after' | 'desc'>) {
+  const { emailKey, ids, values, flags, attributes } = filters
+  const found = await queries.findByEmail(
+    ctx,
+    {
+      ...{ client_id: ctx.clientId, email_key: emailKey!, after, until: desc ? 0 : Number.MAX_SAFE_INTEGER, limit: 1 },
+      ...{ ...values, attribute_id: 0, value_key: '', more_attributes: attributes, parts: [] },
+    },
+    { ...flags, attribute: false, others: flags.others || flags.attribute, desc, counted: false },
   )
+  return found && (!ids || ids.includes(found.id)) ? [found] : []
+}
+
+/** Takes rows that have their documents already. */
+async function takeAll(ctx: Context, rows: readonly { id: number; document: string }[]): Promise<PageContent<string>> {
+  for (const { id } of rows) ctx.local.onContactRead?.(id)
+  return { records: rows.map(({ document }) => document), rowsTaken: rows.length }
 }
 
 /** Returns the documents of as many contacts as the limit allows, at least one. */

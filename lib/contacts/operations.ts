@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { indexAttributes } from '../attributes/operations.ts'
 import { type Context, now, type Tx } from '../context.ts'
 import { invalid, notFound } from '../errors.ts'
 import { runOrEnqueue } from '../jobs/operations.ts'
@@ -224,18 +225,20 @@ async function insertContact(
 ) {
   const all = { ...noTexts, ...texts }
   const search = searchText(all.name, email)
+  const ownAttributes = changeAttributes(noAttributes, attributes)
   const id = await queries.insertContact(tx, {
     ...key,
     uuid: randomUUID(),
     email,
     ...all,
-    attributes: writeAttributes(changeAttributes(noAttributes, attributes)),
+    attributes: writeAttributes(ownAttributes),
     search,
     unsubscribed_by_contact: false,
     created_at: now(tx),
   })
   if (!id) return undefined
   tx.transaction.indexSearch({ clientId: tx.clientId, contactId: id, before: null, after: search })
+  await indexAttributes(tx, [{ contactId: id, attributes: ownAttributes, isNew: true }])
   return id
 }
 
@@ -264,6 +267,9 @@ export async function saveChanges(
   if (attributes === stored.attributes && textNames.every((name) => texts[name] === stored[name])) return
   const search = texts.name === stored.name ? stored.search : searchText(texts.name, stored.email)
   await queries.updateContact(tx, { client_id: tx.clientId, id: stored.id, ...texts, attributes, search })
+  if (attributes !== stored.attributes) {
+    await indexAttributes(tx, [{ contactId: stored.id, attributes: readAttributes(attributes), isNew: false }])
+  }
   if (search === stored.search) return
   tx.transaction.indexSearch({ clientId: tx.clientId, contactId: stored.id, before: stored.search, after: search })
 }

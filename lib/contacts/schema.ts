@@ -2,8 +2,9 @@ import * as v from 'valibot'
 import { inputLimits } from '../limits.ts'
 import { type List, listFields } from '../lists/schema.ts'
 import { type PageInput, pageFields, WholeNumber } from '../page.ts'
-import { atMost, closedObject, EmailAddress, isRecord, messageOf, Text } from '../parse.ts'
+import { atMost, closedObject, EmailAddress, isRecord, messageOf, QueryBoolean, Text } from '../parse.ts'
 import { described, Email, Id, type RecordFields, Time, Uuid } from '../record.ts'
+import { Ids, type IdsInput, type SegmentFiltersInput, segmentFilterFields } from '../segments/filters.ts'
 import { type Tag, TagName, tagFields } from '../tags/schema.ts'
 import type { Timestamp } from '../time.ts'
 import { type Topic, topicFields } from '../topics/schema.ts'
@@ -140,21 +141,18 @@ function attributeProblem(key: string, value: unknown): string | undefined {
   return result.success ? undefined : result.issues[0].message
 }
 
-/** One id or several, as numbers or as digits of a query string. */
-export type IdsInput = number | string | readonly (number | string)[]
-
 /** A contact matches a filter if it matches any of its values. It must match all filters. */
-export interface ContactFiltersInput {
-  /** Ids of lists, at most 100. */
-  readonly lists?: IdsInput | undefined
-  /** Ids of tags, at most 100. */
-  readonly tags?: IdsInput | undefined
-  /** Ids of topics, at most 100. */
-  readonly topics?: IdsInput | undefined
-  /** A substring of name or e-mail. It is matched literally and case-insensitively. */
-  readonly search?: string | undefined
+export interface ContactFiltersInput extends SegmentFiltersInput {
+  /** The exact address, in any case. */
+  readonly email?: string | undefined
+  /** Ids of contacts, at most 100. */
+  readonly ids?: IdsInput | undefined
+  /** Id of a segment. Its filters apply in addition to the others. */
+  readonly segment?: number | string | undefined
   /** Default false. */
   readonly include_unsubscribed?: boolean | '1' | '0' | 'true' | 'false' | undefined
+  /** Returns unsubscribed contacts only. */
+  readonly unsubscribed?: 'only' | undefined
 }
 
 export interface ContactQueryInput extends ContactFiltersInput, PageInput {}
@@ -164,31 +162,26 @@ export interface UnsubscribeInput {
   readonly byContact?: boolean | undefined
 }
 
-const QueryBoolean = v.pipe(
-  v.union([v.boolean(), v.picklist(['1', '0', 'true', 'false'])], 'This must be 1, 0, true or false.'),
-  v.transform((value) => value === true || value === '1' || value === 'true'),
-)
-
-const Ids = v.pipe(
-  v.union([
-    v.array(v.unknown()),
-    v.pipe(
-      v.unknown(),
-      v.transform((value) => [value]),
-    ),
-  ]),
-  v.maxLength(inputLimits.values, `At most ${inputLimits.values} values.`),
-  v.array(v.pipe(WholeNumber, v.minValue(1, 'This must be an id: a positive whole number.'))),
-)
+const { lists, tags, topics, search, ...otherFilters } = segmentFilterFields
 
 /** The filters of the contact listing. */
 export const filterFields = {
-  lists: v.optional(Ids),
-  tags: v.optional(Ids),
-  topics: v.optional(Ids),
-  search: v.optional(Text),
+  lists,
+  tags,
+  topics,
+  search,
   include_unsubscribed: v.optional(QueryBoolean, false),
+  unsubscribed: v.optional(
+    v.literal('only', 'This must be "only". To include unsubscribed contacts, use include_unsubscribed.'),
+  ),
+  email: v.optional(EmailAddress),
+  ids: v.optional(Ids),
+  ...otherFilters,
+  segment: v.optional(v.pipe(WholeNumber, v.minValue(1, 'This must be an id: a positive whole number.'))),
 }
+
+export const ContactFilters = closedObject(filterFields)
+export type ContactFilters = v.InferOutput<typeof ContactFilters>
 
 export const ContactQuery = closedObject({ ...filterFields, ...pageFields })
 

@@ -8,7 +8,7 @@ import * as queries from './queries.ts'
 export const maxRowsPerBatch = 500
 
 /** Delay of a second pass. It is longer than any transaction, so transactions older than the first pass have ended. */
-const secondPassDelayMs = 120_000
+export const secondPassDelayMs = 120_000
 
 const firstRetryMs = 1000
 const maxRetryMs = 3_600_000

@@ -41,6 +41,16 @@ export interface Dialect {
     contactId: Expression<unknown>,
     values: Expression<unknown>,
   ): RawBuilder<boolean>
+  /** Whether a contact has this value of an indexed attribute. */
+  hasAttribute(
+    contactId: Expression<unknown>,
+    attributeId: Expression<unknown>,
+    valueKey: Expression<unknown>,
+  ): RawBuilder<boolean>
+  /** A column in a condition that must not decide which index a statement scans. */
+  unindexed(column: Expression<unknown>): RawBuilder<unknown>
+  /** A field of a stored JSON object of strings, as text; null if there is none. */
+  field(json: Expression<unknown>, name: Expression<unknown>): RawBuilder<string | null>
   /** Whether a contact of the client is unsubscribed. The statement must name the contact's table `c`. */
   isUnsubscribed(clientId: Expression<unknown>, contactId: Expression<unknown>): RawBuilder<boolean>
   /** The search index, if a listing must choose between it and other indexes. Absent if the database's planner does. */

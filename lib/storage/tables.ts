@@ -44,6 +44,17 @@ export interface Tables {
   mailkeep_contact_tag: { client_id: number; contact_id: number; tag_id: number }
   mailkeep_contact_list: { client_id: number; contact_id: number; list_id: number }
   mailkeep_contact_topic: { client_id: number; contact_id: number; topic_id: number }
+  /** The attributes by which a client's contacts can be filtered. */
+  mailkeep_indexed_attribute: {
+    id: Generated<number>
+    client_id: number
+    name: string
+    /** Whether the values of all stored contacts are in the index. */
+    ready: StoredBoolean
+  }
+  /** The index: contacts by the values of these attributes. */
+  mailkeep_contact_attribute: { contact_id: number; attribute_id: number; value_key: string }
+  mailkeep_segment: Owned & { name: string /** JSON */; filters: string }
   mailkeep_identity: Owned & {
     email: string
     email_key: string

@@ -54,6 +54,12 @@ export function hasTopic(i: number): boolean {
   return i % 3 === 0
 }
 
+/** Attributes as JSON: three cities, and every fourth contact with the other plan. */
+export function attributesOf(i: number): string {
+  const city = ['Rotterdam', 'Lisbon', 'Accra'][i % 3]
+  return `{"city":"${city}","plan":"${i % 4 === 0 ? 'premium' : 'basic'}"}`
+}
+
 export function isUnsubscribed(i: number): boolean {
   return i % 20 === 19
 }

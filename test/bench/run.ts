@@ -4,6 +4,7 @@ import { cpus, loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { bundle } from './children.ts'
+import { contacts } from './contacts.ts'
 import { memory, start } from './daemon.ts'
 import { growth } from './growth.ts'
 import { type Bench, type Figure, type Finding, tableOf } from './harness.ts'
@@ -21,6 +22,7 @@ const figures: Readonly<Record<string, Figure>> = {
   get,
   page,
   search,
+  contacts,
   bulk,
   growth,
   'mass-delete': massDelete,

@@ -94,7 +94,7 @@ function fill(file: string, size: number): void {
       const name = people.nameOf(i)
       const search = `${name.toLowerCase()}\u001f${email}`
       const unsubscribedAt = people.isUnsubscribed(i) ? createdAt : null
-      contact.run(1n, randomUUID(), createdAt, email, email, name, attributes, search, unsubscribedAt)
+      contact.run(1n, randomUUID(), createdAt, email, email, name, people.attributesOf(i), search, unsubscribedAt)
       for (const tagId of people.tagsOf(i)) tag.run(1n, id, BigInt(tagId))
       list.run(1n, id, BigInt(people.listOf(i)))
       if (people.hasTopic(i)) topic.run(1n, id, BigInt(people.listOf(i)))
@@ -107,7 +107,6 @@ function fill(file: string, size: number): void {
 }
 
 type Statement = Database.Statement
-const attributes = '{"city":"Rotterdam","plan":"basic"}'
 
 async function sync(file: string): Promise<void> {
   await using handle = await open(file, 'r+')

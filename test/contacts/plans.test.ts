@@ -17,6 +17,7 @@ async function open() {
   const mailkeep = await createMailkeep({ database: sqlite(handle), encryptionKey: randomBytes(32) })
   const { client } = (await mailkeep.clients.bootstrap())!
   const acme = mailkeep.forClient(client.id)
+  await acme.settings.attributes.update({ indexed: ['plan', 'city'] })
   for (let i = 1; i <= 3; i++) {
     const list = await acme.lists.create({ name: `List ${i}` })
     await acme.topics.create(list.id, { name: `Topic ${i}` })
@@ -30,6 +31,8 @@ async function open() {
         email,
         name: i % 2 ? 'Odd' : 'Even',
         tags: [tag],
+        plan: i % 2 ? 'pro' : 'basic',
+        city: `city ${i % 100}`,
       })
       await acme.contacts.subscribeToTopic(contact.id, (i % 3) + 1)
       if (i % 10 === 0) await acme.contacts.unsubscribe(contact.id)
@@ -45,6 +48,8 @@ async function open() {
     const page = await acme.contacts.list(query)
     const next = page.meta.next_cursor ? await acme.contacts.list({ ...query, cursor: page.meta.next_cursor }) : page
     if (next.meta.prev_cursor) await acme.contacts.list({ ...query, cursor: next.meta.prev_cursor })
+    const { per_page: _, ...filters } = query as { per_page?: number }
+    await acme.contacts.count(filters)
     return {
       page,
       plans: [...texts].filter((sql) => sql.includes('select')).map((sql) => ({ sql, plan: explain(sql) })),
@@ -52,6 +57,30 @@ async function open() {
   }
   return { acme, plansOf, close: () => mailkeep.close() }
 }
+
+/** Filters beyond the contract, each alone and with each of `companions`. */
+const extensions = [
+  { email: 'user7@example.org' },
+  { ids: [7, 8, 9, 10] },
+  { exclude_lists: [1] },
+  { exclude_tags: [1, 2] },
+  { created_after: '2020-01-01T00:00:00Z' },
+  { created_after: '2020-01-01T00:00:00Z', created_before: '2999-01-01T00:00:00Z' },
+  { unsubscribed: 'only' },
+  { attributes: { plan: 'pro' } },
+  { attributes: { plan: 'pro', city: 'city 7' } },
+  { segment: 1 },
+  { segment: 1, lists: [2], attributes: { city: 'city 7' }, search: 'odd' },
+]
+
+const companions = [
+  {},
+  { lists: [1, 2] },
+  { tags: [1] },
+  { topics: [1] },
+  { search: 'user' },
+  { include_unsubscribed: true },
+]
 
 const choices = {
   lists: [undefined, [1], [1, 2, 3]],
@@ -96,6 +125,36 @@ describe('the contact listing', () => {
       /m cross join/,
       /where c\.client_id/,
     ]) {
+      assert.ok(
+        texts.some((sql) => way.test(sql)),
+        String(way),
+      )
+    }
+  })
+
+  test('uses an index for the filters beyond the contract, too', async (t) => {
+    const { acme, plansOf, close } = await open()
+    t.after(close)
+    await acme.segments.create({
+      name: 'S',
+      filters: { lists: [1, 2], exclude_tags: [1], attributes: { plan: 'pro' }, search: 'user' },
+    })
+    const texts: string[] = []
+    for (const extension of extensions) {
+      for (const companion of companions) {
+        const query = { per_page: 2, ...companion, ...extension }
+        for (const { sql, plan } of (await plansOf(query)).plans) {
+          texts.push(sql)
+          const why = `${JSON.stringify(query)}\n${plan.join('\n')}\n${sql}`
+          for (const step of plan) {
+            assert.doesNotMatch(step, fullScan, why)
+            // A listing by ids sorts these ids.
+            if (!sql.includes('as wanted')) assert.doesNotMatch(step, /TEMP B-TREE FOR ORDER BY/, why)
+          }
+        }
+      }
+    }
+    for (const way of [/as lowest/, /mailkeep_contact_attribute as m/, /as wanted/, /email_key =/, /as counted/]) {
       assert.ok(
         texts.some((sql) => way.test(sql)),
         String(way),

@@ -47,6 +47,11 @@ export const listings: Readonly<Record<string, Listing>> = {
     add: ({ data }, path, n) => data(201, 'POST', path, { body: { name: `t${n}` } }),
     remove: removeUnder('/topics'),
   },
+  segments: {
+    prepare: async () => '/segments',
+    add: post('/segments', (n) => ({ name: `s${n}`, filters: {} })),
+    remove: removeUnder('/segments'),
+  },
   'webhook endpoints': {
     prepare: async () => '/webhook-endpoints',
     add: post('/webhook-endpoints', () => newEndpoint),

@@ -5,7 +5,7 @@ import { overHttp } from '../support/harness.ts'
 import { bodyOf, openWorld, paramsOf, pathTo, routes, titleOf, viewOf } from '../support/http-world.ts'
 
 /** Routes for admins only, listed independently of the route table. */
-const needsAdmin = (path: string) => /^\/(webhook-endpoints|events)\b/.test(path)
+const needsAdmin = (path: string) => /^\/(webhook-endpoints|events|settings)\b/.test(path)
 
 /** Returns all non-empty subsets. */
 function someOf<T>([first, ...others]: readonly T[]): T[][] {
@@ -109,7 +109,7 @@ overHttp('tenants', (open) => {
     assert.equal((await service.data(200, 'GET', path(mine.endpointId!))).length, 3)
   })
 
-  test('a member token is refused on everything under webhook-endpoints and events, and nowhere else', async (t) => {
+  test('a member token is refused on everything under webhook-endpoints, events and settings, and nowhere else', async (t) => {
     const service = await open(t)
     const { call, member: token } = service
     const world = await openWorld(service, 'mine')

@@ -45,6 +45,8 @@ const folders = [
   'lists',
   'identities',
   'topics',
+  'attributes',
+  'segments',
   'contacts',
   'testing',
   'wiring',

@@ -23,6 +23,12 @@ const seed = `
   insert into mailkeep_contact_topic select client_id, id, 3 * (client_id - 1) + 1 + id / 7 % 3 from mailkeep_contact;
   insert into mailkeep_contact_tag
     select client_id, id, 3 * (client_id - 1) + case when id % 1000 = 1 then 1 when id % 2 = 0 then 2 else 3 end from mailkeep_contact;
+  insert into mailkeep_indexed_attribute (client_id, name, ready) values (1, 'plan', true), (1, 'city', true);
+  insert into mailkeep_contact_attribute (contact_id, attribute_id, value_key)
+    select id, 1, case when id % 2 = 0 then '=pro' else '=basic' end from mailkeep_contact where client_id = 1 union all
+    select id, 2, '=city ' || id % 500 from mailkeep_contact where client_id = 1;
+  insert into mailkeep_segment (client_id, uuid, created_at, name, filters) values (1, gen_random_uuid(), now(), 's',
+    '{"lists": [1, 2], "exclude_tags": [1], "attributes": {"plan": "pro"}, "search": "user"}');
   insert into mailkeep_endpoint (client_id, uuid, created_at, url, description, events, active, consecutive_failures, secret)
     select 1, gen_random_uuid(), now(), 'http://127.0.0.1:1', '', '["newsletter.sent"]', i % 4 > 0, 0, 'x' from generate_series(1, 20) i;
   insert into mailkeep_event (client_id, uuid, created_at, type, contact_id, body)
@@ -138,6 +144,27 @@ onPostgres('statements on PostgreSQL', () => {
       }
     }
     assert.ok(seen > 300, `${seen} were seen`)
+  })
+
+  test('of the filters beyond the contract read few pages', async () => {
+    const client = mailkeep.forClient(1)
+    const recent = new Date(Date.now() - 3_600_000).toISOString()
+    for (const query of [
+      { email: 'USER77@example0.org' },
+      { ids: [7, 8, 9, 10_001] },
+      { exclude_lists: [1] },
+      { exclude_tags: [2, 3] },
+      { created_after: recent },
+      { created_before: '2020-01-01T00:00:00Z' },
+      { unsubscribed: 'only' as const },
+      { attributes: { plan: 'pro' } },
+      { attributes: { plan: 'pro', city: 'city 8' } },
+      { attributes: { plan: 'pro' }, lists: [1], search: 'user1999' },
+      { segment: 1 },
+      { segment: 1, lists: [2], attributes: { city: 'city 8' } },
+    ]) {
+      await assertCheap(JSON.stringify(query), () => client.contacts.list(query))
+    }
   })
 
   test('for a small client have other plans than for a large one', async () => {

@@ -22,9 +22,11 @@ export async function openWorld({ client, data }: Tenant, name: string): Promise
   const contact = { email: `${name}@example.org`, name: `contact of ${name}`, tags: [`tag of ${name}`] }
   const { id: contactId, tags } = await data(201, 'POST', `/lists/${listId}/contacts`, { body: contact })
   await data(200, 'PUT', `/contacts/${contactId}/topics/${topicId}`)
+  const segment = { name: `segment of ${name}`, filters: { lists: [listId] } }
+  const { id: segmentId } = await data(201, 'POST', '/segments', { body: segment })
   const { id: identityId } = await client.identities.add({ email: `sender@${name}.example` })
   const [{ id: deliveryId }] = await data(200, 'GET', `/webhook-endpoints/${endpointId}/deliveries`)
-  return { tagId: tags[0].id, contactId, listId, topicId, endpointId, identityId, deliveryId, recoveryId }
+  return { tagId: tags[0].id, contactId, listId, topicId, segmentId, endpointId, identityId, deliveryId, recoveryId }
 }
 
 /** Valid bodies by route; the other routes take none, or an empty one. */
@@ -37,6 +39,9 @@ const bodies: Readonly<Record<string, object>> = {
   'PATCH /topics/:topicId': { name: 'new' },
   'POST /lists/:listId/contacts': { email: 'new@example.org', tags: ['new'] },
   'PUT /contacts/:contactId': { name: 'new', tags: ['new'] },
+  'POST /segments': { name: 'new', filters: {} },
+  'PATCH /segments/:segmentId': { name: 'new' },
+  'PUT /settings/attributes': { indexed: ['company'] },
   'POST /webhook-endpoints': { url: 'http://127.0.0.1:9/', events: eventTypes },
   'PATCH /webhook-endpoints/:endpointId': { description: 'new', active: true },
   'POST /webhook-endpoints/:endpointId/recover': { since: '2020-01-01T00:00:00Z' },

@@ -1,4 +1,5 @@
 import {
+  type AttributeSettingsInput,
   type EndpointChangeInput,
   type EndpointInput,
   type EventInput,
@@ -6,12 +7,14 @@ import {
   inputLimits,
   type ListInput,
   type RecoverInput,
+  type SegmentFiltersInput,
+  type SegmentInput,
   type TagInput,
   type TopicInput,
 } from '../../../lib/index.ts'
 import { hostEventTypes, inputFields, textFields } from '../../../lib/internal.ts'
 import { schemasOf } from './fields.ts'
-import { arrayOf, flag, input, nullable, type Schema } from './schema.ts'
+import { arrayOf, flag, id, input, nullable, ref, type Schema } from './schema.ts'
 
 const { nameCharacters, descriptionCharacters, attributeCharacters, emailCharacters, urlCharacters } = inputLimits
 
@@ -47,6 +50,14 @@ const attributes = {
 
 const attributesText = `Every other field is an attribute; a contact has at most ${inputLimits.attributes}.`
 
+const someIds = { ...arrayOf(id), maxItems: inputLimits.values } as const
+const time = {
+  type: 'string',
+  pattern: String.raw`^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$`,
+  description: 'ISO 8601 with an offset.',
+  examples: ['2026-01-02T03:04:05Z'],
+} as const
+
 /** Schemas of request bodies. */
 export const bodySchemas = {
   TagInput: input<TagInput>(
@@ -59,6 +70,18 @@ export const bodySchemas = {
   ),
   TopicInput: input<TopicInput>({ name, description: nullable(description) }, 'name'),
   TopicChange: input<Partial<TopicInput>>({ name, description: nullable(description) }),
+  SegmentInput: input<SegmentInput>({ name, filters: ref('SegmentFilters') }, 'name', 'filters'),
+  SegmentChange: input<Partial<SegmentInput>>({ name, filters: ref('SegmentFilters') }),
+  AttributeSettingsInput: input<AttributeSettingsInput>(
+    {
+      indexed: {
+        ...arrayOf({ type: 'string', minLength: 1, maxLength: nameCharacters }),
+        maxItems: inputLimits.indexedAttributes,
+        description: 'Names of attributes. Repeats are dropped.',
+      },
+    },
+    'indexed',
+  ),
   ContactInput: {
     type: 'object',
     description: attributesText,
@@ -121,16 +144,33 @@ export const bodySchemas = {
   ),
   RecoverInput: input<RecoverInput>(
     {
-      since: {
-        type: 'string',
-        pattern: String.raw`^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$`,
-        description: 'ISO 8601 with an offset.',
-        examples: ['2026-01-02T03:04:05Z'],
-      },
+      since: time,
     },
     'since',
   ),
 } satisfies Readonly<Record<string, Schema>>
+
+/** The filters of a segment, in requests and in answers. */
+export const segmentFilters: Schema = {
+  ...input<SegmentFiltersInput>({
+    lists: { ...someIds, description: 'On any of these lists.' },
+    tags: { ...someIds, description: 'With any of these tags.' },
+    topics: { ...someIds, description: 'Subscribed to any of these topics.' },
+    exclude_lists: { ...someIds, description: 'On none of these lists.' },
+    exclude_tags: { ...someIds, description: 'With none of these tags.' },
+    attributes: {
+      type: 'object',
+      additionalProperties: { type: 'string', maxLength: attributeCharacters },
+      maxProperties: inputLimits.indexedAttributes,
+      description: 'Values of declared attributes.',
+    },
+    search: { type: 'string', description: 'Substring of the name or e-mail address.' },
+    created_after: time,
+    created_before: time,
+  }),
+  description: `A contact must match every filter. At most ${inputLimits.segmentBytes} bytes as JSON.`,
+  examples: [{ tags: [3], attributes: { plan: 'pro' } }],
+}
 
 /** A request body of the description. */
 export type BodyName = keyof typeof bodySchemas

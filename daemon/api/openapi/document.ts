@@ -1,6 +1,6 @@
 import { version } from '../../../lib/index.ts'
 import { chapters } from '../routes/index.ts'
-import { bodySchemas } from './bodies.ts'
+import { bodySchemas, segmentFilters } from './bodies.ts'
 import { errorResponses, errorSchema } from './errors.ts'
 import { eventSchemas, webhooks } from './events.ts'
 import { headers } from './headers.ts'
@@ -34,7 +34,14 @@ export function documentOf(options: ServeOptions) {
     paths: { ...routePaths(), ...pagePaths(options) },
     webhooks: webhooks(),
     components: {
-      schemas: { ...recordSchemas, ...webhookSchemas, ...bodySchemas, ...eventSchemas, Error: errorSchema },
+      schemas: {
+        ...recordSchemas,
+        ...webhookSchemas,
+        ...bodySchemas,
+        SegmentFilters: segmentFilters,
+        ...eventSchemas,
+        Error: errorSchema,
+      },
       responses: { ...errorResponses, ...otherResponses },
       headers,
       ...securityOf(options),

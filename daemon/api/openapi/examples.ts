@@ -1,6 +1,7 @@
 /** Examples of all requests and answers. All share one data set, in which Ada is on the list "News". */
 import type {
   Attempt,
+  AttributeSettings,
   Contact,
   ContactInput,
   Delivery,
@@ -15,6 +16,8 @@ import type {
   List,
   Page,
   Recovery,
+  Segment,
+  SegmentInput,
   Tag,
   TagInput,
   Topic,
@@ -54,6 +57,10 @@ const identity: Identity = {
   ...{ id: 1, uuid: uuidOf(14), email: 'news@example.org', name: 'News', domain: 'example.org' },
   ...{ identity_status: 'verified', verified_at: created_at, created_at, updated_at: created_at },
 }
+
+const segmentInput: SegmentInput = { name: 'Pro customers', filters: { tags: [3], attributes: { plan: 'pro' } } }
+const segment: Segment = { id: 1, uuid: uuidOf(18), ...segmentInput, created_at }
+const attributeSettings: AttributeSettings = { indexed: ['plan', 'city'] }
 
 const importReport: ImportReport = {
   ...{ total: 2, created: 1, updated: 0, refused: 1 },
@@ -115,11 +122,16 @@ const recovery: Recovery = { id: 1, status: 'pending', total: 12, done: 0 }
 export const recordExamples = {
   Tag: tag,
   List: list,
+  CountedTag: { ...tag, contacts_count: 1200 },
+  CountedList: { ...list, contacts_count: 4800 },
   Topic: topic,
   Contact: contact,
   ContactWithoutTopics: contactWithoutTopics,
   Identity: identity,
   ImportReport: importReport,
+  Segment: segment,
+  AttributeSettings: attributeSettings,
+  ContactCount: { count: 1200 },
   Endpoint: endpoint,
   NewEndpoint: {
     ...{ id: endpoint.id, uuid: endpoint.uuid, url: endpoint.url, events: endpoint.events, active: true },
@@ -152,6 +164,12 @@ export const bodyExamples: Readonly<Record<BodyName, { readonly good: object; re
   ListInput: { good: { name: 'News' }, errors: { name: ['This field is required.'] } },
   TopicInput: { good: topicInput, errors: { name: ['This field is required.'] } },
   TopicChange: { good: { description: 'Every other Monday.' }, errors: { name: ['This must not be empty.'] } },
+  SegmentInput: { good: segmentInput, errors: { name: ['This field is required.'] } },
+  SegmentChange: { good: { name: 'Customers' }, errors: { name: ['This must not be empty.'] } },
+  AttributeSettingsInput: {
+    good: attributeSettings,
+    errors: { indexed: ['At most 10 attributes can be indexed.'] },
+  },
   ContactInput: { good: contactInput, errors: { email: ['This must be an e-mail address.'] } },
   ContactChange: {
     good: { name: 'Ada King', tags: ['vip'], company: null },

@@ -22,6 +22,7 @@ export interface Parameter {
   readonly required?: boolean
   readonly description?: string
   readonly schema: Schema
+  readonly style?: 'deepObject'
   readonly example?: unknown
 }
 
@@ -124,6 +125,7 @@ const idDescriptions: Readonly<Record<keyof Params, string>> = {
   contactId: 'A contact.',
   listId: 'A list.',
   topicId: 'A topic.',
+  segmentId: 'A segment.',
   endpointId: 'A webhook endpoint.',
   deliveryId: 'A delivery of the endpoint.',
   recoveryId: 'A recovery of the endpoint.',

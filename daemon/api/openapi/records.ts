@@ -1,9 +1,18 @@
 import { type ImportReport, inputLimits, type Page, type RefusedRow } from '../../../lib/index.ts'
-import { contactFields, identityFields, listFields, tagFields, topicFields } from '../../../lib/internal.ts'
+import {
+  attributeSettingsFields,
+  contactFields,
+  identityFields,
+  listFields,
+  segmentFields,
+  tagFields,
+  topicFields,
+} from '../../../lib/internal.ts'
 import { recordOf, schemasOf } from './fields.ts'
 import { arrayOf, count, fieldErrors, nullable, record, ref, type Schema, text } from './schema.ts'
 
 const { topics, ...contact } = schemasOf(contactFields)
+const { filters: _, ...segment } = segmentFields
 
 const extra_attributes: Schema = {
   ...contact.extra_attributes,
@@ -24,11 +33,22 @@ const meta = {
   prev_cursor: cursor('previous'),
 } as const
 
+/** Adds the number of contacts, which the listings of lists and tags have on demand. */
+function withCount(schema: Schema): Schema {
+  const contacts_count = { ...count, description: 'Subscribed contacts. Only with `counts`.' }
+  return { ...schema, properties: { ...schema.properties, contacts_count } }
+}
+
 /** Schemas of records in answers, except webhooks. */
 export const recordSchemas = {
   Tag: recordOf(tagFields),
   List: recordOf(listFields),
+  CountedTag: withCount(recordOf(tagFields)),
+  CountedList: withCount(recordOf(listFields)),
   Topic: recordOf(topicFields),
+  Segment: record({ ...schemasOf(segment), filters: ref('SegmentFilters') }),
+  AttributeSettings: recordOf(attributeSettingsFields),
+  ContactCount: record<{ count: number }>({ count }),
   Contact: record({ ...contact, extra_attributes, topics: topics! }),
   ContactWithoutTopics: record(
     { ...contact, extra_attributes },

@@ -1,28 +1,7 @@
-import { type Contact, inputLimits } from '../../../lib/index.ts'
+import type { Contact } from '../../../lib/index.ts'
 import { exported, mediaTypes } from './export.ts'
-import { created, deleted, listingJson, noContent, ok, okJson, paging, type QueryDoc, type Route } from './route.ts'
-
-const ids = {
-  type: 'array',
-  items: { type: 'integer', format: 'int64', minimum: 1 },
-  maxItems: inputLimits.values,
-} as const
-
-/** Filters of the listing and of the export. */
-const filters: QueryDoc = {
-  'lists[]': { description: 'On any of these lists.', schema: ids, example: [1] },
-  'tags[]': { description: 'With any of these tags.', schema: ids, example: [1] },
-  'topics[]': { description: 'Currently subscribed to any of these topics.', schema: ids, example: [1] },
-  search: {
-    description: 'Substring of the name or e-mail address, without regard to case or wildcards.',
-    schema: { type: 'string' },
-    example: 'ada',
-  },
-  include_unsubscribed: {
-    description: 'Whether to include unsubscribed contacts. `1` and `0` are accepted too.',
-    schema: { type: 'boolean', default: false },
-  },
-}
+import { filters } from './filters.ts'
+import { created, deleted, listingJson, noContent, ok, okJson, paging, type Route } from './route.ts'
 
 export const contacts: readonly Route[] = [
   {
@@ -34,6 +13,7 @@ export const contacts: readonly Route[] = [
     description: 'A contact must match every filter. For a filter with several values, one match is enough.',
     query: { ...filters, ...paging },
     answers: { 200: { page: 'Contact' } },
+    errors: ['not_found'],
     large: true,
     call: async ({ client, query }) => listingJson(await client.contacts.listJson(query)),
   },
@@ -106,6 +86,18 @@ export const contacts: readonly Route[] = [
 /** Beyond the contract. */
 export const contactExtensions: readonly Route[] = [
   {
+    method: 'GET',
+    path: '/contacts/count',
+    role: 'member',
+    name: 'countContacts',
+    summary: 'Count contacts',
+    description: 'Counts the contacts of the listing with the same filters.',
+    query: filters,
+    answers: { 200: { record: 'ContactCount', description: 'The number of contacts.' } },
+    errors: ['not_found'],
+    call: async ({ client, query }) => ok({ count: await client.contacts.count(query) }),
+  },
+  {
     method: 'POST',
     path: '/lists/:listId/contacts/import',
     role: 'member',
@@ -135,6 +127,7 @@ export const contactExtensions: readonly Route[] = [
       },
     },
     answers: { 200: { isFile: true, description: 'One contact per line.' } },
+    errors: ['not_found'],
     large: true,
     call: async ({ client, query, accept }) => exported(client.contacts, query, accept),
   },

@@ -3,6 +3,8 @@ import { eventExtensions } from './events.ts'
 import { identities } from './identities.ts'
 import { listExtensions } from './lists.ts'
 import type { Route } from './route.ts'
+import { segmentExtensions } from './segments.ts'
+import { settingExtensions } from './settings.ts'
 import { tags } from './tags.ts'
 import { topicExtensions } from './topics.ts'
 import { webhookExtensions, webhooks } from './webhooks.ts'
@@ -21,9 +23,11 @@ export const chapters: readonly Chapter[] = [
   chapter('Contacts', 'Contacts and their lists.', contacts),
   chapter('Webhook endpoints', 'Receivers of events. Only for admins.', webhooks),
   chapter('Email identities', 'Sender addresses, read-only over HTTP.', identities),
-  extension('contacts', 'import, export, erasure, resubscription, topics.', contactExtensions),
+  extension('contacts', 'count, import, export, erasure, resubscription, topics.', contactExtensions),
   extension('lists', 'managing lists.', listExtensions),
   extension('topics', 'managing the topics of lists.', topicExtensions),
+  extension('segments', 'named filters of contacts.', segmentExtensions),
+  extension('settings', 'settings of the client. Only for admins.', settingExtensions),
   extension('webhook endpoints', 'single endpoints and deliveries, redelivery, recovery.', webhookExtensions),
   extension('events', 'events of the host app. Only for admins.', eventExtensions),
 ]

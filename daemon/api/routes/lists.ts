@@ -1,4 +1,4 @@
-import { created, deleted, listing, noContent, ok, paging, type Route } from './route.ts'
+import { counts, created, deleted, listing, noContent, ok, paging, type Route } from './route.ts'
 
 /** Beyond the contract, which has lists only inside contacts. */
 export const listExtensions: readonly Route[] = [
@@ -8,8 +8,8 @@ export const listExtensions: readonly Route[] = [
     role: 'member',
     name: 'listLists',
     summary: 'List lists',
-    query: paging,
-    answers: { 200: { page: 'List' } },
+    query: { ...paging, ...counts },
+    answers: { 200: { page: 'CountedList' } },
     call: async ({ client, query }) => listing(await client.lists.list(query)),
   },
   {

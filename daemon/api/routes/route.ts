@@ -15,7 +15,15 @@ import type { Upload } from '../upload.ts'
 /** The ids in a path, by parameter name. */
 export type Params = Readonly<
   Record<
-    'tagId' | 'contactId' | 'listId' | 'topicId' | 'endpointId' | 'deliveryId' | 'recoveryId' | 'identityId',
+    | 'tagId'
+    | 'contactId'
+    | 'listId'
+    | 'topicId'
+    | 'segmentId'
+    | 'endpointId'
+    | 'deliveryId'
+    | 'recoveryId'
+    | 'identityId',
     number
   >
 >
@@ -55,7 +63,16 @@ export interface Outcome {
 
 /** Query parameters by name, for the API description. The library validates their values. */
 export type QueryDoc = Readonly<
-  Record<string, { readonly description: string; readonly schema: Schema; readonly example?: unknown }>
+  Record<
+    string,
+    {
+      readonly description: string
+      readonly schema: Schema
+      readonly example?: unknown
+      /** `deepObject`: each field is a parameter of its own, `name[field]`. */
+      readonly style?: 'deepObject'
+    }
+  >
 >
 
 /** A success answer, for the API description: a page of records, one record, a file, or no body. */
@@ -108,6 +125,14 @@ export const paging: QueryDoc = {
     description: '`next_cursor` or `prev_cursor` of a page of the same listing.',
     schema: { type: 'string' },
     example: 'bmV4dDo3',
+  },
+}
+
+/** Query parameter of the listings of lists and tags. */
+export const counts: QueryDoc = {
+  counts: {
+    description: 'Whether each record has `contacts_count`. `1` and `0` are accepted too.',
+    schema: { type: 'boolean', default: false },
   },
 }
 

@@ -1,4 +1,4 @@
-import { created, deleted, listing, noContent, ok, paging, type Route } from './route.ts'
+import { counts, created, deleted, listing, noContent, ok, paging, type Route } from './route.ts'
 
 export const tags: readonly Route[] = [
   {
@@ -7,8 +7,8 @@ export const tags: readonly Route[] = [
     role: 'member',
     name: 'listTags',
     summary: 'List tags',
-    query: paging,
-    answers: { 200: { page: 'Tag' } },
+    query: { ...paging, ...counts },
+    answers: { 200: { page: 'CountedTag' } },
     call: async ({ client, query }) => listing(await client.tags.list(query)),
   },
   {

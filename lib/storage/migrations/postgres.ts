@@ -174,6 +174,24 @@ const jobColumns: Migration = {
 /** Changes only SQLite's search index. */
 const searchRowCount: Migration = { name: '006-search-row-count', statements: [] }
 
+/** Finding contacts: by creation time, by declared attributes and by segments. */
+const finding: Migration = {
+  name: '007-finding',
+  statements: [
+    'create index mailkeep_contact_created on mailkeep_contact (client_id, created_at, id)',
+    `create table mailkeep_indexed_attribute (${id}, ${client}, name ${key}, ready boolean not null,
+      unique (client_id, name))`,
+    // No foreign key to the attribute, as in the other join tables.
+    `create table mailkeep_contact_attribute (contact_id bigint not null
+      references mailkeep_contact (id) on delete cascade, attribute_id bigint not null, value_key ${key},
+      primary key (contact_id, attribute_id))`,
+    `create index mailkeep_contact_attribute_value
+      on mailkeep_contact_attribute (attribute_id, value_key, contact_id)`,
+    `create table mailkeep_segment (${record}, name text not null, filters text not null)`,
+    'create index mailkeep_segment_client on mailkeep_segment (client_id, id)',
+  ],
+}
+
 export const postgresMigrations: readonly Migration[] = [
   start,
   keptAnswers,
@@ -181,4 +199,5 @@ export const postgresMigrations: readonly Migration[] = [
   deliveryColumns,
   jobColumns,
   searchRowCount,
+  finding,
 ]

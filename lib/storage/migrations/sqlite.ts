@@ -176,6 +176,24 @@ const searchRowCount: Migration = {
   ],
 }
 
+/** Finding contacts: by creation time, by declared attributes and by segments. */
+const finding: Migration = {
+  name: '007-finding',
+  statements: [
+    'create index mailkeep_contact_created on mailkeep_contact (client_id, created_at)',
+    `create table mailkeep_indexed_attribute (${id}, ${client}, name text not null, ready integer not null,
+      unique (client_id, name)) strict`,
+    // No foreign key to the attribute, as in the other join tables.
+    `create table mailkeep_contact_attribute (contact_id integer not null
+      references mailkeep_contact (id) on delete cascade, attribute_id integer not null, value_key text not null,
+      primary key (contact_id, attribute_id)) strict, without rowid`,
+    `create index mailkeep_contact_attribute_value
+      on mailkeep_contact_attribute (attribute_id, value_key, contact_id)`,
+    `create table mailkeep_segment (${record}, name text not null, filters text not null) strict`,
+    'create index mailkeep_segment_client on mailkeep_segment (client_id)',
+  ],
+}
+
 export const sqliteMigrations: readonly Migration[] = [
   start,
   keptAnswers,
@@ -183,4 +201,5 @@ export const sqliteMigrations: readonly Migration[] = [
   deliveryColumns,
   jobColumns,
   searchRowCount,
+  finding,
 ]

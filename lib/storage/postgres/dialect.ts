@@ -69,6 +69,10 @@ export const dialect: Dialect = {
   },
   isMember: (kind, contactId, values) => sql`exists (select 1 from ${sql.table(`mailkeep_contact_${kind}`)} as other
     where other.contact_id = ${contactId} and ${sql.ref(`other.${kind}_id`)} = any (${values}))`,
+  hasAttribute: (contactId, attributeId, valueKey) => sql`exists (select 1 from mailkeep_contact_attribute as other
+    where other.contact_id = ${contactId} and other.attribute_id = ${attributeId} and other.value_key = ${valueKey})`,
+  unindexed: (column) => sql`${column}`,
+  field: (json, name) => sql`${json} ->> ${name}`,
   isUnsubscribed: () => sql`c.unsubscribed_at is not null`,
   value: (column) => sql`${column}`,
   object: (fields) =>

@@ -85,6 +85,11 @@ export const dialect: Dialect = {
       where ${sql.ref(`other.${kind}_id`)} in (select value from json_each(${values})) and other.contact_id = ${contactId}
       limit 1) is not null`
   },
+  hasAttribute: (contactId, attributeId, valueKey) => sql`(select 1 from mailkeep_contact_attribute as other
+    where other.contact_id = ${contactId} and other.attribute_id = ${attributeId} and other.value_key = ${valueKey}
+    limit 1) is not null`,
+  unindexed: (column) => sql`+${column}`,
+  field: (json, name) => sql`(select value from json_each(${json}) where key = ${name})`,
   isUnsubscribed: (clientId, contactId) => sql`(select 1 from mailkeep_contact as gone
     indexed by mailkeep_contact_unsubscribed
     where gone.client_id = ${clientId} and gone.id = ${contactId} and gone.unsubscribed_at is not null) is not null`,

@@ -1,0 +1,155 @@
+import { lockClient } from '../clients/operations.ts'
+import type { Context, Tx } from '../context.ts'
+import { invalid, MailkeepError } from '../errors.ts'
+import { inBatches } from '../jobs/batches.ts'
+import {
+  again,
+  deleteInTwoPasses,
+  done,
+  type JobHandler,
+  type JobHandlers,
+  maxRowsPerBatch,
+  runOrEnqueue,
+  secondPassDelayMs,
+} from '../jobs/operations.ts'
+import { parse } from '../parse.ts'
+import { transact } from '../storage/transaction.ts'
+import * as queries from './queries.ts'
+import { type AttributeSettings, AttributeSettingsChange, type AttributeSettingsInput, valueKeyOf } from './schema.ts'
+
+export { deleteAttributesOfClient } from './queries.ts'
+
+const fillAttribute = 'fill attribute'
+const clearAttribute = 'clear attribute'
+
+export const attributeJobs: JobHandlers = {
+  [fillAttribute]: fillBatch,
+  [clearAttribute]: inBatches(queries.deleteValues),
+}
+
+/** Returns the attributes by which contacts can be filtered. */
+export async function getAttributeSettings(ctx: Context): Promise<AttributeSettings> {
+  const rows = await queries.listIndexed(ctx, { client_id: ctx.clientId })
+  return { indexed: rows.map(({ name }) => name) }
+}
+
+/**
+ * Replaces the attributes by which contacts can be filtered. A stored job indexes the stored contacts. Until it has,
+ * filtering by a new attribute fails with `unavailable`. Up to 500 contacts are indexed immediately.
+ *
+ * @throws MailkeepError `validation_failed`: more than 10 names, or not an attribute's name.
+ */
+export async function updateAttributeSettings(ctx: Context, input: AttributeSettingsInput): Promise<AttributeSettings> {
+  const { indexed } = parse(AttributeSettingsChange, input)
+  return transact(ctx, async (tx) => {
+    await lockClient(tx)
+    const stored = await queries.listIndexed(tx, { client_id: tx.clientId })
+    const names = new Set(indexed)
+    for (const { id, name } of stored) {
+      if (names.delete(name)) continue
+      await queries.deleteIndexed(tx, { client_id: tx.clientId, id })
+      await deleteInTwoPasses(tx, clearAttribute, { targetId: id })
+    }
+    for (const name of names) {
+      const row = await queries.insertIndexed(tx, { client_id: tx.clientId, name, ready: false })
+      await runOrEnqueue(tx, fillAttribute, { targetId: row!.id, state: {} })
+    }
+    return { indexed }
+  })
+}
+
+/** State of the job that indexes the stored contacts. */
+interface FillState {
+  /** Id of the contact that was indexed last. */
+  readonly after?: number
+  /** Whether it repeats the work, for contacts that a transaction saved before it saw the attribute. */
+  readonly isSecondPass?: boolean
+}
+
+async function fillBatch(tx: Tx, { targetId, state }: Parameters<JobHandler>[1]): ReturnType<JobHandler> {
+  const attribute = await queries.findIndexed(tx, { client_id: tx.clientId, id: targetId })
+  if (!attribute) return done() // it is no longer indexed
+  const { after = 0, isSecondPass = false } = state as FillState
+  if (tx.storage.dialect.lock) await queries.lockBatches(tx, { name: `batches ${tx.clientId}` })
+  const page = await queries.listContactIds(tx, { client_id: tx.clientId, after, limit: maxRowsPerBatch })
+  const found = await queries.lockValues(tx, { ids: page.map(({ id }) => id), name: attribute.name })
+  const values = found.flatMap(({ id, value }) =>
+    value === null ? [] : [{ contact_id: id, attribute_id: targetId, value_key: valueKeyOf(value) }],
+  )
+  if (values.length > 0) await queries.saveValues(tx, { values })
+  if (page.length === maxRowsPerBatch) return again({ after: page.at(-1)!.id, isSecondPass })
+  if (isSecondPass) return done()
+  await queries.markReady(tx, { id: targetId, ready: true })
+  if (!tx.storage.dialect.concurrentWriters) return done()
+  return again({ after: 0, isSecondPass: true }, tx.clock() + secondPassDelayMs)
+}
+
+/** A value of an indexed attribute, as the index has it. */
+export interface IndexedValue {
+  readonly attribute_id: number
+  readonly value_key: string
+}
+
+/**
+ * Returns the index entries of attributes to filter by.
+ *
+ * @param field The name of the filter, for errors.
+ * @throws MailkeepError `validation_failed`: an attribute is not indexed; `unavailable`: its index is being filled.
+ */
+export async function findIndexedValues(
+  ctx: Context,
+  attributes: Readonly<Record<string, string>>,
+  field: string,
+): Promise<IndexedValue[]> {
+  const names = Object.keys(attributes)
+  if (names.length === 0) return []
+  const indexed = await requireIndexed(ctx, names, field)
+  return names.map((name) => {
+    const { id, ready } = indexed.get(name)!
+    if (!ready) {
+      throw new MailkeepError('unavailable', `The index of the attribute "${name}" is being filled: try again shortly.`)
+    }
+    return { attribute_id: id, value_key: valueKeyOf(attributes[name]!) }
+  })
+}
+
+/** @throws MailkeepError `validation_failed`: one of the attributes is not indexed. */
+export async function requireIndexed(ctx: Context, names: readonly string[], field: string) {
+  const rows = await queries.listIndexed(ctx, { client_id: ctx.clientId })
+  const indexed = new Map(rows.map((row) => [row.name, row]))
+  const missing = names.find((name) => !indexed.has(name))
+  if (missing === undefined) return indexed
+  throw invalid(
+    `${field}.${missing}`,
+    'This attribute is not declared. Contacts can be filtered by declared attributes only: PUT /settings/attributes, or settings.attributes.update.',
+  )
+}
+
+/** A contact whose attributes have changed. */
+export interface ChangedContact {
+  readonly contactId: number
+  /** All its attributes. */
+  readonly attributes: ReadonlyMap<string, string>
+  /** Whether the index has no values of the contact yet. */
+  readonly isNew: boolean
+}
+
+/** Updates the index for contacts whose attributes have changed. */
+export async function indexAttributes(tx: Tx, contacts: readonly ChangedContact[]): Promise<void> {
+  const changed = contacts.filter(({ attributes, isNew }) => !isNew || attributes.size > 0)
+  if (changed.length === 0) return
+  const indexed = await queries.listIndexed(tx, { client_id: tx.clientId })
+  if (indexed.length === 0) return
+  const values = changed.flatMap(({ contactId, attributes }) =>
+    indexed.flatMap(({ id, name }) => {
+      const value = attributes.get(name)
+      return value === undefined ? [] : [{ contact_id: contactId, attribute_id: id, value_key: valueKeyOf(value) }]
+    }),
+  )
+  for (const { contactId, attributes, isNew } of changed) {
+    if (isNew) continue
+    const attribute_ids = indexed.filter(({ name }) => attributes.has(name)).map(({ id }) => id)
+    await queries.deleteOtherValues(tx, { contact_id: contactId, attribute_ids })
+  }
+  if (values.length > 0) await queries.saveValues(tx, { values })
+}

@@ -1,0 +1,120 @@
+/** Turns the filters of a query, and of the segment that it names, into the parameters of statements. */
+import { findIndexedValues, type IndexedValue } from '../attributes/operations.ts'
+import type { Context } from '../context.ts'
+import { fold } from '../parse.ts'
+import { filtersOfSegment } from '../segments/operations.ts'
+import type { SegmentFilters } from '../segments/schema.ts'
+import type { Timestamp } from '../time.ts'
+import type { FilterValues, Flags, Kind } from './listing-conditions.ts'
+import * as queries from './listing-queries.ts'
+import type { ContactFilters } from './schema.ts'
+import { searchTerm } from './search.ts'
+
+/** The filters of a listing, without ids of other clients. Unused filters are empty. */
+export interface Filters {
+  /** Folded address; undefined when off. */
+  readonly emailKey: string | undefined
+  /** Ids of contacts; undefined when off. */
+  readonly ids: readonly number[] | undefined
+  readonly values: FilterValues
+  readonly attributes: readonly IndexedValue[]
+  readonly flags: Omit<Flags, 'desc' | 'counted'>
+}
+
+const firstTime: Timestamp = '0001-01-01T00:00:00.000000Z'
+const lastTime: Timestamp = '9999-12-31T23:59:59.999999Z'
+
+/**
+ * @returns undefined when no contact can match, because none of the lists, tags or topics of a filter exists.
+ * @throws MailkeepError `not_found`: no such segment; `validation_failed`: an attribute is not indexed.
+ */
+export async function resolveFilters(ctx: Context, query: ContactFilters): Promise<Filters | undefined> {
+  const segment: SegmentFilters = query.segment === undefined ? {} : await filtersOfSegment(ctx, query.segment)
+  const groups = { lists: both('lists'), tags: both('tags'), topics: both('topics') }
+  const own = {
+    lists: await Promise.all(groups.lists.map((ids) => ownIds(ctx, 'list', ids))),
+    tags: await Promise.all(groups.tags.map((ids) => ownIds(ctx, 'tag', ids))),
+    topics: await Promise.all(groups.topics.map((ids) => ownIds(ctx, 'topic', ids))),
+  }
+  // Unknown ids match nothing. A filter with several values needs one that exists.
+  if (Object.values(own).some((filters) => filters.some((ids) => ids.length === 0))) return undefined
+  const attributes = [
+    ...(await findIndexedValues(ctx, query.attributes ?? {}, 'attributes')),
+    ...(await findIndexedValues(ctx, segment.attributes ?? {}, 'attributes')),
+  ]
+  const searches = [query.search, segment.search].filter(Boolean).map((text) => searchTerm(text!))
+  const values: FilterValues = {
+    lists: own.lists[0] ?? [],
+    tags: own.tags[0] ?? [],
+    topics: own.topics[0] ?? [],
+    more_lists: own.lists[1] ?? [],
+    more_tags: own.tags[1] ?? [],
+    more_topics: own.topics[1] ?? [],
+    has_more_lists: own.lists.length > 1,
+    has_more_tags: own.tags.length > 1,
+    has_more_topics: own.topics.length > 1,
+    exclude_lists: await ownIds(ctx, 'list', both('exclude_lists').flat()),
+    exclude_tags: await ownIds(ctx, 'tag', both('exclude_tags').flat()),
+    search: searches[0] ?? '',
+    more_search: searches[1] ?? '',
+    created_after: latest(query.created_after, segment.created_after) ?? firstTime,
+    created_before: earliest(query.created_before, segment.created_before) ?? lastTime,
+  }
+  const flags = {
+    unsubscribed: query.include_unsubscribed,
+    only: query.unsubscribed === 'only',
+    lists: own.lists.length > 0,
+    tags: own.tags.length > 0,
+    topics: own.topics.length > 0,
+    search: searches.length > 0,
+    attribute: attributes.length > 0,
+  }
+  return {
+    emailKey: query.email === undefined ? undefined : fold(query.email),
+    ids: query.ids && [...new Set(query.ids)],
+    values,
+    attributes,
+    flags: { ...flags, others: needsOthers(values) || attributes.length > 1 },
+  }
+
+  /** Returns the values of the query's filter and of the segment's, as far as they are given. */
+  function both(name: 'lists' | 'tags' | 'topics' | 'exclude_lists' | 'exclude_tags'): (readonly number[])[] {
+    return [query[name], segment[name]].filter((ids) => ids !== undefined)
+  }
+}
+
+/** Whether the filters include some that statements check only on demand. */
+function needsOthers(values: FilterValues): boolean {
+  const { has_more_lists, has_more_tags, has_more_topics, exclude_lists, exclude_tags, more_search } = values
+  return (
+    has_more_lists ||
+    has_more_tags ||
+    has_more_topics ||
+    exclude_lists.length > 0 ||
+    exclude_tags.length > 0 ||
+    more_search !== '' ||
+    hasCreatedFilter(values)
+  )
+}
+
+/** Whether the filters limit the time of creation. */
+export function hasCreatedFilter(values: FilterValues): boolean {
+  return values.created_after !== firstTime || values.created_before !== lastTime
+}
+
+/** Removes ids that are not records of the client, because they match nothing. */
+async function ownIds(ctx: Context, kind: Kind, ids: readonly number[]): Promise<number[]> {
+  if (ids.length === 0) return []
+  return (await queries.own[kind](ctx, { client_id: ctx.clientId, ids })).map(({ id }) => id)
+}
+
+function latest(...times: readonly (Timestamp | undefined)[]): Timestamp | undefined {
+  return times
+    .filter((time) => time !== undefined)
+    .sort()
+    .at(-1)
+}
+
+function earliest(...times: readonly (Timestamp | undefined)[]): Timestamp | undefined {
+  return times.filter((time) => time !== undefined).sort()[0]
+}

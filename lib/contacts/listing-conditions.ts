@@ -1,0 +1,122 @@
+/** The filters of contact listings in SQL: parameters, flags and conditions of the statements in `listing-queries.ts`. */
+import { type RawBuilder, sql } from 'kysely'
+import type { Dialect } from '../storage/dialect.ts'
+import { bool, int, ints, rows, text, texts, time } from '../storage/statement.ts'
+
+/** Kinds of memberships that a listing can filter by. */
+export const kinds = ['list', 'tag', 'topic'] as const
+export type Kind = (typeof kinds)[number]
+
+/** The values of filters. Unused filters are empty. */
+const filterParameters = {
+  lists: ints,
+  tags: ints,
+  topics: ints,
+  search: text,
+  // The filters of a segment that the query has too.
+  more_lists: ints,
+  more_tags: ints,
+  more_topics: ints,
+  has_more_lists: bool,
+  has_more_tags: bool,
+  has_more_topics: bool,
+  more_search: text,
+  exclude_lists: ints,
+  exclude_tags: ints,
+  created_after: time,
+  created_before: time,
+}
+
+export type FilterValues = {
+  readonly [Name in keyof typeof filterParameters]: NonNullable<(typeof filterParameters)[Name]['value']>
+}
+
+export const attributeValue = { attribute_id: int, value_key: text }
+
+/** A range of the listing, and the values of its filters. */
+export const listingParameters = {
+  client_id: int,
+  after: int,
+  /** The last id that may be returned. */
+  until: int,
+  limit: int,
+  ...filterParameters,
+  // The attribute whose index may be scanned, and the other ones.
+  ...attributeValue,
+  more_attributes: rows(attributeValue),
+  parts: texts,
+}
+
+export const flags = [
+  'desc',
+  'counted',
+  'unsubscribed',
+  'only',
+  'lists',
+  'tags',
+  'topics',
+  'search',
+  'attribute',
+  'others',
+] as const
+
+/**
+ * Optional parts of a statement. `counted`: returns only the number of rows and the last id. `unsubscribed`: includes
+ * unsubscribed contacts. `only`: returns only these. `others`: checks the filters that have no flag of their own.
+ */
+export type Flags = Readonly<Record<(typeof flags)[number], boolean>>
+
+/** A row of a scan. With the flag `counted` there is one row: the number of rows, and the id of the last one or null. */
+export interface ScanRow {
+  readonly id: number
+  readonly counted?: number
+}
+
+export type Slots = { readonly [K in keyof typeof listingParameters]: RawBuilder<unknown> }
+
+/** Returns the operator of the rows that follow a position. */
+export function beyond(on: Pick<Flags, 'desc'>): RawBuilder<unknown> {
+  return on.desc ? sql`<` : sql`>`
+}
+
+/** With the flag `counted`, counts the rows of a scan. */
+export function counted(scan: RawBuilder<unknown>, on: Pick<Flags, 'counted' | 'desc'>): RawBuilder<ScanRow> {
+  if (!on.counted) return scan as RawBuilder<ScanRow>
+  return sql<ScanRow>`select max(id) as id, count(*) as counted from (${scan}) as page`
+}
+
+/** Returns the conditions that the scan checks for each contact. Each costs one index seek. */
+export function conditions(contactId: RawBuilder<unknown>, p: Slots, dialect: Dialect, on: Flags): RawBuilder<unknown> {
+  const parts = [
+    on.lists ? sql`and ${dialect.isMember('list', contactId, p.lists)}` : undefined,
+    on.tags ? sql`and ${dialect.isMember('tag', contactId, p.tags)}` : undefined,
+    on.topics ? sql`and ${dialect.isMember('topic', contactId, p.topics)}` : undefined,
+    on.attribute ? sql`and ${dialect.hasAttribute(contactId, p.attribute_id, p.value_key)}` : undefined,
+    on.only ? sql`and ${dialect.isUnsubscribed(p.client_id, contactId)}` : undefined,
+    on.only || on.unsubscribed ? undefined : sql`and not ${dialect.isUnsubscribed(p.client_id, contactId)}`,
+    on.others ? otherConditions(contactId, p, dialect, on) : undefined,
+    on.search ? sql`and ${dialect.matches(sql.ref('c.search'), p.search)}` : undefined,
+  ]
+  return sql.join(
+    parts.filter((part) => part !== undefined),
+    sql` `,
+  )
+}
+
+/**
+ * Returns the conditions of the filters that have no flag of their own. With empty values they are always true. A flag
+ * for each would make too many different statements.
+ */
+function otherConditions(contactId: RawBuilder<unknown>, p: Slots, dialect: Dialect, on: Flags): RawBuilder<unknown> {
+  const createdAt = dialect.unindexed(sql.ref('c.created_at'))
+  return sql`and ${contactId} ${on.desc ? sql`>=` : sql`<=`} ${p.until}
+    and (not ${p.has_more_lists} or ${dialect.isMember('list', contactId, p.more_lists)})
+    and (not ${p.has_more_tags} or ${dialect.isMember('tag', contactId, p.more_tags)})
+    and (not ${p.has_more_topics} or ${dialect.isMember('topic', contactId, p.more_topics)})
+    and not ${dialect.isMember('list', contactId, p.exclude_lists)}
+    and not ${dialect.isMember('tag', contactId, p.exclude_tags)}
+    and not exists (select 1 from ${dialect.unnestRows(p.more_attributes, attributeValue)}
+      where not ${dialect.hasAttribute(contactId, sql.ref('item.attribute_id'), sql.ref('item.value_key'))})
+    and ${createdAt} > ${p.created_after} and ${createdAt} < ${p.created_before}
+    and ${dialect.contains(sql.ref('c.search'), p.more_search)}`
+}

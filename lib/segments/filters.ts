@@ -1,0 +1,98 @@
+/** The filters of contacts that listings and segments share. */
+import * as v from 'valibot'
+import { inputLimits } from '../limits.ts'
+import { WholeNumber } from '../page.ts'
+import { atMost, isRecord, Text } from '../parse.ts'
+import { type Timestamp, timestamp } from '../time.ts'
+
+/** One id or several, as numbers or as digits of a query string. */
+export type IdsInput = number | string | readonly (number | string)[]
+
+/** Filters that a segment can store. A contact must match all of them. */
+export interface SegmentFiltersInput {
+  /** Ids of lists, at most 100. A contact matches if it is on any of them. */
+  readonly lists?: IdsInput | undefined
+  /** Ids of tags, at most 100. */
+  readonly tags?: IdsInput | undefined
+  /** Ids of topics, at most 100. */
+  readonly topics?: IdsInput | undefined
+  /** Ids of lists, at most 100. A contact matches if it is on none of them. */
+  readonly exclude_lists?: IdsInput | undefined
+  /** Ids of tags, at most 100. A contact matches if it has none of them. */
+  readonly exclude_tags?: IdsInput | undefined
+  /** Values of indexed attributes, compared exactly. */
+  readonly attributes?: Readonly<Record<string, string>> | undefined
+  /** A substring of name or e-mail. It is matched literally and case-insensitively. */
+  readonly search?: string | undefined
+  /** ISO 8601 with an offset, as in `2026-01-02T03:04:05Z`. Contacts created later match. */
+  readonly created_after?: string | undefined
+  /** ISO 8601 with an offset. Contacts created earlier match. */
+  readonly created_before?: string | undefined
+}
+
+export const Ids = v.pipe(
+  v.union([
+    v.array(v.unknown()),
+    v.pipe(
+      v.unknown(),
+      v.transform((value) => [value]),
+    ),
+  ]),
+  v.maxLength(inputLimits.values, `At most ${inputLimits.values} values.`),
+  v.array(v.pipe(WholeNumber, v.minValue(1, 'This must be an id: a positive whole number.'))),
+)
+
+const timePattern = /^(\d{4}-\d\d-\d\dT\d\d:\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?(Z|[+-]\d\d:\d\d)$/
+
+/** A time with its offset. Its output is UTC with microseconds, as contacts have it. */
+export const Time = v.pipe(
+  v.string('This must be a string.'),
+  v.regex(timePattern, 'This must be a time with its offset, as in 2026-01-02T03:04:05Z.'),
+  v.rawTransform(({ dataset, addIssue, NEVER }): Timestamp => {
+    const [, minute, second = '00', fraction = '', offset] = timePattern.exec(dataset.value)!
+    const ms = Date.parse(`${minute}:${second}${offset}`)
+    const time = Number.isNaN(ms) ? '' : timestamp(ms)
+    // Beyond the year 9999, times have another form.
+    if (/^\d{4}-/.test(time)) return `${time.slice(0, 19)}.${fraction.slice(0, 6).padEnd(6, '0')}Z`
+    addIssue({ message: 'This must be a time that exists.' })
+    return NEVER
+  }),
+)
+
+const AttributeFilter = v.pipe(Text, atMost(inputLimits.attributeCharacters))
+
+/** Values by attribute name. Valibot's `record` drops names such as `__proto__`, which are valid attribute names. */
+const AttributeFilters = v.pipe(
+  v.custom<Record<string, unknown>>(isRecord, 'This must have a value for each attribute, as in attributes[plan]=pro.'),
+  v.check(
+    (input) => Object.keys(input).length <= inputLimits.indexedAttributes,
+    `At most ${inputLimits.indexedAttributes} attributes.`,
+  ),
+  v.rawTransform(({ dataset, addIssue, NEVER }) => {
+    const input = dataset.value
+    const values: Record<string, string> = Object.create(null)
+    let isValid = true
+    for (const [key, value] of Object.entries(input)) {
+      const result = v.safeParse(AttributeFilter, value)
+      if (result.success) values[key] = result.output
+      else {
+        isValid = false
+        addIssue({ message: result.issues[0].message, path: [{ type: 'object', origin: 'value', input, key, value }] })
+      }
+    }
+    return isValid ? (values as Readonly<Record<string, string>>) : NEVER
+  }),
+)
+
+/** The filters that a segment can store. */
+export const segmentFilterFields = {
+  lists: v.optional(Ids),
+  tags: v.optional(Ids),
+  topics: v.optional(Ids),
+  exclude_lists: v.optional(Ids),
+  exclude_tags: v.optional(Ids),
+  attributes: v.optional(AttributeFilters),
+  search: v.optional(Text),
+  created_after: v.optional(Time),
+  created_before: v.optional(Time),
+}

@@ -1,0 +1,117 @@
+/** Finding contacts beyond the contract: by e-mail, by segments of three filters, and counts. */
+import type { Mailkeep } from '../../lib/index.ts'
+import { atMost, type Bench, type Figure, type Finding, interleave, largest, short } from './harness.ts'
+import { clientId, emailOf } from './population.ts'
+import { discard, scratch, withMailkeep } from './seed.ts'
+import { median } from './summary.ts'
+
+type Client = ReturnType<Mailkeep['forClient']>
+
+/** Segments of three filters: from few matches to many, in every mix. */
+const segments: Readonly<Record<string, object>> = {
+  'list, tag, plan': { lists: [1], tags: [7], attributes: { plan: 'basic' } },
+  'list, rare tag, plan': { lists: [1], tags: [500], attributes: { plan: 'basic' } },
+  'list, plan, city': { lists: [2], attributes: { plan: 'basic', city: 'Rotterdam' } },
+  'tag, plan, search': { tags: [7], attributes: { plan: 'basic' }, search: 'lovelace' },
+  'list, without a tag, plan': { lists: [1], exclude_tags: [7], attributes: { plan: 'basic' } },
+  'tags, without a list, time': { tags: [7, 8, 9], exclude_lists: [1], created_after: '2020-01-01T00:00:00Z' },
+  'topic, plan, time': { topics: [1], attributes: { plan: 'basic' }, created_before: '2999-01-01T00:00:00Z' },
+  'list, rare name, plan': { lists: [1], search: 'zebulon', attributes: { plan: 'basic' } },
+  'a common list and tag with no contact in common': { lists: [1], tags: [8], attributes: { plan: 'basic' } },
+}
+
+const counts: Readonly<Record<string, object>> = {
+  'all subscribed': {},
+  'a list': { lists: [1] },
+  'a tag': { tags: [7] },
+  'a rare name': { search: 'zebulon' },
+  'an attribute': { attributes: { plan: 'basic' } },
+  'a list, a tag and an attribute': { lists: [1], tags: [7], attributes: { plan: 'basic' } },
+}
+
+export const contacts: Figure = async (bench) => {
+  const file = await scratch(bench.folder, largest(bench))
+  try {
+    return await withMailkeep(file, async (mailkeep) => {
+      const client = mailkeep.forClient(clientId)
+      const started = performance.now()
+      await client.settings.attributes.update({ indexed: ['plan', 'city'] })
+      await mailkeep.deliverDue()
+      const filled: Finding = {
+        name: 'contacts: declare two attributes',
+        figure: `${short((performance.now() - started) / 1000)} s`,
+      }
+      return [
+        filled,
+        ...(await lookups(bench, client)),
+        ...(await pages(bench, client)),
+        ...(await sums(bench, client)),
+      ]
+    })
+  } finally {
+    await discard(file)
+  }
+}
+
+async function lookups(bench: Bench, client: Client): Promise<Finding[]> {
+  const size = largest(bench)
+  const calls = bench.quick ? 500 : 5000
+  const some = () => Math.floor(Math.random() * size)
+  const { id, email } = await interleave(bench.rounds + 1, {
+    id: () => perCall(calls, () => client.contacts.getJson(1 + some())),
+    email: () => perCall(calls, () => client.contacts.listJson({ email: emailOf(some()), include_unsubscribed: true })),
+  })
+  return [finding('contacts: look-up by e-mail', 'e-mail', median(email.slice(1)), median(id.slice(1)), 'by id', 1.5)]
+}
+
+async function pages(bench: Bench, client: Client): Promise<Finding[]> {
+  const ids = new Map<string, number>()
+  for (const [name, filters] of Object.entries(segments)) {
+    ids.set(name, (await client.segments.create({ name, filters })).id)
+  }
+  const cases = { plain: () => perCall(20, () => client.contacts.listJson()) } as Record<string, () => Promise<number>>
+  for (const [name, segment] of ids) cases[name] = () => perCall(20, () => client.contacts.listJson({ segment }))
+  const { plain, worst, middle, details } = await against(bench, cases)
+  return [
+    { ...finding('contacts: a segment, in the middle', middle.name, middle.ms, plain, 'page', 2), details },
+    finding('contacts: a segment, the worst', worst.name, worst.ms, plain, 'page', 20),
+  ]
+}
+
+async function sums(bench: Bench, client: Client): Promise<Finding[]> {
+  const cases = { plain: () => perCall(20, () => client.contacts.listJson()) } as Record<string, () => Promise<number>>
+  for (const [name, query] of Object.entries(counts)) cases[name] = () => perCall(1, () => client.contacts.count(query))
+  const { plain, worst, middle, details } = await against(bench, cases)
+  return [
+    { ...finding('contacts: a count, in the middle', middle.name, middle.ms, plain, 'page', 20), details },
+    finding('contacts: a count, the worst', worst.name, worst.ms, plain, 'page', 20),
+  ]
+}
+
+/** Measures the cases alternately with `plain`, the first page without filters. */
+async function against(bench: Bench, cases: Record<string, () => Promise<number>>) {
+  const { plain, ...rest } = await interleave(bench.rounds + 1, cases) // the first round warms up
+  const details = Object.entries(rest)
+    .map(([name, times]) => ({ name, ms: median(times.slice(1)) }))
+    .sort((a, b) => a.ms - b.ms)
+  const worst = details.at(-1)!
+  return { plain: median(plain!.slice(1)), worst, middle: details[Math.floor(details.length / 2)]!, details }
+}
+
+function finding(name: string, of: string, ms: number, ceilingMs: number, ceiling: string, most: number): Finding {
+  const ratio = ms / ceilingMs
+  return {
+    name,
+    figure: `${short(ms)} ms (${of})`,
+    ceiling: `${ceiling} ${short(ceilingMs)} ms`,
+    ratio,
+    target: atMost(ratio, most),
+  }
+}
+
+/** Returns milliseconds per call, one after another. */
+async function perCall(calls: number, call: () => Promise<unknown>): Promise<number> {
+  const started = performance.now()
+  for (let n = 0; n < calls; n++) await call()
+  return (performance.now() - started) / calls
+}
