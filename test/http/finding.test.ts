@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import { isMailkeepError } from '../../lib/index.ts'
 import { test } from '../support/databases.ts'
-import { type Open, onEveryDatabase, until } from '../support/harness.ts'
+import { type Open, overHttp, until } from '../support/harness.ts'
 import { assertInvalid } from '../support/http-call.ts'
 import { assertShape, list, tag } from '../support/http-shapes.ts'
 
@@ -146,7 +146,7 @@ const refused: readonly [query: string, ...fields: string[]][] = [
   ['exclude_topics[]=1', 'exclude_topics'],
 ]
 
-onEveryDatabase('finding contacts beyond the contract', (open) => {
+overHttp('finding contacts beyond the contract', (open) => {
   test('filters combine on the listing, the count and the export', async (t) => {
     const { find, count, exported } = await openContacts(open, t)
     for (const [query, contacts] of found) {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { isMailkeepError } from '../../lib/index.ts'
 import { test } from '../support/databases.ts'
-import { onEveryDatabase } from '../support/harness.ts'
+import { overHttp } from '../support/harness.ts'
 import { assertInvalid } from '../support/http-call.ts'
 import { assertShape, utc } from '../support/http-shapes.ts'
 
@@ -34,7 +34,7 @@ const wrongFilters: readonly (readonly [filters: unknown, field: string])[] = [
   [{ attributes: { color: 'red' } }, 'filters.attributes.color'],
 ]
 
-onEveryDatabase('segments', (open) => {
+overHttp('segments', (open) => {
   test('are created, listed, shown, changed and deleted', async (t) => {
     const { call, data } = await open(t)
     const filters = { lists: [1], created_after: '2020-01-01T00:00:00+01:00', search: 'ada' }
