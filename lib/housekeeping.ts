@@ -1,5 +1,6 @@
 import { clientJobs } from './clients/operations.ts'
 import { contactJobs, deleteContactsOfClient, purgeStep } from './contacts/deletion.ts'
+import { mergeJobs } from './contacts/merging.ts'
 import { searchPurgeJobs, tidySearches } from './contacts/search-purge.ts'
 import type { Context } from './context.ts'
 import { isMailkeepError } from './errors.ts'
@@ -10,7 +11,7 @@ import { deleteListsOfClient, listJobs } from './lists/operations.ts'
 import { deleteTagsOfClient, tagJobs } from './tags/operations.ts'
 import { nextTurn } from './time.ts'
 import { deleteTopicsOfClient, topicJobs } from './topics/operations.ts'
-import { deleteWebhooksOfClient, endpointJobs } from './webhooks/deletion.ts'
+import { deleteWebhooksOfClient, endpointJobs, eventJobs } from './webhooks/deletion.ts'
 import { pauseJobs } from './webhooks/dispatch/pause.ts'
 import { recoveryJobs } from './webhooks/recovery.ts'
 import { deleteExpired } from './webhooks/retention.ts'
@@ -21,8 +22,10 @@ export const jobHandlers: JobHandlers = {
   ...listJobs,
   ...topicJobs,
   ...contactJobs,
+  ...mergeJobs,
   ...searchPurgeJobs,
   ...endpointJobs,
+  ...eventJobs,
   ...pauseJobs,
   ...recoveryJobs,
   ...clientJobs([

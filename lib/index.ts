@@ -5,7 +5,10 @@ export { type ClientMailkeep, type ClientOperations, type IdempotencyApi, type U
 export type { Client, ClientInput, NewToken, Principal, Role, Token, TokenInput } from './clients/schema.ts'
 export { roles } from './clients/schema.ts'
 export type { ContactsApi } from './contacts/api-types.ts'
+export type { EmailInput, TagsInput } from './contacts/changing.ts'
+export type { ContactKey } from './contacts/contact-key.ts'
 export type { BulkResult } from './contacts/merge.ts'
+export type { MergeInput } from './contacts/merging.ts'
 export type {
   Contact,
   ContactChangeInput,
@@ -46,6 +49,7 @@ export { createMailkeep, type Mailkeep, type MailkeepOptions } from './mailkeep.
 export type { CloseOptions, StartOptions, SubscriberOptions } from './options.ts'
 export type { Page, PageInput } from './page.ts'
 export type { EncryptionKey } from './sealing/seal.ts'
+export type { AbortInput } from './signal.ts'
 export type { DatabaseSource, StorageFigures } from './storage/database.ts'
 export { type KyselyOptions, kysely } from './storage/kysely.ts'
 export type { Tag, TagInput } from './tags/schema.ts'
@@ -60,10 +64,18 @@ export type { Readiness, Stats } from './webhooks/health.ts'
 export type { LookupSettings, NameResolver } from './webhooks/http/resolve.ts'
 export type { Outcome as SendOutcome, Request as SendRequest, Sender, Sending } from './webhooks/http/send.ts'
 export type {
+  ContactCreatedEvent,
   ContactData,
+  ContactDeletedEvent,
+  ContactListRemovedEvent,
   ContactResubscribedEvent,
   ContactSubscribedEvent,
+  ContactTaggedEvent,
+  ContactTopicSubscribedEvent,
+  ContactTopicUnsubscribedEvent,
   ContactUnsubscribedEvent,
+  ContactUntaggedEvent,
+  ContactUpdatedEvent,
   EventEnvelope,
   NewsletterSentEvent,
   SequenceCompletedEvent,

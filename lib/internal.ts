@@ -13,5 +13,6 @@ export {
   deliveryFields,
   detailFields,
   endpointFields,
+  extensionEventTypes,
   hostEventTypes,
 } from './webhooks/schema.ts'

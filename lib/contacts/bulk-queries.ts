@@ -43,6 +43,15 @@ export const insertTagsOfContacts = statement(
     on conflict do nothing`,
 )
 
+/** Same as `insertTagsOfContacts`, and returns the tags that were new to their contact. */
+export const insertMissingTagsOfContacts = statement.all(
+  { client_id: int, pairs: rows(contactTag) },
+  (_, p, dialect) => sql<{ contact_id: number; tag_id: number }>`
+    insert into mailkeep_contact_tag (client_id, contact_id, tag_id)
+    select ${p.client_id}, item.contact_id, item.tag_id from ${dialect.unnestRows(p.pairs, contactTag)} where true
+    on conflict do nothing returning contact_id, tag_id`,
+)
+
 /** Adds contacts to a list. Returns the contacts that were not on it. */
 export const insertMemberships = statement.all(
   { client_id: int, list_id: int, contact_ids: ints },

@@ -1,17 +1,20 @@
 import {
+  type EmailInput,
   type EndpointChangeInput,
   type EndpointInput,
   type EventInput,
   eventTypes,
   inputLimits,
   type ListInput,
+  type MergeInput,
   type RecoverInput,
   type TagInput,
+  type TagsInput,
   type TopicInput,
 } from '../../../lib/index.ts'
 import { hostEventTypes, inputFields, textFields } from '../../../lib/internal.ts'
 import { schemasOf } from './fields.ts'
-import { arrayOf, flag, input, nullable, type Schema } from './schema.ts'
+import { arrayOf, flag, id, input, nullable, type Schema } from './schema.ts'
 
 const { nameCharacters, descriptionCharacters, attributeCharacters, emailCharacters, urlCharacters } = inputLimits
 
@@ -21,6 +24,7 @@ const name = {
   maxLength: nameCharacters,
   description: 'Trimmed and normalized to NFC before its length is checked.',
 } as const
+const address = { type: 'string', format: 'idn-email', maxLength: emailCharacters } as const
 const description = { type: 'string', maxLength: descriptionCharacters } as const
 
 /** Fields that both contact bodies have. */
@@ -63,12 +67,7 @@ export const bodySchemas = {
     type: 'object',
     description: attributesText,
     properties: {
-      email: {
-        type: 'string',
-        format: 'idn-email',
-        maxLength: emailCharacters,
-        description: 'Identifies the contact, without regard to case. Trimmed.',
-      },
+      email: { ...address, description: 'Identifies the contact, without regard to case. Trimmed.' },
       ...contact,
       tags: {
         ...contact.tags,
@@ -88,6 +87,17 @@ export const bodySchemas = {
     ...attributes,
     propertyNames: { ...attributes.propertyNames, not: { const: 'email' } },
   },
+  EmailInput: input<EmailInput>({ email: { ...address, description: 'The new address. Trimmed.' } }, 'email'),
+  TagsInput: input<TagsInput>({ tags: { ...contact.tags, minItems: 1, description: 'Names of tags.' } }, 'tags'),
+  MergeInput: input<MergeInput>(
+    {
+      into: {
+        anyOf: [id, input<EmailInput>({ email: address }, 'email')],
+        description: 'The contact that stays: its id, or its e-mail address.',
+      },
+    },
+    'into',
+  ),
   EndpointInput: input<EndpointInput>(
     {
       url: {
