@@ -18,7 +18,7 @@ export type Address = v.InferOutput<typeof Address>
  * @throws MailkeepError `not_found`; `validation_failed` on `contactId` or `email`.
  */
 export async function contactIdOf(ctx: Context, key: ContactKey): Promise<number> {
-  if (!isRecord(key)) {
+  if (!isRecord(key) || !Object.hasOwn(key, 'email')) {
     requireId('contactId', key)
     return key
   }
