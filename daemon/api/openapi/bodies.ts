@@ -92,8 +92,11 @@ export const bodySchemas = {
   MergeInput: input<MergeInput>(
     {
       into: {
-        anyOf: [id, input<EmailInput>({ email: address }, 'email')],
-        description: 'The contact that stays: its id, or its e-mail address.',
+        type: ['integer', 'object'],
+        minimum: 1,
+        properties: { email: address },
+        required: ['email'],
+        description: 'The contact that stays: its id, or `{email}`.',
       },
     },
     'into',
