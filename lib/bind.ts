@@ -5,6 +5,7 @@
 import type { ClientsApi, IdentitiesApi, ListsApi, TagsApi, TokensApi, TopicsApi } from './api-types.ts'
 import * as clients from './clients/operations.ts'
 import type { ContactsApi } from './contacts/api-types.ts'
+import * as batching from './contacts/batch.ts'
 import * as bulk from './contacts/bulk.ts'
 import * as changing from './contacts/changing.ts'
 import * as listing from './contacts/listing.ts'
@@ -60,6 +61,7 @@ const contactsApi = {
   tag: changing.tagContact,
   untag: changing.untagContact,
   merge: merging.mergeContact,
+  batch: batching.runBatch,
   unsubscribe: contacts.unsubscribeContact,
   resubscribe: contacts.resubscribeContact,
   removeFromList: contacts.removeContactFromList,

@@ -5,6 +5,12 @@ export { type ClientMailkeep, type ClientOperations, type IdempotencyApi, type U
 export type { Client, ClientInput, NewToken, Principal, Role, Token, TokenInput } from './clients/schema.ts'
 export { roles } from './clients/schema.ts'
 export type { ContactsApi } from './contacts/api-types.ts'
+export type {
+  BatchInput,
+  BatchOperationInput,
+  BatchOperationName,
+  BatchOperationResult,
+} from './contacts/batch-schema.ts'
 export type { EmailInput, TagsInput } from './contacts/changing.ts'
 export type { ContactKey } from './contacts/contact-key.ts'
 export type { BulkResult } from './contacts/merge.ts'

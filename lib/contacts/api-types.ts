@@ -4,6 +4,7 @@
  */
 import type { Page } from '../page.ts'
 import type { AbortInput } from '../signal.ts'
+import type { BatchInput, BatchOperationInput, BatchOperationResult } from './batch-schema.ts'
 import type { EmailInput, TagsInput } from './changing.ts'
 import type { ContactKey } from './contact-key.ts'
 import type { BulkResult } from './merge.ts'
@@ -123,6 +124,22 @@ export interface ContactsApi {
    *   would have too many tags, lists, topics or attributes.
    */
   merge(key: ContactKey, input: MergeInput): Promise<Contact>
+  /**
+   * Runs up to 1,000 operations on contacts, in order. An operation that is refused changes nothing and does not stop the
+   * others. Each transaction runs some hundreds of operations. After an error the operations before it stay done, and the
+   * call can be repeated safely.
+   *
+   * @param input The operations, or an object with them.
+   * @param options `signal` stops the call between two transactions. It then throws the signal's reason.
+   * @returns The result of each operation, in their order.
+   * @throws MailkeepError `validation_failed` on `operations`: not an array, or too many operations.
+   * @example
+   * await acme.contacts.batch([
+   *   { op: 'upsert', email: 'ada@example.org', tags: ['vip'], lists: [1] },
+   *   { op: 'unsubscribe', email: 'bob@example.org' },
+   * ])
+   */
+  batch(input: BatchInput | readonly BatchOperationInput[], options?: AbortInput): Promise<BatchOperationResult[]>
   /**
    * Unsubscribes a contact from everything, and raises `contact.unsubscribed`. A repeated call keeps the first time and
    * raises no event.

@@ -1,4 +1,4 @@
-import { type Context, now } from '../context.ts'
+import { type Context, now, type Tx } from '../context.ts'
 import { invalid, notFound } from '../errors.ts'
 import { runOrEnqueue } from '../jobs/operations.ts'
 import { getList } from '../lists/operations.ts'
@@ -196,10 +196,16 @@ export async function unsubscribeFromTopic(ctx: Context, contactId: ContactKey, 
 export async function deleteContact(ctx: Context, key: ContactKey): Promise<void> {
   return transact(ctx, async (tx) => {
     const id = await contactIdOf(tx, key)
-    const deleted = await queries.deleteContact(tx, { client_id: tx.clientId, id })
-    if (!deleted) throw notFound('contact')
-    tx.transaction.indexSearch({ clientId: tx.clientId, contactId: id, before: deleted.search, after: null })
-    await runOrEnqueue(tx, clearContact, { targetId: id })
-    await raiseDeleted(tx, { id, uuid: deleted.uuid, email: deleted.email })
+    if (!(await eraseContact(tx, id))) throw notFound('contact')
   })
+}
+
+/** Erases a contact and the copies of its data. @returns Whether it existed. */
+export async function eraseContact(tx: Tx, id: number): Promise<boolean> {
+  const deleted = await queries.deleteContact(tx, { client_id: tx.clientId, id })
+  if (!deleted) return false
+  tx.transaction.indexSearch({ clientId: tx.clientId, contactId: id, before: deleted.search, after: null })
+  await runOrEnqueue(tx, clearContact, { targetId: id })
+  await raiseDeleted(tx, { id, uuid: deleted.uuid, email: deleted.email })
+  return true
 }

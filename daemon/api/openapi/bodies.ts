@@ -1,4 +1,5 @@
 import {
+  type BatchInput,
   type EmailInput,
   type EndpointChangeInput,
   type EndpointInput,
@@ -12,7 +13,13 @@ import {
   type TagsInput,
   type TopicInput,
 } from '../../../lib/index.ts'
-import { hostEventTypes, inputFields, textFields } from '../../../lib/internal.ts'
+import {
+  batchOperationNames,
+  hostEventTypes,
+  inputFields,
+  maxOperationsPerBatch,
+  textFields,
+} from '../../../lib/internal.ts'
 import { schemasOf } from './fields.ts'
 import { arrayOf, flag, id, input, nullable, type Schema } from './schema.ts'
 
@@ -100,6 +107,33 @@ export const bodySchemas = {
       },
     },
     'into',
+  ),
+  BatchInput: input<BatchInput>(
+    {
+      operations: {
+        ...arrayOf({
+          type: 'object',
+          properties: {
+            op: { type: 'string', enum: batchOperationNames },
+            id: { ...id, description: 'The contact. Every operation except `upsert` takes `id` or `email`.' },
+            email: address,
+            ...schemasOf(textFields),
+            tags: { ...contact.tags, description: 'Names, for `upsert`, `update`, `tag` and `untag`.' },
+            lists: {
+              ...arrayOf(id),
+              maxItems: inputLimits.lists,
+              description: 'For `upsert`, `add_to_list` and `remove_from_list`.',
+            },
+            list_id: { ...id, description: 'One list, instead of `lists`, for the last two.' },
+          },
+          required: ['op'],
+          additionalProperties: true,
+          description: 'Every other field of `upsert` and `update` is an attribute.',
+        }),
+        maxItems: maxOperationsPerBatch,
+      },
+    },
+    'operations',
   ),
   EndpointInput: input<EndpointInput>(
     {

@@ -128,6 +128,7 @@ export const recordExamples = {
   ContactWithoutTopics: contactWithoutTopics,
   Identity: identity,
   ImportReport: importReport,
+  BatchResult: { status: 'created', id: 7 },
   Endpoint: endpoint,
   NewEndpoint: {
     ...{ id: endpoint.id, uuid: endpoint.uuid, url: endpoint.url, events: endpoint.events, active: true },
@@ -168,6 +169,15 @@ export const bodyExamples: Readonly<Record<BodyName, { readonly good: object; re
   EmailInput: { good: { email: 'ada@example.com' }, errors: { email: ['Another contact has this e-mail address.'] } },
   TagsInput: { good: { tags: ['vip'] }, errors: { tags: ['At least one tag is needed.'] } },
   MergeInput: { good: { into: 7 }, errors: { into: ['This must be another contact.'] } },
+  BatchInput: {
+    good: {
+      operations: [
+        { op: 'upsert', email: 'ada@example.org', tags: ['vip'], lists: [1] },
+        { op: 'unsubscribe', email: 'bob@example.org' },
+      ],
+    },
+    errors: { operations: ['At most 1,000 operations at a time.'] },
+  },
   EndpointInput: { good: endpointInput, errors: { events: ['At least one event type is needed.'] } },
   EndpointChange: { good: { active: false }, errors: { active: ['This must be true or false.'] } },
   EventInput: { good: eventInput, errors: { data: ['This must be an object.'] } },

@@ -60,4 +60,16 @@ export const contactChanges: readonly Route[] = [
     answers: { 200: { record: 'Contact', description: 'The contact that stays.' } },
     call: async ({ client, params, body }) => ok(await client.contacts.merge(params.contactId, body)),
   },
+  {
+    method: 'POST',
+    path: '/contacts/batch',
+    role: 'member',
+    name: 'batchContacts',
+    summary: 'Run up to 1,000 operations on contacts',
+    description:
+      'The operations run in order. One that is refused changes nothing and does not stop the others. Repeating a batch is safe. With an `Idempotency-Key` the whole batch is one transaction.',
+    body: 'BatchInput',
+    answers: { 200: { records: 'BatchResult', description: 'The result of each operation, in their order.' } },
+    call: async ({ client, body }) => ok(await client.contacts.batch(body)),
+  },
 ]
