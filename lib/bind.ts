@@ -15,9 +15,12 @@ import type {
 import * as attributes from './attributes/operations.ts'
 import * as clients from './clients/operations.ts'
 import type { ContactsApi } from './contacts/api-types.ts'
+import * as batching from './contacts/batch.ts'
 import * as bulk from './contacts/bulk.ts'
+import * as changing from './contacts/changing.ts'
 import * as counts from './contacts/group-counts.ts'
 import * as listing from './contacts/listing.ts'
+import * as merging from './contacts/merging.ts'
 import * as contacts from './contacts/operations.ts'
 import * as exporting from './contacts/transfer/export.ts'
 import * as importing from './contacts/transfer/import.ts'
@@ -65,7 +68,13 @@ const contactsApi = {
   addManyToList: bulk.addContactsToList,
   import: importing.importContacts,
   export: exporting.exportContacts,
+  upsert: changing.upsertContact,
   update: contacts.updateContact,
+  changeEmail: changing.changeEmail,
+  tag: changing.tagContact,
+  untag: changing.untagContact,
+  merge: merging.mergeContact,
+  batch: batching.runBatch,
   unsubscribe: contacts.unsubscribeContact,
   resubscribe: contacts.resubscribeContact,
   removeFromList: contacts.removeContactFromList,
@@ -241,7 +250,7 @@ function bind<Table extends Readonly<Record<string, (ctx: Context, ...args: neve
 /** An API whose inputs have the type `unknown`, except ids. Every operation validates its input. */
 export type Unchecked<Api> = {
   readonly [Name in keyof Api]: Api[Name] extends (...args: infer Args) => infer Result
-    ? (...args: { [At in keyof Args]: NonNullable<Args[At]> extends number ? Args[At] : unknown }) => Result
+    ? (...args: { [At in keyof Args]: number extends NonNullable<Args[At]> ? Args[At] : unknown }) => Result
     : Unchecked<Api[Name]>
 }
 

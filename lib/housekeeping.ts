@@ -1,6 +1,7 @@
 import { attributeJobs, deleteAttributesOfClient } from './attributes/operations.ts'
 import { clientJobs } from './clients/operations.ts'
 import { contactJobs, deleteContactsOfClient, purgeStep } from './contacts/deletion.ts'
+import { mergeJobs } from './contacts/merging.ts'
 import { searchPurgeJobs, tidySearches } from './contacts/search-purge.ts'
 import type { Context } from './context.ts'
 import { isMailkeepError } from './errors.ts'
@@ -12,7 +13,7 @@ import { deleteSegmentsOfClient } from './segments/operations.ts'
 import { deleteTagsOfClient, tagJobs } from './tags/operations.ts'
 import { nextTurn } from './time.ts'
 import { deleteTopicsOfClient, topicJobs } from './topics/operations.ts'
-import { deleteWebhooksOfClient, endpointJobs } from './webhooks/deletion.ts'
+import { deleteWebhooksOfClient, endpointJobs, eventJobs } from './webhooks/deletion.ts'
 import { pauseJobs } from './webhooks/dispatch/pause.ts'
 import { recoveryJobs } from './webhooks/recovery.ts'
 import { deleteExpired } from './webhooks/retention.ts'
@@ -24,8 +25,10 @@ export const jobHandlers: JobHandlers = {
   ...topicJobs,
   ...contactJobs,
   ...attributeJobs,
+  ...mergeJobs,
   ...searchPurgeJobs,
   ...endpointJobs,
+  ...eventJobs,
   ...pauseJobs,
   ...recoveryJobs,
   ...clientJobs([

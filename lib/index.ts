@@ -22,8 +22,17 @@ export {
 export type { Client, ClientInput, NewToken, Principal, Role, Token, TokenInput } from './clients/schema.ts'
 export { roles } from './clients/schema.ts'
 export type { ContactsApi } from './contacts/api-types.ts'
+export type {
+  BatchInput,
+  BatchOperationInput,
+  BatchOperationName,
+  BatchOperationResult,
+} from './contacts/batch-schema.ts'
+export type { EmailInput, TagsInput } from './contacts/changing.ts'
+export type { ContactKey } from './contacts/contact-key.ts'
 export type { Counted, GroupQueryInput } from './contacts/group-counts.ts'
 export type { BulkResult } from './contacts/merge.ts'
+export type { MergeInput } from './contacts/merging.ts'
 export type {
   Contact,
   ContactChangeInput,
@@ -65,6 +74,7 @@ export type { Page, PageInput } from './page.ts'
 export type { EncryptionKey } from './sealing/seal.ts'
 export type { IdsInput, SegmentFiltersInput } from './segments/filters.ts'
 export type { Segment, SegmentChangeInput, SegmentInput } from './segments/schema.ts'
+export type { AbortInput } from './signal.ts'
 export type { DatabaseSource, StorageFigures } from './storage/database.ts'
 export { type KyselyOptions, kysely } from './storage/kysely.ts'
 export type { Tag, TagInput } from './tags/schema.ts'
@@ -79,10 +89,18 @@ export type { Readiness, Stats } from './webhooks/health.ts'
 export type { LookupSettings, NameResolver } from './webhooks/http/resolve.ts'
 export type { Outcome as SendOutcome, Request as SendRequest, Sender, Sending } from './webhooks/http/send.ts'
 export type {
+  ContactCreatedEvent,
   ContactData,
+  ContactDeletedEvent,
+  ContactListRemovedEvent,
   ContactResubscribedEvent,
   ContactSubscribedEvent,
+  ContactTaggedEvent,
+  ContactTopicSubscribedEvent,
+  ContactTopicUnsubscribedEvent,
   ContactUnsubscribedEvent,
+  ContactUntaggedEvent,
+  ContactUpdatedEvent,
   EventEnvelope,
   NewsletterSentEvent,
   SequenceCompletedEvent,

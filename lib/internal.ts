@@ -1,5 +1,6 @@
 /** Functions and schemas for the daemon. They are not exported by the package. */
 export { attributeSettingsFields } from './attributes/schema.ts'
+export { batchOperationNames, maxOperationsPerBatch } from './contacts/batch-schema.ts'
 export { contactFields, inputFields, textFields } from './contacts/schema.ts'
 export { identityFields } from './identities/schema.ts'
 export { listFields } from './lists/schema.ts'
@@ -15,5 +16,6 @@ export {
   deliveryFields,
   detailFields,
   endpointFields,
+  extensionEventTypes,
   hostEventTypes,
 } from './webhooks/schema.ts'

@@ -182,14 +182,14 @@ export class Mailkeep {
    * event is handled at least once. When the handler throws, it is called again on the retry schedule. Its lease is
    * renewed while it runs. Only started processes that registered the name handle its events; until then events wait.
    *
-   * @param types One event type, or several.
+   * @param types One event type, or several; `'*'` for every type.
    * @param handler Called with the event and `{ deliveryId, attempt, signal }`. It must not await `deliverDue()`, which
    *   waits for the handlers.
    * @throws MailkeepError `validation_failed`: also when this process already has a handler of that name.
    * @example
    * await mailkeep.on('contact.subscribed', ({ data }) => greet(data.contact.email), { name: 'greeter' })
    */
-  async on<Type extends EventType>(
+  async on<Type extends EventType | '*'>(
     types: Type | readonly Type[],
     handler: EventHandler<Type>,
     options: SubscriberOptions,

@@ -13,7 +13,7 @@ import { sqlite } from './storage/sqlite.ts'
 import { TestClock } from './testing/clock.ts'
 import { type CapturedDelivery, CapturingSender, type Reply } from './testing/sender.ts'
 import type { WebhookEvent } from './webhooks/receiver.ts'
-import type { EventType } from './webhooks/schema.ts'
+import { type EventType, extensionEventTypes } from './webhooks/schema.ts'
 
 export type { Duration, DurationUnit, TestClock } from './testing/clock.ts'
 export type { CapturedDelivery, Reply, ReplyTo } from './testing/sender.ts'
@@ -47,7 +47,10 @@ export interface TestKit extends AsyncDisposable {
   contact(input?: ContactFieldsInput & { readonly email?: string }, on?: ContactPlace): Promise<Contact>
   /** Creates another client, for tests of the separation of clients. */
   addClient(name?: string): Promise<{ id: number; client: ClientMailkeep }>
-  /** Returns all events raised so far, or those of one type, oldest first. Includes events without a subscriber. */
+  /**
+   * Returns the events raised so far, oldest first, also those without a subscriber. The types beyond the contract, such
+   * as `contact.created`, are returned only when asked for by type.
+   */
   events<Type extends EventType = EventType>(type?: Type): KitEvent<Type>[]
   /** Attempts all deliveries that are due, and resolves when they are recorded. Returns the attempts of this call. */
   deliver(): Promise<CapturedDelivery[]>
@@ -97,7 +100,7 @@ export async function testMailkeep(given: TestOptions = {}): Promise<TestKit> {
     clock,
     ...factories(client),
     addClient,
-    events: (type) => raised.filter((event) => type === undefined || event.type === type).map(copyThroughJson) as never,
+    events: (type) => raised.filter((event) => matches(event, type)).map(copyThroughJson) as never,
     async deliver() {
       const before = sender.captured.length
       await mailkeep.deliverDue()
@@ -132,6 +135,12 @@ function factories(client: ClientMailkeep): Pick<TestKit, 'list' | 'contact'> {
       return (await client.contacts.addToList(listId, fields)).contact
     },
   }
+}
+
+const extensions: readonly EventType[] = extensionEventTypes
+
+function matches(event: RaisedEvent, type: EventType | undefined): boolean {
+  return type === undefined ? !extensions.includes(event.type) : event.type === type
 }
 
 /** Copies the event through JSON, so that tests see what a receiver would see. */

@@ -184,6 +184,7 @@ async function inputOf(request: ApiRequest, route: Route, target: Target): Promi
 
 function takesFields({ method, body }: Route): boolean {
   if (body === 'file') return false
+  if (body !== undefined) return true // also a DELETE
   return method === 'POST' || method === 'PUT' || method === 'PATCH'
 }
 

@@ -3,7 +3,12 @@
  * the docstrings of the operations: change them, not this file.
  */
 import type { Page } from '../page.ts'
+import type { AbortInput } from '../signal.ts'
+import type { BatchInput, BatchOperationInput, BatchOperationResult } from './batch-schema.ts'
+import type { EmailInput, TagsInput } from './changing.ts'
+import type { ContactKey } from './contact-key.ts'
 import type { BulkResult } from './merge.ts'
+import type { MergeInput } from './merging.ts'
 import type {
   Contact,
   ContactChangeInput,
@@ -26,7 +31,7 @@ export interface ContactsApi {
    */
   list(query?: ContactQueryInput): Promise<Page<Contact>>
   /** @throws MailkeepError `not_found` */
-  get(id: number): Promise<Contact>
+  get(id: ContactKey): Promise<Contact>
   /**
    * Counts the client's contacts that match the filters of `list`. Without a query it counts all contacts, including
    * unsubscribed ones. Counts in batches, so that other requests need not wait.
@@ -52,7 +57,7 @@ export interface ContactsApi {
    *
    * @throws MailkeepError `not_found`
    */
-  getJson(id: number): Promise<string>
+  getJson(id: ContactKey): Promise<string>
   /**
    * Adds a contact to a list. Creates the contact if the client has none with this e-mail address. Adds tags, and merges
    * attributes by key. An unsubscribed contact stays unsubscribed. Raises `contact.subscribed` if the contact was not on
@@ -70,10 +75,11 @@ export interface ContactsApi {
    *
    * @param inputs At most 10,000. Contacts with the same e-mail address are merged in order and raise one event. The
    *   stored result is the same as from saving them one by one.
+   * @param options `signal` stops the call between two transactions. It then throws the signal's reason.
    * @returns The result of each contact, in the order of `inputs`.
    * @throws MailkeepError `not_found`: no such list; `validation_failed`: not an array, or too many contacts.
    */
-  addManyToList(listId: number, inputs: readonly ContactInput[]): Promise<BulkResult[]>
+  addManyToList(listId: number, inputs: readonly ContactInput[], options?: AbortInput): Promise<BulkResult[]>
   /**
    * Adds the contacts of a file to a list, each row as `addToList` does. Invalid rows are refused, and the others are
    * saved. After an error the rows saved before it stay, and the import can be repeated safely.
@@ -94,49 +100,103 @@ export interface ContactsApi {
    */
   export(query: ExportInput): AsyncGenerator<string, void, undefined>
   /**
-   * Changes a contact's name, tags and attributes. The e-mail address cannot be changed.
+   * Creates a contact without a list, or updates the contact with this e-mail address. Adds tags, and merges attributes by
+   * key. An unsubscribed contact stays unsubscribed.
+   *
+   * @param input Fields besides `email`, `name` and `tags` are attributes.
+   * @returns The contact as stored after the change, and whether it is new.
+   * @throws MailkeepError `validation_failed`
+   */
+  upsert(input: ContactInput): Promise<{ contact: Contact; created: boolean }>
+  /**
+   * Changes a contact's name, tags and attributes. `changeEmail` changes the e-mail address.
    *
    * @param input `tags` replaces the set, attributes merge by key.
    * @throws MailkeepError `not_found`, `validation_failed`
    */
-  update(id: number, input: ContactChangeInput): Promise<Contact>
+  update(id: ContactKey, input: ContactChangeInput): Promise<Contact>
+  /**
+   * Changes the e-mail address of a contact. Its id, lists, tags and history stay.
+   *
+   * @throws MailkeepError `not_found`; `validation_failed` on `email`: also when another contact has the address.
+   */
+  changeEmail(key: ContactKey, input: EmailInput): Promise<Contact>
+  /**
+   * Adds tags to a contact. Creates missing tags. It is no error if the contact has a tag already.
+   *
+   * @throws MailkeepError `not_found`; `validation_failed`: also when the contact would have more than 500 tags.
+   */
+  tag(key: ContactKey, input: TagsInput): Promise<Contact>
+  /**
+   * Removes tags from a contact. The tags themselves stay. It is no error if the contact does not have a tag.
+   *
+   * @throws MailkeepError `not_found`, `validation_failed`
+   */
+  untag(key: ContactKey, input: TagsInput): Promise<Contact>
+  /**
+   * Merges a contact into another contact of the same person, and deletes it. The other contact gets its tags, lists,
+   * topics and stored events, and the values that it does not have itself. If one of the two has unsubscribed, the merged
+   * contact is unsubscribed, because a merge subscribes no one. Raises `contact.deleted` for the merged contact and
+   * `contact.updated` for the other.
+   *
+   * @returns The contact that stays.
+   * @throws MailkeepError `not_found`: no such contact; `validation_failed`: `into` is the same contact, or the contact
+   *   would have too many tags, lists, topics or attributes.
+   */
+  merge(key: ContactKey, input: MergeInput): Promise<Contact>
+  /**
+   * Runs up to 1,000 operations on contacts, in order. An operation that is refused changes nothing and does not stop the
+   * others. Each transaction runs some hundreds of operations. After an error the operations before it stay done, and the
+   * call can be repeated safely.
+   *
+   * @param input The operations, or an object with them.
+   * @param options `signal` stops the call between two transactions. It then throws the signal's reason.
+   * @returns The result of each operation, in their order.
+   * @throws MailkeepError `validation_failed` on `operations`: not an array, or too many operations.
+   * @example
+   * await acme.contacts.batch([
+   *   { op: 'upsert', email: 'ada@example.org', tags: ['vip'], lists: [1] },
+   *   { op: 'unsubscribe', email: 'bob@example.org' },
+   * ])
+   */
+  batch(input: BatchInput | readonly BatchOperationInput[], options?: AbortInput): Promise<BatchOperationResult[]>
   /**
    * Unsubscribes a contact from everything, and raises `contact.unsubscribed`. A repeated call keeps the first time and
    * raises no event.
    *
    * @throws MailkeepError `not_found`, `validation_failed`
    */
-  unsubscribe(id: number, options?: UnsubscribeInput): Promise<Contact>
+  unsubscribe(key: ContactKey, options?: UnsubscribeInput): Promise<Contact>
   /**
    * Subscribes a contact again, and raises `contact.resubscribed`. Does nothing if the contact is subscribed.
    *
    * @throws MailkeepError `not_found`
    */
-  resubscribe(id: number): Promise<Contact>
+  resubscribe(key: ContactKey): Promise<Contact>
   /**
    * Removes a contact from a list and from the list's topics. The contact itself stays.
    *
    * @throws MailkeepError `not_found`: no such list or contact. It is no error if the contact is not on the list.
    */
-  removeFromList(listId: number, contactId: number): Promise<Contact>
+  removeFromList(listId: number, contactId: ContactKey): Promise<Contact>
   /**
    * Subscribes a contact to a topic. The contact must be on the topic's list.
    *
    * @throws MailkeepError `not_found`: no such contact or topic; `validation_failed`: the contact is not on the
    *   topic's list.
    */
-  subscribeToTopic(contactId: number, topicId: number): Promise<Contact>
+  subscribeToTopic(contactId: ContactKey, topicId: number): Promise<Contact>
   /**
    * Unsubscribes a contact from a topic. It is no error if the contact is not subscribed.
    *
    * @throws MailkeepError `not_found`: no such contact or topic.
    */
-  unsubscribeFromTopic(contactId: number, topicId: number): Promise<Contact>
+  unsubscribeFromTopic(contactId: ContactKey, topicId: number): Promise<Contact>
   /**
    * Erases a contact, and every copy of its data in stored events and deliveries. On SQLite, a stored job then removes
    * the contact's text from the search index in the file. It starts after the commit, and pauses after each run.
    *
    * @throws MailkeepError `not_found`
    */
-  delete(id: number): Promise<void>
+  delete(key: ContactKey): Promise<void>
 }

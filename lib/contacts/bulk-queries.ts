@@ -43,6 +43,15 @@ export const insertTagsOfContacts = statement(
     on conflict do nothing`,
 )
 
+/** Same as `insertTagsOfContacts`, and returns the tags that were new to their contact. */
+export const insertMissingTagsOfContacts = statement.all(
+  { client_id: int, pairs: rows(contactTag) },
+  (_, p, dialect) => sql<{ contact_id: number; tag_id: number }>`
+    insert into mailkeep_contact_tag (client_id, contact_id, tag_id)
+    select ${p.client_id}, item.contact_id, item.tag_id from ${dialect.unnestRows(p.pairs, contactTag)} where true
+    on conflict do nothing returning contact_id, tag_id`,
+)
+
 /** Adds contacts to a list. Returns the contacts that were not on it. */
 export const insertMemberships = statement.all(
   { client_id: int, list_id: int, contact_ids: ints },
@@ -75,4 +84,61 @@ export const listTagKeys = statement.all(
   (_, p, dialect) => sql<{ contact_id: number; name_key: string }>`
     select m.contact_id, t.name_key from mailkeep_contact_tag as m cross join mailkeep_tag as t
     where ${dialect.inList(sql.ref('m.contact_id'), p.contact_ids)} and t.id = m.tag_id`,
+)
+
+/** Returns the folded e-mail addresses of the client's contacts among these. */
+export const listEmailKeys = statement.all(
+  { client_id: int, ids: ints },
+  (_, p, dialect) => sql<{ id: number; email_key: string }>`select id, email_key from mailkeep_contact
+    where client_id = ${p.client_id} and ${dialect.inList(sql.ref('id'), p.ids)}`,
+)
+
+/** Returns the contacts that are on more than `more_than` lists. */
+export const listWithManyLists = statement.all(
+  { contact_ids: ints, more_than: int },
+  (_, p, dialect) => sql<{ contact_id: number }>`
+    select contact_id from mailkeep_contact_list where ${dialect.inList(sql.ref('contact_id'), p.contact_ids)}
+    group by contact_id having count(*) > ${p.more_than}`,
+)
+
+/** Returns the lists of these contacts. */
+export const listMemberships = statement.all(
+  { contact_ids: ints },
+  (_, p, dialect) => sql<{ contact_id: number; list_id: number }>`select contact_id, list_id
+    from mailkeep_contact_list where ${dialect.inList(sql.ref('contact_id'), p.contact_ids)}`,
+)
+
+const contactList = { contact_id: int, list_id: int }
+
+/** Adds contacts to lists. Returns the memberships that are new. */
+export const insertMembershipPairs = statement.all(
+  { client_id: int, pairs: rows(contactList) },
+  (_, p, dialect) => sql<{ contact_id: number; list_id: number }>`
+    insert into mailkeep_contact_list (client_id, contact_id, list_id)
+    select ${p.client_id}, item.contact_id, item.list_id from ${dialect.unnestRows(p.pairs, contactList)} where true
+    on conflict do nothing returning contact_id, list_id`,
+)
+
+/** Unsubscribes the subscribed ones of these contacts, and returns them. */
+export const markAllUnsubscribed = statement.all(
+  { client_id: int, ids: ints, unsubscribed_at: time, by_contact: bool },
+  (db, p, dialect) =>
+    db
+      .updateTable('mailkeep_contact')
+      .set({ unsubscribed_at: p.unsubscribed_at, unsubscribed_by_contact: p.by_contact })
+      .where('client_id', '=', p.client_id)
+      .where(dialect.inList(sql.ref('id'), p.ids))
+      .where('unsubscribed_at', 'is', null)
+      .returning('id'),
+)
+
+/** Subscribes the unsubscribed ones of these contacts, and returns them. */
+export const markAllSubscribed = statement.all({ client_id: int, ids: ints, by_contact: bool }, (db, p, dialect) =>
+  db
+    .updateTable('mailkeep_contact')
+    .set({ unsubscribed_at: null, unsubscribed_by_contact: p.by_contact })
+    .where('client_id', '=', p.client_id)
+    .where(dialect.inList(sql.ref('id'), p.ids))
+    .where('unsubscribed_at', 'is not', null)
+    .returning('id'),
 )

@@ -7,23 +7,20 @@ import { inputLimits } from '../limits.ts'
 import { getList } from '../lists/operations.ts'
 import type { List } from '../lists/schema.ts'
 import { fold, parse } from '../parse.ts'
+import { type AbortInput, AbortOptions } from '../signal.ts'
 import { transact } from '../storage/transaction.ts'
 import { ensureTags } from '../tags/operations.ts'
-import { countRecipients, raiseAll } from '../webhooks/outbox.ts'
+import { findSubscribers, isWanted } from '../webhooks/outbox.ts'
 import { noAttributes, readAttributes, writeAttributes } from './attributes.ts'
+import { countDeliveries, type DeliveryCounts, maxRowsPerBatch, rowsOf } from './batch-size.ts'
+import { type ByEmail, countTags, type LimitState, limitsOf, type StoredByEmail } from './bulk-limits.ts'
 import * as queries from './bulk-queries.ts'
+import { type ContactEvent, raiseContactEvents } from './events.ts'
 import { tooMany } from './limits.ts'
-import { listDocuments } from './listing-queries.ts'
 import { type BulkResult, isRefused, type Merged, mergeContacts, orRefused, type Refused } from './merge.ts'
-import { type StoredContact, saveChanges } from './operations.ts'
-import { type ContactInput, contactFrom, NewContact, noTexts } from './schema.ts'
+import { saveChanges } from './save.ts'
+import { type ContactInput, NewContact, noTexts } from './schema.ts'
 import { searchText } from './search.ts'
-
-/** A transaction writes at most this many rows, tags included, so that other writes do not wait long. */
-const maxRowsPerBatch = 1500
-
-/** This many characters of attributes count as one row. */
-const attributeCharactersPerRow = 4000
 
 /** Maximum contacts per call. Callers with more should import a file or call again. */
 const maxContactsPerCall = 10_000
@@ -35,6 +32,7 @@ const maxContactsPerCall = 10_000
  *
  * @param inputs At most 10,000. Contacts with the same e-mail address are merged in order and raise one event. The
  *   stored result is the same as from saving them one by one.
+ * @param options `signal` stops the call between two transactions. It then throws the signal's reason.
  * @returns The result of each contact, in the order of `inputs`.
  * @throws MailkeepError `not_found`: no such list; `validation_failed`: not an array, or too many contacts.
  */
@@ -42,13 +40,15 @@ export async function addContactsToList(
   ctx: Context,
   listId: number,
   inputs: readonly ContactInput[],
+  options: AbortInput = {},
 ): Promise<BulkResult[]> {
+  const { signal } = parse(AbortOptions, options, 'options')
   if (!Array.isArray(inputs)) throw invalid('body', 'This must be an array of contacts.')
   if (inputs.length > maxContactsPerCall) {
     throw invalid('body', `At most ${maxContactsPerCall.toLocaleString('en')} contacts at a time.`)
   }
   await getList(ctx, listId)
-  return await addEntries(ctx, listId, entriesOf(inputs))
+  return await addEntries(ctx, listId, entriesOf(inputs), { signal })
 }
 
 /** A validated contact, or the error of a refused one. */
@@ -63,10 +63,15 @@ function* entriesOf(inputs: readonly unknown[]): Generator<Entry> {
 }
 
 /** Saves contacts that are already validated, as `addContactsToList` does. */
-export async function addEntries(ctx: Context, listId: number, entries: Iterable<Entry>): Promise<BulkResult[]> {
+export async function addEntries(
+  ctx: Context,
+  listId: number,
+  entries: Iterable<Entry>,
+  options: AbortInput = {},
+): Promise<BulkResult[]> {
   const results: BulkResult[] = []
-  const deliveriesPerContact = await countRecipients(ctx, 'contact.subscribed')
-  for (const batch of batchesOf(entries, deliveriesPerContact)) {
+  for (const batch of batchesOf(entries, await countDeliveries(ctx))) {
+    options.signal?.throwIfAborted()
     const save = () => addBatch(ctx, listId, batch)
     results.push(...(await (ctx.transaction ? save() : ctx.local.runBatch(save))))
   }
@@ -81,15 +86,12 @@ export function runBatches(): RunBatch {
   return (save) => queue.add(save)
 }
 
-/** The contacts to save, by folded e-mail address. Repeated addresses have several contacts. */
-type ByEmail = ReadonlyMap<string, readonly NewContact[]>
-
 interface Batch {
   readonly entries: Entry[]
   readonly contacts: Map<string, NewContact[]>
 }
 
-function* batchesOf(entries: Iterable<Entry>, deliveriesPerContact: number): Generator<Batch> {
+function* batchesOf(entries: Iterable<Entry>, deliveries: DeliveryCounts): Generator<Batch> {
   let batch: Batch = { entries: [], contacts: new Map() }
   let rows = 0
   for (const entry of entries) {
@@ -100,7 +102,7 @@ function* batchesOf(entries: Iterable<Entry>, deliveriesPerContact: number): Gen
     if (same) same.push(entry)
     else batch.contacts.set(key, [entry])
     // Contacts with the same e-mail address raise one event.
-    rows += rowsOf(entry) + (same ? 0 : deliveriesPerContact)
+    rows += rowsOf(entry, deliveries) + (same ? 0 : deliveries.perContact)
     if (rows < maxRowsPerBatch) continue
     yield batch
     batch = { entries: [], contacts: new Map() }
@@ -109,26 +111,30 @@ function* batchesOf(entries: Iterable<Entry>, deliveriesPerContact: number): Gen
   if (batch.entries.length > 0) yield batch
 }
 
-function rowsOf({ tags = [], attributes }: NewContact): number {
-  let characters = 0
-  for (const value of attributes.values()) characters += value?.length ?? 0
-  return 1 + tags.length + Math.floor(characters / attributeCharactersPerRow)
-}
-
 async function addBatch(ctx: Context, listId: number, { entries, contacts }: Batch): Promise<BulkResult[]> {
   if (contacts.size === 0) return entries.filter(isRefused)
   const results = await transact(ctx, async (tx) => {
-    // Two batches of the same contacts lock them in different orders and would deadlock. A single save locks one
-    // contact, and needs no such lock.
-    if (tx.storage.dialect.lock) await queries.lockBatches(tx, { name: `batches ${tx.clientId}` })
+    await lockBatches(tx)
     const list = await getList(tx, listId)
+    const subscribers = await findSubscribers(tx)
     const saved = await saveContacts(tx, list, contacts)
     const ids = idsInOrder(entries, saved.results)
-    await addTags(tx, new Map(ids.map((id) => [id, saved.tags.get(id)!])))
-    await addMemberships(tx, list, ids)
+    const events = savedEvents(saved, ids)
+    const tags = new Map(ids.map((id) => [id, saved.tags.get(id)!]))
+    events.push(...(await addTags(tx, tags, isWanted(tx, subscribers, 'contact.tagged'))))
+    events.push(...(await addMemberships(tx, list, ids)))
+    await raiseContactEvents(tx, subscribers, events)
     return saved.results
   })
   return entries.map((entry) => (isRefused(entry) ? entry : results.get(entry)!))
+}
+
+/**
+ * Lets one batch of a client run at a time. Two batches of the same contacts lock them in different orders and would
+ * deadlock. A single save locks one contact, and needs no such lock.
+ */
+export async function lockBatches(tx: Tx): Promise<void> {
+  if (tx.storage.dialect.lock) await queries.lockBatches(tx, { name: `batches ${tx.clientId}` })
 }
 
 /** The ids of the saved contacts, in the order of their first entries. Events and new tags follow it. */
@@ -137,15 +143,31 @@ function idsInOrder(entries: readonly Entry[], results: SavedContacts['results']
   return [...new Set(saved.flatMap((result) => ('id' in result ? [result.id] : [])))]
 }
 
-interface SavedContacts {
+export interface SavedContacts {
   readonly results: Map<NewContact, BulkResult>
   /** Tag names to add, by the id of the saved contact. */
   readonly tags: Map<number, readonly string[]>
+  /** Ids of new contacts. */
+  readonly created: Set<number>
+  /** Ids of contacts whose name or attributes changed. */
+  readonly updated: Set<number>
 }
 
-/** Finds contacts by e-mail address or inserts them, and saves their names and attributes. */
-async function saveContacts(tx: Tx, list: List, contacts: ByEmail): Promise<SavedContacts> {
-  const saved: SavedContacts = { results: new Map(), tags: new Map() }
+/** The events of saved contacts, apart from their tags and lists. */
+export function savedEvents({ created, updated }: SavedContacts, ids: readonly number[]): ContactEvent[] {
+  return [
+    ...ids.filter((id) => created.has(id)).map((contactId) => ({ type: 'contact.created' as const, contactId })),
+    ...ids.filter((id) => updated.has(id)).map((contactId) => ({ type: 'contact.updated' as const, contactId })),
+  ]
+}
+
+/**
+ * Finds contacts by e-mail address or inserts them, and saves their names and attributes.
+ *
+ * @param list Refuses contacts that this list would be too many for.
+ */
+export async function saveContacts(tx: Tx, list: List | undefined, contacts: ByEmail): Promise<SavedContacts> {
+  const saved: SavedContacts = { results: new Map(), tags: new Map(), created: new Set(), updated: new Set() }
   const stored = await queries.lockContactsByEmail(tx, { client_id: tx.clientId, email_keys: [...contacts.keys()] })
   const limits = await limitsOf(tx, list, stored, contacts)
   const newcomers = new Map(contacts)
@@ -159,41 +181,10 @@ async function saveContacts(tx: Tx, list: List, contacts: ByEmail): Promise<Save
     const rest = await saveContacts(tx, list, missed)
     for (const [contact, result] of rest.results) saved.results.set(contact, result)
     for (const [id, names] of rest.tags) saved.tags.set(id, names)
+    for (const id of rest.created) saved.created.add(id)
+    for (const id of rest.updated) saved.updated.add(id)
   }
   return saved
-}
-
-/** Stored contacts that are at or near a limit. */
-interface LimitState {
-  /** Contacts that are on the maximum number of lists. */
-  readonly fullOfLists: ReadonlySet<number>
-  /** For contacts near the limit: the folded names of their tags. */
-  readonly tagKeys: ReadonlyMap<number, Set<string>>
-}
-
-async function limitsOf(tx: Tx, list: List, stored: readonly StoredByEmail[], contacts: ByEmail): Promise<LimitState> {
-  const contact_ids = stored.map(({ id }) => id)
-  const tagKeys = new Map<number, Set<string>>()
-  if (contact_ids.length === 0) return { fullOfLists: new Set(), tagKeys }
-  const full = await queries.listFullOfLists(tx, { contact_ids, list_id: list.id, max_lists: inputLimits.lists })
-  const newTags = stored.map(({ email_key }) => countTags(contacts.get(email_key)!))
-  const more_than = inputLimits.tags - Math.max(...newTags)
-  const tagged = contact_ids.filter((_, at) => newTags[at]! > 0)
-  const near = tagged.length > 0 ? await queries.listWithManyTags(tx, { contact_ids: tagged, more_than }) : []
-  for (const { contact_id } of near) tagKeys.set(contact_id, new Set())
-  if (near.length > 0) {
-    const keys = await queries.listTagKeys(tx, { contact_ids: near.map(({ contact_id }) => contact_id) })
-    for (const { contact_id, name_key } of keys) tagKeys.get(contact_id)!.add(name_key)
-  }
-  return { fullOfLists: new Set(full.map(({ contact_id }) => contact_id)), tagKeys }
-}
-
-function countTags(contacts: readonly NewContact[]): number {
-  return contacts.reduce((sum, { tags = [] }) => sum + tags.length, 0)
-}
-
-interface StoredByEmail extends StoredContact {
-  readonly email_key: string
 }
 
 async function saveStored(
@@ -201,7 +192,7 @@ async function saveStored(
   stored: StoredByEmail,
   contacts: readonly NewContact[],
   { fullOfLists, tagKeys }: LimitState,
-  { results, tags }: SavedContacts,
+  { results, tags, updated }: SavedContacts,
 ): Promise<void> {
   if (fullOfLists.has(stored.id)) {
     for (const contact of contacts) results.set(contact, { refused: tooMany('lists') })
@@ -210,12 +201,13 @@ async function saveStored(
   const merged = mergeContacts(contacts, () => readAttributes(stored.attributes), tagKeys.get(stored.id), results)
   if (merged.accepted.length === 0) return
   for (const contact of merged.accepted) results.set(contact, { id: stored.id, created: false })
-  await saveChanges(tx, stored, merged.texts, merged.attributes && writeAttributes(merged.attributes))
+  const attributes = merged.attributes && writeAttributes(merged.attributes)
+  if (await saveChanges(tx, stored, merged.texts, attributes)) updated.add(stored.id)
   tags.set(stored.id, merged.tags)
 }
 
 /** @returns The contacts that were not inserted, because another process inserted them first. */
-async function insertContacts(tx: Tx, newcomers: ByEmail, { results, tags }: SavedContacts): Promise<ByEmail> {
+async function insertContacts(tx: Tx, newcomers: ByEmail, { results, tags, created }: SavedContacts): Promise<ByEmail> {
   const all = new Map<string, Merged>()
   for (const [key, contacts] of newcomers) {
     const tagKeys = countTags(contacts) > inputLimits.tags ? new Set<string>() : undefined
@@ -236,6 +228,7 @@ async function insertContacts(tx: Tx, newcomers: ByEmail, { results, tags }: Sav
     changed.push({ contactId: id, attributes: merged.attributes ?? noAttributes, isNew: true })
     for (const [at, contact] of merged.accepted.entries()) results.set(contact, { id, created: at === 0 })
     tags.set(id, merged.tags)
+    created.add(id)
     const after = rows.get(email_key)!.search
     tx.transaction.indexSearch({ clientId: tx.clientId, contactId: id, before: null, after })
     all.delete(email_key)
@@ -251,23 +244,32 @@ function rowOf(email_key: string, { accepted, texts, attributes = noAttributes }
   return { uuid: randomUUID(), email, email_key, ...all, attributes: writeAttributes(attributes), search }
 }
 
-async function addTags(tx: Tx, tags: ReadonlyMap<number, readonly string[]>): Promise<void> {
+/** @param isWanted Whether to find out which tags are new. @returns The events of new tags. */
+export async function addTags(
+  tx: Tx,
+  tags: ReadonlyMap<number, readonly string[]>,
+  isWanted: boolean,
+): Promise<ContactEvent[]> {
   const names = new Set([...tags.values()].flat())
-  if (names.size === 0) return
+  if (names.size === 0) return []
   const tagIds = await ensureTags(tx, [...names])
   const pairs = [...tags].flatMap(([contact_id, names]) =>
     names.map((name) => ({ contact_id, tag_id: tagIds.get(fold(name))! })),
   )
-  await queries.insertTagsOfContacts(tx, { client_id: tx.clientId, pairs })
+  const rows = { client_id: tx.clientId, pairs }
+  if (!isWanted) {
+    await queries.insertTagsOfContacts(tx, rows)
+    return []
+  }
+  const added = await queries.insertMissingTagsOfContacts(tx, rows)
+  return added.map(({ contact_id, tag_id }) => ({ type: 'contact.tagged', contactId: contact_id, tagId: tag_id }))
 }
 
-async function addMemberships(tx: Tx, list: List, contact_ids: readonly number[]): Promise<void> {
+/** @returns The events of the contacts that were not on the list, in the order of the ids. */
+export async function addMemberships(tx: Tx, list: List, contact_ids: readonly number[]): Promise<ContactEvent[]> {
   const added = await queries.insertMemberships(tx, { client_id: tx.clientId, list_id: list.id, contact_ids })
   const joined = new Set(added.map(({ contact_id }) => contact_id))
-  await raiseAll(tx, 'contact.subscribed', async () => {
-    const ids = contact_ids.filter((id) => joined.has(id))
-    const documents = new Map((await listDocuments(tx, { ids })).map((row) => [row.id, row]))
-    const contacts = ids.map((id) => contactFrom(documents.get(id)!)).filter((contact) => !contact.unsubscribed_at)
-    return contacts.map((contact) => ({ contactId: contact.id, data: { contact, list } }))
-  })
+  return contact_ids
+    .filter((id) => joined.has(id))
+    .map((contactId) => ({ type: 'contact.subscribed', contactId, list }))
 }

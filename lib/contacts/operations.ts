@@ -1,37 +1,30 @@
-import { randomUUID } from 'node:crypto'
-import { indexAttributes } from '../attributes/operations.ts'
 import { type Context, now, type Tx } from '../context.ts'
 import { invalid, notFound } from '../errors.ts'
 import { runOrEnqueue } from '../jobs/operations.ts'
 import { getList } from '../lists/operations.ts'
-import { fold, parse, requireId } from '../parse.ts'
+import { parse } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
-import { ensureTags } from '../tags/operations.ts'
 import { getTopic } from '../topics/operations.ts'
 import { raise } from '../webhooks/outbox.ts'
-import { changeAttributes, noAttributes, readAttributes, writeAttributes } from './attributes.ts'
+import { type ContactKey, contactIdOf, lockContact } from './contact-key.ts'
 import { clearContact } from './deletion.ts'
+import { raiseChanges, raiseDeleted } from './events.ts'
 import { requireAtMost } from './limits.ts'
 import * as queries from './queries.ts'
+import { addTags, mergeAttributes, replaceTags, saveChanges, saveContact } from './save.ts'
 import {
-  type AttributeChanges,
   type Contact,
   ContactChange,
   type ContactChangeInput,
   type ContactInput,
-  type ContactTexts,
   contactFrom,
   NewContact,
-  noTexts,
-  textNames,
-  textsOf,
   type UnsubscribeInput,
   UnsubscribeOptions,
 } from './schema.ts'
-import { searchText } from './search.ts'
 
 /** @throws MailkeepError `not_found` */
-export async function getContact(ctx: Context, id: number): Promise<Contact> {
+export async function getContact(ctx: Context, id: ContactKey): Promise<Contact> {
   return contactFrom(await findDocument(ctx, id))
 }
 
@@ -40,12 +33,12 @@ export async function getContact(ctx: Context, id: number): Promise<Contact> {
  *
  * @throws MailkeepError `not_found`
  */
-export async function getContactJson(ctx: Context, id: number): Promise<string> {
+export async function getContactJson(ctx: Context, id: ContactKey): Promise<string> {
   return (await findDocument(ctx, id)).document
 }
 
-async function findDocument(ctx: Context, id: number): Promise<{ document: string }> {
-  requireId('contactId', id)
+async function findDocument(ctx: Context, key: ContactKey): Promise<{ document: string }> {
+  const id = await contactIdOf(ctx, key)
   const row = await queries.findDocument(ctx, { client_id: ctx.clientId, id })
   if (!row) throw notFound('contact')
   ctx.local.onContactRead?.(id)
@@ -69,33 +62,34 @@ export async function addContactToList(
   const fields = parse(NewContact, input)
   return transact(ctx, async (tx) => {
     const list = await getList(tx, listId)
-    const { id, created } = await saveContact(tx, fields)
-    const tagged = await addTags(tx, id, fields.tags)
+    const { id, created, updated } = await saveContact(tx, fields)
+    const tagged = await addTags(tx, id, fields.tags, created)
     const joined = await queries.insertMembership(tx, { client_id: tx.clientId, contact_id: id, list_id: list.id })
     // A new contact is within the limits, because the input was validated.
-    if (tagged && !created) await requireAtMost(tx, 'tags', id)
+    if (tagged.length > 0 && !created) await requireAtMost(tx, 'tags', id)
     if (joined && !created) await requireAtMost(tx, 'lists', id)
     const contact = await getContact(tx, id) // after the last write, so that it includes the new list
-    if (joined && !contact.unsubscribed_at) await raise(tx, 'contact.subscribed', { contact, list }, id)
+    const isSubscribed = joined && !contact.unsubscribed_at
+    await raiseChanges(tx, contact, { created, updated, tagged, ...(isSubscribed && { joined: list }) })
     return { contact, created }
   })
 }
 
 /**
- * Changes a contact's name, tags and attributes. The e-mail address cannot be changed.
+ * Changes a contact's name, tags and attributes. `changeEmail` changes the e-mail address.
  *
  * @param input `tags` replaces the set, attributes merge by key.
  * @throws MailkeepError `not_found`, `validation_failed`
  */
-export async function updateContact(ctx: Context, id: number, input: ContactChangeInput): Promise<Contact> {
+export async function updateContact(ctx: Context, id: ContactKey, input: ContactChangeInput): Promise<Contact> {
   const { texts, tags, attributes } = parse(ContactChange, input)
   return transact(ctx, async (tx) => {
-    requireId('contactId', id)
-    const stored = await queries.lockContact(tx, { client_id: tx.clientId, id })
-    if (!stored) throw notFound('contact')
-    await saveChanges(tx, stored, texts, attributes.size > 0 ? mergeAttributes(stored, attributes) : undefined)
-    if (tags) await replaceTags(tx, id, tags)
-    return await getContact(tx, id)
+    const stored = await lockContact(tx, id)
+    const updated = await saveChanges(tx, stored, texts, mergeAttributes(stored, attributes))
+    const changedTags = tags && (await replaceTags(tx, stored.id, tags))
+    const contact = await getContact(tx, stored.id)
+    await raiseChanges(tx, contact, { updated, ...changedTags })
+    return contact
   })
 }
 
@@ -105,11 +99,15 @@ export async function updateContact(ctx: Context, id: number, input: ContactChan
  *
  * @throws MailkeepError `not_found`, `validation_failed`
  */
-export async function unsubscribeContact(ctx: Context, id: number, options: UnsubscribeInput = {}): Promise<Contact> {
+export async function unsubscribeContact(
+  ctx: Context,
+  key: ContactKey,
+  options: UnsubscribeInput = {},
+): Promise<Contact> {
   const { byContact } = parse(UnsubscribeOptions, options)
   return transact(ctx, async (tx) => {
+    const id = await contactIdOf(tx, key)
     const change = { client_id: tx.clientId, id, unsubscribed_at: now(tx), by_contact: byContact }
-    requireId('contactId', id)
     const changed = await queries.markUnsubscribed(tx, change)
     const contact = await getContact(tx, id)
     if (changed) await raise(tx, 'contact.unsubscribed', { contact }, id)
@@ -122,10 +120,10 @@ export async function unsubscribeContact(ctx: Context, id: number, options: Unsu
  *
  * @throws MailkeepError `not_found`
  */
-export async function resubscribeContact(ctx: Context, id: number): Promise<Contact> {
+export async function resubscribeContact(ctx: Context, key: ContactKey): Promise<Contact> {
   return transact(ctx, async (tx) => {
+    const id = await contactIdOf(tx, key)
     const change = { client_id: tx.clientId, id, by_contact: false }
-    requireId('contactId', id)
     const changed = await queries.markSubscribed(tx, change)
     const contact = await getContact(tx, id)
     if (changed) await raise(tx, 'contact.resubscribed', { contact }, id)
@@ -138,14 +136,16 @@ export async function resubscribeContact(ctx: Context, id: number): Promise<Cont
  *
  * @throws MailkeepError `not_found`: no such list or contact. It is no error if the contact is not on the list.
  */
-export async function removeContactFromList(ctx: Context, listId: number, contactId: number): Promise<Contact> {
+export async function removeContactFromList(ctx: Context, listId: number, contactId: ContactKey): Promise<Contact> {
   return transact(ctx, async (tx) => {
     const list = await getList(tx, listId)
-    await requireContact(tx, contactId)
-    const membership = { contact_id: contactId, list_id: list.id }
-    await queries.deleteMembership(tx, membership)
-    await queries.deleteListSubscriptions(tx, membership)
-    return await getContact(tx, contactId)
+    const { id } = await lockContact(tx, contactId)
+    const membership = { contact_id: id, list_id: list.id }
+    const wasMember = (await queries.deleteMembership(tx, membership)) > 0
+    const topics = await queries.deleteListSubscriptions(tx, membership)
+    const contact = await getContact(tx, id)
+    await raiseChanges(tx, contact, { ...(wasMember && { left: list }), topicsLeft: topics.map((row) => row.topic_id) })
+    return contact
   })
 }
 
@@ -155,16 +155,19 @@ export async function removeContactFromList(ctx: Context, listId: number, contac
  * @throws MailkeepError `not_found`: no such contact or topic; `validation_failed`: the contact is not on the
  *   topic's list.
  */
-export async function subscribeToTopic(ctx: Context, contactId: number, topicId: number): Promise<Contact> {
+export async function subscribeToTopic(ctx: Context, contactId: ContactKey, topicId: number): Promise<Contact> {
   return transact(ctx, async (tx) => {
-    await requireContact(tx, contactId)
+    const { id } = await lockContact(tx, contactId)
     const topic = await getTopic(tx, topicId)
-    if (!(await queries.findMembership(tx, { contact_id: contactId, list_id: topic.list_id }))) {
+    if (!(await queries.findMembership(tx, { contact_id: id, list_id: topic.list_id }))) {
       throw invalid('topic_id', "The contact is not on this topic's list.")
     }
-    const subscription = { client_id: tx.clientId, contact_id: contactId, topic_id: topic.id }
-    if (await queries.insertSubscription(tx, subscription)) await requireAtMost(tx, 'topics', contactId)
-    return await getContact(tx, contactId)
+    const subscription = { client_id: tx.clientId, contact_id: id, topic_id: topic.id }
+    const isNew = (await queries.insertSubscription(tx, subscription)) > 0
+    if (isNew) await requireAtMost(tx, 'topics', id)
+    const contact = await getContact(tx, id)
+    await raiseChanges(tx, contact, { ...(isNew && { topicsJoined: [topic] }) })
+    return contact
   })
 }
 
@@ -173,12 +176,14 @@ export async function subscribeToTopic(ctx: Context, contactId: number, topicId:
  *
  * @throws MailkeepError `not_found`: no such contact or topic.
  */
-export async function unsubscribeFromTopic(ctx: Context, contactId: number, topicId: number): Promise<Contact> {
+export async function unsubscribeFromTopic(ctx: Context, contactId: ContactKey, topicId: number): Promise<Contact> {
   return transact(ctx, async (tx) => {
-    await requireContact(tx, contactId)
+    const { id } = await lockContact(tx, contactId)
     const topic = await getTopic(tx, topicId)
-    await queries.deleteSubscription(tx, { contact_id: contactId, topic_id: topic.id })
-    return await getContact(tx, contactId)
+    const wasSubscribed = (await queries.deleteSubscription(tx, { contact_id: id, topic_id: topic.id })) > 0
+    const contact = await getContact(tx, id)
+    await raiseChanges(tx, contact, { ...(wasSubscribed && { topicsLeft: [topic.id] }) })
+    return contact
   })
 }
 
@@ -188,107 +193,19 @@ export async function unsubscribeFromTopic(ctx: Context, contactId: number, topi
  *
  * @throws MailkeepError `not_found`
  */
-export async function deleteContact(ctx: Context, id: number): Promise<void> {
+export async function deleteContact(ctx: Context, key: ContactKey): Promise<void> {
   return transact(ctx, async (tx) => {
-    requireId('contactId', id)
-    const deleted = await queries.deleteContact(tx, { client_id: tx.clientId, id })
-    if (!deleted) throw notFound('contact')
-    tx.transaction.indexSearch({ clientId: tx.clientId, contactId: id, before: deleted.search, after: null })
-    await runOrEnqueue(tx, clearContact, { targetId: id })
+    const id = await contactIdOf(tx, key)
+    if (!(await eraseContact(tx, id))) throw notFound('contact')
   })
 }
 
-/** Locks the contact, so that no other transaction changes its memberships until this one ends. */
-async function requireContact(tx: Tx, id: number): Promise<void> {
-  requireId('contactId', id)
-  if (!(await queries.lockContact(tx, { client_id: tx.clientId, id }))) throw notFound('contact')
-}
-
-/** Finds the contact by its e-mail address or inserts it, and saves its name and attributes. */
-async function saveContact(tx: Tx, fields: NewContact): Promise<{ id: number; created: boolean }> {
-  const key = { client_id: tx.clientId, email_key: fold(fields.email) }
-  const stored = await queries.lockContactByEmail(tx, key)
-  if (!stored) {
-    const id = await insertContact(tx, key, fields)
-    // Another process inserted the contact first. It may even have erased it again, so start over.
-    return id ? { id, created: true } : await saveContact(tx, fields)
-  }
-  const { texts, attributes } = fields
-  await saveChanges(tx, stored, texts, attributes.size > 0 ? mergeAttributes(stored, attributes) : undefined)
-  return { id: stored.id, created: false }
-}
-
-async function insertContact(
-  tx: Tx,
-  key: { client_id: number; email_key: string },
-  { email, texts, attributes }: NewContact,
-) {
-  const all = { ...noTexts, ...texts }
-  const search = searchText(all.name, email)
-  const ownAttributes = changeAttributes(noAttributes, attributes)
-  const id = await queries.insertContact(tx, {
-    ...key,
-    uuid: randomUUID(),
-    email,
-    ...all,
-    attributes: writeAttributes(ownAttributes),
-    search,
-    unsubscribed_by_contact: false,
-    created_at: now(tx),
-  })
-  if (!id) return undefined
-  tx.transaction.indexSearch({ clientId: tx.clientId, contactId: id, before: null, after: search })
-  await indexAttributes(tx, [{ contactId: id, attributes: ownAttributes, isNew: true }])
-  return id
-}
-
-/** A stored contact, locked for a change. */
-export interface StoredContact extends ContactTexts {
-  readonly id: number
-  readonly email: string
-  /** JSON text. */
-  readonly attributes: string
-  readonly search: string
-}
-
-/**
- * Updates the texts and the attributes of a stored contact. Absent texts, and undefined attributes, stay unchanged.
- *
- * @param newAttributes All attributes, as JSON text.
- */
-export async function saveChanges(
-  tx: Tx,
-  stored: StoredContact,
-  newTexts: Partial<ContactTexts>,
-  newAttributes: string | undefined,
-): Promise<void> {
-  const texts = { ...(textsOf(stored) as ContactTexts), ...newTexts }
-  const attributes = newAttributes ?? stored.attributes
-  if (attributes === stored.attributes && textNames.every((name) => texts[name] === stored[name])) return
-  const search = texts.name === stored.name ? stored.search : searchText(texts.name, stored.email)
-  await queries.updateContact(tx, { client_id: tx.clientId, id: stored.id, ...texts, attributes, search })
-  if (attributes !== stored.attributes) {
-    await indexAttributes(tx, [{ contactId: stored.id, attributes: readAttributes(attributes), isNew: false }])
-  }
-  if (search === stored.search) return
-  tx.transaction.indexSearch({ clientId: tx.clientId, contactId: stored.id, before: stored.search, after: search })
-}
-
-function mergeAttributes(stored: StoredContact, changes: AttributeChanges): string {
-  return writeAttributes(changeAttributes(readAttributes(stored.attributes), changes))
-}
-
-/** @returns Whether the contact got a new tag. */
-async function addTags(tx: Tx, contactId: number, names: readonly string[] = []): Promise<boolean> {
-  if (names.length === 0) return false
-  const tag_ids = [...(await ensureTags(tx, names)).values()]
-  return (await queries.insertContactTags(tx, { client_id: tx.clientId, contact_id: contactId, tag_ids })) > 0
-}
-
-/** Replaces the contact's tags. The tag limit needs no check, because the input was validated. */
-async function replaceTags(tx: Tx, contactId: number, names: readonly string[]): Promise<void> {
-  const tag_ids = [...(await ensureTags(tx, names)).values()]
-  await queries.deleteOtherContactTags(tx, { contact_id: contactId, tag_ids })
-  if (tag_ids.length > 0)
-    await queries.insertContactTags(tx, { client_id: tx.clientId, contact_id: contactId, tag_ids })
+/** Erases a contact and the copies of its data. @returns Whether it existed. */
+export async function eraseContact(tx: Tx, id: number): Promise<boolean> {
+  const deleted = await queries.deleteContact(tx, { client_id: tx.clientId, id })
+  if (!deleted) return false
+  tx.transaction.indexSearch({ clientId: tx.clientId, contactId: id, before: deleted.search, after: null })
+  await runOrEnqueue(tx, clearContact, { targetId: id })
+  await raiseDeleted(tx, { id, uuid: deleted.uuid, email: deleted.email })
+  return true
 }

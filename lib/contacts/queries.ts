@@ -42,6 +42,14 @@ export const lockContactByEmail = statement({ client_id: int, email_key: text },
     .modifyEnd(dialect.forUpdate),
 )
 
+export const findIdByEmail = statement({ client_id: int, email_key: text }, (db, p) =>
+  db
+    .selectFrom('mailkeep_contact')
+    .select('id')
+    .where('client_id', '=', p.client_id)
+    .where('email_key', '=', p.email_key),
+)
+
 /** Inserts the contact. Returns undefined if the client already has the e-mail address. */
 export const insertContact = statement.inserted(
   {
@@ -68,6 +76,12 @@ export const updateContact = statement(
     db.updateTable('mailkeep_contact').set(changed).where('client_id', '=', client_id).where('id', '=', id),
 )
 
+export const updateEmail = statement(
+  { ...contactKey, email: text, email_key: text, search: text },
+  (db, { client_id, id, ...changed }) =>
+    db.updateTable('mailkeep_contact').set(changed).where('client_id', '=', client_id).where('id', '=', id),
+)
+
 /** Unsubscribes a subscribed contact. A second call finds no row and keeps the first time. */
 export const markUnsubscribed = statement({ ...contactKey, unsubscribed_at: time, by_contact: bool }, (db, p) =>
   db
@@ -89,19 +103,33 @@ export const markSubscribed = statement({ ...contactKey, by_contact: bool }, (db
     .returning('id'),
 )
 
-/** Deletes the contact and returns its search text. Its memberships are deleted by cascade. */
+/** Deletes the contact and returns what it was. Its memberships are deleted by cascade. */
 export const deleteContact = statement(contactKey, (db, p) =>
-  db.deleteFrom('mailkeep_contact').where('client_id', '=', p.client_id).where('id', '=', p.id).returning('search'),
+  db
+    .deleteFrom('mailkeep_contact')
+    .where('client_id', '=', p.client_id)
+    .where('id', '=', p.id)
+    .returning(['search', 'uuid', 'email']),
 )
 
+const newTags = { client_id: int, contact_id: int, tag_ids: ints }
+
 /** Adds tags to a contact. Skips tags that it already has. */
-export const insertContactTags = statement.affected(
-  { client_id: int, contact_id: int, tag_ids: ints },
+export const insertContactTags = statement(
+  newTags,
   (_, p, dialect) =>
     // Without "where true" SQLite would parse "on conflict" as the "on" of a join.
     sql`insert into mailkeep_contact_tag (client_id, contact_id, tag_id)
     select ${p.client_id}, ${p.contact_id}, item.value from ${dialect.unnest(p.tag_ids)} where true
     on conflict do nothing`,
+)
+
+/** Same as `insertContactTags`, and returns the tags that the contact did not have. */
+export const insertMissingTags = statement.all(
+  newTags,
+  (_, p, dialect) => sql<{ tag_id: number }>`insert into mailkeep_contact_tag (client_id, contact_id, tag_id)
+    select ${p.client_id}, ${p.contact_id}, item.value from ${dialect.unnest(p.tag_ids)} where true
+    on conflict do nothing returning tag_id`,
 )
 
 function countOf(kind: 'tag' | 'list' | 'topic') {
@@ -115,11 +143,18 @@ function countOf(kind: 'tag' | 'list' | 'topic') {
 /** Count the tags, lists and topics of a contact. */
 export const countOfContact = { tags: countOf('tag'), lists: countOf('list'), topics: countOf('topic') }
 
-export const deleteOtherContactTags = statement(
+/** Removes the contact's tags except these, and returns the removed ones. */
+export const deleteOtherContactTags = statement.all(
   { contact_id: int, tag_ids: ints },
-  (_, p, dialect) =>
-    sql`delete from mailkeep_contact_tag
-    where contact_id = ${p.contact_id} and not (${dialect.inList(sql.ref('tag_id'), p.tag_ids)})`,
+  (_, p, dialect) => sql<{ tag_id: number }>`delete from mailkeep_contact_tag
+    where contact_id = ${p.contact_id} and not (${dialect.inList(sql.ref('tag_id'), p.tag_ids)}) returning tag_id`,
+)
+
+/** Removes tags from a contact, and returns those that it had. */
+export const deleteContactTags = statement.all(
+  { contact_id: int, tag_ids: ints },
+  (_, p, dialect) => sql<{ tag_id: number }>`delete from mailkeep_contact_tag
+    where contact_id = ${p.contact_id} and ${dialect.inList(sql.ref('tag_id'), p.tag_ids)} returning tag_id`,
 )
 
 /** Adds the contact to the list. Affects no row if it is already on the list. */
@@ -138,7 +173,7 @@ export const findMembership = statement({ contact_id: int, list_id: int }, (db, 
     .where('list_id', '=', p.list_id),
 )
 
-export const deleteMembership = statement({ contact_id: int, list_id: int }, (db, p) =>
+export const deleteMembership = statement.affected({ contact_id: int, list_id: int }, (db, p) =>
   db.deleteFrom('mailkeep_contact_list').where('contact_id', '=', p.contact_id).where('list_id', '=', p.list_id),
 )
 
@@ -149,14 +184,15 @@ export const insertSubscription = statement.affected({ client_id: int, contact_i
     .onConflict((c) => c.doNothing()),
 )
 
-export const deleteSubscription = statement({ contact_id: int, topic_id: int }, (db, p) =>
+export const deleteSubscription = statement.affected({ contact_id: int, topic_id: int }, (db, p) =>
   db.deleteFrom('mailkeep_contact_topic').where('contact_id', '=', p.contact_id).where('topic_id', '=', p.topic_id),
 )
 
-/** Deletes the contact's subscriptions to one list's topics. */
-export const deleteListSubscriptions = statement({ contact_id: int, list_id: int }, (db, p) =>
+/** Deletes the contact's subscriptions to one list's topics, and returns the topics. */
+export const deleteListSubscriptions = statement.all({ contact_id: int, list_id: int }, (db, p) =>
   db
     .deleteFrom('mailkeep_contact_topic')
     .where('contact_id', '=', p.contact_id)
-    .where('topic_id', 'in', (eb) => eb.selectFrom('mailkeep_topic').select('id').where('list_id', '=', p.list_id)),
+    .where('topic_id', 'in', (eb) => eb.selectFrom('mailkeep_topic').select('id').where('list_id', '=', p.list_id))
+    .returning('topic_id'),
 )

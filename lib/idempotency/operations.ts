@@ -1,6 +1,6 @@
 import { type Context, now, type Tx } from '../context.ts'
 import { invalid, MailkeepError } from '../errors.ts'
-import { weighted } from '../jobs/batches.ts'
+import { type BatchStep, weighted } from '../jobs/batches.ts'
 import { maxRowsPerBatch } from '../jobs/operations.ts'
 import { parse } from '../parse.ts'
 import type { SealedRows } from '../sealing/reseal.ts'
@@ -18,6 +18,12 @@ const maxResultsPerBatch = 20
 const weight = maxRowsPerBatch / maxResultsPerBatch
 export const deleteResultsOfContact = weighted(weight, queries.deleteResultsOfContact)
 export const deleteResultsOfClient = weighted(weight, queries.deleteResultsOfClient)
+
+/** Moves the results that show a merged contact to the contact named in the job's state. They are those of one day. */
+export const moveResultsOfContact: BatchStep = async (tx, { target, state }) => {
+  await queries.copyResultsOfContact(tx, { target, into: (state as { into: number }).into })
+  return await queries.forgetContact(tx, { target })
+}
 
 /**
  * Runs `work` at most once for an idempotency key of the client, as `IdempotencyApi` says.

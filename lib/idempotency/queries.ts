@@ -55,6 +55,19 @@ export const deleteResultsOfContact = statement.affected(
     (select answer_id from mailkeep_kept_answer_contact where contact_id = ${p.target} limit ${p.limit})`,
 )
 
+/** Lets the results that contain a merged contact follow the contact it was merged into. */
+export const copyResultsOfContact = statement(
+  { target: int, into: int },
+  (_, p) => sql`insert into mailkeep_kept_answer_contact (contact_id, answer_id)
+    select ${p.into}, answer_id from mailkeep_kept_answer_contact where contact_id = ${p.target}
+    on conflict do nothing`,
+)
+
+export const forgetContact = statement.affected(
+  { target: int },
+  (_, p) => sql`delete from mailkeep_kept_answer_contact where contact_id = ${p.target}`,
+)
+
 export const deleteResultsOfClient = deleteRows('mailkeep_kept_answer', 'client_id')
 
 /** Reads and locks results that are to be re-encrypted. */

@@ -44,6 +44,12 @@ export async function getList(ctx: Context, id: number): Promise<List> {
   return listFrom(row)
 }
 
+/** Returns the client's lists among these ids, by id. */
+export async function findLists(ctx: Context, ids: readonly number[]): Promise<Map<number, List>> {
+  const rows = await queries.listListsByIds(ctx, { client_id: ctx.clientId, ids })
+  return new Map(rows.map((row) => [row.id, listFrom(row)]))
+}
+
 /** @throws MailkeepError `validation_failed` */
 export async function createList(ctx: Context, input: ListInput): Promise<List> {
   const { name } = parse(NewList, input)

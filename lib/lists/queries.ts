@@ -19,6 +19,14 @@ export const findList = statement({ client_id: int, id: int }, (db, p) =>
   db.selectFrom('mailkeep_list').selectAll().where('client_id', '=', p.client_id).where('id', '=', p.id),
 )
 
+export const listListsByIds = statement.all({ client_id: int, ids: ints }, (db, p, dialect) =>
+  db
+    .selectFrom('mailkeep_list')
+    .selectAll()
+    .where('client_id', '=', p.client_id)
+    .where(dialect.inList(sql.ref('id'), p.ids)),
+)
+
 export const insertList = statement({ client_id: int, uuid: text, name: text, created_at: time }, (db, row) =>
   db.insertInto('mailkeep_list').values(row).returningAll(),
 )

@@ -69,6 +69,18 @@ export async function deleteTag(ctx: Context, id: number): Promise<void> {
   })
 }
 
+/** Returns those of the tags that still exist, by ascending id. */
+export async function findTags(ctx: Context, ids: readonly number[]): Promise<Tag[]> {
+  return (await queries.listTagsByIds(ctx, { client_id: ctx.clientId, ids })).map(tagFrom)
+}
+
+/** Returns the ids of the tags of these names that exist, by the folded name. */
+export async function findTagIds(ctx: Context, names: readonly string[]): Promise<Map<string, number>> {
+  const name_keys = [...new Set(names.map(fold))]
+  const found = await queries.findTagsByKeys(ctx, { client_id: ctx.clientId, name_keys })
+  return new Map(found.map(({ id, name_key }) => [name_key, id]))
+}
+
 /** Returns the ids of the tags of these names, by the folded name. Creates missing tags. */
 export async function ensureTags(tx: Tx, names: readonly string[]): Promise<Map<string, number>> {
   const ids = new Map<string, number>()

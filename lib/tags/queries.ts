@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { deleteRows } from '../jobs/batches.ts'
-import { int, statement, text, texts, time } from '../storage/statement.ts'
+import { int, ints, statement, text, texts, time } from '../storage/statement.ts'
 
 export const listTags = statement.all(
   { client_id: int, after: int, limit: int },
@@ -21,6 +21,15 @@ export const findTag = statement({ client_id: int, id: int }, (db, p) =>
 
 export const findTagByKey = statement({ client_id: int, name_key: text }, (db, p) =>
   db.selectFrom('mailkeep_tag').selectAll().where('client_id', '=', p.client_id).where('name_key', '=', p.name_key),
+)
+
+export const listTagsByIds = statement.all({ client_id: int, ids: ints }, (db, p, dialect) =>
+  db
+    .selectFrom('mailkeep_tag')
+    .selectAll()
+    .where('client_id', '=', p.client_id)
+    .where(dialect.inList(sql.ref('id'), p.ids))
+    .orderBy('id'),
 )
 
 export const findTagsByKeys = statement.all({ client_id: int, name_keys: texts }, (db, p, dialect) =>

@@ -37,6 +37,11 @@ export async function getTopic(ctx: Context, id: number): Promise<Topic> {
   return topicFrom(row)
 }
 
+/** Returns those of the topics that still exist, by ascending id. */
+export async function findTopics(ctx: Context, ids: readonly number[]): Promise<Topic[]> {
+  return (await queries.listTopicsByIds(ctx, { client_id: ctx.clientId, ids })).map(topicFrom)
+}
+
 /** @throws MailkeepError `not_found`: no such list; `validation_failed`. */
 export async function createTopic(ctx: Context, listId: number, input: TopicInput): Promise<Topic> {
   const { name, description = null } = parse(NewTopic, input)

@@ -1,5 +1,6 @@
+import { sql } from 'kysely'
 import { deleteRows } from '../jobs/batches.ts'
-import { int, nullable, statement, text, time } from '../storage/statement.ts'
+import { int, ints, nullable, statement, text, time } from '../storage/statement.ts'
 
 export const listTopics = statement.all(
   { client_id: int, list_id: int, after: int, limit: int },
@@ -17,6 +18,15 @@ export const listTopics = statement.all(
 
 export const findTopic = statement({ client_id: int, id: int }, (db, p) =>
   db.selectFrom('mailkeep_topic').selectAll().where('client_id', '=', p.client_id).where('id', '=', p.id),
+)
+
+export const listTopicsByIds = statement.all({ client_id: int, ids: ints }, (db, p, dialect) =>
+  db
+    .selectFrom('mailkeep_topic')
+    .selectAll()
+    .where('client_id', '=', p.client_id)
+    .where(dialect.inList(sql.ref('id'), p.ids))
+    .orderBy('id'),
 )
 
 /** Locks the topic's row until the transaction ends. */

@@ -1,8 +1,8 @@
 import { type RawBuilder, sql } from 'kysely'
-import { now } from '../context.ts'
+import { now, type Tx } from '../context.ts'
 import { type BatchStep, batch, deleteRows, inBatches } from '../jobs/batches.ts'
-import type { JobHandlers } from '../jobs/operations.ts'
-import { ints, statement, text, time } from '../storage/statement.ts'
+import { enqueue, type JobHandlers } from '../jobs/operations.ts'
+import { int, ints, statement, text, time } from '../storage/statement.ts'
 
 export const clearEndpoint = 'clear endpoint'
 
@@ -43,42 +43,71 @@ export const deleteWebhooksOfClient: readonly BatchStep[] = [
 /** Error of a delivery that was not sent because its contact was erased. */
 export const erasedError = "The payload was erased with its contact's data."
 
-/** Selects the oldest events of an erased contact. All statements of a batch select the same ones. */
-const oldestEvents = (p: Slots) =>
-  sql`select id from mailkeep_event where contact_id = ${p.target} order by id limit ${p.limit}`
+/**
+ * Returns a step that erases the bodies of events. Deliveries not sent yet become `failed`, with the reason.
+ *
+ * @param events Selects the ids of some events. All statements of a batch must select the same ones.
+ */
+function eraseEvents(events: (p: Slots) => RawBuilder<unknown>): BatchStep {
+  const eraseResponses = statement(
+    batch,
+    (_, p) => sql`update mailkeep_attempt set response_body = null, error = null
+      where delivery_id in (select id from mailkeep_delivery where event_id in (${events(p)}))`,
+  )
+  /** Logs running attempts as interrupted. They were counted, but lose their claim and so cannot record their outcome. */
+  const recordInterruptedAttempts = statement(
+    { ...batch, now: time, error: text },
+    (_, p) => sql`insert into mailkeep_attempt (delivery_id, number, client_id, started_at, error)
+      select id, attempts, client_id, ${p.now}, ${p.error} from mailkeep_delivery
+      where event_id in (${events(p)}) and status in ('pending', 'held') and claim is not null
+      on conflict do nothing`,
+  )
+  const failErasedDeliveries = statement(
+    { ...batch, now: time },
+    (_, p) => sql`update mailkeep_delivery set status = 'failed', claim = null, claimed_at = null,
+        lease_until = null, scheduled_at = null, ended_at = ${p.now}, error = ${sql.lit(erasedError)}
+      where event_id in (${events(p)}) and status in ('pending', 'held')`,
+  )
+  const eraseBodies = statement.affected(
+    batch,
+    (_, p) => sql`update mailkeep_event set body = '', contact_id = null where id in (${events(p)})`,
+  )
+  return async (tx, batch) => {
+    await eraseResponses(tx, batch)
+    const error = 'The attempt was interrupted by an erasure.'
+    await recordInterruptedAttempts(tx, { ...batch, now: now(tx), error })
+    await failErasedDeliveries(tx, { ...batch, now: now(tx) })
+    return await eraseBodies(tx, batch)
+  }
+}
 
-const eraseResponses = statement.affected(
-  batch,
-  (_, p) => sql`update mailkeep_attempt set response_body = null, error = null
-    where delivery_id in (select id from mailkeep_delivery where event_id in (${oldestEvents(p)}))`,
+/** Erases the events of an erased contact, oldest first. */
+export const eraseEventsOfContact = eraseEvents(
+  (p) => sql`select id from mailkeep_event where contact_id = ${p.target} order by id limit ${p.limit}`,
 )
 
-/** Logs running attempts as interrupted. They were counted, but lose their claim and so cannot record their outcome. */
-const recordInterruptedAttempts = statement(
-  { ...batch, now: time, error: text },
-  (_, p) => sql`insert into mailkeep_attempt (delivery_id, number, client_id, started_at, error)
-    select id, attempts, client_id, ${p.now}, ${p.error} from mailkeep_delivery
-    where event_id in (${oldestEvents(p)}) and status in ('pending', 'held') and claim is not null
-    on conflict do nothing`,
+const moveEvents = statement.affected(
+  { ...batch, into: int },
+  (_, p) => sql`update mailkeep_event set contact_id = ${p.into} where id in
+    (select id from mailkeep_event where contact_id = ${p.target} order by id limit ${p.limit})`,
 )
 
-const failErasedDeliveries = statement.affected(
-  { ...batch, now: time },
-  (_, p) => sql`update mailkeep_delivery set status = 'failed', claim = null, claimed_at = null,
-      lease_until = null, scheduled_at = null, ended_at = ${p.now}, error = ${sql.lit(erasedError)}
-    where event_id in (${oldestEvents(p)}) and status in ('pending', 'held')`,
-)
+/** Moves the events of a merged contact to the contact named in the job's state. */
+export const moveEventsOfContact: BatchStep = (tx, { state, ...batch }) =>
+  moveEvents(tx, { ...batch, into: (state as { into: number }).into })
 
-const eraseEvents = statement.affected(
-  batch,
-  (_, p) => sql`update mailkeep_event set body = '', contact_id = null where id in (${oldestEvents(p)})`,
-)
+const eraseEvent = 'erase event'
+const dayMs = 86_400_000
 
-/** Erases the bodies of an erased contact's events. Deliveries not sent yet become `failed`, with the reason. */
-export const eraseEventsOfContact: BatchStep = async (tx, batch) => {
-  await eraseResponses(tx, batch)
-  const error = 'The attempt was interrupted by an erasure.'
-  await recordInterruptedAttempts(tx, { ...batch, now: now(tx), error })
-  await failErasedDeliveries(tx, { ...batch, now: now(tx) })
-  return await eraseEvents(tx, batch)
+export const eventJobs: JobHandlers = {
+  [eraseEvent]: inBatches(
+    eraseEvents((p) => sql`select id from mailkeep_event where id = ${p.target} and body <> '' limit ${p.limit}`),
+  ),
+}
+
+/** Erases an event when the retries of its deliveries are over. Delays vary by up to a fifth. */
+export async function eraseEventLater(tx: Tx, targetId: number): Promise<void> {
+  const { retryScheduleSeconds } = tx.local.webhooks.settings
+  const retriesMs = retryScheduleSeconds.reduce((sum, seconds) => sum + seconds * 1200, 0)
+  await enqueue(tx, eraseEvent, { targetId }, tx.clock() + retriesMs + dayMs)
 }

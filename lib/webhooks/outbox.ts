@@ -4,27 +4,55 @@ import { type Context, now, type Tx } from '../context.ts'
 import { int, nullable, rows, statement, text, time, word } from '../storage/statement.ts'
 import type { Timestamp } from '../time.ts'
 import { bodyOf } from './event-body.ts'
-import type { DeliveryStatus, EndpointKind, EventType } from './schema.ts'
+import { allEvents, type DeliveryStatus, type EndpointKind, type EventType } from './schema.ts'
 
-const listSubscribers = statement.all({ client_id: int, quoted_type: text }, (db, p, dialect) =>
+/** Selects all subscribers of a client. They are few, so their types are compared here and not in the database. */
+const listSubscribers = statement.all({ client_id: int }, (db, p) =>
   db
     .selectFrom('mailkeep_endpoint')
-    .select(['id', 'kind', 'active'])
+    .select(['id', 'kind', 'active', 'events'])
     .where('client_id', '=', p.client_id)
-    // `events` is JSON text. The quotes around the type prevent a match inside a longer name.
-    .where(dialect.contains(sql.ref('events'), p.quoted_type))
     .unionAll((eb) =>
-      eb
-        .selectFrom('mailkeep_endpoint')
-        .select(['id', 'kind', 'active'])
-        .where('kind', '=', 'handler')
-        .where(dialect.contains(sql.ref('events'), p.quoted_type)),
+      // The handlers: they have no client.
+      eb.selectFrom('mailkeep_endpoint').select(['id', 'kind', 'active', 'events']).where('client_id', 'is', null),
     ),
 )
 
+interface Recipient {
+  readonly id: number
+  readonly kind: EndpointKind
+  readonly active: boolean
+}
+
+interface Subscriber extends Recipient {
+  /** JSON text. */
+  readonly events: string
+}
+
+/** The endpoints and handlers that may ask for an event of a client. */
+export type Subscribers = readonly Subscriber[]
+
+/** Finds the subscribers once, for a change that may raise several events. */
+export function findSubscribers(ctx: Context): Promise<Subscribers> {
+  return listSubscribers(ctx, { client_id: ctx.clientId })
+}
+
+/** @returns Whether an event of this type has a subscriber, or the host's `onEvent` observes it. */
+export function isWanted(ctx: Context, subscribers: Subscribers, type: EventType): boolean {
+  return ctx.local.webhooks.onEvent !== undefined || recipientsOf(subscribers, type).length > 0
+}
+
+/** The quotes around the type prevent a match inside a longer name. */
+function recipientsOf(subscribers: Subscribers, type: EventType): Subscribers {
+  const quoted = `"${type}"`
+  return subscribers.filter(({ events }) => events.includes(quoted) || events.includes(quotedAll))
+}
+
+const quotedAll = `"${allEvents}"`
+
 /** @returns How many deliveries an event of this type creates: one per subscribed endpoint and event handler. */
-export async function countRecipients(ctx: Context, type: EventType): Promise<number> {
-  return (await listSubscribers(ctx, { client_id: ctx.clientId, quoted_type: JSON.stringify(type) })).length
+export function countRecipients(subscribers: Subscribers, type: EventType): number {
+  return recipientsOf(subscribers, type).length
 }
 
 const insertEvent = statement.inserted(
@@ -95,12 +123,6 @@ const insertDeliveries = statement(
 
 const maxRowsPerInsert = 1000
 
-interface Recipient {
-  readonly id: number
-  readonly kind: EndpointKind
-  readonly active: boolean
-}
-
 /**
  * Raises an event in the transaction of the change that it reports (transactional outbox). Inserts one event row and one
  * delivery for each endpoint and event handler that subscribes to its type. Without subscribers it inserts no row.
@@ -109,15 +131,38 @@ interface Recipient {
  * @throws MailkeepError `validation_failed` on `data`: too large, or nested too deeply.
  */
 export async function raise(tx: Tx, type: EventType, data: object, contactId: number | null = null): Promise<void> {
-  const { clientId } = tx
-  const { onEvent } = tx.local.webhooks
+  await raiseTo(tx, await findSubscribers(tx), type, { data, contactId })
+}
+
+/** Same as `raise`, with subscribers that are already known. @returns The id of the event, if it has a subscriber. */
+export async function raiseTo(
+  tx: Tx,
+  subscribers: Subscribers,
+  type: EventType,
+  { data, contactId }: Occurrence,
+): Promise<number | undefined> {
   const created_at = now(tx)
-  if (onEvent) tx.transaction.afterCommit(() => onEvent({ clientId, type, created_at, data }))
-  const subscribers = await listSubscribers(tx, { client_id: tx.clientId, quoted_type: JSON.stringify(type) })
-  if (subscribers.length === 0) return
+  report(tx, type, created_at, data)
+  const recipients = recipientsOf(subscribers, type)
+  if (recipients.length === 0) return undefined
   const eventId = await insertOneEvent(tx, type, data, contactId, created_at)
-  if (subscribers.length === 1) await queueDelivery(tx, type, created_at, eventId, subscribers[0]!)
-  else await queueDeliveries(tx, type, created_at, [eventId], subscribers)
+  if (recipients.length === 1) await queueDelivery(tx, type, created_at, eventId, recipients[0]!)
+  else await queueDeliveries(tx, type, created_at, [eventId], recipients)
+  return eventId
+}
+
+/** Calls the host's `onEvent` after the commit. Its errors are logged, because the change is already committed. */
+function report(tx: Tx, type: EventType, created_at: Timestamp, data: object): void {
+  const { clientId, logger, local, transaction } = tx
+  const { onEvent } = local.webhooks
+  if (!onEvent) return
+  transaction.afterCommit(() => {
+    try {
+      onEvent({ clientId, type, created_at, data })
+    } catch (error) {
+      logger.error({ err: error, type }, 'onEvent failed')
+    }
+  })
 }
 
 /** One event of a batch. */
@@ -127,22 +172,18 @@ export interface Occurrence {
   readonly contactId: number | null
 }
 
-/**
- * Same as `raise`, for many events of one type in a few statements.
- *
- * @param gather Returns the events. It is not called when there is no subscriber.
- */
-export async function raiseAll(tx: Tx, type: EventType, gather: () => Promise<readonly Occurrence[]>): Promise<void> {
-  const { clientId } = tx
-  const { onEvent } = tx.local.webhooks
-  const subscribers = await listSubscribers(tx, { client_id: clientId, quoted_type: JSON.stringify(type) })
-  if (subscribers.length === 0 && !onEvent) return
-  const occurrences = await gather()
+/** Same as `raiseTo`, for many events of one type in a few statements. */
+export async function raiseAllTo(
+  tx: Tx,
+  subscribers: Subscribers,
+  type: EventType,
+  occurrences: readonly Occurrence[],
+): Promise<void> {
+  if (occurrences.length === 0) return
   const created_at = now(tx)
-  for (const { data } of onEvent ? occurrences : []) {
-    tx.transaction.afterCommit(() => onEvent!({ clientId, type, created_at, data }))
-  }
-  if (subscribers.length > 0 && occurrences.length > 0) await recordAll(tx, type, occurrences, subscribers)
+  for (const { data } of occurrences) report(tx, type, created_at, data)
+  const recipients = recipientsOf(subscribers, type)
+  if (recipients.length > 0) await recordAll(tx, type, occurrences, recipients)
 }
 
 async function recordAll(

@@ -5,6 +5,8 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { Contact } from '../contacts/schema.ts'
 import type { List } from '../lists/schema.ts'
+import type { Tag } from '../tags/schema.ts'
+import type { Topic } from '../topics/schema.ts'
 
 export type { Contact } from '../contacts/schema.ts'
 export type { List } from '../lists/schema.ts'
@@ -35,6 +37,16 @@ export type NewsletterSentEvent = EventEnvelope<'newsletter.sent', Record<string
 export type SequenceStepSentEvent = EventEnvelope<'sequence_step.sent', Record<string, unknown>>
 export type SequenceCompletedEvent = EventEnvelope<'sequence.completed', Record<string, unknown>>
 export type WebhookTestEvent = EventEnvelope<'webhook.test', { message: string }>
+export type ContactCreatedEvent = EventEnvelope<'contact.created', ContactData>
+/** The name, the e-mail address or an attribute changed, or another contact was merged into this one. */
+export type ContactUpdatedEvent = EventEnvelope<'contact.updated', ContactData>
+/** What identifies the contact, as it was. An erasure leaves no more. */
+export type ContactDeletedEvent = EventEnvelope<'contact.deleted', { contact: Pick<Contact, 'id' | 'uuid' | 'email'> }>
+export type ContactListRemovedEvent = EventEnvelope<'contact.list_removed', ContactData & { list: List }>
+export type ContactTaggedEvent = EventEnvelope<'contact.tagged', ContactData & { tag: Tag }>
+export type ContactUntaggedEvent = EventEnvelope<'contact.untagged', ContactData & { tag: Tag }>
+export type ContactTopicSubscribedEvent = EventEnvelope<'contact.topic_subscribed', ContactData & { topic: Topic }>
+export type ContactTopicUnsubscribedEvent = EventEnvelope<'contact.topic_unsubscribed', ContactData & { topic: Topic }>
 
 /** All events. Switch on `type`, and ignore unknown types: later versions may add some. */
 export type WebhookEvent =
@@ -45,6 +57,14 @@ export type WebhookEvent =
   | SequenceStepSentEvent
   | SequenceCompletedEvent
   | WebhookTestEvent
+  | ContactCreatedEvent
+  | ContactUpdatedEvent
+  | ContactDeletedEvent
+  | ContactListRemovedEvent
+  | ContactTaggedEvent
+  | ContactUntaggedEvent
+  | ContactTopicSubscribedEvent
+  | ContactTopicUnsubscribedEvent
 
 /** Node's `request.headers`, any record with names in any letter case, or a Web `Headers`. */
 export type DeliveryHeaders =

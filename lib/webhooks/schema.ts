@@ -4,6 +4,21 @@ import { closedObject, Description, Text } from '../parse.ts'
 import { Count, described, Id, namesOf, OffsetTime, type RecordFields, Uuid } from '../record.ts'
 import { type Timestamp, withOffset } from '../time.ts'
 
+/**
+ * Event types beyond the contract. A change raises them only if an endpoint or a handler asks for them, so they cost
+ * nothing elsewhere.
+ */
+export const extensionEventTypes = [
+  'contact.created',
+  'contact.updated',
+  'contact.deleted',
+  'contact.list_removed',
+  'contact.tagged',
+  'contact.untagged',
+  'contact.topic_subscribed',
+  'contact.topic_unsubscribed',
+] as const
+
 /** Every event type that an endpoint can subscribe to. */
 export const eventTypes = [
   'contact.subscribed',
@@ -13,6 +28,7 @@ export const eventTypes = [
   'sequence_step.sent',
   'sequence.completed',
   'webhook.test',
+  ...extensionEventTypes,
 ] as const
 export type EventType = (typeof eventTypes)[number]
 
@@ -77,14 +93,24 @@ export const deliveryFields: RecordFields<Delivery> = {
   delivered_at: described(v.nullable(OffsetTime), 'When an attempt succeeded.'),
 }
 
-/** Event types of a subscription. Duplicates are removed. */
-export const EventTypes = v.pipe(
-  v.array(v.unknown(), 'This must be an array of event types.'),
-  v.minLength(1, 'At least one event type is needed.'),
-  v.maxLength(inputLimits.values, `At most ${inputLimits.values} values.`), // duplicates count
-  v.array(v.picklist(eventTypes, `This must be one of ${eventTypes.join(', ')}.`)),
-  v.transform((events) => [...new Set(events)]),
-)
+/** Every event type, for handlers. Endpoints name their types, so that a new type does not surprise a receiver. */
+export const allEvents = '*'
+
+/** Returns the schema of a subscription's event types. Duplicates are removed. */
+function typesAmong<const Types extends readonly string[]>(types: Types) {
+  return v.pipe(
+    v.array(v.unknown(), 'This must be an array of event types.'),
+    v.minLength(1, 'At least one event type is needed.'),
+    v.maxLength(inputLimits.values, `At most ${inputLimits.values} values.`), // duplicates count
+    v.array(v.picklist(types, `This must be one of ${types.join(', ')}.`)),
+    v.transform((events) => [...new Set(events)]),
+  )
+}
+
+export const EventTypes = typesAmong(eventTypes)
+
+/** Event types of a handler. */
+export const HandlerEventTypes = typesAmong([...eventTypes, allEvents])
 
 export interface EndpointInput {
   /** `https`, a public host, port 443 or 8443, at most 2,048 characters. */

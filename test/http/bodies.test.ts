@@ -73,7 +73,7 @@ const unknownNames = ['unknown', '__proto__', 'constructor', 'toString', 'hasOwn
 
 /** Every other field of a contact is an attribute. */
 const takesAnyField = (route: Route) =>
-  ['POST /lists/:listId/contacts', 'PUT /contacts/:contactId'].includes(titleOf(route))
+  ['POST /contacts', 'POST /lists/:listId/contacts', 'PUT /contacts/:contactId'].includes(titleOf(route))
 
 /** Excludes imports, which take streams in other formats. */
 const takingBodies = routes.filter(({ method, path }) => /POST|PUT|PATCH/.test(method) && !path.endsWith('/import'))

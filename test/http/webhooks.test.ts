@@ -28,7 +28,7 @@ const badCreations: readonly [body: object, ...fields: string[]][] = [
   [{ url, events: null }, 'events'],
   [{ url, events: 'newsletter.sent' }, 'events'],
   [{ url, events: { 0: 'newsletter.sent' } }, 'events'],
-  [{ url, events: ['newsletter.sent', 'contact.created', 'webhook.test', ''] }, 'events.1', 'events.3'],
+  [{ url, events: ['newsletter.sent', 'contact.changed', 'webhook.test', ''] }, 'events.1', 'events.3'],
   [{ url, events: ['*'] }, 'events.0'],
   [{ url, events: ['NEWSLETTER.SENT'] }, 'events.0'],
   [{ url, events: [7, null, ['newsletter.sent']] }, 'events.0', 'events.1', 'events.2'],

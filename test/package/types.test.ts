@@ -65,7 +65,7 @@ export async function badCallsDoNot(mailkeep: Mailkeep) {
   // @ts-expect-error an unknown filter
   await acme.contacts.list({ list: 1 })
   // @ts-expect-error an unknown event
-  await acme.webhooks.createEndpoint({ url: 'https://example.org/', events: ['contact.deleted'] })
+  await acme.webhooks.createEndpoint({ url: 'https://example.org/', events: ['contact.changed'] })
   // @ts-expect-error the URL cannot be changed
   await acme.webhooks.updateEndpoint(1, { url: 'https://example.org/' })
   // @ts-expect-error only the library raises this type

@@ -91,7 +91,7 @@ test('the table of metrics has every metric', () => {
 
 test('the table of events has every event type', () => {
   const rows = rowsOf('lib/webhooks/README.md', '## Payload and headers')
-  const shown = rows.flatMap(([cell]) => namesIn(cell!)).filter((name) => /^[a-z_]+\.[a-z]+$/.test(name))
+  const shown = rows.flatMap(([cell]) => namesIn(cell!)).filter((name) => /^[a-z_]+\.[a-z_]+$/.test(name))
   assert.deepEqual(shown.sort(), eventTypes.toSorted())
 })
 

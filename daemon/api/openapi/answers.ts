@@ -10,6 +10,11 @@ import { arrayOf, ref, type Schema } from './schema.ts'
 /** Describes a success answer of a route. */
 export function answerOf(answer: AnswerDoc, route: Route): SuccessResponse {
   if ('page' in answer) return pageOf(answer.page, route)
+  if ('records' in answer) {
+    const { description, records } = answer
+    const schema: Schema = { type: 'object', properties: { data: arrayOf(ref(records)) }, required: ['data'] }
+    return { description, content: json(schema, { data: [recordExamples[records]] }) }
+  }
   const { description, record, isFile } = answer
   if (isFile) return { description, content: files(Object.values(mediaTypes), true), headers: ['Content-Disposition'] }
   if (record === undefined) return { description }

@@ -1,18 +1,28 @@
 import {
   type AttributeSettingsInput,
+  type BatchInput,
+  type EmailInput,
   type EndpointChangeInput,
   type EndpointInput,
   type EventInput,
   eventTypes,
   inputLimits,
   type ListInput,
+  type MergeInput,
   type RecoverInput,
   type SegmentFiltersInput,
   type SegmentInput,
   type TagInput,
+  type TagsInput,
   type TopicInput,
 } from '../../../lib/index.ts'
-import { hostEventTypes, inputFields, textFields } from '../../../lib/internal.ts'
+import {
+  batchOperationNames,
+  hostEventTypes,
+  inputFields,
+  maxOperationsPerBatch,
+  textFields,
+} from '../../../lib/internal.ts'
 import { schemasOf } from './fields.ts'
 import { arrayOf, flag, id, input, nullable, ref, type Schema } from './schema.ts'
 
@@ -24,6 +34,7 @@ const name = {
   maxLength: nameCharacters,
   description: 'Trimmed and normalized to NFC before its length is checked.',
 } as const
+const address = { type: 'string', format: 'idn-email', maxLength: emailCharacters } as const
 const description = { type: 'string', maxLength: descriptionCharacters } as const
 
 /** Fields that both contact bodies have. */
@@ -86,12 +97,7 @@ export const bodySchemas = {
     type: 'object',
     description: attributesText,
     properties: {
-      email: {
-        type: 'string',
-        format: 'idn-email',
-        maxLength: emailCharacters,
-        description: 'Identifies the contact, without regard to case. Trimmed.',
-      },
+      email: { ...address, description: 'Identifies the contact, without regard to case. Trimmed.' },
       ...contact,
       tags: {
         ...contact.tags,
@@ -111,6 +117,47 @@ export const bodySchemas = {
     ...attributes,
     propertyNames: { ...attributes.propertyNames, not: { const: 'email' } },
   },
+  EmailInput: input<EmailInput>({ email: { ...address, description: 'The new address. Trimmed.' } }, 'email'),
+  TagsInput: input<TagsInput>({ tags: { ...contact.tags, minItems: 1, description: 'Names of tags.' } }, 'tags'),
+  MergeInput: input<MergeInput>(
+    {
+      into: {
+        type: ['integer', 'object'],
+        minimum: 1,
+        properties: { email: address },
+        required: ['email'],
+        description: 'The contact that stays: its id, or `{email}`.',
+      },
+    },
+    'into',
+  ),
+  BatchInput: input<BatchInput>(
+    {
+      operations: {
+        ...arrayOf({
+          type: 'object',
+          properties: {
+            op: { type: 'string', enum: batchOperationNames },
+            id: { ...id, description: 'The contact. Every operation except `upsert` takes `id` or `email`.' },
+            email: address,
+            ...schemasOf(textFields),
+            tags: { ...contact.tags, description: 'Names, for `upsert`, `update`, `tag` and `untag`.' },
+            lists: {
+              ...arrayOf(id),
+              maxItems: inputLimits.lists,
+              description: 'For `upsert`, `add_to_list` and `remove_from_list`.',
+            },
+            list_id: { ...id, description: 'One list, instead of `lists`, for the last two.' },
+          },
+          required: ['op'],
+          additionalProperties: true,
+          description: 'Every other field of `upsert` and `update` is an attribute.',
+        }),
+        maxItems: maxOperationsPerBatch,
+      },
+    },
+    'operations',
+  ),
   EndpointInput: input<EndpointInput>(
     {
       url: {

@@ -1,7 +1,8 @@
-import { type Contact, type EventType, eventTypes, type List } from '../../../lib/index.ts'
+import { type Contact, type EventType, eventTypes, type List, type Tag, type Topic } from '../../../lib/index.ts'
 import { eventExample } from './examples.ts'
+import { email } from './fields.ts'
 import type { Operation, Parameter } from './operation.ts'
-import { arrayOf, record, ref, type Schema, text, utc, uuid } from './schema.ts'
+import { arrayOf, id, record, ref, type Schema, text, utc, uuid } from './schema.ts'
 
 /** Documentation of an event. */
 interface EventDoc {
@@ -28,6 +29,22 @@ const contactAndList = aboutContact(
     'The contact and the list after the change.',
   ),
 )
+const contactAndTag = aboutContact(
+  record<{ contact: Contact; tag: Tag }>(
+    { contact: ref('Contact'), tag: ref('Tag') },
+    'The contact after the change, and the tag.',
+  ),
+)
+const contactAndTopic = aboutContact(
+  record<{ contact: Contact; topic: Topic }>(
+    { contact: ref('Contact'), topic: ref('Topic') },
+    'The contact after the change, and the topic.',
+  ),
+)
+const deletedContact = record<{ contact: Pick<Contact, 'id' | 'uuid' | 'email'> }>(
+  { contact: record<Pick<Contact, 'id' | 'uuid' | 'email'>>({ id, uuid, email }) },
+  'What identifies the contact, as it was.',
+)
 const given: Schema = { type: 'object', description: 'The data that the caller of `POST /events` sent.' }
 
 const events: Readonly<Record<EventType, EventDoc>> = {
@@ -41,6 +58,17 @@ const events: Readonly<Record<EventType, EventDoc>> = {
   'sequence_step.sent': { when: 'The host app reported that a step of a sequence was sent.', data: given },
   'sequence.completed': { when: 'The host app reported that a sequence was completed.', data: given },
   'webhook.test': { when: 'A test delivery was requested.', data: record<{ message: string }>({ message: text }) },
+  'contact.created': { when: 'A contact was created.', data: contact },
+  'contact.updated': {
+    when: 'The name, the e-mail address or an attribute of a contact changed, or another contact was merged into it.',
+    data: contact,
+  },
+  'contact.deleted': { when: 'A contact was erased, or merged into another one.', data: deletedContact },
+  'contact.list_removed': { when: 'A contact was removed from a list.', data: contactAndList },
+  'contact.tagged': { when: 'A contact got a tag.', data: contactAndTag },
+  'contact.untagged': { when: 'A contact lost a tag.', data: contactAndTag },
+  'contact.topic_subscribed': { when: 'A contact was subscribed to a topic.', data: contactAndTopic },
+  'contact.topic_unsubscribed': { when: 'A contact was unsubscribed from a topic.', data: contactAndTopic },
 }
 
 /** Returns the schema's name: `ContactSubscribedEvent` for `contact.subscribed`. */

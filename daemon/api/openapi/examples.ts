@@ -100,6 +100,14 @@ const dataOf: Readonly<Record<EventType, object>> = {
   'sequence_step.sent': { sequence: 'Welcome', step: 2, contact_id: 7 },
   'sequence.completed': { sequence: 'Welcome', contact_id: 7 },
   'webhook.test': { message: 'This is a test delivery.' },
+  'contact.created': { contact },
+  'contact.updated': { contact },
+  'contact.deleted': { contact: { id: contact.id, uuid: contact.uuid, email: contact.email } },
+  'contact.list_removed': { contact: { ...contact, lists: [], topics: [] }, list },
+  'contact.tagged': { contact, tag },
+  'contact.untagged': { contact: { ...contact, tags: [] }, tag },
+  'contact.topic_subscribed': { contact, topic },
+  'contact.topic_unsubscribed': { contact: { ...contact, topics: [] }, topic },
 }
 
 /** Returns an example body of an event. */
@@ -132,6 +140,7 @@ export const recordExamples = {
   Segment: segment,
   AttributeSettings: attributeSettings,
   ContactCount: { count: 1200 },
+  BatchResult: { status: 'created', id: 7 },
   Endpoint: endpoint,
   NewEndpoint: {
     ...{ id: endpoint.id, uuid: endpoint.uuid, url: endpoint.url, events: endpoint.events, active: true },
@@ -174,6 +183,18 @@ export const bodyExamples: Readonly<Record<BodyName, { readonly good: object; re
   ContactChange: {
     good: { name: 'Ada King', tags: ['vip'], company: null },
     errors: { email: ['The e-mail address of a contact cannot be changed.'] },
+  },
+  EmailInput: { good: { email: 'ada@example.com' }, errors: { email: ['Another contact has this e-mail address.'] } },
+  TagsInput: { good: { tags: ['vip'] }, errors: { tags: ['At least one tag is needed.'] } },
+  MergeInput: { good: { into: 7 }, errors: { into: ['This must be another contact.'] } },
+  BatchInput: {
+    good: {
+      operations: [
+        { op: 'upsert', email: 'ada@example.org', tags: ['vip'], lists: [1] },
+        { op: 'unsubscribe', email: 'bob@example.org' },
+      ],
+    },
+    errors: { operations: ['At most 1,000 operations at a time.'] },
   },
   EndpointInput: { good: endpointInput, errors: { events: ['At least one event type is needed.'] } },
   EndpointChange: { good: { active: false }, errors: { active: ['This must be true or false.'] } },

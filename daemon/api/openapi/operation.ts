@@ -163,13 +163,14 @@ const key: Parameter = {
 }
 
 function errorsOf(route: Route): ErrorCode[] {
-  const { method, path, role } = route
+  const { method, path, role, body } = route
+  const takesBody = body !== undefined || method === 'POST' || method === 'PUT' || method === 'PATCH'
   return [
     'unauthenticated',
     ...(role === 'admin' ? (['forbidden'] as const) : []),
     ...(path.includes(':') ? (['not_found'] as const) : []),
     'validation_failed', // every route refuses unknown parameters
-    ...(method === 'POST' || method === 'PUT' || method === 'PATCH' ? bodyErrorsOf(route) : []),
+    ...(takesBody ? bodyErrorsOf(route) : []),
     ...(takesKey(route) ? (['idempotency_mismatch'] as const) : []),
     'internal',
     'unavailable',

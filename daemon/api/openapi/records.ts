@@ -9,7 +9,7 @@ import {
   topicFields,
 } from '../../../lib/internal.ts'
 import { recordOf, schemasOf } from './fields.ts'
-import { arrayOf, count, fieldErrors, nullable, record, ref, type Schema, text } from './schema.ts'
+import { arrayOf, count, fieldErrors, id, nullable, record, ref, type Schema, text } from './schema.ts'
 
 const { topics, ...contact } = schemasOf(contactFields)
 const { filters: _, ...segment } = segmentFields
@@ -69,6 +69,19 @@ export const recordSchemas = {
     line: { type: 'integer', minimum: 1, description: 'Line of the file where the row ends.' },
     errors: { ...fieldErrors, description: 'Messages by field, as in an error; `row` if the row cannot be read.' },
   }),
+  BatchResult: {
+    type: 'object',
+    properties: {
+      status: {
+        type: 'string',
+        enum: ['created', 'updated', 'done', 'refused'],
+        description: '`created` and `updated`: the contact was saved. `refused`: nothing changed.',
+      },
+      id: { ...id, description: 'The contact, unless the operation was refused.' },
+      errors: { ...fieldErrors, description: 'Messages by field of the operation, if it was refused.' },
+    },
+    required: ['status'],
+  },
   Meta: record<Meta & { path: string }>({
     path: { type: 'string', format: 'uri', description: 'URL of the listing, without its query.' },
     ...meta,

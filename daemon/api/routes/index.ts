@@ -1,3 +1,4 @@
+import { contactChanges } from './contact-changes.ts'
 import { contactExtensions, contacts } from './contacts.ts'
 import { eventExtensions } from './events.ts'
 import { identities } from './identities.ts'
@@ -23,7 +24,10 @@ export const chapters: readonly Chapter[] = [
   chapter('Contacts', 'Contacts and their lists.', contacts),
   chapter('Webhook endpoints', 'Receivers of events. Only for admins.', webhooks),
   chapter('Email identities', 'Sender addresses, read-only over HTTP.', identities),
-  extension('contacts', 'count, import, export, erasure, resubscription, topics.', contactExtensions),
+  extension('contacts', 'changes, count, import, export, erasure, resubscription, topics.', [
+    ...contactExtensions,
+    ...contactChanges,
+  ]),
   extension('lists', 'managing lists.', listExtensions),
   extension('topics', 'managing the topics of lists.', topicExtensions),
   extension('segments', 'named filters of contacts.', segmentExtensions),

@@ -75,10 +75,11 @@ export type QueryDoc = Readonly<
   >
 >
 
-/** A success answer, for the API description: a page of records, one record, a file, or no body. */
+/** A success answer, for the API description: a page of records, one record, some records, a file, or no body. */
 export type AnswerDoc =
   | { readonly page: RecordName }
   | { readonly description: string; readonly record?: RecordName; readonly isFile?: true }
+  | { readonly description: string; readonly records: RecordName }
 
 /** A route with its description, as data. */
 export interface Route {

@@ -4,10 +4,11 @@ import type { Outcome, Sending } from '../http/send.ts'
 import type { WebhookEvent } from '../receiver.ts'
 import type { EventType } from '../schema.ts'
 
-/** An event, with the id of its client. */
-export type HandledEvent<Type extends EventType = EventType> = Extract<WebhookEvent, { type: Type }> & {
-  readonly clientId: number
-}
+/** An event, with the id of its client. `*` stands for every type. */
+export type HandledEvent<Type extends EventType | '*' = EventType> = Extract<
+  WebhookEvent,
+  { type: '*' extends Type ? EventType : Type }
+> & { readonly clientId: number }
 
 /** One attempt to handle an event. */
 export interface Handling {
@@ -20,7 +21,7 @@ export interface Handling {
 }
 
 /** Handles an event. When it throws, mailkeep calls it again on the retry schedule of webhooks. */
-export type EventHandler<Type extends EventType = EventType> = (
+export type EventHandler<Type extends EventType | '*' = EventType> = (
   event: HandledEvent<Type>,
   handling: Handling,
 ) => unknown

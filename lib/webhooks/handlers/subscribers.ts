@@ -10,7 +10,7 @@ import { bool, int, statement, text, time, word } from '../../storage/statement.
 import { transact } from '../../storage/transaction.ts'
 import { clearEndpoint } from '../deletion.ts'
 import { detailOf, listOf, queueOne } from '../deliveries.ts'
-import { type Delivery, type DeliveryDetail, type EndpointKind, type EventType, EventTypes } from '../schema.ts'
+import { type Delivery, type DeliveryDetail, type EndpointKind, type EventType, HandlerEventTypes } from '../schema.ts'
 import type { EventHandler, Handlers } from './handlers.ts'
 
 /** A named subscription to events, handled in the host's process. `mailkeep.on` creates it. */
@@ -35,7 +35,7 @@ export interface Subscriber {
 /** Options of `mailkeep.on`: the subscriber's unique name, and event types. */
 const Subscription = closedObject({
   name: v.pipe(Text, v.trim(), v.minLength(1, 'A subscriber must have a name.'), atMost(255)),
-  events: EventTypes,
+  events: HandlerEventTypes,
 })
 
 const findSubscriber = statement({ subscriber: text }, (db, p) =>
@@ -77,7 +77,7 @@ const deleteSubscriber = statement.affected({ id: int }, (db, p) =>
 export async function subscribe(
   ctx: Context,
   handlers: Handlers,
-  input: { name: unknown; events: readonly EventType[] },
+  input: { name: unknown; events: readonly (EventType | '*')[] },
   handler: EventHandler,
 ): Promise<Subscriber> {
   const { name, events } = parse(Subscription, input)

@@ -1,0 +1,33 @@
+/** How much one transaction of many contacts writes. */
+import type { Context } from '../context.ts'
+import { countRecipients, findSubscribers } from '../webhooks/outbox.ts'
+import type { EventType } from '../webhooks/schema.ts'
+import type { NewContact } from './schema.ts'
+
+/** A transaction writes at most this many rows, tags included, so that other writes do not wait long. */
+export const maxRowsPerBatch = 1500
+
+/** This many characters of attributes count as one row. */
+const attributeCharactersPerRow = 4000
+
+/** How many deliveries a saved contact can create. */
+export interface DeliveryCounts {
+  readonly perContact: number
+  readonly perTag: number
+}
+
+export async function countDeliveries(ctx: Context): Promise<DeliveryCounts> {
+  const subscribers = await findSubscribers(ctx)
+  const count = (type: EventType) => countRecipients(subscribers, type)
+  return {
+    perContact: count('contact.subscribed') + Math.max(count('contact.created'), count('contact.updated')),
+    perTag: count('contact.tagged'),
+  }
+}
+
+/** Returns how many rows a contact counts as. */
+export function rowsOf({ tags = [], attributes }: NewContact, { perTag }: DeliveryCounts): number {
+  let characters = 0
+  for (const value of attributes.values()) characters += value?.length ?? 0
+  return 1 + tags.length * (1 + perTag) + Math.floor(characters / attributeCharactersPerRow)
+}

@@ -1,0 +1,256 @@
+/** Runs operations of a batch that concern different contacts, those of one kind together. */
+import { now, type Tx } from '../context.ts'
+import { isMailkeepError } from '../errors.ts'
+import { inputLimits } from '../limits.ts'
+import { findLists } from '../lists/operations.ts'
+import type { List } from '../lists/schema.ts'
+import { fold } from '../parse.ts'
+import { findTagIds } from '../tags/operations.ts'
+import { findSubscribers, isWanted, type Subscribers } from '../webhooks/outbox.ts'
+import type { BatchOperation, BatchOperationName, BatchOperationResult } from './batch-schema.ts'
+import { addTags, saveContacts, savedEvents } from './bulk.ts'
+import type { StoredByEmail } from './bulk-limits.ts'
+import * as bulk from './bulk-queries.ts'
+import { type ContactEvent, raiseContactEvents } from './events.ts'
+import { tooMany } from './limits.ts'
+import { eraseContact } from './operations.ts'
+import * as queries from './queries.ts'
+import { mergeAttributes, replaceTags, saveChanges } from './save.ts'
+
+/** An operation with its position in the batch and its contact's folded e-mail address. */
+export interface Planned extends BatchOperation {
+  readonly at: number
+  readonly key: string
+}
+
+/** Operations by their contact's folded e-mail address. */
+export type Step = ReadonlyMap<string, Planned>
+
+interface State {
+  readonly subscribers: Subscribers
+  readonly lists: ReadonlyMap<number, List>
+  /** The contacts that exist, by folded e-mail address. */
+  readonly stored: ReadonlyMap<string, StoredByEmail>
+  readonly events: ContactEvent[]
+  readonly results: Map<number, BatchOperationResult>
+}
+
+/** @returns The results, with the positions of their operations. */
+export async function runStep(tx: Tx, step: Step): Promise<Iterable<[number, BatchOperationResult]>> {
+  const operations = [...step.values()]
+  const stored = await bulk.lockContactsByEmail(tx, { client_id: tx.clientId, email_keys: [...step.keys()] })
+  const listIds = [...new Set(operations.flatMap(({ lists }) => lists))]
+  const state: State = {
+    subscribers: await findSubscribers(tx),
+    lists: listIds.length > 0 ? await findLists(tx, listIds) : new Map(),
+    stored: new Map(stored.map((contact) => [contact.email_key, contact])),
+    events: [],
+    results: new Map(),
+  }
+  await refuseOverLimits(tx, state, refuseUnknown(state, operations))
+  for (const [op, run] of Object.entries(kinds)) {
+    const some = operations.filter((each) => each.op === op && !state.results.has(each.at))
+    if (some.length > 0) await run(tx, state, some)
+  }
+  await raiseContactEvents(tx, state.subscribers, state.events)
+  return state.results
+}
+
+/** Refuses operations on contacts and lists that do not exist, and returns the others. */
+function refuseUnknown({ stored, lists, results }: State, operations: readonly Planned[]): Planned[] {
+  return operations.filter((operation) => {
+    const { at, op, key, id, listField } = operation
+    const missing = operation.lists.findIndex((listId) => !lists.has(listId))
+    if (op !== 'upsert' && !stored.has(key)) {
+      refuse(results, at, { [id === undefined ? 'email' : 'id']: ['No such contact.'] })
+    } else if (missing >= 0) {
+      refuse(results, at, { [listField === 'lists' ? `lists.${missing}` : listField]: ['No such list.'] })
+    }
+    return !results.has(at)
+  })
+}
+
+function refuse(results: State['results'], at: number, errors: Record<string, string[]>): void {
+  results.set(at, { status: 'refused', errors })
+}
+
+/** Refuses operations that would give a contact too many lists or tags. `saveContacts` checks those of `upsert`. */
+async function refuseOverLimits(tx: Tx, { stored, results }: State, operations: readonly Planned[]): Promise<void> {
+  const adding = new Map<number, Planned>()
+  for (const each of operations) {
+    const contact = stored.get(each.key)
+    if (contact && each.op !== 'remove_from_list' && each.op !== 'untag') adding.set(contact.id, each)
+  }
+  const withLists = [...adding].filter(([, { lists }]) => lists.length > 0)
+  for (const [id, taken] of await nearLimit(withLists, 'lists', {
+    find: (ids, more_than) => bulk.listWithManyLists(tx, { contact_ids: ids, more_than }),
+    list: async (ids) =>
+      (await bulk.listMemberships(tx, { contact_ids: ids })).map((row) => [row.contact_id, row.list_id]),
+  })) {
+    const { at, lists } = adding.get(id)!
+    if (new Set([...taken, ...lists]).size > inputLimits.lists) refuse(results, at, tooMany('lists').errors!)
+  }
+  const withTags = [...adding].filter(([, { tags }]) => tags.length > 0)
+  for (const [id, taken] of await nearLimit(withTags, 'tags', {
+    find: (ids, more_than) => bulk.listWithManyTags(tx, { contact_ids: ids, more_than }),
+    list: async (ids) =>
+      (await bulk.listTagKeys(tx, { contact_ids: ids })).map((row) => [row.contact_id, row.name_key]),
+  })) {
+    const { at, tags } = adding.get(id)!
+    if (new Set([...taken, ...tags.map(fold)]).size > inputLimits.tags) refuse(results, at, tooMany('tags').errors!)
+  }
+}
+
+interface Taken<T> {
+  find(ids: number[], moreThan: number): Promise<{ contact_id: number }[]>
+  list(ids: number[]): Promise<[number, T][]>
+}
+
+/** Returns what the contacts near a limit have. There are few, so most batches read none. */
+async function nearLimit<T>(
+  adding: readonly [number, Planned][],
+  what: 'lists' | 'tags',
+  { find, list }: Taken<T>,
+): Promise<Map<number, Set<T>>> {
+  const taken = new Map<number, Set<T>>()
+  if (adding.length === 0) return taken
+  const most = Math.max(...adding.map(([, operation]) => operation[what].length))
+  const near = await find(
+    adding.map(([id]) => id),
+    inputLimits[what] - most,
+  )
+  if (near.length === 0) return taken
+  for (const { contact_id } of near) taken.set(contact_id, new Set())
+  for (const [id, value] of await list([...taken.keys()])) taken.get(id)!.add(value)
+  return taken
+}
+
+type Run = (tx: Tx, state: State, operations: readonly Planned[]) => Promise<void>
+
+/** Runs the operations of each kind, in this order. */
+const kinds: Readonly<Record<BatchOperationName, Run>> = {
+  async upsert(tx, state, operations) {
+    const contacts = new Map(operations.map(({ key, contact }) => [key, [contact!]]))
+    const saved = await saveContacts(tx, undefined, contacts)
+    const ids = new Map<Planned, number>()
+    for (const operation of operations) {
+      const result = saved.results.get(operation.contact!)!
+      if (result.refused) {
+        refuse(state.results, operation.at, result.refused.errors!)
+        continue
+      }
+      ids.set(operation, result.id)
+      state.results.set(operation.at, { status: result.created ? 'created' : 'updated', id: result.id })
+    }
+    state.events.push(...savedEvents(saved, [...ids.values()]))
+    await tagAll(tx, state, new Map([...ids.values()].map((id) => [id, saved.tags.get(id)!])))
+    await joinAll(tx, state, [...ids])
+  },
+  async update(tx, state, operations) {
+    for (const operation of operations) {
+      const stored = state.stored.get(operation.key)!
+      const { texts, tags, attributes } = operation.change!
+      const merged = attempt(state, operation, () => mergeAttributes(stored, attributes))
+      if (!merged) continue
+      const { id: contactId } = stored
+      if (await saveChanges(tx, stored, texts, merged.value)) state.events.push({ type: 'contact.updated', contactId })
+      const { tagged = [], untagged = [] } = tags ? await replaceTags(tx, contactId, tags) : {}
+      for (const tagId of tagged) state.events.push({ type: 'contact.tagged', contactId, tagId })
+      for (const tagId of untagged) state.events.push({ type: 'contact.untagged', contactId, tagId })
+      state.results.set(operation.at, { status: 'updated', id: contactId })
+    }
+  },
+  async tag(tx, state, operations) {
+    await tagAll(tx, state, new Map(operations.map(({ key, tags }) => [state.stored.get(key)!.id, tags])))
+    finish(state, operations)
+  },
+  async untag(tx, state, operations) {
+    const tagIds = await findTagIds(
+      tx,
+      operations.flatMap(({ tags }) => tags),
+    )
+    for (const { key, tags } of operations) {
+      const { id: contact_id } = state.stored.get(key)!
+      const tag_ids = tags.flatMap((name) => tagIds.get(fold(name)) ?? [])
+      const removed = tag_ids.length > 0 ? await queries.deleteContactTags(tx, { contact_id, tag_ids }) : []
+      for (const { tag_id } of removed) {
+        state.events.push({ type: 'contact.untagged', contactId: contact_id, tagId: tag_id })
+      }
+    }
+    finish(state, operations)
+  },
+  async add_to_list(tx, state, operations) {
+    await joinAll(
+      tx,
+      state,
+      operations.map((operation) => [operation, state.stored.get(operation.key)!.id]),
+    )
+    finish(state, operations)
+  },
+  async remove_from_list(tx, state, operations) {
+    for (const { key, lists } of operations) {
+      const { id: contactId } = state.stored.get(key)!
+      for (const list_id of lists) {
+        const membership = { contact_id: contactId, list_id }
+        const list = state.lists.get(list_id)!
+        if ((await queries.deleteMembership(tx, membership)) > 0) {
+          state.events.push({ type: 'contact.list_removed', contactId, list })
+        }
+        for (const { topic_id } of await queries.deleteListSubscriptions(tx, membership)) {
+          state.events.push({ type: 'contact.topic_unsubscribed', contactId, topicId: topic_id })
+        }
+      }
+    }
+    finish(state, operations)
+  },
+  async unsubscribe(tx, state, operations) {
+    const ids = operations.map(({ key }) => state.stored.get(key)!.id)
+    const change = { client_id: tx.clientId, ids, unsubscribed_at: now(tx), by_contact: false }
+    for (const { id: contactId } of await bulk.markAllUnsubscribed(tx, change)) {
+      state.events.push({ type: 'contact.unsubscribed', contactId })
+    }
+    finish(state, operations)
+  },
+  async resubscribe(tx, state, operations) {
+    const ids = operations.map(({ key }) => state.stored.get(key)!.id)
+    for (const { id: contactId } of await bulk.markAllSubscribed(tx, {
+      client_id: tx.clientId,
+      ids,
+      by_contact: false,
+    })) {
+      state.events.push({ type: 'contact.resubscribed', contactId })
+    }
+    finish(state, operations)
+  },
+  async delete(tx, state, operations) {
+    for (const { key } of operations) await eraseContact(tx, state.stored.get(key)!.id)
+    finish(state, operations)
+  },
+}
+
+function finish({ stored, results }: State, operations: readonly Planned[]): void {
+  for (const { at, key } of operations) results.set(at, { status: 'done', id: stored.get(key)!.id })
+}
+
+/** Refuses the operation if `make` finds it invalid. */
+function attempt<T>({ results }: State, { at }: Planned, make: () => T): { readonly value: T } | undefined {
+  try {
+    return { value: make() }
+  } catch (error) {
+    if (!isMailkeepError(error, 'validation_failed')) throw error
+    refuse(results, at, error.errors!)
+    return undefined
+  }
+}
+
+async function tagAll(tx: Tx, state: State, tags: ReadonlyMap<number, readonly string[]>): Promise<void> {
+  state.events.push(...(await addTags(tx, tags, isWanted(tx, state.subscribers, 'contact.tagged'))))
+}
+
+async function joinAll(tx: Tx, state: State, contacts: readonly (readonly [Planned, number])[]): Promise<void> {
+  const pairs = contacts.flatMap(([{ lists }, contact_id]) => lists.map((list_id) => ({ contact_id, list_id })))
+  if (pairs.length === 0) return
+  for (const { contact_id, list_id } of await bulk.insertMembershipPairs(tx, { client_id: tx.clientId, pairs })) {
+    state.events.push({ type: 'contact.subscribed', contactId: contact_id, list: state.lists.get(list_id)! })
+  }
+}

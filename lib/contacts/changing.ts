@@ -1,0 +1,109 @@
+/** Operations that change a contact without a list. */
+import * as v from 'valibot'
+import type { Context } from '../context.ts'
+import { invalid } from '../errors.ts'
+import { closedObject, fold, parse } from '../parse.ts'
+import { transact } from '../storage/transaction.ts'
+import { findTagIds } from '../tags/operations.ts'
+import { Address, type ContactKey, lockContact } from './contact-key.ts'
+import { raiseChanges } from './events.ts'
+import { requireAtMost } from './limits.ts'
+import { getContact } from './operations.ts'
+import * as queries from './queries.ts'
+import { addTags, saveContact } from './save.ts'
+import { type Contact, type ContactInput, NewContact, TagNames } from './schema.ts'
+import { searchText } from './search.ts'
+
+/**
+ * Creates a contact without a list, or updates the contact with this e-mail address. Adds tags, and merges attributes by
+ * key. An unsubscribed contact stays unsubscribed.
+ *
+ * @param input Fields besides `email`, `name` and `tags` are attributes.
+ * @returns The contact as stored after the change, and whether it is new.
+ * @throws MailkeepError `validation_failed`
+ */
+export async function upsertContact(
+  ctx: Context,
+  input: ContactInput,
+): Promise<{ contact: Contact; created: boolean }> {
+  const fields = parse(NewContact, input)
+  return transact(ctx, async (tx) => {
+    const { id, created, updated } = await saveContact(tx, fields)
+    const tagged = await addTags(tx, id, fields.tags, created)
+    if (tagged.length > 0 && !created) await requireAtMost(tx, 'tags', id)
+    const contact = await getContact(tx, id)
+    await raiseChanges(tx, contact, { created, updated, tagged })
+    return { contact, created }
+  })
+}
+
+export interface EmailInput {
+  /** The new address. At most 254 characters. */
+  readonly email: string
+}
+
+/**
+ * Changes the e-mail address of a contact. Its id, lists, tags and history stay.
+ *
+ * @throws MailkeepError `not_found`; `validation_failed` on `email`: also when another contact has the address.
+ */
+export async function changeEmail(ctx: Context, key: ContactKey, input: EmailInput): Promise<Contact> {
+  const { email } = parse(Address, input)
+  return transact(ctx, async (tx) => {
+    const stored = await lockContact(tx, key)
+    const email_key = fold(email)
+    const holder = await queries.lockContactByEmail(tx, { client_id: tx.clientId, email_key })
+    if (holder && holder.id !== stored.id) throw invalid('email', 'Another contact has this e-mail address.')
+    const updated = email !== stored.email
+    if (updated) {
+      const search = searchText(stored.name, email)
+      await queries.updateEmail(tx, { client_id: tx.clientId, id: stored.id, email, email_key, search })
+      const { id: contactId, search: before } = stored
+      if (search !== before) tx.transaction.indexSearch({ clientId: tx.clientId, contactId, before, after: search })
+    }
+    const contact = await getContact(tx, stored.id)
+    await raiseChanges(tx, contact, { updated })
+    return contact
+  })
+}
+
+export interface TagsInput {
+  /** Tag names, at least one. */
+  readonly tags: readonly string[]
+}
+
+const SomeTags = closedObject({ tags: v.pipe(TagNames, v.minLength(1, 'At least one tag is needed.')) })
+
+/**
+ * Adds tags to a contact. Creates missing tags. It is no error if the contact has a tag already.
+ *
+ * @throws MailkeepError `not_found`; `validation_failed`: also when the contact would have more than 500 tags.
+ */
+export async function tagContact(ctx: Context, key: ContactKey, input: TagsInput): Promise<Contact> {
+  const { tags } = parse(SomeTags, input)
+  return transact(ctx, async (tx) => {
+    const { id } = await lockContact(tx, key)
+    const tagged = await addTags(tx, id, tags)
+    if (tagged.length > 0) await requireAtMost(tx, 'tags', id)
+    const contact = await getContact(tx, id)
+    await raiseChanges(tx, contact, { tagged })
+    return contact
+  })
+}
+
+/**
+ * Removes tags from a contact. The tags themselves stay. It is no error if the contact does not have a tag.
+ *
+ * @throws MailkeepError `not_found`, `validation_failed`
+ */
+export async function untagContact(ctx: Context, key: ContactKey, input: TagsInput): Promise<Contact> {
+  const { tags } = parse(SomeTags, input)
+  return transact(ctx, async (tx) => {
+    const { id } = await lockContact(tx, key)
+    const tag_ids = [...(await findTagIds(tx, tags)).values()]
+    const removed = await queries.deleteContactTags(tx, { contact_id: id, tag_ids })
+    const contact = await getContact(tx, id)
+    await raiseChanges(tx, contact, { untagged: removed.map(({ tag_id }) => tag_id) })
+    return contact
+  })
+}

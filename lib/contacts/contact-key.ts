@@ -1,0 +1,41 @@
+/** Finds the contact that a caller names, by id or by e-mail address. */
+import type * as v from 'valibot'
+import type { Context, Tx } from '../context.ts'
+import { notFound } from '../errors.ts'
+import { closedObject, EmailAddress, fold, isRecord, parse, requireId } from '../parse.ts'
+import * as queries from './queries.ts'
+import type { StoredContact } from './save.ts'
+
+/** Names a contact: its id, or its e-mail address, which is compared case-insensitively. */
+export type ContactKey = number | { readonly email: string }
+
+export const Address = closedObject({ email: EmailAddress })
+export type Address = v.InferOutput<typeof Address>
+
+/**
+ * Returns the contact's id. An id is not looked up: the caller's next statement finds out whether it exists.
+ *
+ * @throws MailkeepError `not_found`; `validation_failed` on `contactId` or `email`.
+ */
+export async function contactIdOf(ctx: Context, key: ContactKey): Promise<number> {
+  if (!isRecord(key) || !Object.hasOwn(key, 'email')) {
+    requireId('contactId', key)
+    return key
+  }
+  const { email } = parse(Address, key)
+  const found = await queries.findIdByEmail(ctx, { client_id: ctx.clientId, email_key: fold(email) })
+  if (!found) throw notFound('contact')
+  return found.id
+}
+
+/**
+ * Locks the contact, so that no other transaction changes its row or its memberships until this one ends.
+ *
+ * @throws MailkeepError `not_found`, `validation_failed`
+ */
+export async function lockContact(tx: Tx, key: ContactKey): Promise<StoredContact> {
+  const id = await contactIdOf(tx, key)
+  const stored = await queries.lockContact(tx, { client_id: tx.clientId, id })
+  if (!stored) throw notFound('contact')
+  return stored
+}

@@ -1,0 +1,125 @@
+/** The events of a change to a contact. */
+import type { Tx } from '../context.ts'
+import type { List } from '../lists/schema.ts'
+import { findTags } from '../tags/operations.ts'
+import { findTopics } from '../topics/operations.ts'
+import type { Topic } from '../topics/schema.ts'
+import { eraseEventLater } from '../webhooks/deletion.ts'
+import {
+  findSubscribers,
+  isWanted,
+  type Occurrence,
+  raiseAllTo,
+  raiseTo,
+  type Subscribers,
+} from '../webhooks/outbox.ts'
+import type { EventType } from '../webhooks/schema.ts'
+import { listDocuments } from './listing-queries.ts'
+import { type Contact, contactFrom } from './schema.ts'
+
+/** What a change did to one contact. */
+export interface ContactChanges {
+  readonly created?: boolean
+  /** Whether the name, the e-mail address or an attribute of a stored contact changed. */
+  readonly updated?: boolean
+  /** Ids of tags. */
+  readonly tagged?: readonly number[]
+  readonly untagged?: readonly number[]
+  /** The list that a subscribed contact was added to. */
+  readonly joined?: List
+  readonly left?: List
+  readonly topicsJoined?: readonly Topic[]
+  /** Ids of topics. */
+  readonly topicsLeft?: readonly number[]
+}
+
+/**
+ * Raises the events of a change, in this order: created, updated, tags, lists, topics. Finds the subscribers once, and
+ * not at all if nothing changed.
+ *
+ * @param contact The contact as read after the last write.
+ */
+export async function raiseChanges(tx: Tx, contact: Contact, changes: ContactChanges): Promise<void> {
+  const { created, updated, tagged = [], untagged = [], joined, left, topicsJoined = [], topicsLeft = [] } = changes
+  const count = tagged.length + untagged.length + topicsJoined.length + topicsLeft.length
+  if (count === 0 && !created && !updated && !joined && !left) return
+  const subscribers = await findSubscribers(tx)
+  const wants = (type: EventType) => isWanted(tx, subscribers, type)
+  const send = (type: EventType, more: object = {}) =>
+    raiseTo(tx, subscribers, type, { data: { contact, ...more }, contactId: contact.id })
+  if (created) await send('contact.created')
+  if (updated) await send('contact.updated')
+  if (tagged.length > 0 && wants('contact.tagged')) {
+    const ids = new Set(tagged)
+    for (const tag of contact.tags) if (ids.has(tag.id)) await send('contact.tagged', { tag })
+  }
+  if (untagged.length > 0 && wants('contact.untagged')) {
+    for (const tag of await findTags(tx, untagged)) await send('contact.untagged', { tag })
+  }
+  if (joined) await send('contact.subscribed', { list: joined })
+  if (left) await send('contact.list_removed', { list: left })
+  for (const topic of topicsJoined) await send('contact.topic_subscribed', { topic })
+  if (topicsLeft.length > 0 && wants('contact.topic_unsubscribed')) {
+    for (const topic of await findTopics(tx, topicsLeft)) await send('contact.topic_unsubscribed', { topic })
+  }
+}
+
+/**
+ * Raises `contact.deleted` with what a receiver needs to delete its own copy. The event belongs to no contact, because
+ * the erasure would erase it before it is delivered. A job erases it when its last retry is over.
+ */
+export async function raiseDeleted(tx: Tx, contact: Pick<Contact, 'id' | 'uuid' | 'email'>): Promise<void> {
+  const subscribers = await findSubscribers(tx)
+  const eventId = await raiseTo(tx, subscribers, 'contact.deleted', { data: { contact }, contactId: null })
+  if (eventId !== undefined) await eraseEventLater(tx, eventId)
+}
+
+/** An event of one of many contacts. The contact is read after the last write, and only if the event is wanted. */
+export interface ContactEvent {
+  readonly type: EventType
+  readonly contactId: number
+  readonly list?: List
+  readonly tagId?: number
+  readonly topicId?: number
+}
+
+/** Raises the events of many contacts, by type. An unsubscribed contact that was added to a list raises none for it. */
+export async function raiseContactEvents(
+  tx: Tx,
+  subscribers: Subscribers,
+  events: readonly ContactEvent[],
+): Promise<void> {
+  const wanted = events.filter(({ type }) => isWanted(tx, subscribers, type))
+  if (wanted.length === 0) return
+  const contacts = new Map(
+    (await listDocuments(tx, { ids: distinct(wanted.map(({ contactId }) => contactId)) })).map((row) => [
+      row.id,
+      contactFrom(row),
+    ]),
+  )
+  const tagIds = distinct(wanted.map(({ tagId }) => tagId))
+  const topicIds = distinct(wanted.map(({ topicId }) => topicId))
+  const tags = byId(tagIds.length > 0 ? await findTags(tx, tagIds) : [])
+  const topics = byId(topicIds.length > 0 ? await findTopics(tx, topicIds) : [])
+  const occurrences = new Map<EventType, Occurrence[]>()
+  for (const { type, contactId, list, tagId, topicId } of wanted) {
+    const contact = contacts.get(contactId)
+    if (!contact || (type === 'contact.subscribed' && contact.unsubscribed_at)) continue
+    const tag = tags.get(tagId!)
+    const topic = topics.get(topicId!)
+    if ((tagId && !tag) || (topicId && !topic)) continue // deleted since
+    const data = { contact, ...(list && { list }), ...(tag && { tag }), ...(topic && { topic }) }
+    const ofType = occurrences.get(type)
+    if (ofType) ofType.push({ data, contactId })
+    else occurrences.set(type, [{ data, contactId }])
+  }
+  for (const [type, all] of occurrences) await raiseAllTo(tx, subscribers, type, all)
+}
+
+function distinct(ids: readonly (number | undefined)[]): number[] {
+  return [...new Set(ids.filter((id) => id !== undefined))]
+}
+
+function byId<T extends { id: number }>(records: readonly T[]): Map<number, T> {
+  return new Map(records.map((record) => [record.id, record]))
+}

@@ -1,0 +1,106 @@
+/** Joins two contacts of one person. `merge.ts` merges the inputs of a batch that have the same e-mail address. */
+import * as v from 'valibot'
+import type { Context, Tx } from '../context.ts'
+import { invalid } from '../errors.ts'
+import { moveResultsOfContact } from '../idempotency/operations.ts'
+import { inBatches } from '../jobs/batches.ts'
+import { type JobHandlers, runOrEnqueue } from '../jobs/operations.ts'
+import { closedObject, isRecord, parse } from '../parse.ts'
+import { transact } from '../storage/transaction.ts'
+import { moveEventsOfContact } from '../webhooks/deletion.ts'
+import { raise } from '../webhooks/outbox.ts'
+import { changeAttributes, readAttributes, writeAttributes } from './attributes.ts'
+import { type ContactKey, contactIdOf, lockContact } from './contact-key.ts'
+import { clearContact } from './deletion.ts'
+import { raiseChanges, raiseDeleted } from './events.ts'
+import { requireAtMost } from './limits.ts'
+import * as mergeQueries from './merge-queries.ts'
+import { getContact } from './operations.ts'
+import * as queries from './queries.ts'
+import { type StoredContact, saveChanges } from './save.ts'
+import { type Contact, type ContactTexts, textNames } from './schema.ts'
+
+export interface MergeInput {
+  /** The contact that stays. */
+  readonly into: ContactKey
+}
+
+const Merge = closedObject({
+  into: v.custom<ContactKey>(
+    (value) => (typeof value === 'number' && Number.isSafeInteger(value) && value > 0) || isRecord(value),
+    'This must be the id of a contact, or an object with its email.',
+  ),
+})
+
+/**
+ * Merges a contact into another contact of the same person, and deletes it. The other contact gets its tags, lists,
+ * topics and stored events, and the values that it does not have itself. If one of the two has unsubscribed, the merged
+ * contact is unsubscribed, because a merge subscribes no one. Raises `contact.deleted` for the merged contact and
+ * `contact.updated` for the other.
+ *
+ * @returns The contact that stays.
+ * @throws MailkeepError `not_found`: no such contact; `validation_failed`: `into` is the same contact, or the contact
+ *   would have too many tags, lists, topics or attributes.
+ */
+export async function mergeContact(ctx: Context, key: ContactKey, input: MergeInput): Promise<Contact> {
+  const { into } = parse(Merge, input)
+  return transact(ctx, async (tx) => {
+    const id = await contactIdOf(tx, key)
+    const targetId = await contactIdOf(tx, into)
+    if (id === targetId) throw invalid('into', 'This must be another contact.')
+    const { source, target } = await lockBoth(tx, id, targetId)
+    await mergeValues(tx, source, target)
+    await moveMemberships(tx, id, targetId)
+    const isUnsubscribed = (await mergeQueries.copyUnsubscription(tx, { source: id, target: targetId })) > 0
+    await deleteSource(tx, source, targetId)
+    const contact = await getContact(tx, targetId)
+    if (isUnsubscribed) await raise(tx, 'contact.unsubscribed', { contact }, targetId)
+    await raiseChanges(tx, contact, { updated: true })
+    return contact
+  })
+}
+
+/** Locks both in the order of their ids, so that two merges of the same contacts cannot deadlock. */
+async function lockBoth(tx: Tx, id: number, targetId: number) {
+  const first = await lockContact(tx, Math.min(id, targetId))
+  const second = await lockContact(tx, Math.max(id, targetId))
+  return id < targetId ? { source: first, target: second } : { source: second, target: first }
+}
+
+/** Gives the target the values that it does not have. */
+async function mergeValues(tx: Tx, source: StoredContact, target: StoredContact): Promise<void> {
+  const texts: { -readonly [Name in keyof ContactTexts]?: string } = {}
+  for (const name of textNames) if (target[name] === '') texts[name] = source[name]
+  const merged = changeAttributes(readAttributes(source.attributes), readAttributes(target.attributes))
+  await saveChanges(tx, target, texts, writeAttributes(merged))
+}
+
+async function moveMemberships(tx: Tx, source: number, target: number): Promise<void> {
+  for (const [kind, copy] of Object.entries(mergeQueries.copyMemberships)) {
+    if ((await copy(tx, { source, target })) > 0) await requireAtMost(tx, kind as 'tags', target)
+  }
+}
+
+const mergeKind = 'merge contact'
+
+/**
+ * Moves the stored events and answers that show a merged contact, so that an erasure of the person finds them. If the
+ * target was erased before that, they are erased too.
+ */
+export const mergeJobs: JobHandlers = {
+  [mergeKind]: async (tx, job) => {
+    const { into } = job.state as { into: number }
+    const target = await queries.lockContact(tx, { client_id: tx.clientId, id: into })
+    const handler = target ? moveAll : tx.local.jobs.handlers[clearContact]!
+    return await handler(tx, job)
+  },
+}
+
+const moveAll = inBatches(moveEventsOfContact, moveResultsOfContact)
+
+async function deleteSource(tx: Tx, { id }: StoredContact, into: number): Promise<void> {
+  const { search, uuid, email } = (await queries.deleteContact(tx, { client_id: tx.clientId, id }))!
+  tx.transaction.indexSearch({ clientId: tx.clientId, contactId: id, before: search, after: null })
+  await runOrEnqueue(tx, mergeKind, { targetId: id, state: { into } })
+  await raiseDeleted(tx, { id, uuid, email })
+}
