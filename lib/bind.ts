@@ -2,7 +2,16 @@
  * The public names of the operations, and their binding to a context. Each operation is declared once, in its slice.
  * `npm run reference` writes the types of these tables, with the operations' docstrings, to the files `api-types.ts`.
  */
-import type { ClientsApi, IdentitiesApi, ListsApi, TagsApi, TokensApi, TopicsApi } from './api-types.ts'
+import type {
+  ClientsApi,
+  ClientTokensApi,
+  IdentitiesApi,
+  ListsApi,
+  TagsApi,
+  TokensApi,
+  TopicsApi,
+} from './api-types.ts'
+import * as clientTokens from './clients/client-tokens.ts'
 import * as clients from './clients/operations.ts'
 import type { ContactsApi } from './contacts/api-types.ts'
 import * as bulk from './contacts/bulk.ts'
@@ -39,6 +48,13 @@ const tokensApi = {
   list: clients.listTokens,
   revoke: clients.revokeToken,
   authenticate: clients.authenticate,
+}
+
+/** The client's bearer tokens of the HTTP API: `mailkeep.forClient(id).tokens` */
+const clientTokensApi = {
+  list: clientTokens.listClientTokens,
+  create: clientTokens.createClientToken,
+  revoke: clientTokens.revokeClientToken,
 }
 
 /** `mailkeep.forClient(id).contacts` */
@@ -122,6 +138,7 @@ export interface ClientOperations {
   readonly webhooks: WebhooksApi
   readonly events: EventsApi
   readonly identities: IdentitiesApi
+  readonly tokens: ClientTokensApi
 }
 
 /** Operations that are safe to repeat, on `mailkeep.forClient(id)`. */
@@ -182,6 +199,7 @@ function bindOperations(ctx: Context): ClientOperations {
     webhooks: bind(ctx, webhooksApi),
     events: bind(ctx, eventsApi),
     identities: bind(ctx, identitiesApi),
+    tokens: bind(ctx, clientTokensApi),
   }
 }
 

@@ -1,8 +1,27 @@
 /** mailkeep: contacts, tags, lists, topics and signed webhooks for many clients, in your own process. */
 
-export type { ClientsApi, IdentitiesApi, ListsApi, TagsApi, TokensApi, TopicsApi } from './api-types.ts'
+export type {
+  ClientsApi,
+  ClientTokensApi,
+  IdentitiesApi,
+  ListsApi,
+  TagsApi,
+  TokensApi,
+  TopicsApi,
+} from './api-types.ts'
 export { type ClientMailkeep, type ClientOperations, type IdempotencyApi, type Unchecked, unchecked } from './bind.ts'
-export type { Client, ClientInput, NewToken, Principal, Role, Token, TokenInput } from './clients/schema.ts'
+export type {
+  Client,
+  ClientInput,
+  ClientToken,
+  ClientTokenInput,
+  NewClientToken,
+  NewToken,
+  Principal,
+  Role,
+  Token,
+  TokenInput,
+} from './clients/schema.ts'
 export { roles } from './clients/schema.ts'
 export type { ContactsApi } from './contacts/api-types.ts'
 export type { BulkResult } from './contacts/merge.ts'

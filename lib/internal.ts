@@ -1,4 +1,5 @@
 /** Functions and schemas for the daemon. They are not exported by the package. */
+export { clientTokenFields } from './clients/schema.ts'
 export { contactFields, inputFields, textFields } from './contacts/schema.ts'
 export { identityFields } from './identities/schema.ts'
 export { listFields } from './lists/schema.ts'

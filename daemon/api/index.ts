@@ -2,7 +2,7 @@
 
 import { type ClientMailkeep, type ClientOperations, type Mailkeep, MailkeepError, unchecked } from '../../lib/index.ts'
 import { checkApiOptions, type ErrorLog, errorLogOf } from './api-options.ts'
-import { type Authenticate, askHost, authenticate } from './authenticate.ts'
+import { type Authenticate, askHost, authenticate, requireRole } from './authenticate.ts'
 import { readFields, refuseFields } from './body.ts'
 import { encodeDownload } from './download.ts'
 import { encode, encodeError, type ResponseContext, requestIdOf } from './encode.ts'
@@ -147,9 +147,7 @@ async function answerRoute(options: LoggedOptions, state: RequestState): Promise
   const route = match.methods.get(request.method === 'HEAD' ? 'GET' : request.method)
   if (!route) throw new MailkeepError('method_not_allowed', 'This path does not know this method.')
   context.route = prefix + route.path
-  if (route.role === 'admin' && caller.role !== 'admin') {
-    throw new MailkeepError('forbidden', 'This needs a token with the role admin.')
-  }
+  requireRole(caller, route.role)
   const input = { params: match.params, ...(await inputOf(request, route, target)) }
   const outcome = await perform(mailkeep.forClient(caller.clientId), request, route, path, input)
   if (outcome.download) return encodeDownload(context, outcome.status, outcome.download, options.logger)

@@ -1,6 +1,6 @@
 import { hash, randomBytes, randomUUID } from 'node:crypto'
 import { type Context, now, type Tx } from '../context.ts'
-import { invalid, MailkeepError, notFound } from '../errors.ts'
+import { invalid, notFound } from '../errors.ts'
 import { type BatchStep, inBatches } from '../jobs/batches.ts'
 import { type JobHandlers, runOrEnqueue } from '../jobs/operations.ts'
 import { parse, requireId } from '../parse.ts'
@@ -89,6 +89,8 @@ export async function deleteClient(ctx: Context, id: number): Promise<void> {
   })
 }
 
+const firstToken = { name: null, role: 'admin', expiresAt: null } as const
+
 /**
  * Creates the first client, "default", with an admin token. Does nothing if a client exists.
  *
@@ -99,7 +101,7 @@ export async function bootstrap(
   ctx: Context,
   input: { readonly token?: string | undefined } = {},
 ): Promise<{ client: Client; token: NewToken } | undefined> {
-  const { token = newToken() } = parse(Bootstrap, input)
+  const { token } = parse(Bootstrap, input)
   return transact(ctx, async (tx) => {
     if (await queries.findAnyClient(tx, {})) return undefined
     await queries.lockFirstClient(tx, {})
@@ -107,7 +109,7 @@ export async function bootstrap(
     const client = await addClient(tx, 'default')
     return {
       client,
-      token: await addToken(tx, { clientId: client.id, name: null, role: 'admin', expiresAt: null, token }),
+      token: await addToken(tx, { ...firstToken, clientId: client.id, ...(token === undefined ? {} : { token }) }),
     }
   })
 }
@@ -121,7 +123,8 @@ export async function createToken(ctx: Context, input: TokenInput): Promise<NewT
   const { clientId, role, expiresInMs, name = null } = parse(NewTokenInput, input)
   return transact(ctx, async (tx) => {
     await getClient(tx, clientId)
-    return await addToken(tx, { clientId, name, role, expiresAt: expiryOf(tx, expiresInMs), token: newToken() })
+    const expiresAt = expiryOf(tx, 'expiresInMs', expiresInMs)
+    return await addToken(tx, { clientId, name, role, expiresAt })
   })
 }
 
@@ -199,15 +202,20 @@ async function addClient(tx: Tx, name: string): Promise<Client> {
   return clientFrom(row!)
 }
 
-interface TokenToAdd {
+export interface TokenToAdd {
   readonly clientId: number
   readonly name: string | null
   readonly role: Role
   readonly expiresAt: string | null
-  readonly token: string
+  /** Default: a random one. */
+  readonly token?: string
 }
 
-async function addToken(tx: Tx, { clientId, name, role, expiresAt, token }: TokenToAdd): Promise<NewToken> {
+/** Inserts a token. Only this result shows it. */
+export async function addToken(
+  tx: Tx,
+  { clientId, name, role, expiresAt, token = newToken() }: TokenToAdd,
+): Promise<NewToken> {
   const row = await queries.insertToken(tx, {
     client_id: clientId,
     hash: hashOf(token),
@@ -220,11 +228,12 @@ async function addToken(tx: Tx, { clientId, name, role, expiresAt, token }: Toke
   return { id, token, client_id: clientId, name, role, created_at, expires_at }
 }
 
-function expiryOf(ctx: Context, expiresInMs: number | undefined): string | null {
+/** @param field The field of the input that has the duration, for the error. */
+export function expiryOf(ctx: Context, field: string, expiresInMs: number | undefined): string | null {
   if (expiresInMs === undefined) return null
   const ms = ctx.clock() + expiresInMs
   const lastMs = Date.UTC(9999, 11, 31)
-  if (ms > lastMs) throw new MailkeepError('validation_failed', 'A token cannot last beyond the year 9999.')
+  if (ms > lastMs) throw invalid(field, 'A token cannot last beyond the year 9999.')
   return timestamp(ms)
 }
 

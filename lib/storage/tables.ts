@@ -21,7 +21,7 @@ export interface Tables {
     hash: string
     /** Label that helps people to distinguish tokens. */
     name: string | null
-    role: 'admin' | 'member'
+    role: 'admin' | 'member' | 'viewer'
     created_at: string
     expires_at: string | null
     last_used_at: string | null

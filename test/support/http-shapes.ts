@@ -109,6 +109,16 @@ export const identity: Shape = {
   updated_at: utc,
 }
 
+export const token: Shape = {
+  id,
+  name: orNull(text),
+  role: oneOf('admin', 'member', 'viewer'),
+  created_at: utc,
+  expires_at: orNull(utc),
+  last_used_at: orNull(utc),
+}
+export const newToken: Shape = { ...token, token: /^mk_[\w-]{43}$/ }
+
 export const meta: Shape = {
   path: /^https?:\/\/[^?]+$/,
   per_page: id,

@@ -24,7 +24,8 @@ export async function openWorld({ client, data }: Tenant, name: string): Promise
   await data(200, 'PUT', `/contacts/${contactId}/topics/${topicId}`)
   const { id: identityId } = await client.identities.add({ email: `sender@${name}.example` })
   const [{ id: deliveryId }] = await data(200, 'GET', `/webhook-endpoints/${endpointId}/deliveries`)
-  return { tagId: tags[0].id, contactId, listId, topicId, endpointId, identityId, deliveryId, recoveryId }
+  const { id: tokenId } = await client.tokens.create({ name: `token of ${name}`, role: 'viewer' })
+  return { tagId: tags[0].id, contactId, listId, topicId, endpointId, identityId, deliveryId, recoveryId, tokenId }
 }
 
 /** Valid bodies by route; the other routes take none, or an empty one. */
@@ -40,6 +41,7 @@ const bodies: Readonly<Record<string, object>> = {
   'POST /webhook-endpoints': { url: 'http://127.0.0.1:9/', events: eventTypes },
   'PATCH /webhook-endpoints/:endpointId': { description: 'new', active: true },
   'POST /webhook-endpoints/:endpointId/recover': { since: '2020-01-01T00:00:00Z' },
+  'POST /tokens': { name: 'new', role: 'viewer' },
   'POST /events': { type: 'newsletter.sent', data: {} },
 }
 
@@ -59,6 +61,11 @@ export function pathTo({ path }: Pick<Route, 'path'>, ids: World): string {
   })
 }
 
+/** Removes the time of the last use, which reading changes. */
+function withoutUse(tokens: readonly Record<string, unknown>[]): object[] {
+  return tokens.map(({ last_used_at: _, ...token }) => token)
+}
+
 /** Returns everything that a client can read: every listing and every record, by path. */
 export async function viewOf({ call }: Tenant, world: World): Promise<Record<string, unknown>> {
   const view: Record<string, unknown> = {}
@@ -68,7 +75,7 @@ export async function viewOf({ call }: Tenant, world: World): Promise<Record<str
     const path = pathTo(route, world)
     const query = /^\/contacts(\/export)?$/.test(path) ? { include_unsubscribed: 1 } : ''
     const { status, body, text } = await call('GET', path, { query })
-    view[path] = [status, body?.data ?? text]
+    view[path] = [status, path === '/tokens' ? withoutUse(body.data) : (body?.data ?? text)]
   }
   return view
 }

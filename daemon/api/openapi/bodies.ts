@@ -1,4 +1,5 @@
 import {
+  type ClientTokenInput,
   type EndpointChangeInput,
   type EndpointInput,
   type EventInput,
@@ -6,6 +7,7 @@ import {
   inputLimits,
   type ListInput,
   type RecoverInput,
+  roles,
   type TagInput,
   type TopicInput,
 } from '../../../lib/index.ts'
@@ -46,6 +48,8 @@ const attributes = {
 } as const
 
 const attributesText = `Every other field is an attribute; a contact has at most ${inputLimits.attributes}.`
+
+const roleText = '`viewer` reads, `member` also writes contacts, tags, lists and topics, `admin` may do everything.'
 
 /** Schemas of request bodies. */
 export const bodySchemas = {
@@ -118,6 +122,19 @@ export const bodySchemas = {
     },
     'type',
     'data',
+  ),
+  TokenInput: input<ClientTokenInput>(
+    {
+      name: { ...name, description: `A label for people. ${name.description}` },
+      role: { type: 'string', enum: roles, description: roleText },
+      expires_in: {
+        type: 'integer',
+        minimum: 1,
+        description: 'Seconds from now. Without it the token is valid until it is revoked.',
+      },
+    },
+    'name',
+    'role',
   ),
   RecoverInput: input<RecoverInput>(
     {

@@ -1,6 +1,7 @@
 /** Examples of all requests and answers. All share one data set, in which Ada is on the list "News". */
 import type {
   Attempt,
+  ClientToken,
   Contact,
   ContactInput,
   Delivery,
@@ -55,6 +56,11 @@ const identity: Identity = {
   ...{ identity_status: 'verified', verified_at: created_at, created_at, updated_at: created_at },
 }
 
+const token: ClientToken = {
+  ...{ id: 4, name: 'Billing', role: 'member', created_at, expires_at: null },
+  last_used_at: '2026-01-02T04:05:06.789012Z',
+}
+
 const importReport: ImportReport = {
   ...{ total: 2, created: 1, updated: 0, refused: 1 },
   refused_rows: [{ line: 3, errors: { email: ['This must be an e-mail address.'] } }],
@@ -62,6 +68,8 @@ const importReport: ImportReport = {
 
 /** Has the format of a real secret, but its readable content shows that it is an example. */
 const secret = `whsec_${Buffer.from('an example secret of 32 bytes...').toString('base64')}`
+
+const exampleToken = `mk_${Buffer.from('an example token with 32 bytes..').toString('base64url')}`
 
 const endpoint: Endpoint = {
   id: 1,
@@ -119,6 +127,8 @@ export const recordExamples = {
   Contact: contact,
   ContactWithoutTopics: contactWithoutTopics,
   Identity: identity,
+  Token: token,
+  NewToken: { ...token, last_used_at: null, token: exampleToken },
   ImportReport: importReport,
   Endpoint: endpoint,
   NewEndpoint: {
@@ -160,6 +170,10 @@ export const bodyExamples: Readonly<Record<BodyName, { readonly good: object; re
   EndpointInput: { good: endpointInput, errors: { events: ['At least one event type is needed.'] } },
   EndpointChange: { good: { active: false }, errors: { active: ['This must be true or false.'] } },
   EventInput: { good: eventInput, errors: { data: ['This must be an object.'] } },
+  TokenInput: {
+    good: { name: 'Billing', role: 'member', expires_in: 7_776_000 },
+    errors: { role: ['This must be admin, member or viewer.'] },
+  },
   RecoverInput: {
     good: { since: '2026-01-02T03:04:05Z' },
     errors: { since: ['This must be a time with its offset, as in 2026-01-02T03:04:05Z.'] },

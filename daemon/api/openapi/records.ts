@@ -1,5 +1,19 @@
-import { type ImportReport, inputLimits, type Page, type RefusedRow } from '../../../lib/index.ts'
-import { contactFields, identityFields, listFields, tagFields, topicFields } from '../../../lib/internal.ts'
+import {
+  type ClientToken,
+  type ImportReport,
+  inputLimits,
+  type NewClientToken,
+  type Page,
+  type RefusedRow,
+} from '../../../lib/index.ts'
+import {
+  clientTokenFields,
+  contactFields,
+  identityFields,
+  listFields,
+  tagFields,
+  topicFields,
+} from '../../../lib/internal.ts'
 import { recordOf, schemasOf } from './fields.ts'
 import { arrayOf, count, fieldErrors, nullable, record, ref, type Schema, text } from './schema.ts'
 
@@ -35,6 +49,11 @@ export const recordSchemas = {
     'A contact in the answers to create, update and remove from a list.',
   ),
   Identity: recordOf(identityFields),
+  Token: recordOf(clientTokenFields),
+  NewToken: record<NewClientToken>({
+    ...(schemasOf(clientTokenFields) as Record<keyof ClientToken, Schema>),
+    token: { type: 'string', pattern: '^mk_[A-Za-z0-9_-]{43}$', description: 'The token, shown only in this answer.' },
+  }),
   ImportReport: record<ImportReport>({
     total: { ...count, description: 'Rows that were read, without blank rows.' },
     created: { ...count, description: 'Rows that created a contact.' },

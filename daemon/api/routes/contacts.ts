@@ -28,7 +28,7 @@ export const contacts: readonly Route[] = [
   {
     method: 'GET',
     path: '/contacts',
-    role: 'member',
+    role: 'viewer',
     name: 'listContacts',
     summary: 'List contacts',
     description: 'A contact must match every filter. For a filter with several values, one match is enough.',
@@ -40,7 +40,7 @@ export const contacts: readonly Route[] = [
   {
     method: 'GET',
     path: '/contacts/:contactId',
-    role: 'member',
+    role: 'viewer',
     name: 'getContact',
     summary: 'One contact, with tags, lists and topics',
     answers: { 200: { record: 'Contact', description: 'The contact.' } },
@@ -122,7 +122,7 @@ export const contactExtensions: readonly Route[] = [
   {
     method: 'GET',
     path: '/contacts/export',
-    role: 'member',
+    role: 'viewer',
     name: 'exportContacts',
     summary: 'Export contacts as a file',
     description:

@@ -4,6 +4,7 @@ import { identities } from './identities.ts'
 import { listExtensions } from './lists.ts'
 import type { Route } from './route.ts'
 import { tags } from './tags.ts'
+import { tokenExtensions } from './tokens.ts'
 import { topicExtensions } from './topics.ts'
 import { webhookExtensions, webhooks } from './webhooks.ts'
 
@@ -26,6 +27,7 @@ export const chapters: readonly Chapter[] = [
   extension('topics', 'managing the topics of lists.', topicExtensions),
   extension('webhook endpoints', 'single endpoints and deliveries, redelivery, recovery.', webhookExtensions),
   extension('events', 'events of the host app. Only for admins.', eventExtensions),
+  extension('tokens', 'the client’s tokens. Only for admins.', tokenExtensions),
 ]
 
 function chapter(tag: string, description: string, routes: readonly Route[]): Chapter {
