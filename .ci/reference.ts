@@ -44,6 +44,8 @@ export function reference(): string {
     ]),
     ...apiSection('lib/contacts/api-types.ts', 'Contacts'),
     ...['Lists', 'Tags', 'Topics', 'Identities'].flatMap((slice) => apiSection('lib/api-types.ts', slice)),
+    ...section('`mailkeep.forClient(id).tokens`', members('lib/api-types.ts', 'interface ClientTokensApi', 'tokens')),
+    ...section('`mailkeep.forClient(id).auditLog`', members('lib/api-types.ts', 'interface AuditLogApi', 'auditLog')),
     ...['Webhooks', 'Events'].flatMap((slice) => apiSection('lib/webhooks/api-types.ts', slice)),
     ...section('Inputs', [
       ...inputFiles.flatMap((file) =>
@@ -55,7 +57,7 @@ export function reference(): string {
       ...declared('lib/limits.ts', ['inputLimits']),
     ]),
     ...section('Records', [
-      ...['clients', 'contacts', 'lists', 'tags', 'topics', 'identities', 'webhooks'].flatMap(records),
+      ...['clients', 'audit', 'contacts', 'lists', 'tags', 'topics', 'identities', 'webhooks'].flatMap(records),
       ...declared('lib/webhooks/recovery.ts', ['Recovery']),
       ...declared('lib/page.ts', ['Page']),
     ]),
@@ -108,6 +110,7 @@ function apiSection(file: string, slice: string): string[] {
 
 const inputFiles = [
   'lib/clients/schema.ts',
+  'lib/audit/schema.ts',
   'lib/page.ts',
   'lib/contacts/schema.ts',
   'lib/contacts/transfer/import.ts',

@@ -2,6 +2,7 @@
  * Types of the operations, with the documentation that editors show. Written by `npm run reference` from lib/bind.ts and
  * the docstrings of the operations: change them, not this file.
  */
+import type { AuditEntry, AuditQueryInput } from './audit/schema.ts'
 import type {
   Client,
   ClientInput,
@@ -93,6 +94,16 @@ export interface ClientTokensApi {
    * @throws MailkeepError `not_found`: no such token, or it is revoked already.
    */
   revoke(id: number): Promise<void>
+}
+
+/** `mailkeep.forClient(id).auditLog` */
+export interface AuditLogApi {
+  /**
+   * Returns one page of the client's audit log, newest first: who changed what, and when. Entries are kept for 90 days.
+   *
+   * @throws MailkeepError `validation_failed`
+   */
+  list(query?: AuditQueryInput): Promise<Page<AuditEntry>>
 }
 
 /** `mailkeep.forClient(id).lists` */

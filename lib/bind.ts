@@ -3,6 +3,7 @@
  * `npm run reference` writes the types of these tables, with the operations' docstrings, to the files `api-types.ts`.
  */
 import type {
+  AuditLogApi,
   ClientsApi,
   ClientTokensApi,
   IdentitiesApi,
@@ -11,6 +12,7 @@ import type {
   TokensApi,
   TopicsApi,
 } from './api-types.ts'
+import * as audit from './audit/operations.ts'
 import * as clientTokens from './clients/client-tokens.ts'
 import * as clients from './clients/operations.ts'
 import type { ContactsApi } from './contacts/api-types.ts'
@@ -19,7 +21,8 @@ import * as listing from './contacts/listing.ts'
 import * as contacts from './contacts/operations.ts'
 import * as exporting from './contacts/transfer/export.ts'
 import * as importing from './contacts/transfer/import.ts'
-import type { Context } from './context.ts'
+import { type Context, sources } from './context.ts'
+import { invalid } from './errors.ts'
 import * as idempotency from './idempotency/operations.ts'
 import type { IdempotentResult } from './idempotency/schema.ts'
 import * as identities from './identities/operations.ts'
@@ -56,6 +59,9 @@ const clientTokensApi = {
   create: clientTokens.createClientToken,
   revoke: clientTokens.revokeClientToken,
 }
+
+/** `mailkeep.forClient(id).auditLog` */
+const auditLogApi = { list: audit.listAuditLog }
 
 /** `mailkeep.forClient(id).contacts` */
 const contactsApi = {
@@ -139,6 +145,7 @@ export interface ClientOperations {
   readonly events: EventsApi
   readonly identities: IdentitiesApi
   readonly tokens: ClientTokensApi
+  readonly auditLog: AuditLogApi
 }
 
 /** Operations that are safe to repeat, on `mailkeep.forClient(id)`. */
@@ -178,9 +185,12 @@ export function bindTokens(ctx: Context): TokensApi {
   return bind(ctx, tokensApi)
 }
 
-/** @throws MailkeepError `validation_failed` on `clientId` */
+/** @throws MailkeepError `validation_failed` on `clientId`, `source` or `tokenId` */
 export function bindClient(ctx: Context): ClientMailkeep {
   requireId('clientId', ctx.clientId)
+  const { source, tokenId } = ctx.caller
+  if (!sources.includes(source)) throw invalid('source', `source must be one of ${sources.join(', ')}.`)
+  if (tokenId !== undefined) requireId('tokenId', tokenId)
   return {
     ...bindOperations(ctx),
     async withIdempotencyKey(key, request, work) {
@@ -200,6 +210,7 @@ function bindOperations(ctx: Context): ClientOperations {
     events: bind(ctx, eventsApi),
     identities: bind(ctx, identitiesApi),
     tokens: bind(ctx, clientTokensApi),
+    auditLog: bind(ctx, auditLogApi),
   }
 }
 

@@ -1,3 +1,4 @@
+import { deleteEntriesOfClient, deleteExpiredEntries } from './audit/operations.ts'
 import { clientJobs } from './clients/operations.ts'
 import { contactJobs, deleteContactsOfClient, purgeStep } from './contacts/deletion.ts'
 import { searchPurgeJobs, tidySearches } from './contacts/search-purge.ts'
@@ -34,6 +35,7 @@ export const jobHandlers: JobHandlers = {
     deleteTopicsOfClient,
     deleteListsOfClient,
     deleteIdentitiesOfClient,
+    deleteEntriesOfClient,
   ]),
 }
 
@@ -119,6 +121,7 @@ export class Housekeeping {
       await deleteExpired(this.#ctx)
       await deleteExpiredAnswers(this.#ctx)
       await deleteFinishedJobs(this.#ctx)
+      await deleteExpiredEntries(this.#ctx)
     })
   }
 

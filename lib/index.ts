@@ -1,6 +1,7 @@
 /** mailkeep: contacts, tags, lists, topics and signed webhooks for many clients, in your own process. */
 
 export type {
+  AuditLogApi,
   ClientsApi,
   ClientTokensApi,
   IdentitiesApi,
@@ -9,6 +10,7 @@ export type {
   TokensApi,
   TopicsApi,
 } from './api-types.ts'
+export { type AuditEntry, type AuditQueryInput, type ChangeType, changeTypes } from './audit/schema.ts'
 export { type ClientMailkeep, type ClientOperations, type IdempotencyApi, type Unchecked, unchecked } from './bind.ts'
 export type {
   Client,
@@ -38,7 +40,7 @@ export type {
 export type { ExportInput } from './contacts/transfer/export.ts'
 export type { Format } from './contacts/transfer/format.ts'
 export type { Chunks, ImportCounts, ImportInput, ImportReport, RefusedRow } from './contacts/transfer/import.ts'
-export type { RaisedEvent } from './context.ts'
+export type { Caller, RaisedEvent, Source } from './context.ts'
 export {
   type ErrorCode,
   type ErrorDetails,

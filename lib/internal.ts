@@ -1,4 +1,5 @@
 /** Functions and schemas for the daemon. They are not exported by the package. */
+export { auditFields } from './audit/schema.ts'
 export { clientTokenFields } from './clients/schema.ts'
 export { contactFields, inputFields, textFields } from './contacts/schema.ts'
 export { identityFields } from './identities/schema.ts'

@@ -1,4 +1,5 @@
 /** The tokens of one client, which its admins manage over HTTP. `operations.ts` has those of all clients. */
+import { audit } from '../audit/operations.ts'
 import type { Context } from '../context.ts'
 import { now } from '../context.ts'
 import { notFound } from '../errors.ts'
@@ -52,6 +53,7 @@ export async function revokeClientToken(ctx: Context, id: number): Promise<void>
     requireId('tokenId', id)
     const revoked = await queries.revokeClientToken(tx, { client_id: tx.clientId, id, revoked_at: now(tx) })
     if (!revoked) throw notFound('token')
+    await audit(tx, 'token.revoked', id)
     tx.transaction.afterCommit(() => tx.local.tokens.clear())
   })
 }

@@ -1,4 +1,5 @@
 import { hash, randomBytes, randomUUID } from 'node:crypto'
+import { audit } from '../audit/operations.ts'
 import { type Context, now, type Tx } from '../context.ts'
 import { invalid, notFound } from '../errors.ts'
 import { type BatchStep, inBatches } from '../jobs/batches.ts'
@@ -64,6 +65,7 @@ export async function renameClient(ctx: Context, id: number, input: ClientInput)
     requireId('clientId', id)
     const row = await queries.renameClient(tx, { id, name })
     if (!row) throw notFound('client')
+    await audit(tx, 'client.updated', id, id)
     return clientFrom(row)
   })
 }
@@ -146,7 +148,9 @@ export async function listTokens(ctx: Context, filter: { clientId?: number } = {
 export async function revokeToken(ctx: Context, id: number): Promise<void> {
   return transact(ctx, async (tx) => {
     requireId('tokenId', id)
-    if (!(await queries.revokeToken(tx, { id, revoked_at: now(tx) }))) throw notFound('token')
+    const revoked = await queries.revokeToken(tx, { id, revoked_at: now(tx) })
+    if (!revoked) throw notFound('token')
+    await audit(tx, 'token.revoked', id, revoked.client_id)
     tx.transaction.afterCommit(() => tx.local.tokens.clear())
   })
 }
@@ -199,6 +203,7 @@ export async function lockClient(tx: Tx): Promise<void> {
 
 async function addClient(tx: Tx, name: string): Promise<Client> {
   const row = await queries.insertClient(tx, { uuid: randomUUID(), name, created_at: now(tx) })
+  await audit(tx, 'client.created', row!.id, row!.id)
   return clientFrom(row!)
 }
 
@@ -225,6 +230,7 @@ export async function addToken(
     expires_at: expiresAt,
   })
   const { id, created_at, expires_at } = row!
+  await audit(tx, 'token.created', id, clientId)
   return { id, token, client_id: clientId, name, role, created_at, expires_at }
 }
 

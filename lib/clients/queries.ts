@@ -106,7 +106,7 @@ export const revokeToken = statement({ id: int, revoked_at: time }, (db, p) =>
     .updateTable('mailkeep_token')
     .set((eb) => ({ revoked_at: eb.fn.coalesce('revoked_at', p.revoked_at) }))
     .where('id', '=', p.id)
-    .returning('id'),
+    .returning('client_id'),
 )
 
 export const listClientTokens = statement.all(

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { audit } from '../audit/operations.ts'
 import { type Context, now, type Tx } from '../context.ts'
 import { invalid, notFound } from '../errors.ts'
 import { runOrEnqueue } from '../jobs/operations.ts'
@@ -94,6 +95,7 @@ export async function updateContact(ctx: Context, id: number, input: ContactChan
     if (!stored) throw notFound('contact')
     await saveChanges(tx, stored, texts, attributes.size > 0 ? mergeAttributes(stored, attributes) : undefined)
     if (tags) await replaceTags(tx, id, tags)
+    await audit(tx, 'contact.updated', id)
     return await getContact(tx, id)
   })
 }
@@ -111,6 +113,7 @@ export async function unsubscribeContact(ctx: Context, id: number, options: Unsu
     requireId('contactId', id)
     const changed = await queries.markUnsubscribed(tx, change)
     const contact = await getContact(tx, id)
+    if (changed) await audit(tx, 'contact.unsubscribed', id)
     if (changed) await raise(tx, 'contact.unsubscribed', { contact }, id)
     return contact
   })
@@ -127,6 +130,7 @@ export async function resubscribeContact(ctx: Context, id: number): Promise<Cont
     requireId('contactId', id)
     const changed = await queries.markSubscribed(tx, change)
     const contact = await getContact(tx, id)
+    if (changed) await audit(tx, 'contact.resubscribed', id)
     if (changed) await raise(tx, 'contact.resubscribed', { contact }, id)
     return contact
   })
@@ -144,6 +148,7 @@ export async function removeContactFromList(ctx: Context, listId: number, contac
     const membership = { contact_id: contactId, list_id: list.id }
     await queries.deleteMembership(tx, membership)
     await queries.deleteListSubscriptions(tx, membership)
+    await audit(tx, 'contact.list_removed', contactId)
     return await getContact(tx, contactId)
   })
 }
@@ -162,7 +167,10 @@ export async function subscribeToTopic(ctx: Context, contactId: number, topicId:
       throw invalid('topic_id', "The contact is not on this topic's list.")
     }
     const subscription = { client_id: tx.clientId, contact_id: contactId, topic_id: topic.id }
-    if (await queries.insertSubscription(tx, subscription)) await requireAtMost(tx, 'topics', contactId)
+    if (await queries.insertSubscription(tx, subscription)) {
+      await requireAtMost(tx, 'topics', contactId)
+      await audit(tx, 'contact.topic_subscribed', contactId)
+    }
     return await getContact(tx, contactId)
   })
 }
@@ -177,6 +185,7 @@ export async function unsubscribeFromTopic(ctx: Context, contactId: number, topi
     await requireContact(tx, contactId)
     const topic = await getTopic(tx, topicId)
     await queries.deleteSubscription(tx, { contact_id: contactId, topic_id: topic.id })
+    await audit(tx, 'contact.topic_unsubscribed', contactId)
     return await getContact(tx, contactId)
   })
 }
@@ -193,6 +202,7 @@ export async function deleteContact(ctx: Context, id: number): Promise<void> {
     const deleted = await queries.deleteContact(tx, { client_id: tx.clientId, id })
     if (!deleted) throw notFound('contact')
     tx.transaction.indexSearch({ clientId: tx.clientId, contactId: id, before: deleted.search, after: null })
+    await audit(tx, 'contact.deleted', id)
     await runOrEnqueue(tx, clearContact, { targetId: id })
   })
 }

@@ -1,3 +1,4 @@
+import { audit } from '../audit/operations.ts'
 import { type Context, now, type Tx } from '../context.ts'
 import { invalid, notFound } from '../errors.ts'
 import { listPage, mapPage, type Page, type PageInput } from '../page.ts'
@@ -61,6 +62,7 @@ export async function redeliver(ctx: Context, endpointId: number, id: number): P
     if (endpoint.disabled_reason !== null) {
       throw invalid('active', 'The endpoint is inactive: switch it on before redelivering.')
     }
+    await audit(tx, 'delivery.redelivered', id)
     return await queueOne(tx, endpointId, id)
   })
 }

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { audit } from '../audit/operations.ts'
 import { lockClient } from '../clients/operations.ts'
 import { type Context, now, type Tx } from '../context.ts'
 import { invalid, MailkeepError, notFound } from '../errors.ts'
@@ -70,6 +71,7 @@ export async function createEndpoint(ctx: Context, input: EndpointInput): Promis
       secret: tx.sealer.seal(secret, uuid),
       created_at: now(tx),
     })
+    await audit(tx, 'endpoint.created', row!.id)
     return { ...endpointFrom(row!), secret }
   })
 }
@@ -107,6 +109,7 @@ async function changeEndpoint(tx: Tx, id: number, { active, description }: Endpo
   if (description !== undefined) await queries.describeEndpoint(tx, { ...key, description })
   if (active === false) await deactivate(tx, id, 'manual')
   if (active === true) await queries.activateEndpoint(tx, { ...key, active: true, consecutive_failures: 0 })
+  await audit(tx, 'endpoint.updated', id)
   return await getEndpoint(tx, id)
 }
 
@@ -119,6 +122,7 @@ export async function deleteEndpoint(ctx: Context, id: number): Promise<void> {
   return transact(ctx, async (tx) => {
     requireId('endpointId', id)
     if (!(await queries.deleteEndpoint(tx, { client_id: tx.clientId, id }))) throw notFound('endpoint')
+    await audit(tx, 'endpoint.deleted', id)
     tx.transaction.afterCommit(() => tx.local.webhooks.abort(({ endpointId }) => endpointId === id))
     await deleteInTwoPasses(tx, clearEndpoint, { targetId: id })
   })
@@ -134,6 +138,7 @@ export async function rotateSecret(ctx: Context, id: number): Promise<{ id: numb
   return transact(ctx, async (tx) => {
     const { uuid } = await requireEndpoint(tx, id)
     await queries.replaceSecret(tx, { client_id: tx.clientId, id, secret: tx.sealer.seal(secret, uuid) })
+    await audit(tx, 'endpoint.secret_rotated', id)
     return { id, secret }
   })
 }

@@ -2,6 +2,7 @@
 export const publicNames: Readonly<Record<string, readonly string[]>> = {
   mailkeep: [
     'MailkeepError',
+    'changeTypes',
     'createMailkeep',
     'defaultWebhookSettings',
     'errorCodes',
@@ -13,7 +14,12 @@ export const publicNames: Readonly<Record<string, readonly string[]>> = {
     'roles',
     'type Attempt',
     'type AttemptEnding',
+    'type AuditEntry',
+    'type AuditLogApi',
+    'type AuditQueryInput',
     'type BulkResult',
+    'type Caller',
+    'type ChangeType',
     'type Chunks',
     'type Client',
     'type ClientInput',
@@ -98,6 +104,7 @@ export const publicNames: Readonly<Record<string, readonly string[]>> = {
     'type Sending',
     'type SequenceCompletedEvent',
     'type SequenceStepSentEvent',
+    'type Source',
     'type StartOptions',
     'type Stats',
     'type StorageFigures',

@@ -119,6 +119,15 @@ export const token: Shape = {
 }
 export const newToken: Shape = { ...token, token: /^mk_[\w-]{43}$/ }
 
+export const auditEntry: Shape = {
+  id,
+  type: /^[a-z]+\.[a-z_]+$/,
+  target_id: id,
+  token_id: orNull(id),
+  source: oneOf('api', 'library', 'cli'),
+  created_at: utc,
+}
+
 export const meta: Shape = {
   path: /^https?:\/\/[^?]+$/,
   per_page: id,

@@ -1,6 +1,7 @@
 /** Examples of all requests and answers. All share one data set, in which Ada is on the list "News". */
 import type {
   Attempt,
+  AuditEntry,
   ClientToken,
   Contact,
   ContactInput,
@@ -59,6 +60,10 @@ const identity: Identity = {
 const token: ClientToken = {
   ...{ id: 4, name: 'Billing', role: 'member', created_at, expires_at: null },
   last_used_at: '2026-01-02T04:05:06.789012Z',
+}
+
+const auditEntry: AuditEntry = {
+  ...{ id: 9, type: 'contact.deleted', target_id: 7, token_id: 4, source: 'api', created_at },
 }
 
 const importReport: ImportReport = {
@@ -127,6 +132,7 @@ export const recordExamples = {
   Contact: contact,
   ContactWithoutTopics: contactWithoutTopics,
   Identity: identity,
+  AuditEntry: auditEntry,
   Token: token,
   NewToken: { ...token, last_used_at: null, token: exampleToken },
   ImportReport: importReport,

@@ -7,6 +7,7 @@ import {
   type RefusedRow,
 } from '../../../lib/index.ts'
 import {
+  auditFields,
   clientTokenFields,
   contactFields,
   identityFields,
@@ -49,6 +50,7 @@ export const recordSchemas = {
     'A contact in the answers to create, update and remove from a list.',
   ),
   Identity: recordOf(identityFields),
+  AuditEntry: recordOf(auditFields),
   Token: recordOf(clientTokenFields),
   NewToken: record<NewClientToken>({
     ...(schemasOf(clientTokenFields) as Record<keyof ClientToken, Schema>),

@@ -1,3 +1,4 @@
+import { auditExtensions } from './audit.ts'
 import { contactExtensions, contacts } from './contacts.ts'
 import { eventExtensions } from './events.ts'
 import { identities } from './identities.ts'
@@ -28,6 +29,7 @@ export const chapters: readonly Chapter[] = [
   extension('webhook endpoints', 'single endpoints and deliveries, redelivery, recovery.', webhookExtensions),
   extension('events', 'events of the host app. Only for admins.', eventExtensions),
   extension('tokens', 'the client’s tokens. Only for admins.', tokenExtensions),
+  extension('audit log', 'who changed what. Only for admins.', auditExtensions),
 ]
 
 function chapter(tag: string, description: string, routes: readonly Route[]): Chapter {
