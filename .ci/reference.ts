@@ -116,6 +116,7 @@ const inputFiles = [
   'lib/contacts/transfer/import.ts',
   'lib/contacts/transfer/export.ts',
   ...['lists', 'tags', 'topics', 'identities', 'webhooks'].map((slice) => `lib/${slice}/schema.ts`),
+  'lib/webhooks/delivery-listing.ts',
   'lib/webhooks/recovery.ts',
 ]
 

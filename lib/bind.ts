@@ -32,6 +32,7 @@ import * as tags from './tags/operations.ts'
 import * as topics from './topics/operations.ts'
 import type { EventsApi, WebhooksApi } from './webhooks/api-types.ts'
 import * as deliveries from './webhooks/deliveries.ts'
+import * as deliveryListing from './webhooks/delivery-listing.ts'
 import * as webhooks from './webhooks/operations.ts'
 import * as recovery from './webhooks/recovery.ts'
 
@@ -126,6 +127,7 @@ const webhooksApi = {
   rotateSecret: webhooks.rotateSecret,
   testEndpoint: webhooks.testEndpoint,
   listDeliveries: deliveries.listDeliveries,
+  listAllDeliveries: deliveryListing.listAllDeliveries,
   getDelivery: deliveries.getDelivery,
   redeliver: deliveries.redeliver,
   recover: recovery.recoverEndpoint,

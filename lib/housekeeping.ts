@@ -15,6 +15,7 @@ import { deleteWebhooksOfClient, endpointJobs } from './webhooks/deletion.ts'
 import { pauseJobs } from './webhooks/dispatch/pause.ts'
 import { recoveryJobs } from './webhooks/recovery.ts'
 import { deleteExpired } from './webhooks/retention.ts'
+import { deleteExpiredSecrets } from './webhooks/secrets.ts'
 
 /** The handlers of all kinds of stored jobs. */
 export const jobHandlers: JobHandlers = {
@@ -122,6 +123,7 @@ export class Housekeeping {
       await deleteExpiredAnswers(this.#ctx)
       await deleteFinishedJobs(this.#ctx)
       await deleteExpiredEntries(this.#ctx)
+      await deleteExpiredSecrets(this.#ctx)
     })
   }
 

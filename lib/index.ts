@@ -74,6 +74,7 @@ export type { Clock, Timestamp } from './time.ts'
 export type { Topic, TopicChangeInput, TopicInput } from './topics/schema.ts'
 export { version } from './version.ts'
 export type { EventsApi, WebhooksApi } from './webhooks/api-types.ts'
+export type { DeliveryQueryInput } from './webhooks/delivery-listing.ts'
 export type { AttemptEnding, DeliveryFigures } from './webhooks/dispatch/metrics.ts'
 export type { EventHandler, HandledEvent, Handling } from './webhooks/handlers/handlers.ts'
 export type { Subscriber } from './webhooks/handlers/subscribers.ts'
@@ -100,9 +101,11 @@ export type {
   DeliveryStatus,
   Endpoint,
   EndpointChangeInput,
+  EndpointDelivery,
   EndpointInput,
   EventInput,
   EventType,
+  RotationInput,
 } from './webhooks/schema.ts'
 export { eventTypes } from './webhooks/schema.ts'
 export { defaultWebhookSettings, type WebhookSettings } from './webhooks/settings.ts'

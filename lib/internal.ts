@@ -13,7 +13,9 @@ export { recoveryFields } from './webhooks/recovery.ts'
 export {
   attemptFields,
   deliveryFields,
+  deliveryStatuses,
   detailFields,
+  endpointDeliveryFields,
   endpointFields,
   hostEventTypes,
 } from './webhooks/schema.ts'

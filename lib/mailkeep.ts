@@ -26,7 +26,7 @@ import { Health, type Readiness, type Stats } from './webhooks/health.ts'
 import type { LookupSettings } from './webhooks/http/resolve.ts'
 import { createSender, type Sender } from './webhooks/http/send.ts'
 import type { EventType } from './webhooks/schema.ts'
-import { sealedSecrets } from './webhooks/secrets.ts'
+import { sealedPreviousSecrets, sealedSecrets } from './webhooks/secrets.ts'
 import { defaultWebhookSettings, type WebhookSettings } from './webhooks/settings.ts'
 
 export interface MailkeepOptions {
@@ -252,7 +252,7 @@ export class Mailkeep {
    * are not needed.
    */
   resealSecrets(): Promise<number> {
-    return reseal(this.#ctx, [sealedSecrets, sealedAnswers])
+    return reseal(this.#ctx, [sealedSecrets, sealedPreviousSecrets, sealedAnswers])
   }
 
   /**

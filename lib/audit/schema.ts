@@ -21,7 +21,6 @@ export const changeTypes = [
   'tag.created',
   'tag.updated',
   'tag.deleted',
-  'contact.created',
   'contact.updated',
   'contact.deleted',
   'contact.unsubscribed',

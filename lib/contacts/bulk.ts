@@ -61,12 +61,21 @@ function* entriesOf(inputs: readonly unknown[]): Generator<Entry> {
   for (const input of inputs) yield entryOf(input)
 }
 
-/** Saves contacts that are already validated, as `addContactsToList` does. */
-export async function addEntries(ctx: Context, listId: number, entries: Iterable<Entry>): Promise<BulkResult[]> {
+/**
+ * Saves contacts that are already validated, as `addContactsToList` does.
+ *
+ * @param onSave Called in the transaction of each batch.
+ */
+export async function addEntries(
+  ctx: Context,
+  listId: number,
+  entries: Iterable<Entry>,
+  onSave?: (tx: Tx) => Promise<void>,
+): Promise<BulkResult[]> {
   const results: BulkResult[] = []
   const deliveriesPerContact = await countRecipients(ctx, 'contact.subscribed')
   for (const batch of batchesOf(entries, deliveriesPerContact)) {
-    const save = () => addBatch(ctx, listId, batch)
+    const save = () => addBatch(ctx, listId, batch, onSave)
     results.push(...(await (ctx.transaction ? save() : ctx.local.runBatch(save))))
   }
   return results
@@ -114,7 +123,12 @@ function rowsOf({ tags = [], attributes }: NewContact): number {
   return 1 + tags.length + Math.floor(characters / attributeCharactersPerRow)
 }
 
-async function addBatch(ctx: Context, listId: number, { entries, contacts }: Batch): Promise<BulkResult[]> {
+async function addBatch(
+  ctx: Context,
+  listId: number,
+  { entries, contacts }: Batch,
+  onSave?: (tx: Tx) => Promise<void>,
+): Promise<BulkResult[]> {
   if (contacts.size === 0) return entries.filter(isRefused)
   const results = await transact(ctx, async (tx) => {
     // Two batches of the same contacts lock them in different orders and would deadlock. A single save locks one
@@ -125,6 +139,7 @@ async function addBatch(ctx: Context, listId: number, { entries, contacts }: Bat
     const ids = idsInOrder(entries, saved.results)
     await addTags(tx, new Map(ids.map((id) => [id, saved.tags.get(id)!])))
     await addMemberships(tx, list, ids)
+    await onSave?.(tx)
     return saved.results
   })
   return entries.map((entry) => (isRefused(entry) ? entry : results.get(entry)!))

@@ -26,6 +26,8 @@ import {
   endpointFrom,
   HostEvent,
   NewEndpoint,
+  Rotation,
+  type RotationInput,
 } from './schema.ts'
 
 /**
@@ -129,15 +131,23 @@ export async function deleteEndpoint(ctx: Context, id: number): Promise<void> {
 }
 
 /**
- * Replaces an endpoint's signing secret. The new secret is shown only here and signs all later attempts.
+ * Replaces an endpoint's signing secret. The new secret is shown only here and signs all later attempts. With
+ * `overlap_hours`, `webhook-signature` has a signature of the previous secret too, for that time.
  *
- * @throws MailkeepError `not_found`
+ * @throws MailkeepError `not_found`, `validation_failed`
  */
-export async function rotateSecret(ctx: Context, id: number): Promise<{ id: number; secret: string }> {
+export async function rotateSecret(
+  ctx: Context,
+  id: number,
+  input: RotationInput = {},
+): Promise<{ id: number; secret: string }> {
+  const { overlap_hours: hours = 0 } = parse(Rotation, input)
   const secret = newSecret()
   return transact(ctx, async (tx) => {
     const { uuid } = await requireEndpoint(tx, id)
-    await queries.replaceSecret(tx, { client_id: tx.clientId, id, secret: tx.sealer.seal(secret, uuid) })
+    const overlaps_until = hours > 0 ? timestamp(tx.clock() + hours * 3_600_000) : null
+    const sealed = tx.sealer.seal(secret, uuid)
+    await queries.replaceSecret(tx, { client_id: tx.clientId, id, secret: sealed, overlaps_until })
     await audit(tx, 'endpoint.secret_rotated', id)
     return { id, secret }
   })

@@ -23,6 +23,7 @@ const changes: readonly (readonly [title: string, type: string, target: string])
   ['DELETE /contacts/:contactId/topics/:topicId', 'contact.topic_unsubscribed', 'contactId'],
   ['PUT /contacts/:contactId/topics/:topicId', 'contact.topic_subscribed', 'contactId'],
   ['DELETE /lists/:listId/contacts/:contactId', 'contact.list_removed', 'contactId'],
+  ['POST /lists/:listId/contacts/import', 'list.imported', 'listId'],
   ['PATCH /lists/:listId', 'list.updated', 'listId'],
   ['PATCH /topics/:topicId', 'topic.updated', 'topicId'],
   ['PATCH /webhook-endpoints/:endpointId', 'endpoint.updated', 'endpointId'],
@@ -46,7 +47,9 @@ onEveryDatabase('the audit log', (open) => {
     const before = await data(200, 'GET', '/audit-log', { query: { per_page: 100 } })
     for (const [title] of changes) {
       const route = routes.find(({ method, path }) => `${method} ${path}` === title)!
-      const answer = await call(route.method, pathTo(route, world), { token, body: bodyOf(route) })
+      const file = { raw: 'email\nann@example.org\n', headers: { 'content-type': 'text/csv' } }
+      const sent = route.body === 'file' ? file : { body: bodyOf(route) }
+      const answer = await call(route.method, pathTo(route, world), { token, ...sent })
       assert.ok(answer.status < 300, answer.what)
     }
     const { body } = await call('GET', '/audit-log', { query: { per_page: 100 } })

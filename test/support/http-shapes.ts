@@ -96,6 +96,8 @@ export const delivery: Shape = {
   delivered_at: orNull(offset),
 }
 
+export const endpointDelivery: Shape = { ...delivery, endpoint_id: id, created_at: offset }
+
 export const identityStatuses = ['pending', 'verifying', 'verified', 'failed'] as const
 export const identity: Shape = {
   id,

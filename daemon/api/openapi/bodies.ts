@@ -7,6 +7,7 @@ import {
   inputLimits,
   type ListInput,
   type RecoverInput,
+  type RotationInput,
   roles,
   type TagInput,
   type TopicInput,
@@ -123,6 +124,14 @@ export const bodySchemas = {
     'type',
     'data',
   ),
+  RotationInput: input<RotationInput>({
+    overlap_hours: {
+      type: 'integer',
+      minimum: 0,
+      maximum: 72,
+      description: 'For how long the previous secret signs too. Default 0.',
+    },
+  }),
   TokenInput: input<ClientTokenInput>(
     {
       name: { ...name, description: `A label for people. ${name.description}` },

@@ -144,6 +144,7 @@ export const recordExamples = {
   ChangedEndpoint: { id: 1, active: false },
   NewSecret: { id: 1, secret },
   Delivery: delivery,
+  EndpointDelivery: { ...delivery, endpoint_id: 1, created_at: '2026-01-02T03:04:05+00:00' },
   QueuedTest: { id: 6, event_type: 'webhook.test', status: 'pending' },
   DeliveryDetail: deliveryDetail,
   Recovery: recovery,
@@ -176,6 +177,10 @@ export const bodyExamples: Readonly<Record<BodyName, { readonly good: object; re
   EndpointInput: { good: endpointInput, errors: { events: ['At least one event type is needed.'] } },
   EndpointChange: { good: { active: false }, errors: { active: ['This must be true or false.'] } },
   EventInput: { good: eventInput, errors: { data: ['This must be an object.'] } },
+  RotationInput: {
+    good: { overlap_hours: 24 },
+    errors: { overlap_hours: ['This must be a whole number from 0 to 72.'] },
+  },
   TokenInput: {
     good: { name: 'Billing', role: 'member', expires_in: 7_776_000 },
     errors: { role: ['This must be admin, member or viewer.'] },

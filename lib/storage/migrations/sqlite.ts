@@ -191,7 +191,10 @@ const auditLog: Migration = {
     'alter table mailkeep_endpoint add column previous_secret_until text',
     `create index mailkeep_endpoint_previous_secret on mailkeep_endpoint (previous_secret_until)
       where previous_secret_until is not null`,
-    'create index mailkeep_delivery_filter on mailkeep_delivery (endpoint_id, event_type, status)',
+    // Filters of deliveries. A new delivery enters only the small index: saving a contact should not become slower.
+    `create index mailkeep_delivery_pending on mailkeep_delivery (endpoint_id) where status = 'pending'`,
+    `create index mailkeep_delivery_ended on mailkeep_delivery (endpoint_id, event_type, status)
+      where status <> 'pending'`,
     'create index mailkeep_token_valid on mailkeep_token (client_id) where revoked_at is null',
   ],
 }
