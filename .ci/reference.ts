@@ -48,6 +48,8 @@ export function reference(): string {
       '`mailkeep.forClient(id).settings.attributes`',
       members('lib/api-types.ts', 'interface AttributeSettingsApi', 'attributes'),
     ),
+    ...section('`mailkeep.forClient(id).tokens`', members('lib/api-types.ts', 'interface ClientTokensApi', 'tokens')),
+    ...section('`mailkeep.forClient(id).auditLog`', members('lib/api-types.ts', 'interface AuditLogApi', 'auditLog')),
     ...['Webhooks', 'Events'].flatMap((slice) => apiSection('lib/webhooks/api-types.ts', slice)),
     ...section('Inputs', [
       ...inputFiles.flatMap((file) =>
@@ -59,9 +61,18 @@ export function reference(): string {
       ...declared('lib/limits.ts', ['inputLimits']),
     ]),
     ...section('Records', [
-      ...['clients', 'contacts', 'lists', 'tags', 'topics', 'segments', 'attributes', 'identities', 'webhooks'].flatMap(
-        records,
-      ),
+      ...[
+        'clients',
+        'audit',
+        'contacts',
+        'lists',
+        'tags',
+        'topics',
+        'segments',
+        'attributes',
+        'identities',
+        'webhooks',
+      ].flatMap(records),
       ...declared('lib/webhooks/recovery.ts', ['Recovery']),
       ...declared('lib/contacts/group-counts.ts', ['Counted']),
       ...declared('lib/page.ts', ['Page']),
@@ -115,6 +126,7 @@ function apiSection(file: string, slice: string): string[] {
 
 const inputFiles = [
   'lib/clients/schema.ts',
+  'lib/audit/schema.ts',
   'lib/page.ts',
   'lib/contacts/schema.ts',
   'lib/contacts/group-counts.ts',
@@ -124,6 +136,7 @@ const inputFiles = [
   'lib/contacts/transfer/import.ts',
   'lib/contacts/transfer/export.ts',
   ...['lists', 'tags', 'topics', 'identities', 'webhooks'].map((slice) => `lib/${slice}/schema.ts`),
+  'lib/webhooks/delivery-listing.ts',
   'lib/webhooks/recovery.ts',
 ]
 

@@ -27,6 +27,7 @@ export async function openMailkeep(
     previousEncryptionKeys: config.previousEncryptionKey === undefined ? [] : [config.previousEncryptionKey],
     logger,
     webhooks: config.webhooks,
+    source: 'cli',
   })
 }
 

@@ -3,7 +3,18 @@
  * the docstrings of the operations: change them, not this file.
  */
 import type { AttributeSettings, AttributeSettingsInput } from './attributes/schema.ts'
-import type { Client, ClientInput, NewToken, Principal, Token, TokenInput } from './clients/schema.ts'
+import type { AuditEntry, AuditQueryInput } from './audit/schema.ts'
+import type {
+  Client,
+  ClientInput,
+  ClientToken,
+  ClientTokenInput,
+  NewClientToken,
+  NewToken,
+  Principal,
+  Token,
+  TokenInput,
+} from './clients/schema.ts'
 import type { Counted, GroupQueryInput } from './contacts/group-counts.ts'
 import type { Identity, IdentityInput, IdentityQueryInput } from './identities/schema.ts'
 import type { List, ListInput } from './lists/schema.ts'
@@ -64,6 +75,38 @@ export interface TokensApi {
   revoke(id: number): Promise<void>
   /** @returns The token's client and role; undefined when it is unknown, revoked or expired, or its client is deleted. */
   authenticate(token: string): Promise<Principal | undefined>
+}
+
+/** The client's bearer tokens of the HTTP API: `mailkeep.forClient(id).tokens` */
+export interface ClientTokensApi {
+  /**
+   * Returns one page of the client's tokens, by ascending id, without the secret values. Revoked tokens are not listed.
+   *
+   * @throws MailkeepError `validation_failed`
+   */
+  list(query?: PageInput): Promise<Page<ClientToken>>
+  /**
+   * Creates a token of the client. The token is shown only here; the database stores its SHA-256.
+   *
+   * @throws MailkeepError `validation_failed`; `not_found`: no such client.
+   */
+  create(input: ClientTokenInput): Promise<NewClientToken>
+  /**
+   * Revokes a token of the client, which becomes invalid.
+   *
+   * @throws MailkeepError `not_found`: no such token, or it is revoked already.
+   */
+  revoke(id: number): Promise<void>
+}
+
+/** `mailkeep.forClient(id).auditLog` */
+export interface AuditLogApi {
+  /**
+   * Returns one page of the client's audit log, newest first: who changed what, and when. Entries are kept for 90 days.
+   *
+   * @throws MailkeepError `validation_failed`
+   */
+  list(query?: AuditQueryInput): Promise<Page<AuditEntry>>
 }
 
 /** `mailkeep.forClient(id).lists` */

@@ -4,7 +4,9 @@
  */
 import type {
   AttributeSettingsApi,
+  AuditLogApi,
   ClientsApi,
+  ClientTokensApi,
   IdentitiesApi,
   ListsApi,
   SegmentsApi,
@@ -13,6 +15,8 @@ import type {
   TopicsApi,
 } from './api-types.ts'
 import * as attributes from './attributes/operations.ts'
+import * as audit from './audit/operations.ts'
+import * as clientTokens from './clients/client-tokens.ts'
 import * as clients from './clients/operations.ts'
 import type { ContactsApi } from './contacts/api-types.ts'
 import * as batching from './contacts/batch.ts'
@@ -24,7 +28,8 @@ import * as merging from './contacts/merging.ts'
 import * as contacts from './contacts/operations.ts'
 import * as exporting from './contacts/transfer/export.ts'
 import * as importing from './contacts/transfer/import.ts'
-import type { Context } from './context.ts'
+import { type Context, sources } from './context.ts'
+import { invalid } from './errors.ts'
 import * as idempotency from './idempotency/operations.ts'
 import type { IdempotentResult } from './idempotency/schema.ts'
 import * as identities from './identities/operations.ts'
@@ -35,6 +40,7 @@ import * as tags from './tags/operations.ts'
 import * as topics from './topics/operations.ts'
 import type { EventsApi, WebhooksApi } from './webhooks/api-types.ts'
 import * as deliveries from './webhooks/deliveries.ts'
+import * as deliveryListing from './webhooks/delivery-listing.ts'
 import * as webhooks from './webhooks/operations.ts'
 import * as recovery from './webhooks/recovery.ts'
 
@@ -55,6 +61,16 @@ const tokensApi = {
   revoke: clients.revokeToken,
   authenticate: clients.authenticate,
 }
+
+/** The client's bearer tokens of the HTTP API: `mailkeep.forClient(id).tokens` */
+const clientTokensApi = {
+  list: clientTokens.listClientTokens,
+  create: clientTokens.createClientToken,
+  revoke: clientTokens.revokeClientToken,
+}
+
+/** `mailkeep.forClient(id).auditLog` */
+const auditLogApi = { list: audit.listAuditLog }
 
 /** `mailkeep.forClient(id).contacts` */
 const contactsApi = {
@@ -141,6 +157,7 @@ const webhooksApi = {
   rotateSecret: webhooks.rotateSecret,
   testEndpoint: webhooks.testEndpoint,
   listDeliveries: deliveries.listDeliveries,
+  listAllDeliveries: deliveryListing.listAllDeliveries,
   getDelivery: deliveries.getDelivery,
   redeliver: deliveries.redeliver,
   recover: recovery.recoverEndpoint,
@@ -166,6 +183,8 @@ export interface ClientOperations {
   readonly webhooks: WebhooksApi
   readonly events: EventsApi
   readonly identities: IdentitiesApi
+  readonly tokens: ClientTokensApi
+  readonly auditLog: AuditLogApi
 }
 
 /** Operations that are safe to repeat, on `mailkeep.forClient(id)`. */
@@ -205,9 +224,12 @@ export function bindTokens(ctx: Context): TokensApi {
   return bind(ctx, tokensApi)
 }
 
-/** @throws MailkeepError `validation_failed` on `clientId` */
+/** @throws MailkeepError `validation_failed` on `clientId`, `source` or `tokenId` */
 export function bindClient(ctx: Context): ClientMailkeep {
   requireId('clientId', ctx.clientId)
+  const { source, tokenId } = ctx.caller
+  if (!sources.includes(source)) throw invalid('source', `source must be one of ${sources.join(', ')}.`)
+  if (tokenId !== undefined) requireId('tokenId', tokenId)
   return {
     ...bindOperations(ctx),
     async withIdempotencyKey(key, request, work) {
@@ -228,6 +250,8 @@ function bindOperations(ctx: Context): ClientOperations {
     webhooks: bind(ctx, webhooksApi),
     events: bind(ctx, eventsApi),
     identities: bind(ctx, identitiesApi),
+    tokens: bind(ctx, clientTokensApi),
+    auditLog: bind(ctx, auditLogApi),
   }
 }
 

@@ -18,6 +18,19 @@ export interface Context extends Scope {
   readonly logger: Logger
   readonly sealer: Sealer
   readonly local: Local
+  /** Who makes the changes, for the audit log. */
+  readonly caller: Caller
+}
+
+/** Where a change comes from: a request of the API, the host app, or the command line. */
+export type Source = (typeof sources)[number]
+export const sources = ['api', 'library', 'cli'] as const
+
+/** Who makes the changes of a client's operations. */
+export interface Caller {
+  readonly source: Source
+  /** Id of the token that authenticated the caller. */
+  readonly tokenId?: number | undefined
 }
 
 /** The slices' ports to this process. `createMailkeep` makes them; their state stays in closures. */

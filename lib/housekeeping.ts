@@ -1,4 +1,5 @@
 import { attributeJobs, deleteAttributesOfClient } from './attributes/operations.ts'
+import { deleteEntriesOfClient, deleteExpiredEntries } from './audit/operations.ts'
 import { clientJobs } from './clients/operations.ts'
 import { contactJobs, deleteContactsOfClient, purgeStep } from './contacts/deletion.ts'
 import { mergeJobs } from './contacts/merging.ts'
@@ -17,6 +18,7 @@ import { deleteWebhooksOfClient, endpointJobs, eventJobs } from './webhooks/dele
 import { pauseJobs } from './webhooks/dispatch/pause.ts'
 import { recoveryJobs } from './webhooks/recovery.ts'
 import { deleteExpired } from './webhooks/retention.ts'
+import { deleteExpiredSecrets } from './webhooks/secrets.ts'
 
 /** The handlers of all kinds of stored jobs. */
 export const jobHandlers: JobHandlers = {
@@ -42,6 +44,7 @@ export const jobHandlers: JobHandlers = {
     deleteTopicsOfClient,
     deleteListsOfClient,
     deleteIdentitiesOfClient,
+    deleteEntriesOfClient,
   ]),
 }
 
@@ -127,6 +130,8 @@ export class Housekeeping {
       await deleteExpired(this.#ctx)
       await deleteExpiredAnswers(this.#ctx)
       await deleteFinishedJobs(this.#ctx)
+      await deleteExpiredEntries(this.#ctx)
+      await deleteExpiredSecrets(this.#ctx)
     })
   }
 

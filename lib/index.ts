@@ -2,7 +2,9 @@
 
 export type {
   AttributeSettingsApi,
+  AuditLogApi,
   ClientsApi,
+  ClientTokensApi,
   IdentitiesApi,
   ListsApi,
   SegmentsApi,
@@ -11,6 +13,7 @@ export type {
   TopicsApi,
 } from './api-types.ts'
 export type { AttributeSettings, AttributeSettingsInput } from './attributes/schema.ts'
+export { type AuditEntry, type AuditQueryInput, type ChangeType, changeTypes } from './audit/schema.ts'
 export {
   type ClientMailkeep,
   type ClientOperations,
@@ -19,7 +22,18 @@ export {
   type Unchecked,
   unchecked,
 } from './bind.ts'
-export type { Client, ClientInput, NewToken, Principal, Role, Token, TokenInput } from './clients/schema.ts'
+export type {
+  Client,
+  ClientInput,
+  ClientToken,
+  ClientTokenInput,
+  NewClientToken,
+  NewToken,
+  Principal,
+  Role,
+  Token,
+  TokenInput,
+} from './clients/schema.ts'
 export { roles } from './clients/schema.ts'
 export type { ContactsApi } from './contacts/api-types.ts'
 export type {
@@ -45,7 +59,7 @@ export type {
 export type { ExportInput } from './contacts/transfer/export.ts'
 export type { Format } from './contacts/transfer/format.ts'
 export type { Chunks, ImportCounts, ImportInput, ImportReport, RefusedRow } from './contacts/transfer/import.ts'
-export type { RaisedEvent } from './context.ts'
+export type { Caller, RaisedEvent, Source } from './context.ts'
 export {
   type ErrorCode,
   type ErrorDetails,
@@ -82,6 +96,7 @@ export type { Clock, Timestamp } from './time.ts'
 export type { Topic, TopicChangeInput, TopicInput } from './topics/schema.ts'
 export { version } from './version.ts'
 export type { EventsApi, WebhooksApi } from './webhooks/api-types.ts'
+export type { DeliveryQueryInput } from './webhooks/delivery-listing.ts'
 export type { AttemptEnding, DeliveryFigures } from './webhooks/dispatch/metrics.ts'
 export type { EventHandler, HandledEvent, Handling } from './webhooks/handlers/handlers.ts'
 export type { Subscriber } from './webhooks/handlers/subscribers.ts'
@@ -116,9 +131,11 @@ export type {
   DeliveryStatus,
   Endpoint,
   EndpointChangeInput,
+  EndpointDelivery,
   EndpointInput,
   EventInput,
   EventType,
+  RotationInput,
 } from './webhooks/schema.ts'
 export { eventTypes } from './webhooks/schema.ts'
 export { defaultWebhookSettings, type WebhookSettings } from './webhooks/settings.ts'

@@ -1,5 +1,7 @@
 /** Functions and schemas for the daemon. They are not exported by the package. */
 export { attributeSettingsFields } from './attributes/schema.ts'
+export { auditFields } from './audit/schema.ts'
+export { clientTokenFields } from './clients/schema.ts'
 export { batchOperationNames, maxOperationsPerBatch } from './contacts/batch-schema.ts'
 export { contactFields, inputFields, textFields } from './contacts/schema.ts'
 export { identityFields } from './identities/schema.ts'
@@ -14,7 +16,9 @@ export { recoveryFields } from './webhooks/recovery.ts'
 export {
   attemptFields,
   deliveryFields,
+  deliveryStatuses,
   detailFields,
+  endpointDeliveryFields,
   endpointFields,
   extensionEventTypes,
   hostEventTypes,

@@ -3,7 +3,7 @@ import { bindClient, bindClients, bindTokens, type ClientMailkeep } from './bind
 import { BoundedCache } from './bounded-cache.ts'
 import { TokenCache } from './clients/token-cache.ts'
 import { runBatches } from './contacts/bulk.ts'
-import type { Context, RaisedEvent } from './context.ts'
+import type { Caller, Context, RaisedEvent, Source } from './context.ts'
 import { closed, invalid } from './errors.ts'
 import { Housekeeping, jobHandlers } from './housekeeping.ts'
 import { holdKeys, sealedAnswers } from './idempotency/operations.ts'
@@ -26,7 +26,7 @@ import { Health, type Readiness, type Stats } from './webhooks/health.ts'
 import type { LookupSettings } from './webhooks/http/resolve.ts'
 import { createSender, type Sender } from './webhooks/http/send.ts'
 import type { EventType } from './webhooks/schema.ts'
-import { sealedSecrets } from './webhooks/secrets.ts'
+import { sealedPreviousSecrets, sealedSecrets } from './webhooks/secrets.ts'
 import { defaultWebhookSettings, type WebhookSettings } from './webhooks/settings.ts'
 
 export interface MailkeepOptions {
@@ -41,6 +41,8 @@ export interface MailkeepOptions {
   readonly webhooks?: Partial<WebhookSettings>
   /** Used by `refreshIdentities()`: `ses()` of mailkeep/ses, or your own. */
   readonly identityProvider?: IdentityProvider
+  /** What the audit log shows as the source of changes. Default `library`; `cli` for a command-line program. */
+  readonly source?: Source
   /** For tests: returns milliseconds since 1970. Default: the clock of a shared database server, else this machine's. */
   readonly clock?: Clock
   /** For tests: sends the deliveries instead of the built-in sender, which checks addresses. */
@@ -99,14 +101,14 @@ export class Mailkeep {
   readonly #health: Health
   readonly #identityProvider: IdentityProvider | undefined
   /** Cached, because servers need one at every request. */
-  readonly #clientApis = new BoundedCache<number, ClientMailkeep>(maxCachedClientApis)
+  readonly #clientApis = new BoundedCache<number | string, ClientMailkeep>(maxCachedClientApis)
   #stopListening: (() => void) | undefined
   #closed: Promise<void> | undefined
 
   /** @internal Use `createMailkeep`. */
   constructor(
     storage: Database,
-    { logger, hostLogger, clock, lookup, webhooks, identityProvider, sender, onEvent }: ResolvedOptions,
+    { logger, hostLogger, clock, lookup, webhooks, identityProvider, sender, onEvent, source }: ResolvedOptions,
     sealer: Context['sealer'],
     migrations: DatabaseSource['migrations'],
   ) {
@@ -118,6 +120,7 @@ export class Mailkeep {
       clock,
       logger,
       sealer,
+      caller: { source: source ?? 'library' },
       local: {
         tokens: new TokenCache(),
         webhooks: {
@@ -152,10 +155,13 @@ export class Mailkeep {
   /**
    * Returns the operations on one client's records. For an unknown client they throw `not_found` or return nothing.
    *
+   * @param caller Who makes the changes, for the audit log: the source, and the id of a token. Default: this app.
    * @throws MailkeepError `validation_failed`: not an id.
    */
-  forClient(clientId: number): ClientMailkeep {
-    return this.#clientApis.get(clientId, () => bindClient({ ...this.#ctx, clientId }))
+  forClient(clientId: number, caller?: Caller): ClientMailkeep {
+    if (!caller) return this.#clientApis.get(clientId, () => bindClient({ ...this.#ctx, clientId }))
+    const key = `${clientId} ${caller.source} ${caller.tokenId}`
+    return this.#clientApis.get(key, () => bindClient({ ...this.#ctx, clientId, caller: { ...caller } }))
   }
 
   /**
@@ -173,7 +179,7 @@ export class Mailkeep {
     const { local } = this.#ctx
     const storage = this.#storage.within(transaction)
     const ctx = { ...this.#ctx, storage, local: { ...local, tokens: new TokenCache(local.tokens) } }
-    const forClient = (clientId: number) => bindClient({ ...ctx, clientId })
+    const forClient = (clientId: number, caller = ctx.caller) => bindClient({ ...ctx, clientId, caller })
     return { clients: bindClients(ctx), tokens: bindTokens(ctx), forClient }
   }
 
@@ -246,7 +252,7 @@ export class Mailkeep {
    * are not needed.
    */
   resealSecrets(): Promise<number> {
-    return reseal(this.#ctx, [sealedSecrets, sealedAnswers])
+    return reseal(this.#ctx, [sealedSecrets, sealedPreviousSecrets, sealedAnswers])
   }
 
   /**

@@ -3,6 +3,7 @@
  * MailkeepError that names the option.
  */
 import * as v from 'valibot'
+import { sources } from './context.ts'
 import { invalid } from './errors.ts'
 import type { LookupSettings } from './webhooks/http/resolve.ts'
 import type { WebhookSettings } from './webhooks/settings.ts'
@@ -82,6 +83,7 @@ const schemas: Readonly<Record<string, v.GenericSchema>> = {
     logger,
     webhooks: v.optional(v.object(webhookValues, 'must be an object')),
     identityProvider: must(isObjectWith('start', 'status'), 'must have the functions start and status, like ses()'),
+    source: must((value) => sources.some((source) => source === value), `must be one of ${sources.join(', ')}`),
     clock: method,
     sender: must(isObjectWith('send', 'close'), 'must have the functions send and close'),
     onEvent: method,

@@ -70,6 +70,7 @@ const schemas = {
     logger: anything,
     webhooks,
     identityProvider: anything,
+    source: anything,
     clock: anything,
     sender: anything,
     onEvent: anything,

@@ -1,5 +1,15 @@
-import { type Mailkeep, MailkeepError, type Principal, roles } from '../../lib/index.ts'
+import { type Mailkeep, MailkeepError, type Principal, type Role, roles } from '../../lib/index.ts'
 import { type ApiRequest, header } from './http-types.ts'
+
+/** What each role may do: everything that the roles before it may, and more. */
+const ranks: Readonly<Record<Role, number>> = { viewer: 0, member: 1, admin: 2 }
+
+/** @throws MailkeepError `forbidden`: the caller's role is lower than the one that the route needs. */
+export function requireRole(caller: Principal, role: Role): void {
+  if (ranks[caller.role] >= ranks[role]) return
+  const higher = role === 'member' ? 'member or admin' : role
+  throw new MailkeepError('forbidden', `This needs a token with the role ${higher}.`)
+}
 
 /** Returns the principal of a host's request; nothing if the request is not authenticated. */
 export type Authenticate<Request> = (
@@ -35,7 +45,9 @@ export async function askHost(authenticate: Authenticate<never>, request: ApiReq
   const caller = await authenticate(request.source as never)
   if (!caller) throw new MailkeepError('unauthenticated', 'Authentication is needed.')
   if (!roles.includes(caller.role) || !Number.isSafeInteger(caller.clientId) || caller.clientId < 1) {
-    throw new TypeError('The host’s authenticate() must give { clientId, role } with an id and admin or member.')
+    throw new TypeError(
+      'The host’s authenticate() must give { clientId, role } with an id and admin, member or viewer.',
+    )
   }
   return caller
 }

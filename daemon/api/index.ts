@@ -1,8 +1,15 @@
 /** The HTTP API without a server: maps a request, as plain data, to an answer, as plain data. */
 
-import { type ClientMailkeep, type ClientOperations, type Mailkeep, MailkeepError, unchecked } from '../../lib/index.ts'
+import {
+  type ClientMailkeep,
+  type ClientOperations,
+  type Mailkeep,
+  MailkeepError,
+  type Principal,
+  unchecked,
+} from '../../lib/index.ts'
 import { checkApiOptions, type ErrorLog, errorLogOf } from './api-options.ts'
-import { type Authenticate, askHost, authenticate } from './authenticate.ts'
+import { type Authenticate, askHost, authenticate, requireRole } from './authenticate.ts'
 import { readFields, refuseFields } from './body.ts'
 import { encodeDownload } from './download.ts'
 import { encode, encodeError, type ResponseContext, requestIdOf } from './encode.ts'
@@ -147,14 +154,17 @@ async function answerRoute(options: LoggedOptions, state: RequestState): Promise
   const route = match.methods.get(request.method === 'HEAD' ? 'GET' : request.method)
   if (!route) throw new MailkeepError('method_not_allowed', 'This path does not know this method.')
   context.route = prefix + route.path
-  if (route.role === 'admin' && caller.role !== 'admin') {
-    throw new MailkeepError('forbidden', 'This needs a token with the role admin.')
-  }
+  requireRole(caller, route.role)
   const input = { params: match.params, ...(await inputOf(request, route, target)) }
-  const outcome = await perform(mailkeep.forClient(caller.clientId), request, route, path, input)
+  const outcome = await perform(clientOf(mailkeep, caller), request, route, path, input)
   if (outcome.download) return encodeDownload(context, outcome.status, outcome.download, options.logger)
   const replayed = outcome.replayed ? { 'Idempotency-Replayed': 'true' } : {}
   return encode(context, outcome.status, bodyOf(options, state, route, outcome), replayed)
+}
+
+/** Returns the operations of the caller's client. The audit log shows the caller's token. */
+function clientOf(mailkeep: Mailkeep, { clientId, tokenId }: Principal): ClientMailkeep {
+  return mailkeep.forClient(clientId, { source: 'api', tokenId })
 }
 
 /** Calls the route: when the memory budget allows a large answer, or once for each idempotency key. */

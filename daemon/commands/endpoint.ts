@@ -1,4 +1,4 @@
-import type { Delivery, Endpoint } from '../../lib/index.ts'
+import type { Delivery, DeliveryQueryInput, DeliveryStatus, Endpoint } from '../../lib/index.ts'
 import { CliError } from '../cli-error.ts'
 import {
   type Command,
@@ -40,6 +40,13 @@ const listDeliveries: Command = {
       example: 'failed',
     },
     {
+      name: 'since',
+      value: 'TIME',
+      about: 'Only deliveries created then or later: ISO 8601 with an offset',
+      default: 'all',
+      example: '2026-01-02T03:04:05Z',
+    },
+    {
       name: 'limit',
       value: 'NUMBER',
       about: `Maximum number of deliveries, up to ${maxLimit.toLocaleString('en')}`,
@@ -49,18 +56,21 @@ const listDeliveries: Command = {
   ],
   run: async (invocation) => {
     const id = idFrom('The endpoint', invocation.args[0])
-    const { status } = invocation.flags
+    const { status, since } = invocation.flags
     if (status !== undefined && !statuses.includes(status)) {
       throw new CliError(`--status must be one of ${statuses.join(', ')}.`, 2)
     }
     const limit = limitFrom(invocation.flags.limit)
+    const filters: DeliveryQueryInput = {
+      ...(status === undefined ? {} : { status: status as DeliveryStatus }),
+      ...(since === undefined ? {} : { since }),
+    }
     const deliveries = await withMailkeep(invocation, async (mailkeep) => {
       const owner = await findOwner(mailkeep, (client) => client.webhooks.getEndpoint(id))
       if (!owner) throw new CliError(`There is no endpoint ${id}.`)
       const { webhooks } = owner.client
       return await newest(
-        iterateRecords((query) => webhooks.listDeliveries(id, query)),
-        status,
+        iterateRecords((query) => webhooks.listDeliveries(id, { ...query, ...filters })),
         limit,
       )
     })
@@ -77,14 +87,10 @@ function limitFrom(text: string | undefined): number {
   return limit
 }
 
-async function newest(
-  deliveries: AsyncIterable<Delivery>,
-  status: string | undefined,
-  limit: number,
-): Promise<Delivery[]> {
+async function newest(deliveries: AsyncIterable<Delivery>, limit: number): Promise<Delivery[]> {
   const found: Delivery[] = []
   for await (const delivery of deliveries) {
-    if (status === undefined || delivery.status === status) found.push(delivery)
+    found.push(delivery)
     if (found.length === limit) break
   }
   return found

@@ -1,3 +1,4 @@
+import { auditList } from './audit.ts'
 import { backup } from './backup.ts'
 import { clientCommands } from './client.ts'
 import type { Command } from './command.ts'
@@ -21,6 +22,7 @@ export const commands: readonly Command[] = [
   migrate,
   ...clientCommands,
   ...tokenCommands,
+  auditList,
   ...listCommands,
   ...contactCommands,
   ...endpointCommands,

@@ -1,4 +1,4 @@
-import type { Token } from '../../lib/index.ts'
+import { type Role, roles, type Token } from '../../lib/index.ts'
 import { CliError } from '../cli-error.ts'
 import { type Command, clientFlag, idFrom, table, withMailkeep } from './command.ts'
 
@@ -9,8 +9,8 @@ const createToken: Command = {
     clientFlag,
     {
       name: 'role',
-      value: 'admin|member',
-      about: 'What the token may do; a member may do everything except webhook endpoints and events',
+      value: 'admin|member|viewer',
+      about: 'What the token may do: a viewer reads, a member also writes contacts, tags, lists and topics',
       required: true,
       example: 'admin',
     },
@@ -74,9 +74,10 @@ const revokeToken: Command = {
 
 export const tokenCommands: readonly Command[] = [createToken, listTokens, revokeToken]
 
-function roleFrom(text: string | undefined): 'admin' | 'member' {
-  if (text === 'admin' || text === 'member') return text
-  throw new CliError('--role must be admin or member.', 2)
+function roleFrom(text: string | undefined): Role {
+  const role = roles.find((name) => name === text)
+  if (role) return role
+  throw new CliError('--role must be admin, member or viewer.', 2)
 }
 
 function validity({ revoked_at, expires_at }: Token): string {

@@ -1,3 +1,4 @@
+import { audit } from '../audit/operations.ts'
 import { lockClient } from '../clients/operations.ts'
 import type { Context, Tx } from '../context.ts'
 import { invalid, MailkeepError } from '../errors.ts'
@@ -54,6 +55,7 @@ export async function updateAttributeSettings(ctx: Context, input: AttributeSett
       const row = await queries.insertIndexed(tx, { client_id: tx.clientId, name, ready: false })
       await runOrEnqueue(tx, fillAttribute, { targetId: row!.id, state: {} })
     }
+    await audit(tx, 'attributes.declared', tx.clientId)
     return { indexed }
   })
 }

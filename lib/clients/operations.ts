@@ -1,6 +1,7 @@
 import { hash, randomBytes, randomUUID } from 'node:crypto'
+import { audit } from '../audit/operations.ts'
 import { type Context, now, type Tx } from '../context.ts'
-import { invalid, MailkeepError, notFound } from '../errors.ts'
+import { invalid, notFound } from '../errors.ts'
 import { type BatchStep, inBatches } from '../jobs/batches.ts'
 import { type JobHandlers, runOrEnqueue } from '../jobs/operations.ts'
 import { parse, requireId } from '../parse.ts'
@@ -64,6 +65,7 @@ export async function renameClient(ctx: Context, id: number, input: ClientInput)
     requireId('clientId', id)
     const row = await queries.renameClient(tx, { id, name })
     if (!row) throw notFound('client')
+    await audit(tx, 'client.updated', id, id)
     return clientFrom(row)
   })
 }
@@ -89,6 +91,8 @@ export async function deleteClient(ctx: Context, id: number): Promise<void> {
   })
 }
 
+const firstToken = { name: null, role: 'admin', expiresAt: null } as const
+
 /**
  * Creates the first client, "default", with an admin token. Does nothing if a client exists.
  *
@@ -99,7 +103,7 @@ export async function bootstrap(
   ctx: Context,
   input: { readonly token?: string | undefined } = {},
 ): Promise<{ client: Client; token: NewToken } | undefined> {
-  const { token = newToken() } = parse(Bootstrap, input)
+  const { token } = parse(Bootstrap, input)
   return transact(ctx, async (tx) => {
     if (await queries.findAnyClient(tx, {})) return undefined
     await queries.lockFirstClient(tx, {})
@@ -107,7 +111,7 @@ export async function bootstrap(
     const client = await addClient(tx, 'default')
     return {
       client,
-      token: await addToken(tx, { clientId: client.id, name: null, role: 'admin', expiresAt: null, token }),
+      token: await addToken(tx, { ...firstToken, clientId: client.id, ...(token === undefined ? {} : { token }) }),
     }
   })
 }
@@ -121,7 +125,8 @@ export async function createToken(ctx: Context, input: TokenInput): Promise<NewT
   const { clientId, role, expiresInMs, name = null } = parse(NewTokenInput, input)
   return transact(ctx, async (tx) => {
     await getClient(tx, clientId)
-    return await addToken(tx, { clientId, name, role, expiresAt: expiryOf(tx, expiresInMs), token: newToken() })
+    const expiresAt = expiryOf(tx, 'expiresInMs', expiresInMs)
+    return await addToken(tx, { clientId, name, role, expiresAt })
   })
 }
 
@@ -143,7 +148,9 @@ export async function listTokens(ctx: Context, filter: { clientId?: number } = {
 export async function revokeToken(ctx: Context, id: number): Promise<void> {
   return transact(ctx, async (tx) => {
     requireId('tokenId', id)
-    if (!(await queries.revokeToken(tx, { id, revoked_at: now(tx) }))) throw notFound('token')
+    const revoked = await queries.revokeToken(tx, { id, revoked_at: now(tx) })
+    if (!revoked) throw notFound('token')
+    await audit(tx, 'token.revoked', id, revoked.client_id)
     tx.transaction.afterCommit(() => tx.local.tokens.clear())
   })
 }
@@ -196,18 +203,24 @@ export async function lockClient(tx: Tx): Promise<void> {
 
 async function addClient(tx: Tx, name: string): Promise<Client> {
   const row = await queries.insertClient(tx, { uuid: randomUUID(), name, created_at: now(tx) })
+  await audit(tx, 'client.created', row!.id, row!.id)
   return clientFrom(row!)
 }
 
-interface TokenToAdd {
+export interface TokenToAdd {
   readonly clientId: number
   readonly name: string | null
   readonly role: Role
   readonly expiresAt: string | null
-  readonly token: string
+  /** Default: a random one. */
+  readonly token?: string
 }
 
-async function addToken(tx: Tx, { clientId, name, role, expiresAt, token }: TokenToAdd): Promise<NewToken> {
+/** Inserts a token. Only this result shows it. */
+export async function addToken(
+  tx: Tx,
+  { clientId, name, role, expiresAt, token = newToken() }: TokenToAdd,
+): Promise<NewToken> {
   const row = await queries.insertToken(tx, {
     client_id: clientId,
     hash: hashOf(token),
@@ -217,14 +230,16 @@ async function addToken(tx: Tx, { clientId, name, role, expiresAt, token }: Toke
     expires_at: expiresAt,
   })
   const { id, created_at, expires_at } = row!
+  await audit(tx, 'token.created', id, clientId)
   return { id, token, client_id: clientId, name, role, created_at, expires_at }
 }
 
-function expiryOf(ctx: Context, expiresInMs: number | undefined): string | null {
+/** @param field The field of the input that has the duration, for the error. */
+export function expiryOf(ctx: Context, field: string, expiresInMs: number | undefined): string | null {
   if (expiresInMs === undefined) return null
   const ms = ctx.clock() + expiresInMs
   const lastMs = Date.UTC(9999, 11, 31)
-  if (ms > lastMs) throw new MailkeepError('validation_failed', 'A token cannot last beyond the year 9999.')
+  if (ms > lastMs) throw invalid(field, 'A token cannot last beyond the year 9999.')
   return timestamp(ms)
 }
 

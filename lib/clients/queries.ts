@@ -106,6 +106,30 @@ export const revokeToken = statement({ id: int, revoked_at: time }, (db, p) =>
     .updateTable('mailkeep_token')
     .set((eb) => ({ revoked_at: eb.fn.coalesce('revoked_at', p.revoked_at) }))
     .where('id', '=', p.id)
+    .returning('client_id'),
+)
+
+export const listClientTokens = statement.all(
+  { client_id: int, after: int, limit: int },
+  (db, p, _, { desc }) =>
+    db
+      .selectFrom('mailkeep_token')
+      .select(['id', 'name', 'role', 'created_at', 'expires_at', 'last_used_at'])
+      .where('client_id', '=', p.client_id)
+      .where('revoked_at', 'is', null)
+      .where('id', desc ? '<' : '>', p.after)
+      .orderBy('id', desc ? 'desc' : 'asc')
+      .limit(p.limit),
+  ['desc'],
+)
+
+export const revokeClientToken = statement({ client_id: int, id: int, revoked_at: time }, (db, p) =>
+  db
+    .updateTable('mailkeep_token')
+    .set({ revoked_at: p.revoked_at })
+    .where('client_id', '=', p.client_id)
+    .where('id', '=', p.id)
+    .where('revoked_at', 'is', null)
     .returning('id'),
 )
 

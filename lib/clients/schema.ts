@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { closedObject, Name } from '../parse.ts'
+import { described, Id, type RecordFields, recordFrom, Time } from '../record.ts'
 import type { Tables } from '../storage/tables.ts'
 import type { Timestamp } from '../time.ts'
 
@@ -11,7 +12,7 @@ export interface Client {
   created_at: Timestamp
 }
 
-export const roles = ['admin', 'member'] as const
+export const roles = ['admin', 'member', 'viewer'] as const
 export type Role = (typeof roles)[number]
 
 /** A token as listings show it. The token itself is not stored. */
@@ -57,7 +58,7 @@ const PositiveInteger = v.pipe(
 export interface TokenInput {
   /** The client whose records the token gives access to. */
   readonly clientId: number
-  /** `member` has no access to webhook endpoints and events. */
+  /** `viewer` reads, `member` also writes contacts, tags, lists and topics, `admin` may do everything. */
   readonly role: Role
   /** Milliseconds from now. Without it the token is valid until it is revoked. */
   readonly expiresInMs?: number | undefined
@@ -65,11 +66,57 @@ export interface TokenInput {
   readonly name?: string | undefined
 }
 
+const RoleName = v.picklist(roles, 'This must be admin, member or viewer.')
+
 export const NewTokenInput = closedObject({
   clientId: PositiveInteger,
-  role: v.picklist(roles, 'This must be admin or member.'),
+  role: RoleName,
   expiresInMs: v.optional(PositiveInteger),
   name: v.optional(Name),
+})
+
+/** A token of the client, as `forClient(id).tokens` and the HTTP API show it. */
+export interface ClientToken {
+  id: number
+  /** A label for people; null when none was given. */
+  name: string | null
+  role: Role
+  created_at: Timestamp
+  /** null when it is valid until it is revoked. */
+  expires_at: Timestamp | null
+  /** To the minute; null before the first use. */
+  last_used_at: Timestamp | null
+}
+
+/** A new token of the client. Only this record shows the token itself. */
+export interface NewClientToken extends ClientToken {
+  token: string
+}
+
+export const clientTokenFields: RecordFields<ClientToken> = {
+  id: Id,
+  name: described(v.nullable(v.string()), 'A label for people; null when none was given.'),
+  role: v.picklist(roles),
+  created_at: Time,
+  expires_at: described(v.nullable(Time), 'null when it is valid until it is revoked.'),
+  last_used_at: described(v.nullable(Time), 'To the minute; null before the first use.'),
+}
+
+export const clientTokenFrom = recordFrom(clientTokenFields)
+
+export interface ClientTokenInput {
+  /** A label for people, 1–255 characters. */
+  readonly name: string
+  /** `viewer` reads, `member` also writes contacts, tags, lists and topics, `admin` may do everything. */
+  readonly role: Role
+  /** Seconds from now. Without it the token is valid until it is revoked. */
+  readonly expires_in?: number | undefined
+}
+
+export const NewClientToken = closedObject({
+  name: Name,
+  role: RoleName,
+  expires_in: v.optional(PositiveInteger),
 })
 
 /** The filter of the token listing. */

@@ -62,17 +62,20 @@ function* entriesOf(inputs: readonly unknown[]): Generator<Entry> {
   for (const input of inputs) yield entryOf(input)
 }
 
+/** Called in the transaction of each batch. */
+type OnSave = (tx: Tx) => Promise<void>
+
 /** Saves contacts that are already validated, as `addContactsToList` does. */
 export async function addEntries(
   ctx: Context,
   listId: number,
   entries: Iterable<Entry>,
-  options: AbortInput = {},
+  options: AbortInput & { readonly onSave?: OnSave } = {},
 ): Promise<BulkResult[]> {
   const results: BulkResult[] = []
   for (const batch of batchesOf(entries, await countDeliveries(ctx))) {
     options.signal?.throwIfAborted()
-    const save = () => addBatch(ctx, listId, batch)
+    const save = () => addBatch(ctx, listId, batch, options.onSave)
     results.push(...(await (ctx.transaction ? save() : ctx.local.runBatch(save))))
   }
   return results
@@ -111,7 +114,12 @@ function* batchesOf(entries: Iterable<Entry>, deliveries: DeliveryCounts): Gener
   if (batch.entries.length > 0) yield batch
 }
 
-async function addBatch(ctx: Context, listId: number, { entries, contacts }: Batch): Promise<BulkResult[]> {
+async function addBatch(
+  ctx: Context,
+  listId: number,
+  { entries, contacts }: Batch,
+  onSave?: OnSave,
+): Promise<BulkResult[]> {
   if (contacts.size === 0) return entries.filter(isRefused)
   const results = await transact(ctx, async (tx) => {
     await lockBatches(tx)
@@ -124,6 +132,7 @@ async function addBatch(ctx: Context, listId: number, { entries, contacts }: Bat
     events.push(...(await addTags(tx, tags, isWanted(tx, subscribers, 'contact.tagged'))))
     events.push(...(await addMemberships(tx, list, ids)))
     await raiseContactEvents(tx, subscribers, events)
+    await onSave?.(tx)
     return saved.results
   })
   return entries.map((entry) => (isRefused(entry) ? entry : results.get(entry)!))

@@ -1,5 +1,7 @@
 /** Operations that change a contact without a list. */
+
 import * as v from 'valibot'
+import { audit } from '../audit/operations.ts'
 import type { Context } from '../context.ts'
 import { invalid } from '../errors.ts'
 import { closedObject, fold, parse } from '../parse.ts'
@@ -61,6 +63,7 @@ export async function changeEmail(ctx: Context, key: ContactKey, input: EmailInp
       const { id: contactId, search: before } = stored
       if (search !== before) tx.transaction.indexSearch({ clientId: tx.clientId, contactId, before, after: search })
     }
+    if (updated) await audit(tx, 'contact.updated', stored.id)
     const contact = await getContact(tx, stored.id)
     await raiseChanges(tx, contact, { updated })
     return contact
@@ -84,7 +87,10 @@ export async function tagContact(ctx: Context, key: ContactKey, input: TagsInput
   return transact(ctx, async (tx) => {
     const { id } = await lockContact(tx, key)
     const tagged = await addTags(tx, id, tags)
-    if (tagged.length > 0) await requireAtMost(tx, 'tags', id)
+    if (tagged.length > 0) {
+      await requireAtMost(tx, 'tags', id)
+      await audit(tx, 'contact.updated', id)
+    }
     const contact = await getContact(tx, id)
     await raiseChanges(tx, contact, { tagged })
     return contact
@@ -102,6 +108,7 @@ export async function untagContact(ctx: Context, key: ContactKey, input: TagsInp
     const { id } = await lockContact(tx, key)
     const tag_ids = [...(await findTagIds(tx, tags)).values()]
     const removed = await queries.deleteContactTags(tx, { contact_id: id, tag_ids })
+    if (removed.length > 0) await audit(tx, 'contact.updated', id)
     const contact = await getContact(tx, id)
     await raiseChanges(tx, contact, { untagged: removed.map(({ tag_id }) => tag_id) })
     return contact

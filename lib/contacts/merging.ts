@@ -1,5 +1,7 @@
 /** Joins two contacts of one person. `merge.ts` merges the inputs of a batch that have the same e-mail address. */
+
 import * as v from 'valibot'
+import { audit } from '../audit/operations.ts'
 import type { Context, Tx } from '../context.ts'
 import { invalid } from '../errors.ts'
 import { moveResultsOfContact } from '../idempotency/operations.ts'
@@ -53,6 +55,8 @@ export async function mergeContact(ctx: Context, key: ContactKey, input: MergeIn
     await moveMemberships(tx, id, targetId)
     const isUnsubscribed = (await mergeQueries.copyUnsubscription(tx, { source: id, target: targetId })) > 0
     await deleteSource(tx, source, targetId)
+    await audit(tx, 'contact.deleted', id)
+    await audit(tx, 'contact.updated', targetId)
     const contact = await getContact(tx, targetId)
     if (isUnsubscribed) await raise(tx, 'contact.unsubscribed', { contact }, targetId)
     await raiseChanges(tx, contact, { updated: true })

@@ -1,3 +1,4 @@
+import { audit } from '../audit/operations.ts'
 import { type Context, now, type Tx } from '../context.ts'
 import { invalid, notFound } from '../errors.ts'
 import { runOrEnqueue } from '../jobs/operations.ts'
@@ -87,6 +88,7 @@ export async function updateContact(ctx: Context, id: ContactKey, input: Contact
     const stored = await lockContact(tx, id)
     const updated = await saveChanges(tx, stored, texts, mergeAttributes(stored, attributes))
     const changedTags = tags && (await replaceTags(tx, stored.id, tags))
+    await audit(tx, 'contact.updated', stored.id)
     const contact = await getContact(tx, stored.id)
     await raiseChanges(tx, contact, { updated, ...changedTags })
     return contact
@@ -110,6 +112,7 @@ export async function unsubscribeContact(
     const change = { client_id: tx.clientId, id, unsubscribed_at: now(tx), by_contact: byContact }
     const changed = await queries.markUnsubscribed(tx, change)
     const contact = await getContact(tx, id)
+    if (changed) await audit(tx, 'contact.unsubscribed', id)
     if (changed) await raise(tx, 'contact.unsubscribed', { contact }, id)
     return contact
   })
@@ -126,6 +129,7 @@ export async function resubscribeContact(ctx: Context, key: ContactKey): Promise
     const change = { client_id: tx.clientId, id, by_contact: false }
     const changed = await queries.markSubscribed(tx, change)
     const contact = await getContact(tx, id)
+    if (changed) await audit(tx, 'contact.resubscribed', id)
     if (changed) await raise(tx, 'contact.resubscribed', { contact }, id)
     return contact
   })
@@ -143,6 +147,7 @@ export async function removeContactFromList(ctx: Context, listId: number, contac
     const membership = { contact_id: id, list_id: list.id }
     const wasMember = (await queries.deleteMembership(tx, membership)) > 0
     const topics = await queries.deleteListSubscriptions(tx, membership)
+    await audit(tx, 'contact.list_removed', id)
     const contact = await getContact(tx, id)
     await raiseChanges(tx, contact, { ...(wasMember && { left: list }), topicsLeft: topics.map((row) => row.topic_id) })
     return contact
@@ -164,7 +169,10 @@ export async function subscribeToTopic(ctx: Context, contactId: ContactKey, topi
     }
     const subscription = { client_id: tx.clientId, contact_id: id, topic_id: topic.id }
     const isNew = (await queries.insertSubscription(tx, subscription)) > 0
-    if (isNew) await requireAtMost(tx, 'topics', id)
+    if (isNew) {
+      await requireAtMost(tx, 'topics', id)
+      await audit(tx, 'contact.topic_subscribed', id)
+    }
     const contact = await getContact(tx, id)
     await raiseChanges(tx, contact, { ...(isNew && { topicsJoined: [topic] }) })
     return contact
@@ -181,6 +189,7 @@ export async function unsubscribeFromTopic(ctx: Context, contactId: ContactKey, 
     const { id } = await lockContact(tx, contactId)
     const topic = await getTopic(tx, topicId)
     const wasSubscribed = (await queries.deleteSubscription(tx, { contact_id: id, topic_id: topic.id })) > 0
+    await audit(tx, 'contact.topic_unsubscribed', id)
     const contact = await getContact(tx, id)
     await raiseChanges(tx, contact, { ...(wasSubscribed && { topicsLeft: [topic.id] }) })
     return contact
@@ -205,6 +214,7 @@ export async function eraseContact(tx: Tx, id: number): Promise<boolean> {
   const deleted = await queries.deleteContact(tx, { client_id: tx.clientId, id })
   if (!deleted) return false
   tx.transaction.indexSearch({ clientId: tx.clientId, contactId: id, before: deleted.search, after: null })
+  await audit(tx, 'contact.deleted', id)
   await runOrEnqueue(tx, clearContact, { targetId: id })
   await raiseDeleted(tx, { id, uuid: deleted.uuid, email: deleted.email })
   return true

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { audit } from '../audit/operations.ts'
 import { type Context, now } from '../context.ts'
 import { invalid, isMailkeepError, notFound } from '../errors.ts'
 import { mapPage, type Page, readPage } from '../page.ts'
@@ -64,6 +65,7 @@ export async function addIdentity(ctx: Context, input: IdentityInput): Promise<I
       updated_at: at,
     })
     if (!row) throw invalid('email', 'There is an identity of this address already.')
+    await audit(tx, 'identity.created', row.id)
     return identityFrom(row)
   })
 }
@@ -73,6 +75,7 @@ export async function removeIdentity(ctx: Context, id: number): Promise<void> {
   return transact(ctx, async (tx) => {
     requireId('identityId', id)
     if (!(await queries.deleteIdentity(tx, { client_id: tx.clientId, id }))) throw notFound('identity')
+    await audit(tx, 'identity.deleted', id)
   })
 }
 

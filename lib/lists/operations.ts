@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { audit } from '../audit/operations.ts'
 import { type Context, now } from '../context.ts'
 import { notFound } from '../errors.ts'
 import { type BatchStep, inBatches } from '../jobs/batches.ts'
@@ -60,6 +61,7 @@ export async function createList(ctx: Context, input: ListInput): Promise<List> 
       name,
       created_at: now(tx),
     })
+    await audit(tx, 'list.created', row!.id)
     return listFrom(row!)
   })
 }
@@ -75,6 +77,7 @@ export async function updateList(ctx: Context, id: number, input: ListInput): Pr
     requireId('listId', id)
     const row = await queries.renameList(tx, { client_id: tx.clientId, id, name })
     if (!row) throw notFound('list')
+    await audit(tx, 'list.updated', id)
     return listFrom(row)
   })
 }
@@ -89,6 +92,7 @@ export async function deleteList(ctx: Context, id: number): Promise<void> {
     await getList(tx, id)
     const topics = await queries.listTopicIds(tx, { list_id: id })
     await queries.deleteList(tx, { client_id: tx.clientId, id })
+    await audit(tx, 'list.deleted', id)
     const state: ClearedList = { topics: topics.map((topic) => topic.id) }
     await deleteInTwoPasses(tx, clearList, { targetId: id, state })
   })

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { requireIndexed } from '../attributes/operations.ts'
+import { audit } from '../audit/operations.ts'
 import { type Context, now } from '../context.ts'
 import { notFound } from '../errors.ts'
 import { listPage, mapPage, type Page, type PageInput } from '../page.ts'
@@ -58,6 +59,7 @@ export async function createSegment(ctx: Context, input: SegmentInput): Promise<
       filters: textOf(filters, input.filters),
       created_at: now(tx),
     })
+    await audit(tx, 'segment.created', row!.id)
     return segmentFrom(row!)
   })
 }
@@ -80,6 +82,7 @@ export async function updateSegment(ctx: Context, id: number, input: SegmentChan
       name: name ?? stored.name,
       filters: filters ? textOf(filters, input.filters!) : stored.filters,
     })
+    await audit(tx, 'segment.updated', id)
     return segmentFrom(row!)
   })
 }
@@ -93,6 +96,7 @@ export async function deleteSegment(ctx: Context, id: number): Promise<void> {
   return transact(ctx, async (tx) => {
     requireId('segmentId', id)
     if (!(await queries.deleteSegment(tx, { client_id: tx.clientId, id }))) throw notFound('segment')
+    await audit(tx, 'segment.deleted', id)
   })
 }
 

@@ -35,6 +35,8 @@ export interface Dialect {
   matches(text: Expression<unknown>, search: Expression<unknown>): RawBuilder<boolean>
   /** Merges several selects that an index returns in order of `id`, and returns the first rows. Ends the statement. */
   merge(ranges: readonly RawBuilder<unknown>[], merge: Merge): RawBuilder<{ id: number }>
+  /** Selects the ids that `inner` selects for each row of `from`, a table named `item`: a lateral join. */
+  idsOfEach(from: RawBuilder<unknown>, inner: RawBuilder<unknown>): RawBuilder<{ id: number }>
   /** Whether a contact has one of these lists, tags or topics, given as a list parameter. */
   isMember(
     kind: 'list' | 'tag' | 'topic',

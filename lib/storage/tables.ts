@@ -21,7 +21,7 @@ export interface Tables {
     hash: string
     /** Label that helps people to distinguish tokens. */
     name: string | null
-    role: 'admin' | 'member'
+    role: 'admin' | 'member' | 'viewer'
     created_at: string
     expires_at: string | null
     last_used_at: string | null
@@ -83,6 +83,9 @@ export interface Tables {
     last_triggered_at: string | null
     /** Encrypted: see lib/sealing. */
     secret: string
+    /** The secret before the last rotation, which also signs until `previous_secret_until`. Encrypted. */
+    previous_secret: string | null
+    previous_secret_until: string | null
   }
   mailkeep_event: Owned & {
     type: string
@@ -159,6 +162,18 @@ export interface Tables {
     finished_at: string | null
     /** Number of batches in a row that failed. */
     failures: Generated<number>
+  }
+  /** Who changed what: see lib/audit. */
+  mailkeep_audit: {
+    id: Generated<number>
+    client_id: number
+    /** null for a change without a token: by the host or on the command line. */
+    token_id: number | null
+    source: 'api' | 'library' | 'cli'
+    type: string
+    /** The record that was changed. The type says which kind. */
+    target_id: number
+    created_at: string
   }
   mailkeep_setting: { name: string; value: string }
   mailkeep_migration: { name: string; applied_at: string }

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { audit } from '../audit/operations.ts'
 import { lockClient } from '../clients/operations.ts'
 import { type Context, now, type Tx } from '../context.ts'
 import { invalid, notFound } from '../errors.ts'
@@ -32,6 +33,7 @@ export async function createTag(ctx: Context, input: TagInput): Promise<Tag> {
   return transact(ctx, async (tx) => {
     const row = await insertTag(tx, name)
     if (!row) throw nameTaken()
+    await audit(tx, 'tag.created', row.id)
     return tagFrom(row)
   })
 }
@@ -52,6 +54,7 @@ export async function updateTag(ctx: Context, id: number, input: TagInput): Prom
     if (holder && holder.id !== id) throw nameTaken()
     const row = await queries.renameTag(tx, { ...key, name, name_key })
     if (!row) throw notFound('tag')
+    await audit(tx, 'tag.updated', id)
     return tagFrom(row)
   })
 }
@@ -65,6 +68,7 @@ export async function deleteTag(ctx: Context, id: number): Promise<void> {
   return transact(ctx, async (tx) => {
     requireId('tagId', id)
     if (!(await queries.deleteTag(tx, { client_id: tx.clientId, id }))) throw notFound('tag')
+    await audit(tx, 'tag.deleted', id)
     await deleteInTwoPasses(tx, clearTag, { targetId: id })
   })
 }

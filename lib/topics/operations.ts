@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { audit } from '../audit/operations.ts'
 import { type Context, now } from '../context.ts'
 import { notFound } from '../errors.ts'
 import { inBatches } from '../jobs/batches.ts'
@@ -55,6 +56,7 @@ export async function createTopic(ctx: Context, listId: number, input: TopicInpu
       description,
       created_at: now(tx),
     })
+    await audit(tx, 'topic.created', row!.id)
     return topicFrom(row!)
   })
 }
@@ -71,6 +73,7 @@ export async function updateTopic(ctx: Context, id: number, input: TopicChangeIn
     await queries.lockTopic(tx, { client_id: tx.clientId, id })
     const topic = await getTopic(tx, id)
     const { name = topic.name, description = topic.description } = change
+    await audit(tx, 'topic.updated', id)
     return topicFrom((await queries.updateTopic(tx, { client_id: tx.clientId, id, name, description }))!)
   })
 }
@@ -84,6 +87,7 @@ export async function deleteTopic(ctx: Context, id: number): Promise<void> {
   return transact(ctx, async (tx) => {
     requireId('topicId', id)
     if (!(await queries.deleteTopic(tx, { client_id: tx.clientId, id }))) throw notFound('topic')
+    await audit(tx, 'topic.deleted', id)
     await deleteInTwoPasses(tx, clearTopic, { targetId: id })
   })
 }

@@ -3,8 +3,18 @@
  * the docstrings of the operations: change them, not this file.
  */
 import type { Page, PageInput } from '../page.ts'
+import type { DeliveryQueryInput } from './delivery-listing.ts'
 import type { RecoverInput, Recovery } from './recovery.ts'
-import type { Delivery, DeliveryDetail, Endpoint, EndpointChangeInput, EndpointInput, EventInput } from './schema.ts'
+import type {
+  Delivery,
+  DeliveryDetail,
+  Endpoint,
+  EndpointChangeInput,
+  EndpointDelivery,
+  EndpointInput,
+  EventInput,
+  RotationInput,
+} from './schema.ts'
 
 /** `mailkeep.forClient(id).webhooks` */
 export interface WebhooksApi {
@@ -37,11 +47,12 @@ export interface WebhooksApi {
    */
   deleteEndpoint(id: number): Promise<void>
   /**
-   * Replaces an endpoint's signing secret. The new secret is shown only here and signs all later attempts.
+   * Replaces an endpoint's signing secret. The new secret is shown only here and signs all later attempts. With
+   * `overlap_hours`, `webhook-signature` has a signature of the previous secret too, for that time.
    *
-   * @throws MailkeepError `not_found`
+   * @throws MailkeepError `not_found`, `validation_failed`
    */
-  rotateSecret(id: number): Promise<{ id: number; secret: string }>
+  rotateSecret(id: number, input?: RotationInput): Promise<{ id: number; secret: string }>
   /**
    * Queues a sample delivery of the type `webhook.test`, even if the endpoint has not subscribed to that type.
    *
@@ -53,7 +64,13 @@ export interface WebhooksApi {
    *
    * @throws MailkeepError `not_found`: no such endpoint; `validation_failed`.
    */
-  listDeliveries(endpointId: number, query?: PageInput): Promise<Page<Delivery>>
+  listDeliveries(endpointId: number, query?: DeliveryQueryInput): Promise<Page<Delivery>>
+  /**
+   * Returns one page of the deliveries to all webhook endpoints of the client, newest first.
+   *
+   * @throws MailkeepError `validation_failed`
+   */
+  listAllDeliveries(query?: DeliveryQueryInput): Promise<Page<EndpointDelivery>>
   /**
    * Returns one delivery with its payload and attempt log.
    *

@@ -1,9 +1,11 @@
+import { audit } from '../audit/operations.ts'
 import { type Context, now, type Tx } from '../context.ts'
 import { invalid, notFound } from '../errors.ts'
-import { listPage, mapPage, type Page, type PageInput } from '../page.ts'
+import type { Page } from '../page.ts'
 import { requireId } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
 import { erasedError } from './deletion.ts'
+import { type DeliveryQueryInput, listOf } from './delivery-listing.ts'
 import { requireEndpoint } from './operations.ts'
 import * as queries from './queries.ts'
 import { type Attempt, attemptFrom, type Delivery, type DeliveryDetail, deliveryFrom, detailFrom } from './schema.ts'
@@ -13,20 +15,13 @@ import { type Attempt, attemptFrom, type Delivery, type DeliveryDetail, delivery
  *
  * @throws MailkeepError `not_found`: no such endpoint; `validation_failed`.
  */
-export async function listDeliveries(ctx: Context, endpointId: number, query?: PageInput): Promise<Page<Delivery>> {
-  const { disabled_reason } = await requireEndpoint(ctx, endpointId)
-  return await listOf(ctx, endpointId, query, disabled_reason === null)
-}
-
-/** @param active Whether the endpoint is active. */
-export async function listOf(
+export async function listDeliveries(
   ctx: Context,
-  endpoint_id: number,
-  query: unknown,
-  active: boolean,
+  endpointId: number,
+  query?: DeliveryQueryInput,
 ): Promise<Page<Delivery>> {
-  const page = await listPage(query, (range) => queries.listDeliveries(ctx, { endpoint_id, ...range }, range), true)
-  return mapPage(page, (row) => deliveryFrom(row, active))
+  const { disabled_reason, events } = await requireEndpoint(ctx, endpointId)
+  return await listOf(ctx, { id: endpointId, active: disabled_reason === null, events }, query)
 }
 
 /**
@@ -61,6 +56,7 @@ export async function redeliver(ctx: Context, endpointId: number, id: number): P
     if (endpoint.disabled_reason !== null) {
       throw invalid('active', 'The endpoint is inactive: switch it on before redelivering.')
     }
+    await audit(tx, 'delivery.redelivered', id)
     return await queueOne(tx, endpointId, id)
   })
 }

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { audit } from '../audit/operations.ts'
 import { lockClient } from '../clients/operations.ts'
 import { type Context, now, type Tx } from '../context.ts'
 import { invalid, MailkeepError, notFound } from '../errors.ts'
@@ -25,6 +26,8 @@ import {
   endpointFrom,
   HostEvent,
   NewEndpoint,
+  Rotation,
+  type RotationInput,
 } from './schema.ts'
 
 /**
@@ -70,6 +73,7 @@ export async function createEndpoint(ctx: Context, input: EndpointInput): Promis
       secret: tx.sealer.seal(secret, uuid),
       created_at: now(tx),
     })
+    await audit(tx, 'endpoint.created', row!.id)
     return { ...endpointFrom(row!), secret }
   })
 }
@@ -107,6 +111,7 @@ async function changeEndpoint(tx: Tx, id: number, { active, description }: Endpo
   if (description !== undefined) await queries.describeEndpoint(tx, { ...key, description })
   if (active === false) await deactivate(tx, id, 'manual')
   if (active === true) await queries.activateEndpoint(tx, { ...key, active: true, consecutive_failures: 0 })
+  await audit(tx, 'endpoint.updated', id)
   return await getEndpoint(tx, id)
 }
 
@@ -119,21 +124,31 @@ export async function deleteEndpoint(ctx: Context, id: number): Promise<void> {
   return transact(ctx, async (tx) => {
     requireId('endpointId', id)
     if (!(await queries.deleteEndpoint(tx, { client_id: tx.clientId, id }))) throw notFound('endpoint')
+    await audit(tx, 'endpoint.deleted', id)
     tx.transaction.afterCommit(() => tx.local.webhooks.abort(({ endpointId }) => endpointId === id))
     await deleteInTwoPasses(tx, clearEndpoint, { targetId: id })
   })
 }
 
 /**
- * Replaces an endpoint's signing secret. The new secret is shown only here and signs all later attempts.
+ * Replaces an endpoint's signing secret. The new secret is shown only here and signs all later attempts. With
+ * `overlap_hours`, `webhook-signature` has a signature of the previous secret too, for that time.
  *
- * @throws MailkeepError `not_found`
+ * @throws MailkeepError `not_found`, `validation_failed`
  */
-export async function rotateSecret(ctx: Context, id: number): Promise<{ id: number; secret: string }> {
+export async function rotateSecret(
+  ctx: Context,
+  id: number,
+  input: RotationInput = {},
+): Promise<{ id: number; secret: string }> {
+  const { overlap_hours: hours = 0 } = parse(Rotation, input)
   const secret = newSecret()
   return transact(ctx, async (tx) => {
     const { uuid } = await requireEndpoint(tx, id)
-    await queries.replaceSecret(tx, { client_id: tx.clientId, id, secret: tx.sealer.seal(secret, uuid) })
+    const overlaps_until = hours > 0 ? timestamp(tx.clock() + hours * 3_600_000) : null
+    const sealed = tx.sealer.seal(secret, uuid)
+    await queries.replaceSecret(tx, { client_id: tx.clientId, id, secret: sealed, overlaps_until })
+    await audit(tx, 'endpoint.secret_rotated', id)
     return { id, secret }
   })
 }

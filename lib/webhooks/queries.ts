@@ -22,6 +22,14 @@ export const listEndpoints = statement.all(
   ['desc'],
 )
 
+export const listAllEndpoints = statement.all({ client_id: int }, (db, p) =>
+  db
+    .selectFrom('mailkeep_endpoint')
+    .select(['id', 'events', 'disabled_reason'])
+    .where('client_id', '=', p.client_id)
+    .orderBy('id'),
+)
+
 export const countEndpoints = statement({ client_id: int }, (db, p) =>
   db
     .selectFrom('mailkeep_endpoint')
@@ -93,10 +101,15 @@ export const deactivateEndpoint = statement(
       .returning('id'),
 )
 
-export const replaceSecret = statement({ ...endpointKey, secret: text }, (db, p) =>
+/** Keeps the previous secret until a time, or deletes it if there is none. */
+export const replaceSecret = statement({ ...endpointKey, secret: text, overlaps_until: nullable(time) }, (db, p) =>
   db
     .updateTable('mailkeep_endpoint')
-    .set({ secret: p.secret })
+    .set({
+      secret: p.secret,
+      previous_secret: sql<string | null>`case when ${p.overlaps_until} is null then null else secret end`,
+      previous_secret_until: p.overlaps_until,
+    })
     .where('client_id', '=', p.client_id)
     .where('id', '=', p.id),
 )

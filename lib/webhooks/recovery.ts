@@ -1,4 +1,4 @@
-import * as v from 'valibot'
+import { audit } from '../audit/operations.ts'
 import { type Context, now, type Tx } from '../context.ts'
 import { invalid, notFound } from '../errors.ts'
 import {
@@ -17,6 +17,7 @@ import { transact } from '../storage/transaction.ts'
 import { timestamp } from '../time.ts'
 import { getEndpoint } from './operations.ts'
 import { countRecoverable, findEndpoint, listRecoverable, rescheduleMany } from './queries.ts'
+import { TimeMs } from './schema.ts'
 
 /** A stored job that queues failed and held deliveries again. */
 export interface Recovery {
@@ -56,17 +57,7 @@ export interface RecoverInput {
   readonly since: string
 }
 
-const Since = closedObject({
-  since: v.pipe(
-    v.string('This must be a string.'),
-    v.regex(
-      /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$/,
-      'This must be a time with its offset, as in 2026-01-02T03:04:05Z.',
-    ),
-    v.transform((text) => Date.parse(text)),
-    v.number('This must be a time that exists.'),
-  ),
-})
+const Since = closedObject({ since: TimeMs })
 
 /**
  * Starts a stored job that queues again all deliveries of an endpoint that failed or were held since a time. The job
@@ -79,6 +70,7 @@ export async function recoverEndpoint(ctx: Context, endpointId: number, input: R
   return transact(ctx, async (tx) => {
     const endpoint = await getEndpoint(tx, endpointId)
     if (!endpoint.active) throw invalid('active', 'The endpoint is inactive: switch it on before recovering.')
+    await audit(tx, 'endpoint.recovered', endpointId)
     const span = { since: timestamp(sinceMs), after_id: 0, until: now(tx) }
     const { total } = (await countRecoverable(tx, { endpoint_id: endpointId, ...span }))!
     const state: RecoveryState = { ...span, status: total === 0 ? 'done' : 'pending', total, done: 0 }

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { inputLimits } from '../limits.ts'
 import { closedObject, Description, Text } from '../parse.ts'
-import { Count, described, Id, namesOf, OffsetTime, type RecordFields, Uuid } from '../record.ts'
+import { Count, described, Id, OffsetTime, type RecordFields, Uuid } from '../record.ts'
 import { type Timestamp, withOffset } from '../time.ts'
 
 /**
@@ -65,6 +65,7 @@ export const endpointFields: RecordFields<Endpoint> = {
 export type EndpointKind = 'http' | 'handler'
 
 export type DeliveryStatus = 'pending' | 'success' | 'failed' | 'held'
+export const deliveryStatuses = ['pending', 'success', 'failed', 'held'] as const satisfies DeliveryStatus[]
 
 /** One event on its way to one endpoint. */
 export interface Delivery {
@@ -78,6 +79,12 @@ export interface Delivery {
   delivered_at: string | null
 }
 
+/** A delivery, with the endpoint that it is for. */
+export interface EndpointDelivery extends Delivery {
+  endpoint_id: number
+  created_at: string
+}
+
 const HttpStatus = v.pipe(v.number(), v.safeInteger(), v.minValue(100), v.maxValue(999))
 
 export const deliveryFields: RecordFields<Delivery> = {
@@ -85,13 +92,30 @@ export const deliveryFields: RecordFields<Delivery> = {
   uuid: described(Uuid, 'The `X-Service-Delivery` of all its attempts.'),
   event_type: v.picklist(eventTypes),
   status: described(
-    namesOf<DeliveryStatus>({ pending: true, success: true, failed: true, held: true }),
+    v.picklist(deliveryStatuses),
     '`pending`: queued or waiting for the next attempt. `failed`: no further attempts. `held`: the endpoint was inactive.',
   ),
   attempts: described(Count, 'Requests made, including interrupted ones.'),
   response_status: described(v.nullable(HttpStatus), 'HTTP status of the last answer; null before the first answer.'),
   delivered_at: described(v.nullable(OffsetTime), 'When an attempt succeeded.'),
 }
+
+export const endpointDeliveryFields: RecordFields<EndpointDelivery> = {
+  ...deliveryFields,
+  endpoint_id: Id,
+  created_at: OffsetTime,
+}
+
+/** A time with its offset, as text. The output is milliseconds since 1970. */
+export const TimeMs = v.pipe(
+  v.string('This must be a string.'),
+  v.regex(
+    /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$/,
+    'This must be a time with its offset, as in 2026-01-02T03:04:05Z.',
+  ),
+  v.transform((text) => Date.parse(text)),
+  v.number('This must be a time that exists.'),
+)
 
 /** Every event type, for handlers. Endpoints name their types, so that a new type does not surprise a receiver. */
 export const allEvents = '*'
@@ -145,6 +169,25 @@ export const EndpointChange = closedObject(
   ['active', 'description'],
 )
 export type EndpointChange = v.InferOutput<typeof EndpointChange>
+
+export interface RotationInput {
+  /** For how long the previous secret signs too: 0–72 hours, default 0. */
+  readonly overlap_hours?: number | undefined
+}
+
+const maxOverlapHours = 72
+const overlapProblem = `This must be a whole number from 0 to ${maxOverlapHours}.`
+
+export const Rotation = closedObject({
+  overlap_hours: v.optional(
+    v.pipe(
+      v.number(overlapProblem),
+      v.safeInteger(overlapProblem),
+      v.minValue(0, overlapProblem),
+      v.maxValue(maxOverlapHours, overlapProblem),
+    ),
+  ),
+})
 
 export interface EventInput {
   /** Event types that only the host app knows about. */

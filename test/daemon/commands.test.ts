@@ -101,6 +101,25 @@ onBothDatabases('commands', (open) => {
     assert.deepEqual(Object.keys(made), ['id', 'token', 'client_id', 'name', 'role', 'created_at', 'expires_at'])
     const { out } = await run(['token', 'list'], place)
     assert.match(out, /^1 {2}client 1 {2}billing {2}member {2}does not expire {2}used never\n$/)
+    const viewer = await runJson<{ role: string }>(['token', 'create', ...of, '--role', 'viewer'], place)
+    assert.equal(viewer.role, 'viewer')
+  })
+
+  databaseTest('show who changed what, by token and type', async (t) => {
+    const place = await open(t)
+    const { of } = await populate(place)
+    await run(['client', 'rename', '1', 'Acme Ltd'], place)
+    const entries = await runJson<{ type: string; source: string }[]>(['audit', 'list', ...of], place)
+    assert.deepEqual([entries[0]!.type, entries[0]!.source], ['client.updated', 'cli'])
+    assert.match(
+      (await run(['audit', 'list', ...of, '--type', 'client.updated'], place)).out,
+      / client\.updated {2}1 {2}cli\n$/,
+    )
+    assert.deepEqual(await runJson(['audit', 'list', ...of, '--token', '7'], place), [])
+    assert.match(
+      await usageErrorOf(['audit', 'list', ...of, '--type', 'x'], place),
+      /--type must be one of client\.created/,
+    )
   })
 })
 
@@ -125,6 +144,9 @@ describe('commands beside a daemon', () => {
     assert.deepEqual(await deliveries(), [3, 2, 1])
     assert.deepEqual(await deliveries('--status', 'pending', '--limit', '2'), [3, 2])
     assert.deepEqual(await deliveries('--status', 'failed'), [])
+    assert.deepEqual(await deliveries('--since', '2026-01-02T03:04:05Z'), [3, 2, 1])
+    assert.deepEqual(await deliveries('--since', '2999-01-02T03:04:05Z'), [])
+    assert.match(await errorLineOf(['endpoint', 'deliveries', '1', '--since', 'monday'], place), /time with its offset/)
     assert.match(
       await usageErrorOf(['endpoint', 'deliveries', '1', '--status', 'lost'], place),
       /--status must be one of/,

@@ -230,6 +230,7 @@ describe('the description', () => {
     const badFiles = [
       [missing, {}],
       [world, { token: null }],
+      [world, { token: service.viewer }],
       [world, { raw: 'email\n"', headers: csv }],
       [world, { raw: 'name\nAda\n', headers: csv }],
       [world, { raw: '{}', headers: json }],
@@ -237,7 +238,7 @@ describe('the description', () => {
     const bad = [
       [missing, {}],
       [world, { token: null }],
-      [world, { token: service.member, raw: '[]', headers: json }],
+      [world, { token: service.viewer, raw: '[]', headers: json }],
       [world, { raw: '[]', headers: json }],
       [world, { raw: '{', headers: json }],
       [world, { raw: ' '.repeat(1_100_000), headers: json }],

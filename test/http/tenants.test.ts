@@ -5,7 +5,7 @@ import { overHttp } from '../support/harness.ts'
 import { bodyOf, openWorld, paramsOf, pathTo, routes, titleOf, viewOf } from '../support/http-world.ts'
 
 /** Routes for admins only, listed independently of the route table. */
-const needsAdmin = (path: string) => /^\/(webhook-endpoints|events|settings)\b/.test(path)
+const needsAdmin = (path: string) => /^\/(webhook-endpoints|deliveries|events|tokens|audit-log|settings)\b/.test(path)
 
 /** Returns all non-empty subsets. */
 function someOf<T>([first, ...others]: readonly T[]): T[][] {
@@ -109,7 +109,7 @@ overHttp('tenants', (open) => {
     assert.equal((await service.data(200, 'GET', path(mine.endpointId!))).length, 3)
   })
 
-  test('a member token is refused on everything under webhook-endpoints, events and settings, and nowhere else', async (t) => {
+  test('a member token is refused on webhooks, events, tokens, settings and the audit log, and nowhere else', async (t) => {
     const service = await open(t)
     const { call, member: token } = service
     const world = await openWorld(service, 'mine')
@@ -123,6 +123,24 @@ overHttp('tenants', (open) => {
         if (allowed) assert.ok([200, 404, 422].includes(status), what)
         else assert.equal(status, 403, what)
       }
+    }
+    assert.deepEqual(await viewOf(service, world), before)
+  })
+
+  test('a viewer token reads what a member reads, and changes nothing', async (t) => {
+    const service = await open(t)
+    const { call, viewer: token } = service
+    const world = await openWorld(service, 'mine')
+    const before = await viewOf(service, world)
+    for (const route of routes) {
+      const { status, body, what } = await call(route.method, pathTo(route, world), { token, body: bodyOf(route) })
+      if (route.method === 'GET' && !needsAdmin(route.path)) {
+        assert.equal(status, 200, what)
+        continue
+      }
+      assert.deepEqual([status, body.code], [403, 'forbidden'], what)
+      const role = needsAdmin(route.path) ? /the role admin\./ : /the role member or admin\./
+      assert.match(body.message, role, titleOf(route))
     }
     assert.deepEqual(await viewOf(service, world), before)
   })

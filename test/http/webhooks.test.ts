@@ -1,5 +1,6 @@
 /** Webhook endpoints: shapes, rules, secrets, and test deliveries. */
 import assert from 'node:assert/strict'
+import { Webhook } from 'standardwebhooks'
 import { test } from '../support/databases.ts'
 import { overHttp } from '../support/harness.ts'
 import { assertInvalid } from '../support/http-call.ts'
@@ -150,6 +151,26 @@ overHttp('webhook endpoints', (open) => {
       secrets.push((await data(200, 'POST', `/webhook-endpoints/${id}/secret`)).secret)
     }
     assert.equal(new Set(secrets).size, 9)
+  })
+
+  test('may overlap for at most 72 hours; anything else is 422 and changes nothing', async (t) => {
+    const { hook, path, raise, call, data, secret } = await openHook(open, t)
+    for (const overlap_hours of [-1, 73, 1.5, '24', null, [1]]) {
+      assertInvalid(await call('POST', `${path}/secret`, { body: { overlap_hours } }), 'overlap_hours')
+    }
+    assertInvalid(await call('POST', `${path}/secret`, { body: { overlap_days: 1 } }), 'overlap_days')
+    await raise()
+    assertSigned(await hook.next(), secret)
+    const rotated = await data(200, 'POST', `${path}/secret`, { body: { overlap_hours: 72 } })
+    assertShape(rotated, newSecret)
+    await raise()
+    const received = await hook.next()
+    assertSigned(received, rotated.secret)
+    const signatures = String(received.headers['webhook-signature'])
+    assert.match(signatures, /^v1,[A-Za-z\d+/]{43}= v1,[A-Za-z\d+/]{43}=$/)
+    for (const one of [secret, rotated.secret]) {
+      new Webhook(one).verify(received.raw.toString(), received.headers as Record<string, string>)
+    }
   })
 
   test('rotating one keeps the secrets of the others', async (t) => {

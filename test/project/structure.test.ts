@@ -39,6 +39,7 @@ const folders = [
   'jobs',
   'sealing',
   'idempotency',
+  'audit',
   'clients',
   'webhooks',
   'tags',

@@ -183,6 +183,18 @@ onPostgres('statements on PostgreSQL', () => {
     await assertCheap('identities', () => client.identities.list({ identity_status: 'verified' }))
     await assertCheap('a token', () => mailkeep.tokens.authenticate('mk_none'))
     await assertCheap('deliveries', () => client.webhooks.listDeliveries(2))
+    for (const filters of [
+      { status: 'success' },
+      { status: 'pending' },
+      { event_type: 'contact.unsubscribed' },
+      { status: 'failed', event_type: 'newsletter.sent' },
+      { since: '2020-01-01T00:00:00Z' },
+    ] as const) {
+      await assertCheap('filtered deliveries', () => client.webhooks.listDeliveries(2, filters))
+      await assertCheap('all deliveries', () => client.webhooks.listAllDeliveries(filters))
+    }
+    await assertCheap('all deliveries', () => client.webhooks.listAllDeliveries())
+    await assertCheap('the audit log', () => client.auditLog.list({ token: 1, type: 'tag.created' }))
     const [delivery] = (await client.webhooks.listDeliveries(2)).data
     await assertCheap('a delivery', () => client.webhooks.getDelivery(2, delivery!.id))
   })
@@ -237,7 +249,7 @@ function largestSort(node: Node): number {
   return Math.max(0, ...own, ...inner.map(largestSort))
 }
 
-const large = /^mailkeep_(contact|delivery|event|attempt)/
+const large = /^mailkeep_(contact|delivery|event|attempt|audit)/
 
 const choices = {
   lists: [undefined, [1, 2, 3]],

@@ -31,6 +31,7 @@ export interface Tenant {
   readonly client: ReturnType<Mailkeep['forClient']>
   readonly admin: string
   readonly member: string
+  readonly viewer: string
   /** Calls the API, by default with the admin token. */
   readonly call: Call
   /** Calls, and returns `data` when the status is as expected. */
@@ -132,13 +133,14 @@ async function tenantOf(mailkeep: Mailkeep, name: string, caller: (token: string
   const { id } = await mailkeep.clients.create({ name })
   const { token: admin } = await mailkeep.tokens.create({ clientId: id, role: 'admin' })
   const { token: member } = await mailkeep.tokens.create({ clientId: id, role: 'member' })
+  const { token: viewer } = await mailkeep.tokens.create({ clientId: id, role: 'viewer' })
   const call = caller(admin)
   const data: Tenant['data'] = async (status, ...request) => {
     const answer = await call(...request)
     assert.equal(answer.status, status, answer.what)
     return answer.body?.data
   }
-  return { id, client: mailkeep.forClient(id), admin, member, call, data }
+  return { id, client: mailkeep.forClient(id), admin, member, viewer, call, data }
 }
 
 /** Options of `test` for tests that compare times across a moved clock. */

@@ -96,6 +96,8 @@ export const delivery: Shape = {
   delivered_at: orNull(offset),
 }
 
+export const endpointDelivery: Shape = { ...delivery, endpoint_id: id, created_at: offset }
+
 export const identityStatuses = ['pending', 'verifying', 'verified', 'failed'] as const
 export const identity: Shape = {
   id,
@@ -107,6 +109,25 @@ export const identity: Shape = {
   verified_at: orNull(utc),
   created_at: utc,
   updated_at: utc,
+}
+
+export const token: Shape = {
+  id,
+  name: orNull(text),
+  role: oneOf('admin', 'member', 'viewer'),
+  created_at: utc,
+  expires_at: orNull(utc),
+  last_used_at: orNull(utc),
+}
+export const newToken: Shape = { ...token, token: /^mk_[\w-]{43}$/ }
+
+export const auditEntry: Shape = {
+  id,
+  type: /^[a-z]+\.[a-z_]+$/,
+  target_id: id,
+  token_id: orNull(id),
+  source: oneOf('api', 'library', 'cli'),
+  created_at: utc,
 }
 
 export const meta: Shape = {

@@ -26,8 +26,20 @@ export async function openWorld({ client, data }: Tenant, name: string): Promise
   const { id: segmentId } = await data(201, 'POST', '/segments', { body: segment })
   const { id: identityId } = await client.identities.add({ email: `sender@${name}.example` })
   const [{ id: deliveryId }] = await data(200, 'GET', `/webhook-endpoints/${endpointId}/deliveries`)
+  const { id: tokenId } = await client.tokens.create({ name: `token of ${name}`, role: 'viewer' })
   await client.contacts.upsert({ email: 'spare@example.org' }) // for the merge
-  return { tagId: tags[0].id, contactId, listId, topicId, segmentId, endpointId, identityId, deliveryId, recoveryId }
+  return {
+    tagId: tags[0].id,
+    contactId,
+    listId,
+    topicId,
+    segmentId,
+    endpointId,
+    identityId,
+    deliveryId,
+    recoveryId,
+    tokenId,
+  }
 }
 
 /** Valid bodies by route; the other routes take none, or an empty one. */
@@ -52,6 +64,7 @@ const bodies: Readonly<Record<string, object>> = {
   'POST /webhook-endpoints': { url: 'http://127.0.0.1:9/', events: eventTypes },
   'PATCH /webhook-endpoints/:endpointId': { description: 'new', active: true },
   'POST /webhook-endpoints/:endpointId/recover': { since: '2020-01-01T00:00:00Z' },
+  'POST /tokens': { name: 'new', role: 'viewer' },
   'POST /events': { type: 'newsletter.sent', data: {} },
 }
 
@@ -71,6 +84,11 @@ export function pathTo({ path }: Pick<Route, 'path'>, ids: World): string {
   })
 }
 
+/** Removes the time of the last use, which reading changes. */
+function withoutUse(tokens: readonly Record<string, unknown>[]): object[] {
+  return tokens.map(({ last_used_at: _, ...token }) => token)
+}
+
 /** Returns everything that a client can read: every listing and every record, by path. */
 export async function viewOf({ call }: Tenant, world: World): Promise<Record<string, unknown>> {
   const view: Record<string, unknown> = {}
@@ -80,7 +98,7 @@ export async function viewOf({ call }: Tenant, world: World): Promise<Record<str
     const path = pathTo(route, world)
     const query = /^\/contacts(\/export)?$/.test(path) ? { include_unsubscribed: 1 } : ''
     const { status, body, text } = await call('GET', path, { query })
-    view[path] = [status, body?.data ?? text]
+    view[path] = [status, path === '/tokens' ? withoutUse(body.data) : (body?.data ?? text)]
   }
   return view
 }

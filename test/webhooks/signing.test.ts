@@ -84,6 +84,44 @@ onEveryDatabase('a delivery', (open) => {
     })
   })
 
+  test('is signed with both secrets during an overlap, in the header of Standard Webhooks only', async (t) => {
+    const mk = await open(t)
+    const receiver = await openReceiver(t)
+    const { id, secret } = await addEndpoint(mk, receiver.url())
+    const next = async () => {
+      const { length } = receiver.received
+      await raise(mk)
+      await receiver.count(length + 1)
+      return receiver.received.at(-1)!
+    }
+    const accepts = (one: string, received: Received) => {
+      const { 'webhook-signature': signatures, ...headers } = standardHeaders(received)
+      return signatures!.split(' ').some((signature) => {
+        const body = `${headers['webhook-id']}.${headers['webhook-timestamp']}.${received.body}`
+        const key = Buffer.from(one.slice('whsec_'.length), 'base64')
+        return signature === `v1,${createHmac('sha256', key).update(body).digest('base64')}`
+      })
+    }
+    const { secret: second } = await mk.acme.webhooks.rotateSecret(id, { overlap_hours: 2 })
+    const both = await next()
+    assert.equal(String(both.headers['webhook-signature']).split(' ').length, 2)
+    assert.deepEqual([accepts(secret, both), accepts(second, both)], [true, true])
+    assert.equal(both.headers['x-service-signature'], contractSignature(second, both))
+    assert.deepEqual(new Webhook(secret).verify(both.body, standardHeaders(both)), JSON.parse(both.body))
+
+    assert.equal(await mk.mailkeep.resealSecrets(), 0) // opens both, with the current key
+    await mk.pass(2 * hourMs)
+    const after = await next()
+    assert.deepEqual([accepts(secret, after), accepts(second, after)], [false, true])
+    await mk.pass(-2 * hourMs)
+
+    await mk.acme.webhooks.rotateSecret(id, { overlap_hours: 72 })
+    const { secret: last } = await mk.acme.webhooks.rotateSecret(id)
+    const single = await next()
+    assert.deepEqual([accepts(second, single), accepts(last, single)], [false, true])
+    assert.equal(String(single.headers['webhook-signature']).split(' ').length, 1)
+  })
+
   test('has a unique id for each endpoint; the event is the same', async (t) => {
     const mk = await open(t)
     const receiver = await openReceiver(t)

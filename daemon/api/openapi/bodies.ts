@@ -1,6 +1,7 @@
 import {
   type AttributeSettingsInput,
   type BatchInput,
+  type ClientTokenInput,
   type EmailInput,
   type EndpointChangeInput,
   type EndpointInput,
@@ -10,6 +11,8 @@ import {
   type ListInput,
   type MergeInput,
   type RecoverInput,
+  type RotationInput,
+  roles,
   type SegmentFiltersInput,
   type SegmentInput,
   type TagInput,
@@ -68,6 +71,7 @@ const time = {
   description: 'ISO 8601 with an offset.',
   examples: ['2026-01-02T03:04:05Z'],
 } as const
+const roleText = '`viewer` reads, `member` also writes contacts, tags, lists and topics, `admin` may do everything.'
 
 /** Schemas of request bodies. */
 export const bodySchemas = {
@@ -188,6 +192,27 @@ export const bodySchemas = {
     },
     'type',
     'data',
+  ),
+  RotationInput: input<RotationInput>({
+    overlap_hours: {
+      type: 'integer',
+      minimum: 0,
+      maximum: 72,
+      description: 'For how long the previous secret signs too. Default 0.',
+    },
+  }),
+  TokenInput: input<ClientTokenInput>(
+    {
+      name: { ...name, description: `A label for people. ${name.description}` },
+      role: { type: 'string', enum: roles, description: roleText },
+      expires_in: {
+        type: 'integer',
+        minimum: 1,
+        description: 'Seconds from now. Without it the token is valid until it is revoked.',
+      },
+    },
+    'name',
+    'role',
   ),
   RecoverInput: input<RecoverInput>(
     {

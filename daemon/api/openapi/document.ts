@@ -57,7 +57,7 @@ const about = [
 ].join(' ')
 
 const aboutTokens =
-  'An operation with the `x-role` admin needs a token of that role. The others accept any token. Without a valid token every path below `/api/v1` is answered with 401, except this description.'
+  'An operation needs a token with its `x-role` or a higher role: `viewer` reads, `member` also writes contacts, tags, lists and topics, `admin` may do everything. Without a valid token every path below `/api/v1` is answered with 401, except this description.'
 
 function securityOf({ tokens, metrics }: ServeOptions) {
   const bearer = (description: string) => ({ type: 'http', scheme: 'bearer', description })

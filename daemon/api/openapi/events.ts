@@ -136,10 +136,14 @@ function deliveryHeaders(type: EventType): Parameter[] {
     header('X-Service-Delivery', 'The delivery’s UUID, the same for all retries. Use it to discard duplicates.', uuid),
     header('webhook-id', 'Standard Webhooks: the delivery’s UUID.', { type: 'string', pattern: `^${uuidText}$` }),
     header('webhook-timestamp', 'Standard Webhooks: Unix seconds.', seconds),
-    header('webhook-signature', 'Standard Webhooks: `v1,` and base64 over `id.timestamp.body`.', {
-      type: 'string',
-      pattern: '^v1,[A-Za-z0-9+/]{43}=$',
-    }),
+    header(
+      'webhook-signature',
+      'Standard Webhooks: `v1,` and base64 over `id.timestamp.body`. Two, separated by a space, while secrets overlap.',
+      {
+        type: 'string',
+        pattern: '^v1,[A-Za-z0-9+/]{43}=( v1,[A-Za-z0-9+/]{43}=)?$',
+      },
+    ),
     header('User-Agent', 'The product and its version.', { type: 'string', pattern: '^mailkeep/' }),
   ]
 }

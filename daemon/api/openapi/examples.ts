@@ -2,6 +2,8 @@
 import type {
   Attempt,
   AttributeSettings,
+  AuditEntry,
+  ClientToken,
   Contact,
   ContactInput,
   Delivery,
@@ -61,6 +63,14 @@ const identity: Identity = {
 const segmentInput: SegmentInput = { name: 'Pro customers', filters: { tags: [3], attributes: { plan: 'pro' } } }
 const segment: Segment = { id: 1, uuid: uuidOf(18), ...segmentInput, created_at }
 const attributeSettings: AttributeSettings = { indexed: ['plan', 'city'] }
+const token: ClientToken = {
+  ...{ id: 4, name: 'Billing', role: 'member', created_at, expires_at: null },
+  last_used_at: '2026-01-02T04:05:06.789012Z',
+}
+
+const auditEntry: AuditEntry = {
+  ...{ id: 9, type: 'contact.deleted', target_id: 7, token_id: 4, source: 'api', created_at },
+}
 
 const importReport: ImportReport = {
   ...{ total: 2, created: 1, updated: 0, refused: 1 },
@@ -69,6 +79,8 @@ const importReport: ImportReport = {
 
 /** Has the format of a real secret, but its readable content shows that it is an example. */
 const secret = `whsec_${Buffer.from('an example secret of 32 bytes...').toString('base64')}`
+
+const exampleToken = `mk_${Buffer.from('an example token with 32 bytes..').toString('base64url')}`
 
 const endpoint: Endpoint = {
   id: 1,
@@ -136,6 +148,9 @@ export const recordExamples = {
   Contact: contact,
   ContactWithoutTopics: contactWithoutTopics,
   Identity: identity,
+  AuditEntry: auditEntry,
+  Token: token,
+  NewToken: { ...token, last_used_at: null, token: exampleToken },
   ImportReport: importReport,
   Segment: segment,
   AttributeSettings: attributeSettings,
@@ -149,6 +164,7 @@ export const recordExamples = {
   ChangedEndpoint: { id: 1, active: false },
   NewSecret: { id: 1, secret },
   Delivery: delivery,
+  EndpointDelivery: { ...delivery, endpoint_id: 1, created_at: '2026-01-02T03:04:05+00:00' },
   QueuedTest: { id: 6, event_type: 'webhook.test', status: 'pending' },
   DeliveryDetail: deliveryDetail,
   Recovery: recovery,
@@ -199,6 +215,14 @@ export const bodyExamples: Readonly<Record<BodyName, { readonly good: object; re
   EndpointInput: { good: endpointInput, errors: { events: ['At least one event type is needed.'] } },
   EndpointChange: { good: { active: false }, errors: { active: ['This must be true or false.'] } },
   EventInput: { good: eventInput, errors: { data: ['This must be an object.'] } },
+  RotationInput: {
+    good: { overlap_hours: 24 },
+    errors: { overlap_hours: ['This must be a whole number from 0 to 72.'] },
+  },
+  TokenInput: {
+    good: { name: 'Billing', role: 'member', expires_in: 7_776_000 },
+    errors: { role: ['This must be admin, member or viewer.'] },
+  },
   RecoverInput: {
     good: { since: '2026-01-02T03:04:05Z' },
     errors: { since: ['This must be a time with its offset, as in 2026-01-02T03:04:05Z.'] },

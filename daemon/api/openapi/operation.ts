@@ -68,7 +68,7 @@ export function operationOf(route: Route, { tag, isExtension }: Chapter): Operat
   return {
     operationId: name,
     summary,
-    ...joinedDescription(description, route.role === 'admin' && 'Needs a token with the role `admin`.'),
+    ...joinedDescription(description, roleNotes[route.role]),
     tags: [tag],
     'x-role': route.role,
     ...(isExtension && { 'x-extension': true }),
@@ -101,6 +101,12 @@ export function successResponses(
 
 export const otherResponses = { broken: brokenResponse }
 
+const roleNotes: Readonly<Record<Route['role'], string | false>> = {
+  viewer: false,
+  member: 'Needs a token with the role `member` or `admin`.',
+  admin: 'Needs a token with the role `admin`.',
+}
+
 function joinedDescription(...parts: readonly (string | false | undefined)[]): { description?: string } {
   const description = parts.filter(Boolean).join(' ')
   return description === '' ? {} : { description }
@@ -130,6 +136,7 @@ const idDescriptions: Readonly<Record<keyof Params, string>> = {
   deliveryId: 'A delivery of the endpoint.',
   recoveryId: 'A recovery of the endpoint.',
   identityId: 'An email identity.',
+  tokenId: 'A token.',
 }
 
 function idParameters({ path }: Route): Parameter[] {
@@ -167,7 +174,7 @@ function errorsOf(route: Route): ErrorCode[] {
   const takesBody = body !== undefined || method === 'POST' || method === 'PUT' || method === 'PATCH'
   return [
     'unauthenticated',
-    ...(role === 'admin' ? (['forbidden'] as const) : []),
+    ...(role === 'viewer' ? [] : (['forbidden'] as const)),
     ...(path.includes(':') ? (['not_found'] as const) : []),
     'validation_failed', // every route refuses unknown parameters
     ...(takesBody ? bodyErrorsOf(route) : []),

@@ -1,6 +1,15 @@
-import { type ImportReport, inputLimits, type Page, type RefusedRow } from '../../../lib/index.ts'
+import {
+  type ClientToken,
+  type ImportReport,
+  inputLimits,
+  type NewClientToken,
+  type Page,
+  type RefusedRow,
+} from '../../../lib/index.ts'
 import {
   attributeSettingsFields,
+  auditFields,
+  clientTokenFields,
   contactFields,
   identityFields,
   listFields,
@@ -55,6 +64,12 @@ export const recordSchemas = {
     'A contact in the answers to create, update and remove from a list.',
   ),
   Identity: recordOf(identityFields),
+  AuditEntry: recordOf(auditFields),
+  Token: recordOf(clientTokenFields),
+  NewToken: record<NewClientToken>({
+    ...(schemasOf(clientTokenFields) as Record<keyof ClientToken, Schema>),
+    token: { type: 'string', pattern: '^mk_[A-Za-z0-9_-]{43}$', description: 'The token, shown only in this answer.' },
+  }),
   ImportReport: record<ImportReport>({
     total: { ...count, description: 'Rows that were read, without blank rows.' },
     created: { ...count, description: 'Rows that created a contact.' },

@@ -1,5 +1,12 @@
 import { eventTypes } from '../../../lib/index.ts'
-import { attemptFields, deliveryFields, detailFields, endpointFields, recoveryFields } from '../../../lib/internal.ts'
+import {
+  attemptFields,
+  deliveryFields,
+  detailFields,
+  endpointDeliveryFields,
+  endpointFields,
+  recoveryFields,
+} from '../../../lib/internal.ts'
 import { eventSchemaName } from './events.ts'
 import { recordOf, schemasOf } from './fields.ts'
 import { id, record, ref, type Schema, text } from './schema.ts'
@@ -19,6 +26,7 @@ export const webhookSchemas = {
   ChangedEndpoint: record({ id, active: { type: 'boolean' } }),
   NewSecret: record({ id, secret }),
   Delivery: recordOf(deliveryFields),
+  EndpointDelivery: recordOf(endpointDeliveryFields),
   QueuedTest: record({
     id,
     event_type: { type: 'string', const: 'webhook.test' },

@@ -7,7 +7,7 @@ export const contacts: readonly Route[] = [
   {
     method: 'GET',
     path: '/contacts',
-    role: 'member',
+    role: 'viewer',
     name: 'listContacts',
     summary: 'List contacts',
     description: 'A contact must match every filter. For a filter with several values, one match is enough.',
@@ -20,7 +20,7 @@ export const contacts: readonly Route[] = [
   {
     method: 'GET',
     path: '/contacts/:contactId',
-    role: 'member',
+    role: 'viewer',
     name: 'getContact',
     summary: 'One contact, with tags, lists and topics',
     answers: { 200: { record: 'Contact', description: 'The contact.' } },
@@ -88,7 +88,7 @@ export const contactExtensions: readonly Route[] = [
   {
     method: 'GET',
     path: '/contacts/count',
-    role: 'member',
+    role: 'viewer',
     name: 'countContacts',
     summary: 'Count contacts',
     description: 'Counts the contacts of the listing with the same filters.',
@@ -114,7 +114,7 @@ export const contactExtensions: readonly Route[] = [
   {
     method: 'GET',
     path: '/contacts/export',
-    role: 'member',
+    role: 'viewer',
     name: 'exportContacts',
     summary: 'Export contacts as a file',
     description:

@@ -6,7 +6,7 @@ export const identities: readonly Route[] = [
   {
     method: 'GET',
     path: '/email-identities',
-    role: 'member',
+    role: 'viewer',
     name: 'listIdentities',
     summary: 'List sender identities',
     query: {
@@ -22,7 +22,7 @@ export const identities: readonly Route[] = [
   {
     method: 'GET',
     path: '/email-identities/:identityId',
-    role: 'member',
+    role: 'viewer',
     name: 'getIdentity',
     summary: 'One sender identity',
     answers: { 200: { record: 'Identity', description: 'The identity.' } },

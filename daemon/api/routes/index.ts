@@ -1,3 +1,4 @@
+import { auditExtensions } from './audit.ts'
 import { contactChanges } from './contact-changes.ts'
 import { contactExtensions, contacts } from './contacts.ts'
 import { eventExtensions } from './events.ts'
@@ -7,6 +8,7 @@ import type { Route } from './route.ts'
 import { segmentExtensions } from './segments.ts'
 import { settingExtensions } from './settings.ts'
 import { tags } from './tags.ts'
+import { tokenExtensions } from './tokens.ts'
 import { topicExtensions } from './topics.ts'
 import { webhookExtensions, webhooks } from './webhooks.ts'
 
@@ -34,6 +36,8 @@ export const chapters: readonly Chapter[] = [
   extension('settings', 'settings of the client. Only for admins.', settingExtensions),
   extension('webhook endpoints', 'single endpoints and deliveries, redelivery, recovery.', webhookExtensions),
   extension('events', 'events of the host app. Only for admins.', eventExtensions),
+  extension('tokens', 'the client’s tokens. Only for admins.', tokenExtensions),
+  extension('audit log', 'who changed what. Only for admins.', auditExtensions),
 ]
 
 function chapter(tag: string, description: string, routes: readonly Route[]): Chapter {

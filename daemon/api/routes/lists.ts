@@ -5,7 +5,7 @@ export const listExtensions: readonly Route[] = [
   {
     method: 'GET',
     path: '/lists',
-    role: 'member',
+    role: 'viewer',
     name: 'listLists',
     summary: 'List lists',
     query: { ...paging, ...counts },
@@ -25,7 +25,7 @@ export const listExtensions: readonly Route[] = [
   {
     method: 'GET',
     path: '/lists/:listId',
-    role: 'member',
+    role: 'viewer',
     name: 'getList',
     summary: 'One list',
     answers: { 200: { record: 'List', description: 'The list.' } },

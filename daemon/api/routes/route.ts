@@ -4,6 +4,7 @@ import {
   type FieldErrors,
   inputLimits,
   type Page,
+  type Role,
   type Unchecked,
 } from '../../../lib/index.ts'
 import type { Fields } from '../body.ts'
@@ -23,7 +24,8 @@ export type Params = Readonly<
     | 'endpointId'
     | 'deliveryId'
     | 'recoveryId'
-    | 'identityId',
+    | 'identityId'
+    | 'tokenId',
     number
   >
 >
@@ -86,8 +88,8 @@ export interface Route {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** Path below `/api/v1`. A segment `:name` is an id. */
   readonly path: string
-  /** Minimum role of the caller. An admin may do everything that a member may. */
-  readonly role: 'member' | 'admin'
+  /** Minimum role of the caller: `viewer` reads, `member` also writes contacts, `admin` may do everything. */
+  readonly role: Role
   /** `operationId` of the description. Generated clients use it as the function's name. */
   readonly name: string
   readonly summary: string

@@ -5,7 +5,7 @@ export const segmentExtensions: readonly Route[] = [
   {
     method: 'GET',
     path: '/segments',
-    role: 'member',
+    role: 'viewer',
     name: 'listSegments',
     summary: 'List segments',
     query: paging,
@@ -26,7 +26,7 @@ export const segmentExtensions: readonly Route[] = [
   {
     method: 'GET',
     path: '/segments/:segmentId',
-    role: 'member',
+    role: 'viewer',
     name: 'getSegment',
     summary: 'One segment',
     answers: { 200: { record: 'Segment', description: 'The segment.' } },

@@ -4,7 +4,7 @@ export const tags: readonly Route[] = [
   {
     method: 'GET',
     path: '/tags',
-    role: 'member',
+    role: 'viewer',
     name: 'listTags',
     summary: 'List tags',
     query: { ...paging, ...counts },

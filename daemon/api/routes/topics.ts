@@ -5,7 +5,7 @@ export const topicExtensions: readonly Route[] = [
   {
     method: 'GET',
     path: '/lists/:listId/topics',
-    role: 'member',
+    role: 'viewer',
     name: 'listTopics',
     summary: 'List the topics of a list',
     query: paging,

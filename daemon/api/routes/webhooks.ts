@@ -1,4 +1,17 @@
-import { accepted, created, deleted, listing, noContent, ok, paging, type Route } from './route.ts'
+import { eventTypes } from '../../../lib/index.ts'
+import { deliveryStatuses } from '../../../lib/internal.ts'
+import { accepted, created, deleted, listing, noContent, ok, paging, type QueryDoc, type Route } from './route.ts'
+
+/** Filters of the listings of deliveries. */
+const deliveryFilters: QueryDoc = {
+  status: { description: 'Only deliveries in this state.', schema: { type: 'string', enum: deliveryStatuses } },
+  event_type: { description: 'Only deliveries of this event type.', schema: { type: 'string', enum: eventTypes } },
+  since: {
+    description: 'Only deliveries that were created then or later. ISO 8601 with an offset.',
+    schema: { type: 'string' },
+    example: '2026-01-02T03:04:05Z',
+  },
+}
 
 /** All webhook routes require the role admin. */
 export const webhooks: readonly Route[] = [
@@ -62,7 +75,7 @@ export const webhooks: readonly Route[] = [
     role: 'admin',
     name: 'listDeliveries',
     summary: 'List the deliveries of an endpoint, newest first',
-    query: paging,
+    query: { ...deliveryFilters, ...paging },
     answers: { 200: { page: 'Delivery' } },
     metaPath: 'none',
     call: async ({ client, params, query }) => listing(await client.webhooks.listDeliveries(params.endpointId, query)),
@@ -88,11 +101,13 @@ export const webhooks: readonly Route[] = [
     role: 'admin',
     name: 'rotateSecret',
     summary: 'Replace the signing secret of an endpoint',
-    description: 'Only this answer contains the new secret. All later attempts are signed with it.',
+    description:
+      'Only this answer contains the new secret. All later attempts are signed with it. With `overlap_hours`, `webhook-signature` also has a signature of the previous secret for that time.',
+    body: 'RotationInput',
     answers: { 200: { record: 'NewSecret', description: 'The new secret.' } },
     key: 'none',
-    call: async ({ client, params }) => {
-      const { id, secret } = await client.webhooks.rotateSecret(params.endpointId)
+    call: async ({ client, params, body }) => {
+      const { id, secret } = await client.webhooks.rotateSecret(params.endpointId, body)
       return ok({ id, secret })
     },
   },
@@ -100,6 +115,16 @@ export const webhooks: readonly Route[] = [
 
 /** Beyond the contract. */
 export const webhookExtensions: readonly Route[] = [
+  {
+    method: 'GET',
+    path: '/deliveries',
+    role: 'admin',
+    name: 'listAllDeliveries',
+    summary: 'List the deliveries to all endpoints, newest first',
+    query: { ...deliveryFilters, ...paging },
+    answers: { 200: { page: 'EndpointDelivery' } },
+    call: async ({ client, query }) => listing(await client.webhooks.listAllDeliveries(query)),
+  },
   {
     method: 'GET',
     path: '/webhook-endpoints/:endpointId',

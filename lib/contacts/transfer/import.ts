@@ -1,5 +1,6 @@
 import * as v from 'valibot'
-import type { Context } from '../../context.ts'
+import { audit } from '../../audit/operations.ts'
+import type { Context, Tx } from '../../context.ts'
 import { type FieldErrors, invalid, isMailkeepError, MailkeepError } from '../../errors.ts'
 import { getList } from '../../lists/operations.ts'
 import { closedObject, parse } from '../../parse.ts'
@@ -86,6 +87,7 @@ export async function importContacts(
   await getList(ctx, listId)
   const report: ImportReport = { total: 0, created: 0, updated: 0, refused: 0, refused_rows: [] }
   const addToReport = reporterOf(report)
+  const auditOnce = importAuditor(listId)
   const read = format === 'csv' ? readCsv : readNdjson
   for await (const rows of batchesOf(read(bytesOf(source)))) {
     await getList(ctx, listId) // also when every row of the batch is refused
@@ -93,12 +95,25 @@ export async function importContacts(
       ctx,
       listId,
       rows.map(({ entry }) => entry),
+      { onSave: auditOnce },
     )
     for (const [at, { line }] of rows.entries()) addToReport(line, results[at]!)
     const { total, created, updated, refused } = report
     onProgress?.({ total, created, updated, refused })
   }
   return report
+}
+
+/** Returns a function that records the import in the audit log, with the first batch that is committed. */
+function importAuditor(listId: number): (tx: Tx) => Promise<void> {
+  let isRecorded = false
+  return async (tx) => {
+    if (isRecorded) return
+    await audit(tx, 'list.imported', listId)
+    tx.transaction.afterCommit(() => {
+      isRecorded = true
+    })
+  }
 }
 
 /** A validated row. Rows are validated while reading, so that the content of refused rows is not kept in memory. */

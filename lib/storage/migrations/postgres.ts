@@ -192,6 +192,29 @@ const finding: Migration = {
   ],
 }
 
+/** The audit log, signing secrets that overlap, filters of deliveries, and the listing of tokens. */
+const auditLog: Migration = {
+  name: '011-audit-log',
+  statements: [
+    // No foreign keys: a deleted client's entries are deleted in batches, and entries outlive what they name.
+    `create table mailkeep_audit (${id}, client_id bigint not null, token_id bigint, source text not null,
+      type text not null, target_id bigint not null, created_at timestamptz not null) ${queue}`,
+    'create index mailkeep_audit_client on mailkeep_audit (client_id, id)',
+    'create index mailkeep_audit_type on mailkeep_audit (client_id, type, id)',
+    'create index mailkeep_audit_token on mailkeep_audit (client_id, token_id, id) where token_id is not null',
+    `create index mailkeep_audit_token_type on mailkeep_audit (client_id, token_id, type, id)
+      where token_id is not null`,
+    'alter table mailkeep_endpoint add column previous_secret text, add column previous_secret_until timestamptz',
+    `create index mailkeep_endpoint_previous_secret on mailkeep_endpoint (previous_secret_until)
+      where previous_secret_until is not null`,
+    // Filters of deliveries. A new delivery enters only the small index: saving a contact should not become slower.
+    `create index mailkeep_delivery_pending on mailkeep_delivery (endpoint_id, id) where status = 'pending'`,
+    `create index mailkeep_delivery_ended on mailkeep_delivery (endpoint_id, event_type, status, id)
+      where status <> 'pending'`,
+    'create index mailkeep_token_valid on mailkeep_token (client_id, id) where revoked_at is null',
+  ],
+}
+
 export const postgresMigrations: readonly Migration[] = [
   start,
   keptAnswers,
@@ -200,4 +223,5 @@ export const postgresMigrations: readonly Migration[] = [
   jobColumns,
   searchRowCount,
   finding,
+  auditLog,
 ]

@@ -194,6 +194,29 @@ const finding: Migration = {
   ],
 }
 
+/** The audit log, signing secrets that overlap, filters of deliveries, and the listing of tokens. */
+const auditLog: Migration = {
+  name: '011-audit-log',
+  statements: [
+    // No foreign keys: a deleted client's entries are deleted in batches, and entries outlive what they name.
+    `create table mailkeep_audit (${id}, client_id integer not null, token_id integer, source text not null,
+      type text not null, target_id integer not null, created_at text not null) strict`,
+    'create index mailkeep_audit_client on mailkeep_audit (client_id)',
+    'create index mailkeep_audit_type on mailkeep_audit (client_id, type)',
+    'create index mailkeep_audit_token on mailkeep_audit (client_id, token_id) where token_id is not null',
+    'create index mailkeep_audit_token_type on mailkeep_audit (client_id, token_id, type) where token_id is not null',
+    'alter table mailkeep_endpoint add column previous_secret text',
+    'alter table mailkeep_endpoint add column previous_secret_until text',
+    `create index mailkeep_endpoint_previous_secret on mailkeep_endpoint (previous_secret_until)
+      where previous_secret_until is not null`,
+    // Filters of deliveries. A new delivery enters only the small index: saving a contact should not become slower.
+    `create index mailkeep_delivery_pending on mailkeep_delivery (endpoint_id) where status = 'pending'`,
+    `create index mailkeep_delivery_ended on mailkeep_delivery (endpoint_id, event_type, status)
+      where status <> 'pending'`,
+    'create index mailkeep_token_valid on mailkeep_token (client_id) where revoked_at is null',
+  ],
+}
+
 export const sqliteMigrations: readonly Migration[] = [
   start,
   keptAnswers,
@@ -202,4 +225,5 @@ export const sqliteMigrations: readonly Migration[] = [
   jobColumns,
   searchRowCount,
   finding,
+  auditLog,
 ]

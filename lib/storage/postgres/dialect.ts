@@ -67,6 +67,7 @@ export const dialect: Dialect = {
     const limited = ranges.map((range) => sql`(${range} ${end})`)
     return sql`${sql.join(limited, sql.raw(distinct ? ' union ' : ' union all '))} ${end}`
   },
+  idsOfEach: (from, inner) => sql`select found.id from ${from} cross join lateral (${inner}) as found`,
   isMember: (kind, contactId, values) => sql`exists (select 1 from ${sql.table(`mailkeep_contact_${kind}`)} as other
     where other.contact_id = ${contactId} and ${sql.ref(`other.${kind}_id`)} = any (${values}))`,
   hasAttribute: (contactId, attributeId, valueKey) => sql`exists (select 1 from mailkeep_contact_attribute as other

@@ -76,6 +76,9 @@ export const dialect: Dialect = {
   merge: (ranges, { distinct, desc, limit }) =>
     sql`${sql.join([...ranges], distinct ? sql` union ` : sql` union all `)}
       order by id ${desc ? sql`desc` : sql`asc`} limit ${limit}`,
+  // SQLite has no lateral join, but the arguments of a table-valued function may refer to the tables before it.
+  idsOfEach: (from, inner) => sql`select found.value as id
+    from ${from} cross join json_each((select json_group_array(id) from (${inner}))) as found`,
   // `isMember` and `isUnsubscribed` are scalar subqueries, so SQLite evaluates them as soon as it knows the contact's
   // id. It then reads only the rows of contacts that pass; each is large and far from the one before. SQLite would turn
   // EXISTS into a join that runs after reading the row.

@@ -27,6 +27,8 @@ export interface ClaimedDelivery {
   readonly claim: string
   readonly url: string
   readonly sealedSecret: string
+  /** The secret before the last rotation, while it signs too. */
+  readonly sealedPreviousSecret: string | undefined
   readonly endpointUuid: string
   readonly body: string
 }
@@ -155,6 +157,8 @@ const loadDeliveries = statement.all({ ids: ints }, (db, p, dialect) =>
       'p.url',
       'p.uuid as endpoint_uuid',
       'p.secret',
+      'p.previous_secret',
+      'p.previous_secret_until',
     ])
     .where(dialect.inList(sql.ref('d.id'), p.ids)),
 )
@@ -237,9 +241,20 @@ export async function claimDeliveries(
     claim,
     url: row.url,
     sealedSecret: row.secret,
+    sealedPreviousSecret: previousSecretOf(row, tx.clock()),
     endpointUuid: row.endpoint_uuid,
     body: row.body,
   }))
+}
+
+interface RotatedSecret {
+  readonly previous_secret: string | null
+  readonly previous_secret_until: Timestamp | null
+}
+
+function previousSecretOf({ previous_secret, previous_secret_until }: RotatedSecret, nowMs: number) {
+  if (previous_secret === null || previous_secret_until === null) return undefined
+  return msOf(previous_secret_until) > nowMs ? previous_secret : undefined
 }
 
 /** Restarts the full lease from now. @returns false when the claim is no longer current. */

@@ -262,9 +262,12 @@ export class Dispatcher {
     )
   }
 
-  #request({ uuid, url, eventType, body, sealedSecret, endpointUuid }: ClaimedDelivery): Sending {
-    const secret = this.#ctx.sealer.open(sealedSecret, endpointUuid)
-    return this.#sender.send({ url, secret, deliveryId: uuid, eventType, body })
+  #request({ uuid, url, eventType, body, endpointUuid, ...sealed }: ClaimedDelivery): Sending {
+    const { sealer } = this.#ctx
+    const secret = sealer.open(sealed.sealedSecret, endpointUuid)
+    const previous = sealed.sealedPreviousSecret
+    const rotated = previous === undefined ? {} : { previousSecret: sealer.open(previous, endpointUuid) }
+    return this.#sender.send({ url, secret, ...rotated, deliveryId: uuid, eventType, body })
   }
 }
 

@@ -4,12 +4,13 @@ import * as v from 'valibot'
 import { type Context, now, type Tx } from '../../context.ts'
 import { invalid } from '../../errors.ts'
 import { deleteInTwoPasses } from '../../jobs/operations.ts'
-import type { Page, PageInput } from '../../page.ts'
+import type { Page } from '../../page.ts'
 import { atMost, closedObject, parse, Text } from '../../parse.ts'
 import { bool, int, statement, text, time, word } from '../../storage/statement.ts'
 import { transact } from '../../storage/transaction.ts'
 import { clearEndpoint } from '../deletion.ts'
-import { detailOf, listOf, queueOne } from '../deliveries.ts'
+import { detailOf, queueOne } from '../deliveries.ts'
+import { type DeliveryQueryInput, listOf } from '../delivery-listing.ts'
 import { type Delivery, type DeliveryDetail, type EndpointKind, type EventType, HandlerEventTypes } from '../schema.ts'
 import type { EventHandler, Handlers } from './handlers.ts'
 
@@ -17,7 +18,7 @@ import type { EventHandler, Handlers } from './handlers.ts'
 export interface Subscriber {
   readonly name: string
   /** Returns one page of its deliveries, newest first. @throws MailkeepError `validation_failed` */
-  listDeliveries(query?: PageInput): Promise<Page<Delivery>>
+  listDeliveries(query?: DeliveryQueryInput): Promise<Page<Delivery>>
   /** Returns one delivery with its payload and attempt log. @throws MailkeepError `not_found` */
   getDelivery(id: number): Promise<DeliveryDetail>
   /**
@@ -91,7 +92,7 @@ export async function subscribe(
   ctx.local.webhooks.wake()
   return {
     name,
-    listDeliveries: (query) => listOf(ctx, id, query, true),
+    listDeliveries: (query) => listOf(ctx, { id, active: true, events: null }, query),
     getDelivery: (deliveryId) => detailOf(ctx, id, deliveryId, true),
     redeliver: (deliveryId) => transact(ctx, (tx) => queueOne(tx, id, deliveryId)),
     stop,

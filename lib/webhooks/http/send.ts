@@ -8,12 +8,14 @@ import type { WebhookSettings } from '../settings.ts'
 import { isOwnFault } from './own-fault.ts'
 import { checkTarget, guardedLookup, type LookupSettings, RefusedAddress } from './resolve.ts'
 import { ResponseFilter } from './response-filter.ts'
-import { signContract, signStandard } from './signature.ts'
+import { signContract, signWithBoth } from './signature.ts'
 
 /** The data of one delivery request. */
 export interface Request {
   readonly url: string
   readonly secret: string
+  /** The secret before a rotation, while it signs too. */
+  readonly previousSecret?: string
   /** The delivery's uuid. It is the same in each retry, so that receivers can drop repeats. */
   readonly deliveryId: string
   readonly eventType: string
@@ -163,7 +165,8 @@ function send(request: Request, targetOf: () => URL, timeoutMs: number, clock: C
 }
 
 /** Returns the headers of one attempt, with its timestamp and signatures. */
-export function headersOf({ secret, deliveryId, eventType, body }: Request, nowMs: number): Record<string, string> {
+export function headersOf(request: Request, nowMs: number): Record<string, string> {
+  const { secret, previousSecret, deliveryId, eventType, body } = request
   const seconds = Math.floor(nowMs / 1000)
   return {
     'content-type': 'application/json',
@@ -174,7 +177,7 @@ export function headersOf({ secret, deliveryId, eventType, body }: Request, nowM
     'x-service-delivery': deliveryId,
     'webhook-id': deliveryId,
     'webhook-timestamp': String(seconds),
-    'webhook-signature': signStandard(secret, deliveryId, seconds, body),
+    'webhook-signature': signWithBoth(secret, previousSecret, deliveryId, seconds, body),
   }
 }
 
@@ -182,9 +185,11 @@ type Controller = Connections.DispatchController
 
 /** Collects one answer. The first event that ends the request sets the outcome; later ones are ignored. */
 class Answer implements Connections.DispatchHandler {
-  readonly outcome: Promise<Outcome>
+  #resolve!: (outcome: Outcome) => void
+  readonly outcome = new Promise<Outcome>((resolve) => {
+    this.#resolve = resolve
+  })
   hangUp = () => {}
-  readonly #resolve: (outcome: Outcome) => void
   readonly #clock: Clock
   readonly #timer: NodeJS.Timeout
   readonly #chunks: Buffer[] = []
@@ -195,9 +200,6 @@ class Answer implements Connections.DispatchHandler {
   #read = 0
 
   constructor(clock: Clock, timeoutMs: number) {
-    const { promise, resolve } = withResolvers<Outcome>()
-    this.outcome = promise
-    this.#resolve = resolve
     this.#clock = clock
     this.#timer = setTimeout(() => this.#fail(`No complete answer within ${timeoutMs / 1000} s.`, true), timeoutMs)
   }
@@ -287,12 +289,4 @@ function isTimeout(error: Error): boolean {
 function describe(error: Error): string {
   const { code } = error as NodeJS.ErrnoException
   return code ? `The request failed: ${code}.` : `The request failed: ${error.name}.`
-}
-
-function withResolvers<T>() {
-  let resolve!: (value: T) => void
-  const promise = new Promise<T>((settle) => {
-    resolve = settle
-  })
-  return { promise, resolve }
 }

@@ -1,0 +1,41 @@
+import { created, listing, noContent, paging, type Route } from './route.ts'
+
+/** Beyond the contract: the client's tokens. */
+export const tokenExtensions: readonly Route[] = [
+  {
+    method: 'GET',
+    path: '/tokens',
+    role: 'admin',
+    name: 'listTokens',
+    summary: 'List the client’s tokens',
+    description: 'Without their secret values, and without revoked ones.',
+    query: paging,
+    answers: { 200: { page: 'Token' } },
+    call: async ({ client, query }) => listing(await client.tokens.list(query)),
+  },
+  {
+    method: 'POST',
+    path: '/tokens',
+    role: 'admin',
+    name: 'createToken',
+    summary: 'Create a token',
+    description: 'Only this answer contains the token.',
+    body: 'TokenInput',
+    answers: { 201: { record: 'NewToken', description: 'The token was created.' } },
+    key: 'none',
+    call: async ({ client, body }) => created(await client.tokens.create(body)),
+  },
+  {
+    method: 'DELETE',
+    path: '/tokens/:tokenId',
+    role: 'admin',
+    name: 'revokeToken',
+    summary: 'Revoke a token',
+    description: 'It is invalid immediately; in other processes on PostgreSQL within 5 seconds.',
+    answers: { 204: { description: 'Revoked.' } },
+    call: async ({ client, params }) => {
+      await client.tokens.revoke(params.tokenId)
+      return noContent
+    },
+  },
+]

@@ -1,0 +1,45 @@
+import { type AuditEntry, type AuditQueryInput, type ChangeType, changeTypes } from '../../lib/index.ts'
+import { CliError } from '../cli-error.ts'
+import { type Command, clientFlag, idFrom, iterateRecords, table, withClient } from './command.ts'
+
+/** More entries are read with the API, page by page. */
+const maxEntries = 1000
+
+export const auditList: Command = {
+  usage: 'audit list',
+  about: 'List who changed what and when, newest first',
+  flags: [
+    clientFlag,
+    { name: 'token', value: 'ID', about: 'Only changes made with this token', default: 'all', example: '3' },
+    { name: 'type', value: 'TYPE', about: 'Only changes of this type', default: 'all', example: 'contact.deleted' },
+  ],
+  notes: [`Shows at most ${maxEntries} entries. They are kept for 90 days.`],
+  run: async (invocation) => {
+    const { token, type } = invocation.flags
+    const filters: AuditQueryInput = {
+      ...(token === undefined ? {} : { token: idFrom('--token', token) }),
+      ...(type === undefined ? {} : { type: typeFrom(type) }),
+    }
+    const entries = await withClient(invocation, async (client) => {
+      const found: AuditEntry[] = []
+      for await (const entry of iterateRecords((query) => client.auditLog.list({ ...query, ...filters }))) {
+        found.push(entry)
+        if (found.length === maxEntries) break
+      }
+      return found
+    })
+    const rows = entries.map(({ created_at, type, target_id, token_id, source }) => [
+      created_at,
+      type,
+      target_id,
+      token_id === null ? source : `token ${token_id}`,
+    ])
+    invocation.print({ json: entries, text: table(rows, 'no entries') })
+  },
+}
+
+function typeFrom(text: string): ChangeType {
+  const type = changeTypes.find((name) => name === text)
+  if (type) return type
+  throw new CliError(`--type must be one of ${changeTypes.join(', ')}.`, 2)
+}

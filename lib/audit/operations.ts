@@ -1,0 +1,48 @@
+import { type Context, now, type Tx } from '../context.ts'
+import { maxRowsPerBatch } from '../jobs/operations.ts'
+import { mapPage, type Page, readPage } from '../page.ts'
+import { parse } from '../parse.ts'
+import { transact } from '../storage/transaction.ts'
+import { nextTurn, timestamp } from '../time.ts'
+import * as queries from './queries.ts'
+import { type AuditEntry, AuditQuery, type AuditQueryInput, type ChangeType, entryFrom } from './schema.ts'
+
+export { deleteEntriesOfClient } from './queries.ts'
+
+const retentionMs = 90 * 86_400_000
+
+/** Records a change in its own transaction, with the caller who made it. `clientId`: the client that it concerns. */
+export async function audit(tx: Tx, type: ChangeType, targetId: number, clientId = tx.clientId): Promise<void> {
+  const { source, tokenId = null } = tx.caller
+  await queries.insertEntry(tx, {
+    client_id: clientId,
+    token_id: tokenId,
+    source,
+    type,
+    target_id: targetId,
+    created_at: now(tx),
+  })
+}
+
+/**
+ * Returns one page of the client's audit log, newest first: who changed what, and when. Entries are kept for 90 days.
+ *
+ * @throws MailkeepError `validation_failed`
+ */
+export async function listAuditLog(ctx: Context, query?: AuditQueryInput): Promise<Page<AuditEntry>> {
+  const { token, type, ...pageQuery } = parse(AuditQuery, query ?? {})
+  const filters = { client_id: ctx.clientId, token_id: token ?? 0, type: type ?? 'client.created' }
+  const flags = { byToken: token !== undefined, byType: type !== undefined }
+  const page = await readPage(
+    pageQuery,
+    ({ desc, ...range }) => queries.listEntries(ctx, { ...filters, ...range }, { desc, ...flags }),
+    true,
+  )
+  return mapPage(page, (row) => entryFrom(row as AuditEntry))
+}
+
+/** Deletes entries older than 90 days, in batches. */
+export async function deleteExpiredEntries(ctx: Context): Promise<void> {
+  const batch = { before: timestamp(ctx.clock() - retentionMs), limit: maxRowsPerBatch }
+  while ((await transact(ctx, (tx) => queries.deleteOldEntries(tx, batch))) === maxRowsPerBatch) await nextTurn()
+}

@@ -1,0 +1,42 @@
+import { deleteRows } from '../jobs/batches.ts'
+import { int, nullable, statement, time, word } from '../storage/statement.ts'
+import type { AuditEntry, ChangeType } from './schema.ts'
+
+export const insertEntry = statement.affected(
+  {
+    client_id: int,
+    token_id: nullable(int),
+    source: word<AuditEntry['source']>(),
+    type: word<ChangeType>(),
+    target_id: int,
+    created_at: time,
+  },
+  (db, row) => db.insertInto('mailkeep_audit').values(row),
+)
+
+/** Lists entries from the index of the given filters. */
+export const listEntries = statement.all(
+  { client_id: int, token_id: int, type: word<ChangeType>(), after: int, limit: int },
+  (db, p, _, { desc, byToken, byType }) => {
+    let query = db
+      .selectFrom('mailkeep_audit')
+      .select(['id', 'type', 'target_id', 'token_id', 'source', 'created_at'])
+      .where('client_id', '=', p.client_id)
+      .where('id', desc ? '<' : '>', p.after)
+      .orderBy('id', desc ? 'desc' : 'asc')
+      .limit(p.limit)
+    if (byToken) query = query.where('token_id', '=', p.token_id)
+    return byType ? query.where('type', '=', p.type) : query
+  },
+  ['desc', 'byToken', 'byType'],
+)
+
+/** Deletes the oldest entries. Ids ascend with the time, so the table needs no index on `created_at`. */
+export const deleteOldEntries = statement.affected({ before: time, limit: int }, (db, p) =>
+  db
+    .deleteFrom('mailkeep_audit')
+    .where('id', 'in', db.selectFrom('mailkeep_audit').select('id').orderBy('id').limit(p.limit))
+    .where('created_at', '<', p.before),
+)
+
+export const deleteEntriesOfClient = deleteRows('mailkeep_audit', 'client_id')

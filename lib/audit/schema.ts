@@ -1,0 +1,87 @@
+import * as v from 'valibot'
+import type { Source } from '../context.ts'
+import { pageFields, WholeNumber } from '../page.ts'
+import { closedObject } from '../parse.ts'
+import { described, Id, namesOf, type RecordFields, recordFrom, Time } from '../record.ts'
+import type { Timestamp } from '../time.ts'
+
+/** Every type of change that the audit log records. The first word is the kind of the record that `target_id` names. */
+export const changeTypes = [
+  'client.created',
+  'client.updated',
+  'token.created',
+  'token.revoked',
+  'list.created',
+  'list.updated',
+  'list.deleted',
+  'list.imported',
+  'topic.created',
+  'topic.updated',
+  'topic.deleted',
+  'tag.created',
+  'tag.updated',
+  'tag.deleted',
+  'segment.created',
+  'segment.updated',
+  'segment.deleted',
+  'attributes.declared',
+  'contact.updated',
+  'contact.deleted',
+  'contact.unsubscribed',
+  'contact.resubscribed',
+  'contact.list_removed',
+  'contact.topic_subscribed',
+  'contact.topic_unsubscribed',
+  'identity.created',
+  'identity.deleted',
+  'endpoint.created',
+  'endpoint.updated',
+  'endpoint.deleted',
+  'endpoint.secret_rotated',
+  'endpoint.recovered',
+  'delivery.redelivered',
+] as const
+export type ChangeType = (typeof changeTypes)[number]
+
+/** One change, and who made it. It has ids only, no personal data. */
+export interface AuditEntry {
+  id: number
+  type: ChangeType
+  /** The record that was changed. It may be deleted. */
+  target_id: number
+  /** The token of the request; null for a change by the library, by the command line or by a host's own login. */
+  token_id: number | null
+  source: Source
+  created_at: Timestamp
+}
+
+export const auditFields: RecordFields<AuditEntry> = {
+  id: Id,
+  type: v.picklist(changeTypes),
+  target_id: described(Id, 'The record that was changed. The first word of the type is its kind. It may be deleted.'),
+  token_id: described(v.nullable(Id), 'The token of the request; null for a change without one.'),
+  source: described(
+    namesOf<Source>({ api: true, library: true, cli: true }),
+    '`api`: a request. `library`: the host app. `cli`: the command line.',
+  ),
+  created_at: Time,
+}
+
+export const entryFrom = recordFrom(auditFields)
+
+/** Filters and page of the audit log. */
+export interface AuditQueryInput {
+  /** Id of a token: only changes that were made with it. */
+  readonly token?: number | string | undefined
+  /** Only changes of this type. */
+  readonly type?: ChangeType | undefined
+  /** 1–100, default 25. */
+  readonly per_page?: number | string | undefined
+  readonly cursor?: string | undefined
+}
+
+export const AuditQuery = closedObject({
+  ...pageFields,
+  token: v.optional(v.pipe(WholeNumber, v.minValue(1, 'This must be the id of a token.'))),
+  type: v.optional(v.picklist(changeTypes, `This must be one of ${changeTypes.join(', ')}.`)),
+})

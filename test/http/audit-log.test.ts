@@ -1,0 +1,173 @@
+/** The audit log: each change has an entry with its token, written in the transaction of the change. */
+import assert from 'node:assert/strict'
+import { test } from '../support/databases.ts'
+import { needsClock, overHttp } from '../support/harness.ts'
+import { assertInvalid } from '../support/http-call.ts'
+import { assertShape, auditEntry, meta } from '../support/http-shapes.ts'
+import { bodyOf, openWorld, pathTo, routes } from '../support/http-world.ts'
+
+interface Entry {
+  id: number
+  type: string
+  target_id: number
+  token_id: number | null
+  source: string
+}
+
+/** The requests that change something, their entry, and the parameter that names the changed record. */
+const changes: readonly (readonly [title: string, type: string, target: string])[] = [
+  ['PATCH /tags/:tagId', 'tag.updated', 'tagId'],
+  ['PUT /contacts/:contactId', 'contact.updated', 'contactId'],
+  ['POST /contacts/:contactId/unsubscribe', 'contact.unsubscribed', 'contactId'],
+  ['POST /contacts/:contactId/resubscribe', 'contact.resubscribed', 'contactId'],
+  ['DELETE /contacts/:contactId/topics/:topicId', 'contact.topic_unsubscribed', 'contactId'],
+  ['PUT /contacts/:contactId/topics/:topicId', 'contact.topic_subscribed', 'contactId'],
+  ['DELETE /lists/:listId/contacts/:contactId', 'contact.list_removed', 'contactId'],
+  ['POST /lists/:listId/contacts/import', 'list.imported', 'listId'],
+  ['PATCH /lists/:listId', 'list.updated', 'listId'],
+  ['PATCH /topics/:topicId', 'topic.updated', 'topicId'],
+  ['PATCH /webhook-endpoints/:endpointId', 'endpoint.updated', 'endpointId'],
+  ['POST /webhook-endpoints/:endpointId/secret', 'endpoint.secret_rotated', 'endpointId'],
+  ['POST /webhook-endpoints/:endpointId/recover', 'endpoint.recovered', 'endpointId'],
+  ['POST /webhook-endpoints/:endpointId/deliveries/:deliveryId/redeliver', 'delivery.redelivered', 'deliveryId'],
+  ['DELETE /webhook-endpoints/:endpointId', 'endpoint.deleted', 'endpointId'],
+  ['DELETE /topics/:topicId', 'topic.deleted', 'topicId'],
+  ['DELETE /lists/:listId', 'list.deleted', 'listId'],
+  ['DELETE /contacts/:contactId', 'contact.deleted', 'contactId'],
+  ['DELETE /tags/:tagId', 'tag.deleted', 'tagId'],
+  ['DELETE /tokens/:tokenId', 'token.revoked', 'tokenId'],
+]
+
+overHttp('the audit log', (open) => {
+  test('shows each change with its type, record, token and time, newest first', async (t) => {
+    const service = await open(t)
+    const { call, data, client } = service
+    const world = await openWorld(service, 'mine')
+    const { id: tokenId, token } = await data(201, 'POST', '/tokens', { body: { name: 'Ann', role: 'admin' } })
+    const before = await data(200, 'GET', '/audit-log', { query: { per_page: 100 } })
+    for (const [title] of changes) {
+      const route = routes.find(({ method, path }) => `${method} ${path}` === title)!
+      const file = { raw: 'email\nann@example.org\n', headers: { 'content-type': 'text/csv' } }
+      const sent = route.body === 'file' ? file : { body: bodyOf(route) }
+      const answer = await call(route.method, pathTo(route, world), { token, ...sent })
+      assert.ok(answer.status < 300, answer.what)
+    }
+    const { body } = await call('GET', '/audit-log', { query: { per_page: 100 } })
+    assertShape(body.meta, meta)
+    for (const entry of body.data) assertShape(entry, auditEntry)
+    const added: Entry[] = body.data.slice(0, body.data.length - before.length).reverse()
+    assert.deepEqual(
+      added.map(({ type, target_id, token_id, source }) => [type, target_id, token_id, source]),
+      changes.map(([, type, target]) => [type, world[target], tokenId, 'api']),
+    )
+    const created = before.map(({ type }: Entry) => type)
+    for (const type of ['client', 'list', 'topic', 'endpoint', 'identity', 'token']) {
+      assert.ok(created.includes(`${type}.created`), type)
+    }
+    const [identity] = await client.auditLog.list({ type: 'identity.created' }).then(({ data }) => data)
+    assert.deepEqual([identity!.source, identity!.token_id], ['library', null])
+    assert.doesNotMatch(JSON.stringify(body), /mine|Ann|example/)
+  })
+
+  test('is filtered by token and type, alone and together, and paged', async (t) => {
+    const { call, data } = await open(t)
+    const made: { id: number; token: string }[] = []
+    for (const name of ['Ann', 'Bob']) made.push(await data(201, 'POST', '/tokens', { body: { name, role: 'member' } }))
+    for (let round = 0; round < 3; round++) {
+      for (const { token } of made) {
+        const { id } = await data(201, 'POST', '/tags', { token, body: { name: `${token.slice(3, 9)}${round}` } })
+        await data(200, 'PATCH', `/tags/${id}`, { token, body: { name: `x${token.slice(3, 9)}${round}` } })
+      }
+    }
+    const list = async (query: Record<string, string | number>) => {
+      const entries: Entry[] = []
+      for (let cursor: string | null = ''; cursor !== null; ) {
+        const { body } = await call('GET', '/audit-log', {
+          query: { ...query, per_page: 2, ...(cursor && { cursor }) },
+        })
+        entries.push(...body.data)
+        cursor = body.meta.next_cursor
+      }
+      return entries
+    }
+    const all = await list({})
+    assert.deepEqual(
+      all.map(({ id }) => id),
+      all.map(({ id }) => id).toSorted((a, b) => b - a),
+    )
+    const [ann] = made
+    for (const [query, count] of [
+      [{ token: ann!.id }, 6],
+      [{ type: 'tag.created' }, 6],
+      [{ token: ann!.id, type: 'tag.updated' }, 3],
+      [{ token: 999_999 }, 0],
+      [{ type: 'contact.deleted' }, 0],
+    ] as const) {
+      const expected = all.filter(
+        ({ token_id, type }) =>
+          (!('token' in query) || token_id === query.token) && (!('type' in query) || type === query.type),
+      )
+      assert.equal(expected.length, count)
+      assert.deepEqual(await list(query), expected)
+    }
+    assertInvalid(await call('GET', '/audit-log', { query: { type: 'tag.eaten' } }), 'type')
+    assertInvalid(await call('GET', '/audit-log', { query: { token: 'Ann' } }), 'token')
+    assertInvalid(await call('GET', '/audit-log', { query: { token: 0 } }), 'token')
+    assertInvalid(await call('GET', '/audit-log', { query: { tokens: 1 } }), 'tokens')
+  })
+
+  test('has no entry for a change that was refused or rolled back, and none for another client', async (t) => {
+    const service = await open(t)
+    const other = await service.addTenant()
+    const world = await openWorld(service, 'mine')
+    const ids = async () => (await service.data(200, 'GET', '/audit-log')).map(({ id }: Entry) => id)
+    const before = await ids()
+    assertInvalid(await service.call('POST', '/tags', { body: { name: 'tag of mine' } }), 'name')
+    assert.equal((await service.call('DELETE', '/contacts/999999')).status, 404)
+    assert.equal((await other.call('DELETE', `/contacts/${world.contactId}`)).status, 404)
+    const failed = service.client.withIdempotencyKey('k', {}, async (client) => {
+      await client.tags.create({ name: 'rolled back' })
+      throw new Error('stop')
+    })
+    await assert.rejects(failed, /stop/)
+    await other.data(201, 'POST', '/tags', { body: { name: 'theirs' } })
+    assert.deepEqual(await ids(), before)
+  })
+
+  test('keeps entries for 90 days', needsClock, async (t) => {
+    const { advance, data, mailkeep } = await open(t, { dispatch: false })
+    await data(201, 'POST', '/tags', { body: { name: 'old' } })
+    advance(90 * 86_400_000 + 60_000)
+    await data(201, 'POST', '/tags', { body: { name: 'young' } })
+    assert.equal((await data(200, 'GET', '/audit-log', { query: { type: 'tag.created' } })).length, 2)
+    mailkeep.start({ dispatch: false })
+    for (let left = 2; left > 1; )
+      left = (await data(200, 'GET', '/audit-log', { query: { type: 'tag.created' } })).length
+    assert.equal((await data(200, 'GET', '/audit-log')).length, 1)
+  })
+
+  test('goes with its client', async (t) => {
+    const { addTenant, mailkeep } = await open(t)
+    const other = await addTenant()
+    await mailkeep.clients.delete(other.id)
+    await mailkeep.deliverDue()
+    assert.deepEqual((await mailkeep.forClient(other.id).auditLog.list()).data, [])
+  })
+
+  test('takes the caller from a host: its source and the id of a token', async (t) => {
+    const { id, mailkeep } = await open(t)
+    await mailkeep.forClient(id, { source: 'api', tokenId: 7 }).tags.create({ name: 'a' })
+    await mailkeep.forClient(id, { source: 'cli' }).tags.create({ name: 'b' })
+    const entries = (await mailkeep.forClient(id).auditLog.list({ type: 'tag.created' })).data
+    assert.deepEqual(
+      entries.map(({ source, token_id }) => [source, token_id]),
+      [
+        ['cli', null],
+        ['api', 7],
+      ],
+    )
+    for (const caller of [{ source: 'mars' }, { source: 'api', tokenId: 0 }, {}]) {
+      assert.throws(() => mailkeep.forClient(id, caller as never), { code: 'validation_failed' })
+    }
+  })
+})
