@@ -1,16 +1,6 @@
-import type { ClientMailkeep, Contact } from '../../lib/index.ts'
+import { type ClientMailkeep, type Contact, isMailkeepError } from '../../lib/index.ts'
 import { CliError } from '../cli-error.ts'
-import {
-  type Command,
-  clientFlag,
-  findOwner,
-  idFrom,
-  iterateRecords,
-  table,
-  withClient,
-  withMailkeep,
-  yesFlag,
-} from './command.ts'
+import { type Command, clientFlag, findOwner, idFrom, table, withClient, withMailkeep, yesFlag } from './command.ts'
 
 const findContact: Command = {
   usage: 'contact find EMAIL',
@@ -48,18 +38,15 @@ const deleteContact: Command = {
 
 export const contactCommands: readonly Command[] = [findContact, deleteContact]
 
-/** Finds a contact by its exact address. The search also finds other contacts, because it matches substrings. */
+/** Finds a contact by its exact address, in any case. */
 async function contactOf({ contacts }: ClientMailkeep, email: string): Promise<Contact | undefined> {
-  const wanted = normalizeEmail(email)
-  if (wanted === '') throw new CliError('EMAIL must be an e-mail address.', 2)
-  const found = iterateRecords((query) => contacts.list({ ...query, search: wanted, include_unsubscribed: true }))
-  for await (const contact of found) if (normalizeEmail(contact.email) === wanted) return contact
-  return undefined
-}
-
-/** Returns the form in which e-mail addresses are compared, without regard to case. */
-function normalizeEmail(email: string): string {
-  return email.trim().normalize('NFC').toLowerCase()
+  if (email.trim() === '') throw new CliError('EMAIL must be an e-mail address.', 2)
+  try {
+    return (await contacts.list({ email, include_unsubscribed: true })).data[0]
+  } catch (error) {
+    if (isMailkeepError(error, 'validation_failed')) return undefined // no contact has such an address
+    throw error
+  }
 }
 
 function textOf({ id, email, name, unsubscribed_at, tags, lists, extra_attributes }: Contact): string {

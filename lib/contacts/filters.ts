@@ -32,9 +32,9 @@ export async function resolveFilters(ctx: Context, query: ContactFilters): Promi
   const segment: SegmentFilters = query.segment === undefined ? {} : await filtersOfSegment(ctx, query.segment)
   const groups = { lists: both('lists'), tags: both('tags'), topics: both('topics') }
   const own = {
-    lists: await Promise.all(groups.lists.map((ids) => ownIds(ctx, 'list', ids))),
-    tags: await Promise.all(groups.tags.map((ids) => ownIds(ctx, 'tag', ids))),
-    topics: await Promise.all(groups.topics.map((ids) => ownIds(ctx, 'topic', ids))),
+    lists: await ownGroups(ctx, 'list', groups.lists),
+    tags: await ownGroups(ctx, 'tag', groups.tags),
+    topics: await ownGroups(ctx, 'topic', groups.topics),
   }
   // Unknown ids match nothing. A filter with several values needs one that exists.
   if (Object.values(own).some((filters) => filters.some((ids) => ids.length === 0))) return undefined
@@ -100,6 +100,10 @@ function needsOthers(values: FilterValues): boolean {
 /** Whether the filters limit the time of creation. */
 export function hasCreatedFilter(values: FilterValues): boolean {
   return values.created_after !== firstTime || values.created_before !== lastTime
+}
+
+function ownGroups(ctx: Context, kind: Kind, groups: readonly (readonly number[])[]) {
+  return groups.length === 0 ? [] : Promise.all(groups.map((ids) => ownIds(ctx, kind, ids)))
 }
 
 /** Removes ids that are not records of the client, because they match nothing. */

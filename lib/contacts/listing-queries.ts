@@ -7,6 +7,7 @@ import {
   beyond,
   conditions,
   counted,
+  type Flags,
   flags,
   type Kind,
   listingParameters,
@@ -72,9 +73,8 @@ export const scanMatches = statement.all(
 export const scanAttribute = statement.all(
   listingParameters,
   (_, p, dialect, on) => {
-    const found = sql`select m.contact_id as id from mailkeep_contact_attribute as m cross join mailkeep_contact as c
-      where c.id = m.contact_id and m.attribute_id = ${p.attribute_id} and m.value_key = ${p.value_key}
-        and m.contact_id ${beyond(on)} ${p.after}
+    const found = sql`select m.contact_id as id from mailkeep_contact_attribute as m ${contactOfMember(on)}
+        m.attribute_id = ${p.attribute_id} and m.value_key = ${p.value_key} and m.contact_id ${beyond(on)} ${p.after}
         ${conditions(sql.ref('m.contact_id'), p, dialect, { ...on, attribute: false })}`
     return counted(dialect.merge([found], { distinct: false, desc: on.desc, limit: p.limit }), on)
   },
@@ -106,14 +106,19 @@ function memberScan(kind: Kind, ranges: number) {
       const others = conditions(sql.ref('m.contact_id'), p, dialect, { ...on, [`${kind}s`]: false })
       const slots = p as unknown as Record<string, RawBuilder<unknown>>
       const all = names.map(
-        (name) => sql`select m.contact_id as id from ${membership} as m cross join mailkeep_contact as c
-          where c.id = m.contact_id and ${sql.ref(`m.${kind}_id`)} = ${slots[name]}
+        (name) => sql`select m.contact_id as id from ${membership} as m ${contactOfMember(on)}
+            ${sql.ref(`m.${kind}_id`)} = ${slots[name]}
             and m.contact_id ${beyond(on)} ${p.after} ${others}`,
       )
       return counted(dialect.merge(all, { distinct: true, desc: on.desc, limit: p.limit }), on)
     },
     flags,
   )
+}
+
+/** Joins the contact's row, which only some conditions read. Every membership has a contact. */
+function contactOfMember(on: Pick<Flags, 'search' | 'others'>): RawBuilder<unknown> {
+  return on.search || on.others ? sql`cross join mailkeep_contact as c where c.id = m.contact_id and` : sql`where`
 }
 
 function memberScansOf(kind: Kind) {

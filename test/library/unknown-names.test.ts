@@ -79,9 +79,10 @@ overHttp('the library', (open) => {
   test('refuses unknown filters and fields of every operation', async (t) => {
     const { client, mailkeep, id: clientId, ...service } = await open(t, { dispatch: false })
     const { contactId, endpointId, listId, tagId, topicId } = await openWorld({ client, ...service } as never, 'mine')
-    const { contacts, lists, tags, topics, identities, webhooks, events } = unchecked(client)
+    const { contacts, lists, tags, topics, segments, settings, identities, webhooks, events } = unchecked(client)
     const filters = /^There is no "tag" here\. Known: lists, tags, topics, search, include_unsubscribed, /
     const page = /^There is no "nope" here\. Known: per_page, cursor\.$/
+    const countedPage = /^There is no "nope" here\. Known: per_page, cursor, counts\.$/
     const nope = /^There is no "nope" here\. Known: /
     const email = 'ada@example.org'
     await assertUnknown(() => contacts.list({ tag: [tagId] }), { tag: filters })
@@ -92,10 +93,13 @@ overHttp('the library', (open) => {
       nope: /Known: format, onProgress\.$/,
     })
     await assertUnknown(() => contacts.unsubscribe(contactId!, { by_contact: true }), { by_contact: /byContact/ })
-    await assertUnknown(() => lists.list({ nope: 1 }), { nope: page })
+    await assertUnknown(() => lists.list({ nope: 1 }), { nope: countedPage })
     await assertUnknown(() => lists.create({ name: 'a', nope: 1 }), { nope })
     await assertUnknown(() => lists.update(listId!, { name: 'a', nope: 1 }), { nope })
-    await assertUnknown(() => tags.list({ nope: 1 }), { nope: page })
+    await assertUnknown(() => tags.list({ nope: 1 }), { nope: countedPage })
+    await assertUnknown(() => segments.list({ nope: 1 }), { nope: page })
+    await assertUnknown(() => segments.create({ name: 'a', filters: {}, nope: 1 }), { nope })
+    await assertUnknown(() => settings.attributes.update({ indexed: [], nope: 1 }), { nope })
     await assertUnknown(() => tags.create({ name: 'a', nope: 1 }), { nope })
     await assertUnknown(() => tags.update(tagId!, { name: 'a', nope: 1 }), { nope })
     await assertUnknown(() => topics.list(listId!, { nope: 1 }), { nope: page })

@@ -55,6 +55,16 @@ const attributes = fc
   .map((pairs) => Object.fromEntries(pairs) as Record<string, unknown>)
 const tags = fc.array(name, { maxLength: 4 })
 
+const filters = fc.record(
+  {
+    lists: fc.array(fc.integer({ min: 1, max: 9 }), { maxLength: 3 }),
+    exclude_tags: fc.array(fc.integer({ min: 1, max: 9 }), { maxLength: 3 }),
+    search: text,
+    created_after: fc.constantFrom('2020-01-01T00:00:00Z', '2030-01-01T00:00:00.5+02:00'),
+  },
+  { requiredKeys: [] },
+)
+
 /** Required fields first; `optional` fields may be left out. */
 const known: Readonly<Record<string, readonly [required: Fields, optional: Fields, more?: fc.Arbitrary<object>]>> = {
   'POST /tags': [{ name }, {}],
@@ -65,6 +75,9 @@ const known: Readonly<Record<string, readonly [required: Fields, optional: Field
   'PATCH /topics/:topicId': [{}, { name, description: fc.option(text) }],
   'POST /lists/:listId/contacts': [{ email }, { name: text.map(cut), tags }, attributes],
   'PUT /contacts/:contactId': [{}, { name: text.map(cut), tags }, attributes],
+  'POST /segments': [{ name, filters }, {}],
+  'PATCH /segments/:segmentId': [{}, { name, filters }],
+  'PUT /settings/attributes': [{ indexed: fc.array(name, { maxLength: 3 }) }, {}],
   'POST /webhook-endpoints': [
     {
       url: fc.constantFrom('http://127.0.0.1:9/', 'https://example.com/hook', 'https://example.com:8443/?a=b'),

@@ -164,7 +164,11 @@ function ofFile({ contentType = '', lines, framing }: Sent, { bytes }: Rendered)
 }
 
 function hasRequired({ method, path, body }: Route): boolean {
-  const none = body === undefined || method === 'PUT' || /topics\/:topicId$|endpoints\/:endpointId$/.test(path)
+  if (path === '/settings/attributes') return method === 'PUT'
+  const none =
+    body === undefined ||
+    method === 'PUT' ||
+    /topics\/:topicId$|segments\/:segmentId$|endpoints\/:endpointId$/.test(path)
   return !none
 }
 

@@ -41,6 +41,8 @@ const deliveryDetail: Shape = {
   attempt_log: isArray,
 }
 const recovery: Shape = { id: isCount, status: /^(pending|running|done|stopped)$/, total: isCount, done: isCount }
+const segment: Shape = { ...list, filters: (value) => typeof value === 'object' && value !== null }
+const attributeSettings: Shape = { indexed: isArray }
 const raised: Shape = { type: (value) => eventTypes.includes(value as never) }
 
 const report: Shape = { total: isCount, created: isCount, updated: isCount, refused: isCount, refused_rows: isArray }
@@ -57,6 +59,7 @@ export const promises: Readonly<Record<string, Promised>> = {
   'PATCH /tags/:tagId': { ...ok(tag), byState: true },
   'DELETE /tags/:tagId': nothing,
   'GET /contacts': page(contact),
+  'GET /contacts/count': ok({ count: isCount }),
   'GET /contacts/export': { statuses: [200] },
   'POST /lists/:listId/contacts/import': { statuses: [200, 400], data: report, byState: true },
   'GET /contacts/:contactId': ok(contact),
@@ -82,6 +85,13 @@ export const promises: Readonly<Record<string, Promised>> = {
   'GET /lists/:listId': ok(list),
   'PATCH /lists/:listId': ok(list),
   'DELETE /lists/:listId': nothing,
+  'GET /segments': page(segment),
+  'POST /segments': { ...created(segment), byState: true },
+  'GET /segments/:segmentId': ok(segment),
+  'PATCH /segments/:segmentId': { ...ok(segment), byState: true },
+  'DELETE /segments/:segmentId': nothing,
+  'GET /settings/attributes': ok(attributeSettings),
+  'PUT /settings/attributes': ok(attributeSettings),
   'GET /lists/:listId/topics': page(topic),
   'POST /lists/:listId/topics': created(topic),
   'PATCH /topics/:topicId': ok(topic),

@@ -82,6 +82,7 @@ async function makeRecords(client: ClientMailkeep): Promise<Tenant['ids']> {
   const events = ['contact.subscribed', 'contact.unsubscribed', 'newsletter.sent'] as const
   const endpoint = await client.webhooks.createEndpoint({ url: 'http://127.0.0.1:9/', events: [...events] })
   const { contact } = await client.contacts.addToList(list.id, { email: 'ada@example.org', tags: ['vip'] })
+  const segment = await client.segments.create({ name: 'Fans', filters: { tags: contact.tags.map(({ id }) => id) } })
   const identity = await client.identities.add({ email: 'news@example.org' })
   const recovery = await client.webhooks.recover(endpoint.id, { since: '2999-01-01T00:00:00Z' })
   const deliveries = await client.webhooks.listDeliveries(endpoint.id)
@@ -90,6 +91,7 @@ async function makeRecords(client: ClientMailkeep): Promise<Tenant['ids']> {
     contactId: [contact.id],
     listId: [list.id],
     topicId: [topic.id],
+    segmentId: [segment.id],
     endpointId: [endpoint.id],
     deliveryId: deliveries.data.map((delivery) => delivery.id),
     recoveryId: [recovery.id],
