@@ -54,13 +54,14 @@ describe('the plan of a listing', () => {
   test('of deliveries reads ranges of indexes, in order', async (t) => {
     const { acme, plansOf, close } = await open()
     t.after(close)
+    let seen = 0 // a statement is prepared once, at its first use
     for (const filters of deliveryFilters) {
       for (const list of [
         (page: object) => acme.webhooks.listAllDeliveries({ ...filters, ...page, per_page: 2 }),
         (page: object) => acme.webhooks.listDeliveries(1, { ...filters, ...page, per_page: 2 }),
       ]) {
         const plans = await plansOf(list)
-        assert.ok(plans.length > 0)
+        seen += plans.length
         for (const { sql, steps } of plans) {
           const shown = `${JSON.stringify(filters)}\n${steps.join('\n')}\n${sql}`
           for (const step of steps) assert.doesNotMatch(step, fullScan, shown)
@@ -74,6 +75,7 @@ describe('the plan of a listing', () => {
         }
       }
     }
+    assert.ok(seen >= 5, `${seen} plans were seen`)
   })
 
   test('of the audit log and of tokens reads the index of the filters, in order', async (t) => {
