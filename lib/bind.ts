@@ -8,6 +8,7 @@ import type { ContactsApi } from './contacts/api-types.ts'
 import * as batching from './contacts/batch.ts'
 import * as bulk from './contacts/bulk.ts'
 import * as changing from './contacts/changing.ts'
+import * as iterating from './contacts/iterate.ts'
 import * as listing from './contacts/listing.ts'
 import * as merging from './contacts/merging.ts'
 import * as contacts from './contacts/operations.ts'
@@ -47,6 +48,7 @@ const tokensApi = {
 /** `mailkeep.forClient(id).contacts` */
 const contactsApi = {
   list: listing.listPageOfContacts,
+  iterate: iterating.iterateContacts,
   get: contacts.getContact,
   count: listing.countContacts,
   listJson: listing.listContactsJson,

@@ -13,6 +13,7 @@ export type {
 } from './contacts/batch-schema.ts'
 export type { EmailInput, TagsInput } from './contacts/changing.ts'
 export type { ContactKey } from './contacts/contact-key.ts'
+export type { IterateInput } from './contacts/iterate.ts'
 export type { BulkResult } from './contacts/merge.ts'
 export type { MergeInput } from './contacts/merging.ts'
 export type {

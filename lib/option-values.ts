@@ -84,6 +84,7 @@ const schemas: Readonly<Record<string, v.GenericSchema>> = {
     identityProvider: must(isObjectWith('start', 'status'), 'must have the functions start and status, like ses()'),
     clock: method,
     sender: must(isObjectWith('send', 'close'), 'must have the functions send and close'),
+    migrate: flag,
     onEvent: method,
     lookup: v.optional(v.object(lookupValues, 'must be an object')),
   }),

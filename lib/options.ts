@@ -72,6 +72,7 @@ const schemas = {
     identityProvider: anything,
     clock: anything,
     sender: anything,
+    migrate: anything,
     onEvent: anything,
     lookup,
   } satisfies OptionsOf<MailkeepOptions>),

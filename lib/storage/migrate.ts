@@ -34,6 +34,23 @@ export async function migrate(storage: Database, migrations: readonly Migration[
   }
 }
 
+/**
+ * Checks that the database has all migrations, and changes nothing.
+ *
+ * @throws MailkeepError `conflict`: it lacks some, or a newer version has migrated it.
+ */
+export async function requireMigrated(storage: Database, migrations: readonly Migration[]): Promise<void> {
+  const exists = await findTable({ storage }, { name: 'mailkeep_migration' })
+  const applied = new Set(exists ? (await listMigrations({ storage }, {})).map(({ name }) => name) : [])
+  refuseNewer(applied, migrations)
+  const missing = migrations.filter(({ name }) => !applied.has(name)).map(({ name }) => name)
+  if (missing.length === 0) return
+  throw new MailkeepError(
+    'conflict',
+    `The database lacks ${missing.join(', ')}. Run mailkeep migrate, or open it without migrate: false, as a role that may change tables.`,
+  )
+}
+
 /** @returns the names of the migrations that the database lacks. */
 export async function unappliedMigrations(storage: Database, migrations: readonly Migration[]): Promise<string[]> {
   const applied = new Set((await listMigrations({ storage }, {})).map(({ name }) => name))
