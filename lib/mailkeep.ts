@@ -19,7 +19,7 @@ import { createSealer, type EncryptionKey } from './sealing/seal.ts'
 import { type AbortInput, AbortOptions } from './signal.ts'
 import type { Database, DatabaseSource } from './storage/database.ts'
 import { checkSource } from './storage/kysely.ts'
-import { migrate, refuseIncompleteCopy, requireMigrated } from './storage/migrate.ts'
+import { openSchema } from './storage/migrate.ts'
 import type { Clock } from './time.ts'
 import { Dispatcher } from './webhooks/dispatch/dispatcher.ts'
 import type { EventHandler } from './webhooks/handlers/handlers.ts'
@@ -74,10 +74,7 @@ export async function createMailkeep(options: MailkeepOptions): Promise<Mailkeep
   const storage = await source.open(logger)
   const clock = options.clock ?? storage.clock
   try {
-    if (options.migrate === false) await requireMigrated(storage, source.migrations)
-    else await migrate(storage, source.migrations, clock)
-    await refuseIncompleteCopy({ storage })
-    if (options.migrate !== false) await storage.search.create({ idle: false })
+    await openSchema(storage, source.migrations, clock, options.migrate)
     const mailkeep = new Mailkeep(
       storage,
       { ...options, logger, hostLogger: options.logger, clock },

@@ -29,7 +29,7 @@ export interface ContactsApi {
    *
    * @throws MailkeepError `validation_failed`, when the first contact is read; the signal's reason once it is aborted.
    * @example
-   * for await (const contact of acme.contacts.iterate({ tags: [3] })) console.log(contact.email)
+   * for await (const contact of acme.contacts.iterate({ tags: [3] })) greet(contact.email)
    */
   iterate(query?: IterateInput): AsyncGenerator<Contact, void, undefined>
   /** @throws MailkeepError `not_found` */

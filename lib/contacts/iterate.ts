@@ -16,7 +16,7 @@ const IterateQuery = closedObject({ ...filterFields, ...abortField })
  *
  * @throws MailkeepError `validation_failed`, when the first contact is read; the signal's reason once it is aborted.
  * @example
- * for await (const contact of acme.contacts.iterate({ tags: [3] })) console.log(contact.email)
+ * for await (const contact of acme.contacts.iterate({ tags: [3] })) greet(contact.email)
  */
 export async function* iterateContacts(
   ctx: Context,

@@ -39,7 +39,7 @@ export async function migrate(storage: Database, migrations: readonly Migration[
  *
  * @throws MailkeepError `conflict`: it lacks some, or a newer version has migrated it.
  */
-export async function requireMigrated(storage: Database, migrations: readonly Migration[]): Promise<void> {
+async function requireMigrated(storage: Database, migrations: readonly Migration[]): Promise<void> {
   const exists = await findTable({ storage }, { name: 'mailkeep_migration' })
   const applied = new Set(exists ? (await listMigrations({ storage }, {})).map(({ name }) => name) : [])
   refuseNewer(applied, migrations)
@@ -99,4 +99,21 @@ const findSetting = statement({ name: text }, (db, p) =>
 export async function refuseIncompleteCopy(scope: Scope): Promise<void> {
   if (!(await findSetting(scope, { name: copySetting }))) return
   throw new MailkeepError('conflict', 'A copy into this database is not finished: run mailkeep copy again.')
+}
+
+/**
+ * Migrates a database that is about to be used, or checks its schema.
+ *
+ * @param mayChange False: the schema is only checked, and a missing search index is not created.
+ */
+export async function openSchema(
+  storage: Database,
+  migrations: readonly Migration[],
+  now: Clock,
+  mayChange = true,
+): Promise<void> {
+  if (mayChange) await migrate(storage, migrations, now)
+  else await requireMigrated(storage, migrations)
+  await refuseIncompleteCopy({ storage })
+  if (mayChange) await storage.search.create({ idle: false })
 }
