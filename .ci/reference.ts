@@ -58,6 +58,7 @@ export function reference(): string {
           exported(file).filter((name) => isInput(name) && !/^export const/.test(itemOf(file, name)!.code)),
         ),
       ),
+      ...declared('lib/contacts/contact-key.ts', ['ContactKey']),
       ...declared('lib/limits.ts', ['inputLimits']),
     ]),
     ...section('Records', [
@@ -133,6 +134,11 @@ const inputFiles = [
   'lib/segments/filters.ts',
   'lib/segments/schema.ts',
   'lib/attributes/schema.ts',
+  'lib/contacts/changing.ts',
+  'lib/contacts/merging.ts',
+  'lib/contacts/batch-schema.ts',
+  'lib/contacts/iterate.ts',
+  'lib/signal.ts',
   'lib/contacts/transfer/import.ts',
   'lib/contacts/transfer/export.ts',
   ...['lists', 'tags', 'topics', 'identities', 'webhooks'].map((slice) => `lib/${slice}/schema.ts`),
@@ -142,7 +148,7 @@ const inputFiles = [
 
 /** Whether the name is a type of input: `ContactInput`, `IdsInput`. */
 function isInput(name: string): boolean {
-  return /Input$/.test(name) || name === 'ImportCounts'
+  return /Input$/.test(name) || ['ImportCounts', 'BatchOperationResult'].includes(name)
 }
 
 const records = (slice: string) => {

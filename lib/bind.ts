@@ -23,6 +23,7 @@ import * as batching from './contacts/batch.ts'
 import * as bulk from './contacts/bulk.ts'
 import * as changing from './contacts/changing.ts'
 import * as counts from './contacts/group-counts.ts'
+import * as iterating from './contacts/iterate.ts'
 import * as listing from './contacts/listing.ts'
 import * as merging from './contacts/merging.ts'
 import * as contacts from './contacts/operations.ts'
@@ -75,9 +76,9 @@ const auditLogApi = { list: audit.listAuditLog }
 /** `mailkeep.forClient(id).contacts` */
 const contactsApi = {
   list: listing.listPageOfContacts,
+  iterate: iterating.iterateContacts,
   get: contacts.getContact,
   count: listing.countContacts,
-  iterate: listing.iterateContacts,
   listJson: listing.listContactsJson,
   getJson: contacts.getContactJson,
   addToList: contacts.addContactToList,

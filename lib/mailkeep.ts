@@ -12,12 +12,14 @@ import type { IdentityProvider } from './identities/provider.ts'
 import type { Identity } from './identities/schema.ts'
 import { type Logger, silent } from './logger.ts'
 import { type CloseOptions, checkOptions, type StartOptions, type SubscriberOptions } from './options.ts'
+import { parse } from './parse.ts'
 import { checkEncryptionKey } from './sealing/encryption-key.ts'
 import { reseal } from './sealing/reseal.ts'
 import { createSealer, type EncryptionKey } from './sealing/seal.ts'
+import { type AbortInput, AbortOptions } from './signal.ts'
 import type { Database, DatabaseSource } from './storage/database.ts'
 import { checkSource } from './storage/kysely.ts'
-import { migrate, refuseIncompleteCopy } from './storage/migrate.ts'
+import { openSchema } from './storage/migrate.ts'
 import type { Clock } from './time.ts'
 import { Dispatcher } from './webhooks/dispatch/dispatcher.ts'
 import type { EventHandler } from './webhooks/handlers/handlers.ts'
@@ -47,7 +49,12 @@ export interface MailkeepOptions {
   readonly clock?: Clock
   /** For tests: sends the deliveries instead of the built-in sender, which checks addresses. */
   readonly sender?: Sender
-  /** For tests: called with every event after its commit. */
+  /** False: checks the schema and never changes it, for a database role without that right. Default true. */
+  readonly migrate?: boolean
+  /**
+   * Called in this process with every event of its changes, after the commit and before any delivery. Nothing is stored or
+   * repeated for it: use `mailkeep.on` for work that must happen. Its errors are logged.
+   */
   readonly onEvent?: (event: RaisedEvent) => void
   /** For tests: how host names of webhooks are resolved. */
   readonly lookup?: LookupSettings
@@ -69,9 +76,7 @@ export async function createMailkeep(options: MailkeepOptions): Promise<Mailkeep
   const storage = await source.open(logger)
   const clock = options.clock ?? storage.clock
   try {
-    await migrate(storage, source.migrations, clock)
-    await refuseIncompleteCopy({ storage })
-    await storage.search.create({ idle: false })
+    await openSchema(storage, source.migrations, clock, options.migrate)
     const mailkeep = new Mailkeep(
       storage,
       { ...options, logger, hostLogger: options.logger, clock },
@@ -241,18 +246,21 @@ export class Mailkeep {
    * @returns When the next delivery is due, in milliseconds since 1970; undefined when none waits.
    * @throws MailkeepError `unavailable`
    */
-  async deliverDue(): Promise<number | undefined> {
+  async deliverDue(options: AbortInput = {}): Promise<number | undefined> {
+    const { signal } = parse(AbortOptions, options, 'options')
     this.#refuseClosed()
+    signal?.throwIfAborted()
     await this.#housekeeping.finish()
-    return await this.#dispatcher.deliverDue()
+    return await this.#dispatcher.deliverDue(signal)
   }
 
   /**
    * Re-encrypts all stored secrets and answers with the current key, and returns how many. After that the previous keys
    * are not needed.
    */
-  resealSecrets(): Promise<number> {
-    return reseal(this.#ctx, [sealedSecrets, sealedPreviousSecrets, sealedAnswers])
+  async resealSecrets(options: AbortInput = {}): Promise<number> {
+    const { signal } = parse(AbortOptions, options, 'options')
+    return await reseal(this.#ctx, [sealedSecrets, sealedPreviousSecrets, sealedAnswers], signal)
   }
 
   /**
@@ -262,9 +270,10 @@ export class Mailkeep {
    * @returns The identities whose status changed.
    * @throws MailkeepError `validation_failed`: there is no provider, or it is misconfigured.
    */
-  async refreshIdentities(): Promise<Identity[]> {
+  async refreshIdentities(options: AbortInput = {}): Promise<Identity[]> {
+    const { signal } = parse(AbortOptions, options, 'options')
     if (!this.#identityProvider) throw invalid('identityProvider', 'No identity provider is configured.')
-    return await identities.refreshIdentities(this.#ctx, this.#identityProvider)
+    return await identities.refreshIdentities(this.#ctx, this.#identityProvider, signal)
   }
 
   /**

@@ -86,6 +86,7 @@ const schemas: Readonly<Record<string, v.GenericSchema>> = {
     source: must((value) => sources.some((source) => source === value), `must be one of ${sources.join(', ')}`),
     clock: method,
     sender: must(isObjectWith('send', 'close'), 'must have the functions send and close'),
+    migrate: flag,
     onEvent: method,
     lookup: v.optional(v.object(lookupValues, 'must be an object')),
   }),

@@ -73,6 +73,7 @@ const schemas = {
     source: anything,
     clock: anything,
     sender: anything,
+    migrate: anything,
     onEvent: anything,
     lookup,
   } satisfies OptionsOf<MailkeepOptions>),

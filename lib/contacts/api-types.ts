@@ -7,6 +7,7 @@ import type { AbortInput } from '../signal.ts'
 import type { BatchInput, BatchOperationInput, BatchOperationResult } from './batch-schema.ts'
 import type { EmailInput, TagsInput } from './changing.ts'
 import type { ContactKey } from './contact-key.ts'
+import type { IterateInput } from './iterate.ts'
 import type { BulkResult } from './merge.ts'
 import type { MergeInput } from './merging.ts'
 import type {
@@ -30,6 +31,15 @@ export interface ContactsApi {
    *   attribute is being filled.
    */
   list(query?: ContactQueryInput): Promise<Page<Contact>>
+  /**
+   * Returns the client's contacts one after another, by ascending id, with the filters of `list`: the records that `export`
+   * writes as text. Reads page by page, so that neither the contacts nor their number are limited by memory.
+   *
+   * @throws MailkeepError `validation_failed`, when the first contact is read; the signal's reason once it is aborted.
+   * @example
+   * for await (const contact of acme.contacts.iterate({ tags: [3] })) greet(contact.email)
+   */
+  iterate(query?: IterateInput): AsyncGenerator<Contact, void, undefined>
   /** @throws MailkeepError `not_found` */
   get(id: ContactKey): Promise<Contact>
   /**
@@ -39,13 +49,6 @@ export interface ContactsApi {
    * @throws MailkeepError Same as `list`.
    */
   count(query?: ContactFiltersInput): Promise<number>
-  /**
-   * Returns the client's contacts one after another, by ascending id, with the filters of `list`. Reads them page by page.
-   *
-   * @throws MailkeepError Same as `list`, when the first contact is read.
-   * @example for await (const contact of acme.contacts.iterate({ tags: [3] })) print(contact.email)
-   */
-  iterate(filters?: ContactFiltersInput): AsyncGenerator<Contact, void, undefined>
   /**
    * Same as `list`, but each contact is JSON text built by the database. Half the cost for callers that forward the JSON.
    *
@@ -87,6 +90,7 @@ export interface ContactsApi {
    * @param source A stream of bytes or text, of any length, read with back-pressure. NDJSON: each line is an input of
    *   `addToList`. CSV: the first line names the columns `email`, `name`, `tags`, and attributes. Tags are names separated
    *   by semicolons or commas, or a JSON array. An empty cell changes nothing.
+   * @param options `signal` stops the import, also while it waits for the source. The rows saved before stay.
    * @throws MailkeepError `not_found`: no such list; `invalid_json`: not UTF-8, or not CSV; `validation_failed`: wrong
    *   columns or format.
    */

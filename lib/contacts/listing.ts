@@ -60,27 +60,6 @@ export async function listDocuments(
   return await readPageOf(page, scan, (rows) => documentsOf(ctx, rows, maxBytes))
 }
 
-/**
- * Returns the client's contacts one after another, by ascending id, with the filters of `list`. Reads them page by page.
- *
- * @throws MailkeepError Same as `list`, when the first contact is read.
- * @example for await (const contact of acme.contacts.iterate({ tags: [3] })) print(contact.email)
- */
-export async function* iterateContacts(
-  ctx: Context,
-  filters: ContactFiltersInput = {},
-): AsyncGenerator<Contact, void, undefined> {
-  const query = parse(ContactFilters, filters)
-  let cursor: string | undefined
-  do {
-    const { data, meta } = await listDocuments(ctx, { ...query, per_page, cursor }, inputLimits.exportBytes)
-    for (const document of data) yield contactFrom({ document })
-    cursor = meta.next_cursor ?? undefined
-  } while (cursor !== undefined)
-}
-
-const per_page = inputLimits.pageRecords
-
 /** Maximum contacts that one statement counts, so that other reads need not wait long. */
 const maxCountedPerStatement = 10_000
 

@@ -86,12 +86,17 @@ export async function removeIdentity(ctx: Context, id: number): Promise<void> {
  * @returns The identities whose status changed.
  * @throws MailkeepError `validation_failed`: the provider is misconfigured.
  */
-export async function refreshIdentities(ctx: Context, provider: IdentityProvider): Promise<Identity[]> {
+export async function refreshIdentities(
+  ctx: Context,
+  provider: IdentityProvider,
+  signal?: AbortSignal,
+): Promise<Identity[]> {
   const changed: Identity[] = []
   for (let after = 0; ; ) {
     const rows = await queries.listUnverified(ctx, { after, limit: maxIdentitiesPerBatch })
     if (rows.length === 0) return changed
     for (const row of rows) {
+      signal?.throwIfAborted()
       after = row.id
       const status = await askProvider(ctx, provider, row)
       if (status === row.identity_status) continue

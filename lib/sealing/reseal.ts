@@ -23,10 +23,11 @@ export interface SealedRows {
  * @param kinds All kinds of sealed rows. Afterwards, the previous keys are no longer needed.
  * @returns the number of re-encrypted rows.
  */
-export async function reseal(ctx: Context, kinds: readonly SealedRows[]): Promise<number> {
+export async function reseal(ctx: Context, kinds: readonly SealedRows[], signal?: AbortSignal): Promise<number> {
   let resealed = 0
   for (const kind of kinds) {
     for (let after: number | undefined = 0; after !== undefined; ) {
+      signal?.throwIfAborted()
       const batch = await resealBatch(ctx, kind, after)
       resealed += batch.resealed
       after = batch.next

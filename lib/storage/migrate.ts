@@ -34,6 +34,23 @@ export async function migrate(storage: Database, migrations: readonly Migration[
   }
 }
 
+/**
+ * Checks that the database has all migrations, and changes nothing.
+ *
+ * @throws MailkeepError `conflict`: it lacks some, or a newer version has migrated it.
+ */
+async function requireMigrated(storage: Database, migrations: readonly Migration[]): Promise<void> {
+  const exists = await findTable({ storage }, { name: 'mailkeep_migration' })
+  const applied = new Set(exists ? (await listMigrations({ storage }, {})).map(({ name }) => name) : [])
+  refuseNewer(applied, migrations)
+  const missing = migrations.filter(({ name }) => !applied.has(name)).map(({ name }) => name)
+  if (missing.length === 0) return
+  throw new MailkeepError(
+    'conflict',
+    `The database lacks ${missing.join(', ')}. Run mailkeep migrate, or open it without migrate: false, as a role that may change tables.`,
+  )
+}
+
 /** @returns the names of the migrations that the database lacks. */
 export async function unappliedMigrations(storage: Database, migrations: readonly Migration[]): Promise<string[]> {
   const applied = new Set((await listMigrations({ storage }, {})).map(({ name }) => name))
@@ -82,4 +99,21 @@ const findSetting = statement({ name: text }, (db, p) =>
 export async function refuseIncompleteCopy(scope: Scope): Promise<void> {
   if (!(await findSetting(scope, { name: copySetting }))) return
   throw new MailkeepError('conflict', 'A copy into this database is not finished: run mailkeep copy again.')
+}
+
+/**
+ * Migrates a database that is about to be used, or checks its schema.
+ *
+ * @param mayChange False: the schema is only checked, and a missing search index is not created.
+ */
+export async function openSchema(
+  storage: Database,
+  migrations: readonly Migration[],
+  now: Clock,
+  mayChange = true,
+): Promise<void> {
+  if (mayChange) await migrate(storage, migrations, now)
+  else await requireMigrated(storage, migrations)
+  await refuseIncompleteCopy({ storage })
+  if (mayChange) await storage.search.create({ idle: false })
 }

@@ -7,7 +7,7 @@ export interface WebhookPort {
   readonly wake: () => void
   /** Aborts the deliveries in flight for which `matches` returns true. */
   readonly abort: (matches: (claimed: { endpointId: number; clientId: number }) => boolean) => void
-  /** For tests: called with every event after its commit, even if no endpoint subscribes to it. */
+  /** Called with every event after its commit, even if no endpoint subscribes to it. */
   readonly onEvent?: ((event: RaisedEvent) => void) | undefined
 }
 

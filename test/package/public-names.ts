@@ -98,6 +98,7 @@ export const publicNames: Readonly<Record<string, readonly string[]>> = {
     'type ImportInput',
     'type ImportReport',
     'type Issue',
+    'type IterateInput',
     'type KyselyOptions',
     'type List',
     'type ListInput',

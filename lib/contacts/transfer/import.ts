@@ -4,6 +4,7 @@ import type { Context, Tx } from '../../context.ts'
 import { type FieldErrors, invalid, isMailkeepError, MailkeepError } from '../../errors.ts'
 import { getList } from '../../lists/operations.ts'
 import { closedObject, parse } from '../../parse.ts'
+import { type AbortInput, abortField, untilAborted } from '../../signal.ts'
 import { TurnLimit } from '../../time.ts'
 import { addEntries, type Entry, entryOf } from '../bulk.ts'
 import type { BulkResult } from '../merge.ts'
@@ -34,7 +35,7 @@ export interface ImportReport {
   refused_rows: RefusedRow[]
 }
 
-export interface ImportInput {
+export interface ImportInput extends AbortInput {
   readonly format: Format
   /** Called after each batch of rows, with the counts so far. */
   readonly onProgress?: ((counts: ImportCounts) => void) | undefined
@@ -51,6 +52,7 @@ export interface ImportCounts {
 
 const ImportOptions = closedObject({
   ...formatField,
+  ...abortField,
   onProgress: v.optional(
     v.custom<(counts: ImportCounts) => void>((value) => typeof value === 'function', 'This must be a function.'),
   ),
@@ -73,6 +75,7 @@ const maxBytesPerBatch = 2 * 1024 * 1024
  * @param source A stream of bytes or text, of any length, read with back-pressure. NDJSON: each line is an input of
  *   `addToList`. CSV: the first line names the columns `email`, `name`, `tags`, and attributes. Tags are names separated
  *   by semicolons or commas, or a JSON array. An empty cell changes nothing.
+ * @param options `signal` stops the import, also while it waits for the source. The rows saved before stay.
  * @throws MailkeepError `not_found`: no such list; `invalid_json`: not UTF-8, or not CSV; `validation_failed`: wrong
  *   columns or format.
  */
@@ -82,20 +85,20 @@ export async function importContacts(
   source: Chunks,
   options: ImportInput,
 ): Promise<ImportReport> {
-  const { format, onProgress } = parse(ImportOptions, options)
+  const { format, onProgress, signal } = parse(ImportOptions, options)
   if (!isIterable(source)) throw invalid('source', 'source must be a stream, or an iterable of text or bytes.')
   await getList(ctx, listId)
   const report: ImportReport = { total: 0, created: 0, updated: 0, refused: 0, refused_rows: [] }
   const addToReport = reporterOf(report)
   const auditOnce = importAuditor(listId)
   const read = format === 'csv' ? readCsv : readNdjson
-  for await (const rows of batchesOf(read(bytesOf(source)))) {
+  for await (const rows of batchesOf(read(bytesOf(untilAborted(source, signal))))) {
     await getList(ctx, listId) // also when every row of the batch is refused
     const results = await addEntries(
       ctx,
       listId,
       rows.map(({ entry }) => entry),
-      { onSave: auditOnce },
+      { signal, onSave: auditOnce },
     )
     for (const [at, { line }] of rows.entries()) addToReport(line, results[at]!)
     const { total, created, updated, refused } = report

@@ -34,6 +34,8 @@ interface Turn {
   readonly nextMs: number | undefined
 }
 
+const noWork: DueWork = { endpoints: [], nextDueMs: undefined, nextLeaseEndMs: undefined }
+
 /**
  * Sends the deliveries that are due. Each turn of its loop is one transaction, which records finished attempts and
  * claims new deliveries. A queue then sends the claimed deliveries. No transaction is open during a request. Attempts
@@ -84,17 +86,27 @@ export class Dispatcher {
    * Sends all deliveries that are due now, and resolves when the outcomes are recorded. Works without `start`.
    *
    * @returns When the next delivery is due, in milliseconds since 1970; undefined when none waits, or after `stop`.
-   * @throws MailkeepError `unavailable`: the database cannot be used.
+   * @param signal When aborted, nothing more is claimed, and the attempts in flight are recorded first.
+   * @throws MailkeepError `unavailable`: the database cannot be used; the signal's reason once it is aborted.
    */
-  async deliverDue(): Promise<number | undefined> {
-    while (!this.#isStopping) {
-      const { seen } = this.#signal
-      const { claimed, nextMs } = await this.#takeTurn({ mustPoll: true })
-      if (claimed > 0 || (nextMs !== undefined && nextMs <= this.#ctx.clock())) continue
-      if (this.#inFlight.size === 0) return nextMs
-      await this.#signal.wait(seen, maxPollIntervalMs)
+  async deliverDue(signal?: AbortSignal): Promise<number | undefined> {
+    const wake = () => this.wake()
+    signal?.addEventListener('abort', wake)
+    try {
+      while (!this.#isStopping) {
+        const { seen } = this.#signal
+        const mayClaim = !signal?.aborted
+        const { claimed, nextMs } = await this.#takeTurn({ mustPoll: true, mayClaim })
+        // The attempts in flight are recorded first, unless the running loop does that.
+        if (!mayClaim && (this.#running || this.#inFlight.size === 0)) throw signal!.reason
+        if (mayClaim && (claimed > 0 || (nextMs !== undefined && nextMs <= this.#ctx.clock()))) continue
+        if (mayClaim && this.#inFlight.size === 0) return nextMs
+        await this.#signal.wait(seen, maxPollIntervalMs)
+      }
+      return undefined
+    } finally {
+      signal?.removeEventListener('abort', wake)
     }
-    return undefined
   }
 
   /** Starts the next turn now, because a delivery may be due. */
@@ -141,15 +153,15 @@ export class Dispatcher {
   }
 
   /** Runs turns one after another. Two parallel turns would find the same deliveries and allow them twice. */
-  #takeTurn({ mustPoll }: { mustPoll: boolean }): Promise<Turn> {
-    const turn = this.#lastTurn.then(() => this.#turn(mustPoll))
+  #takeTurn({ mustPoll, mayClaim = true }: { mustPoll: boolean; mayClaim?: boolean }): Promise<Turn> {
+    const turn = this.#lastTurn.then(() => this.#turn(mustPoll, mayClaim))
     this.#lastTurn = turn.catch(() => {})
     return turn
   }
 
-  async #turn(mustPoll: boolean): Promise<Turn> {
+  async #turn(mustPoll: boolean, mayClaim: boolean): Promise<Turn> {
     await nextTurn() // so that attempts which end in the same turn of the event loop are recorded together
-    const { endpoints, nextDueMs, nextLeaseEndMs } = await this.#poll(mustPoll)
+    const { endpoints, nextDueMs, nextLeaseEndMs } = mayClaim ? await this.#poll(mustPoll) : noWork
     this.#mayHaveStaleTimes ||= this.#clockWasSet()
     const mustRelease = this.#mayHaveStaleTimes || (nextLeaseEndMs ?? Infinity) <= this.#ctx.clock()
     const allowances = this.#scheduler.allow(endpoints)
@@ -191,7 +203,7 @@ export class Dispatcher {
     const { concurrency, endpointConcurrency } = this.#ctx.local.webhooks.settings
     const startedMs = performance.now()
     const freeSlots = concurrency - this.#scheduler.inFlight
-    if (this.#isStopping || freeSlots <= 0) return { endpoints: [], nextDueMs: undefined, nextLeaseEndMs: undefined }
+    if (this.#isStopping || freeSlots <= 0) return noWork
     if (startedMs < this.#nextPollMs && !mustPoll) {
       const nextDueMs = this.#ctx.clock() + this.#nextPollMs - startedMs
       return { endpoints: [], nextDueMs, nextLeaseEndMs: undefined }

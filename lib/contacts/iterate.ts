@@ -1,0 +1,40 @@
+import type { Context } from '../context.ts'
+import { inputLimits } from '../limits.ts'
+import { closedObject, parse } from '../parse.ts'
+import { type AbortInput, abortField } from '../signal.ts'
+import { listDocuments } from './listing.ts'
+import { type Contact, type ContactFiltersInput, contactFrom, filterFields } from './schema.ts'
+
+/** Filters of the contacts, and a signal that stops the iteration. */
+export interface IterateInput extends ContactFiltersInput, AbortInput {}
+
+const IterateQuery = closedObject({ ...filterFields, ...abortField })
+
+/**
+ * Returns the client's contacts one after another, by ascending id, with the filters of `list`: the records that `export`
+ * writes as text. Reads page by page, so that neither the contacts nor their number are limited by memory.
+ *
+ * @throws MailkeepError `validation_failed`, when the first contact is read; the signal's reason once it is aborted.
+ * @example
+ * for await (const contact of acme.contacts.iterate({ tags: [3] })) greet(contact.email)
+ */
+export async function* iterateContacts(
+  ctx: Context,
+  query: IterateInput = {},
+): AsyncGenerator<Contact, void, undefined> {
+  const { signal, ...filters } = parse(IterateQuery, query)
+  let cursor: string | undefined
+  do {
+    signal?.throwIfAborted()
+    const page = await listDocuments(
+      ctx,
+      { ...filters, per_page: inputLimits.pageRecords, cursor },
+      inputLimits.exportBytes,
+    )
+    for (const document of page.data) {
+      signal?.throwIfAborted()
+      yield contactFrom({ document })
+    }
+    cursor = page.meta.next_cursor ?? undefined
+  } while (cursor !== undefined)
+}

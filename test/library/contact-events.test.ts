@@ -1,0 +1,144 @@
+/** The events of contacts beyond the contract, for handlers, `onEvent` and endpoints. */
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { createMailkeep, type RaisedEvent } from '../../lib/index.ts'
+import { test } from '../support/databases.ts'
+import { dayMs, onEveryDatabase, onSharedDatabases, until } from '../support/webhook-harness.ts'
+
+onEveryDatabase('events of contacts', (open) => {
+  test('report each change once, with the contact after it', async (t) => {
+    const events: RaisedEvent[] = []
+    const { acme } = await open(t, { start: false, onEvent: (event) => void events.push(event) })
+    const taken = () => events.splice(0).map(({ type, data }) => [type, data])
+    const list = await acme.lists.create({ name: 'News' })
+    const topic = await acme.topics.create(list.id, { name: 'Weekly' })
+    const input = { email: 'ada@example.org', name: 'Ada', tags: ['vip'] }
+    const { contact: ada } = await acme.contacts.addToList(list.id, input)
+    const [vip] = ada.tags
+    assert.deepEqual(taken(), [
+      ['contact.created', { contact: ada }],
+      ['contact.tagged', { contact: ada, tag: vip }],
+      ['contact.subscribed', { contact: ada, list }],
+    ])
+    await acme.contacts.addToList(list.id, input)
+    await acme.contacts.update(ada.id, { name: 'Ada', tags: ['vip'] })
+    await acme.contacts.tag(ada.id, { tags: ['vip'] })
+    await acme.contacts.untag(ada.id, { tags: ['other'] })
+    await acme.contacts.changeEmail(ada.id, { email: ada.email })
+    assert.deepEqual(taken(), [], 'nothing changed')
+    let contact = await acme.contacts.update(ada.id, { city: 'London', tags: ['new'] })
+    const [fresh] = contact.tags
+    assert.deepEqual(taken(), [
+      ['contact.updated', { contact }],
+      ['contact.tagged', { contact, tag: fresh }],
+      ['contact.untagged', { contact, tag: vip }],
+    ])
+    contact = await acme.contacts.changeEmail(ada.id, { email: 'countess@example.org' })
+    assert.deepEqual(taken(), [['contact.updated', { contact }]])
+    contact = await acme.contacts.subscribeToTopic(ada.id, topic.id)
+    assert.deepEqual(taken(), [['contact.topic_subscribed', { contact, topic }]])
+    contact = await acme.contacts.removeFromList(list.id, ada.id)
+    assert.deepEqual(taken(), [
+      ['contact.list_removed', { contact, list }],
+      ['contact.topic_unsubscribed', { contact, topic }],
+    ])
+    const { contact: old } = await acme.contacts.upsert({ email: 'old@example.org' })
+    taken()
+    contact = await acme.contacts.merge(old.id, { into: ada.id })
+    assert.deepEqual(taken(), [
+      ['contact.deleted', { contact: { id: old.id, uuid: old.uuid, email: old.email } }],
+      ['contact.updated', { contact }],
+    ])
+    await acme.contacts.delete(ada.id)
+    const gone = { id: ada.id, uuid: ada.uuid, email: 'countess@example.org' }
+    assert.deepEqual(taken(), [['contact.deleted', { contact: gone }]])
+  })
+
+  test('of many contacts are the same as those of one', async (t) => {
+    const events: RaisedEvent[] = []
+    const { acme } = await open(t, { start: false, onEvent: (event) => void events.push(event) })
+    const list = await acme.lists.create({ name: 'News' })
+    await acme.contacts.addManyToList(list.id, [{ email: 'a@example.org', tags: ['x'] }, { email: 'b@example.org' }])
+    await acme.contacts.addManyToList(list.id, [
+      { email: 'a@example.org', tags: ['x'] },
+      { email: 'b@example.org', name: 'Bo' },
+    ])
+    assert.deepEqual(
+      events.map(({ type }) => type),
+      [
+        'contact.created',
+        'contact.created',
+        'contact.tagged',
+        'contact.subscribed',
+        'contact.subscribed',
+        'contact.updated',
+      ],
+    )
+  })
+
+  test('leave no row where nothing asks for them', async (t) => {
+    const { acme, count } = await open(t, { start: false })
+    const { contact } = await acme.contacts.upsert({ email: 'ada@example.org', tags: ['vip'] })
+    await acme.contacts.update(contact.id, { name: 'Ada' })
+    await acme.contacts.delete(contact.id)
+    assert.deepEqual([await count('mailkeep_event'), await count('mailkeep_delivery')], [0, 0])
+  })
+
+  test('of every type go to a handler of *', async (t) => {
+    const { acme, mailkeep } = await open(t)
+    const types: string[] = []
+    await mailkeep.on('*', ({ type }) => void types.push(type), { name: 'all' })
+    const { contact } = await acme.contacts.upsert({ email: 'ada@example.org' })
+    await acme.contacts.unsubscribe(contact.id)
+    await acme.events.raise({ type: 'newsletter.sent', data: {} })
+    await until('all are handled', () => types.length >= 3 || undefined)
+    assert.deepEqual(types.sort(), ['contact.created', 'contact.unsubscribed', 'newsletter.sent'])
+    await assert.rejects(acme.webhooks.createEndpoint({ url: 'https://example.org/', events: ['*' as never] }))
+  })
+
+  test('of an erasure are delivered, and erased when their retries are over', async (t) => {
+    const { acme, mailkeep, clock, ask } = await open(t, { start: false })
+    const { id } = await acme.webhooks.createEndpoint({ url: 'https://example.org/', events: ['contact.deleted'] })
+    await acme.webhooks.updateEndpoint(id, { active: false })
+    const { contact } = await acme.contacts.upsert({ email: 'ada@example.org', name: 'Ada' })
+    await acme.contacts.delete(contact.id)
+    const bodies = async () =>
+      (await ask('select body from mailkeep_event where type = ?', 'contact.deleted')).map((row) => String(row.body))
+    assert.match((await bodies())[0]!, /ada@example\.org/)
+    assert.doesNotMatch((await bodies())[0]!, /"name"/)
+    clock.advance(6 * dayMs)
+    await mailkeep.deliverDue()
+    assert.deepEqual(await bodies(), [''])
+  })
+
+  test('an error of onEvent does not undo the change', async (t) => {
+    const { acme } = await open(t, {
+      start: false,
+      onEvent: () => {
+        throw new Error('the host failed')
+      },
+    })
+    const { contact } = await acme.contacts.upsert({ email: 'ada@example.org' })
+    assert.equal((await acme.contacts.get(contact.id)).email, 'ada@example.org')
+  })
+})
+
+onSharedDatabases('opening with migrate: false', (open) => {
+  test('works on a migrated database, and changes no table of another', async (t) => {
+    const { place, encryptionKey, acmeId, ask } = await open(t, { start: false })
+    const options = { database: place.source, encryptionKey, migrate: false }
+    const second = await createMailkeep(options)
+    await second.forClient(acmeId).contacts.upsert({ email: 'ada@example.org' })
+    await second.close()
+    const last = place.source.migrations.at(-1)!.name
+    await ask('delete from mailkeep_migration where name = ?', last)
+    await assert.rejects(
+      createMailkeep(options),
+      (error: Error) => 'code' in error && error.code === 'conflict' && error.message.includes(last),
+    )
+    assert.deepEqual(await ask('select name from mailkeep_migration where name = ?', last), [])
+    await assert.rejects(createMailkeep({ ...options, encryptionKey: randomBytes(32), migrate: 'no' as never }), {
+      code: 'validation_failed',
+    })
+  })
+})

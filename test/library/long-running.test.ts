@@ -1,0 +1,113 @@
+/** Iteration over contacts, and signals that stop what runs long. */
+import assert from 'node:assert/strict'
+import type { ContactInput } from '../../lib/index.ts'
+import { test } from '../support/databases.ts'
+import { onEveryDatabase } from '../support/webhook-harness.ts'
+
+const people = (count: number): ContactInput[] =>
+  Array.from({ length: count }, (_, n) => ({ email: `p${n}@example.org`, tags: [`t${n % 2}`] }))
+
+const reason = new Error('enough')
+
+/** Returns a signal that is aborted after some calls of `count`. */
+function abortAfter(calls: number) {
+  const controller = new AbortController()
+  let seen = 0
+  return {
+    signal: controller.signal,
+    count() {
+      seen += 1
+      if (seen === calls) controller.abort(reason)
+    },
+  }
+}
+
+const isReason = (error: unknown) => error === reason
+
+onEveryDatabase('long-running operations', (open) => {
+  test('iterate returns every contact of the filters once, by ascending id', async (t) => {
+    const { acme } = await open(t)
+    const list = await acme.lists.create({ name: 'News' })
+    await acme.contacts.addManyToList(list.id, people(250))
+    const tag = (await acme.tags.list()).data.find(({ name }) => name === 't1')!
+    const found = []
+    for await (const contact of acme.contacts.iterate({ tags: [tag.id] })) found.push(contact)
+    assert.equal(found.length, 125)
+    assert.deepEqual(found[0], await acme.contacts.get(found[0]!.id))
+    const ids = found.map(({ id }) => id)
+    assert.deepEqual(
+      ids,
+      ids.toSorted((a, b) => a - b),
+    )
+    let all = 0
+    for await (const _ of acme.contacts.iterate()) all += 1
+    assert.equal(all, 250)
+    await assert.rejects(acme.contacts.iterate({ tag: 1 } as never).next(), { code: 'validation_failed' })
+    await assert.rejects(acme.contacts.iterate({ signal: 1 } as never).next(), { code: 'validation_failed' })
+  })
+
+  test('a signal stops iterations and exports', async (t) => {
+    const { acme } = await open(t)
+    const list = await acme.lists.create({ name: 'News' })
+    await acme.contacts.addManyToList(list.id, people(150))
+    const { signal, count } = abortAfter(3)
+    const iterating = (async () => {
+      for await (const _ of acme.contacts.iterate({ signal })) count()
+    })()
+    await assert.rejects(iterating, isReason)
+    const exported = abortAfter(1)
+    const exporting = (async () => {
+      for await (const _ of acme.contacts.export({ format: 'csv', signal: exported.signal })) exported.count()
+    })()
+    await assert.rejects(exporting, isReason)
+  })
+
+  test('a signal stops an import that waits for its source; what was saved stays', async (t) => {
+    const { acme } = await open(t)
+    const list = await acme.lists.create({ name: 'News' })
+    const controller = new AbortController()
+    async function* stuck() {
+      yield people(1500)
+        .map((person) => `${JSON.stringify(person)}\n`)
+        .join('')
+      await new Promise(() => {})
+    }
+    const importing = acme.contacts.import(list.id, stuck(), {
+      format: 'ndjson',
+      signal: controller.signal,
+      onProgress: () => controller.abort(reason),
+    })
+    await assert.rejects(importing, isReason)
+    assert.ok((await acme.contacts.count()) >= 1000)
+  })
+
+  test('an aborted signal stops the others before they begin', async (t) => {
+    const { acme, mailkeep } = await open(t, { start: false })
+    const list = await acme.lists.create({ name: 'News' })
+    const options = { signal: AbortSignal.abort(reason) }
+    await assert.rejects(acme.contacts.addManyToList(list.id, people(3), options), isReason)
+    await assert.rejects(acme.contacts.batch([{ op: 'upsert', email: 'a@example.org' }], options), isReason)
+    await assert.rejects(mailkeep.deliverDue(options), isReason)
+    await assert.rejects(mailkeep.resealSecrets(options), isReason)
+    assert.equal(await acme.contacts.count(), 0)
+    await assert.rejects(mailkeep.deliverDue({ signal: true } as never), { code: 'validation_failed' })
+  })
+
+  test('a signal stops deliverDue, which records the attempt in flight', async (t) => {
+    const controller = new AbortController()
+    const sender = {
+      send: () => {
+        controller.abort(reason)
+        return { outcome: Promise.resolve({ kind: 'answered' as const, status: 200, body: '' }), abort: () => {} }
+      },
+      close: async () => {},
+    }
+    const { acme, mailkeep } = await open(t, { start: false, sender: sender as never })
+    const { id } = await acme.webhooks.createEndpoint({ url: 'https://example.org/', events: ['newsletter.sent'] })
+    await acme.events.raise({ type: 'newsletter.sent', data: {} })
+    await assert.rejects(mailkeep.deliverDue({ signal: controller.signal }), isReason)
+    const [delivery] = (await acme.webhooks.listDeliveries(id)).data
+    assert.equal(delivery!.attempts, 1)
+    assert.notEqual(delivery!.status, 'pending')
+  })
+})
