@@ -111,6 +111,29 @@ onEveryDatabase('events of contacts', (open) => {
     assert.deepEqual(await bodies(), [''])
   })
 
+  test('of a merged contact follow it, so that an erasure finds them', async (t) => {
+    const { acme, ask } = await open(t, { start: false })
+    const list = await acme.lists.create({ name: 'News' })
+    const { id } = await acme.webhooks.createEndpoint({ url: 'https://example.org/', events: ['contact.subscribed'] })
+    await acme.webhooks.updateEndpoint(id, { active: false })
+    const add = () => acme.contacts.addToList(list.id, { email: 'old@example.org' })
+    const { answer } = await acme.withIdempotencyKey('k', 1, (client) =>
+      client.contacts.addToList(list.id, { email: 'old@example.org' }),
+    )
+    const { contact: target } = await acme.contacts.upsert({ email: 'new@example.org' })
+    await acme.contacts.merge(answer.contact.id, { into: target.id })
+    const events = async () =>
+      (await ask('select contact_id, body from mailkeep_event')).map((row) => [
+        Number(row.contact_id),
+        String(row.body) === '',
+      ])
+    assert.deepEqual(await events(), [[target.id, false]])
+    assert.equal((await acme.withIdempotencyKey('k', 1, add)).replayed, true, 'the stored answer is still given')
+    await acme.contacts.delete(target.id)
+    assert.deepEqual(await events(), [[0, true]])
+    assert.deepEqual(await ask('select id from mailkeep_kept_answer'), [])
+  })
+
   test('an error of onEvent does not undo the change', async (t) => {
     const { acme } = await open(t, {
       start: false,

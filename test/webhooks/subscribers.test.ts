@@ -393,7 +393,7 @@ describe('a subscriber', () => {
       on('contact.subscribed', () => {}),
       refused,
     )
-    for (const types of ['contact.deleted', [], undefined, ['contact.subscribed', 'x']]) {
+    for (const types of ['contact.changed', [], undefined, ['contact.subscribed', 'x']]) {
       await assert.rejects(
         on(types, () => {}, { name: 'x' }),
         refused,
