@@ -179,7 +179,8 @@ class Quota {
    * Returns whether another request may start. A quarter is reserved for endpoints that answer quickly. The first
    * request to an unknown endpoint may use half of that reserve. Endpoints that hang get at most an eighth.
    *
-   * @param isFirst Total quota: whether the client has no request in flight. Client's quota: whether the endpoint has none.
+   * @param isFirst Whether this would be the only request in flight: of the client for the total quota, of the endpoint for
+   *   its client's quota.
    */
   admits(responsiveness: Responsiveness, isFirst: boolean): boolean {
     const free = this.#limit - this.inFlight
