@@ -49,7 +49,7 @@ const maxRememberedEndpoints = 10_000
 /**
  * Shares the requests in flight fairly, so that endpoints that hang do not delay the others.
  *
- * - An endpoint has at most `limits.endpoint` requests in flight. Before its first answer and after a time-out: one.
+ * - An endpoint has at most `limits.endpoint` requests in flight. Before its first answer and after a timeout: one.
  * - A client has at most a quarter of the total.
  * - In the total and in each client's quota, a quarter is reserved for endpoints that answer quickly.
  * - In the total and in each client's quota, endpoints that hang get at most an eighth.
