@@ -35,8 +35,9 @@ const maxCounted = 200
 const maxQueriedParts = 2
 
 /**
- * Plans the scan of a listing. It scans the index of the rarest filter, and checks the other filters for each contact. So
- * a combination of filters costs no more than its rarest one. If the database's planner can choose the index, it does.
+ * Plans the scan of a listing. It scans the index of the rarest filter, and checks the other filters for each contact. Up
+ * to `maxCounted` contacts the count decides, so a combination of filters costs no more than its rarest one. Above that the
+ * choice is a guess. If the database's planner can choose the index, it does.
  */
 export async function planListing(ctx: Context, filters: Filters): Promise<Scan> {
   const { client_id, values } = { client_id: ctx.clientId, values: filters.values }

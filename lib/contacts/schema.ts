@@ -99,8 +99,8 @@ export const ContactChange = withAttributes(
 )
 
 /**
- * Returns a schema with the known fields, those of `textFields` in `texts`, and every other field as an attribute. Valibot's `objectWithRest` drops names
- * such as `__proto__`, which are valid attribute names.
+ * Returns a schema whose output has the known fields, the fields of `textFields` in `texts`, and every other field in
+ * `attributes`. Valibot's `objectWithRest` drops names such as `__proto__`, which are valid attribute names.
  */
 function withAttributes<S extends v.GenericSchema<unknown, TextInputs>>(known: S) {
   return v.pipe(

@@ -57,7 +57,8 @@ async function runStep(tx: Tx, { state }: Job): Promise<JobResult> {
   const { isWanted, steps, progress }: Purge = state as Purge
   if (!search.keepsErasedTexts) return done() // the rows were copied from another kind of database
   if (steps === undefined) {
-    // Begin in the next transaction, because erasures of this one may reach the index after this step.
+    // Only mark the purge as begun. Its first step runs in the next transaction, because the index is written at the end of
+    // a group commit: texts that this group erases are still in the index now.
     const begun: Purge = { isWanted: false, steps: 0 }
     return isWanted ? again(begun) : done()
   }

@@ -195,7 +195,7 @@ async function countTest(tx: Tx): Promise<void> {
 export async function raiseEvent(ctx: Context, input: EventInput): Promise<void> {
   const { type, data } = parse(HostEvent, input)
   checkBody(type, data) // even if no endpoint subscribes to it
-  return transact(ctx, (tx) => raise(tx, type, data))
+  return transact(ctx, (tx) => raise(tx, type, data, null))
 }
 
 /** Returns the endpoint's row, with its sealed secret. */

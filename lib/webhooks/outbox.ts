@@ -127,10 +127,11 @@ const maxRowsPerInsert = 1000
  * Raises an event in the transaction of the change that it reports (transactional outbox). Inserts one event row and one
  * delivery for each endpoint and event handler that subscribes to its type. Without subscribers it inserts no row.
  *
- * @param contactId The contact whose personal data the event contains.
+ * @param contactId The contact whose personal data the event contains; null when it contains no contact's data. An event
+ *   with null is not erased with a contact.
  * @throws MailkeepError `validation_failed` on `data`: too large, or nested too deeply.
  */
-export async function raise(tx: Tx, type: EventType, data: object, contactId: number | null = null): Promise<void> {
+export async function raise(tx: Tx, type: EventType, data: object, contactId: number | null): Promise<void> {
   await raiseTo(tx, await findSubscribers(tx), type, { data, contactId })
 }
 
@@ -203,7 +204,12 @@ async function recordAll(
   await queueDeliveries(tx, type, created_at, eventIds, recipients)
 }
 
-/** Records an event for one active endpoint, without a check of its event types. @returns The id of its delivery. */
+/**
+ * Records an event for one active endpoint, without a check of its event types.
+ *
+ * @param data Must contain no contact's data, because this event is not erased with a contact.
+ * @returns The id of its delivery.
+ */
 export async function recordFor(tx: Tx, endpointId: number, type: EventType, data: object): Promise<number> {
   const created_at = now(tx)
   const eventId = await insertOneEvent(tx, type, data, null, created_at)

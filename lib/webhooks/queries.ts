@@ -184,8 +184,12 @@ export const findDeliveryDetail = statement({ endpoint_id: int, id: int }, (db, 
 })
 
 /**
- * Makes a delivery due now. A pending delivery keeps its position in the retry schedule; any other starts the schedule
- * from the beginning. A claimed delivery keeps its claim. If it was held during its attempt, it becomes pending again.
+ * Makes a delivery pending and due now.
+ *
+ * - Pending before: it keeps its position in the retry schedule.
+ * - Claimed (its attempt is running, and it was held during that): it keeps its claim and its position. The outcome of the
+ *   attempt decides when it is due.
+ * - Otherwise: it starts the retry schedule from the beginning.
  */
 const dueNow = (p: { now: unknown }) => ({
   status: 'pending' as const,

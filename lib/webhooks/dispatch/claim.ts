@@ -42,7 +42,7 @@ export interface DueWork {
   readonly nextLeaseEndMs: number | undefined
 }
 
-/** A lease lasts this much longer than the attempt's time-out. Then other processes may claim the delivery. */
+/** A lease lasts this much longer than the attempt's timeout. Then other processes may claim the delivery. */
 const leaseMarginMs = 15_000
 
 export function leaseMs({ local }: Context): number {

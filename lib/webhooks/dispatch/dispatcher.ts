@@ -15,7 +15,7 @@ import { Signal } from './signal.ts'
 /** Maximum poll interval. Also covers changes of the system clock. */
 const maxPollIntervalMs = 1000
 const pauseAfterErrorMs = 1000
-/** An attempt that takes longer than this share of the time-out marks its endpoint as slow. */
+/** An attempt that takes longer than this share of the timeout marks its endpoint as slow. */
 const slowShareOfTimeout = 1 / 3
 /** After a long poll, the pause before the next poll is this many times as long. It leaves the thread to other work. */
 const pausePerPollDuration = 4

@@ -49,7 +49,7 @@ const maxRememberedEndpoints = 10_000
 /**
  * Shares the requests in flight fairly, so that endpoints that hang do not delay the others.
  *
- * - An endpoint has at most `limits.endpoint` requests in flight. Before its first answer and after a time-out: one.
+ * - An endpoint has at most `limits.endpoint` requests in flight. Before its first answer and after a timeout: one.
  * - A client has at most a quarter of the total.
  * - In the total and in each client's quota, a quarter is reserved for endpoints that answer quickly.
  * - In the total and in each client's quota, endpoints that hang get at most an eighth.
@@ -179,7 +179,8 @@ class Quota {
    * Returns whether another request may start. A quarter is reserved for endpoints that answer quickly. The first
    * request to an unknown endpoint may use half of that reserve. Endpoints that hang get at most an eighth.
    *
-   * @param isFirst Total quota: whether the client has no request in flight. Client's quota: whether the endpoint has none.
+   * @param isFirst Whether this would be the only request in flight: of the client for the total quota, of the endpoint for
+   *   its client's quota.
    */
   admits(responsiveness: Responsiveness, isFirst: boolean): boolean {
     const free = this.#limit - this.inFlight

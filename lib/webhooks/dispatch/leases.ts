@@ -25,7 +25,7 @@ interface ExpiredLease {
   claimed_at: Timestamp | null
 }
 
-/** Lists expired leases. A lease that began in the future is expired too: the clock was set back after it was written. */
+/** Lists expired leases. A lease whose claim is in the future is void too: the clock was set back after the claim. */
 const listExpiredLeases = statement.all(
   { now: time, future: time, limit: int },
   (_, p, dialect) => sql<ExpiredLease>`

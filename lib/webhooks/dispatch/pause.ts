@@ -21,7 +21,7 @@ export async function deactivate(tx: Tx, id: number, reason: 'manual' | 'auto_fa
  * Holds up to `limit` pending deliveries of an inactive endpoint. Does nothing for an active one. Skips rows that another
  * transaction has locked: if they stay pending, the next poll holds them.
  *
- * @returns The unused part of the limit.
+ * @returns `limit` minus the number of deliveries held. 0 means that more may be pending.
  */
 export async function holdDeliveries(tx: Tx, endpoint_id: number, limit: number): Promise<number> {
   return await holdSome(tx, endpoint_id, limit, false)

@@ -16,7 +16,10 @@ export interface Handling {
   readonly deliveryId: string
   /** The attempt's number, from 1. Redeliveries continue the count. */
   readonly attempt: number
-  /** Aborted when the subscriber is removed, or when mailkeep closes and the close time-out ends. */
+  /**
+   * Aborted when the subscriber is removed in this process, when mailkeep closes and the time limit of `close()` ends, or
+   * when the claim was lost: another process may handle the event then.
+   */
   readonly signal: AbortSignal
 }
 

@@ -113,7 +113,7 @@ function cached(find: LookUpAddresses, ttlMs: number, now: () => number): LookUp
 
 /** Creates a resolver per name: cancelling it affects no other name, and it rereads the system's configuration. */
 async function queryServers(name: string, timeoutMs: number): Promise<LookupAddress[]> {
-  const resolver = new Resolver({ timeout: Math.ceil(timeoutMs / 3), tries: 2 }) // the second try has twice the time-out
+  const resolver = new Resolver({ timeout: Math.ceil(timeoutMs / 3), tries: 2 }) // the second try has twice the timeout
   try {
     return await queryResolver(resolver, name, timeoutMs)
   } finally {
