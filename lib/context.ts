@@ -23,8 +23,8 @@ export interface Context extends Scope {
 }
 
 /** Where a change comes from: a request of the API, the host app, or the command line. */
-export type Source = (typeof sources)[number]
-export const sources = ['api', 'library', 'cli'] as const
+export type Source = 'api' | 'library' | 'cli'
+export const sources = ['api', 'library', 'cli'] as const satisfies Source[]
 
 /** Who makes the changes of a client's operations. */
 export interface Caller {

@@ -18,10 +18,19 @@ export const batchOperationNames = [
   'unsubscribe',
   'resubscribe',
   'delete',
-] as const
+] as const satisfies BatchOperationName[]
 
 /** The kind of an operation of a batch. */
-export type BatchOperationName = (typeof batchOperationNames)[number]
+export type BatchOperationName =
+  | 'upsert'
+  | 'update'
+  | 'tag'
+  | 'untag'
+  | 'add_to_list'
+  | 'remove_from_list'
+  | 'unsubscribe'
+  | 'resubscribe'
+  | 'delete'
 
 /** One operation of a batch. `upsert` takes `email`; the others take the contact's `id` or `email`. */
 export interface BatchOperationInput {
