@@ -23,7 +23,8 @@ export function reference(): string {
     '',
     'Every operation validates its input and throws one class, `MailkeepError`; the codes it may throw are named. Besides these, any that reads or writes may throw `unavailable`, when the database cannot be reached or written now.',
     ...section('Opening: `mailkeep`', [
-      ...declared('lib/mailkeep.ts', ['createMailkeep', 'MailkeepOptions']),
+      ...declared('lib/mailkeep.ts', ['createMailkeep']),
+      ...declared('lib/options.ts', ['MailkeepOptions']),
       ...declared('lib/webhooks/settings.ts', ['WebhookSettings']),
       ...declared('lib/storage/sqlite.ts', ['sqlite', 'SqliteOptions']),
       ...declared('lib/storage/sqlite/handle.ts', ['SqliteHandle', 'SqliteStatement']),

@@ -3,7 +3,7 @@ import { bindClient, bindClients, bindTokens, type ClientMailkeep } from './bind
 import { BoundedCache } from './bounded-cache.ts'
 import { TokenCache } from './clients/token-cache.ts'
 import { runBatches } from './contacts/bulk.ts'
-import type { Caller, Context, RaisedEvent, Source } from './context.ts'
+import type { Caller, Context } from './context.ts'
 import { closed, invalid } from './errors.ts'
 import { Housekeeping, jobHandlers } from './housekeeping.ts'
 import { holdKeys, sealedAnswers } from './idempotency/operations.ts'
@@ -11,11 +11,17 @@ import * as identities from './identities/operations.ts'
 import type { IdentityProvider } from './identities/provider.ts'
 import type { Identity } from './identities/schema.ts'
 import { type Logger, silent } from './logger.ts'
-import { type CloseOptions, checkOptions, type StartOptions, type SubscriberOptions } from './options.ts'
+import {
+  type CloseOptions,
+  checkOptions,
+  type MailkeepOptions,
+  type StartOptions,
+  type SubscriberOptions,
+} from './options.ts'
 import { parse } from './parse.ts'
 import { checkEncryptionKey } from './sealing/encryption-key.ts'
 import { reseal } from './sealing/reseal.ts'
-import { createSealer, type EncryptionKey } from './sealing/seal.ts'
+import { createSealer } from './sealing/seal.ts'
 import { type AbortInput, AbortOptions } from './signal.ts'
 import type { Database, DatabaseSource } from './storage/database.ts'
 import { checkSource } from './storage/kysely.ts'
@@ -25,40 +31,10 @@ import { Dispatcher } from './webhooks/dispatch/dispatcher.ts'
 import type { EventHandler } from './webhooks/handlers/handlers.ts'
 import { type Subscriber, subscribe } from './webhooks/handlers/subscribers.ts'
 import { Health, type Readiness, type Stats } from './webhooks/health.ts'
-import type { LookupSettings } from './webhooks/http/resolve.ts'
-import { createSender, type Sender } from './webhooks/http/send.ts'
+import { createSender } from './webhooks/http/send.ts'
 import type { EventType } from './webhooks/schema.ts'
 import { sealedPreviousSecrets, sealedSecrets } from './webhooks/secrets.ts'
-import { defaultWebhookSettings, type WebhookSettings } from './webhooks/settings.ts'
-
-export interface MailkeepOptions {
-  /** `sqlite(…)`, `postgres(…)` or `kysely(…)`. Its schema is migrated to this version. */
-  readonly database: DatabaseSource
-  /** Encrypts stored secrets: 32 bytes, or base64 of them. Back it up: without it the secrets cannot be decrypted. */
-  readonly encryptionKey: EncryptionKey
-  /** Earlier keys, to decrypt secrets until `resealSecrets()` has re-encrypted them. */
-  readonly previousEncryptionKeys?: readonly EncryptionKey[]
-  readonly logger?: Logger
-  /** Settings that differ from `defaultWebhookSettings`. */
-  readonly webhooks?: Partial<WebhookSettings>
-  /** Used by `refreshIdentities()`: `ses()` of mailkeep/ses, or your own. */
-  readonly identityProvider?: IdentityProvider
-  /** What the audit log shows as the source of changes. Default `library`; `cli` for a command-line program. */
-  readonly source?: Source
-  /** For tests: returns milliseconds since 1970. Default: the clock of a shared database server, else this machine's. */
-  readonly clock?: Clock
-  /** For tests: sends the deliveries instead of the built-in sender, which checks addresses. */
-  readonly sender?: Sender
-  /** False: checks the schema and never changes it, for a database role without that right. Default true. */
-  readonly migrate?: boolean
-  /**
-   * Called in this process with every event of its changes, after the commit and before any delivery. Nothing is stored or
-   * repeated for it: use `mailkeep.on` for work that must happen. Its errors are logged.
-   */
-  readonly onEvent?: (event: RaisedEvent) => void
-  /** For tests: how host names of webhooks are resolved. */
-  readonly lookup?: LookupSettings
-}
+import { defaultWebhookSettings } from './webhooks/settings.ts'
 
 const maxCachedClientApis = 10_000
 

@@ -3,15 +3,50 @@
  * such as `{ webhook: … }` is noticed.
  */
 import * as v from 'valibot'
-import type { MailkeepOptions } from './mailkeep.ts'
+import type { RaisedEvent, Source } from './context.ts'
+import type { IdentityProvider } from './identities/provider.ts'
+import type { Logger } from './logger.ts'
 import { checkOptionValues } from './option-values.ts'
 import { closedObject, parse } from './parse.ts'
+import type { EncryptionKey } from './sealing/seal.ts'
+import type { DatabaseSource } from './storage/database.ts'
 import type { KyselyOptions } from './storage/kysely.ts'
 import type { PostgresOptions } from './storage/postgres.ts'
 import type { SqliteOptions } from './storage/sqlite.ts'
 import type { ContactPlace, TestOptions } from './testing.ts'
+import type { Clock } from './time.ts'
 import type { LookupSettings } from './webhooks/http/resolve.ts'
+import type { Sender } from './webhooks/http/send.ts'
 import type { WebhookSettings } from './webhooks/settings.ts'
+
+export interface MailkeepOptions {
+  /** `sqlite(…)`, `postgres(…)` or `kysely(…)`. Its schema is migrated to this version. */
+  readonly database: DatabaseSource
+  /** Encrypts stored secrets: 32 bytes, or base64 of them. Back it up: without it the secrets cannot be decrypted. */
+  readonly encryptionKey: EncryptionKey
+  /** Earlier keys, to decrypt secrets until `resealSecrets()` has re-encrypted them. */
+  readonly previousEncryptionKeys?: readonly EncryptionKey[]
+  readonly logger?: Logger
+  /** Settings that differ from `defaultWebhookSettings`. */
+  readonly webhooks?: Partial<WebhookSettings>
+  /** Used by `refreshIdentities()`: `ses()` of mailkeep/ses, or your own. */
+  readonly identityProvider?: IdentityProvider
+  /** What the audit log shows as the source of changes. Default `library`; `cli` for a command-line program. */
+  readonly source?: Source
+  /** For tests: returns milliseconds since 1970. Default: the clock of a shared database server, else this machine's. */
+  readonly clock?: Clock
+  /** For tests: sends the deliveries instead of the built-in sender, which checks addresses. */
+  readonly sender?: Sender
+  /** False: checks the schema and never changes it, for a database role without that right. Default true. */
+  readonly migrate?: boolean
+  /**
+   * Called in this process with every event of its changes, after the commit and before any delivery. Nothing is stored or
+   * repeated for it: use `mailkeep.on` for work that must happen. Its errors are logged.
+   */
+  readonly onEvent?: (event: RaisedEvent) => void
+  /** For tests: how host names of webhooks are resolved. */
+  readonly lookup?: LookupSettings
+}
 
 /** Options of `mailkeep.start`. */
 export interface StartOptions {

@@ -16,10 +16,13 @@ export function unknownNames(given: object, known: readonly string[]): string[] 
   return unknown
 }
 
-/** Returns the message for a name that is not known, such as a misspelt filter. */
+/**
+ * Returns the message for a name that is not known, such as a misspelt filter. It leaves out `signal`, an AbortSignal, which
+ * callers over HTTP cannot send.
+ */
 export function unknownNameMessage(name: string, known: readonly string[]): string {
   const quoted = JSON.stringify(name.slice(0, maxQuotedCharacters))
-  return `There is no ${quoted} here. Known: ${known.join(', ')}.`
+  return `There is no ${quoted} here. Known: ${known.filter((other) => other !== 'signal').join(', ')}.`
 }
 
 /**

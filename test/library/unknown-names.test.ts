@@ -87,7 +87,9 @@ overHttp('the library', (open) => {
     const email = 'ada@example.org'
     await assertUnknown(() => contacts.list({ tag: [tagId] }), { tag: filters })
     await assertUnknown(() => contacts.listJson({ tag: [tagId] }), { tag: filters })
-    await assertUnknown(() => contacts.export({ tag: [tagId], format: 'csv' }).next(), { tag: /Known: .*format\.$/ })
+    await assertUnknown(() => contacts.export({ tag: [tagId], format: 'csv' }).next(), {
+      tag: /Known: .*format\.$/,
+    })
     await assertUnknown(() => contacts.export({ format: 'csv', per_page: 5 }).next(), { per_page: /Known: / })
     await assertUnknown(() => contacts.import(listId!, [], { format: 'csv', nope: 1 }), {
       nope: /Known: format, onProgress\.$/,

@@ -17,6 +17,7 @@ import {
   type Shape,
   tag,
   topic,
+  utc,
 } from '../support/http-shapes.ts'
 
 export interface Promised {
@@ -44,6 +45,26 @@ const recovery: Shape = { id: isCount, status: /^(pending|running|done|stopped)$
 const segment: Shape = { ...list, filters: (value) => typeof value === 'object' && value !== null }
 const attributeSettings: Shape = { indexed: isArray }
 const raised: Shape = { type: (value) => eventTypes.includes(value as never) }
+
+const isUtc = (value: unknown) => typeof value === 'string' && utc.test(value)
+const token: Shape = {
+  id: isCount,
+  name: (value) => value === null || typeof value === 'string',
+  role: /^(viewer|member|admin)$/,
+  created_at: utc,
+  expires_at: (value) => value === null || isUtc(value),
+  last_used_at: (value) => value === null || isUtc(value),
+}
+const newToken: Shape = { ...token, token: /^mk_/ }
+const auditEntry: Shape = {
+  id: isCount,
+  type: /^[a-z]+\.[a-z_]+$/,
+  target_id: isCount,
+  token_id: (value) => value === null || isCount(value),
+  source: /^(api|library|cli)$/,
+  created_at: utc,
+}
+const endpointDelivery: Shape = { ...delivery, endpoint_id: isCount, created_at: offset }
 
 const report: Shape = { total: isCount, created: isCount, updated: isCount, refused: isCount, refused_rows: isArray }
 
@@ -80,6 +101,17 @@ export const promises: Readonly<Record<string, Promised>> = {
   'POST /contacts/:contactId/resubscribe': ok(contact),
   'PUT /contacts/:contactId/topics/:topicId': { ...ok(contact), byState: true },
   'DELETE /contacts/:contactId/topics/:topicId': ok(contact),
+  'POST /contacts': ok(contact),
+  'POST /contacts/:contactId/email': { ...ok(contact), byState: true },
+  'POST /contacts/:contactId/tags': { ...ok(contact), byState: true },
+  'DELETE /contacts/:contactId/tags': ok(contact),
+  'POST /contacts/:contactId/merge': { ...ok(contact), byState: true },
+  'POST /contacts/batch': { ...ok({ status: /^(created|updated|done|refused)$/ }), byState: true },
+  'GET /tokens': page(token),
+  'POST /tokens': { ...created(newToken), byState: true },
+  'DELETE /tokens/:tokenId': nothing,
+  'GET /audit-log': page(auditEntry),
+  'GET /deliveries': page(endpointDelivery),
   'GET /lists': page(list),
   'POST /lists': created(list),
   'GET /lists/:listId': ok(list),
