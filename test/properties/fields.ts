@@ -55,6 +55,7 @@ const attributes = fc
   .array(fc.tuple(attribute, fc.option(text)), { maxLength: 3 })
   .map((pairs) => Object.fromEntries(pairs) as Record<string, unknown>)
 const tags = fc.array(name, { maxLength: 4 })
+const someTags = fc.array(name, { minLength: 1, maxLength: 4 })
 
 const filters = fc.record(
   {
@@ -76,6 +77,28 @@ const known: Readonly<Record<string, readonly [required: Fields, optional: Field
   'PATCH /topics/:topicId': [{}, { name, description: fc.option(text) }],
   'POST /lists/:listId/contacts': [{ email }, { name: text.map(cut), tags }, attributes],
   'PUT /contacts/:contactId': [{}, { name: text.map(cut), tags }, attributes],
+  'POST /contacts': [{ email }, { name: text.map(cut), tags }, attributes],
+  'POST /contacts/:contactId/email': [{ email }, {}],
+  'POST /contacts/:contactId/tags': [{ tags: someTags }, {}],
+  'DELETE /contacts/:contactId/tags': [{ tags: someTags }, {}],
+  'POST /contacts/:contactId/merge': [{ into: fc.integer({ min: 1, max: 9 }) }, {}],
+  'POST /contacts/batch': [
+    {
+      operations: fc.array(
+        fc.oneof(
+          fc.record({ op: fc.constant('upsert'), email, name: text.map(cut), tags }),
+          fc.record({ op: fc.constantFrom('unsubscribe', 'resubscribe', 'delete'), email }),
+          fc.record({ op: fc.constantFrom('tag', 'untag'), id: fc.integer({ min: 1, max: 9 }), tags: someTags }),
+        ),
+        { minLength: 1, maxLength: 4 },
+      ),
+    },
+    {},
+  ],
+  'POST /tokens': [
+    { name, role: fc.constantFrom('viewer', 'member', 'admin') },
+    { expires_in: fc.integer({ min: 60, max: 86_400 }) },
+  ],
   'POST /segments': [{ name, filters }, {}],
   'PATCH /segments/:segmentId': [{}, { name, filters }],
   'PUT /settings/attributes': [{ indexed: fc.array(name, { maxLength: 3 }) }, {}],

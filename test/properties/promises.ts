@@ -25,6 +25,8 @@ export interface Promised {
   /** Shape of `data`, or of each item where there is `meta`; undefined where the answer is empty. */
   readonly data?: Shape
   readonly meta?: Shape
+  /** Fields of an item that are not always there. */
+  readonly optional?: readonly string[]
   /** Whether valid fields can be refused with 422 because of the state of records. */
   readonly byState?: true
 }
@@ -105,8 +107,13 @@ export const promises: Readonly<Record<string, Promised>> = {
   'POST /contacts/:contactId/email': { ...ok(contact), byState: true },
   'POST /contacts/:contactId/tags': { ...ok(contact), byState: true },
   'DELETE /contacts/:contactId/tags': ok(contact),
-  'POST /contacts/:contactId/merge': { ...ok(contact), byState: true },
-  'POST /contacts/batch': { ...ok({ status: /^(created|updated|done|refused)$/ }), byState: true },
+  'POST /contacts/:contactId/merge': { statuses: [200, 404], data: contact, byState: true },
+  'POST /contacts/batch': {
+    statuses: [200],
+    data: { status: /^(created|updated|done|refused)$/ },
+    optional: ['id', 'errors'],
+    byState: true,
+  },
   'GET /tokens': page(token),
   'POST /tokens': { ...created(newToken), byState: true },
   'DELETE /tokens/:tokenId': nothing,
