@@ -109,6 +109,7 @@ const known: Readonly<Record<string, readonly [required: Fields, optional: Field
     },
     { description: text },
   ],
+  'POST /webhook-endpoints/:endpointId/secret': [{}, { overlap_hours: fc.integer({ min: 0, max: 72 }) }],
   'PATCH /webhook-endpoints/:endpointId': [{}, { active: fc.boolean(), description: text }],
   'POST /webhook-endpoints/:endpointId/recover': [
     { since: fc.constantFrom('2020-01-01T00:00:00Z', '2030-01-01T00:00:00.5+02:00') },

@@ -116,7 +116,8 @@ function answered(sent: Sent, rendered: Rendered, found: Found | undefined, reco
   const route = found.routes.find((candidate) => candidate.method === method)
   if (!route) return [405]
   if (route.role === 'admin' && sent.token === 'member') return [403]
-  const verdict = /^(POST|PUT|PATCH)$/.test(method) ? ofBody(sent, rendered, route) : 'good'
+  const readsBody = route.body !== undefined || /^(POST|PUT|PATCH)$/.test(method) // a DELETE may have a body
+  const verdict = readsBody ? ofBody(sent, rendered, route) : 'good'
   // An unknown parameter is refused before the body is read. Which are known is tested in `library/unknown-names.test.ts`.
   const hasQuery = sent.query !== ''
   if (typeof verdict === 'number') return hasQuery ? [verdict, 422] : [verdict]
@@ -168,7 +169,7 @@ function hasRequired({ method, path, body }: Route): boolean {
   const none =
     body === undefined ||
     method === 'PUT' ||
-    /topics\/:topicId$|segments\/:segmentId$|endpoints\/:endpointId$/.test(path)
+    /topics\/:topicId$|segments\/:segmentId$|endpoints\/:endpointId(\/secret)?$/.test(path)
   return !none
 }
 
