@@ -70,13 +70,19 @@ export const listFullOfLists = statement.all(
     having count(*) >= ${p.max_lists} and max(case when list_id = ${p.list_id} then 1 else 0 end) = 0`,
 )
 
-/** Returns the contacts that have more than `more_than` tags. */
-export const listWithManyTags = statement.all(
-  { contact_ids: ints, more_than: int },
-  (_, p, dialect) => sql<{ contact_id: number }>`
-    select contact_id from mailkeep_contact_tag where ${dialect.inList(sql.ref('contact_id'), p.contact_ids)}
-    group by contact_id having count(*) > ${p.more_than}`,
-)
+/** Returns the contacts that have more than `more_than` memberships of a kind. */
+function listWithMany(kind: 'tag' | 'list') {
+  return statement.all(
+    { contact_ids: ints, more_than: int },
+    (_, p, dialect) => sql<{ contact_id: number }>`
+      select contact_id from ${sql.table(`mailkeep_contact_${kind}`)}
+      where ${dialect.inList(sql.ref('contact_id'), p.contact_ids)}
+      group by contact_id having count(*) > ${p.more_than}`,
+  )
+}
+
+export const listWithManyTags = listWithMany('tag')
+export const listWithManyLists = listWithMany('list')
 
 /** Returns the folded names of these contacts' tags. */
 export const listTagKeys = statement.all(
@@ -91,14 +97,6 @@ export const listEmailKeys = statement.all(
   { client_id: int, ids: ints },
   (_, p, dialect) => sql<{ id: number; email_key: string }>`select id, email_key from mailkeep_contact
     where client_id = ${p.client_id} and ${dialect.inList(sql.ref('id'), p.ids)}`,
-)
-
-/** Returns the contacts that are on more than `more_than` lists. */
-export const listWithManyLists = statement.all(
-  { contact_ids: ints, more_than: int },
-  (_, p, dialect) => sql<{ contact_id: number }>`
-    select contact_id from mailkeep_contact_list where ${dialect.inList(sql.ref('contact_id'), p.contact_ids)}
-    group by contact_id having count(*) > ${p.more_than}`,
 )
 
 /** Returns the lists of these contacts. */

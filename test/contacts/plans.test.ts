@@ -4,16 +4,12 @@ import { describe, test } from 'node:test'
 import Database from 'better-sqlite3'
 import { type Contact, createMailkeep } from '../../lib/index.ts'
 import { sqlite } from '../../lib/storage/sqlite.ts'
+import { recordStatements } from '../support/recorded-statements.ts'
 
 /** Opens a client with contacts on lists, with tags and topics. `plansOf` returns the query plans of a listing. */
 async function open() {
   const handle = new Database(':memory:')
-  const texts = new Set<string>()
-  const prepare = handle.prepare.bind(handle)
-  handle.prepare = ((sql: string) => {
-    texts.add(sql)
-    return prepare(sql)
-  }) as typeof handle.prepare
+  const { texts, prepare } = recordStatements(handle)
   const mailkeep = await createMailkeep({ database: sqlite(handle), encryptionKey: randomBytes(32) })
   const { client } = (await mailkeep.clients.bootstrap())!
   const acme = mailkeep.forClient(client.id)

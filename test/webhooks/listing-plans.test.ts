@@ -5,16 +5,12 @@ import { describe, test } from 'node:test'
 import Database from 'better-sqlite3'
 import { createMailkeep } from '../../lib/index.ts'
 import { sqlite } from '../../lib/storage/sqlite.ts'
+import { recordStatements } from '../support/recorded-statements.ts'
 
 /** Opens a client with two endpoints. `plansOf` returns the plans of the statements that a listing runs. */
 async function open() {
   const handle = new Database(':memory:')
-  const texts = new Set<string>()
-  const prepare = handle.prepare.bind(handle)
-  handle.prepare = ((sql: string) => {
-    texts.add(sql)
-    return prepare(sql)
-  }) as typeof handle.prepare
+  const { texts, prepare } = recordStatements(handle)
   const mailkeep = await createMailkeep({ database: sqlite(handle), encryptionKey: randomBytes(32) })
   const { client } = (await mailkeep.clients.bootstrap())!
   const acme = mailkeep.forClient(client.id)
