@@ -206,6 +206,18 @@ export const publicNames: Readonly<Record<string, readonly string[]>> = {
     'type WebhookTestEvent',
     'verifyDelivery',
   ],
+  'mailkeep/client': [
+    'ApiError',
+    'createClient',
+    'type CallOptions',
+    'type Client',
+    'type ClientOptions',
+    'type ImportCounts',
+    'type ImportFile',
+    'type ImportOptions',
+    'type Listing',
+    'type Page',
+  ],
   'mailkeep/ses': ['ses', 'type SesClient', 'type SesOptions'],
   'mailkeep/http': [
     'createFetchHandler',
