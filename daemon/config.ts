@@ -38,6 +38,8 @@ export interface Config {
   readonly metricsToken: string | undefined
   /** Whether this process delivers webhooks. */
   readonly dispatch: boolean
+  /** Whether the web console and the documentation are served. */
+  readonly console: boolean
   /** Only the settings that are set. The library has the defaults. */
   readonly webhooks: Partial<WebhookSettings>
 }
@@ -143,6 +145,7 @@ function configFrom(settings: Settings): Omit<Config, 'adminTokenFile'> {
     logLevel: settings.LOG_LEVEL,
     metricsToken: settings.METRICS_TOKEN,
     dispatch: settings.DISPATCH,
+    console: settings.CONSOLE,
     webhooks: defined({
       allowPrivate: settings.WEBHOOK_ALLOW_PRIVATE,
       ports: settings.WEBHOOK_PORTS,

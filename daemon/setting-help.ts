@@ -92,6 +92,12 @@ export const settingHelp: Readonly<Record<SettingName, SettingHelp>> = {
     default: 'true',
     example: 'false',
   },
+  CONSOLE: {
+    value: 'true|false',
+    about: 'Whether the web console is served at / and the documentation at /docs',
+    default: 'true',
+    example: 'false',
+  },
   WEBHOOK_ALLOW_PRIVATE: {
     value: 'true|false',
     about: 'Development only: allow http, any port and private hosts',

@@ -95,6 +95,7 @@ export const Settings = v.object({
   LOG_LEVEL: v.optional(v.picklist(logLevels, `must be one of ${logLevels.join(', ')}`)),
   METRICS_TOKEN: v.optional(token),
   DISPATCH: v.optional(yesOrNo, 'true'),
+  CONSOLE: v.optional(yesOrNo, 'true'),
   WEBHOOK_ALLOW_PRIVATE: v.optional(yesOrNo),
   WEBHOOK_PORTS: v.optional(commaSeparated(1, 65_535, 'integer')),
   WEBHOOK_RETRY_SCHEDULE: v.optional(commaSeparated(0, 31_536_000, 'decimal', true)),
@@ -123,7 +124,12 @@ export const secretSettings: ReadonlySet<string> = new Set([
 export const fileSettings: ReadonlySet<string> = new Set([...secretSettings, 'DATABASE'])
 
 /** Settings whose flag needs no value. */
-export const switchSettings: ReadonlySet<string> = new Set(['DISPATCH', 'DATABASE_POOLER', 'WEBHOOK_ALLOW_PRIVATE'])
+export const switchSettings: ReadonlySet<string> = new Set([
+  'DISPATCH',
+  'CONSOLE',
+  'DATABASE_POOLER',
+  'WEBHOOK_ALLOW_PRIVATE',
+])
 
 export const settingNames = Object.keys(Settings.entries) as SettingName[]
 

@@ -1,4 +1,5 @@
 import { createApi } from '../api/index.ts'
+import { consoleSurfaces } from '../console-surface.ts'
 import { curlLine, type FirstToken, makeFirstToken } from '../first-token.ts'
 import { listen, type RunningServer } from '../http/server.ts'
 import { listenError } from '../listen-error.ts'
@@ -21,12 +22,13 @@ export const serve: Command = {
     let deadlineMs = 0
     try {
       const metrics = createMetrics(mailkeep, config.metricsToken)
-      const { surfaces } = createApi({
+      const { surfaces: api } = createApi({
         mailkeep,
         logger,
         metrics,
         ...(config.publicUrl === undefined ? {} : { publicUrl: config.publicUrl }),
       })
+      const surfaces = config.console ? { ...api, ...consoleSurfaces(logger) } : api
       // Listen before the token is created. If listening failed afterwards, the printed token could be lost. Requests wait
       // for the token, so that a script may read its file as soon as the daemon answers.
       let open = () => {}
@@ -57,9 +59,15 @@ export const serve: Command = {
   },
 }
 
-function printStart({ print }: Invocation, { url, host, port }: RunningServer, first: FirstToken | undefined): void {
+function printStart(
+  { print, config }: Invocation,
+  { url, host, port }: RunningServer,
+  first: FirstToken | undefined,
+): void {
   const lines = [`mailkeep listens on ${url}`]
   if (first?.in === 'output') lines.push(`The first admin token, not shown again: ${first.token}`)
+  // A fragment is not sent to any server.
+  if (first?.in === 'output' && config.console) lines.push(`The console: ${url}/#token=${first.token}`)
   if (first?.in === 'file' && !first.given) lines.push(`The first admin token is in ${first.path}`)
   if (first) lines.push(`Try it: ${curlLine(first, url)}`)
   print({ json: { url, host, port, ...(first ? tokenFields(first) : {}) }, text: lines.join('\n') })

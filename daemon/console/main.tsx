@@ -1,0 +1,60 @@
+import { render } from 'preact'
+import { LocationProvider, Route, Router } from 'preact-iso'
+import { AuditLog } from './audit/audit-log.tsx'
+import { ContactPage } from './contacts/contact.tsx'
+import { Contacts } from './contacts/contacts.tsx'
+import { Docs } from './docs/docs.tsx'
+import { ListPage } from './groups/list.tsx'
+import { Lists } from './groups/lists.tsx'
+import { Tags } from './groups/tags.tsx'
+import { Identities } from './identities/identities.tsx'
+import { Import } from './import/import.tsx'
+import { Overview } from './overview/overview.tsx'
+import { Page } from './parts/page.tsx'
+import { Shell } from './shell/shell.tsx'
+import './style/style.css'
+import { Tokens } from './tokens/tokens.tsx'
+import { Deliveries } from './webhooks/deliveries.tsx'
+import { DeliveryPage } from './webhooks/delivery.tsx'
+import { EndpointPage } from './webhooks/endpoint.tsx'
+import { Endpoints } from './webhooks/endpoints.tsx'
+
+function Console() {
+  return (
+    <LocationProvider>
+      <Shell>
+        <Router>
+          <Route path="/" component={Overview} />
+          <Route path="/console" component={Overview} />
+          <Route path="/console/contacts" component={Contacts} />
+          <Route path="/console/contacts/:contactId" component={ContactPage} />
+          <Route path="/console/import" component={Import} />
+          <Route path="/console/lists" component={Lists} />
+          <Route path="/console/lists/:listId" component={ListPage} />
+          <Route path="/console/tags" component={Tags} />
+          <Route path="/console/webhooks" component={Endpoints} />
+          <Route path="/console/webhooks/:endpointId" component={EndpointPage} />
+          <Route path="/console/webhooks/:endpointId/deliveries/:deliveryId" component={DeliveryPage} />
+          <Route path="/console/deliveries" component={Deliveries} />
+          <Route path="/console/identities" component={Identities} />
+          <Route path="/console/tokens" component={Tokens} />
+          <Route path="/console/audit" component={AuditLog} />
+          <Route path="/docs" component={Docs} />
+          <Route default component={NotFound} />
+        </Router>
+      </Shell>
+    </LocationProvider>
+  )
+}
+
+function NotFound() {
+  return (
+    <Page title="Not found">
+      <p class="state">
+        There is no such page. <a href="/">Go to the overview.</a>
+      </p>
+    </Page>
+  )
+}
+
+render(<Console />, document.getElementById('app')!)

@@ -1,0 +1,29 @@
+import type { Role } from '../session.ts'
+
+export interface Section {
+  readonly href: string
+  readonly title: string
+  /** Pressed after `g`. */
+  readonly key: string
+  /** The lowest role that may see it. Default: any. */
+  readonly role?: Role
+}
+
+export const sections: readonly Section[] = [
+  { href: '/', title: 'Overview', key: 'o' },
+  { href: '/console/contacts', title: 'Contacts', key: 'c' },
+  { href: '/console/import', title: 'Import', key: 'i' },
+  { href: '/console/lists', title: 'Lists & topics', key: 'l' },
+  { href: '/console/tags', title: 'Tags', key: 't' },
+  { href: '/console/webhooks', title: 'Webhooks', key: 'w', role: 'admin' },
+  { href: '/console/deliveries', title: 'Deliveries', key: 'd', role: 'admin' },
+  { href: '/console/identities', title: 'Identities', key: 's' },
+  { href: '/console/tokens', title: 'Tokens', key: 'k', role: 'admin' },
+  { href: '/console/audit', title: 'Audit log', key: 'a', role: 'admin' },
+  { href: '/docs', title: 'API documentation', key: 'h' },
+]
+
+/** Whether the address belongs to the section. */
+export function isWithin(path: string, { href }: Section): boolean {
+  return path === href || (href !== '/' && path.startsWith(`${href}/`))
+}
