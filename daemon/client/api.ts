@@ -2216,6 +2216,96 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/stats/deliveries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: {
+            parameters: {
+                query?: {
+                    /** @description ISO 8601 with an offset. Default: 60 minutes, 24 hours or 30 days before `to`. */
+                    from?: string;
+                    /** @description The end of the range, exclusive. Default: now. */
+                    to?: string;
+                    /** @description The steps begin at whole minutes, hours or days of UTC. A range has at most 1500 steps. */
+                    step?: "minute" | "hour" | "day";
+                    /** @description Only deliveries to this endpoint. */
+                    endpoint_id?: number;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description The counts for each step. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["DeliverySeries"];
+                        };
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/stats/contacts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: {
+            parameters: {
+                query?: {
+                    /** @description ISO 8601 with an offset. Default: 60 minutes, 24 hours or 30 days before `to`. */
+                    from?: string;
+                    /** @description The end of the range, exclusive. Default: now. */
+                    to?: string;
+                    /** @description The steps begin at whole minutes, hours or days of UTC. A range has at most 1500 steps. */
+                    step?: "minute" | "hour" | "day";
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description The counts for each step. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["ContactSeries"];
+                        };
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/audit-log": {
         parameters: {
             query?: never;
@@ -2367,6 +2457,49 @@ export interface components {
         AttributeSettings: {
             /** @description Names of the attributes by which contacts can be filtered. */
             indexed: string[];
+        };
+        DeliverySeries: {
+            /** Format: date-time */
+            from: string;
+            /** Format: date-time */
+            to: string;
+            /** @enum {string} */
+            step: "minute" | "hour" | "day";
+            series: {
+                /**
+                 * Format: date-time
+                 * @description The beginning of the step.
+                 */
+                at: string;
+                delivered: number;
+                /** @description Failed attempts that are followed by another one. */
+                retried: number;
+                /** @description Deliveries that failed and will not be retried. */
+                failed: number;
+                /** @description Milliseconds from the event to its delivery: 95 % took at most about this long. null if none was delivered. */
+                p95_ms: number | null;
+            }[];
+        };
+        ContactSeries: {
+            /** Format: date-time */
+            from: string;
+            /** Format: date-time */
+            to: string;
+            /** @enum {string} */
+            step: "minute" | "hour" | "day";
+            series: {
+                /**
+                 * Format: date-time
+                 * @description The beginning of the step.
+                 */
+                at: string;
+                /** @description Contacts that were created then, and still exist. */
+                created: number;
+                /** @description Contacts that unsubscribed then, and are still unsubscribed. */
+                unsubscribed: number;
+                /** @description Contacts that were erased one by one. */
+                deleted: number;
+            }[];
         };
         ContactCount: {
             count: number;

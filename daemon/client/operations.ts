@@ -76,6 +76,7 @@ export const operations = {
     create: 'POST /tokens',
     revoke: 'DELETE /tokens/{tokenId}',
   },
+  stats: { deliveries: 'GET /stats/deliveries', contacts: 'GET /stats/contacts' },
   auditLog: { list: 'GET /audit-log' },
 } as const
 

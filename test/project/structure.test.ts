@@ -41,6 +41,7 @@ const folders = [
   'idempotency',
   'audit',
   'clients',
+  'statistics',
   'webhooks',
   'tags',
   'lists',
