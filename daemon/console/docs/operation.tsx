@@ -1,4 +1,4 @@
-import { useContext, useState } from 'preact/hooks'
+import { useContext, useEffect, useState } from 'preact/hooks'
 import { Block } from '../parts/page.tsx'
 import { Described } from './context.ts'
 import { type Content, type Entry, exampleOf, type Parameter, type Response, resolve } from './description.ts'
@@ -9,6 +9,11 @@ import { TryIt } from './try-it.tsx'
 /** An operation, closed until it is wanted. Its content is made when it is opened. */
 export function OperationDoc({ entry, isEvent = false }: { entry: Entry; isEvent?: boolean }) {
   const [isOpen, setOpen] = useState(location.hash === `#${entry.id}`)
+  useEffect(() => {
+    const follow = () => location.hash === `#${entry.id}` && setOpen(true)
+    addEventListener('hashchange', follow)
+    return () => removeEventListener('hashchange', follow)
+  }, [entry.id])
   return (
     <details
       id={entry.id}
@@ -76,7 +81,7 @@ function Parameters({ of }: { of: readonly Parameter[] }) {
         if (there.length === 0) return null
         return (
           <div key={place}>
-            <h4>{title}</h4>
+            <h3>{title}</h3>
             <dl class="fields">
               {there.map(({ name, schema, required, description: about, example }) => (
                 <div key={name}>
@@ -110,9 +115,9 @@ function Bodies({ title, content }: { title: string; content: Readonly<Record<st
   const example = exampleOf(first)
   return (
     <div>
-      <h4>
+      <h3>
         {title} <small>{types.join(', ')}</small>
-      </h4>
+      </h3>
       {first?.schema && <Fields schema={first.schema} />}
       {example !== undefined && <Block>{example}</Block>}
     </div>
@@ -123,9 +128,9 @@ function Answer({ status, answer }: { status: string; answer: Response | { reado
   const { description: about, content } = resolve<Response>(useContext(Described), answer)
   return (
     <div>
-      <h4>
+      <h3>
         Answer {status} <small>{about}</small>
-      </h4>
+      </h3>
       {content && <Bodies title="Body" content={content} />}
     </div>
   )
@@ -136,7 +141,7 @@ function Errors({ answers }: { answers: readonly (readonly [string, Response | {
   if (answers.length === 0) return null
   return (
     <div>
-      <h4>Errors</h4>
+      <h3>Errors</h3>
       <dl class="fields">
         {answers.map(([status, answer]) => {
           const { description: about, content } = resolve<Response>(description, answer)

@@ -33,7 +33,7 @@ export function TryIt({ entry }: { entry: Entry }) {
   }
   return (
     <section class="try" aria-label={`Try ${operation.operationId}`}>
-      <h4>Try it</h4>
+      <h3>Try it</h3>
       {token.value === undefined && operation['x-role'] !== undefined && (
         <p class="muted">
           <a href="/">Sign in</a> to send it with a token.

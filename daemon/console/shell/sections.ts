@@ -20,7 +20,7 @@ export const sections: readonly Section[] = [
   { href: '/console/identities', title: 'Identities', key: 's' },
   { href: '/console/tokens', title: 'Tokens', key: 'k', role: 'admin' },
   { href: '/console/audit', title: 'Audit log', key: 'a', role: 'admin' },
-  { href: '/docs', title: 'API documentation', key: 'h' },
+  { href: '/docs', title: 'API docs', key: 'h' },
 ]
 
 /** Whether the address belongs to the section. */
