@@ -34,6 +34,8 @@ import { invalid } from './errors.ts'
 import * as idempotency from './idempotency/operations.ts'
 import type { IdempotentResult } from './idempotency/schema.ts'
 import * as identities from './identities/operations.ts'
+import type { ImportsApi } from './imports/api-types.ts'
+import * as imports from './imports/operations.ts'
 import * as lists from './lists/operations.ts'
 import { requireFunction, requireId } from './parse.ts'
 import * as segments from './segments/operations.ts'
@@ -148,6 +150,9 @@ const identitiesApi = {
   remove: identities.removeIdentity,
 }
 
+/** The progress of imports: `mailkeep.forClient(id).imports` */
+const importsApi = { list: imports.listImports, get: imports.getImport }
+
 /** `mailkeep.forClient(id).webhooks` */
 const webhooksApi = {
   listEndpoints: webhooks.listEndpoints,
@@ -184,6 +189,7 @@ export interface ClientOperations {
   readonly webhooks: WebhooksApi
   readonly events: EventsApi
   readonly identities: IdentitiesApi
+  readonly imports: ImportsApi
   readonly tokens: ClientTokensApi
   readonly auditLog: AuditLogApi
 }
@@ -251,6 +257,7 @@ function bindOperations(ctx: Context): ClientOperations {
     webhooks: bind(ctx, webhooksApi),
     events: bind(ctx, eventsApi),
     identities: bind(ctx, identitiesApi),
+    imports: bind(ctx, importsApi),
     tokens: bind(ctx, clientTokensApi),
     auditLog: bind(ctx, auditLogApi),
   }

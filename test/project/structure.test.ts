@@ -48,6 +48,7 @@ const folders = [
   'topics',
   'attributes',
   'segments',
+  'imports',
   'contacts',
   'testing',
   'wiring',
