@@ -173,7 +173,9 @@ const stateOfExport: ReadonlySet<string> = new Set([
   'lists',
   'topics',
 ])
-const ignoredOfExport: ReadonlySet<string> = new Set(['id', 'uuid'])
+const ignoredOfLine: ReadonlySet<string> = new Set(refusedColumns)
+const ignoredOfExport: ReadonlySet<string> = new Set(['id', 'uuid', ...refusedColumns])
+const specialNames = [...stateOfLine, ...refusedColumns]
 
 /** Returns the mapping of a line of NDJSON to the parts of a row. Names are compared exactly, unless they are mapped. */
 export function fieldReader(map: ColumnMap): (line: unknown) => { input: unknown; state?: RowState } {
@@ -181,8 +183,8 @@ export function fieldReader(map: ColumnMap): (line: unknown) => { input: unknown
   return (line) => {
     if (typeof line !== 'object' || line === null || Array.isArray(line)) return { input: line }
     const isExport = Object.hasOwn(line, exportMarkerField)
-    const isPlain = !isExport && mapped.size === 0 && !Object.hasOwn(line, 'status')
-    if (isPlain && !Object.hasOwn(line, 'unsubscribed_at')) return { input: line }
+    const isPlain = !isExport && mapped.size === 0 && !specialNames.some((name) => Object.hasOwn(line, name))
+    if (isPlain) return { input: line }
     const [input, state] = [[] as [string, unknown][], {} as Record<string, unknown>]
     for (const [name, value] of Object.entries(line)) {
       const column = mapped.size > 0 ? mapped.get(normalized(name)) : undefined
@@ -190,7 +192,7 @@ export function fieldReader(map: ColumnMap): (line: unknown) => { input: unknown
       if (column?.kind === 'state') state[column.name] = value
       else if (column?.kind === 'input') input.push([column.name, value])
       else if (isState) state[name] = value
-      else if (!isExport || !ignoredOfExport.has(name)) input.push([name, value])
+      else if (!(isExport ? ignoredOfExport : ignoredOfLine).has(name)) input.push([name, value])
     }
     return { input: Object.fromEntries(input), state }
   }
