@@ -37,6 +37,8 @@ export function send(
     req.httpVersionMajor < 2 && isUnread(exchange) && (closeAfter || !isSmall(exchange, limits.bodyBytes))
   res.writeHead(status, closeAfter || mustDrain ? { ...headers, Connection: 'close' } : headers)
   if (stream) {
+    // The answer to an import begins while the client is still sending the file.
+    if (isUnread(exchange)) res.flushHeaders()
     // On an error, cut the connection: the client then sees that the answer is incomplete.
     const end = () => (mustDrain && isUnread(exchange) ? drain(exchange, limits) : res.end())
     sendStream(res, stream, exchange.answerBudget ?? unlimitedBudget, end).catch(() => res.destroy())

@@ -90,6 +90,8 @@ async function* recordsOf(source: AsyncIterable<Uint8Array>): AsyncGenerator<Csv
     if (error) throw error
   } catch (error) {
     throw toImportError(error, line)
+  } finally {
+    await texts.return(undefined) // `concatenate` may not have begun to read it
   }
 }
 
