@@ -13,7 +13,7 @@ export function encodeDownload(
   const { name, contentType, text } = download!
   const response = encode(context, status, undefined, {
     'Content-Type': contentType,
-    'Content-Disposition': `attachment; filename="${name}"`,
+    ...(name !== undefined && { 'Content-Disposition': `attachment; filename="${name}"` }),
     ...headers,
   })
   return context.method === 'HEAD' ? response : { ...response, stream: logErrors(text, context.requestId, logger) }

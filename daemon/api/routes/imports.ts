@@ -141,7 +141,7 @@ async function rowByRow(listId: number | null, call: Call): Promise<Outcome> {
   await Promise.race([began, running])
   const text = readable as unknown as AsyncIterable<string>
   const contentType = `${mediaTypes.ndjson}; charset=utf-8`
-  return { status: 200, download: { name: 'import-results.ndjson', contentType, text }, headers: headersOf(id) }
+  return { status: 200, download: { contentType, text }, headers: headersOf(id) }
 }
 
 /** Calls `begin` when the source is read first, which also asks a waiting client for the body. */

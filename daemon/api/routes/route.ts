@@ -47,7 +47,8 @@ export interface Call {
 
 /** A file that is produced while it is sent. */
 export interface Download {
-  readonly name: string
+  /** Name of the file; undefined for a stream that is no file. */
+  readonly name?: string
   readonly contentType: string
   readonly text: AsyncIterable<string>
 }
