@@ -145,9 +145,10 @@ overHttp('the progress and the results of imports', (open) => {
     const opened = await openList(open, t)
     const { call, data, list } = opened
     const req = upload(opened, { ...ndjson, accept: 'application/x-ndjson', expect: '100-continue' })
+    const [continued, responded] = [once(req, 'continue'), once(req, 'response')]
     req.flushHeaders()
-    await once(req, 'continue')
-    const [res] = await once(req, 'response')
+    await continued
+    const [res] = await responded
     const id = Number(res.headers['x-import-id'])
     assert.deepEqual(
       [res.statusCode, String(res.headers['content-type'])],
