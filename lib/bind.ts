@@ -10,6 +10,7 @@ import type {
   IdentitiesApi,
   ListsApi,
   SegmentsApi,
+  StatsApi,
   TagsApi,
   TokensApi,
   TopicsApi,
@@ -39,6 +40,7 @@ import * as imports from './imports/operations.ts'
 import * as lists from './lists/operations.ts'
 import { requireFunction, requireId } from './parse.ts'
 import * as segments from './segments/operations.ts'
+import * as statistics from './statistics/operations.ts'
 import * as tags from './tags/operations.ts'
 import * as topics from './topics/operations.ts'
 import type { EventsApi, WebhooksApi } from './webhooks/api-types.ts'
@@ -173,6 +175,9 @@ const webhooksApi = {
 /** `mailkeep.forClient(id).events` */
 const eventsApi = { raise: webhooks.raiseEvent }
 
+/** `mailkeep.forClient(id).stats` */
+const statsApi = { deliveries: statistics.getDeliverySeries, contacts: statistics.getContactSeries }
+
 /** The client's settings: `mailkeep.forClient(id).settings` */
 export interface SettingsApi {
   readonly attributes: AttributeSettingsApi
@@ -192,6 +197,7 @@ export interface ClientOperations {
   readonly imports: ImportsApi
   readonly tokens: ClientTokensApi
   readonly auditLog: AuditLogApi
+  readonly stats: StatsApi
 }
 
 /** Operations that are safe to repeat, on `mailkeep.forClient(id)`. */
@@ -260,6 +266,7 @@ function bindOperations(ctx: Context): ClientOperations {
     imports: bind(ctx, importsApi),
     tokens: bind(ctx, clientTokensApi),
     auditLog: bind(ctx, auditLogApi),
+    stats: bind(ctx, statsApi),
   }
 }
 

@@ -12,6 +12,7 @@ import { deleteExpiredImports, deleteImportsOfClient } from './imports/operation
 import { deleteFinishedJobs, type JobHandlers, nextJobMs, runDueJob } from './jobs/operations.ts'
 import { deleteListsOfClient, listJobs } from './lists/operations.ts'
 import { deleteSegmentsOfClient } from './segments/operations.ts'
+import { deleteCountsOfClient, deleteExpiredCounts } from './statistics/operations.ts'
 import { deleteTagsOfClient, tagJobs } from './tags/operations.ts'
 import { nextTurn } from './time.ts'
 import { deleteTopicsOfClient, topicJobs } from './topics/operations.ts'
@@ -47,6 +48,7 @@ export const jobHandlers: JobHandlers = {
     deleteIdentitiesOfClient,
     deleteEntriesOfClient,
     deleteImportsOfClient,
+    deleteCountsOfClient,
   ]),
 }
 
@@ -135,6 +137,7 @@ export class Housekeeping {
       await deleteExpiredEntries(this.#ctx)
       await deleteExpiredImports(this.#ctx)
       await deleteExpiredSecrets(this.#ctx)
+      await deleteExpiredCounts(this.#ctx)
     })
   }
 
