@@ -48,6 +48,7 @@ export function reference(): string {
       ...declared('lib/idempotency/schema.ts', ['IdempotentResult']),
     ]),
     ...apiSection('lib/contacts/api-types.ts', 'Contacts'),
+    ...apiSection('lib/imports/api-types.ts', 'Imports'),
     ...['Lists', 'Tags', 'Topics', 'Segments', 'Identities'].flatMap((slice) => apiSection('lib/api-types.ts', slice)),
     ...section(
       '`mailkeep.forClient(id).settings.attributes`',
@@ -71,6 +72,7 @@ export function reference(): string {
         'clients',
         'audit',
         'contacts',
+        'imports',
         'lists',
         'tags',
         'topics',

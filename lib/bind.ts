@@ -35,6 +35,8 @@ import { invalid } from './errors.ts'
 import * as idempotency from './idempotency/operations.ts'
 import type { IdempotentResult } from './idempotency/schema.ts'
 import * as identities from './identities/operations.ts'
+import type { ImportsApi } from './imports/api-types.ts'
+import * as imports from './imports/operations.ts'
 import * as lists from './lists/operations.ts'
 import { requireFunction, requireId } from './parse.ts'
 import * as segments from './segments/operations.ts'
@@ -150,6 +152,9 @@ const identitiesApi = {
   remove: identities.removeIdentity,
 }
 
+/** The progress of imports: `mailkeep.forClient(id).imports` */
+const importsApi = { list: imports.listImports, get: imports.getImport }
+
 /** `mailkeep.forClient(id).webhooks` */
 const webhooksApi = {
   listEndpoints: webhooks.listEndpoints,
@@ -189,6 +194,7 @@ export interface ClientOperations {
   readonly webhooks: WebhooksApi
   readonly events: EventsApi
   readonly identities: IdentitiesApi
+  readonly imports: ImportsApi
   readonly tokens: ClientTokensApi
   readonly auditLog: AuditLogApi
   readonly stats: StatsApi
@@ -257,6 +263,7 @@ function bindOperations(ctx: Context): ClientOperations {
     webhooks: bind(ctx, webhooksApi),
     events: bind(ctx, eventsApi),
     identities: bind(ctx, identitiesApi),
+    imports: bind(ctx, importsApi),
     tokens: bind(ctx, clientTokensApi),
     auditLog: bind(ctx, auditLogApi),
     stats: bind(ctx, statsApi),

@@ -8,6 +8,7 @@ import type { Context } from './context.ts'
 import { isMailkeepError } from './errors.ts'
 import { deleteExpiredAnswers, deleteResultsOfClient } from './idempotency/operations.ts'
 import { deleteIdentitiesOfClient } from './identities/operations.ts'
+import { deleteExpiredImports, deleteImportsOfClient } from './imports/operations.ts'
 import { deleteFinishedJobs, type JobHandlers, nextJobMs, runDueJob } from './jobs/operations.ts'
 import { deleteListsOfClient, listJobs } from './lists/operations.ts'
 import { deleteSegmentsOfClient } from './segments/operations.ts'
@@ -46,6 +47,7 @@ export const jobHandlers: JobHandlers = {
     deleteListsOfClient,
     deleteIdentitiesOfClient,
     deleteEntriesOfClient,
+    deleteImportsOfClient,
     deleteCountsOfClient,
   ]),
 }
@@ -133,6 +135,7 @@ export class Housekeeping {
       await deleteExpiredAnswers(this.#ctx)
       await deleteFinishedJobs(this.#ctx)
       await deleteExpiredEntries(this.#ctx)
+      await deleteExpiredImports(this.#ctx)
       await deleteExpiredSecrets(this.#ctx)
       await deleteExpiredCounts(this.#ctx)
     })

@@ -43,6 +43,15 @@ export async function findTopics(ctx: Context, ids: readonly number[]): Promise<
   return (await queries.listTopicsByIds(ctx, { client_id: ctx.clientId, ids })).map(topicFrom)
 }
 
+/** Returns the topics of these lists that have one of these names, by ascending id. */
+export async function findTopicsByName(
+  ctx: Context,
+  list_ids: readonly number[],
+  names: readonly string[],
+): Promise<Topic[]> {
+  return (await queries.listTopicsByNames(ctx, { list_ids, names })).map(topicFrom)
+}
+
 /** @throws MailkeepError `not_found`: no such list; `validation_failed`. */
 export async function createTopic(ctx: Context, listId: number, input: TopicInput): Promise<Topic> {
   const { name, description = null } = parse(NewTopic, input)

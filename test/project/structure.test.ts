@@ -49,6 +49,7 @@ const folders = [
   'topics',
   'attributes',
   'segments',
+  'imports',
   'contacts',
   'testing',
   'wiring',

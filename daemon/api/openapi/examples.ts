@@ -16,7 +16,9 @@ import type {
   EventType,
   FieldErrors,
   Identity,
+  Import,
   ImportReport,
+  ImportRowResult,
   List,
   Page,
   Recovery,
@@ -74,6 +76,12 @@ const auditEntry: AuditEntry = {
   ...{ id: 9, type: 'contact.deleted', target_id: 7, token_id: 4, source: 'api', created_at },
 }
 
+const importRowResult: ImportRowResult = { line: 2, status: 'created', id: 7 }
+const runningImport: Import = {
+  ...{ id: 1, list_id: 1, dry_run: false, status: 'running' },
+  ...{ rows: 3000, created: 2900, updated: 98, skipped: 0, refused: 2 },
+  ...{ error: null, started_at: created_at, finished_at: null },
+}
 const importReport: ImportReport = {
   ...{ total: 2, created: 1, updated: 0, refused: 1 },
   refused_rows: [{ line: 3, errors: { email: ['This must be an e-mail address.'] } }],
@@ -163,7 +171,9 @@ export const recordExamples = {
   AuditEntry: auditEntry,
   Token: token,
   NewToken: { ...token, last_used_at: null, token: exampleToken },
+  Import: runningImport,
   ImportReport: importReport,
+  ImportRowResult: importRowResult,
   Segment: segment,
   AttributeSettings: attributeSettings,
   ContactCount: { count: 1200 },

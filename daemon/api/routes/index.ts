@@ -3,6 +3,7 @@ import { contactChanges } from './contact-changes.ts'
 import { contactExtensions, contacts } from './contacts.ts'
 import { eventExtensions } from './events.ts'
 import { identities } from './identities.ts'
+import { importExtensions } from './imports.ts'
 import { listExtensions } from './lists.ts'
 import type { Route } from './route.ts'
 import { segmentExtensions } from './segments.ts'
@@ -27,10 +28,11 @@ export const chapters: readonly Chapter[] = [
   chapter('Contacts', 'Contacts and their lists.', contacts),
   chapter('Webhook endpoints', 'Receivers of events. Only for admins.', webhooks),
   chapter('Email identities', 'Sender addresses, read-only over HTTP.', identities),
-  extension('contacts', 'changes, count, import, export, erasure, resubscription, topics.', [
+  extension('contacts', 'changes, count, export, erasure, resubscription, topics.', [
     ...contactExtensions,
     ...contactChanges,
   ]),
+  extension('imports', 'contacts from files, and the progress.', importExtensions),
   extension('lists', 'managing lists.', listExtensions),
   extension('topics', 'managing the topics of lists.', topicExtensions),
   extension('segments', 'named filters of contacts.', segmentExtensions),

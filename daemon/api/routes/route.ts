@@ -25,7 +25,8 @@ export type Params = Readonly<
     | 'deliveryId'
     | 'recoveryId'
     | 'identityId'
-    | 'tokenId',
+    | 'tokenId'
+    | 'importId',
     number
   >
 >
@@ -46,7 +47,8 @@ export interface Call {
 
 /** A file that is produced while it is sent. */
 export interface Download {
-  readonly name: string
+  /** Name of the file; undefined for a stream that is no file. */
+  readonly name?: string
   readonly contentType: string
   readonly text: AsyncIterable<string>
 }
@@ -59,6 +61,8 @@ export interface Outcome {
   readonly json?: string
   readonly meta?: Page<unknown>['meta']
   readonly download?: Download
+  /** Headers of its own. */
+  readonly headers?: Readonly<Record<string, string>>
   /** Whether this is the stored answer to an earlier request with the same key. */
   readonly replayed?: boolean
 }
@@ -80,7 +84,13 @@ export type QueryDoc = Readonly<
 /** A success answer, for the API description: a page of records, one record, some records, a file, or no body. */
 export type AnswerDoc =
   | { readonly page: RecordName }
-  | { readonly description: string; readonly record?: RecordName; readonly isFile?: true }
+  | {
+      readonly description: string
+      readonly record?: RecordName
+      readonly isFile?: true
+      /** Lines of NDJSON, if the client accepts only those. Then there is `X-Import-Id`, too. */
+      readonly rows?: RecordName
+    }
   | { readonly description: string; readonly records: RecordName }
 
 /** A route with its description, as data. */

@@ -215,6 +215,19 @@ const auditLog: Migration = {
   ],
 }
 
+/** The progress of imports. */
+const imports: Migration = {
+  name: '014-imports',
+  statements: [
+    `create table mailkeep_import (${id}, client_id bigint not null, list_id bigint,
+      dry_run boolean not null, status text not null, row_count bigint not null default 0,
+      created bigint not null default 0, updated bigint not null default 0, skipped bigint not null default 0,
+      refused bigint not null default 0, error text, started_at timestamptz not null, seen_at timestamptz not null,
+      finished_at timestamptz) ${frequentUpdates}`,
+    'create index mailkeep_import_client on mailkeep_import (client_id, id)',
+  ],
+}
+
 /** Counts of outcomes for the series of statistics, and indexes for those of contacts. */
 const statistics: Migration = {
   name: '016-statistics',
@@ -240,5 +253,6 @@ export const postgresMigrations: readonly Migration[] = [
   searchRowCount,
   finding,
   auditLog,
+  imports,
   statistics,
 ]

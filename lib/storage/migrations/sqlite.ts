@@ -217,6 +217,19 @@ const auditLog: Migration = {
   ],
 }
 
+/** The progress of imports. */
+const imports: Migration = {
+  name: '014-imports',
+  statements: [
+    `create table mailkeep_import (${id}, client_id integer not null, list_id integer,
+      dry_run integer not null, status text not null, row_count integer not null default 0,
+      created integer not null default 0, updated integer not null default 0, skipped integer not null default 0,
+      refused integer not null default 0, error text, started_at text not null, seen_at text not null,
+      finished_at text) strict`,
+    'create index mailkeep_import_client on mailkeep_import (client_id)',
+  ],
+}
+
 /** Counts of outcomes for the series of statistics, and indexes for those of contacts. */
 const statistics: Migration = {
   name: '016-statistics',
@@ -242,5 +255,6 @@ export const sqliteMigrations: readonly Migration[] = [
   searchRowCount,
   finding,
   auditLog,
+  imports,
   statistics,
 ]
