@@ -9,8 +9,8 @@ consoleTest('a contact is created, changed and erased', async ({ page, visit, da
   await page.getByText('No contact matches.').waitFor()
 
   await page.keyboard.press('n')
-  await page.getByLabel('E-mail').fill('ada@example.org')
-  await page.getByLabel('Name').fill('Ada')
+  await page.getByRole('textbox', { name: 'E-mail' }).fill('ada@example.org')
+  await page.getByLabel('Name', { exact: true }).fill('Ada')
   await page.getByLabel('Tags').fill('vip, press')
   await page.getByRole('button', { name: 'Create contact' }).click()
   await heading(page, 'Ada')

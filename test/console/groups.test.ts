@@ -3,20 +3,22 @@ import { consoleTest, heading } from './world.ts'
 
 consoleTest('lists, topics and tags are created, renamed and deleted', async ({ page, visit, data }) => {
   await visit('/console/lists')
+  await page.getByText('No list yet.').waitFor()
   await page.keyboard.press('n')
-  await page.getByLabel('Name').fill('News')
+  await page.getByLabel('Name', { exact: true }).fill('News')
   await page.getByRole('button', { name: 'Create list' }).click()
   await page.getByRole('link', { name: 'News', exact: true }).waitFor()
   await data('POST', '/lists/1/contacts', { email: 'ada@example.org', tags: ['vip'] })
   await page.getByRole('button', { name: 'Rename News' }).click()
-  await page.getByLabel('Name').fill('Letters')
+  await page.getByLabel('Name', { exact: true }).fill('Letters')
   await page.getByRole('dialog').getByRole('button', { name: 'Rename' }).click()
   await page.getByRole('link', { name: '1 contacts of Letters' }).waitFor()
 
   await page.getByRole('link', { name: 'Letters', exact: true }).click()
+  await page.getByText('No topic yet.').waitFor()
   await heading(page, 'Letters')
   await page.keyboard.press('n')
-  await page.getByLabel('Name').fill('Weekly')
+  await page.getByLabel('Name', { exact: true }).fill('Weekly')
   await page.getByLabel('Description').fill('Every Monday')
   await page.getByRole('button', { name: 'Create topic' }).click()
   await page.getByText('Every Monday').waitFor()
@@ -26,7 +28,7 @@ consoleTest('lists, topics and tags are created, renamed and deleted', async ({ 
 
   await page.getByRole('link', { name: 'Tags' }).click()
   await page.getByRole('button', { name: 'Rename vip' }).click()
-  await page.getByLabel('Name').fill('press')
+  await page.getByLabel('Name', { exact: true }).fill('press')
   await page.getByRole('dialog').getByRole('button', { name: 'Rename' }).click()
   await page.getByRole('button', { name: 'Delete press' }).click()
   await page.getByText('removed from every contact').waitFor()
@@ -64,8 +66,9 @@ consoleTest('a file is checked, imported, and its refused rows are downloaded', 
 
 consoleTest('a token is created, shown once and revoked', async ({ page, visit, data }) => {
   await visit('/console/tokens')
+  await heading(page, 'Tokens')
   await page.keyboard.press('n')
-  await page.getByLabel('Name').fill('website')
+  await page.getByLabel('Name', { exact: true }).fill('website')
   await page.getByLabel('Role').selectOption('viewer')
   await page.getByRole('button', { name: 'Create token' }).click()
   const token = await page.getByRole('dialog').locator('code').textContent()

@@ -33,7 +33,7 @@ consoleTest('an endpoint is created, tested, rotated, switched off and deleted',
   await page.getByRole('button', { name: 'I have copied it' }).click()
 
   await page.getByRole('button', { name: 'Switch off' }).click()
-  await page.getByText('switched off').waitFor()
+  await page.getByText('switched off', { exact: true }).waitFor()
   await page.getByRole('button', { name: 'Switch on' }).click()
   await page.getByRole('button', { name: 'Switch off' }).waitFor()
   await page.getByRole('button', { name: 'Delete' }).click()

@@ -39,11 +39,17 @@ export function consoleTest(
   const { browser } = found
   test(name, async (t) => {
     const cwd = await directory(t)
-    const { url, data } = await daemon(t, { cwd, env: { MAILKEEP_WEBHOOK_ALLOW_PRIVATE: 'true' } })
+    const { url, ask } = await daemon(t, { cwd, env: { MAILKEEP_WEBHOOK_ALLOW_PRIVATE: 'true' } })
     const token = (await readFile(join(cwd, 'mailkeep.db.admin-token'), 'utf8')).trim()
     const { page, context, problems } = await openTab(browser, url, options)
     t.after(() => context.close())
     page.setDefaultTimeout(10_000)
+    const data: World['data'] = async (method, path, body) => {
+      const answer = await ask(method, `/api/v1${path}`, body)
+      const text = await answer.text()
+      assert.ok(answer.ok, `${method} ${path} → ${answer.status} ${text}`)
+      return text === '' ? undefined : JSON.parse(text).data
+    }
     let isAllowed = (_problem: string) => false
     await run(
       {
@@ -60,7 +66,7 @@ export function consoleTest(
         async visit(path) {
           if (page.url() === 'about:blank') {
             await page.goto(`${url}/#token=${token}`)
-            await page.getByRole('navigation', { name: 'Sections' }).waitFor({ state: 'attached' })
+            await page.locator('main#main').waitFor()
           }
           if (path !== '/') await page.goto(url + path)
         },

@@ -37,7 +37,8 @@ export function Page({
 export function useQuery(): [Readonly<Record<string, string>>, (change: Record<string, string | undefined>) => void] {
   const { path, query, route } = useLocation()
   const change = (given: Record<string, string | undefined>) => {
-    const { cursor: _, ...kept } = query
+    // Another filter may have changed since this view was drawn.
+    const { cursor: _, ...kept } = Object.fromEntries(new URLSearchParams(location.search))
     const next = Object.entries({ ...kept, ...given }).filter(([, value]) => value !== undefined && value !== '')
     const text = new URLSearchParams(next as [string, string][]).toString()
     route(text === '' ? path : `${path}?${text}`, !('cursor' in given))
