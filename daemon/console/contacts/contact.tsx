@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import { useRoute } from 'preact-iso'
-import { api, dataOf, type Schemas } from '../api.ts'
+import { answerOf, api, dataOf, type Schemas } from '../api.ts'
 import { confirm } from '../parts/dialog.tsx'
 import { Loaded, useLoad } from '../parts/load.tsx'
 import { attempt } from '../parts/notice.tsx'
@@ -50,7 +50,7 @@ export function ContactPage() {
           action: 'Erase',
           isDangerous: true,
         })
-        if (agreed) setErased(await attempt(() => dataOf(api.DELETE('/api/v1/contacts/{contactId}', path) as never)))
+        if (agreed) setErased(await attempt(() => answerOf(api.DELETE('/api/v1/contacts/{contactId}', path))))
       }}
     />
   )
