@@ -88,7 +88,7 @@ export interface ContactsApi {
    * saved. After an error the rows saved before it stay, and the import can be repeated safely.
    *
    * People who have unsubscribed elsewhere, by a column `unsubscribed_at` or `status`, are stored as unsubscribed, and
-   * raise no event. Nobody is subscribed again. A file of `export` restores names, tags, attributes, lists and topics by
+   * raise no event. No one is subscribed again. A file of `export` restores names, tags, attributes, lists and topics by
    * their names, the subscription and `created_at`; not ids. Lists and topics that are missing are created.
    *
    * @param listId Null: the contacts get only the lists that an export names.
