@@ -1334,7 +1334,7 @@ export interface paths {
                         "application/json": {
                             data: components["schemas"]["ImportReport"];
                         };
-                        "application/x-ndjson": string;
+                        "application/x-ndjson": components["schemas"]["ImportRowResult"];
                     };
                 };
             };
@@ -1394,7 +1394,7 @@ export interface paths {
                         "application/json": {
                             data: components["schemas"]["ImportReport"];
                         };
-                        "application/x-ndjson": string;
+                        "application/x-ndjson": components["schemas"]["ImportRowResult"];
                     };
                 };
             };

@@ -21,10 +21,10 @@ export function answerOf(answer: AnswerDoc, route: Route): SuccessResponse {
   const schema: Schema = { type: 'object', properties: { data: ref(record) }, required: ['data'] }
   const content = json(schema, { data: recordExamples[record] })
   if (rows === undefined) return { description, content }
-  const example = `${JSON.stringify(recordExamples[rows])}\n`
+  // OpenAPI 3.1 cannot describe single lines, so this is the schema of each.
   return {
     description,
-    content: { ...content, [mediaTypes.ndjson]: { schema: { type: 'string' }, example } },
+    content: { ...content, [mediaTypes.ndjson]: { schema: ref(rows), example: recordExamples[rows] } },
     headers: ['X-Import-Id'],
   }
 }
