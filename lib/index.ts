@@ -35,6 +35,15 @@ export type {
   TokenInput,
 } from './clients/schema.ts'
 export { roles } from './clients/schema.ts'
+export {
+  type HistoryEntry,
+  type HistoryType,
+  historyTypes,
+  type Suppression,
+  type SuppressionInput,
+  type SuppressionReason,
+  suppressionReasons,
+} from './consent/schema.ts'
 export type { ContactsApi } from './contacts/api-types.ts'
 export type {
   BatchInput,

@@ -2,7 +2,8 @@
  * Types of the operations, with the documentation that editors show. Written by `npm run reference` from lib/bind.ts and
  * the docstrings of the operations: change them, not this file.
  */
-import type { Page } from '../page.ts'
+import type { HistoryEntry } from '../consent/schema.ts'
+import type { Page, PageInput } from '../page.ts'
 import type { AbortInput } from '../signal.ts'
 import type { BatchInput, BatchOperationInput, BatchOperationResult } from './batch-schema.ts'
 import type { EmailInput, TagsInput } from './changing.ts'
@@ -203,4 +204,11 @@ export interface ContactsApi {
    * @throws MailkeepError `not_found`
    */
   delete(key: ContactKey): Promise<void>
+  /**
+   * Returns one page of a contact's history, newest first: what changed its lists, topics and subscription, and where the
+   * change came from. Entries are never changed, and are erased with the contact.
+   *
+   * @throws MailkeepError `not_found`, `validation_failed`
+   */
+  history(id: ContactKey, query?: PageInput): Promise<Page<HistoryEntry>>
 }

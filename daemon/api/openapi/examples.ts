@@ -13,6 +13,7 @@ import type {
   EventInput,
   EventType,
   FieldErrors,
+  HistoryEntry,
   Identity,
   ImportReport,
   List,
@@ -70,6 +71,11 @@ const token: ClientToken = {
 
 const auditEntry: AuditEntry = {
   ...{ id: 9, type: 'contact.deleted', target_id: 7, token_id: 4, source: 'api', created_at },
+}
+
+const historyEntry: HistoryEntry = {
+  ...{ id: 12, type: 'confirmed', source: 'confirmation_link', list_id: 1, topic_id: null, token_id: null },
+  ...{ ip: '192.0.2.7', user_agent: 'Mozilla/5.0', created_at },
 }
 
 const importReport: ImportReport = {
@@ -147,6 +153,7 @@ export const recordExamples = {
   Topic: topic,
   Contact: contact,
   ContactWithoutTopics: contactWithoutTopics,
+  HistoryEntry: historyEntry,
   Identity: identity,
   AuditEntry: auditEntry,
   Token: token,
