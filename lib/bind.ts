@@ -24,6 +24,7 @@ import * as bulk from './contacts/bulk.ts'
 import * as changing from './contacts/changing.ts'
 import * as counts from './contacts/group-counts.ts'
 import * as iterating from './contacts/iterate.ts'
+import * as links from './contacts/links.ts'
 import * as listing from './contacts/listing.ts'
 import * as merging from './contacts/merging.ts'
 import * as contacts from './contacts/operations.ts'
@@ -97,6 +98,7 @@ const contactsApi = {
   removeFromList: contacts.removeContactFromList,
   subscribeToTopic: contacts.subscribeToTopic,
   unsubscribeFromTopic: contacts.unsubscribeFromTopic,
+  links: links.createLinks,
   delete: contacts.deleteContact,
 }
 

@@ -48,6 +48,7 @@ const folders = [
   'topics',
   'attributes',
   'segments',
+  'consent',
   'contacts',
   'testing',
   'wiring',
