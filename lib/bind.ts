@@ -26,6 +26,7 @@ import * as changing from './contacts/changing.ts'
 import * as counts from './contacts/group-counts.ts'
 import * as history from './contacts/history.ts'
 import * as iterating from './contacts/iterate.ts'
+import * as links from './contacts/links.ts'
 import * as listing from './contacts/listing.ts'
 import * as merging from './contacts/merging.ts'
 import * as contacts from './contacts/operations.ts'
@@ -99,6 +100,7 @@ const contactsApi = {
   removeFromList: contacts.removeContactFromList,
   subscribeToTopic: contacts.subscribeToTopic,
   unsubscribeFromTopic: contacts.unsubscribeFromTopic,
+  links: links.createLinks,
   delete: contacts.deleteContact,
   history: history.listContactHistory,
 }

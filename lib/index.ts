@@ -55,6 +55,7 @@ export type { EmailInput, TagsInput } from './contacts/changing.ts'
 export type { ContactKey } from './contacts/contact-key.ts'
 export type { Counted, GroupQueryInput } from './contacts/group-counts.ts'
 export type { IterateInput } from './contacts/iterate.ts'
+export type { ContactLinks } from './contacts/links.ts'
 export type { BulkResult } from './contacts/merge.ts'
 export type { MergeInput } from './contacts/merging.ts'
 export type {
