@@ -9,6 +9,7 @@ import type { BatchInput, BatchOperationInput, BatchOperationResult } from './ba
 import type { EmailInput, TagsInput } from './changing.ts'
 import type { ContactKey } from './contact-key.ts'
 import type { IterateInput } from './iterate.ts'
+import type { ContactLinks } from './links.ts'
 import type { BulkResult } from './merge.ts'
 import type { MergeInput } from './merging.ts'
 import type {
@@ -197,6 +198,13 @@ export interface ContactsApi {
    * @throws MailkeepError `not_found`: no such contact or topic.
    */
   unsubscribeFromTopic(contactId: ContactKey, topicId: number): Promise<Contact>
+  /**
+   * Returns the links to a contact's pages, and the mail headers for unsubscribing with one click (RFC 8058). They never
+   * expire, and stop working when the contact is erased. `createContactPages` of mailkeep/http and the daemon serve them.
+   *
+   * @throws MailkeepError `not_found`; `validation_failed` on `public_url`: the public URL is not configured.
+   */
+  links(id: ContactKey): Promise<ContactLinks>
   /**
    * Erases a contact, and every copy of its data in stored events and deliveries. On SQLite, a stored job then removes
    * the contact's text from the search index in the file. It starts after the commit, and pauses after each run.
