@@ -23,6 +23,7 @@ import type { ContactsApi } from './contacts/api-types.ts'
 import * as batching from './contacts/batch.ts'
 import * as bulk from './contacts/bulk.ts'
 import * as changing from './contacts/changing.ts'
+import * as confirming from './contacts/confirming.ts'
 import * as counts from './contacts/group-counts.ts'
 import * as history from './contacts/history.ts'
 import * as iterating from './contacts/iterate.ts'
@@ -97,6 +98,7 @@ const contactsApi = {
   batch: batching.runBatch,
   unsubscribe: contacts.unsubscribeContact,
   resubscribe: contacts.resubscribeContact,
+  confirm: confirming.confirmContact,
   removeFromList: contacts.removeContactFromList,
   subscribeToTopic: contacts.subscribeToTopic,
   unsubscribeFromTopic: contacts.unsubscribeFromTopic,

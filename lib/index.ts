@@ -58,6 +58,7 @@ export type { IterateInput } from './contacts/iterate.ts'
 export type { ContactLinks } from './contacts/links.ts'
 export type { BulkResult } from './contacts/merge.ts'
 export type { MergeInput } from './contacts/merging.ts'
+export type { AddedContact } from './contacts/operations.ts'
 export type {
   Contact,
   ContactChangeInput,
@@ -91,7 +92,7 @@ export {
   identityStatuses,
 } from './identities/schema.ts'
 export { inputLimits } from './limits.ts'
-export type { List, ListInput } from './lists/schema.ts'
+export type { List, ListChangeInput, ListInput } from './lists/schema.ts'
 export type { Logger } from './logger.ts'
 export { createMailkeep, type Mailkeep } from './mailkeep.ts'
 export type { CloseOptions, MailkeepOptions, StartOptions, SubscriberOptions } from './options.ts'
@@ -115,6 +116,7 @@ export type { Readiness, Stats } from './webhooks/health.ts'
 export type { LookupSettings, NameResolver } from './webhooks/http/resolve.ts'
 export type { Outcome as SendOutcome, Request as SendRequest, Sender, Sending } from './webhooks/http/send.ts'
 export type {
+  ContactConfirmationRequestedEvent,
   ContactCreatedEvent,
   ContactData,
   ContactDeletedEvent,

@@ -12,6 +12,7 @@ import type { IterateInput } from './iterate.ts'
 import type { ContactLinks } from './links.ts'
 import type { BulkResult } from './merge.ts'
 import type { MergeInput } from './merging.ts'
+import type { AddedContact } from './operations.ts'
 import type {
   Contact,
   ContactChangeInput,
@@ -68,11 +69,15 @@ export interface ContactsApi {
    * attributes by key. An unsubscribed contact stays unsubscribed. Raises `contact.subscribed` if the contact was not on
    * the list. A repeated call changes nothing and raises no event.
    *
-   * @param input Fields besides `email`, `name` and `tags` are attributes.
+   * A list with double opt-in asks the contact to confirm, at most once in 10 minutes, and raises
+   * `contact.confirmation_requested` with the link. The contact joins the list when it follows the link, within 30 days.
+   *
+   * @param input Fields besides `email`, `name`, `tags` and `confirmed` are attributes.
    * @returns The contact as stored after the change, and whether it is new.
-   * @throws MailkeepError `not_found`: no such list; `validation_failed`: `input` breaks a rule.
+   * @throws MailkeepError `not_found`: no such list; `validation_failed`: `input` breaks a rule, or a link is needed and no
+   *   public URL is configured; `forbidden`: only an admin may confirm.
    */
-  addToList(listId: number, input: ContactInput): Promise<{ contact: Contact; created: boolean }>
+  addToList(listId: number, input: ContactInput): Promise<AddedContact>
   /**
    * Same as `addToList` for each contact, at a fraction of the cost. Invalid contacts are refused, and the others are
    * saved. Each transaction saves some hundreds of contacts. After an error the contacts saved before it stay, and the
@@ -94,7 +99,8 @@ export interface ContactsApi {
    *   by semicolons or commas, or a JSON array. An empty cell changes nothing.
    * @param options `signal` stops the import, also while it waits for the source. The rows saved before stay.
    * @throws MailkeepError `not_found`: no such list; `invalid_json`: not UTF-8, or not CSV; `validation_failed`: wrong
-   *   columns or format.
+   *   columns or format, or the list has double opt-in and no public URL is configured; `forbidden`: only an admin may
+   *   confirm.
    */
   import(listId: number, source: Chunks, options: ImportInput): Promise<ImportReport>
   /**
@@ -179,6 +185,13 @@ export interface ContactsApi {
    * @throws MailkeepError `not_found`
    */
   resubscribe(key: ContactKey): Promise<Contact>
+  /**
+   * Confirms that a contact joins a list with double opt-in, as its link does. A contact that had unsubscribed is subscribed
+   * again, because it asked for mail itself. A repeated call changes nothing. Raises `contact.subscribed`.
+   *
+   * @throws MailkeepError `not_found`: no such contact or list, or the contact was not asked in the last 30 days.
+   */
+  confirm(listId: number, contactId: ContactKey): Promise<Contact>
   /**
    * Removes a contact from a list and from the list's topics. The contact itself stays.
    *

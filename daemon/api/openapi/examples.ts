@@ -136,6 +136,11 @@ const dataOf: Readonly<Record<EventType, object>> = {
   'contact.untagged': { contact: { ...contact, tags: [] }, tag },
   'contact.topic_subscribed': { contact, topic },
   'contact.topic_unsubscribed': { contact: { ...contact, topics: [] }, topic },
+  'contact.confirmation_requested': {
+    contact: { ...contact, lists: [], topics: [] },
+    list,
+    confirm_url: 'https://mail.example.org/c/AwAAAAAAAQAAAAAAB5qU/confirm',
+  },
 }
 
 /** Returns an example body of an event. */
@@ -158,6 +163,8 @@ const recovery: Recovery = { id: 1, status: 'pending', total: 12, done: 0 }
 export const recordExamples = {
   Tag: tag,
   List: list,
+  ManagedList: list,
+  AddedContact: contactWithoutTopics,
   CountedTag: { ...tag, contacts_count: 1200 },
   CountedList: { ...list, contacts_count: 4800 },
   Topic: topic,
@@ -204,6 +211,7 @@ const eventInput: EventInput = { type: 'newsletter.sent', data: dataOf['newslett
 /** By schema name: an example body, and the errors of a refused body. */
 export const bodyExamples: Readonly<Record<BodyName, { readonly good: object; readonly errors: FieldErrors }>> = {
   TagInput: { good: tagInput, errors: { name: ['There is a tag of this name already.'] } },
+  ListChange: { good: { double_opt_in: true }, errors: { name: ['This field is required.'] } },
   ListInput: { good: { name: 'News' }, errors: { name: ['This field is required.'] } },
   TopicInput: { good: topicInput, errors: { name: ['This field is required.'] } },
   TopicChange: { good: { description: 'Every other Monday.' }, errors: { name: ['This must not be empty.'] } },
