@@ -2,15 +2,16 @@
  * Types of the operations, with the documentation that editors show. Written by `npm run reference` from lib/bind.ts and
  * the docstrings of the operations: change them, not this file.
  */
-import type { ContactLinks } from '../consent/links.ts'
 import type { Page } from '../page.ts'
 import type { AbortInput } from '../signal.ts'
 import type { BatchInput, BatchOperationInput, BatchOperationResult } from './batch-schema.ts'
 import type { EmailInput, TagsInput } from './changing.ts'
 import type { ContactKey } from './contact-key.ts'
 import type { IterateInput } from './iterate.ts'
+import type { ContactLinks } from './links.ts'
 import type { BulkResult } from './merge.ts'
 import type { MergeInput } from './merging.ts'
+import type { Preferences, PreferencesInput } from './preferences.ts'
 import type {
   Contact,
   ContactChangeInput,
@@ -204,6 +205,18 @@ export interface ContactsApi {
    * @throws MailkeepError `not_found`; `validation_failed` on `public_url`: the public URL is not configured.
    */
   links(id: ContactKey): Promise<ContactLinks>
+  /**
+   * Returns the contact's lists and their topics, as the preferences page shows them.
+   *
+   * @throws MailkeepError `not_found`
+   */
+  preferences(id: ContactKey): Promise<Preferences>
+  /**
+   * Changes lists and topics of a contact in one transaction, and raises their events.
+   *
+   * @throws MailkeepError `not_found`; `validation_failed`: also when the contact would have too many topics.
+   */
+  updatePreferences(key: ContactKey, input: PreferencesInput): Promise<Preferences>
   /**
    * Erases a contact, and every copy of its data in stored events and deliveries. On SQLite, a stored job then removes
    * the contact's text from the search index in the file. It starts after the commit, and pauses after each run.

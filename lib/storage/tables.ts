@@ -176,6 +176,8 @@ export interface Tables {
     target_id: number
     created_at: string
   }
+  /** How a client's pages for contacts look. `settings` is JSON. */
+  mailkeep_page_settings: { client_id: number; settings: string }
   mailkeep_setting: { name: string; value: string }
   mailkeep_migration: { name: string; applied_at: string }
 }

@@ -215,6 +215,15 @@ const auditLog: Migration = {
   ],
 }
 
+/** How the pages for contacts look. */
+const contactPages: Migration = {
+  name: '013-contact-pages',
+  statements: [
+    `create table mailkeep_page_settings (client_id bigint primary key references mailkeep_client (id),
+      settings text not null)`,
+  ],
+}
+
 export const postgresMigrations: readonly Migration[] = [
   start,
   keptAnswers,
@@ -224,4 +233,5 @@ export const postgresMigrations: readonly Migration[] = [
   searchRowCount,
   finding,
   auditLog,
+  contactPages,
 ]

@@ -217,6 +217,15 @@ const auditLog: Migration = {
   ],
 }
 
+/** How the pages for contacts look. */
+const contactPages: Migration = {
+  name: '013-contact-pages',
+  statements: [
+    `create table mailkeep_page_settings (client_id integer primary key references mailkeep_client (id),
+      settings text not null) strict`,
+  ],
+}
+
 export const sqliteMigrations: readonly Migration[] = [
   start,
   keptAnswers,
@@ -226,4 +235,5 @@ export const sqliteMigrations: readonly Migration[] = [
   searchRowCount,
   finding,
   auditLog,
+  contactPages,
 ]
