@@ -9,7 +9,9 @@ import type {
   ClientsApi,
   ClientTokensApi,
   IdentitiesApi,
+  LinksApi,
   ListsApi,
+  PageSettingsApi,
   SegmentsApi,
   TagsApi,
   TokensApi,
@@ -17,6 +19,7 @@ import type {
 } from './api-types.ts'
 import * as attributes from './attributes/operations.ts'
 import * as audit from './audit/operations.ts'
+import { bind } from './bound.ts'
 import * as clientTokens from './clients/client-tokens.ts'
 import * as clients from './clients/operations.ts'
 import type { ContactsApi } from './contacts/api-types.ts'
@@ -31,6 +34,7 @@ import * as links from './contacts/links.ts'
 import * as listing from './contacts/listing.ts'
 import * as merging from './contacts/merging.ts'
 import * as contacts from './contacts/operations.ts'
+import * as preferences from './contacts/preferences.ts'
 import * as exporting from './contacts/transfer/export.ts'
 import * as importing from './contacts/transfer/import.ts'
 import { type Context, sources } from './context.ts'
@@ -39,6 +43,7 @@ import * as idempotency from './idempotency/operations.ts'
 import type { IdempotentResult } from './idempotency/schema.ts'
 import * as identities from './identities/operations.ts'
 import * as lists from './lists/operations.ts'
+import * as pages from './pages/operations.ts'
 import { requireFunction, requireId, Text } from './parse.ts'
 import * as segments from './segments/operations.ts'
 import * as tags from './tags/operations.ts'
@@ -74,6 +79,9 @@ const clientTokensApi = {
   revoke: clientTokens.revokeClientToken,
 }
 
+/** Links to the pages for contacts: `mailkeep.links` */
+const linksApi = { open: links.openLink }
+
 /** `mailkeep.forClient(id).auditLog` */
 const auditLogApi = { list: audit.listAuditLog }
 
@@ -103,6 +111,8 @@ const contactsApi = {
   subscribeToTopic: contacts.subscribeToTopic,
   unsubscribeFromTopic: contacts.unsubscribeFromTopic,
   links: links.createLinks,
+  preferences: preferences.getPreferences,
+  updatePreferences: preferences.updatePreferences,
   delete: contacts.deleteContact,
   history: history.listContactHistory,
 }
@@ -147,6 +157,12 @@ const attributeSettingsApi = {
   update: attributes.updateAttributeSettings,
 }
 
+/** How the client's pages for contacts look: `mailkeep.forClient(id).settings.pages` */
+const pageSettingsApi = {
+  get: pages.getPageSettings,
+  update: pages.updatePageSettings,
+}
+
 /** The client's sender addresses: `mailkeep.forClient(id).identities` */
 const identitiesApi = {
   list: identities.listIdentities,
@@ -178,6 +194,7 @@ const eventsApi = { raise: webhooks.raiseEvent }
 /** The client's settings: `mailkeep.forClient(id).settings` */
 export interface SettingsApi {
   readonly attributes: AttributeSettingsApi
+  readonly pages: PageSettingsApi
 }
 
 /** The operations on one client's records. An id of another client's record is `not_found`. */
@@ -232,6 +249,10 @@ export function bindTokens(ctx: Context): TokensApi {
   return bind(ctx, tokensApi)
 }
 
+export function bindLinks(ctx: Context): LinksApi {
+  return bind(ctx, linksApi)
+}
+
 /** @throws MailkeepError `validation_failed` on `clientId` or a field of the caller */
 export function bindClient(ctx: Context): ClientMailkeep {
   requireId('clientId', ctx.clientId)
@@ -257,39 +278,11 @@ function bindOperations(ctx: Context): ClientOperations {
     tags: bind(ctx, tagsApi),
     topics: bind(ctx, topicsApi),
     segments: bind(ctx, segmentsApi),
-    settings: { attributes: bind(ctx, attributeSettingsApi) },
+    settings: { attributes: bind(ctx, attributeSettingsApi), pages: bind(ctx, pageSettingsApi) },
     webhooks: bind(ctx, webhooksApi),
     events: bind(ctx, eventsApi),
     identities: bind(ctx, identitiesApi),
     tokens: bind(ctx, clientTokensApi),
     auditLog: bind(ctx, auditLogApi),
   }
-}
-
-/** The operations without their first parameter. */
-type Bound<Table> = {
-  readonly [Name in keyof Table]: Table[Name] extends (ctx: Context, ...args: infer Args) => infer Result
-    ? (...args: Args) => Result
-    : never
-}
-
-function bind<Table extends Readonly<Record<string, (ctx: Context, ...args: never[]) => unknown>>>(
-  ctx: Context,
-  table: Table,
-): Bound<Table> {
-  return Object.fromEntries(
-    Object.entries(table).map(([name, operation]) => [name, operation.bind(undefined, ctx)]),
-  ) as Bound<Table>
-}
-
-/** An API whose inputs have the type `unknown`, except ids. Every operation validates its input. */
-export type Unchecked<Api> = {
-  readonly [Name in keyof Api]: Api[Name] extends (...args: infer Args) => infer Result
-    ? (...args: { [At in keyof Args]: number extends NonNullable<Args[At]> ? Args[At] : unknown }) => Result
-    : Unchecked<Api[Name]>
-}
-
-/** Returns the same client, typed for input that is not validated yet, such as decoded JSON and query strings. */
-export function unchecked(client: ClientOperations): Unchecked<ClientOperations> {
-  return client as Unchecked<ClientOperations>
 }

@@ -11,6 +11,7 @@ import { deleteExpiredAnswers, deleteResultsOfClient } from './idempotency/opera
 import { deleteIdentitiesOfClient } from './identities/operations.ts'
 import { deleteFinishedJobs, type JobHandlers, nextJobMs, runDueJob } from './jobs/operations.ts'
 import { deleteListsOfClient, listJobs } from './lists/operations.ts'
+import { deletePageSettingsOfClient } from './pages/operations.ts'
 import { deleteSegmentsOfClient } from './segments/operations.ts'
 import { deleteTagsOfClient, tagJobs } from './tags/operations.ts'
 import { nextTurn } from './time.ts'
@@ -45,6 +46,7 @@ export const jobHandlers: JobHandlers = {
     deleteTopicsOfClient,
     deleteListsOfClient,
     deleteIdentitiesOfClient,
+    deletePageSettingsOfClient,
     deleteEntriesOfClient,
   ]),
 }

@@ -6,7 +6,9 @@ export type {
   ClientsApi,
   ClientTokensApi,
   IdentitiesApi,
+  LinksApi,
   ListsApi,
+  PageSettingsApi,
   SegmentsApi,
   TagsApi,
   TokensApi,
@@ -14,14 +16,13 @@ export type {
 } from './api-types.ts'
 export type { AttributeSettings, AttributeSettingsInput } from './attributes/schema.ts'
 export { type AuditEntry, type AuditQueryInput, type ChangeType, changeTypes } from './audit/schema.ts'
-export {
-  type ClientMailkeep,
-  type ClientOperations,
-  type IdempotencyApi,
-  type SettingsApi,
-  type Unchecked,
-  unchecked,
+export type {
+  ClientMailkeep,
+  ClientOperations,
+  IdempotencyApi,
+  SettingsApi,
 } from './bind.ts'
+export { type Unchecked, unchecked } from './bound.ts'
 export type {
   Client,
   ClientInput,
@@ -35,6 +36,7 @@ export type {
   TokenInput,
 } from './clients/schema.ts'
 export { roles } from './clients/schema.ts'
+export type { LinkPurpose } from './consent/links.ts'
 export {
   type HistoryEntry,
   type HistoryType,
@@ -55,10 +57,11 @@ export type { EmailInput, TagsInput } from './contacts/changing.ts'
 export type { ContactKey } from './contacts/contact-key.ts'
 export type { Counted, GroupQueryInput } from './contacts/group-counts.ts'
 export type { IterateInput } from './contacts/iterate.ts'
-export type { ContactLinks } from './contacts/links.ts'
+export type { ContactLinks, OpenedLink } from './contacts/links.ts'
 export type { BulkResult } from './contacts/merge.ts'
 export type { MergeInput } from './contacts/merging.ts'
 export type { AddedContact } from './contacts/operations.ts'
+export type { ListPreferences, Preferences, PreferencesInput, TopicPreference } from './contacts/preferences.ts'
 export type {
   Contact,
   ContactChangeInput,
@@ -97,6 +100,14 @@ export type { Logger } from './logger.ts'
 export { createMailkeep, type Mailkeep } from './mailkeep.ts'
 export type { CloseOptions, MailkeepOptions, StartOptions, SubscriberOptions } from './options.ts'
 export type { Page, PageInput } from './page.ts'
+export {
+  type PageLanguage,
+  type PageSettings,
+  type PageSettingsInput,
+  type PageTextName,
+  pageLanguages,
+  pageTextNames,
+} from './pages/schema.ts'
 export type { EncryptionKey } from './sealing/seal.ts'
 export type { IdsInput, SegmentFiltersInput } from './segments/filters.ts'
 export type { Segment, SegmentChangeInput, SegmentInput } from './segments/schema.ts'

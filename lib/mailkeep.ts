@@ -1,5 +1,5 @@
-import type { ClientsApi, TokensApi } from './api-types.ts'
-import { bindClient, bindClients, bindTokens, type ClientMailkeep } from './bind.ts'
+import type { ClientsApi, LinksApi, TokensApi } from './api-types.ts'
+import { bindClient, bindClients, bindLinks, bindTokens, type ClientMailkeep } from './bind.ts'
 import { BoundedCache } from './bounded-cache.ts'
 import { TokenCache } from './clients/token-cache.ts'
 import { runBatches } from './contacts/bulk.ts'
@@ -75,6 +75,7 @@ export class Mailkeep {
   readonly logger: Logger | undefined
   readonly clients: ClientsApi
   readonly tokens: TokensApi
+  readonly links: LinksApi
   readonly #ctx: Context
   readonly #storage: Database
   readonly #dispatcher: Dispatcher
@@ -138,6 +139,7 @@ export class Mailkeep {
     this.#health = new Health(ctx, this.#dispatcher, migrations)
     this.clients = bindClients(ctx)
     this.tokens = bindTokens(ctx)
+    this.links = bindLinks(ctx)
   }
 
   /** @internal Checks that the encryption key is the database's key. */

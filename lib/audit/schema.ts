@@ -25,6 +25,7 @@ export const changeTypes = [
   'segment.updated',
   'segment.deleted',
   'attributes.declared',
+  'pages.updated',
   'contact.updated',
   'contact.deleted',
   'contact.unsubscribed',

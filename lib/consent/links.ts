@@ -72,7 +72,7 @@ export function contactLink(ctx: Context, contact: LinkedContact, purpose: LinkP
  * @returns Undefined if it is not a token for this purpose, was altered, or has expired.
  */
 export function readLinkToken(ctx: Context, token: string, purpose: LinkPurpose): LinkContent | undefined {
-  const bytes = Buffer.from(token, 'base64url')
+  const bytes = Buffer.from(String(token), 'base64url')
   const isConfirmation = purpose === 'confirm'
   if (bytes.length !== (isConfirmation ? confirmationBytes : tokenBytes)) return undefined
   if (bytes.toString('base64url') !== token) return undefined // base64url has several spellings of some bytes

@@ -13,6 +13,7 @@ import type { ContactLinks } from './links.ts'
 import type { BulkResult } from './merge.ts'
 import type { MergeInput } from './merging.ts'
 import type { AddedContact } from './operations.ts'
+import type { Preferences, PreferencesInput } from './preferences.ts'
 import type {
   Contact,
   ContactChangeInput,
@@ -218,6 +219,18 @@ export interface ContactsApi {
    * @throws MailkeepError `not_found`; `validation_failed` on `public_url`: the public URL is not configured.
    */
   links(id: ContactKey): Promise<ContactLinks>
+  /**
+   * Returns the contact's lists and their topics, as the preferences page shows them.
+   *
+   * @throws MailkeepError `not_found`
+   */
+  preferences(id: ContactKey): Promise<Preferences>
+  /**
+   * Changes lists and topics of a contact in one transaction, and raises their events.
+   *
+   * @throws MailkeepError `not_found`; `validation_failed`: also when the contact would have too many topics.
+   */
+  updatePreferences(key: ContactKey, input: PreferencesInput): Promise<Preferences>
   /**
    * Erases a contact, and every copy of its data in stored events and deliveries. On SQLite, a stored job then removes
    * the contact's text from the search index in the file. It starts after the commit, and pauses after each run.

@@ -205,6 +205,8 @@ export interface Tables {
     reason: SuppressionReason
     created_at: string
   }
+  /** How a client's pages for contacts look. `settings` is JSON. */
+  mailkeep_page_settings: { client_id: number; settings: string }
   mailkeep_setting: { name: string; value: string }
   mailkeep_migration: { name: string; applied_at: string }
 }

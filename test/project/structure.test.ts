@@ -47,6 +47,7 @@ const folders = [
   'identities',
   'topics',
   'attributes',
+  'pages',
   'segments',
   'consent',
   'contacts',
@@ -63,6 +64,7 @@ const wiring = new Set([
   'testing.ts',
   'mailkeep.ts',
   'bind.ts',
+  'bound.ts',
   'housekeeping.ts',
 ])
 

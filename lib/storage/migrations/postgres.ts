@@ -237,6 +237,15 @@ const consent: Migration = {
   ],
 }
 
+/** How the pages for contacts look. */
+const contactPages: Migration = {
+  name: '013-contact-pages',
+  statements: [
+    `create table mailkeep_page_settings (client_id bigint primary key references mailkeep_client (id),
+      settings text not null)`,
+  ],
+}
+
 export const postgresMigrations: readonly Migration[] = [
   start,
   keptAnswers,
@@ -247,4 +256,5 @@ export const postgresMigrations: readonly Migration[] = [
   finding,
   auditLog,
   consent,
+  contactPages,
 ]

@@ -239,6 +239,15 @@ const consent: Migration = {
   ],
 }
 
+/** How the pages for contacts look. */
+const contactPages: Migration = {
+  name: '013-contact-pages',
+  statements: [
+    `create table mailkeep_page_settings (client_id integer primary key references mailkeep_client (id),
+      settings text not null) strict`,
+  ],
+}
+
 export const sqliteMigrations: readonly Migration[] = [
   start,
   keptAnswers,
@@ -249,4 +258,5 @@ export const sqliteMigrations: readonly Migration[] = [
   finding,
   auditLog,
   consent,
+  contactPages,
 ]
