@@ -16,6 +16,7 @@ import {
   identityFields,
   listFields,
   segmentFields,
+  suppressionFields,
   tagFields,
   topicFields,
 } from '../../../lib/internal.ts'
@@ -87,6 +88,7 @@ export const recordSchemas = {
     'A contact in the answers to create, update and remove from a list.',
   ),
   HistoryEntry: recordOf(historyFields),
+  Suppression: recordOf(suppressionFields),
   AddedContact: {
     ...record({ ...contact, extra_attributes }),
     properties: {
