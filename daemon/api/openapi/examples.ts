@@ -174,6 +174,7 @@ export const recordExamples = {
   Contact: contact,
   ContactWithoutTopics: contactWithoutTopics,
   HistoryEntry: historyEntry,
+  PersonalData: { contact, history: [historyEntry], messages: [], deliveries: [] },
   Suppression: suppression,
   Identity: identity,
   AuditEntry: auditEntry,

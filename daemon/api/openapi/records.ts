@@ -5,6 +5,7 @@ import {
   inputLimits,
   type NewClientToken,
   type Page,
+  type PersonalData,
   type RefusedRow,
 } from '../../../lib/index.ts'
 import {
@@ -12,6 +13,7 @@ import {
   auditFields,
   clientTokenFields,
   contactFields,
+  endpointDeliveryFields,
   historyFields,
   identityFields,
   listFields,
@@ -87,6 +89,19 @@ export const recordSchemas = {
     { ...contact, extra_attributes },
     'A contact in the answers to create, update and remove from a list.',
   ),
+  PersonalData: record<PersonalData>({
+    contact: ref('Contact'),
+    history: { ...arrayOf(ref('HistoryEntry')), description: 'Newest first.' },
+    messages: { ...arrayOf({ type: 'object' }), description: 'Mails to the contact.' },
+    deliveries: {
+      ...arrayOf(ref('ContactDelivery')),
+      description: 'Webhook deliveries whose payload shows the contact.',
+    },
+  }),
+  ContactDelivery: record({
+    ...schemasOf(endpointDeliveryFields),
+    payload: { type: 'object', description: 'The event as sent, with null as `confirm_url`.' },
+  }),
   HistoryEntry: recordOf(historyFields),
   Suppression: recordOf(suppressionFields),
   AddedContact: {
