@@ -13,6 +13,7 @@ import type {
   ListsApi,
   PageSettingsApi,
   SegmentsApi,
+  StatsApi,
   SuppressionsApi,
   TagsApi,
   TokensApi,
@@ -44,12 +45,13 @@ import * as importing from './contacts/transfer/import.ts'
 import { type Context, sources } from './context.ts'
 import { invalid } from './errors.ts'
 import * as idempotency from './idempotency/operations.ts'
-import type { IdempotentResult } from './idempotency/schema.ts'
+import type { IdempotencyApi } from './idempotency/schema.ts'
 import * as identities from './identities/operations.ts'
 import * as lists from './lists/operations.ts'
 import * as pages from './pages/operations.ts'
 import { requireFunction, requireId, Text } from './parse.ts'
 import * as segments from './segments/operations.ts'
+import * as statistics from './statistics/operations.ts'
 import * as tags from './tags/operations.ts'
 import * as topics from './topics/operations.ts'
 import type { EventsApi, WebhooksApi } from './webhooks/api-types.ts'
@@ -205,6 +207,9 @@ const webhooksApi = {
 /** `mailkeep.forClient(id).events` */
 const eventsApi = { raise: webhooks.raiseEvent }
 
+/** `mailkeep.forClient(id).stats` */
+const statsApi = { deliveries: statistics.getDeliverySeries, contacts: statistics.getContactSeries }
+
 /** The client's settings: `mailkeep.forClient(id).settings` */
 export interface SettingsApi {
   readonly attributes: AttributeSettingsApi
@@ -225,32 +230,7 @@ export interface ClientOperations {
   readonly identities: IdentitiesApi
   readonly tokens: ClientTokensApi
   readonly auditLog: AuditLogApi
-}
-
-/** Operations that are safe to repeat, on `mailkeep.forClient(id)`. */
-export interface IdempotencyApi {
-  /**
-   * Runs `work` at most once for an idempotency key of the client. The key is committed in the same transaction as the
-   * work's changes. For 24 hours, a repeated call returns the first result and does nothing. If `work` throws, its
-   * changes and the key are rolled back. Stored results are encrypted, and are deleted with the contacts that they
-   * contain.
-   *
-   * @param key 1–255 characters. Use a random key for each task.
-   * @param request The parameters of the request, as JSON. They distinguish a repeat from another request.
-   * @param work Receives the client's operations, which run in one transaction. It may await only these, one after
-   *   another, and no operation of an outer client. It may run twice; then the first run is rolled back. On SQLite,
-   *   other writes wait for it, so it should change at most some hundreds of rows.
-   * @throws MailkeepError `idempotency_mismatch`: the key was used for another request; `conflict`: the first request
-   *   with this key is still running, or its result was encrypted with a key that is no longer configured;
-   *   `validation_failed`; and the errors that `work` throws.
-   * @example
-   * const { answer } = await acme.withIdempotencyKey(order.id, order, (client) => client.contacts.addToList(1, order.buyer))
-   */
-  withIdempotencyKey<T>(
-    key: string,
-    request: unknown,
-    work: (client: ClientOperations) => Promise<T>,
-  ): Promise<IdempotentResult<T>>
+  readonly stats: StatsApi
 }
 
 /** `mailkeep.forClient(id)`: a client's operations, and `withIdempotencyKey` to run several of them at most once. */
@@ -300,5 +280,6 @@ function bindOperations(ctx: Context): ClientOperations {
     identities: bind(ctx, identitiesApi),
     tokens: bind(ctx, clientTokensApi),
     auditLog: bind(ctx, auditLogApi),
+    stats: bind(ctx, statsApi),
   }
 }

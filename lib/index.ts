@@ -10,6 +10,7 @@ export type {
   ListsApi,
   PageSettingsApi,
   SegmentsApi,
+  StatsApi,
   SuppressionsApi,
   TagsApi,
   TokensApi,
@@ -115,6 +116,16 @@ export type { EncryptionKey } from './sealing/seal.ts'
 export type { IdsInput, SegmentFiltersInput } from './segments/filters.ts'
 export type { Segment, SegmentChangeInput, SegmentInput } from './segments/schema.ts'
 export type { AbortInput } from './signal.ts'
+export type {
+  ContactPoint,
+  ContactSeries,
+  DeliveryPoint,
+  DeliverySeries,
+  DeliverySeriesQueryInput,
+  Series,
+  SeriesQueryInput,
+  Step,
+} from './statistics/schema.ts'
 export type { DatabaseSource, StorageFigures } from './storage/database.ts'
 export { type KyselyOptions, kysely } from './storage/kysely.ts'
 export type { Tag, TagInput } from './tags/schema.ts'

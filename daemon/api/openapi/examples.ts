@@ -7,8 +7,10 @@ import type {
   Contact,
   ContactInput,
   ContactLinks,
+  ContactSeries,
   Delivery,
   DeliveryDetail,
+  DeliverySeries,
   Endpoint,
   EndpointInput,
   EventInput,
@@ -160,6 +162,16 @@ const deliveryDetail: DeliveryDetail = {
   attempt_log: [attempt],
 }
 
+const seriesRange = { from: '2026-01-02T03:00:00+00:00', to: '2026-01-02T04:00:00+00:00', step: 'hour' } as const
+const deliverySeries: DeliverySeries = {
+  ...seriesRange,
+  series: [{ at: seriesRange.from, delivered: 940, retried: 12, failed: 1, p95_ms: 84 }],
+}
+const contactSeries: ContactSeries = {
+  ...seriesRange,
+  series: [{ at: seriesRange.from, created: 41, unsubscribed: 2, deleted: 0 }],
+}
+
 const recovery: Recovery = { id: 1, status: 'pending', total: 12, done: 0 }
 
 /** Example records by schema name. */
@@ -185,6 +197,8 @@ export const recordExamples = {
   AttributeSettings: attributeSettings,
   ContactCount: { count: 1200 },
   ContactLinks: contactLinks,
+  DeliverySeries: deliverySeries,
+  ContactSeries: contactSeries,
   BatchResult: { status: 'created', id: 7 },
   Endpoint: endpoint,
   NewEndpoint: {
