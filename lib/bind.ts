@@ -18,7 +18,7 @@ import type {
 } from './api-types.ts'
 import * as attributes from './attributes/operations.ts'
 import * as audit from './audit/operations.ts'
-import { bind, bind } from './bound.ts'
+import { bind } from './bound.ts'
 import * as clientTokens from './clients/client-tokens.ts'
 import * as clients from './clients/operations.ts'
 import type { ContactsApi } from './contacts/api-types.ts'

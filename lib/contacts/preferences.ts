@@ -5,6 +5,7 @@ import { closedObject, parse } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
 import type { Timestamp } from '../time.ts'
 import { findTopicsOfLists } from '../topics/operations.ts'
+import type { Topic } from '../topics/schema.ts'
 import { type ContactKey, lockContact } from './contact-key.ts'
 import { getContact, removeContactFromList, subscribeToTopic, unsubscribeFromTopic } from './operations.ts'
 
@@ -66,19 +67,17 @@ export async function getPreferences(ctx: Context, id: ContactKey): Promise<Pref
   const subscribedIds = new Set(subscribed.map((topic) => topic.id))
   const topics = [...subscribed, ...choosable.filter((topic) => !subscribedIds.has(topic.id))]
   topics.sort((a, b) => a.id - b.id)
-  const topicsOf = Object.groupBy(topics, (topic) => topic.list_id)
+  const choiceOf = ({ id: topicId, name, description }: Topic): TopicPreference => ({
+    ...{ id: topicId, name, description },
+    subscribed: subscribedIds.has(topicId),
+  })
   return {
     email,
     unsubscribed_at,
     lists: lists.map((list) => ({
       id: list.id,
       name: list.name,
-      topics: (topicsOf[list.id] ?? []).map((topic) => ({
-        id: topic.id,
-        name: topic.name,
-        description: topic.description,
-        subscribed: subscribedIds.has(topic.id),
-      })),
+      topics: topics.filter((topic) => topic.list_id === list.id).map(choiceOf),
     })),
   }
 }

@@ -10,6 +10,9 @@ import {
   inputLimits,
   type ListInput,
   type MergeInput,
+  type PageSettingsInput,
+  pageLanguages,
+  pageTextNames,
   type RecoverInput,
   type RotationInput,
   roles,
@@ -97,6 +100,33 @@ export const bodySchemas = {
     },
     'indexed',
   ),
+  PageSettingsInput: input<PageSettingsInput>({
+    name: nullable({ ...name, description: `Shown at the top of each page. ${name.description}` }),
+    colour: nullable({
+      type: 'string',
+      pattern: '^#[0-9A-Fa-f]{6}$',
+      description: 'Of buttons. The text on it is black or white, whichever has more contrast.',
+    }),
+    logo_url: nullable({
+      type: 'string',
+      maxLength: urlCharacters,
+      description: 'Must be `https`. The pages load nothing else from elsewhere.',
+    }),
+    language: nullable({
+      type: 'string',
+      enum: pageLanguages,
+      description: 'Without it, the language of the contact’s browser.',
+    }),
+    texts: {
+      type: 'object',
+      properties: Object.fromEntries(
+        pageTextNames.map((text) => [text, { type: 'string', maxLength: inputLimits.pageTextCharacters }]),
+      ),
+      additionalProperties: false,
+      description:
+        'Own texts by name, instead of the built-in ones. `{email}` and `{list}` are replaced. An empty text is left out; titles and buttons must not be empty.',
+    },
+  }),
   ContactInput: {
     type: 'object',
     description: attributesText,

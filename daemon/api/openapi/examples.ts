@@ -18,6 +18,7 @@ import type {
   ImportReport,
   List,
   Page,
+  PageSettings,
   Recovery,
   Segment,
   SegmentInput,
@@ -63,6 +64,10 @@ const identity: Identity = {
 
 const segmentInput: SegmentInput = { name: 'Pro customers', filters: { tags: [3], attributes: { plan: 'pro' } } }
 const segment: Segment = { id: 1, uuid: uuidOf(18), ...segmentInput, created_at }
+const pageSettings: PageSettings = {
+  ...{ name: 'Acme', colour: '#0a58ca', logo_url: 'https://acme.example/logo.png', language: null },
+  texts: { unsubscribed_text: 'We will miss you.' },
+}
 const contactUrl = 'https://mail.example.com/c/AQAAAAAAAQAAAAAABwubfD5'
 const contactLinks: ContactLinks = {
   unsubscribe_url: `${contactUrl}/unsubscribe`,
@@ -166,6 +171,7 @@ export const recordExamples = {
   AttributeSettings: attributeSettings,
   ContactCount: { count: 1200 },
   ContactLinks: contactLinks,
+  PageSettings: pageSettings,
   BatchResult: { status: 'created', id: 7 },
   Endpoint: endpoint,
   NewEndpoint: {
@@ -200,6 +206,7 @@ export const bodyExamples: Readonly<Record<BodyName, { readonly good: object; re
   ListInput: { good: { name: 'News' }, errors: { name: ['This field is required.'] } },
   TopicInput: { good: topicInput, errors: { name: ['This field is required.'] } },
   TopicChange: { good: { description: 'Every other Monday.' }, errors: { name: ['This must not be empty.'] } },
+  PageSettingsInput: { good: pageSettings, errors: { colour: ['This must be a colour such as #0a58ca.'] } },
   SegmentInput: { good: segmentInput, errors: { name: ['This field is required.'] } },
   SegmentChange: { good: { name: 'Customers' }, errors: { name: ['This must not be empty.'] } },
   AttributeSettingsInput: {
