@@ -49,7 +49,7 @@ overHttp('the page to unsubscribe', (open) => {
     const { unsubscribed_at, unsubscribed_by_contact } = await read()
     assert.ok(unsubscribed_at)
     assert.equal(unsubscribed_by_contact, true)
-    assert.equal((await hook.next()).body.event, 'contact.unsubscribed')
+    assert.equal((await hook.next()).body.type, 'contact.unsubscribed')
     assert.match((await visit(unsubscribe_url)).html, /You are unsubscribed/)
     await submit(unsubscribe_url, fieldsOf(asked.html, 'unsubscribe'))
     assert.equal((await read()).unsubscribed_at, unsubscribed_at, 'the first time stays')
@@ -57,7 +57,7 @@ overHttp('the page to unsubscribe', (open) => {
     const undone = await submit(unsubscribe_url, fieldsOf(done.html, 'resubscribe'))
     assert.match(undone.html, /<h1>You are subscribed again<\/h1>/)
     assert.equal((await read()).unsubscribed_at, null)
-    assert.equal((await hook.next()).body.event, 'contact.resubscribed')
+    assert.equal((await hook.next()).body.type, 'contact.resubscribed')
   })
 
   test('does not change anything for scanners, which follow links and never press buttons', async (t) => {
