@@ -19,7 +19,7 @@ import type { LinkPurpose } from './consent/links.ts'
 import type { Counted, GroupQueryInput } from './contacts/group-counts.ts'
 import type { OpenedLink } from './contacts/links.ts'
 import type { Identity, IdentityInput, IdentityQueryInput } from './identities/schema.ts'
-import type { List, ListInput } from './lists/schema.ts'
+import type { List, ListChangeInput, ListInput } from './lists/schema.ts'
 import type { Page, PageInput } from './page.ts'
 import type { PageSettings, PageSettingsInput } from './pages/schema.ts'
 import type { Segment, SegmentChangeInput, SegmentInput } from './segments/schema.ts'
@@ -136,11 +136,11 @@ export interface ListsApi {
   /** @throws MailkeepError `not_found` */
   get(id: number): Promise<List>
   /**
-   * Renames a list.
+   * Changes a list's name, or whether it has double opt-in. Members and requests stay as they are.
    *
    * @throws MailkeepError `not_found`, `validation_failed`
    */
-  update(id: number, input: ListInput): Promise<List>
+  update(id: number, input: ListChangeInput): Promise<List>
   /**
    * Deletes a list with its topics and memberships. The contacts stay.
    *

@@ -2,6 +2,7 @@
  * The public names of the operations, and their binding to a context. Each operation is declared once, in its slice.
  * `npm run reference` writes the types of these tables, with the operations' docstrings, to the files `api-types.ts`.
  */
+import * as v from 'valibot'
 import type {
   AttributeSettingsApi,
   AuditLogApi,
@@ -25,7 +26,9 @@ import type { ContactsApi } from './contacts/api-types.ts'
 import * as batching from './contacts/batch.ts'
 import * as bulk from './contacts/bulk.ts'
 import * as changing from './contacts/changing.ts'
+import * as confirming from './contacts/confirming.ts'
 import * as counts from './contacts/group-counts.ts'
+import * as history from './contacts/history.ts'
 import * as iterating from './contacts/iterate.ts'
 import * as links from './contacts/links.ts'
 import * as listing from './contacts/listing.ts'
@@ -41,7 +44,7 @@ import type { IdempotentResult } from './idempotency/schema.ts'
 import * as identities from './identities/operations.ts'
 import * as lists from './lists/operations.ts'
 import * as pages from './pages/operations.ts'
-import { requireFunction, requireId } from './parse.ts'
+import { requireFunction, requireId, Text } from './parse.ts'
 import * as segments from './segments/operations.ts'
 import * as tags from './tags/operations.ts'
 import * as topics from './topics/operations.ts'
@@ -103,6 +106,7 @@ const contactsApi = {
   batch: batching.runBatch,
   unsubscribe: contacts.unsubscribeContact,
   resubscribe: contacts.resubscribeContact,
+  confirm: confirming.confirmContact,
   removeFromList: contacts.removeContactFromList,
   subscribeToTopic: contacts.subscribeToTopic,
   unsubscribeFromTopic: contacts.unsubscribeFromTopic,
@@ -110,6 +114,7 @@ const contactsApi = {
   preferences: preferences.getPreferences,
   updatePreferences: preferences.updatePreferences,
   delete: contacts.deleteContact,
+  history: history.listContactHistory,
 }
 
 /** `mailkeep.forClient(id).lists` */
@@ -248,12 +253,15 @@ export function bindLinks(ctx: Context): LinksApi {
   return bind(ctx, linksApi)
 }
 
-/** @throws MailkeepError `validation_failed` on `clientId`, `source` or `tokenId` */
+/** @throws MailkeepError `validation_failed` on `clientId` or a field of the caller */
 export function bindClient(ctx: Context): ClientMailkeep {
   requireId('clientId', ctx.clientId)
-  const { source, tokenId } = ctx.caller
+  const { source, tokenId, ip, userAgent } = ctx.caller
   if (!sources.includes(source)) throw invalid('source', `source must be one of ${sources.join(', ')}.`)
   if (tokenId !== undefined) requireId('tokenId', tokenId)
+  for (const [name, text] of Object.entries({ ip, userAgent })) {
+    if (text !== undefined && !v.is(Text, text)) throw invalid(name, `${name} must be a string.`)
+  }
   return {
     ...bindOperations(ctx),
     async withIdempotencyKey(key, request, work) {

@@ -2,6 +2,7 @@ import { attributeJobs, deleteAttributesOfClient } from './attributes/operations
 import { deleteEntriesOfClient, deleteExpiredEntries } from './audit/operations.ts'
 import { clientJobs } from './clients/operations.ts'
 import { contactJobs, deleteContactsOfClient, purgeStep } from './contacts/deletion.ts'
+import { deleteExpiredRequests } from './contacts/double-opt-in.ts'
 import { mergeJobs } from './contacts/merging.ts'
 import { searchPurgeJobs, tidySearches } from './contacts/search-purge.ts'
 import type { Context } from './context.ts'
@@ -134,6 +135,7 @@ export class Housekeeping {
       await deleteFinishedJobs(this.#ctx)
       await deleteExpiredEntries(this.#ctx)
       await deleteExpiredSecrets(this.#ctx)
+      await deleteExpiredRequests(this.#ctx)
     })
   }
 

@@ -37,6 +37,15 @@ export type {
 } from './clients/schema.ts'
 export { roles } from './clients/schema.ts'
 export type { LinkPurpose } from './consent/links.ts'
+export {
+  type HistoryEntry,
+  type HistoryType,
+  historyTypes,
+  type Suppression,
+  type SuppressionInput,
+  type SuppressionReason,
+  suppressionReasons,
+} from './consent/schema.ts'
 export type { ContactsApi } from './contacts/api-types.ts'
 export type {
   BatchInput,
@@ -51,6 +60,7 @@ export type { IterateInput } from './contacts/iterate.ts'
 export type { ContactLinks, OpenedLink } from './contacts/links.ts'
 export type { BulkResult } from './contacts/merge.ts'
 export type { MergeInput } from './contacts/merging.ts'
+export type { AddedContact } from './contacts/operations.ts'
 export type { ListPreferences, Preferences, PreferencesInput, TopicPreference } from './contacts/preferences.ts'
 export type {
   Contact,
@@ -85,7 +95,7 @@ export {
   identityStatuses,
 } from './identities/schema.ts'
 export { inputLimits } from './limits.ts'
-export type { List, ListInput } from './lists/schema.ts'
+export type { List, ListChangeInput, ListInput } from './lists/schema.ts'
 export type { Logger } from './logger.ts'
 export { createMailkeep, type Mailkeep } from './mailkeep.ts'
 export type { CloseOptions, MailkeepOptions, StartOptions, SubscriberOptions } from './options.ts'
@@ -117,6 +127,7 @@ export type { Readiness, Stats } from './webhooks/health.ts'
 export type { LookupSettings, NameResolver } from './webhooks/http/resolve.ts'
 export type { Outcome as SendOutcome, Request as SendRequest, Sender, Sending } from './webhooks/http/send.ts'
 export type {
+  ContactConfirmationRequestedEvent,
   ContactCreatedEvent,
   ContactData,
   ContactDeletedEvent,

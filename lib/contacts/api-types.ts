@@ -2,7 +2,8 @@
  * Types of the operations, with the documentation that editors show. Written by `npm run reference` from lib/bind.ts and
  * the docstrings of the operations: change them, not this file.
  */
-import type { Page } from '../page.ts'
+import type { HistoryEntry } from '../consent/schema.ts'
+import type { Page, PageInput } from '../page.ts'
 import type { AbortInput } from '../signal.ts'
 import type { BatchInput, BatchOperationInput, BatchOperationResult } from './batch-schema.ts'
 import type { EmailInput, TagsInput } from './changing.ts'
@@ -11,6 +12,7 @@ import type { IterateInput } from './iterate.ts'
 import type { ContactLinks } from './links.ts'
 import type { BulkResult } from './merge.ts'
 import type { MergeInput } from './merging.ts'
+import type { AddedContact } from './operations.ts'
 import type { Preferences, PreferencesInput } from './preferences.ts'
 import type {
   Contact,
@@ -68,11 +70,15 @@ export interface ContactsApi {
    * attributes by key. An unsubscribed contact stays unsubscribed. Raises `contact.subscribed` if the contact was not on
    * the list. A repeated call changes nothing and raises no event.
    *
-   * @param input Fields besides `email`, `name` and `tags` are attributes.
+   * A list with double opt-in asks the contact to confirm, at most once in 10 minutes, and raises
+   * `contact.confirmation_requested` with the link. The contact joins the list when it follows the link, within 30 days.
+   *
+   * @param input Fields besides `email`, `name`, `tags` and `confirmed` are attributes.
    * @returns The contact as stored after the change, and whether it is new.
-   * @throws MailkeepError `not_found`: no such list; `validation_failed`: `input` breaks a rule.
+   * @throws MailkeepError `not_found`: no such list; `validation_failed`: `input` breaks a rule, or a link is needed and no
+   *   public URL is configured; `forbidden`: only an admin may confirm.
    */
-  addToList(listId: number, input: ContactInput): Promise<{ contact: Contact; created: boolean }>
+  addToList(listId: number, input: ContactInput): Promise<AddedContact>
   /**
    * Same as `addToList` for each contact, at a fraction of the cost. Invalid contacts are refused, and the others are
    * saved. Each transaction saves some hundreds of contacts. After an error the contacts saved before it stay, and the
@@ -94,7 +100,8 @@ export interface ContactsApi {
    *   by semicolons or commas, or a JSON array. An empty cell changes nothing.
    * @param options `signal` stops the import, also while it waits for the source. The rows saved before stay.
    * @throws MailkeepError `not_found`: no such list; `invalid_json`: not UTF-8, or not CSV; `validation_failed`: wrong
-   *   columns or format.
+   *   columns or format, or the list has double opt-in and no public URL is configured; `forbidden`: only an admin may
+   *   confirm.
    */
   import(listId: number, source: Chunks, options: ImportInput): Promise<ImportReport>
   /**
@@ -180,6 +187,13 @@ export interface ContactsApi {
    */
   resubscribe(key: ContactKey): Promise<Contact>
   /**
+   * Confirms that a contact joins a list with double opt-in, as its link does. A contact that had unsubscribed is subscribed
+   * again, because it asked for mail itself. A repeated call changes nothing. Raises `contact.subscribed`.
+   *
+   * @throws MailkeepError `not_found`: no such contact or list, or the contact was not asked in the last 30 days.
+   */
+  confirm(listId: number, contactId: ContactKey): Promise<Contact>
+  /**
    * Removes a contact from a list and from the list's topics. The contact itself stays.
    *
    * @throws MailkeepError `not_found`: no such list or contact. It is no error if the contact is not on the list.
@@ -224,4 +238,11 @@ export interface ContactsApi {
    * @throws MailkeepError `not_found`
    */
   delete(key: ContactKey): Promise<void>
+  /**
+   * Returns one page of a contact's history, newest first: what changed its lists, topics and subscription, and where the
+   * change came from. Entries are never changed, and are erased with the contact.
+   *
+   * @throws MailkeepError `not_found`, `validation_failed`
+   */
+  history(id: ContactKey, query?: PageInput): Promise<Page<HistoryEntry>>
 }

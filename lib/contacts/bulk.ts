@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import PQueue from 'p-queue'
 import { type ChangedContact, indexAttributes } from '../attributes/operations.ts'
+import { recordHistory } from '../consent/history.ts'
 import { type Context, now, type Tx } from '../context.ts'
 import { invalid } from '../errors.ts'
 import { inputLimits } from '../limits.ts'
@@ -15,6 +16,7 @@ import { noAttributes, readAttributes, writeAttributes } from './attributes.ts'
 import { countDeliveries, type DeliveryCounts, maxRowsPerBatch, rowsOf } from './batch-size.ts'
 import { type ByEmail, countTags, type LimitState, limitsOf, type StoredByEmail } from './bulk-limits.ts'
 import * as queries from './bulk-queries.ts'
+import { forgetRequests, needsConfirmation, requestConfirmations, requireMayConfirm } from './double-opt-in.ts'
 import { type ContactEvent, raiseContactEvents } from './events.ts'
 import { tooMany } from './limits.ts'
 import { type BulkResult, isRefused, type Merged, mergeContacts, orRefused, type Refused } from './merge.ts'
@@ -48,18 +50,22 @@ export async function addContactsToList(
     throw invalid('body', `At most ${maxContactsPerCall.toLocaleString('en')} contacts at a time.`)
   }
   await getList(ctx, listId)
-  return await addEntries(ctx, listId, entriesOf(inputs), { signal })
+  return await addEntries(ctx, listId, entriesOf(ctx, inputs), { signal })
 }
 
 /** A validated contact, or the error of a refused one. */
 export type Entry = NewContact | Refused
 
-export function entryOf(input: unknown): Entry {
-  return orRefused(() => parse(NewContact, input))
+export function entryOf(ctx: Context, input: unknown): Entry {
+  return orRefused(() => {
+    const contact = parse(NewContact, input)
+    requireMayConfirm(ctx, contact.confirmed)
+    return contact
+  })
 }
 
-function* entriesOf(inputs: readonly unknown[]): Generator<Entry> {
-  for (const input of inputs) yield entryOf(input)
+function* entriesOf(ctx: Context, inputs: readonly unknown[]): Generator<Entry> {
+  for (const input of inputs) yield entryOf(ctx, input)
 }
 
 /** Called in the transaction of each batch. */
@@ -130,7 +136,21 @@ async function addBatch(
     const events = savedEvents(saved, ids)
     const tags = new Map(ids.map((id) => [id, saved.tags.get(id)!]))
     events.push(...(await addTags(tx, tags, isWanted(tx, subscribers, 'contact.tagged'))))
-    events.push(...(await addMemberships(tx, list, ids)))
+    const confirmed = new Set(confirmedIds(entries, saved.results))
+    const mustConfirm = (id: number) => needsConfirmation(list, confirmed.has(id))
+    events.push(
+      ...(await addMemberships(
+        tx,
+        list,
+        ids.filter((id) => !mustConfirm(id)),
+      )),
+    )
+    events.push(
+      ...(await requestConfirmations(
+        tx,
+        ids.filter(mustConfirm).map((contactId) => ({ contactId, list })),
+      )),
+    )
     await raiseContactEvents(tx, subscribers, events)
     await onSave?.(tx)
     return saved.results
@@ -150,6 +170,15 @@ export async function lockBatches(tx: Tx): Promise<void> {
 function idsInOrder(entries: readonly Entry[], results: SavedContacts['results']): number[] {
   const saved = entries.map((entry) => (isRefused(entry) ? entry : results.get(entry)!))
   return [...new Set(saved.flatMap((result) => ('id' in result ? [result.id] : [])))]
+}
+
+/** The ids of the saved contacts of which an entry says that they have confirmed. */
+function* confirmedIds(entries: readonly Entry[], results: SavedContacts['results']): Generator<number> {
+  for (const entry of entries) {
+    if (isRefused(entry) || !entry.confirmed) continue
+    const result = results.get(entry)!
+    if ('id' in result) yield result.id
+  }
 }
 
 export interface SavedContacts {
@@ -276,9 +305,17 @@ export async function addTags(
 
 /** @returns The events of the contacts that were not on the list, in the order of the ids. */
 export async function addMemberships(tx: Tx, list: List, contact_ids: readonly number[]): Promise<ContactEvent[]> {
+  if (contact_ids.length === 0) return []
   const added = await queries.insertMemberships(tx, { client_id: tx.clientId, list_id: list.id, contact_ids })
   const joined = new Set(added.map(({ contact_id }) => contact_id))
-  return contact_ids
-    .filter((id) => joined.has(id))
-    .map((contactId) => ({ type: 'contact.subscribed', contactId, list }))
+  const newcomers = contact_ids.filter((id) => joined.has(id))
+  await recordHistory(
+    tx,
+    newcomers.map((contactId) => ({ contactId, type: 'list_joined', listId: list.id })),
+  )
+  await forgetRequests(
+    tx,
+    newcomers.map((contactId) => ({ contactId, list })),
+  )
+  return newcomers.map((contactId) => ({ type: 'contact.subscribed', contactId, list }))
 }

@@ -29,6 +29,7 @@ export async function upsertContact(
   input: ContactInput,
 ): Promise<{ contact: Contact; created: boolean }> {
   const fields = parse(NewContact, input)
+  if (fields.confirmed !== undefined) throw invalid('confirmed', 'This is only for lists.')
   return transact(ctx, async (tx) => {
     const { id, created, updated } = await saveContact(tx, fields)
     const tagged = await addTags(tx, id, fields.tags, created)

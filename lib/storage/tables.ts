@@ -1,4 +1,5 @@
 import type { Generated } from 'kysely'
+import type { HistoryType, SuppressionReason } from '../consent/schema.ts'
 import type { ContactTexts } from '../contacts/schema.ts'
 import type { Source } from '../context.ts'
 
@@ -29,7 +30,7 @@ export interface Tables {
     revoked_at: string | null
   }
   mailkeep_tag: Owned & { name: string /** folded */; name_key: string }
-  mailkeep_list: Owned & { name: string }
+  mailkeep_list: Owned & { name: string; double_opt_in: Generated<StoredBoolean> }
   mailkeep_topic: Owned & { list_id: number; name: string; description: string | null }
   mailkeep_contact: Owned & { -readonly [Name in keyof ContactTexts]: string } & {
     email: string
@@ -174,6 +175,34 @@ export interface Tables {
     type: string
     /** The record that was changed. The type says which kind. */
     target_id: number
+    created_at: string
+  }
+  /** What changed the memberships of a contact: see lib/consent. */
+  mailkeep_contact_history: {
+    id: Generated<number>
+    contact_id: number
+    type: HistoryType
+    source: Source
+    list_id: number | null
+    topic_id: number | null
+    token_id: number | null
+    ip: string | null
+    user_agent: string | null
+    created_at: string
+  }
+  /** Memberships that begin when the contact confirms them. */
+  mailkeep_pending_membership: { contact_id: number; list_id: number; requested_at: string }
+  /** Addresses that must not be mailed. */
+  mailkeep_suppression: {
+    id: Generated<number>
+    client_id: number
+    /** Keyed hash of the folded address: see lib/consent/address-hash. */
+    email_hash: string
+    /** null for an erased address. */
+    email: string | null
+    /** folded; null for an erased address. */
+    email_key: string | null
+    reason: SuppressionReason
     created_at: string
   }
   /** How a client's pages for contacts look. `settings` is JSON. */

@@ -72,7 +72,7 @@ const known: Readonly<Record<string, readonly [required: Fields, optional: Field
   'POST /tags': [{ name }, {}],
   'PATCH /tags/:tagId': [{ name }, {}],
   'POST /lists': [{ name }, {}],
-  'PATCH /lists/:listId': [{ name }, {}],
+  'PATCH /lists/:listId': [{ name }, { double_opt_in: fc.constant(false) }],
   'POST /lists/:listId/topics': [{ name }, { description: fc.option(text) }],
   'PATCH /topics/:topicId': [{}, { name, description: fc.option(text) }],
   'POST /lists/:listId/contacts': [{ email }, { name: text.map(cut), tags }, attributes],

@@ -14,6 +14,7 @@ import type {
   EventInput,
   EventType,
   FieldErrors,
+  HistoryEntry,
   Identity,
   ImportReport,
   List,
@@ -87,6 +88,11 @@ const auditEntry: AuditEntry = {
   ...{ id: 9, type: 'contact.deleted', target_id: 7, token_id: 4, source: 'api', created_at },
 }
 
+const historyEntry: HistoryEntry = {
+  ...{ id: 12, type: 'confirmed', source: 'confirmation_link', list_id: 1, topic_id: null, token_id: null },
+  ...{ ip: '192.0.2.7', user_agent: 'Mozilla/5.0', created_at },
+}
+
 const importReport: ImportReport = {
   ...{ total: 2, created: 1, updated: 0, refused: 1 },
   refused_rows: [{ line: 3, errors: { email: ['This must be an e-mail address.'] } }],
@@ -135,6 +141,11 @@ const dataOf: Readonly<Record<EventType, object>> = {
   'contact.untagged': { contact: { ...contact, tags: [] }, tag },
   'contact.topic_subscribed': { contact, topic },
   'contact.topic_unsubscribed': { contact: { ...contact, topics: [] }, topic },
+  'contact.confirmation_requested': {
+    contact: { ...contact, lists: [], topics: [] },
+    list,
+    confirm_url: 'https://mail.example.org/c/AwAAAAAAAQAAAAAAB5qU/confirm',
+  },
 }
 
 /** Returns an example body of an event. */
@@ -157,11 +168,14 @@ const recovery: Recovery = { id: 1, status: 'pending', total: 12, done: 0 }
 export const recordExamples = {
   Tag: tag,
   List: list,
+  ManagedList: list,
+  AddedContact: contactWithoutTopics,
   CountedTag: { ...tag, contacts_count: 1200 },
   CountedList: { ...list, contacts_count: 4800 },
   Topic: topic,
   Contact: contact,
   ContactWithoutTopics: contactWithoutTopics,
+  HistoryEntry: historyEntry,
   Identity: identity,
   AuditEntry: auditEntry,
   Token: token,
@@ -203,6 +217,7 @@ const eventInput: EventInput = { type: 'newsletter.sent', data: dataOf['newslett
 /** By schema name: an example body, and the errors of a refused body. */
 export const bodyExamples: Readonly<Record<BodyName, { readonly good: object; readonly errors: FieldErrors }>> = {
   TagInput: { good: tagInput, errors: { name: ['There is a tag of this name already.'] } },
+  ListChange: { good: { double_opt_in: true }, errors: { name: ['This field is required.'] } },
   ListInput: { good: { name: 'News' }, errors: { name: ['This field is required.'] } },
   TopicInput: { good: topicInput, errors: { name: ['This field is required.'] } },
   TopicChange: { good: { description: 'Every other Monday.' }, errors: { name: ['This must not be empty.'] } },

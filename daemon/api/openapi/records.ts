@@ -12,6 +12,7 @@ import {
   auditFields,
   clientTokenFields,
   contactFields,
+  historyFields,
   identityFields,
   listFields,
   pageSettingsFields,
@@ -20,7 +21,7 @@ import {
   topicFields,
 } from '../../../lib/internal.ts'
 import { recordOf, schemasOf } from './fields.ts'
-import { arrayOf, count, fieldErrors, id, nullable, record, ref, type Schema, text } from './schema.ts'
+import { arrayOf, count, fieldErrors, flag, id, nullable, record, ref, type Schema, text } from './schema.ts'
 
 const { topics, ...contact } = schemasOf(contactFields)
 const { filters: _, ...segment } = segmentFields
@@ -50,12 +51,22 @@ function withCount(schema: Schema): Schema {
   return { ...schema, properties: { ...schema.properties, contacts_count } }
 }
 
+/** A list as its own routes show it. */
+const list: Schema = {
+  ...recordOf(listFields),
+  properties: {
+    ...schemasOf(listFields),
+    double_opt_in: { ...flag, description: 'true if contacts join only after they confirm it; else absent.' },
+  },
+}
+
 /** Schemas of records in answers, except webhooks. */
 export const recordSchemas = {
   Tag: recordOf(tagFields),
   List: recordOf(listFields),
   CountedTag: withCount(recordOf(tagFields)),
-  CountedList: withCount(recordOf(listFields)),
+  ManagedList: list,
+  CountedList: withCount(list),
   Topic: recordOf(topicFields),
   Segment: record({ ...schemasOf(segment), filters: ref('SegmentFilters') }),
   AttributeSettings: recordOf(attributeSettingsFields),
@@ -77,6 +88,18 @@ export const recordSchemas = {
     { ...contact, extra_attributes },
     'A contact in the answers to create, update and remove from a list.',
   ),
+  HistoryEntry: recordOf(historyFields),
+  AddedContact: {
+    ...record({ ...contact, extra_attributes }),
+    properties: {
+      ...contact,
+      extra_attributes,
+      pending_lists: {
+        ...arrayOf(ref('List')),
+        description: 'The list, if the contact has to confirm it before it joins. Only of a list with double opt-in.',
+      },
+    },
+  },
   Identity: recordOf(identityFields),
   AuditEntry: recordOf(auditFields),
   Token: recordOf(clientTokenFields),
