@@ -7,6 +7,7 @@ import { toPublicError } from '../api/errors.ts'
 import { type ApiRequest, type ApiResponse, declaredBody, header } from '../api/http-types.ts'
 import type { Answer, Surfaces } from '../api/index.ts'
 import { readTarget } from '../api/target.ts'
+import { confirmPage } from './confirm.ts'
 import { languageOf } from './language.ts'
 import { textsOf } from './layout.ts'
 import type { Page, Visit } from './page.ts'
@@ -47,9 +48,10 @@ const optionNames = Object.keys({
 /** Far more than a person needs, and few enough for the database. */
 const requestsPerMinute = 300
 
-const pages: Readonly<Record<string, { page: Page; source: Caller['source'] }>> = {
+const pages: Readonly<Record<LinkPurpose, { page: Page; source: Caller['source'] }>> = {
   unsubscribe: { page: unsubscribePage, source: 'unsubscribe_page' },
   preferences: { page: preferencesPage, source: 'preferences_page' },
+  confirm: { page: confirmPage, source: 'confirmation_link' },
 }
 
 /** @throws MailkeepError `validation_failed`: no Mailkeep, or an unknown option. */
@@ -99,7 +101,7 @@ async function answerPage(state: PagesState, request: ApiRequest, context: Respo
     const caller = { source, ip: address, userAgent: header(request, 'user-agent') }
     return { ...link, client: state.mailkeep.forClient(link.clientId, caller), say: textsOf(language, settings.texts) }
   }
-  const { page, source } = pages[purpose]!
+  const { page, source } = pages[purpose]
   if (request.method !== 'POST') return contentPage(context, language, await page.show(visitAs(source)), settings)
   const form = await readForm(request)
   const isOneClick = purpose === 'unsubscribe' && /^one-click$/i.test(String(form.get('List-Unsubscribe')))
