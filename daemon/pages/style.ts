@@ -4,7 +4,7 @@ const light = { page: '#f4f5f7', card: '#ffffff', text: '#1b1f24', muted: '#5760
 const dark = { page: '#111418', card: '#1b1f24', text: '#e8ebef', muted: '#a3adb8', line: '#343b44' }
 
 /** The built-in colour of buttons. */
-const usualColour = '#1f5fbf'
+const usualColour = '#2566c8'
 
 /** Minimum contrast of a button with its surroundings (WCAG 2.2, 1.4.11). */
 const minContrast = 3

@@ -15,7 +15,7 @@ export type TextName = PageTextName | ErrorTextName
 export const builtInTexts: Readonly<Record<PageLanguage, Readonly<Record<TextName, string>>>> = {
   en: {
     unsubscribe_title: 'Unsubscribe',
-    unsubscribe_text: 'No more e-mails will be sent to {email}.',
+    unsubscribe_text: 'Do you want to stop all e-mails to {email}?',
     unsubscribe_button: 'Unsubscribe',
     unsubscribed_title: 'You are unsubscribed',
     unsubscribed_text: 'No more e-mails will be sent to {email}.',
@@ -44,7 +44,7 @@ export const builtInTexts: Readonly<Record<PageLanguage, Readonly<Record<TextNam
   },
   de: {
     unsubscribe_title: 'Abmelden',
-    unsubscribe_text: 'An {email} werden keine E-Mails mehr gesendet.',
+    unsubscribe_text: 'Möchten Sie alle E-Mails an {email} abbestellen?',
     unsubscribe_button: 'Abmelden',
     unsubscribed_title: 'Sie sind abgemeldet',
     unsubscribed_text: 'An {email} werden keine E-Mails mehr gesendet.',
@@ -74,7 +74,7 @@ export const builtInTexts: Readonly<Record<PageLanguage, Readonly<Record<TextNam
   },
   fr: {
     unsubscribe_title: 'Se désabonner',
-    unsubscribe_text: 'Plus aucun e-mail ne sera envoyé à {email}.',
+    unsubscribe_text: 'Voulez-vous ne plus recevoir d’e-mails à l’adresse {email} ?',
     unsubscribe_button: 'Se désabonner',
     unsubscribed_title: 'Vous êtes désabonné(e)',
     unsubscribed_text: 'Plus aucun e-mail ne sera envoyé à {email}.',
@@ -104,7 +104,7 @@ export const builtInTexts: Readonly<Record<PageLanguage, Readonly<Record<TextNam
   },
   es: {
     unsubscribe_title: 'Darse de baja',
-    unsubscribe_text: 'No se enviarán más correos a {email}.',
+    unsubscribe_text: '¿Quiere dejar de recibir todos los correos en {email}?',
     unsubscribe_button: 'Darse de baja',
     unsubscribed_title: 'Se ha dado de baja',
     unsubscribed_text: 'No se enviarán más correos a {email}.',
