@@ -44,7 +44,9 @@ export function reference(): string {
       ...declared('lib/idempotency/schema.ts', ['IdempotentResult']),
     ]),
     ...apiSection('lib/contacts/api-types.ts', 'Contacts'),
-    ...['Lists', 'Tags', 'Topics', 'Segments', 'Identities'].flatMap((slice) => apiSection('lib/api-types.ts', slice)),
+    ...['Lists', 'Tags', 'Topics', 'Segments', 'Suppressions', 'Identities'].flatMap((slice) =>
+      apiSection('lib/api-types.ts', slice),
+    ),
     ...section(
       '`mailkeep.forClient(id).settings.attributes`',
       members('lib/api-types.ts', 'interface AttributeSettingsApi', 'attributes'),
@@ -71,6 +73,7 @@ export function reference(): string {
         'tags',
         'topics',
         'segments',
+        'consent',
         'attributes',
         'identities',
         'webhooks',
@@ -142,7 +145,7 @@ const inputFiles = [
   'lib/signal.ts',
   'lib/contacts/transfer/import.ts',
   'lib/contacts/transfer/export.ts',
-  ...['lists', 'tags', 'topics', 'identities', 'webhooks'].map((slice) => `lib/${slice}/schema.ts`),
+  ...['consent', 'lists', 'tags', 'topics', 'identities', 'webhooks'].map((slice) => `lib/${slice}/schema.ts`),
   'lib/webhooks/delivery-listing.ts',
   'lib/webhooks/recovery.ts',
 ]

@@ -13,6 +13,7 @@ import type {
   ListsApi,
   PageSettingsApi,
   SegmentsApi,
+  SuppressionsApi,
   TagsApi,
   TokensApi,
   TopicsApi,
@@ -22,8 +23,10 @@ import * as audit from './audit/operations.ts'
 import { bind } from './bound.ts'
 import * as clientTokens from './clients/client-tokens.ts'
 import * as clients from './clients/operations.ts'
+import * as suppressions from './consent/suppressions.ts'
 import type { ContactsApi } from './contacts/api-types.ts'
 import * as batching from './contacts/batch.ts'
+import * as bounces from './contacts/bounces.ts'
 import * as bulk from './contacts/bulk.ts'
 import * as changing from './contacts/changing.ts'
 import * as confirming from './contacts/confirming.ts'
@@ -115,6 +118,8 @@ const contactsApi = {
   updatePreferences: preferences.updatePreferences,
   delete: contacts.deleteContact,
   history: history.listContactHistory,
+  recordBounce: bounces.recordBounce,
+  recordComplaint: bounces.recordComplaint,
 }
 
 /** `mailkeep.forClient(id).lists` */
@@ -149,6 +154,13 @@ const segmentsApi = {
   get: segments.getSegment,
   update: segments.updateSegment,
   delete: segments.deleteSegment,
+}
+
+/** Addresses that must not be mailed: `mailkeep.forClient(id).suppressions` */
+const suppressionsApi = {
+  list: suppressions.listSuppressions,
+  create: suppressions.createSuppression,
+  delete: suppressions.deleteSuppression,
 }
 
 /** The attributes by which contacts can be filtered: `mailkeep.forClient(id).settings.attributes` */
@@ -204,6 +216,7 @@ export interface ClientOperations {
   readonly tags: TagsApi
   readonly topics: TopicsApi
   readonly segments: SegmentsApi
+  readonly suppressions: SuppressionsApi
   readonly settings: SettingsApi
   readonly webhooks: WebhooksApi
   readonly events: EventsApi
@@ -278,6 +291,7 @@ function bindOperations(ctx: Context): ClientOperations {
     tags: bind(ctx, tagsApi),
     topics: bind(ctx, topicsApi),
     segments: bind(ctx, segmentsApi),
+    suppressions: bind(ctx, suppressionsApi),
     settings: { attributes: bind(ctx, attributeSettingsApi), pages: bind(ctx, pageSettingsApi) },
     webhooks: bind(ctx, webhooksApi),
     events: bind(ctx, eventsApi),

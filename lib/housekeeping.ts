@@ -1,6 +1,7 @@
 import { attributeJobs, deleteAttributesOfClient } from './attributes/operations.ts'
 import { deleteEntriesOfClient, deleteExpiredEntries } from './audit/operations.ts'
 import { clientJobs } from './clients/operations.ts'
+import { deleteSuppressionsOfClient } from './consent/suppressions.ts'
 import { contactJobs, deleteContactsOfClient, purgeStep } from './contacts/deletion.ts'
 import { deleteExpiredRequests } from './contacts/double-opt-in.ts'
 import { mergeJobs } from './contacts/merging.ts'
@@ -40,6 +41,7 @@ export const jobHandlers: JobHandlers = {
     deleteResultsOfClient,
     deleteContactsOfClient,
     purgeStep,
+    deleteSuppressionsOfClient,
     deleteSegmentsOfClient,
     deleteAttributesOfClient,
     deleteTagsOfClient,

@@ -10,6 +10,7 @@ export type {
   ListsApi,
   PageSettingsApi,
   SegmentsApi,
+  SuppressionsApi,
   TagsApi,
   TokensApi,
   TopicsApi,
@@ -69,6 +70,7 @@ export type {
   ContactFiltersInput,
   ContactInput,
   ContactQueryInput,
+  EraseInput,
   UnsubscribeInput,
 } from './contacts/schema.ts'
 export type { ExportInput } from './contacts/transfer/export.ts'

@@ -2,6 +2,7 @@ import type { ClientsApi, LinksApi, TokensApi } from './api-types.ts'
 import { bindClient, bindClients, bindLinks, bindTokens, type ClientMailkeep } from './bind.ts'
 import { BoundedCache } from './bounded-cache.ts'
 import { TokenCache } from './clients/token-cache.ts'
+import { addressHash } from './consent/address-hash.ts'
 import { runBatches } from './contacts/bulk.ts'
 import type { Caller, Context } from './context.ts'
 import { closed, invalid } from './errors.ts'
@@ -129,6 +130,7 @@ export class Mailkeep {
         jobs: { handlers: jobHandlers, wake: () => this.#housekeeping.wake() },
         runBatch: runBatches(),
         holdKey: holdKeys(),
+        addresses: addressHash(),
       },
     }
     this.#ctx = ctx
@@ -142,9 +144,10 @@ export class Mailkeep {
     this.links = bindLinks(ctx)
   }
 
-  /** @internal Checks that the encryption key is the database's key. */
-  check(): Promise<void> {
-    return checkEncryptionKey(this.#ctx)
+  /** @internal Checks that the encryption key is the database's key, and loads the key that it seals. */
+  async check(): Promise<void> {
+    await checkEncryptionKey(this.#ctx)
+    await this.#ctx.local.addresses.load(this.#ctx)
   }
 
   /**

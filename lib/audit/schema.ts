@@ -33,6 +33,8 @@ export const changeTypes = [
   'contact.list_removed',
   'contact.topic_subscribed',
   'contact.topic_unsubscribed',
+  'suppression.created',
+  'suppression.deleted',
   'identity.created',
   'identity.deleted',
   'endpoint.created',

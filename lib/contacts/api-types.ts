@@ -20,6 +20,7 @@ import type {
   ContactFiltersInput,
   ContactInput,
   ContactQueryInput,
+  EraseInput,
   UnsubscribeInput,
 } from './schema.ts'
 import type { ExportInput } from './transfer/export.ts'
@@ -235,9 +236,10 @@ export interface ContactsApi {
    * Erases a contact, and every copy of its data in stored events and deliveries. On SQLite, a stored job then removes
    * the contact's text from the search index in the file. It starts after the commit, and pauses after each run.
    *
-   * @throws MailkeepError `not_found`
+   * @param options `suppress` leaves a keyed hash of the address, so that it cannot be stored again.
+   * @throws MailkeepError `not_found`, `validation_failed`
    */
-  delete(key: ContactKey): Promise<void>
+  delete(key: ContactKey, options?: EraseInput): Promise<void>
   /**
    * Returns one page of a contact's history, newest first: what changed its lists, topics and subscription, and where the
    * change came from. Entries are never changed, and are erased with the contact.
@@ -245,4 +247,18 @@ export interface ContactsApi {
    * @throws MailkeepError `not_found`, `validation_failed`
    */
   history(id: ContactKey, query?: PageInput): Promise<Page<HistoryEntry>>
+  /**
+   * Records that the mailbox of a contact does not exist, as a mail provider reports it: suppresses the address, and adds
+   * `bounced` to the history. Does nothing if the address is suppressed already.
+   *
+   * @throws MailkeepError `not_found`
+   */
+  recordBounce(key: ContactKey): Promise<void>
+  /**
+   * Records that a contact reported a mail as spam: suppresses its address, and adds `complained` to the history. Does
+   * nothing if the address is suppressed already.
+   *
+   * @throws MailkeepError `not_found`
+   */
+  recordComplaint(key: ContactKey): Promise<void>
 }

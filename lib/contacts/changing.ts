@@ -2,6 +2,7 @@
 
 import * as v from 'valibot'
 import { audit } from '../audit/operations.ts'
+import { refuseErased } from '../consent/suppressions.ts'
 import type { Context } from '../context.ts'
 import { invalid } from '../errors.ts'
 import { closedObject, fold, parse } from '../parse.ts'
@@ -59,6 +60,7 @@ export async function changeEmail(ctx: Context, key: ContactKey, input: EmailInp
     if (holder && holder.id !== stored.id) throw invalid('email', 'Another contact has this e-mail address.')
     const updated = email !== stored.email
     if (updated) {
+      await refuseErased(tx, email_key)
       const search = searchText(stored.name, email)
       await queries.updateEmail(tx, { client_id: tx.clientId, id: stored.id, email, email_key, search })
       const { id: contactId, search: before } = stored

@@ -1,5 +1,6 @@
 import { audit } from '../audit/operations.ts'
 import { recordHistory } from '../consent/history.ts'
+import { forgetAddress, suppressErased } from '../consent/suppressions.ts'
 import { type Context, now, type Tx } from '../context.ts'
 import { invalid, notFound } from '../errors.ts'
 import { runOrEnqueue } from '../jobs/operations.ts'
@@ -23,6 +24,8 @@ import {
   type ContactChangeInput,
   type ContactInput,
   contactFrom,
+  type EraseInput,
+  EraseOptions,
   NewContact,
   type UnsubscribeInput,
   UnsubscribeOptions,
@@ -235,21 +238,25 @@ export async function unsubscribeFromTopic(ctx: Context, contactId: ContactKey, 
  * Erases a contact, and every copy of its data in stored events and deliveries. On SQLite, a stored job then removes
  * the contact's text from the search index in the file. It starts after the commit, and pauses after each run.
  *
- * @throws MailkeepError `not_found`
+ * @param options `suppress` leaves a keyed hash of the address, so that it cannot be stored again.
+ * @throws MailkeepError `not_found`, `validation_failed`
  */
-export async function deleteContact(ctx: Context, key: ContactKey): Promise<void> {
+export async function deleteContact(ctx: Context, key: ContactKey, options: EraseInput = {}): Promise<void> {
+  const { suppress } = parse(EraseOptions, options)
   return transact(ctx, async (tx) => {
     const id = await contactIdOf(tx, key)
-    if (!(await eraseContact(tx, id))) throw notFound('contact')
+    if (!(await eraseContact(tx, id, suppress))) throw notFound('contact')
   })
 }
 
 /** Erases a contact and the copies of its data. @returns Whether it existed. */
-export async function eraseContact(tx: Tx, id: number): Promise<boolean> {
+export async function eraseContact(tx: Tx, id: number, suppress = false): Promise<boolean> {
   const deleted = await queries.deleteContact(tx, { client_id: tx.clientId, id })
   if (!deleted) return false
   tx.transaction.indexSearch({ clientId: tx.clientId, contactId: id, before: deleted.search, after: null })
   await audit(tx, 'contact.deleted', id)
+  if (suppress) await suppressErased(tx, deleted.email)
+  else await forgetAddress(tx, deleted.email)
   await runOrEnqueue(tx, clearContact, { targetId: id })
   await raiseDeleted(tx, { id, uuid: deleted.uuid, email: deleted.email })
   return true

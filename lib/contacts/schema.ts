@@ -180,6 +180,13 @@ export interface UnsubscribeInput {
   readonly byContact?: boolean | undefined
 }
 
+export interface EraseInput {
+  /** Whether to leave a keyed hash of the address, so that it cannot be stored again; default false. */
+  readonly suppress?: boolean | '1' | '0' | 'true' | 'false' | undefined
+}
+
+export const EraseOptions = closedObject({ suppress: v.optional(QueryBoolean, false) })
+
 const { lists, tags, topics, search, ...otherFilters } = segmentFilterFields
 
 /** The filters of the contact listing. */

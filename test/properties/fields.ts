@@ -78,6 +78,7 @@ const known: Readonly<Record<string, readonly [required: Fields, optional: Field
   'POST /lists/:listId/contacts': [{ email }, { name: text.map(cut), tags }, attributes],
   'PUT /contacts/:contactId': [{}, { name: text.map(cut), tags }, attributes],
   'POST /contacts': [{ email }, { name: text.map(cut), tags }, attributes],
+  'POST /suppressions': [{ email }, {}],
   'POST /contacts/:contactId/email': [{ email }, {}],
   'POST /contacts/:contactId/tags': [{ tags: someTags }, {}],
   'DELETE /contacts/:contactId/tags': [{ tags: someTags }, {}],

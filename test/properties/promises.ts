@@ -78,6 +78,7 @@ const historyEntry: Shape = {
   ...{ id: isCount, type: /^[a-z_]+$/, source: /^[a-z_]+$/, list_id: isIdOrNull, topic_id: isIdOrNull },
   ...{ token_id: isIdOrNull, ip: isTextOrNull, user_agent: isTextOrNull, created_at: utc },
 }
+const suppression: Shape = { id: isCount, email: isTextOrNull, reason: /^[a-z_]+$/, created_at: utc }
 const endpointDelivery: Shape = { ...delivery, endpoint_id: isCount, created_at: offset }
 
 const report: Shape = { total: isCount, created: isCount, updated: isCount, refused: isCount, refused_rows: isArray }
@@ -115,6 +116,9 @@ export const promises: Readonly<Record<string, Promised>> = {
   'POST /contacts/:contactId/resubscribe': ok(contact),
   'PUT /contacts/:contactId/topics/:topicId': { ...ok(contact), byState: true },
   'DELETE /contacts/:contactId/topics/:topicId': ok(contact),
+  'GET /suppressions': page(suppression),
+  'POST /suppressions': { statuses: [200, 201], data: suppression },
+  'DELETE /suppressions/:suppressionId': nothing,
   'GET /contacts/:contactId/history': page(historyEntry),
   'POST /contacts': ok(contact),
   'POST /contacts/:contactId/email': { ...ok(contact), byState: true },

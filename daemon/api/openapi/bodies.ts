@@ -19,6 +19,7 @@ import {
   roles,
   type SegmentFiltersInput,
   type SegmentInput,
+  type SuppressionInput,
   type TagInput,
   type TagsInput,
   type TopicInput,
@@ -162,6 +163,7 @@ export const bodySchemas = {
     ...attributes,
     propertyNames: { ...attributes.propertyNames, not: { const: 'email' } },
   },
+  SuppressionInput: input<SuppressionInput>({ email: { ...address, description: 'Trimmed.' } }, 'email'),
   EmailInput: input<EmailInput>({ email: { ...address, description: 'The new address. Trimmed.' } }, 'email'),
   TagsInput: input<TagsInput>({ tags: { ...contact.tags, minItems: 1, description: 'Names of tags.' } }, 'tags'),
   MergeInput: input<MergeInput>(

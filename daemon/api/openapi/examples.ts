@@ -23,6 +23,7 @@ import type {
   Recovery,
   Segment,
   SegmentInput,
+  Suppression,
   Tag,
   TagInput,
   Topic,
@@ -92,6 +93,8 @@ const historyEntry: HistoryEntry = {
   ...{ id: 12, type: 'confirmed', source: 'confirmation_link', list_id: 1, topic_id: null, token_id: null },
   ...{ ip: '192.0.2.7', user_agent: 'Mozilla/5.0', created_at },
 }
+
+const suppression: Suppression = { id: 1, email: 'ada@example.org', reason: 'manual', created_at }
 
 const importReport: ImportReport = {
   ...{ total: 2, created: 1, updated: 0, refused: 1 },
@@ -176,6 +179,7 @@ export const recordExamples = {
   Contact: contact,
   ContactWithoutTopics: contactWithoutTopics,
   HistoryEntry: historyEntry,
+  Suppression: suppression,
   Identity: identity,
   AuditEntry: auditEntry,
   Token: token,
@@ -233,6 +237,7 @@ export const bodyExamples: Readonly<Record<BodyName, { readonly good: object; re
     good: { name: 'Ada King', tags: ['vip'], company: null },
     errors: { email: ['The e-mail address of a contact cannot be changed.'] },
   },
+  SuppressionInput: { good: { email: 'ada@example.org' }, errors: { email: ['This must be an e-mail address.'] } },
   EmailInput: { good: { email: 'ada@example.com' }, errors: { email: ['Another contact has this e-mail address.'] } },
   TagsInput: { good: { tags: ['vip'] }, errors: { tags: ['At least one tag is needed.'] } },
   MergeInput: { good: { into: 7 }, errors: { into: ['This must be another contact.'] } },

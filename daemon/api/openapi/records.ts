@@ -17,6 +17,7 @@ import {
   listFields,
   pageSettingsFields,
   segmentFields,
+  suppressionFields,
   tagFields,
   topicFields,
 } from '../../../lib/internal.ts'
@@ -89,6 +90,7 @@ export const recordSchemas = {
     'A contact in the answers to create, update and remove from a list.',
   ),
   HistoryEntry: recordOf(historyFields),
+  Suppression: recordOf(suppressionFields),
   AddedContact: {
     ...record({ ...contact, extra_attributes }),
     properties: {

@@ -1,4 +1,4 @@
-import { listing, paging, type Route } from './route.ts'
+import { created, deleted, listing, noContent, ok, paging, type Route } from './route.ts'
 
 /** Beyond the contract: what contacts agreed to. */
 export const consentExtensions: readonly Route[] = [
@@ -13,5 +13,46 @@ export const consentExtensions: readonly Route[] = [
     query: paging,
     answers: { 200: { page: 'HistoryEntry' } },
     call: async ({ client, params, query }) => listing(await client.contacts.history(params.contactId, query)),
+  },
+  {
+    method: 'GET',
+    path: '/suppressions',
+    role: 'viewer',
+    name: 'listSuppressions',
+    summary: 'List the addresses that must not be mailed',
+    query: paging,
+    answers: { 200: { page: 'Suppression' } },
+    call: async ({ client, query }) => listing(await client.suppressions.list(query)),
+  },
+  {
+    method: 'POST',
+    path: '/suppressions',
+    role: 'member',
+    name: 'createSuppression',
+    summary: 'Suppress an address',
+    description:
+      'The address is not mailed, whether or not a contact has it. A contact with it can still be stored. An address that is suppressed already keeps its reason.',
+    body: 'SuppressionInput',
+    answers: {
+      200: { record: 'Suppression', description: 'The address was suppressed already.' },
+      201: { record: 'Suppression', description: 'The address is suppressed.' },
+    },
+    call: async ({ client, body }) => {
+      const { suppression, created: isNew } = await client.suppressions.create(body)
+      return isNew ? created(suppression) : ok(suppression)
+    },
+  },
+  {
+    method: 'DELETE',
+    path: '/suppressions/:suppressionId',
+    role: 'admin',
+    name: 'deleteSuppression',
+    summary: 'Remove a suppression',
+    description: 'The address can be mailed again. If it was erased, it can be stored again.',
+    answers: { 204: deleted },
+    call: async ({ client, params }) => {
+      await client.suppressions.delete(params.suppressionId)
+      return noContent
+    },
   },
 ]

@@ -145,9 +145,16 @@ export const contactExtensions: readonly Route[] = [
     role: 'member',
     name: 'eraseContact',
     summary: 'Erase a contact and every stored copy of its data',
+    query: {
+      suppress: {
+        description:
+          'Whether to leave a keyed hash of the address, so that it cannot be stored again. `1` and `0` are accepted too.',
+        schema: { type: 'boolean', default: false },
+      },
+    },
     answers: { 204: deleted },
-    call: async ({ client, params }) => {
-      await client.contacts.delete(params.contactId)
+    call: async ({ client, params, query }) => {
+      await client.contacts.delete(params.contactId, query)
       return noContent
     },
   },

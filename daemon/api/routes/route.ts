@@ -21,6 +21,7 @@ export type Params = Readonly<
     | 'listId'
     | 'topicId'
     | 'segmentId'
+    | 'suppressionId'
     | 'endpointId'
     | 'deliveryId'
     | 'recoveryId'

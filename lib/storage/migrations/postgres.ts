@@ -232,6 +232,7 @@ const consent: Migration = {
     `create table mailkeep_suppression (${id}, ${client}, email_hash ${key}, email text, email_key text collate "C",
       reason text not null, created_at timestamptz not null, unique (client_id, email_hash))`,
     'create index mailkeep_suppression_client on mailkeep_suppression (client_id, id)',
+    `create index mailkeep_suppression_erased on mailkeep_suppression (client_id) where reason = 'erased'`,
     `create index mailkeep_suppression_email on mailkeep_suppression (client_id, email_key)
       where email_key is not null`,
   ],

@@ -234,6 +234,7 @@ const consent: Migration = {
     `create table mailkeep_suppression (${id}, ${client}, email_hash text not null, email text, email_key text,
       reason text not null, created_at text not null, unique (client_id, email_hash)) strict`,
     'create index mailkeep_suppression_client on mailkeep_suppression (client_id)',
+    `create index mailkeep_suppression_erased on mailkeep_suppression (client_id) where reason = 'erased'`,
     `create index mailkeep_suppression_email on mailkeep_suppression (client_id, email_key)
       where email_key is not null`,
   ],
