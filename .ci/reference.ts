@@ -48,9 +48,8 @@ export function reference(): string {
       ...declared('lib/idempotency/schema.ts', ['IdempotentResult']),
     ]),
     ...apiSection('lib/contacts/api-types.ts', 'Contacts'),
-    ...['Lists', 'Tags', 'Topics', 'Segments', 'Suppressions', 'Identities'].flatMap((slice) =>
-      apiSection('lib/api-types.ts', slice),
-    ),
+    ...apiSection('lib/consent/api-types.ts', 'Suppressions'),
+    ...['Lists', 'Tags', 'Topics', 'Segments', 'Identities'].flatMap((slice) => apiSection('lib/api-types.ts', slice)),
     ...section(
       '`mailkeep.forClient(id).settings.attributes`',
       members('lib/api-types.ts', 'interface AttributeSettingsApi', 'attributes'),

@@ -16,7 +16,6 @@ import type {
   TokenInput,
 } from './clients/schema.ts'
 import type { LinkPurpose } from './consent/links.ts'
-import type { Suppression, SuppressionInput } from './consent/schema.ts'
 import type { Counted, GroupQueryInput } from './contacts/group-counts.ts'
 import type { OpenedLink } from './contacts/links.ts'
 import type { Identity, IdentityInput, IdentityQueryInput } from './identities/schema.ts'
@@ -223,30 +222,6 @@ export interface SegmentsApi {
   update(id: number, input: SegmentChangeInput): Promise<Segment>
   /**
    * Deletes a segment. Its contacts stay.
-   *
-   * @throws MailkeepError `not_found`
-   */
-  delete(id: number): Promise<void>
-}
-
-/** Addresses that must not be mailed: `mailkeep.forClient(id).suppressions` */
-export interface SuppressionsApi {
-  /**
-   * Returns one page of the client's suppressions, by ascending id.
-   *
-   * @throws MailkeepError `validation_failed`
-   */
-  list(query?: PageInput): Promise<Page<Suppression>>
-  /**
-   * Suppresses an address: it is not mailed, whether or not a contact has it. A contact with it can still be stored. An
-   * address that is suppressed already keeps its reason.
-   *
-   * @returns The suppression, and whether it is new.
-   * @throws MailkeepError `validation_failed` on `email`
-   */
-  create(input: SuppressionInput): Promise<{ suppression: Suppression; created: boolean }>
-  /**
-   * Removes a suppression, so that the address can be mailed, and stored if it was erased.
    *
    * @throws MailkeepError `not_found`
    */

@@ -14,7 +14,6 @@ import type {
   PageSettingsApi,
   SegmentsApi,
   StatsApi,
-  SuppressionsApi,
   TagsApi,
   TokensApi,
   TopicsApi,
@@ -24,6 +23,7 @@ import * as audit from './audit/operations.ts'
 import { bind } from './bound.ts'
 import * as clientTokens from './clients/client-tokens.ts'
 import * as clients from './clients/operations.ts'
+import type { SuppressionsApi } from './consent/api-types.ts'
 import * as suppressions from './consent/suppressions.ts'
 import type { ContactsApi } from './contacts/api-types.ts'
 import * as batching from './contacts/batch.ts'

@@ -11,7 +11,6 @@ export type {
   PageSettingsApi,
   SegmentsApi,
   StatsApi,
-  SuppressionsApi,
   TagsApi,
   TokensApi,
   TopicsApi,
@@ -37,6 +36,7 @@ export type {
   TokenInput,
 } from './clients/schema.ts'
 export { roles } from './clients/schema.ts'
+export type { SuppressionsApi } from './consent/api-types.ts'
 export type { LinkPurpose } from './consent/links.ts'
 export {
   type HistoryEntry,

@@ -64,6 +64,7 @@ const bodies: Readonly<Record<string, object>> = {
   'POST /segments': { name: 'new', filters: {} },
   'PATCH /segments/:segmentId': { name: 'new' },
   'PUT /settings/attributes': { indexed: ['company'] },
+  'PUT /settings/pages': { name: 'new' },
   'POST /webhook-endpoints': { url: 'http://127.0.0.1:9/', events: eventTypes },
   'PATCH /webhook-endpoints/:endpointId': { description: 'new', active: true },
   'POST /webhook-endpoints/:endpointId/recover': { since: '2020-01-01T00:00:00Z' },
