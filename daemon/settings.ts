@@ -89,6 +89,7 @@ export const Settings = v.object({
   DATABASE_POOLER: v.optional(yesOrNo),
   COPY_TO: v.optional(postgresUrl),
   PUBLIC_URL: v.optional(publicUrl),
+  TRUST_PROXY: v.optional(yesOrNo, 'false'),
   ADMIN_TOKEN: v.optional(adminToken),
   ENCRYPTION_KEY: v.optional(encryptionKey),
   PREVIOUS_ENCRYPTION_KEY: v.optional(encryptionKey),
@@ -123,7 +124,12 @@ export const secretSettings: ReadonlySet<string> = new Set([
 export const fileSettings: ReadonlySet<string> = new Set([...secretSettings, 'DATABASE'])
 
 /** Settings whose flag needs no value. */
-export const switchSettings: ReadonlySet<string> = new Set(['DISPATCH', 'DATABASE_POOLER', 'WEBHOOK_ALLOW_PRIVATE'])
+export const switchSettings: ReadonlySet<string> = new Set([
+  'DISPATCH',
+  'TRUST_PROXY',
+  'DATABASE_POOLER',
+  'WEBHOOK_ALLOW_PRIVATE',
+])
 
 export const settingNames = Object.keys(Settings.entries) as SettingName[]
 
