@@ -44,11 +44,12 @@ export function reference(): string {
     ...section('`mailkeep.clients`', members('lib/api-types.ts', 'interface ClientsApi', 'clients')),
     ...section('`mailkeep.tokens`', members('lib/api-types.ts', 'interface TokensApi', 'tokens')),
     ...section('`mailkeep.forClient(id)`', [
-      ...members('lib/bind.ts', 'interface IdempotencyApi', 'client'),
+      ...members('lib/idempotency/schema.ts', 'interface IdempotencyApi', 'client'),
       ...declared('lib/idempotency/schema.ts', ['IdempotentResult']),
     ]),
     ...apiSection('lib/contacts/api-types.ts', 'Contacts'),
     ...apiSection('lib/imports/api-types.ts', 'Imports'),
+    ...apiSection('lib/consent/api-types.ts', 'Suppressions'),
     ...['Lists', 'Tags', 'Topics', 'Segments', 'Identities'].flatMap((slice) => apiSection('lib/api-types.ts', slice)),
     ...section(
       '`mailkeep.forClient(id).settings.attributes`',
@@ -77,6 +78,7 @@ export function reference(): string {
         'tags',
         'topics',
         'segments',
+        'consent',
         'attributes',
         'identities',
         'webhooks',
@@ -153,7 +155,7 @@ const inputFiles = [
   'lib/signal.ts',
   'lib/contacts/transfer/import.ts',
   'lib/contacts/transfer/export.ts',
-  ...['lists', 'tags', 'topics', 'identities', 'webhooks'].map((slice) => `lib/${slice}/schema.ts`),
+  ...['consent', 'lists', 'tags', 'topics', 'identities', 'webhooks'].map((slice) => `lib/${slice}/schema.ts`),
   'lib/webhooks/delivery-listing.ts',
   'lib/webhooks/recovery.ts',
 ]

@@ -52,9 +52,15 @@ export const settingHelp: Readonly<Record<SettingName, SettingHelp>> = {
   },
   PUBLIC_URL: {
     value: 'URL',
-    about: 'URL that clients see, for links in answers; set it behind a TLS proxy',
-    default: "http:// and the request's Host",
+    about: 'URL that clients and contacts see, for links; set it behind a TLS proxy',
+    default: "http:// and the request's Host; in links to contact pages the daemon's own address, on loopback only",
     example: 'https://mail.example.com',
+  },
+  TRUST_PROXY: {
+    value: 'true|false',
+    about: 'Whether the proxy in front sets X-Forwarded-For, which then names the contact on contact pages',
+    default: 'false',
+    example: 'true',
   },
   ADMIN_TOKEN: {
     value: 'TOKEN',

@@ -1,7 +1,9 @@
 import { attributeJobs, deleteAttributesOfClient } from './attributes/operations.ts'
 import { deleteEntriesOfClient, deleteExpiredEntries } from './audit/operations.ts'
 import { clientJobs } from './clients/operations.ts'
+import { deleteSuppressionsOfClient } from './consent/suppressions.ts'
 import { contactJobs, deleteContactsOfClient, purgeStep } from './contacts/deletion.ts'
+import { deleteExpiredRequests } from './contacts/double-opt-in.ts'
 import { mergeJobs } from './contacts/merging.ts'
 import { searchPurgeJobs, tidySearches } from './contacts/search-purge.ts'
 import type { Context } from './context.ts'
@@ -11,6 +13,7 @@ import { deleteIdentitiesOfClient } from './identities/operations.ts'
 import { deleteExpiredImports, deleteImportsOfClient } from './imports/operations.ts'
 import { deleteFinishedJobs, type JobHandlers, nextJobMs, runDueJob } from './jobs/operations.ts'
 import { deleteListsOfClient, listJobs } from './lists/operations.ts'
+import { deletePageSettingsOfClient } from './pages/operations.ts'
 import { deleteSegmentsOfClient } from './segments/operations.ts'
 import { deleteCountsOfClient, deleteExpiredCounts } from './statistics/operations.ts'
 import { deleteTagsOfClient, tagJobs } from './tags/operations.ts'
@@ -40,12 +43,14 @@ export const jobHandlers: JobHandlers = {
     deleteResultsOfClient,
     deleteContactsOfClient,
     purgeStep,
+    deleteSuppressionsOfClient,
     deleteSegmentsOfClient,
     deleteAttributesOfClient,
     deleteTagsOfClient,
     deleteTopicsOfClient,
     deleteListsOfClient,
     deleteIdentitiesOfClient,
+    deletePageSettingsOfClient,
     deleteEntriesOfClient,
     deleteImportsOfClient,
     deleteCountsOfClient,
@@ -137,6 +142,7 @@ export class Housekeeping {
       await deleteExpiredEntries(this.#ctx)
       await deleteExpiredImports(this.#ctx)
       await deleteExpiredSecrets(this.#ctx)
+      await deleteExpiredRequests(this.#ctx)
       await deleteExpiredCounts(this.#ctx)
     })
   }

@@ -5,6 +5,7 @@ import { listen, type RunningServer } from '../http/server.ts'
 import { listenError } from '../listen-error.ts'
 import { createMetrics } from '../metrics.ts'
 import { openMailkeep } from '../open.ts'
+import { contactPages } from '../pages/index.ts'
 import type { Command, Invocation } from './command.ts'
 
 /** Time limit for stopping. Requests finish first. The deliveries get the rest of the time. */
@@ -18,23 +19,27 @@ export const serve: Command = {
   longRunning: true,
   run: async (invocation) => {
     const { config, logger, stopped, listenFd } = invocation
-    const mailkeep = await openMailkeep(config, logger, { create: true })
+    let ownUrl: string | undefined
+    const publicUrl = () => config.publicUrl ?? ownUrl
+    const mailkeep = await openMailkeep(config, logger, { create: true, publicUrl })
     let deadlineMs = 0
     try {
       const metrics = createMetrics(mailkeep, config.metricsToken)
-      const { surfaces: api } = createApi({
+      const api = createApi({
         mailkeep,
         logger,
         metrics,
         ...(config.publicUrl === undefined ? {} : { publicUrl: config.publicUrl }),
       })
-      const surfaces = config.console ? { ...api, ...consoleSurfaces(logger) } : api
+      const pages = contactPages({ mailkeep, logger, trustProxy: config.trustProxy })
+      const website = config.console ? consoleSurfaces(logger) : {}
       // Listen before the token is created. If listening failed afterwards, the printed token could be lost. Requests wait
       // for the token, so that a script may read its file as soon as the daemon answers.
       let open = () => {}
       const ready = new Promise<void>((resolve) => {
         open = resolve
       })
+      const surfaces = { ...api.surfaces, ...pages.surfaces, ...website }
       const { observe } = metrics
       const { host, port } = config
       const server = await listen({ surfaces, observe, logger, ready, host, port, fd: listenFd }).catch(
@@ -42,6 +47,7 @@ export const serve: Command = {
           throw listenError(error, { host, port, setting: '--port or MAILKEEP_PORT' })
         },
       )
+      if (isLoopback(server.host)) ownUrl = server.url
       try {
         const first = await makeFirstToken(mailkeep, config, invocation.terminal)
         open()
@@ -57,6 +63,10 @@ export const serve: Command = {
       await mailkeep.close({ timeoutMs: Math.max(minDeliveryStopMs, deadlineMs - performance.now()) })
     }
   },
+}
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(host)
 }
 
 function printStart(

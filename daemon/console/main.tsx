@@ -10,9 +10,11 @@ import { Tags } from './groups/tags.tsx'
 import { Identities } from './identities/identities.tsx'
 import { Import } from './import/import.tsx'
 import { Overview } from './overview/overview.tsx'
+import { PageSettingsPage } from './pages/page-settings.tsx'
 import { Page } from './parts/page.tsx'
 import { Shell } from './shell/shell.tsx'
 import './style/style.css'
+import { Suppressions } from './suppressions/suppressions.tsx'
 import { Tokens } from './tokens/tokens.tsx'
 import { Deliveries } from './webhooks/deliveries.tsx'
 import { DeliveryPage } from './webhooks/delivery.tsx'
@@ -32,6 +34,8 @@ function Console() {
           <Route path="/console/lists" component={Lists} />
           <Route path="/console/lists/:listId" component={ListPage} />
           <Route path="/console/tags" component={Tags} />
+          <Route path="/console/suppressions" component={Suppressions} />
+          <Route path="/console/pages" component={PageSettingsPage} />
           <Route path="/console/webhooks" component={Endpoints} />
           <Route path="/console/webhooks/:endpointId" component={EndpointPage} />
           <Route path="/console/webhooks/:endpointId/deliveries/:deliveryId" component={DeliveryPage} />

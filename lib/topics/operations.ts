@@ -52,6 +52,11 @@ export async function findTopicsByName(
   return (await queries.listTopicsByNames(ctx, { list_ids, names })).map(topicFrom)
 }
 
+/** Returns the first topics of these lists, by ascending id. */
+export async function findTopicsOfLists(ctx: Context, listIds: readonly number[], limit: number): Promise<Topic[]> {
+  return (await queries.listTopicsOfLists(ctx, { client_id: ctx.clientId, list_ids: listIds, limit })).map(topicFrom)
+}
+
 /** @throws MailkeepError `not_found`: no such list; `validation_failed`. */
 export async function createTopic(ctx: Context, listId: number, input: TopicInput): Promise<Topic> {
   const { name, description = null } = parse(NewTopic, input)

@@ -150,7 +150,7 @@ onEveryDatabase('files of other products', (open) => {
 })
 
 onEveryDatabase('unsubscribed people in an import', (open) => {
-  test('are stored as unsubscribed and raise no event, and nobody is subscribed by it', async (t) => {
+  test('are stored as unsubscribed and raise no event, and the import subscribes no one', async (t) => {
     const mk = await openWithList(open, t)
     const receiver = await openReceiver(t)
     const events = [

@@ -328,7 +328,7 @@ describe('imports', { concurrency: 2 }, () => {
     await populate(place)
     const to = ['import', 'file.csv', '--list', '1', '--json']
     const map = ['--map', 'email=E-Mail der Person', '--map', 'name=Wer']
-    await writeFile(join(place.cwd, 'file.csv'), 'E-Mail der Person;Wer\r\neve@example.org;Eve\r\nno"one;"N; 1"\r\n')
+    await writeFile(join(place.cwd, 'file.csv'), 'E-Mail der Person;Wer\r\neve@example.org;Eve\r\n"no""one";"N; 1"\r\n')
     const dry = await run([...to, ...map, '--dry-run'], place)
     assert.deepEqual([dry.code, JSON.parse(dry.out).dry_run, JSON.parse(dry.out).created], [2, true, 1])
     const loaded = await run([...to, ...map, '--refused', 'refused.csv'], place)
@@ -367,7 +367,10 @@ describe('imports', { concurrency: 2 }, () => {
     const restored = await runJson<{ email: string; lists: { name: string }[] }[]>(['export', '--client', '2'], place)
     assert.deepEqual(
       restored.map(({ email, lists }) => [email, lists.map(({ name }) => name)]),
-      [['Ada@example.org', ['News']]],
+      [
+        ['Ada@example.org', ['News']],
+        ['bob@example.org', ['News']],
+      ],
     )
   })
 

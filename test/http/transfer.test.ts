@@ -170,7 +170,7 @@ overHttp('the progress and the results of imports', (open) => {
       async () => text.split('\n').length,
       (count) => count === 1001,
     )
-    req.end(`${rows(999, 2)}{"email":"nobody"}\n`)
+    req.end(`${rows(999, 2)}{"email":"no one"}\n`)
     await once(res, 'end')
     const results = text
       .trimEnd()

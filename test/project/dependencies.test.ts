@@ -15,7 +15,18 @@ interface Locked {
 }
 
 /** Packages that the build bundles into the published files. */
-const bundled = ['pino', 'polka', 'prom-client', 'trouter', 'undici']
+const bundled = [
+  '@preact/signals',
+  'openapi-fetch',
+  'pino',
+  'polka',
+  'preact',
+  'preact-iso',
+  'prom-client',
+  'trouter',
+  'undici',
+  'uplot',
+]
 
 test('lib/README.md names every dependency with its reason, and counts all that npm installs', () => {
   const { dependencies, devDependencies, peerDependencies } = JSON.parse(read('package.json'))

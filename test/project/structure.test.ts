@@ -48,8 +48,10 @@ const folders = [
   'identities',
   'topics',
   'attributes',
+  'pages',
   'segments',
   'imports',
+  'consent',
   'contacts',
   'testing',
   'wiring',
@@ -64,6 +66,7 @@ const wiring = new Set([
   'testing.ts',
   'mailkeep.ts',
   'bind.ts',
+  'bound.ts',
   'housekeeping.ts',
 ])
 

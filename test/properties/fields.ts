@@ -72,12 +72,13 @@ const known: Readonly<Record<string, readonly [required: Fields, optional: Field
   'POST /tags': [{ name }, {}],
   'PATCH /tags/:tagId': [{ name }, {}],
   'POST /lists': [{ name }, {}],
-  'PATCH /lists/:listId': [{ name }, {}],
+  'PATCH /lists/:listId': [{ name }, { double_opt_in: fc.constant(false) }],
   'POST /lists/:listId/topics': [{ name }, { description: fc.option(text) }],
   'PATCH /topics/:topicId': [{}, { name, description: fc.option(text) }],
   'POST /lists/:listId/contacts': [{ email }, { name: text.map(cut), tags }, attributes],
   'PUT /contacts/:contactId': [{}, { name: text.map(cut), tags }, attributes],
   'POST /contacts': [{ email }, { name: text.map(cut), tags }, attributes],
+  'POST /suppressions': [{ email }, {}],
   'POST /contacts/:contactId/email': [{ email }, {}],
   'POST /contacts/:contactId/tags': [{ tags: someTags }, {}],
   'DELETE /contacts/:contactId/tags': [{ tags: someTags }, {}],
@@ -102,6 +103,16 @@ const known: Readonly<Record<string, readonly [required: Fields, optional: Field
   'POST /segments': [{ name, filters }, {}],
   'PATCH /segments/:segmentId': [{}, { name, filters }],
   'PUT /settings/attributes': [{ indexed: fc.array(name, { maxLength: 3 }) }, {}],
+  'PUT /settings/pages': [
+    {},
+    {
+      name: fc.option(name),
+      colour: fc.constantFrom(null, '#000000', '#FFaa01'),
+      logo_url: fc.constantFrom(null, 'https://example.com/logo.png'),
+      language: fc.constantFrom(null, 'en', 'de', 'fr', 'es'),
+      texts: fc.constantFrom({}, { unsubscribe_title: 'Leave', unsubscribe_text: '' }),
+    },
+  ],
   'POST /webhook-endpoints': [
     {
       url: fc.constantFrom('http://127.0.0.1:9/', 'https://example.com/hook', 'https://example.com:8443/?a=b'),

@@ -5,6 +5,7 @@ import { Agent } from 'node:http'
 import { describe, type TestContext } from 'node:test'
 import { createApi } from '../../daemon/api/index.ts'
 import { listen } from '../../daemon/http/server.ts'
+import { contactPages } from '../../daemon/pages/index.ts'
 import { createMailkeep, type Mailkeep, type MailkeepOptions } from '../../lib/index.ts'
 import { serveBinary, testedBinary } from './binary-service.ts'
 import { type Answer, type Call, callerOf } from './http-call.ts'
@@ -18,6 +19,8 @@ export interface ServiceOptions extends Pick<MailkeepOptions, 'webhooks' | 'look
   /** For several services on one database; default: a random key. */
   readonly encryptionKey?: Buffer
   readonly publicUrl?: string
+  /** Whether the contact pages trust `X-Forwarded-For`; default false. */
+  readonly trustProxy?: boolean
   /** Whether webhooks are delivered; default true. */
   readonly dispatch?: boolean
   /** Whether the test expects errors in the log; default false. */
@@ -96,7 +99,15 @@ export async function openService(t: TestContext, options: ServiceOptions = {}, 
 
 /** Runs the service in this process. */
 async function serveHere(
-  { publicUrl, lookup, webhooks, encryptionKey = randomBytes(32), dispatch = true, hasErrors = false }: ServiceOptions,
+  {
+    publicUrl,
+    lookup,
+    webhooks,
+    encryptionKey = randomBytes(32),
+    dispatch = true,
+    hasErrors = false,
+    trustProxy = false,
+  }: ServiceOptions,
   open: OpenDatabase,
   closing: (() => unknown)[],
 ) {
@@ -112,11 +123,13 @@ async function serveHere(
     logger,
     clock: () => Date.now() + aheadMs,
     webhooks: { allowPrivate: true, ...webhooks },
+    publicUrl: () => publicUrl ?? server.url,
     ...(lookup ? { lookup } : {}),
   })
   closing.push(() => mailkeep.close({ timeoutMs: 0 }))
   if (dispatch) mailkeep.start()
-  const { surfaces } = createApi({ mailkeep, logger, ...(publicUrl === undefined ? {} : { publicUrl }) })
+  const api = createApi({ mailkeep, logger, ...(publicUrl === undefined ? {} : { publicUrl }) })
+  const surfaces = { ...api.surfaces, ...contactPages({ mailkeep, logger, trustProxy }).surfaces }
   const server = await listen({ surfaces, logger, host: '127.0.0.1', port: 0 })
   closing.push(() => server.close(0))
   return {

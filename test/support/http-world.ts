@@ -24,21 +24,31 @@ export async function openWorld({ client, data }: Tenant, name: string): Promise
   await data(200, 'PUT', `/contacts/${contactId}/topics/${topicId}`)
   const segment = { name: `segment of ${name}`, filters: { lists: [listId] } }
   const { id: segmentId } = await data(201, 'POST', '/segments', { body: segment })
+  const { id: suppressionId } = await data(201, 'POST', '/suppressions', { body: { email: `never@${name}.example` } })
   const { id: identityId } = await client.identities.add({ email: `sender@${name}.example` })
   const [{ id: deliveryId }] = await data(200, 'GET', `/webhook-endpoints/${endpointId}/deliveries`)
   const { id: tokenId } = await client.tokens.create({ name: `token of ${name}`, role: 'viewer' })
   await client.contacts.upsert({ email: 'spare@example.org' }) // for the merge
+  let importId = 0
+  await client.contacts.import(listId, [], {
+    format: 'csv',
+    onStart: (id) => {
+      importId = id
+    },
+  })
   return {
     tagId: tags[0].id,
     contactId,
     listId,
     topicId,
     segmentId,
+    suppressionId,
     endpointId,
     identityId,
     deliveryId,
     recoveryId,
     tokenId,
+    importId,
   }
 }
 
@@ -47,7 +57,7 @@ const bodies: Readonly<Record<string, object>> = {
   'POST /tags': { name: 'new' },
   'PATCH /tags/:tagId': { name: 'new' },
   'POST /lists': { name: 'new' },
-  'PATCH /lists/:listId': { name: 'new' },
+  'PATCH /lists/:listId': { name: 'new', double_opt_in: false },
   'POST /lists/:listId/topics': { name: 'new' },
   'PATCH /topics/:topicId': { name: 'new' },
   'POST /lists/:listId/contacts': { email: 'new@example.org', tags: ['new'] },
@@ -58,9 +68,11 @@ const bodies: Readonly<Record<string, object>> = {
   'POST /contacts/:contactId/merge': { into: { email: 'spare@example.org' } },
   'POST /contacts/batch': { operations: [{ op: 'upsert', email: 'new@example.org', tags: ['new'] }] },
   'PUT /contacts/:contactId': { name: 'new', tags: ['new'] },
+  'POST /suppressions': { email: 'never@example.org' },
   'POST /segments': { name: 'new', filters: {} },
   'PATCH /segments/:segmentId': { name: 'new' },
   'PUT /settings/attributes': { indexed: ['company'] },
+  'PUT /settings/pages': { name: 'new' },
   'POST /webhook-endpoints': { url: 'http://127.0.0.1:9/', events: eventTypes },
   'PATCH /webhook-endpoints/:endpointId': { description: 'new', active: true },
   'POST /webhook-endpoints/:endpointId/recover': { since: '2020-01-01T00:00:00Z' },

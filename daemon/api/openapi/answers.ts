@@ -3,7 +3,8 @@ import { mediaTypes } from '../routes/export.ts'
 import type { AnswerDoc, Route } from '../routes/route.ts'
 import { formatOf } from '../upload.ts'
 import { bodySchemas } from './bodies.ts'
-import { bodyExamples, fileExample, metaExample, type RecordName, recordExamples } from './examples.ts'
+import { bodyExamples } from './body-examples.ts'
+import { fileExample, metaExample, type RecordName, recordExamples } from './examples.ts'
 import type { Body, Content, SuccessResponse } from './operation.ts'
 import { arrayOf, ref, type Schema } from './schema.ts'
 
@@ -15,16 +16,16 @@ export function answerOf(answer: AnswerDoc, route: Route): SuccessResponse {
     const schema: Schema = { type: 'object', properties: { data: arrayOf(ref(records)) }, required: ['data'] }
     return { description, content: json(schema, { data: [recordExamples[records]] }) }
   }
-  const { description, record, isFile, rows } = answer
+  const { description, record, isFile, isAttachment, rows } = answer
   if (isFile) return { description, content: files(Object.values(mediaTypes), true), headers: ['Content-Disposition'] }
   if (record === undefined) return { description }
   const schema: Schema = { type: 'object', properties: { data: ref(record) }, required: ['data'] }
   const content = json(schema, { data: recordExamples[record] })
-  if (rows === undefined) return { description, content }
-  const example = `${JSON.stringify(recordExamples[rows])}\n`
+  if (rows === undefined) return { description, content, ...(isAttachment && { headers: ['Content-Disposition'] }) }
+  // OpenAPI 3.1 cannot describe single lines, so this is the schema of each.
   return {
     description,
-    content: { ...content, [mediaTypes.ndjson]: { schema: { type: 'string' }, example } },
+    content: { ...content, [mediaTypes.ndjson]: { schema: ref(rows), example: recordExamples[rows] } },
     headers: ['X-Import-Id'],
   }
 }

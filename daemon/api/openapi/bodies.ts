@@ -8,61 +8,36 @@ import {
   type EventInput,
   eventTypes,
   inputLimits,
+  type ListChangeInput,
   type ListInput,
   type MergeInput,
+  type PageSettingsInput,
+  pageLanguages,
+  pageTextNames,
   type RecoverInput,
   type RotationInput,
   roles,
   type SegmentFiltersInput,
   type SegmentInput,
+  type SuppressionInput,
   type TagInput,
   type TagsInput,
   type TopicInput,
 } from '../../../lib/index.ts'
-import {
-  batchOperationNames,
-  hostEventTypes,
-  inputFields,
-  maxOperationsPerBatch,
-  textFields,
-} from '../../../lib/internal.ts'
+import { batchOperationNames, hostEventTypes, maxOperationsPerBatch, textFields } from '../../../lib/internal.ts'
+import { address, contact, contactBodies, name } from './contact-bodies.ts'
 import { schemasOf } from './fields.ts'
 import { arrayOf, flag, id, input, nullable, ref, type Schema } from './schema.ts'
 
-const { nameCharacters, descriptionCharacters, attributeCharacters, emailCharacters, urlCharacters } = inputLimits
+const { nameCharacters, descriptionCharacters, attributeCharacters, urlCharacters } = inputLimits
 
-const name = {
-  type: 'string',
-  minLength: 1,
-  maxLength: nameCharacters,
-  description: 'Trimmed and normalized to NFC before its length is checked.',
-} as const
-const address = { type: 'string', format: 'idn-email', maxLength: emailCharacters } as const
 const description = { type: 'string', maxLength: descriptionCharacters } as const
 
-/** Fields that both contact bodies have. */
-const contact = {
-  ...schemasOf(textFields),
-  tags: { ...arrayOf(name), maxItems: inputLimits.tags },
-} as const
-
-/** Every other field of a contact is an attribute. */
-const attributes = {
-  propertyNames: { type: 'string', maxLength: nameCharacters },
-  patternProperties: {
-    [`^(?!(?:${[...inputFields].join('|')})$)`]: {
-      type: ['string', 'null'],
-      maxLength: attributeCharacters,
-      description: 'An attribute, stored in `extra_attributes`. null deletes it.',
-    },
-  },
-  // patternProperties already matches every other field. Generated TypeScript types need this entry: their index
-  // signature must allow the type of `tags`.
-  additionalProperties: arrayOf({ type: 'string' }),
-  maxProperties: inputLimits.fields,
-} as const
-
-const attributesText = `Every other field is an attribute; a contact has at most ${inputLimits.attributes}.`
+const listName = { ...name, description: `${name.description} Two lists may have the same name.` }
+const doubleOptIn = {
+  ...flag,
+  description: 'Whether contacts join only after they follow the link of a confirmation mail. Default false.',
+}
 
 const someIds = { ...arrayOf(id), maxItems: inputLimits.values } as const
 const time = {
@@ -79,10 +54,11 @@ export const bodySchemas = {
     { name: { ...name, description: `${name.description} Unique without regard to case.` } },
     'name',
   ),
-  ListInput: input<ListInput>(
-    { name: { ...name, description: `${name.description} Two lists may have the same name.` } },
-    'name',
-  ),
+  ListInput: input<ListInput>({ name: listName, double_opt_in: doubleOptIn }, 'name'),
+  ListChange: {
+    ...input<ListChangeInput>({ name: listName, double_opt_in: doubleOptIn }),
+    anyOf: [{ required: ['name'] }, { required: ['double_opt_in'] }],
+  },
   TopicInput: input<TopicInput>({ name, description: nullable(description) }, 'name'),
   TopicChange: input<Partial<TopicInput>>({ name, description: nullable(description) }),
   SegmentInput: input<SegmentInput>({ name, filters: ref('SegmentFilters') }, 'name', 'filters'),
@@ -97,30 +73,35 @@ export const bodySchemas = {
     },
     'indexed',
   ),
-  ContactInput: {
-    type: 'object',
-    description: attributesText,
-    properties: {
-      email: { ...address, description: 'Identifies the contact, without regard to case. Trimmed.' },
-      ...contact,
-      tags: {
-        ...contact.tags,
-        description: 'Names; tags that do not exist are created. Tags are added, never removed.',
-      },
+  PageSettingsInput: input<PageSettingsInput>({
+    name: nullable({ ...name, description: `Shown at the top of each page. ${name.description}` }),
+    colour: nullable({
+      type: 'string',
+      pattern: '^#[0-9A-Fa-f]{6}$',
+      description: 'Of buttons. The text on it is black or white, whichever has more contrast.',
+    }),
+    logo_url: nullable({
+      type: 'string',
+      maxLength: urlCharacters,
+      description: 'Must be `https`. The pages load nothing else from elsewhere.',
+    }),
+    language: nullable({
+      type: 'string',
+      enum: pageLanguages,
+      description: 'Without it, the language of the contact’s browser.',
+    }),
+    texts: {
+      type: 'object',
+      properties: Object.fromEntries(
+        pageTextNames.map((text) => [text, { type: 'string', maxLength: inputLimits.pageTextCharacters }]),
+      ),
+      additionalProperties: false,
+      description:
+        'Own texts by name, instead of the built-in ones. `{email}` and `{list}` are replaced. An empty text is left out; titles and buttons must not be empty.',
     },
-    required: ['email'],
-    ...attributes,
-  },
-  ContactChange: {
-    type: 'object',
-    description: `${attributesText} The e-mail address of a contact cannot be changed.`,
-    properties: {
-      ...contact,
-      tags: { ...contact.tags, description: 'Names. They replace the contact’s tags.' },
-    },
-    ...attributes,
-    propertyNames: { ...attributes.propertyNames, not: { const: 'email' } },
-  },
+  }),
+  ...contactBodies,
+  SuppressionInput: input<SuppressionInput>({ email: { ...address, description: 'Trimmed.' } }, 'email'),
   EmailInput: input<EmailInput>({ email: { ...address, description: 'The new address. Trimmed.' } }, 'email'),
   TagsInput: input<TagsInput>({ tags: { ...contact.tags, minItems: 1, description: 'Names of tags.' } }, 'tags'),
   MergeInput: input<MergeInput>(
@@ -151,6 +132,7 @@ export const bodySchemas = {
               maxItems: inputLimits.lists,
               description: 'For `upsert`, `add_to_list` and `remove_from_list`.',
             },
+            confirmed: { ...flag, description: 'Whether double opt-in of the lists is skipped. Only for admins.' },
             list_id: { ...id, description: 'One list, instead of `lists`, for the last two.' },
           },
           required: ['op'],

@@ -6,6 +6,7 @@ import type {
   ClientToken,
   Contact,
   ContactInput,
+  ContactLinks,
   ContactSeries,
   Delivery,
   DeliveryDetail,
@@ -14,22 +15,23 @@ import type {
   EndpointInput,
   EventInput,
   EventType,
-  FieldErrors,
+  HistoryEntry,
   Identity,
   Import,
   ImportReport,
   ImportRowResult,
   List,
   Page,
+  PageSettings,
   Recovery,
   Segment,
   SegmentInput,
+  Suppression,
   Tag,
   TagInput,
   Topic,
   TopicInput,
 } from '../../../lib/index.ts'
-import type { BodyName } from './bodies.ts'
 import type { recordSchemas } from './records.ts'
 import type { webhookSchemas } from './webhook-records.ts'
 
@@ -64,9 +66,22 @@ const identity: Identity = {
   ...{ identity_status: 'verified', verified_at: created_at, created_at, updated_at: created_at },
 }
 
-const segmentInput: SegmentInput = { name: 'Pro customers', filters: { tags: [3], attributes: { plan: 'pro' } } }
+export const segmentInput: SegmentInput = { name: 'Pro customers', filters: { tags: [3], attributes: { plan: 'pro' } } }
 const segment: Segment = { id: 1, uuid: uuidOf(18), ...segmentInput, created_at }
-const attributeSettings: AttributeSettings = { indexed: ['plan', 'city'] }
+export const pageSettings: PageSettings = {
+  ...{ name: 'Acme', colour: '#0a58ca', logo_url: 'https://acme.example/logo.png', language: null },
+  texts: { unsubscribed_text: 'We will miss you.' },
+}
+const contactUrl = 'https://mail.example.com/c/AQAAAAAAAQAAAAAABwubfD5'
+const contactLinks: ContactLinks = {
+  unsubscribe_url: `${contactUrl}/unsubscribe`,
+  preferences_url: 'https://mail.example.com/c/AgAAAAAAAQAAAAAABwubfD5/preferences',
+  headers: {
+    'List-Unsubscribe': `<${contactUrl}/unsubscribe>`,
+    'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
+  },
+}
+export const attributeSettings: AttributeSettings = { indexed: ['plan', 'city'] }
 const token: ClientToken = {
   ...{ id: 4, name: 'Billing', role: 'member', created_at, expires_at: null },
   last_used_at: '2026-01-02T04:05:06.789012Z',
@@ -82,6 +97,13 @@ const runningImport: Import = {
   ...{ rows: 3000, created: 2900, updated: 98, skipped: 0, refused: 2 },
   ...{ error: null, started_at: created_at, finished_at: null },
 }
+const historyEntry: HistoryEntry = {
+  ...{ id: 12, type: 'confirmed', source: 'confirmation_link', list_id: 1, topic_id: null, token_id: null },
+  ...{ ip: '192.0.2.7', user_agent: 'Mozilla/5.0', created_at },
+}
+
+const suppression: Suppression = { id: 1, email: 'ada@example.org', reason: 'manual', created_at }
+
 const importReport: ImportReport = {
   ...{ total: 2, created: 1, updated: 0, refused: 1 },
   refused_rows: [{ line: 3, errors: { email: ['This must be an e-mail address.'] } }],
@@ -130,6 +152,11 @@ const dataOf: Readonly<Record<EventType, object>> = {
   'contact.untagged': { contact: { ...contact, tags: [] }, tag },
   'contact.topic_subscribed': { contact, topic },
   'contact.topic_unsubscribed': { contact: { ...contact, topics: [] }, topic },
+  'contact.confirmation_requested': {
+    contact: { ...contact, lists: [], topics: [] },
+    list,
+    confirm_url: 'https://mail.example.org/c/AwAAAAAAAQAAAAAAB5qU/confirm',
+  },
 }
 
 /** Returns an example body of an event. */
@@ -162,11 +189,16 @@ const recovery: Recovery = { id: 1, status: 'pending', total: 12, done: 0 }
 export const recordExamples = {
   Tag: tag,
   List: list,
+  ManagedList: list,
+  AddedContact: contactWithoutTopics,
   CountedTag: { ...tag, contacts_count: 1200 },
   CountedList: { ...list, contacts_count: 4800 },
   Topic: topic,
   Contact: contact,
   ContactWithoutTopics: contactWithoutTopics,
+  HistoryEntry: historyEntry,
+  PersonalData: { contact, history: [historyEntry], messages: [], deliveries: [] },
+  Suppression: suppression,
   Identity: identity,
   AuditEntry: auditEntry,
   Token: token,
@@ -177,8 +209,10 @@ export const recordExamples = {
   Segment: segment,
   AttributeSettings: attributeSettings,
   ContactCount: { count: 1200 },
+  ContactLinks: contactLinks,
   DeliverySeries: deliverySeries,
   ContactSeries: contactSeries,
+  PageSettings: pageSettings,
   BatchResult: { status: 'created', id: 7 },
   Endpoint: endpoint,
   NewEndpoint: {
@@ -198,60 +232,14 @@ export const recordExamples = {
 /** A record that an answer may have: a schema with an example. */
 export type RecordName = keyof typeof recordExamples
 
-const tagInput: TagInput = { name: 'vip' }
-const contactInput: ContactInput = {
+export const tagInput: TagInput = { name: 'vip' }
+export const contactInput: ContactInput = {
   ...{ email: 'ada@example.org', name: 'Ada Lovelace', tags: ['vip'] },
   company: 'Engines',
 }
-const topicInput: TopicInput = { name: 'Weekly', description: 'Every Monday.' }
-const endpointInput: EndpointInput = { url: endpoint.url, events: endpoint.events, description: 'Partner' }
-const eventInput: EventInput = { type: 'newsletter.sent', data: dataOf['newsletter.sent'] }
-
-/** By schema name: an example body, and the errors of a refused body. */
-export const bodyExamples: Readonly<Record<BodyName, { readonly good: object; readonly errors: FieldErrors }>> = {
-  TagInput: { good: tagInput, errors: { name: ['There is a tag of this name already.'] } },
-  ListInput: { good: { name: 'News' }, errors: { name: ['This field is required.'] } },
-  TopicInput: { good: topicInput, errors: { name: ['This field is required.'] } },
-  TopicChange: { good: { description: 'Every other Monday.' }, errors: { name: ['This must not be empty.'] } },
-  SegmentInput: { good: segmentInput, errors: { name: ['This field is required.'] } },
-  SegmentChange: { good: { name: 'Customers' }, errors: { name: ['This must not be empty.'] } },
-  AttributeSettingsInput: {
-    good: attributeSettings,
-    errors: { indexed: ['At most 10 attributes can be indexed.'] },
-  },
-  ContactInput: { good: contactInput, errors: { email: ['This must be an e-mail address.'] } },
-  ContactChange: {
-    good: { name: 'Ada King', tags: ['vip'], company: null },
-    errors: { email: ['The e-mail address of a contact cannot be changed.'] },
-  },
-  EmailInput: { good: { email: 'ada@example.com' }, errors: { email: ['Another contact has this e-mail address.'] } },
-  TagsInput: { good: { tags: ['vip'] }, errors: { tags: ['At least one tag is needed.'] } },
-  MergeInput: { good: { into: 7 }, errors: { into: ['This must be another contact.'] } },
-  BatchInput: {
-    good: {
-      operations: [
-        { op: 'upsert', email: 'ada@example.org', tags: ['vip'], lists: [1] },
-        { op: 'unsubscribe', email: 'bob@example.org' },
-      ],
-    },
-    errors: { operations: ['At most 1,000 operations at a time.'] },
-  },
-  EndpointInput: { good: endpointInput, errors: { events: ['At least one event type is needed.'] } },
-  EndpointChange: { good: { active: false }, errors: { active: ['This must be true or false.'] } },
-  EventInput: { good: eventInput, errors: { data: ['This must be an object.'] } },
-  RotationInput: {
-    good: { overlap_hours: 24 },
-    errors: { overlap_hours: ['This must be a whole number from 0 to 72.'] },
-  },
-  TokenInput: {
-    good: { name: 'Billing', role: 'member', expires_in: 7_776_000 },
-    errors: { role: ['This must be admin, member or viewer.'] },
-  },
-  RecoverInput: {
-    good: { since: '2026-01-02T03:04:05Z' },
-    errors: { since: ['This must be a time with its offset, as in 2026-01-02T03:04:05Z.'] },
-  },
-}
+export const topicInput: TopicInput = { name: 'Weekly', description: 'Every Monday.' }
+export const endpointInput: EndpointInput = { url: endpoint.url, events: endpoint.events, description: 'Partner' }
+export const eventInput: EventInput = { type: 'newsletter.sent', data: dataOf['newsletter.sent'] }
 
 /** Returns an example file of a media type. */
 export function fileExample(type: string, exported: boolean): string {

@@ -11,7 +11,7 @@ export const contactChanges: readonly Route[] = [
     name: 'upsertContact',
     summary: 'Create or match a contact, without a list',
     description: 'Tags are added, and attributes are merged by key. An unsubscribed contact stays unsubscribed.',
-    body: 'ContactInput',
+    body: 'ContactUpsert',
     answers: changed,
     call: async ({ client, body }) => ok((await client.contacts.upsert(body)).contact),
   },
@@ -59,6 +59,17 @@ export const contactChanges: readonly Route[] = [
     body: 'MergeInput',
     answers: { 200: { record: 'Contact', description: 'The contact that stays.' } },
     call: async ({ client, params, body }) => ok(await client.contacts.merge(params.contactId, body)),
+  },
+  {
+    method: 'POST',
+    path: '/contacts/:contactId/links',
+    role: 'member',
+    name: 'createContactLinks',
+    summary: 'Links to a contact’s pages, and the mail headers for unsubscribing',
+    description:
+      'The links are for the contact only: they need no token. They never expire, and stop working when the contact is erased. Add the headers to each mail (RFC 8058). `List-Unsubscribe-Post` is present if the public URL is `https`. Refused with 422 if the public URL is not configured.',
+    answers: { 200: { record: 'ContactLinks', description: 'The links and headers.' } },
+    call: async ({ client, params }) => ok(await client.contacts.links(params.contactId)),
   },
   {
     method: 'POST',

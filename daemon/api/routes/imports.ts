@@ -25,6 +25,11 @@ const importOptions: QueryDoc = {
     description: '`unsubscribed`: everybody in the file has unsubscribed. No event is raised.',
     schema: { type: 'string', enum: ['unsubscribed'] },
   },
+  confirmed: {
+    description:
+      'Whether the contacts have confirmed elsewhere that they join the list, so that double opt-in is skipped. Only for admins.',
+    schema: { type: 'boolean', default: false },
+  },
   dry_run: {
     description: 'Whether every row is checked and nothing is stored. `1` and `0` are accepted too.',
     schema: { type: 'boolean', default: false },

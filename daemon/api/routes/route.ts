@@ -21,6 +21,7 @@ export type Params = Readonly<
     | 'listId'
     | 'topicId'
     | 'segmentId'
+    | 'suppressionId'
     | 'endpointId'
     | 'deliveryId'
     | 'recoveryId'
@@ -87,7 +88,10 @@ export type AnswerDoc =
   | {
       readonly description: string
       readonly record?: RecordName
+      /** Whether the answer is a file of contacts. */
       readonly isFile?: true
+      /** Whether browsers save the record as a file. */
+      readonly isAttachment?: true
       /** Lines of NDJSON, if the client accepts only those. Then there is `X-Import-Id`, too. */
       readonly rows?: RecordName
     }

@@ -8,6 +8,7 @@ import { Page } from '../parts/page.tsx'
 import { Time } from '../parts/time.tsx'
 import { ContactState } from './contacts.tsx'
 import { EditContact } from './edit-contact.tsx'
+import { History } from './history.tsx'
 import { Memberships } from './memberships.tsx'
 import { ContactTags } from './tags.tsx'
 
@@ -125,6 +126,7 @@ function ContactView({ contact, reload, erase }: { contact: Contact; reload(): v
         <Memberships contact={contact} change={change} />
       </div>
       <Attributes attributes={contact.extra_attributes} />
+      <History contactId={contact.id} version={contact} />
       {isEditing && <EditContact contact={contact} close={() => setEditing(false)} reload={reload} />}
     </Page>
   )

@@ -21,11 +21,10 @@ export function CreateContact({ close }: { close(): void }) {
       tags: namesIn(textOf(fields, 'tags')),
     }
     const listId = Number(textOf(fields, 'list'))
-    const contact = await dataOf(
+    const contact =
       listId > 0
-        ? api.POST('/api/v1/lists/{listId}/contacts', { params: { path: { listId } }, body })
-        : api.POST('/api/v1/contacts', { body }),
-    )
+        ? await dataOf(api.POST('/api/v1/lists/{listId}/contacts', { params: { path: { listId } }, body }))
+        : await dataOf(api.POST('/api/v1/contacts', { body }))
     say(`${contact.email} is saved.`)
     close()
     route(`/console/contacts/${contact.id}`)

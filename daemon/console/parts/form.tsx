@@ -51,7 +51,7 @@ export function Form({ action, cancel, submit, children }: FormProps) {
 interface FieldProps {
   readonly label: string
   readonly name: string
-  readonly type?: 'text' | 'email' | 'url' | 'password' | 'number'
+  readonly type?: 'text' | 'email' | 'url' | 'password' | 'number' | 'datetime-local'
   readonly hint?: string
   readonly required?: boolean
   readonly defaultValue?: string
@@ -70,6 +70,27 @@ export function Field({ label, hint, ...input }: FieldProps) {
     <div class="field">
       <label for={id}>{label}</label>
       <input id={id} autoComplete="off" {...described} {...(input as { type: 'text' })} />
+      {hint && <small id={`${id}-hint`}>{hint}</small>}
+    </div>
+  )
+}
+
+interface TextAreaProps {
+  readonly label: string
+  readonly name: string
+  readonly rows: number
+  readonly defaultValue: string
+  readonly hint?: string
+}
+
+/** A labelled field for several lines of code. */
+export function TextArea({ label, hint, ...area }: TextAreaProps) {
+  const id = useId()
+  const described = hint === undefined ? {} : { 'aria-describedby': `${id}-hint` }
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      <textarea id={id} class="code" spellcheck={false} {...described} {...area} />
       {hint && <small id={`${id}-hint`}>{hint}</small>}
     </div>
   )

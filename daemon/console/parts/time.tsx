@@ -33,14 +33,17 @@ function relativeTime(seconds: number): string {
   return seconds > 5 ? `in ${Math.round(seconds)} seconds` : 'just now'
 }
 
-/** Returns an amount of time for people: `3 min 5 s`. */
+/** Returns an amount of time for people, in its two largest units: `3 min 5 s`. */
 export function duration(seconds: number): string {
   if (!Number.isFinite(seconds)) return 'unknown'
-  const whole = Math.round(seconds)
-  if (whole < 60) return `${whole} s`
-  return whole < 3600
-    ? `${Math.floor(whole / 60)} min ${whole % 60} s`
-    : `${Math.floor(whole / 3600)} h ${Math.floor((whole % 3600) / 60)} min`
+  const parts: string[] = []
+  let rest = Math.round(seconds)
+  for (const [unit, length] of [['d', 86_400], ['h', 3600], ['min', 60], ['s', 1]] as const) {
+    const count = Math.floor(rest / length)
+    rest -= count * length
+    if (count > 0) parts.push(`${count} ${unit}`)
+  }
+  return parts.slice(0, 2).join(' ') || '0 s'
 }
 
 const digits = new Intl.NumberFormat('en')

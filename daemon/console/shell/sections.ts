@@ -18,6 +18,8 @@ export const sections: readonly Section[] = [
   { href: '/console/webhooks', title: 'Webhooks', key: 'w', role: 'admin' },
   { href: '/console/deliveries', title: 'Deliveries', key: 'd', role: 'admin' },
   { href: '/console/identities', title: 'Identities', key: 's' },
+  { href: '/console/suppressions', title: 'Suppressions', key: 'x' },
+  { href: '/console/pages', title: 'Page settings', key: 'p', role: 'admin' },
   { href: '/console/tokens', title: 'Tokens', key: 'k', role: 'admin' },
   { href: '/console/audit', title: 'Audit log', key: 'a', role: 'admin' },
   { href: '/docs', title: 'API docs', key: 'h' },

@@ -1,5 +1,6 @@
 /** Checks the rows of an import without writing. */
 import { createHash } from 'node:crypto'
+import { addressErased, findErased } from '../../consent/suppressions.ts'
 import type { Context } from '../../context.ts'
 import type { List } from '../../lists/schema.ts'
 import { fold } from '../../parse.ts'
@@ -29,12 +30,17 @@ export function dryRunner(
     const limits = await limitsOf(ctx, list, stored, contacts)
     const storedByKey = new Map(stored.map((contact) => [contact.email_key, contact]))
     const outcomes = new Map<NewContact, RowOutcome>()
+    const erased = await findErased(ctx, [...contacts.keys()])
     for (const [key, same] of contacts) {
       const before = storedByKey.get(key)
       const id = before?.id ?? 0
       let exists = before !== undefined || remembered.has(hashOf(key))
       if (before && limits.fullOfLists.has(id)) {
         for (const contact of same) outcomes.set(contact, { refused: tooMany('lists') })
+        continue
+      }
+      if (!before && erased.has(key)) {
+        for (const contact of same) outcomes.set(contact, { refused: addressErased() })
         continue
       }
       const attributes = () => (before ? readAttributes(before.attributes) : noAttributes)

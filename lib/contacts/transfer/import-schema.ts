@@ -61,6 +61,11 @@ export interface ImportInput extends AbortInput {
   readonly mode?: ImportMode | undefined
   /** `unsubscribed`: everybody in the file has unsubscribed. */
   readonly status?: 'unsubscribed' | undefined
+  /**
+   * Whether the contacts have confirmed elsewhere that they join the list, so that double opt-in is skipped. Only for
+   * admins. Default false.
+   */
+  readonly confirmed?: boolean | '1' | '0' | 'true' | 'false' | undefined
   /** Checks every row and stores nothing; default false. */
   readonly dry_run?: boolean | '1' | '0' | 'true' | 'false' | undefined
   /** Called before the source is read, with the id for `imports.get`. */
@@ -98,6 +103,7 @@ const fields = {
   map: v.optional(Columns, {}),
   mode: v.optional(v.picklist(importModes, `This must be one of ${importModes.join(', ')}.`), 'merge'),
   status: v.optional(v.literal('unsubscribed', 'This must be "unsubscribed".')),
+  confirmed: v.optional(QueryBoolean, false),
   dry_run: v.optional(QueryBoolean, false),
 }
 
@@ -109,6 +115,6 @@ export const ImportOptions = closedObject(
     onProgress: functionField<(counts: ImportCounts) => void>(),
     onResults: functionField<(results: readonly ImportRowResult[]) => void | Promise<void>>(),
   },
-  ['format', 'map', 'mode', 'status', 'dry_run'],
+  ['format', 'map', 'mode', 'status', 'confirmed', 'dry_run'],
 )
 export type ParsedOptions = v.InferOutput<typeof ImportOptions>

@@ -1,5 +1,5 @@
 import { audit } from '../../audit/operations.ts'
-import type { Context, Tx } from '../../context.ts'
+import type { Caller, Context, Tx } from '../../context.ts'
 import { type FieldErrors, invalid, MailkeepError } from '../../errors.ts'
 import { recordImport } from '../../imports/operations.ts'
 import { getList } from '../../lists/operations.ts'
@@ -7,6 +7,7 @@ import { parse } from '../../parse.ts'
 import { untilAborted } from '../../signal.ts'
 import { TurnLimit } from '../../time.ts'
 import { addEntries, type Entry } from '../bulk.ts'
+import { requireMayConfirm } from '../double-opt-in.ts'
 import { readCsv } from './csv.ts'
 import { dryRunner } from './dry-run.ts'
 import { refuseUtf16 } from './encoding.ts'
@@ -20,7 +21,7 @@ import {
 } from './import-schema.ts'
 import { readNdjson } from './ndjson.ts'
 import type { Row } from './row.ts'
-import { importedEntry } from './row-state.ts'
+import { importedEntry, type RowOptions } from './row-state.ts'
 import { importSteps, type RowOutcome } from './steps.ts'
 
 /** Maximum size of the report's refused rows, in characters of JSON. */
@@ -35,7 +36,7 @@ const maxBytesPerBatch = 2 * 1024 * 1024
  * saved. After an error the rows saved before it stay, and the import can be repeated safely.
  *
  * People who have unsubscribed elsewhere, by a column `unsubscribed_at` or `status`, are stored as unsubscribed, and
- * raise no event. Nobody is subscribed again. A file of `export` restores names, tags, attributes, lists and topics by
+ * raise no event. No one is subscribed again. A file of `export` restores names, tags, attributes, lists and topics by
  * their names, the subscription and `created_at`; not ids. Lists and topics that are missing are created.
  *
  * @param listId Null: the contacts get only the lists that an export names.
@@ -46,7 +47,8 @@ const maxBytesPerBatch = 2 * 1024 * 1024
  * @param options `map` names the columns. `dry_run` only checks the rows. `signal` stops the import, also while it waits
  *   for the source. The rows saved before stay.
  * @throws MailkeepError `not_found`: no such list; `invalid_json`: not UTF-8, or not CSV; `validation_failed`: wrong
- *   columns or options.
+ *   columns or options, or the list has double opt-in and no public URL is configured; `forbidden`: only an admin may
+ *   confirm.
  */
 export async function importContacts(
   ctx: Context,
@@ -57,6 +59,7 @@ export async function importContacts(
   const parsed = parse(ImportOptions, options)
   if (!isIterable(source)) throw invalid('source', 'source must be a stream, or an iterable of text or bytes.')
   if (listId !== null) await getList(ctx, listId)
+  requireMayConfirm(ctx, parsed.confirmed)
   const { dry_run, mode, onStart } = parsed
   const progress: Counts = { total: 0, created: 0, updated: 0, skipped: 0, refused: 0 }
   const recorder = await recordImport(ctx, { list_id: listId, dry_run }, progress)
@@ -79,22 +82,24 @@ async function load(
   ctx: Context,
   listId: number | null,
   source: Chunks,
-  { format, map, mode, status, dry_run, signal, onProgress, onResults }: ParsedOptions,
+  { format, map, mode, status, confirmed, dry_run, signal, onProgress, onResults }: ParsedOptions,
   progress: Counts,
 ): Promise<ImportReport['refused_rows']> {
   const { refusedRows, add } = reporterOf(progress)
-  const steps = importSteps(mode, importAuditor(listId))
+  const steps = importSteps(mode, importAuditor(ctx.caller, listId))
+  const importing: Context = { ...ctx, caller: { ...ctx.caller, source: 'import' } }
+  const convert = (row: Row) => importRowOf(importing, row, { isUnsubscribed: status === 'unsubscribed', confirmed })
   const list = listId === null ? undefined : await getList(ctx, listId)
   const check = dryRunner(ctx, list, mode)
   const read = format === 'csv' ? readCsv : readNdjson
   const options = { map, emptyTags: mode === 'replace_tags', keepSource: onResults !== undefined }
   const bytes = refuseUtf16(bytesOf(untilAborted(source, signal)))
-  for await (const rows of batchesOf(read(bytes, options), status === 'unsubscribed')) {
+  for await (const rows of batchesOf(read(bytes, options), convert)) {
     if (listId !== null) await getList(ctx, listId) // also when every row of the batch is refused
     const entries = rows.map(({ entry }) => entry)
     const outcomes: RowOutcome[] = dry_run
       ? await check(entries)
-      : await addEntries(ctx, listId ?? undefined, entries, { signal, steps })
+      : await addEntries(importing, listId ?? undefined, entries, { signal, steps })
     for (const [at, { line }] of rows.entries()) add(line, outcomes[at]!)
     await onResults?.(rows.map((row, at) => rowResult(row, outcomes[at]!)))
     const { total, created, updated, refused } = progress
@@ -104,11 +109,11 @@ async function load(
 }
 
 /** Returns a function that records the import in the audit log, with the first batch that is committed. */
-function importAuditor(listId: number | null): (tx: Tx) => Promise<void> {
+function importAuditor(caller: Caller, listId: number | null): (tx: Tx) => Promise<void> {
   let isRecorded = listId === null
   return async (tx) => {
     if (isRecorded) return
-    await audit(tx, 'list.imported', listId!)
+    await audit({ ...tx, caller }, 'list.imported', listId!)
     tx.transaction.afterCommit(() => {
       isRecorded = true
     })
@@ -123,11 +128,11 @@ interface ImportRow {
   readonly source?: unknown
 }
 
-function importRowOf(row: Row, isUnsubscribed: boolean): ImportRow {
+function importRowOf(ctx: Context, row: Row, options: RowOptions): ImportRow {
   const { line, source } = row
   const kept = source === undefined ? {} : { source }
   if (row.errors) return { line, entry: { refused: unreadableRow(row.errors) }, ...kept }
-  return { line, entry: importedEntry(row.input, row.state, isUnsubscribed), ...kept }
+  return { line, entry: importedEntry(ctx, row.input, row.state, options), ...kept }
 }
 
 function rowResult({ line, source }: ImportRow, outcome: RowOutcome): ImportRowResult {
@@ -170,7 +175,10 @@ function reporterOf(progress: Counts) {
 /** A chunk of a file can contain thousands of rows. After this time the import yields to other work. */
 const maxTurnMs = 10
 
-async function* batchesOf(chunks: AsyncIterable<Row[]>, isUnsubscribed: boolean): AsyncGenerator<ImportRow[]> {
+async function* batchesOf(
+  chunks: AsyncIterable<Row[]>,
+  convert: (row: Row) => ImportRow,
+): AsyncGenerator<ImportRow[]> {
   let batch: ImportRow[] = []
   let bytes = 0
   let failure: { error: unknown } | undefined
@@ -178,7 +186,7 @@ async function* batchesOf(chunks: AsyncIterable<Row[]>, isUnsubscribed: boolean)
   try {
     for await (const rows of chunks) {
       for (const row of rows) {
-        batch.push(importRowOf(row, isUnsubscribed))
+        batch.push(convert(row))
         bytes += row.bytes
         if (turn.isOver()) await turn.next()
         if (batch.length < maxRowsPerBatch && bytes < maxBytesPerBatch) continue

@@ -5,13 +5,13 @@ import { bool, int, ints, rows, statement, time } from '../../storage/statement.
 const unsubscribed = { id: int, unsubscribed_at: time, unsubscribed_by_contact: bool }
 
 /** Unsubscribes the subscribed ones of these contacts, each at its own time. */
-export const unsubscribeEach = statement.affected(
+export const unsubscribeEach = statement.all(
   { client_id: int, contacts: rows(unsubscribed) },
-  (_, p, dialect) => sql`update mailkeep_contact
+  (_, p, dialect) => sql<{ id: number }>`update mailkeep_contact
     set unsubscribed_at = item.unsubscribed_at, unsubscribed_by_contact = item.unsubscribed_by_contact
     from ${dialect.unnestRows(p.contacts, unsubscribed)}
     where mailkeep_contact.client_id = ${p.client_id} and mailkeep_contact.id = item.id
-      and mailkeep_contact.unsubscribed_at is null`,
+      and mailkeep_contact.unsubscribed_at is null returning mailkeep_contact.id`,
 )
 
 const created = { id: int, created_at: time }

@@ -1,4 +1,5 @@
 /** Puts imported contacts back on the lists and topics that an export names. */
+import { recordHistory } from '../../consent/history.ts'
 import type { Tx } from '../../context.ts'
 import { inputLimits } from '../../limits.ts'
 import { ensureLists } from '../../lists/operations.ts'
@@ -6,6 +7,7 @@ import type { List } from '../../lists/schema.ts'
 import { createTopic, findTopicsByName } from '../../topics/operations.ts'
 import type { Topic } from '../../topics/schema.ts'
 import * as bulk from '../bulk-queries.ts'
+import { type Joining, needsConfirmation, requestConfirmations } from '../double-opt-in.ts'
 import type { ContactEvent } from '../events.ts'
 import * as queries from './queries.ts'
 import type { Restored, TopicName } from './row-state.ts'
@@ -17,9 +19,14 @@ export type RestoredById = ReadonlyMap<number, Restored>
  * Adds the contacts to lists and topics by name. Missing ones are created. A contact that would exceed a limit is left as
  * it is.
  *
- * @returns The events of new memberships.
+ * @param confirmed The contacts that need not confirm lists with double opt-in.
+ * @returns The events of new memberships and of requests to confirm.
  */
-export async function restoreMemberships(tx: Tx, contacts: RestoredById): Promise<ContactEvent[]> {
+export async function restoreMemberships(
+  tx: Tx,
+  contacts: RestoredById,
+  confirmed: ReadonlySet<number>,
+): Promise<ContactEvent[]> {
   const onLists = [...contacts].filter(([, { lists }]) => lists.length > 0)
   if (onLists.length === 0) return []
   const lists = await ensureLists(tx, distinct(onLists.flatMap(([, each]) => each.lists)))
@@ -28,11 +35,20 @@ export async function restoreMemberships(tx: Tx, contacts: RestoredById): Promis
     (await bulk.listMemberships(tx, { contact_ids })).map((row) => [row.contact_id, row.list_id]),
   )
   const byId = new Map([...lists.values()].map((list) => [list.id, list]))
+  const joinings = pairs.map(([contactId, listId]) => ({ contactId, list: byId.get(listId)! }))
+  const mustConfirm = ({ contactId, list }: Joining) => needsConfirmation(list, confirmed.has(contactId))
   const added = await bulk.insertMembershipPairs(tx, {
     client_id: tx.clientId,
-    pairs: pairs.map(([contact_id, list_id]) => ({ contact_id, list_id })),
+    pairs: joinings
+      .filter((each) => !mustConfirm(each))
+      .map(({ contactId, list }) => ({ contact_id: contactId, list_id: list.id })),
   })
+  await recordHistory(
+    tx,
+    added.map(({ contact_id, list_id }) => ({ contactId: contact_id, type: 'list_joined', listId: list_id })),
+  )
   return [
+    ...(await requestConfirmations(tx, joinings.filter(mustConfirm))),
     ...added.map(({ contact_id, list_id }) => ({
       type: 'contact.subscribed' as const,
       contactId: contact_id,
@@ -72,6 +88,10 @@ async function restoreTopics(
     client_id: tx.clientId,
     pairs: pairs.map(([contact_id, topic_id]) => ({ contact_id, topic_id })),
   })
+  await recordHistory(
+    tx,
+    added.map(({ contact_id, topic_id }) => ({ contactId: contact_id, type: 'topic_subscribed', topicId: topic_id })),
+  )
   return added.map(({ contact_id, topic_id }) => ({
     type: 'contact.topic_subscribed',
     contactId: contact_id,

@@ -1,4 +1,5 @@
 /** Converts a row to a contact, with its subscription and what an export says of it. */
+import type { Context } from '../../context.ts'
 import { type FieldErrors, invalid, MailkeepError } from '../../errors.ts'
 import { inputLimits } from '../../limits.ts'
 import { isRecord, Name, parse } from '../../parse.ts'
@@ -30,13 +31,27 @@ export interface ImportedContact extends NewContact {
   readonly restored?: Restored
 }
 
-/** @param isUnsubscribed Whether everybody in the file has unsubscribed. */
-export function importedEntry(input: unknown, state: RowState | undefined, isUnsubscribed: boolean): Entry {
-  if (!state && !isUnsubscribed) return entryOf(input)
+/** What the import's options say of every row. */
+export interface RowOptions {
+  /** Whether everybody in the file has unsubscribed. */
+  readonly isUnsubscribed: boolean
+  /** Whether everybody in the file has confirmed elsewhere. */
+  readonly confirmed: boolean
+}
+
+/** An unsubscribed person is not asked to confirm a list, because that would be a mail. */
+export function importedEntry(
+  ctx: Context,
+  input: unknown,
+  state: RowState | undefined,
+  { isUnsubscribed, confirmed }: RowOptions,
+): Entry {
   return orRefused(() => {
     const { restored, fields } = readState(state ?? {}, isUnsubscribed)
-    const entry = entryOf(isRecord(input) ? withFields(input, fields) : input)
-    return 'refused' in entry || !restored ? entry : { ...entry, restored }
+    const entry = entryOf(ctx, isRecord(input) ? withFields(input, fields) : input)
+    if ('refused' in entry) return entry
+    const mayJoin = confirmed || restored?.unsubscribed !== undefined
+    return { ...entry, ...(restored && { restored }), ...(mayJoin && { confirmed: true }) }
   })
 }
 

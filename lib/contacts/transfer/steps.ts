@@ -1,4 +1,5 @@
 /** What an import does in each batch besides saving the contacts. */
+import { recordHistory } from '../../consent/history.ts'
 import { now, type Tx } from '../../context.ts'
 import { fold } from '../../parse.ts'
 import { findTagIds } from '../../tags/operations.ts'
@@ -33,7 +34,7 @@ export function importSteps(mode: ImportMode, onSave: (tx: Tx) => Promise<void>)
     async complete(tx, saved, events) {
       const restored = restoredById(saved)
       await restoreTimes(tx, saved, restored)
-      const all = [...events, ...(await restoreMemberships(tx, restored))]
+      const all = [...events, ...(await restoreMemberships(tx, restored, confirmedIds(saved)))]
       if (mode === 'replace_tags') all.push(...(await replaceTags(tx, saved)))
       await onSave(tx)
       for (const [contact, result] of skipped) {
@@ -80,6 +81,11 @@ function restoredById({ results }: SavedContacts): Map<number, Restored> {
   return restored
 }
 
+function confirmedIds({ results }: SavedContacts): Set<number> {
+  const ids = [...results].flatMap(([contact, result]) => (contact.confirmed && !result.refused ? [result.id] : []))
+  return new Set(ids)
+}
+
 function joined(a: Restored, b: Restored): Restored {
   return {
     unsubscribed: a.unsubscribed ?? b.unsubscribed,
@@ -101,7 +107,13 @@ async function restoreTimes(
       ? [{ id, unsubscribed_at: unsubscribed.at ?? now(tx), unsubscribed_by_contact: unsubscribed.byContact }]
       : [],
   )
-  if (gone.length > 0) await queries.unsubscribeEach(tx, { client_id, contacts: gone })
+  if (gone.length > 0) {
+    const changed = await queries.unsubscribeEach(tx, { client_id, contacts: gone })
+    await recordHistory(
+      tx,
+      changed.map(({ id }) => ({ contactId: id, type: 'unsubscribed' })),
+    )
+  }
   const times = [...restored].flatMap(([id, { created_at }]) =>
     created_at !== undefined && created.has(id) ? [{ id, created_at }] : [],
   )
