@@ -14,6 +14,8 @@ const pages: readonly (readonly [path: string, title: string])[] = [
   ['/console/webhooks/1/deliveries/1', 'Delivery 1'],
   ['/console/deliveries', 'Deliveries'],
   ['/console/identities', 'Sender identities'],
+  ['/console/suppressions', 'Suppressions'],
+  ['/console/pages', 'Page settings'],
   ['/console/tokens', 'Tokens'],
   ['/console/audit', 'Audit log'],
   ['/docs#listContacts', 'API documentation'],
@@ -40,7 +42,7 @@ for (const [name, options] of [
         await heading(page, title)
         await page.waitForLoadState('networkidle')
         await assertAccessible(page, path)
-        const isWide = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth)
+        const isWide = await page.evaluate('document.documentElement.scrollWidth > innerWidth')
         if (isWide) throw new Error(`${path} is wider than the window`)
       }
       for (const path of ['/console/contacts', '/console/lists', '/console/webhooks', '/console/tokens']) {

@@ -7,10 +7,10 @@ consoleTest('the link of the first start signs in, and leaves the address bar', 
   await page.goto(`${url}/#token=${token}`)
   await heading(page, 'Overview')
   assert.equal(page.url(), `${url}/`)
-  assert.equal(await page.evaluate(() => history.length), 2) // about:blank and this page
+  assert.equal(await page.evaluate('history.length'), 2) // about:blank and this page
   assert.ok(sent.every((one) => !one.includes(token)))
   assert.deepEqual(await page.context().cookies(), [])
-  assert.equal(await page.evaluate(() => localStorage.length), 0)
+  assert.equal(await page.evaluate('localStorage.length'), 0)
 })
 
 consoleTest('one signs in with a token, and signs out', async ({ page, url, token, allowErrors }) => {
@@ -24,7 +24,7 @@ consoleTest('one signs in with a token, and signs out', async ({ page, url, toke
   await heading(page, 'Lists and topics')
   await page.getByRole('button', { name: 'Sign out' }).click()
   await page.getByLabel('API token').waitFor()
-  assert.equal(await page.evaluate(() => sessionStorage.length), 0)
+  assert.equal(await page.evaluate('sessionStorage.length'), 0)
 })
 
 consoleTest('a token that is revoked ends the session', async ({ page, url, data, allowErrors }) => {
@@ -69,6 +69,8 @@ consoleTest('everything is reached by keys', async ({ page, visit, data }) => {
     ['w', 'Webhooks'],
     ['d', 'Deliveries'],
     ['s', 'Sender identities'],
+    ['x', 'Suppressions'],
+    ['p', 'Page settings'],
     ['k', 'Tokens'],
     ['a', 'Audit log'],
     ['h', 'API documentation'],

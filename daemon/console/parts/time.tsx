@@ -38,7 +38,12 @@ export function duration(seconds: number): string {
   if (!Number.isFinite(seconds)) return 'unknown'
   const parts: string[] = []
   let rest = Math.round(seconds)
-  for (const [unit, length] of [['d', 86_400], ['h', 3600], ['min', 60], ['s', 1]] as const) {
+  for (const [unit, length] of [
+    ['d', 86_400],
+    ['h', 3600],
+    ['min', 60],
+    ['s', 1],
+  ] as const) {
     const count = Math.floor(rest / length)
     rest -= count * length
     if (count > 0) parts.push(`${count} ${unit}`)
