@@ -3,28 +3,14 @@
  * `npm run reference` writes the types of these tables, with the operations' docstrings, to the files `api-types.ts`.
  */
 import * as v from 'valibot'
-import type {
-  AttributeSettingsApi,
-  AuditLogApi,
-  ClientsApi,
-  ClientTokensApi,
-  IdentitiesApi,
-  LinksApi,
-  ListsApi,
-  PageSettingsApi,
-  SegmentsApi,
-  SuppressionsApi,
-  TagsApi,
-  TokensApi,
-  TopicsApi,
-} from './api-types.ts'
+import type { ClientsApi, LinksApi, TokensApi } from './api-types.ts'
 import * as attributes from './attributes/operations.ts'
 import * as audit from './audit/operations.ts'
 import { bind } from './bound.ts'
+import type { ClientMailkeep, ClientOperations } from './client-api.ts'
 import * as clientTokens from './clients/client-tokens.ts'
 import * as clients from './clients/operations.ts'
 import * as suppressions from './consent/suppressions.ts'
-import type { ContactsApi } from './contacts/api-types.ts'
 import * as batching from './contacts/batch.ts'
 import * as bounces from './contacts/bounces.ts'
 import * as bulk from './contacts/bulk.ts'
@@ -43,15 +29,14 @@ import * as importing from './contacts/transfer/import.ts'
 import { type Context, sources } from './context.ts'
 import { invalid } from './errors.ts'
 import * as idempotency from './idempotency/operations.ts'
-import type { IdempotentResult } from './idempotency/schema.ts'
 import * as identities from './identities/operations.ts'
 import * as lists from './lists/operations.ts'
 import * as pages from './pages/operations.ts'
 import { requireFunction, requireId, Text } from './parse.ts'
 import * as segments from './segments/operations.ts'
+import * as statistics from './statistics/operations.ts'
 import * as tags from './tags/operations.ts'
 import * as topics from './topics/operations.ts'
-import type { EventsApi, WebhooksApi } from './webhooks/api-types.ts'
 import * as deliveries from './webhooks/deliveries.ts'
 import * as deliveryListing from './webhooks/delivery-listing.ts'
 import * as webhooks from './webhooks/operations.ts'
@@ -203,56 +188,8 @@ const webhooksApi = {
 /** `mailkeep.forClient(id).events` */
 const eventsApi = { raise: webhooks.raiseEvent }
 
-/** The client's settings: `mailkeep.forClient(id).settings` */
-export interface SettingsApi {
-  readonly attributes: AttributeSettingsApi
-  readonly pages: PageSettingsApi
-}
-
-/** The operations on one client's records. An id of another client's record is `not_found`. */
-export interface ClientOperations {
-  readonly contacts: ContactsApi
-  readonly lists: ListsApi
-  readonly tags: TagsApi
-  readonly topics: TopicsApi
-  readonly segments: SegmentsApi
-  readonly suppressions: SuppressionsApi
-  readonly settings: SettingsApi
-  readonly webhooks: WebhooksApi
-  readonly events: EventsApi
-  readonly identities: IdentitiesApi
-  readonly tokens: ClientTokensApi
-  readonly auditLog: AuditLogApi
-}
-
-/** Operations that are safe to repeat, on `mailkeep.forClient(id)`. */
-export interface IdempotencyApi {
-  /**
-   * Runs `work` at most once for an idempotency key of the client. The key is committed in the same transaction as the
-   * work's changes. For 24 hours, a repeated call returns the first result and does nothing. If `work` throws, its
-   * changes and the key are rolled back. Stored results are encrypted, and are deleted with the contacts that they
-   * contain.
-   *
-   * @param key 1–255 characters. Use a random key for each task.
-   * @param request The parameters of the request, as JSON. They distinguish a repeat from another request.
-   * @param work Receives the client's operations, which run in one transaction. It may await only these, one after
-   *   another, and no operation of an outer client. It may run twice; then the first run is rolled back. On SQLite,
-   *   other writes wait for it, so it should change at most some hundreds of rows.
-   * @throws MailkeepError `idempotency_mismatch`: the key was used for another request; `conflict`: the first request
-   *   with this key is still running, or its result was encrypted with a key that is no longer configured;
-   *   `validation_failed`; and the errors that `work` throws.
-   * @example
-   * const { answer } = await acme.withIdempotencyKey(order.id, order, (client) => client.contacts.addToList(1, order.buyer))
-   */
-  withIdempotencyKey<T>(
-    key: string,
-    request: unknown,
-    work: (client: ClientOperations) => Promise<T>,
-  ): Promise<IdempotentResult<T>>
-}
-
-/** `mailkeep.forClient(id)`: a client's operations, and `withIdempotencyKey` to run several of them at most once. */
-export interface ClientMailkeep extends ClientOperations, IdempotencyApi {}
+/** `mailkeep.forClient(id).stats` */
+const statsApi = { deliveries: statistics.getDeliverySeries, contacts: statistics.getContactSeries }
 
 export function bindClients(ctx: Context): ClientsApi {
   return bind(ctx, clientsApi)
@@ -298,5 +235,6 @@ function bindOperations(ctx: Context): ClientOperations {
     identities: bind(ctx, identitiesApi),
     tokens: bind(ctx, clientTokensApi),
     auditLog: bind(ctx, auditLogApi),
+    stats: bind(ctx, statsApi),
   }
 }

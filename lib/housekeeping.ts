@@ -14,6 +14,7 @@ import { deleteFinishedJobs, type JobHandlers, nextJobMs, runDueJob } from './jo
 import { deleteListsOfClient, listJobs } from './lists/operations.ts'
 import { deletePageSettingsOfClient } from './pages/operations.ts'
 import { deleteSegmentsOfClient } from './segments/operations.ts'
+import { deleteCountsOfClient, deleteExpiredCounts } from './statistics/operations.ts'
 import { deleteTagsOfClient, tagJobs } from './tags/operations.ts'
 import { nextTurn } from './time.ts'
 import { deleteTopicsOfClient, topicJobs } from './topics/operations.ts'
@@ -50,6 +51,7 @@ export const jobHandlers: JobHandlers = {
     deleteIdentitiesOfClient,
     deletePageSettingsOfClient,
     deleteEntriesOfClient,
+    deleteCountsOfClient,
   ]),
 }
 
@@ -138,6 +140,7 @@ export class Housekeeping {
       await deleteExpiredEntries(this.#ctx)
       await deleteExpiredSecrets(this.#ctx)
       await deleteExpiredRequests(this.#ctx)
+      await deleteExpiredCounts(this.#ctx)
     })
   }
 

@@ -10,6 +10,7 @@ export type {
   ListsApi,
   PageSettingsApi,
   SegmentsApi,
+  StatsApi,
   SuppressionsApi,
   TagsApi,
   TokensApi,
@@ -17,13 +18,13 @@ export type {
 } from './api-types.ts'
 export type { AttributeSettings, AttributeSettingsInput } from './attributes/schema.ts'
 export { type AuditEntry, type AuditQueryInput, type ChangeType, changeTypes } from './audit/schema.ts'
+export { type Unchecked, unchecked } from './bound.ts'
 export type {
   ClientMailkeep,
   ClientOperations,
   IdempotencyApi,
   SettingsApi,
-} from './bind.ts'
-export { type Unchecked, unchecked } from './bound.ts'
+} from './client-api.ts'
 export type {
   Client,
   ClientInput,
@@ -114,6 +115,16 @@ export type { EncryptionKey } from './sealing/seal.ts'
 export type { IdsInput, SegmentFiltersInput } from './segments/filters.ts'
 export type { Segment, SegmentChangeInput, SegmentInput } from './segments/schema.ts'
 export type { AbortInput } from './signal.ts'
+export type {
+  ContactPoint,
+  ContactSeries,
+  DeliveryPoint,
+  DeliverySeries,
+  DeliverySeriesQueryInput,
+  Series,
+  SeriesQueryInput,
+  Step,
+} from './statistics/schema.ts'
 export type { DatabaseSource, StorageFigures } from './storage/database.ts'
 export { type KyselyOptions, kysely } from './storage/kysely.ts'
 export type { Tag, TagInput } from './tags/schema.ts'

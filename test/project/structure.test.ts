@@ -41,6 +41,7 @@ const folders = [
   'idempotency',
   'audit',
   'clients',
+  'statistics',
   'webhooks',
   'tags',
   'lists',
@@ -65,6 +66,7 @@ const wiring = new Set([
   'mailkeep.ts',
   'bind.ts',
   'bound.ts',
+  'client-api.ts',
   'housekeeping.ts',
 ])
 
@@ -161,7 +163,8 @@ describe('the structure of the sources', () => {
   })
 
   test('file names say what a file contains, and no file is long', () => {
-    for (const { path, text } of [...lib, ...daemon]) {
+    const generated = 'daemon/client/api.ts'
+    for (const { path, text } of [...lib, ...daemon].filter(({ path }) => path !== generated)) {
       assert.doesNotMatch(basename(path), /^(utils?|helpers?|common|types|constants)\.ts$/)
       assert.ok(text.split('\n').length <= 300, `${path} has ${text.split('\n').length} lines`)
     }

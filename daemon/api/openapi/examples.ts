@@ -7,8 +7,10 @@ import type {
   Contact,
   ContactInput,
   ContactLinks,
+  ContactSeries,
   Delivery,
   DeliveryDetail,
+  DeliverySeries,
   Endpoint,
   EndpointInput,
   EventInput,
@@ -70,14 +72,10 @@ const pageSettings: PageSettings = {
   ...{ name: 'Acme', colour: '#0a58ca', logo_url: 'https://acme.example/logo.png', language: null },
   texts: { unsubscribed_text: 'We will miss you.' },
 }
-const contactUrl = 'https://mail.example.com/c/AQAAAAAAAQAAAAAABwubfD5'
 const contactLinks: ContactLinks = {
-  unsubscribe_url: `${contactUrl}/unsubscribe`,
+  unsubscribe_url: 'https://mail.example.com/c/AQAAAAAAAQAAAAAABwubfD5/unsubscribe',
   preferences_url: 'https://mail.example.com/c/AgAAAAAAAQAAAAAABwubfD5/preferences',
-  headers: {
-    'List-Unsubscribe': `<${contactUrl}/unsubscribe>`,
-    'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
-  },
+  headers: { 'List-Unsubscribe': '<https://mail.example.com/c/AQAAAAAAAQAAAAAABwubfD5/unsubscribe>' },
 }
 const attributeSettings: AttributeSettings = { indexed: ['plan', 'city'] }
 const token: ClientToken = {
@@ -165,6 +163,16 @@ const deliveryDetail: DeliveryDetail = {
   attempt_log: [attempt],
 }
 
+const seriesRange = { from: '2026-01-02T03:00:00+00:00', to: '2026-01-02T04:00:00+00:00', step: 'hour' } as const
+const deliverySeries: DeliverySeries = {
+  ...seriesRange,
+  series: [{ at: seriesRange.from, delivered: 940, retried: 12, failed: 1, p95_ms: 84 }],
+}
+const contactSeries: ContactSeries = {
+  ...seriesRange,
+  series: [{ at: seriesRange.from, created: 41, unsubscribed: 2, deleted: 0 }],
+}
+
 const recovery: Recovery = { id: 1, status: 'pending', total: 12, done: 0 }
 
 /** Example records by schema name. */
@@ -190,6 +198,8 @@ export const recordExamples = {
   ContactCount: { count: 1200 },
   ContactLinks: contactLinks,
   PageSettings: pageSettings,
+  DeliverySeries: deliverySeries,
+  ContactSeries: contactSeries,
   BatchResult: { status: 'created', id: 7 },
   Endpoint: endpoint,
   NewEndpoint: {

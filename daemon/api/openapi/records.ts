@@ -6,23 +6,27 @@ import {
   type NewClientToken,
   type Page,
   type RefusedRow,
+  type Series,
 } from '../../../lib/index.ts'
 import {
   attributeSettingsFields,
   auditFields,
   clientTokenFields,
   contactFields,
+  contactPointFields,
+  deliveryPointFields,
   historyFields,
   identityFields,
   listFields,
   pageSettingsFields,
   segmentFields,
+  seriesSteps,
   suppressionFields,
   tagFields,
   topicFields,
 } from '../../../lib/internal.ts'
 import { recordOf, schemasOf } from './fields.ts'
-import { arrayOf, count, fieldErrors, flag, id, nullable, record, ref, type Schema, text } from './schema.ts'
+import { arrayOf, count, fieldErrors, flag, id, nullable, offset, record, ref, type Schema, text } from './schema.ts'
 
 const { topics, ...contact } = schemasOf(contactFields)
 const { filters: _, ...segment } = segmentFields
@@ -61,6 +65,15 @@ const list: Schema = {
   },
 }
 
+function seriesOf(point: Schema): Schema {
+  return record<Series<unknown>>({
+    from: offset,
+    to: offset,
+    step: { type: 'string', enum: seriesSteps },
+    series: arrayOf(point),
+  })
+}
+
 /** Schemas of records in answers, except webhooks. */
 export const recordSchemas = {
   Tag: recordOf(tagFields),
@@ -83,6 +96,8 @@ export const recordSchemas = {
         'Headers of a mail to this contact. `List-Unsubscribe-Post` is present if the public URL is `https`.',
     },
   }),
+  DeliverySeries: seriesOf(recordOf(deliveryPointFields)),
+  ContactSeries: seriesOf(recordOf(contactPointFields)),
   ContactCount: record<{ count: number }>({ count }),
   Contact: record({ ...contact, extra_attributes, topics: topics! }),
   ContactWithoutTopics: record(
