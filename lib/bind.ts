@@ -3,7 +3,7 @@
  * `npm run reference` writes the types of these tables, with the operations' docstrings, to the files `api-types.ts`.
  */
 import * as v from 'valibot'
-import type { ClientsApi, LinksApi, TokensApi } from './api-types.ts'
+import type { ClientsApi, TokensApi } from './api-types.ts'
 import * as attributes from './attributes/operations.ts'
 import * as audit from './audit/operations.ts'
 import { bind } from './bound.ts'
@@ -11,6 +11,7 @@ import type { ClientMailkeep, ClientOperations } from './client-api.ts'
 import * as clientTokens from './clients/client-tokens.ts'
 import * as clients from './clients/operations.ts'
 import * as suppressions from './consent/suppressions.ts'
+import type { LinksApi } from './contacts/api-types.ts'
 import * as batching from './contacts/batch.ts'
 import * as bounces from './contacts/bounces.ts'
 import * as bulk from './contacts/bulk.ts'

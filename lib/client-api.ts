@@ -5,15 +5,15 @@ import type {
   ClientTokensApi,
   IdentitiesApi,
   ListsApi,
-  PageSettingsApi,
   SegmentsApi,
   StatsApi,
-  SuppressionsApi,
   TagsApi,
   TopicsApi,
 } from './api-types.ts'
+import type { SuppressionsApi } from './consent/api-types.ts'
 import type { ContactsApi } from './contacts/api-types.ts'
 import type { IdempotentResult } from './idempotency/schema.ts'
+import type { PageSettingsApi } from './pages/api-types.ts'
 import type { EventsApi, WebhooksApi } from './webhooks/api-types.ts'
 
 /** The client's settings: `mailkeep.forClient(id).settings` */

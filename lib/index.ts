@@ -6,12 +6,9 @@ export type {
   ClientsApi,
   ClientTokensApi,
   IdentitiesApi,
-  LinksApi,
   ListsApi,
-  PageSettingsApi,
   SegmentsApi,
   StatsApi,
-  SuppressionsApi,
   TagsApi,
   TokensApi,
   TopicsApi,
@@ -38,6 +35,7 @@ export type {
   TokenInput,
 } from './clients/schema.ts'
 export { roles } from './clients/schema.ts'
+export type { SuppressionsApi } from './consent/api-types.ts'
 export type { LinkPurpose } from './consent/links.ts'
 export {
   type HistoryEntry,
@@ -48,7 +46,7 @@ export {
   type SuppressionReason,
   suppressionReasons,
 } from './consent/schema.ts'
-export type { ContactsApi } from './contacts/api-types.ts'
+export type { ContactsApi, LinksApi } from './contacts/api-types.ts'
 export type {
   BatchInput,
   BatchOperationInput,
@@ -103,6 +101,7 @@ export type { Logger } from './logger.ts'
 export { createMailkeep, type Mailkeep } from './mailkeep.ts'
 export type { CloseOptions, MailkeepOptions, StartOptions, SubscriberOptions } from './options.ts'
 export type { Page, PageInput } from './page.ts'
+export type { PageSettingsApi } from './pages/api-types.ts'
 export {
   type PageLanguage,
   type PageSettings,
