@@ -24,6 +24,7 @@ import * as links from './contacts/links.ts'
 import * as listing from './contacts/listing.ts'
 import * as merging from './contacts/merging.ts'
 import * as contacts from './contacts/operations.ts'
+import * as personalData from './contacts/personal-data.ts'
 import * as preferences from './contacts/preferences.ts'
 import * as exporting from './contacts/transfer/export.ts'
 import * as importing from './contacts/transfer/import.ts'
@@ -104,6 +105,7 @@ const contactsApi = {
   updatePreferences: preferences.updatePreferences,
   delete: contacts.deleteContact,
   history: history.listContactHistory,
+  data: personalData.exportContactData,
   recordBounce: bounces.recordBounce,
   recordComplaint: bounces.recordComplaint,
 }

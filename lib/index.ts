@@ -19,7 +19,6 @@ export { type Unchecked, unchecked } from './bound.ts'
 export type {
   ClientMailkeep,
   ClientOperations,
-  IdempotencyApi,
   SettingsApi,
 } from './client-api.ts'
 export type {
@@ -61,6 +60,7 @@ export type { ContactLinks, OpenedLink } from './contacts/links.ts'
 export type { BulkResult } from './contacts/merge.ts'
 export type { MergeInput } from './contacts/merging.ts'
 export type { AddedContact } from './contacts/operations.ts'
+export type { PersonalData } from './contacts/personal-data.ts'
 export type { ListPreferences, Preferences, PreferencesInput, TopicPreference } from './contacts/preferences.ts'
 export type {
   Contact,
@@ -86,7 +86,7 @@ export {
   MailkeepError,
   type RateLimit,
 } from './errors.ts'
-export type { IdempotentResult } from './idempotency/schema.ts'
+export type { IdempotencyApi, IdempotentResult } from './idempotency/schema.ts'
 export type { IdentityProvider } from './identities/provider.ts'
 export {
   type Identity,
@@ -131,6 +131,7 @@ export type { Clock, Timestamp } from './time.ts'
 export type { Topic, TopicChangeInput, TopicInput } from './topics/schema.ts'
 export { version } from './version.ts'
 export type { EventsApi, WebhooksApi } from './webhooks/api-types.ts'
+export type { ContactDelivery } from './webhooks/contact-deliveries.ts'
 export type { DeliveryQueryInput } from './webhooks/delivery-listing.ts'
 export type { AttemptEnding, DeliveryFigures } from './webhooks/dispatch/metrics.ts'
 export type { EventHandler, HandledEvent, Handling } from './webhooks/handlers/handlers.ts'

@@ -209,7 +209,7 @@ export interface paths {
             };
             requestBody: {
                 content: {
-                    "application/json": components["schemas"]["ContactInput"];
+                    "application/json": components["schemas"]["ContactUpsert"];
                 };
             };
             responses: {
@@ -1408,6 +1408,46 @@ export interface paths {
                         "application/json": {
                             data: components["schemas"]["HistoryEntry"][];
                             meta: components["schemas"]["Meta"];
+                        };
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/contacts/{contactId}/data": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description A contact. */
+                    contactId: number;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description Everything that is stored about the contact. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["PersonalData"];
                         };
                     };
                 };
@@ -2871,6 +2911,46 @@ export interface components {
             /** Format: date-time */
             created_at: string;
         };
+        PersonalData: {
+            contact: components["schemas"]["Contact"];
+            /** @description Newest first. */
+            history: components["schemas"]["HistoryEntry"][];
+            /** @description Mails to the contact. */
+            messages: Record<string, never>[];
+            /** @description Webhook deliveries whose payload shows the contact. */
+            deliveries: components["schemas"]["ContactDelivery"][];
+        };
+        ContactDelivery: {
+            /** Format: int64 */
+            id: number;
+            /**
+             * Format: uuid
+             * @description The `X-Service-Delivery` of all its attempts.
+             */
+            uuid: string;
+            /** @enum {string} */
+            event_type: "contact.subscribed" | "contact.unsubscribed" | "contact.resubscribed" | "newsletter.sent" | "sequence_step.sent" | "sequence.completed" | "webhook.test" | "contact.created" | "contact.updated" | "contact.deleted" | "contact.list_removed" | "contact.tagged" | "contact.untagged" | "contact.topic_subscribed" | "contact.topic_unsubscribed" | "contact.confirmation_requested";
+            /**
+             * @description `pending`: queued or waiting for the next attempt. `failed`: no further attempts. `held`: the endpoint was inactive.
+             * @enum {string}
+             */
+            status: "pending" | "success" | "failed" | "held";
+            /** @description Requests made, including interrupted ones. */
+            attempts: number;
+            /** @description HTTP status of the last answer; null before the first answer. */
+            response_status: number | null;
+            /**
+             * Format: date-time
+             * @description When an attempt succeeded.
+             */
+            delivered_at: string | null;
+            /** Format: int64 */
+            endpoint_id: number;
+            /** Format: date-time */
+            created_at: string;
+            /** @description The event as sent, with null as `confirm_url`. */
+            payload: Record<string, never>;
+        };
         HistoryEntry: {
             /** Format: int64 */
             id: number;
@@ -3356,6 +3436,20 @@ export interface components {
             tags?: string[];
             /** @description true: the contact has confirmed elsewhere that it joins the list, so that double opt-in is skipped. Only for admins. A text is the value of an attribute. */
             confirmed?: boolean | string | null;
+        } & {
+            [key: string]: (string[] | boolean) | (string | null);
+        };
+        /** @description Every other field is an attribute; a contact has at most 100. */
+        ContactUpsert: {
+            /**
+             * Format: idn-email
+             * @description Identifies the contact, without regard to case. Trimmed.
+             */
+            email: string;
+            /** @description Full name. Unchanged when absent. */
+            name?: string;
+            /** @description Names; tags that do not exist are created. Tags are added, never removed. */
+            tags?: string[];
         } & {
             [key: string]: (string[] | boolean) | (string | null);
         };

@@ -260,6 +260,14 @@ export interface ContactsApi {
    */
   history(id: ContactKey, query?: PageInput): Promise<Page<HistoryEntry>>
   /**
+   * Returns everything that is stored about a contact as one JSON document (GDPR, article 15): a `PersonalData`. Links of
+   * confirmations are left out.
+   *
+   * @returns Chunks of text. Whatever the length of the document, some records are in memory at a time.
+   * @throws MailkeepError `not_found`, `validation_failed`, when the first chunk is read.
+   */
+  data(id: ContactKey): AsyncGenerator<string, void, undefined>
+  /**
    * Records that the mailbox of a contact does not exist, as a mail provider reports it: suppresses the address, and adds
    * `bounced` to the history. Does nothing if the address is suppressed already.
    *

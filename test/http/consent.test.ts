@@ -120,3 +120,41 @@ overHttp('suppressions', (open) => {
     await data(201, 'POST', `/lists/${list.id}/contacts`, { body: again })
   })
 })
+
+overHttp('everything stored about a contact', (open) => {
+  test('is one document with its history and deliveries, and without the link to confirm', async (t) => {
+    const { call, data, client, member } = await open(t, { dispatch: false })
+    const list = await data(201, 'POST', '/lists', { body: { name: 'News', double_opt_in: true } })
+    const url = 'http://127.0.0.1:9/'
+    const first = await client.webhooks.createEndpoint({ url, events: ['contact.created', 'contact.unsubscribed'] })
+    const second = await client.webhooks.createEndpoint({ url, events: ['contact.confirmation_requested'] })
+    const { id } = await data(201, 'POST', `/lists/${list.id}/contacts`, { body: { email, city: 'London' } })
+    await data(201, 'POST', `/lists/${list.id}/contacts`, { body: { email: 'bob@example.org' } })
+    for (let n = 0; n < 60; n++) {
+      await client.contacts.unsubscribe(id)
+      await client.contacts.resubscribe(id)
+    }
+    const { contact, history, messages, deliveries, ...rest } = await data(200, 'GET', `/contacts/${id}/data`)
+    assert.deepEqual([contact, messages, rest], [await data(200, 'GET', `/contacts/${id}`), [], {}])
+    assert.equal(history.length, 121)
+    assert.equal(deliveries.length, 62)
+    const [created, asked, unsubscribed] = deliveries
+    assert.deepEqual(
+      [created, asked, unsubscribed].map(({ event_type, endpoint_id }) => [event_type, endpoint_id]),
+      [
+        ['contact.created', first.id],
+        ['contact.confirmation_requested', second.id],
+        ['contact.unsubscribed', first.id],
+      ],
+    )
+    const { payload } = await client.webhooks.getDelivery(first.id, created.id)
+    assert.deepEqual(created.payload, payload)
+    assert.equal(asked.payload.data.confirm_url, null)
+    assert.equal(asked.payload.data.contact.email, email)
+    assert.doesNotMatch(JSON.stringify(deliveries), /bob@/)
+    assert.equal((await call('GET', `/contacts/${id}/data`, { token: member })).status, 403)
+    assert.equal((await call('GET', '/contacts/999/data')).status, 404)
+    const { text, headers } = await call('HEAD', `/contacts/${id}/data`)
+    assert.deepEqual([text, headers['content-type']], ['', 'application/json; charset=utf-8'])
+  })
+})

@@ -52,6 +52,7 @@ export const publicNames: Readonly<Record<string, readonly string[]>> = {
     'type ContactCreatedEvent',
     'type ContactData',
     'type ContactDeletedEvent',
+    'type ContactDelivery',
     'type ContactFieldsInput',
     'type ContactFiltersInput',
     'type ContactInput',
@@ -141,6 +142,7 @@ export const publicNames: Readonly<Record<string, readonly string[]>> = {
     'type PageSettingsApi',
     'type PageSettingsInput',
     'type PageTextName',
+    'type PersonalData',
     'type Preferences',
     'type PreferencesInput',
     'type Principal',
@@ -215,6 +217,7 @@ export const publicNames: Readonly<Record<string, readonly string[]>> = {
   ],
   'mailkeep/receiver': [
     'DeliveryVerificationError',
+    'verifyDelivery',
     'type Contact',
     'type ContactConfirmationRequestedEvent',
     'type ContactCreatedEvent',
@@ -241,7 +244,6 @@ export const publicNames: Readonly<Record<string, readonly string[]>> = {
     'type VerifyOptions',
     'type WebhookEvent',
     'type WebhookTestEvent',
-    'verifyDelivery',
   ],
   'mailkeep/client': [
     'ApiError',

@@ -33,6 +33,7 @@ export interface Promised {
 
 const isCount = (value: unknown) => Number.isSafeInteger(value) && (value as number) >= 0
 const isTime = (value: unknown) => typeof value === 'string' && offset.test(value)
+const isObject = (value: unknown) => typeof value === 'object' && value !== null
 const isArray = (value: unknown) => Array.isArray(value)
 const isRecord = (value: unknown) => typeof value === 'object' && value !== null
 
@@ -118,6 +119,9 @@ export const promises: Readonly<Record<string, Promised>> = {
   'POST /contacts/:contactId/resubscribe': ok(contact),
   'PUT /contacts/:contactId/topics/:topicId': { ...ok(contact), byState: true },
   'DELETE /contacts/:contactId/topics/:topicId': ok(contact),
+  'GET /contacts/:contactId/data': ok({
+    ...{ contact: isObject, history: isArray, messages: isArray, deliveries: isArray },
+  }),
   'GET /suppressions': page(suppression),
   'POST /suppressions': { statuses: [200, 201], data: suppression },
   'DELETE /suppressions/:suppressionId': nothing,

@@ -3,7 +3,8 @@ import { mediaTypes } from '../routes/export.ts'
 import type { AnswerDoc, Route } from '../routes/route.ts'
 import { formatOf } from '../upload.ts'
 import { bodySchemas } from './bodies.ts'
-import { bodyExamples, fileExample, metaExample, type RecordName, recordExamples } from './examples.ts'
+import { bodyExamples } from './body-examples.ts'
+import { fileExample, metaExample, type RecordName, recordExamples } from './examples.ts'
 import type { Body, Content, SuccessResponse } from './operation.ts'
 import { arrayOf, ref, type Schema } from './schema.ts'
 
@@ -15,11 +16,12 @@ export function answerOf(answer: AnswerDoc, route: Route): SuccessResponse {
     const schema: Schema = { type: 'object', properties: { data: arrayOf(ref(records)) }, required: ['data'] }
     return { description, content: json(schema, { data: [recordExamples[records]] }) }
   }
-  const { description, record, isFile } = answer
+  const { description, record, isFile, isAttachment } = answer
   if (isFile) return { description, content: files(Object.values(mediaTypes), true), headers: ['Content-Disposition'] }
   if (record === undefined) return { description }
   const schema: Schema = { type: 'object', properties: { data: ref(record) }, required: ['data'] }
-  return { description, content: json(schema, { data: recordExamples[record] }) }
+  const content = json(schema, { data: recordExamples[record] })
+  return { description, content, ...(isAttachment && { headers: ['Content-Disposition'] }) }
 }
 
 /** Describes one page of a listing: records in `data`, and `meta`. */

@@ -24,25 +24,13 @@ import {
   type TagsInput,
   type TopicInput,
 } from '../../../lib/index.ts'
-import {
-  batchOperationNames,
-  hostEventTypes,
-  inputFields,
-  maxOperationsPerBatch,
-  textFields,
-} from '../../../lib/internal.ts'
+import { batchOperationNames, hostEventTypes, maxOperationsPerBatch, textFields } from '../../../lib/internal.ts'
+import { address, contact, contactBodies, name } from './contact-bodies.ts'
 import { schemasOf } from './fields.ts'
 import { arrayOf, flag, id, input, nullable, ref, type Schema } from './schema.ts'
 
-const { nameCharacters, descriptionCharacters, attributeCharacters, emailCharacters, urlCharacters } = inputLimits
+const { nameCharacters, descriptionCharacters, attributeCharacters, urlCharacters } = inputLimits
 
-const name = {
-  type: 'string',
-  minLength: 1,
-  maxLength: nameCharacters,
-  description: 'Trimmed and normalized to NFC before its length is checked.',
-} as const
-const address = { type: 'string', format: 'idn-email', maxLength: emailCharacters } as const
 const description = { type: 'string', maxLength: descriptionCharacters } as const
 
 const listName = { ...name, description: `${name.description} Two lists may have the same name.` }
@@ -50,30 +38,6 @@ const doubleOptIn = {
   ...flag,
   description: 'Whether contacts join only after they follow the link of a confirmation mail. Default false.',
 }
-
-/** Fields that both contact bodies have. */
-const contact = {
-  ...schemasOf(textFields),
-  tags: { ...arrayOf(name), maxItems: inputLimits.tags },
-} as const
-
-/** Every other field of a contact is an attribute. */
-const attributes = {
-  propertyNames: { type: 'string', maxLength: nameCharacters },
-  patternProperties: {
-    [`^(?!(?:${[...inputFields, 'confirmed'].join('|')})$)`]: {
-      type: ['string', 'null'],
-      maxLength: attributeCharacters,
-      description: 'An attribute, stored in `extra_attributes`. null deletes it.',
-    },
-  },
-  // patternProperties already matches every other field. Generated TypeScript types need this entry: their index
-  // signature must allow the types of `tags` and `confirmed`.
-  additionalProperties: { anyOf: [arrayOf({ type: 'string' }), flag] },
-  maxProperties: inputLimits.fields,
-} as const
-
-const attributesText = `Every other field is an attribute; a contact has at most ${inputLimits.attributes}.`
 
 const someIds = { ...arrayOf(id), maxItems: inputLimits.values } as const
 const time = {
@@ -133,36 +97,7 @@ export const bodySchemas = {
         'Own texts by name, instead of the built-in ones. `{email}` and `{list}` are replaced. An empty text is left out; titles and buttons must not be empty.',
     },
   }),
-  ContactInput: {
-    type: 'object',
-    description: attributesText,
-    properties: {
-      email: { ...address, description: 'Identifies the contact, without regard to case. Trimmed.' },
-      ...contact,
-      tags: {
-        ...contact.tags,
-        description: 'Names; tags that do not exist are created. Tags are added, never removed.',
-      },
-      confirmed: {
-        type: ['boolean', 'string', 'null'],
-        maxLength: attributeCharacters,
-        description:
-          'true: the contact has confirmed elsewhere that it joins the list, so that double opt-in is skipped. Only for admins. A text is the value of an attribute.',
-      },
-    },
-    required: ['email'],
-    ...attributes,
-  },
-  ContactChange: {
-    type: 'object',
-    description: `${attributesText} The e-mail address of a contact cannot be changed.`,
-    properties: {
-      ...contact,
-      tags: { ...contact.tags, description: 'Names. They replace the contact’s tags.' },
-    },
-    ...attributes,
-    propertyNames: { ...attributes.propertyNames, not: { const: 'email' } },
-  },
+  ...contactBodies,
   SuppressionInput: input<SuppressionInput>({ email: { ...address, description: 'Trimmed.' } }, 'email'),
   EmailInput: input<EmailInput>({ email: { ...address, description: 'The new address. Trimmed.' } }, 'email'),
   TagsInput: input<TagsInput>({ tags: { ...contact.tags, minItems: 1, description: 'Names of tags.' } }, 'tags'),

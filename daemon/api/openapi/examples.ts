@@ -15,7 +15,6 @@ import type {
   EndpointInput,
   EventInput,
   EventType,
-  FieldErrors,
   HistoryEntry,
   Identity,
   ImportReport,
@@ -31,7 +30,6 @@ import type {
   Topic,
   TopicInput,
 } from '../../../lib/index.ts'
-import type { BodyName } from './bodies.ts'
 import type { recordSchemas } from './records.ts'
 import type { webhookSchemas } from './webhook-records.ts'
 
@@ -66,9 +64,9 @@ const identity: Identity = {
   ...{ identity_status: 'verified', verified_at: created_at, created_at, updated_at: created_at },
 }
 
-const segmentInput: SegmentInput = { name: 'Pro customers', filters: { tags: [3], attributes: { plan: 'pro' } } }
+export const segmentInput: SegmentInput = { name: 'Pro customers', filters: { tags: [3], attributes: { plan: 'pro' } } }
 const segment: Segment = { id: 1, uuid: uuidOf(18), ...segmentInput, created_at }
-const pageSettings: PageSettings = {
+export const pageSettings: PageSettings = {
   ...{ name: 'Acme', colour: '#0a58ca', logo_url: 'https://acme.example/logo.png', language: null },
   texts: { unsubscribed_text: 'We will miss you.' },
 }
@@ -77,7 +75,7 @@ const contactLinks: ContactLinks = {
   preferences_url: 'https://mail.example.com/c/AgAAAAAAAQAAAAAABwubfD5/preferences',
   headers: { 'List-Unsubscribe': '<https://mail.example.com/c/AQAAAAAAAQAAAAAABwubfD5/unsubscribe>' },
 }
-const attributeSettings: AttributeSettings = { indexed: ['plan', 'city'] }
+export const attributeSettings: AttributeSettings = { indexed: ['plan', 'city'] }
 const token: ClientToken = {
   ...{ id: 4, name: 'Billing', role: 'member', created_at, expires_at: null },
   last_used_at: '2026-01-02T04:05:06.789012Z',
@@ -187,6 +185,7 @@ export const recordExamples = {
   Contact: contact,
   ContactWithoutTopics: contactWithoutTopics,
   HistoryEntry: historyEntry,
+  PersonalData: { contact, history: [historyEntry], messages: [], deliveries: [] },
   Suppression: suppression,
   Identity: identity,
   AuditEntry: auditEntry,
@@ -219,63 +218,14 @@ export const recordExamples = {
 /** A record that an answer may have: a schema with an example. */
 export type RecordName = keyof typeof recordExamples
 
-const tagInput: TagInput = { name: 'vip' }
-const contactInput: ContactInput = {
+export const tagInput: TagInput = { name: 'vip' }
+export const contactInput: ContactInput = {
   ...{ email: 'ada@example.org', name: 'Ada Lovelace', tags: ['vip'] },
   company: 'Engines',
 }
-const topicInput: TopicInput = { name: 'Weekly', description: 'Every Monday.' }
-const endpointInput: EndpointInput = { url: endpoint.url, events: endpoint.events, description: 'Partner' }
-const eventInput: EventInput = { type: 'newsletter.sent', data: dataOf['newsletter.sent'] }
-
-/** By schema name: an example body, and the errors of a refused body. */
-export const bodyExamples: Readonly<Record<BodyName, { readonly good: object; readonly errors: FieldErrors }>> = {
-  TagInput: { good: tagInput, errors: { name: ['There is a tag of this name already.'] } },
-  ListChange: { good: { double_opt_in: true }, errors: { name: ['This field is required.'] } },
-  ListInput: { good: { name: 'News' }, errors: { name: ['This field is required.'] } },
-  TopicInput: { good: topicInput, errors: { name: ['This field is required.'] } },
-  TopicChange: { good: { description: 'Every other Monday.' }, errors: { name: ['This must not be empty.'] } },
-  PageSettingsInput: { good: pageSettings, errors: { colour: ['This must be a colour such as #0a58ca.'] } },
-  SegmentInput: { good: segmentInput, errors: { name: ['This field is required.'] } },
-  SegmentChange: { good: { name: 'Customers' }, errors: { name: ['This must not be empty.'] } },
-  AttributeSettingsInput: {
-    good: attributeSettings,
-    errors: { indexed: ['At most 10 attributes can be indexed.'] },
-  },
-  ContactInput: { good: contactInput, errors: { email: ['This must be an e-mail address.'] } },
-  ContactChange: {
-    good: { name: 'Ada King', tags: ['vip'], company: null },
-    errors: { email: ['The e-mail address of a contact cannot be changed.'] },
-  },
-  SuppressionInput: { good: { email: 'ada@example.org' }, errors: { email: ['This must be an e-mail address.'] } },
-  EmailInput: { good: { email: 'ada@example.com' }, errors: { email: ['Another contact has this e-mail address.'] } },
-  TagsInput: { good: { tags: ['vip'] }, errors: { tags: ['At least one tag is needed.'] } },
-  MergeInput: { good: { into: 7 }, errors: { into: ['This must be another contact.'] } },
-  BatchInput: {
-    good: {
-      operations: [
-        { op: 'upsert', email: 'ada@example.org', tags: ['vip'], lists: [1] },
-        { op: 'unsubscribe', email: 'bob@example.org' },
-      ],
-    },
-    errors: { operations: ['At most 1,000 operations at a time.'] },
-  },
-  EndpointInput: { good: endpointInput, errors: { events: ['At least one event type is needed.'] } },
-  EndpointChange: { good: { active: false }, errors: { active: ['This must be true or false.'] } },
-  EventInput: { good: eventInput, errors: { data: ['This must be an object.'] } },
-  RotationInput: {
-    good: { overlap_hours: 24 },
-    errors: { overlap_hours: ['This must be a whole number from 0 to 72.'] },
-  },
-  TokenInput: {
-    good: { name: 'Billing', role: 'member', expires_in: 7_776_000 },
-    errors: { role: ['This must be admin, member or viewer.'] },
-  },
-  RecoverInput: {
-    good: { since: '2026-01-02T03:04:05Z' },
-    errors: { since: ['This must be a time with its offset, as in 2026-01-02T03:04:05Z.'] },
-  },
-}
+export const topicInput: TopicInput = { name: 'Weekly', description: 'Every Monday.' }
+export const endpointInput: EndpointInput = { url: endpoint.url, events: endpoint.events, description: 'Partner' }
+export const eventInput: EventInput = { type: 'newsletter.sent', data: dataOf['newsletter.sent'] }
 
 /** Returns an example file of a media type. */
 export function fileExample(type: string, exported: boolean): string {

@@ -5,6 +5,7 @@ import {
   inputLimits,
   type NewClientToken,
   type Page,
+  type PersonalData,
   type RefusedRow,
   type Series,
 } from '../../../lib/index.ts'
@@ -15,6 +16,7 @@ import {
   contactFields,
   contactPointFields,
   deliveryPointFields,
+  endpointDeliveryFields,
   historyFields,
   identityFields,
   listFields,
@@ -104,6 +106,19 @@ export const recordSchemas = {
     { ...contact, extra_attributes },
     'A contact in the answers to create, update and remove from a list.',
   ),
+  PersonalData: record<PersonalData>({
+    contact: ref('Contact'),
+    history: { ...arrayOf(ref('HistoryEntry')), description: 'Newest first.' },
+    messages: { ...arrayOf({ type: 'object' }), description: 'Mails to the contact.' },
+    deliveries: {
+      ...arrayOf(ref('ContactDelivery')),
+      description: 'Webhook deliveries whose payload shows the contact.',
+    },
+  }),
+  ContactDelivery: record({
+    ...schemasOf(endpointDeliveryFields),
+    payload: { type: 'object', description: 'The event as sent, with null as `confirm_url`.' },
+  }),
   HistoryEntry: recordOf(historyFields),
   Suppression: recordOf(suppressionFields),
   AddedContact: {
