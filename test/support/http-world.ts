@@ -49,7 +49,7 @@ const bodies: Readonly<Record<string, object>> = {
   'POST /tags': { name: 'new' },
   'PATCH /tags/:tagId': { name: 'new' },
   'POST /lists': { name: 'new' },
-  'PATCH /lists/:listId': { name: 'new' },
+  'PATCH /lists/:listId': { name: 'new', double_opt_in: false },
   'POST /lists/:listId/topics': { name: 'new' },
   'PATCH /topics/:topicId': { name: 'new' },
   'POST /lists/:listId/contacts': { email: 'new@example.org', tags: ['new'] },

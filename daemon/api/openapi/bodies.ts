@@ -55,7 +55,10 @@ export const bodySchemas = {
     'name',
   ),
   ListInput: input<ListInput>({ name: listName, double_opt_in: doubleOptIn }, 'name'),
-  ListChange: { ...input<ListChangeInput>({ name: listName, double_opt_in: doubleOptIn }), minProperties: 1 },
+  ListChange: {
+    ...input<ListChangeInput>({ name: listName, double_opt_in: doubleOptIn }),
+    anyOf: [{ required: ['name'] }, { required: ['double_opt_in'] }],
+  },
   TopicInput: input<TopicInput>({ name, description: nullable(description) }, 'name'),
   TopicChange: input<Partial<TopicInput>>({ name, description: nullable(description) }),
   SegmentInput: input<SegmentInput>({ name, filters: ref('SegmentFilters') }, 'name', 'filters'),
