@@ -175,10 +175,7 @@ function reporterOf(progress: Counts) {
 /** A chunk of a file can contain thousands of rows. After this time the import yields to other work. */
 const maxTurnMs = 10
 
-async function* batchesOf(
-  chunks: AsyncIterable<Row[]>,
-  convert: (row: Row) => ImportRow,
-): AsyncGenerator<ImportRow[]> {
+async function* batchesOf(chunks: AsyncIterable<Row[]>, convert: (row: Row) => ImportRow): AsyncGenerator<ImportRow[]> {
   let batch: ImportRow[] = []
   let bytes = 0
   let failure: { error: unknown } | undefined
