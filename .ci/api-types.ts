@@ -9,6 +9,8 @@ const root = join(import.meta.dirname, '..')
 const files: Readonly<Record<string, string>> = {
   contactsApi: 'lib/contacts/api-types.ts',
   importsApi: 'lib/imports/api-types.ts',
+  linksApi: 'lib/contacts/api-types.ts',
+  pageSettingsApi: 'lib/pages/api-types.ts',
   suppressionsApi: 'lib/consent/api-types.ts',
   webhooksApi: 'lib/webhooks/api-types.ts',
   eventsApi: 'lib/webhooks/api-types.ts',

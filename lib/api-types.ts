@@ -4,6 +4,7 @@
  */
 import type { AttributeSettings, AttributeSettingsInput } from './attributes/schema.ts'
 import type { AuditEntry, AuditQueryInput } from './audit/schema.ts'
+import type { PortalLink, PortalLinkInput } from './clients/portal.ts'
 import type {
   Client,
   ClientInput,
@@ -15,13 +16,10 @@ import type {
   Token,
   TokenInput,
 } from './clients/schema.ts'
-import type { LinkPurpose } from './consent/links.ts'
 import type { Counted, GroupQueryInput } from './contacts/group-counts.ts'
-import type { OpenedLink } from './contacts/links.ts'
 import type { Identity, IdentityInput, IdentityQueryInput } from './identities/schema.ts'
 import type { List, ListChangeInput, ListInput } from './lists/schema.ts'
 import type { Page, PageInput } from './page.ts'
-import type { PageSettings, PageSettingsInput } from './pages/schema.ts'
 import type { Segment, SegmentChangeInput, SegmentInput } from './segments/schema.ts'
 import type { ContactSeries, DeliverySeries, DeliverySeriesQueryInput, SeriesQueryInput } from './statistics/schema.ts'
 import type { Tag, TagInput } from './tags/schema.ts'
@@ -101,17 +99,6 @@ export interface ClientTokensApi {
    * @throws MailkeepError `not_found`: no such token, or it is revoked already.
    */
   revoke(id: number): Promise<void>
-}
-
-/** Links to the pages for contacts: `mailkeep.links` */
-export interface LinksApi {
-  /**
-   * Verifies the token of a link, `…/c/TOKEN/PURPOSE`, and returns the contact that it belongs to.
-   *
-   * @param purpose `unsubscribe`, `preferences` or `confirm`.
-   * @throws MailkeepError `not_found`, always the same: the token is not valid for the purpose, or the contact was erased.
-   */
-  open(token: string, purpose: LinkPurpose): Promise<OpenedLink>
 }
 
 /** `mailkeep.forClient(id).auditLog` */
@@ -241,18 +228,6 @@ export interface AttributeSettingsApi {
   update(input: AttributeSettingsInput): Promise<AttributeSettings>
 }
 
-/** How the client's pages for contacts look: `mailkeep.forClient(id).settings.pages` */
-export interface PageSettingsApi {
-  /** Returns how the client's pages for contacts look. */
-  get(): Promise<PageSettings>
-  /**
-   * Replaces the settings of the client's pages for contacts. Absent fields are reset.
-   *
-   * @throws MailkeepError `validation_failed`
-   */
-  update(input: PageSettingsInput): Promise<PageSettings>
-}
-
 /** The client's sender addresses: `mailkeep.forClient(id).identities` */
 export interface IdentitiesApi {
   /**
@@ -271,6 +246,16 @@ export interface IdentitiesApi {
   add(input: IdentityInput): Promise<Identity>
   /** @throws MailkeepError `not_found` */
   remove(id: number): Promise<void>
+}
+
+/** `mailkeep.forClient(id).portal` */
+export interface PortalApi {
+  /**
+   * Creates a link that opens the console's webhook pages for this client only. It cannot be revoked before it expires.
+   *
+   * @throws MailkeepError `validation_failed`: also on `public_url`, when no public URL is set; `not_found`: no such client.
+   */
+  createLink(input: PortalLinkInput): Promise<PortalLink>
 }
 
 /** `mailkeep.forClient(id).stats` */

@@ -32,6 +32,7 @@ const rooms = [
   'properties',
   'webhooks',
   'contacts',
+  'pages',
   'library',
   'project',
 ]

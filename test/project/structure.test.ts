@@ -67,6 +67,7 @@ const wiring = new Set([
   'mailkeep.ts',
   'bind.ts',
   'bound.ts',
+  'client-api.ts',
   'housekeeping.ts',
 ])
 

@@ -72,14 +72,10 @@ export const pageSettings: PageSettings = {
   ...{ name: 'Acme', colour: '#0a58ca', logo_url: 'https://acme.example/logo.png', language: null },
   texts: { unsubscribed_text: 'We will miss you.' },
 }
-const contactUrl = 'https://mail.example.com/c/AQAAAAAAAQAAAAAABwubfD5'
 const contactLinks: ContactLinks = {
-  unsubscribe_url: `${contactUrl}/unsubscribe`,
+  unsubscribe_url: 'https://mail.example.com/c/AQAAAAAAAQAAAAAABwubfD5/unsubscribe',
   preferences_url: 'https://mail.example.com/c/AgAAAAAAAQAAAAAABwubfD5/preferences',
-  headers: {
-    'List-Unsubscribe': `<${contactUrl}/unsubscribe>`,
-    'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
-  },
+  headers: { 'List-Unsubscribe': '<https://mail.example.com/c/AQAAAAAAAQAAAAAABwubfD5/unsubscribe>' },
 }
 export const attributeSettings: AttributeSettings = { indexed: ['plan', 'city'] }
 const token: ClientToken = {
@@ -210,9 +206,10 @@ export const recordExamples = {
   AttributeSettings: attributeSettings,
   ContactCount: { count: 1200 },
   ContactLinks: contactLinks,
-  DeliverySeries: deliverySeries,
-  ContactSeries: contactSeries,
   PageSettings: pageSettings,
+  DeliverySeries: deliverySeries,
+  PortalLink: { url: `https://mail.example.org/portal#token=mkp_${'example'.repeat(5)}`, expires_at: created_at },
+  ContactSeries: contactSeries,
   BatchResult: { status: 'created', id: 7 },
   Endpoint: endpoint,
   NewEndpoint: {
