@@ -16,9 +16,7 @@ consoleTest('the documentation shows every operation and every event', async ({ 
   const operations = page.locator('details.operation')
   await operations.first().waitFor()
   assert.equal(await operations.count(), ids.length + Object.keys(description.webhooks).length)
-  await operations.evaluateAll((all) => {
-    for (const one of all) one.setAttribute('open', '')
-  })
+  await page.evaluate('for (const one of document.querySelectorAll("details.operation")) one.open = true')
   await page
     .locator('details.operation .content')
     .nth((await operations.count()) - 1)
