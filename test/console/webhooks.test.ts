@@ -65,6 +65,9 @@ consoleTest('a delivery shows its payload and attempts, and is sent again', asyn
   while (!(await page.getByText('success').isVisible())) await page.getByRole('button', { name: 'Refresh' }).click()
   await visit('/console/deliveries?status=success&hours=24')
   await page.getByRole('link', { name: /contact\.created #1/ }).waitFor()
+  await visit('/console/contacts/1')
+  await page.getByRole('button', { name: 'Show deliveries' }).click()
+  await page.getByRole('link', { name: /contact\.created #1/ }).waitFor()
 })
 
 consoleTest('held deliveries are recovered with progress', async ({ page, visit, data }, t) => {

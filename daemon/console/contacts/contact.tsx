@@ -10,6 +10,7 @@ import { ContactState } from './contacts.tsx'
 import { EditContact } from './edit-contact.tsx'
 import { History } from './history.tsx'
 import { Memberships } from './memberships.tsx'
+import { PersonalData } from './personal-data.tsx'
 import { ContactTags } from './tags.tsx'
 
 type Contact = Schemas['Contact']
@@ -127,6 +128,7 @@ function ContactView({ contact, reload, erase }: { contact: Contact; reload(): v
       </div>
       <Attributes attributes={contact.extra_attributes} />
       <History contactId={contact.id} version={contact} />
+      <PersonalData contactId={contact.id} />
       {isEditing && <EditContact contact={contact} close={() => setEditing(false)} reload={reload} />}
     </Page>
   )
