@@ -39,7 +39,7 @@ consoleTest('a token that is revoked ends the session', async ({ page, url, data
 })
 
 consoleTest(
-  'a viewer sees no pages of admins, and is told why a change fails',
+  'a viewer sees no pages of admins, and reads why a change fails',
   async ({ page, url, data, allowErrors }) => {
     allowErrors()
     await data('POST', '/contacts', { email: 'ada@example.org' })
