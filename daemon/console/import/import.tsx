@@ -12,7 +12,7 @@ import { running, startImport } from './running.ts'
 const modes: readonly (readonly [string, string])[] = [
   ['merge', 'add tags and attributes'],
   ['skip', 'stay as they are'],
-  ['replace_tags', 'get the tags of the file instead of theirs'],
+  ['replace_tags', 'get the tags of the file and lose others'],
 ]
 
 export function Import() {
