@@ -42,6 +42,8 @@ export interface Config {
   readonly dispatch: boolean
   /** Whether the web console and the documentation are served. */
   readonly console: boolean
+  /** Origins of the pages that may embed the portal. */
+  readonly portalOrigins: readonly string[]
   /** Only the settings that are set. The library has the defaults. */
   readonly webhooks: Partial<WebhookSettings>
 }
@@ -149,6 +151,7 @@ function configFrom(settings: Settings): Omit<Config, 'adminTokenFile'> {
     metricsToken: settings.METRICS_TOKEN,
     dispatch: settings.DISPATCH,
     console: settings.CONSOLE,
+    portalOrigins: settings.PORTAL_ORIGINS ?? [],
     webhooks: defined({
       allowPrivate: settings.WEBHOOK_ALLOW_PRIVATE,
       ports: settings.WEBHOOK_PORTS,

@@ -7,29 +7,41 @@ import type { Answer, ApiRequest, ApiResponse, Surfaces } from './api/index.ts'
 import { readTarget } from './api/target.ts'
 import { type ConsoleAsset, type ConsoleAssets, loadConsole } from './console-assets.ts'
 
-/** Everything comes from this server, and nothing is inline. */
-const policy = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self' data:",
-  "connect-src 'self'",
-  "frame-ancestors 'none'",
-].join('; ')
+/**
+ * Returns the Content-Security-Policy: everything comes from this server, and nothing is inline.
+ *
+ * @param ancestors Sources that may embed the page.
+ */
+function policyOf(ancestors: string): string {
+  return [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self' data:",
+    "connect-src 'self'",
+    `frame-ancestors ${ancestors}`,
+  ].join('; ')
+}
+
+const patterns = ['/', '/docs', '/console', '/console/*', '/portal', '/portal/*']
 
 const assetPrefix = '/console/assets/'
 
 /**
  * Returns the web console at `/`, the API's documentation at `/docs`, and the console's views and files below
  * `/console`. The files are few and come from memory: a binary has no files beside it, so a server of folders such as
- * sirv would not work there.
+ * sirv would not work there. `/portal` is the same page for the customers of a client, who have a link instead of a token.
+ *
+ * @param portalOrigins Origins of pages that may embed the portal.
  */
-export function consoleSurfaces(logger: ErrorLog): Surfaces {
+export function consoleSurfaces(logger: ErrorLog, portalOrigins: readonly string[] = []): Surfaces {
   let loading: Promise<ConsoleAssets> | undefined
   const plain = new Map<string, Buffer>()
   const answer: Answer = async (request) => {
     const { path } = readTarget(request.target)
-    const route = path.startsWith('/console') ? '/console/*' : path
+    const [, top = ''] = path.split('/')
+    const route = top === 'console' || top === 'portal' ? `/${top}/*` : path
+    const ancestors = top === 'portal' && portalOrigins.length > 0 ? portalOrigins.join(' ') : "'none'"
     try {
       if (request.method !== 'GET' && request.method !== 'HEAD') return notAllowed(request, route)
       loading ??= loadConsole()
@@ -37,14 +49,14 @@ export function consoleSurfaces(logger: ErrorLog): Surfaces {
       const isAsset = path.startsWith(assetPrefix)
       const asset = assets[isAsset ? path : '/']
       if (!asset) return refuse(request, new MailkeepError('not_found', 'There is nothing here.'), route)
-      return encodeAsset(request, asset, isAsset, plain, route)
+      return encodeAsset(request, asset, { isAsset, route, policy: policyOf(ancestors) }, plain)
     } catch (error) {
       loading = undefined // a mistake in a source may be corrected
       logger.error({ err: error }, 'console could not be served')
       return refuse(request, new MailkeepError('internal', 'Internal error.'), route)
     }
   }
-  return { '/': answer, '/docs': answer, '/console': answer, '/console/*': answer }
+  return Object.fromEntries(patterns.map((pattern) => [pattern, answer]))
 }
 
 function notAllowed(request: ApiRequest, route: string): ApiResponse {
@@ -57,15 +69,14 @@ function notAllowed(request: ApiRequest, route: string): ApiResponse {
 function encodeAsset(
   request: ApiRequest,
   { type, tag, brotli }: ConsoleAsset,
-  isImmutable: boolean,
+  { isAsset, route, policy }: { isAsset: boolean; route: string; policy: string },
   plain: Map<string, Buffer>,
-  route: string,
 ): ApiResponse {
   const headers = {
     'X-Request-Id': requestIdOf(request),
     ETag: tag,
     Vary: 'Accept-Encoding',
-    'Cache-Control': isImmutable ? 'public, max-age=31536000, immutable' : 'no-cache',
+    'Cache-Control': isAsset ? 'public, max-age=31536000, immutable' : 'no-cache',
     'Content-Security-Policy': policy,
     'Referrer-Policy': 'no-referrer',
     'X-Content-Type-Options': 'nosniff',

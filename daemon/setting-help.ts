@@ -104,6 +104,12 @@ export const settingHelp: Readonly<Record<SettingName, SettingHelp>> = {
     default: 'true',
     example: 'false',
   },
+  PORTAL_ORIGINS: {
+    value: 'ORIGINS',
+    about: 'Origins of pages that may embed the portal of customers, with commas between',
+    default: 'none',
+    example: 'https://app.example.com',
+  },
   WEBHOOK_ALLOW_PRIVATE: {
     value: 'true|false',
     about: 'Development only: allow http, any port and private hosts',

@@ -75,6 +75,15 @@ function isPublicUrl(text: string): boolean {
   return /^https?:$/.test(protocol) && `${username}${password}${search}${hash}` === ''
 }
 
+const origins = v.pipe(
+  v.string(),
+  v.transform((text) => text.split(',').map((part) => part.trim())),
+  v.check(
+    (parts) => parts.every((part) => /^https?:\/\/[^\s;,/?#@]+$/.test(part) && URL.canParse(part)),
+    'must be origins such as https://app.example.com, with commas between',
+  ),
+)
+
 const encryptionKey = v.pipe(v.string(), v.regex(/^[A-Za-z\d+/_-]{43}=?$/, 'must be the base64 of 32 bytes'))
 
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
@@ -97,6 +106,7 @@ export const Settings = v.object({
   METRICS_TOKEN: v.optional(token),
   DISPATCH: v.optional(yesOrNo, 'true'),
   CONSOLE: v.optional(yesOrNo, 'true'),
+  PORTAL_ORIGINS: v.optional(origins),
   WEBHOOK_ALLOW_PRIVATE: v.optional(yesOrNo),
   WEBHOOK_PORTS: v.optional(commaSeparated(1, 65_535, 'integer')),
   WEBHOOK_RETRY_SCHEDULE: v.optional(commaSeparated(0, 31_536_000, 'decimal', true)),

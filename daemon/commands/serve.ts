@@ -32,7 +32,7 @@ export const serve: Command = {
         ...(config.publicUrl === undefined ? {} : { publicUrl: config.publicUrl }),
       })
       const pages = contactPages({ mailkeep, logger, trustProxy: config.trustProxy })
-      const website = config.console ? consoleSurfaces(logger) : {}
+      const website = config.console ? consoleSurfaces(logger, config.portalOrigins) : {}
       // Listen before the token is created. If listening failed afterwards, the printed token could be lost. Requests wait
       // for the token, so that a script may read its file as soon as the daemon answers.
       let open = () => {}

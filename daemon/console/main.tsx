@@ -43,6 +43,10 @@ function Console() {
           <Route path="/console/identities" component={Identities} />
           <Route path="/console/tokens" component={Tokens} />
           <Route path="/console/audit" component={AuditLog} />
+          <Route path="/portal" component={Endpoints} />
+          <Route path="/portal/deliveries" component={Deliveries} />
+          <Route path="/portal/:endpointId" component={EndpointPage} />
+          <Route path="/portal/:endpointId/deliveries/:deliveryId" component={DeliveryPage} />
           <Route path="/docs" component={Docs} />
           <Route default component={NotFound} />
         </Router>

@@ -1,13 +1,19 @@
 /** The tab's API token. It lives in the session storage and goes only into the `Authorization` header. */
 import { effect, signal } from '@preact/signals'
 
-const storageKey = 'mailkeep.token'
+/** Whether a customer sees only webhooks, with the session of a link instead of an API token. */
+export const isPortal = /^\/portal(?:\/|$)/.test(location.pathname)
+
+/** Address of the webhook pages. */
+export const hooksPath = isPortal ? '/portal' : '/console/webhooks'
+
+const storageKey = isPortal ? 'mailkeep.portal' : 'mailkeep.token'
 
 export type Role = 'admin' | 'limited'
 
 export const token = signal<string | undefined>(readToken())
 /** Undefined until the API has answered. */
-export const role = signal<Role | undefined>(undefined)
+export const role = signal<Role | undefined>(isPortal ? 'admin' : undefined)
 /** Why the last session ended, for the sign-in form. */
 export const endedBecause = signal<string | undefined>(undefined)
 
@@ -31,6 +37,6 @@ export function signIn(given: string): void {
 
 export function signOut(reason?: string): void {
   endedBecause.value = reason
-  role.value = undefined
+  if (!isPortal) role.value = undefined
   token.value = undefined
 }

@@ -1,6 +1,7 @@
 import { allOf, answerOf, api, type Schemas } from '../api.ts'
 import { Loaded, useLoad } from '../parts/load.tsx'
 import { number } from '../parts/time.tsx'
+import { hooksPath } from '../session.ts'
 import { EndpointState } from '../webhooks/endpoints.tsx'
 
 /** Endpoints that need attention are shown by name. */
@@ -26,7 +27,7 @@ function States({ endpoints }: { endpoints: readonly Schemas['Endpoint'][] }) {
   return (
     <section class="states">
       <p>
-        <a href="/console/webhooks">
+        <a href={hooksPath}>
           {number(endpoints.length)} {endpoints.length === 1 ? 'endpoint' : 'endpoints'}
         </a>
         : {number(endpoints.length - wrong.length - off.length)} healthy, {number(wrong.length)} failing or off after
@@ -36,7 +37,7 @@ function States({ endpoints }: { endpoints: readonly Schemas['Endpoint'][] }) {
         <ul class="chips">
           {wrong.slice(0, maxNamed).map((endpoint) => (
             <li key={endpoint.id}>
-              <EndpointState endpoint={endpoint} /> <a href={`/console/webhooks/${endpoint.id}`}>{endpoint.url}</a>
+              <EndpointState endpoint={endpoint} /> <a href={`${hooksPath}/${endpoint.id}`}>{endpoint.url}</a>
             </li>
           ))}
           {wrong.length > maxNamed && <li class="muted">and {number(wrong.length - maxNamed)} more</li>}

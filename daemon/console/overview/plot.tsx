@@ -108,7 +108,7 @@ function optionsOf(lines: readonly Line[], width: number): uPlot.Options {
         label,
         stroke: colour(name),
         width: 2,
-        points: { show: false },
+        points: { show: true, size: 4, fill: colour(name) },
         spanGaps: true,
       })),
     ],

@@ -1,4 +1,4 @@
-import type { Role } from '../session.ts'
+import { isPortal, type Role } from '../session.ts'
 
 export interface Section {
   readonly href: string
@@ -9,7 +9,12 @@ export interface Section {
   readonly role?: Role
 }
 
-export const sections: readonly Section[] = [
+const portalSections: readonly Section[] = [
+  { href: '/portal', title: 'Webhooks', key: 'w' },
+  { href: '/portal/deliveries', title: 'Deliveries', key: 'd' },
+]
+
+const consoleSections: readonly Section[] = [
   { href: '/', title: 'Overview', key: 'o' },
   { href: '/console/contacts', title: 'Contacts', key: 'c' },
   { href: '/console/import', title: 'Import', key: 'i' },
@@ -25,7 +30,9 @@ export const sections: readonly Section[] = [
   { href: '/docs', title: 'API docs', key: 'h' },
 ]
 
+export const sections = isPortal ? portalSections : consoleSections
+
 /** Whether the address belongs to the section. */
 export function isWithin(path: string, { href }: Section): boolean {
-  return path === href || (href !== '/' && path.startsWith(`${href}/`))
+  return path === href || (href.split('/').length > 2 && path.startsWith(`${href}/`))
 }

@@ -1,10 +1,10 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso'
-import { api } from '../api.ts'
+import { api, dataOf } from '../api.ts'
 import { Confirmation, Dialog } from '../parts/dialog.tsx'
 import { Notices } from '../parts/notice.tsx'
-import { role, signOut, token } from '../session.ts'
+import { isPortal, role, signOut, token } from '../session.ts'
 import { isHelpOpen, listenForKeys } from './keyboard.ts'
 import { isWithin, sections } from './sections.ts'
 import { SignIn } from './sign-in.tsx'
@@ -24,9 +24,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
         Skip to the content
       </a>
       <header class="bar">
-        <a class="brand" href="/">
-          mailkeep
-        </a>
+        <Brand />
         <button type="button" aria-expanded={isMenuOpen} aria-controls="menu" onClick={() => setMenuOpen(!isMenuOpen)}>
           Menu
         </button>
@@ -64,9 +62,41 @@ export function Shell({ children }: { children: ComponentChildren }) {
   )
 }
 
+/** The product's name. In the portal, the name and the colour that the client has chosen for its pages. */
+function Brand() {
+  const [name, setName] = useState(isPortal ? '' : 'mailkeep')
+  useEffect(() => {
+    if (!isPortal) return
+    dataOf(api.GET('/api/v1/settings/pages', {})).then(
+      (settings) => {
+        setName(settings.name ?? 'Webhooks')
+        if (settings.colour) colourButtons(settings.colour)
+      },
+      () => {}, // the page below shows the error
+    )
+  }, [token.value])
+  return (
+    <a class="brand" href={isPortal ? '/portal' : '/'}>
+      {name}
+    </a>
+  )
+}
+
+/** The text is black or white, whichever has more contrast (WCAG 2.2, relative luminance). */
+function colourButtons(colour: string): void {
+  const [red = 0, green = 0, blue = 0] = (colour.match(/[\da-f]{2}/gi) ?? []).map((hex) => {
+    const part = Number.parseInt(hex, 16) / 255
+    return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4
+  })
+  const isLight = 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.179
+  const { style } = document.documentElement
+  style.setProperty('--accent-ground', colour)
+  style.setProperty('--on-accent', isLight ? '#000000' : '#ffffff')
+}
+
 /** Finds out whether the token is an admin's, which alone may list tokens. */
 async function findRole(): Promise<void> {
-  if (token.value === undefined) return
+  if (token.value === undefined || isPortal) return
   try {
     const { response } = await api.GET('/api/v1/tokens', { params: { query: { per_page: 1 } } })
     if (response.ok) role.value = 'admin'

@@ -1,9 +1,17 @@
 import { errorOf, RequestError } from '../api.ts'
 import { Field, Form, textOf } from '../parts/form.tsx'
-import { endedBecause, signIn } from '../session.ts'
+import { endedBecause, isPortal, signIn } from '../session.ts'
 
 /** Asks for an API token, and tries it. */
 export function SignIn() {
+  if (isPortal) {
+    return (
+      <main class="sign-in">
+        <h1>The link is no longer valid</h1>
+        <p>Open this page again from where you found it.</p>
+      </main>
+    )
+  }
   return (
     <main class="sign-in">
       <h1>mailkeep</h1>

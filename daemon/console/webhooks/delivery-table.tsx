@@ -2,6 +2,7 @@ import type { Schemas } from '../api.ts'
 import { Empty } from '../parts/load.tsx'
 import { Badge, Pager, useQuery } from '../parts/page.tsx'
 import { Time } from '../parts/time.tsx'
+import { hooksPath } from '../session.ts'
 import { eventTypes } from './create-endpoint.tsx'
 
 type Status = Schemas['Delivery']['status']
@@ -109,7 +110,7 @@ export function DeliveryTable<T extends Schemas['Delivery']>({ page, endpointId 
           {page.data.map((delivery) => (
             <tr key={delivery.id}>
               <td class="main">
-                <a href={`/console/webhooks/${endpointId(delivery)}/deliveries/${delivery.id}`} data-row>
+                <a href={`${hooksPath}/${endpointId(delivery)}/deliveries/${delivery.id}`} data-row>
                   {delivery.event_type} <span class="muted">#{delivery.id}</span>
                 </a>
               </td>

@@ -4,6 +4,7 @@ import { Loaded, useLoad } from '../parts/load.tsx'
 import { attempt } from '../parts/notice.tsx'
 import { Block, CopyButton, Page } from '../parts/page.tsx'
 import { number, Time } from '../parts/time.tsx'
+import { hooksPath } from '../session.ts'
 import { DeliveryStatus } from './delivery-table.tsx'
 
 export function DeliveryPage() {
@@ -23,7 +24,7 @@ export function DeliveryPage() {
   return (
     <Page
       title={`Delivery ${deliveryId}`}
-      back={{ href: `/console/webhooks/${endpointId}`, text: 'Endpoint' }}
+      back={{ href: `${hooksPath}/${endpointId}`, text: 'Endpoint' }}
       actions={
         <>
           <button type="button" onClick={delivery.reload}>

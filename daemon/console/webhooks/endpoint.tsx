@@ -6,12 +6,13 @@ import { Loaded, useLoad } from '../parts/load.tsx'
 import { attempt } from '../parts/notice.tsx'
 import { Page } from '../parts/page.tsx'
 import { Time } from '../parts/time.tsx'
+import { hooksPath } from '../session.ts'
 import { DeliveryFilters, DeliveryTable, deliveryQuery, useDeliveryQuery } from './delivery-table.tsx'
 import { EndpointState } from './endpoints.tsx'
 import { Recover } from './recover.tsx'
 import { Rotate } from './rotate.tsx'
 
-const back = { href: '/console/webhooks', text: 'Webhooks' }
+const back = { href: hooksPath, text: 'Webhooks' }
 
 export function EndpointPage() {
   const endpointId = Number(useRoute().params.endpointId)

@@ -3,6 +3,7 @@ import { answerOf, api, type Schemas } from '../api.ts'
 import { Empty, Loaded, useLoad } from '../parts/load.tsx'
 import { Badge, Page, Pager, useQuery } from '../parts/page.tsx'
 import { Time } from '../parts/time.tsx'
+import { hooksPath } from '../session.ts'
 import { CreateEndpoint } from './create-endpoint.tsx'
 
 export function Endpoints() {
@@ -50,7 +51,7 @@ export function Endpoints() {
                   {data.map((endpoint) => (
                     <tr key={endpoint.id}>
                       <td class="main">
-                        <a href={`/console/webhooks/${endpoint.id}`} data-row>
+                        <a href={`${hooksPath}/${endpoint.id}`} data-row>
                           {endpoint.url}
                         </a>
                         {endpoint.description !== '' && <small>{endpoint.description}</small>}
