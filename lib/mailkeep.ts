@@ -108,10 +108,10 @@ export class Mailkeep {
           settings,
           onEvent,
           wake: () => {
-            this.#dispatcher.wake()
+            this.#dispatcher.loop.wake()
             storage.changes.notify()
           },
-          abort: (matches) => this.#dispatcher.abort(matches),
+          abort: (matches) => this.#dispatcher.loop.abort(matches),
         },
         jobs: { handlers: jobHandlers, wake: () => this.#housekeeping.wake() },
         runBatch: runBatches(),
@@ -202,8 +202,8 @@ export class Mailkeep {
     if (this.#stopListening) return
     this.#housekeeping.start()
     if (options.dispatch === false) return
-    this.#dispatcher.start()
-    this.#stopListening = this.#storage.changes.subscribe(() => this.#dispatcher.wake())
+    this.#dispatcher.loop.start()
+    this.#stopListening = this.#storage.changes.subscribe(() => this.#dispatcher.loop.wake())
   }
 
   /** Checks that the database accepts writes, its schema is up to date, and the dispatcher is running. */
@@ -227,7 +227,7 @@ export class Mailkeep {
     this.#refuseClosed()
     signal?.throwIfAborted()
     await this.#housekeeping.finish()
-    return await this.#dispatcher.deliverDue(signal)
+    return await this.#dispatcher.loop.finishDue(signal)
   }
 
   /**
@@ -273,7 +273,7 @@ export class Mailkeep {
 
   async #close(timeoutMs: number): Promise<void> {
     this.#stopListening?.()
-    await Promise.all([this.#dispatcher.stop(timeoutMs), this.#housekeeping.stop()])
+    await Promise.all([this.#dispatcher.loop.stop(timeoutMs), this.#housekeeping.stop()])
     await this.#storage.close()
   }
 }

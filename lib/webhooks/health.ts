@@ -91,7 +91,7 @@ export class Health {
         return unapplied.length > 0 ? `The database lacks ${unapplied.join(', ')}.` : null
       }),
     ])
-    const idleMs = this.#dispatcher.sinceLastTurnMs()
+    const idleMs = this.#dispatcher.loop.sinceLastTurnMs()
     const stuck = idleMs !== undefined && idleMs > maxDispatcherSilenceMs
     const dispatcher = stuck ? `Nothing could be claimed for ${Math.round(idleMs / 1000)} s: see the log.` : null
     return { ready: !database && !migrations && !dispatcher, database, dispatcher, migrations }

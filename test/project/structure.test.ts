@@ -36,6 +36,7 @@ const daemon = sourcesIn('daemon')
 const folders = [
   'top',
   'storage',
+  'dispatch',
   'jobs',
   'sealing',
   'idempotency',
@@ -49,6 +50,7 @@ const folders = [
   'attributes',
   'segments',
   'contacts',
+  'sending',
   'testing',
   'wiring',
 ]
