@@ -1,7 +1,7 @@
 /** The content of newsletters and steps: Liquid templates, rendered for each recipient. */
-import { compile } from 'html-to-text'
 import { type Issue, invalid } from '../errors.ts'
 import { checkSize, type Format, parseTemplate, renderTemplate, type Template, variablesOf } from './liquid.ts'
+import { textTemplateOf, toPlainText } from './plain-text.ts'
 
 /** The templates of a newsletter or step. Without a text it is made from the html. */
 export interface Content {
@@ -16,6 +16,7 @@ export interface PreparedContent {
   readonly subject: readonly Template[]
   readonly preheader: readonly Template[] | null
   readonly html: readonly Template[]
+  /** Null: made from the rendered html. */
   readonly text: readonly Template[] | null
 }
 
@@ -68,16 +69,6 @@ const maxPreheaderCharacters = 500
 const maxListedVariables = 20
 const maxQuotedCharacters = 100
 
-/** Links stay readable beside their text. Images are left out. */
-const toPlainText = compile({
-  wordwrap: false,
-  selectors: [
-    { selector: 'a', options: { hideLinkHrefIfSameAsText: true, ignoreHref: false } },
-    { selector: 'img', format: 'skip' },
-  ],
-  limits: { maxDepth: 200, maxChildNodes: 20_000, maxInputLength: 5_000_000 },
-})
-
 /**
  * Checks templates without a recipient: their syntax, size and variables, and that they end when they are rendered.
  * `unsubscribe_url` must be in the html, and in the text if there is one.
@@ -85,11 +76,15 @@ const toPlainText = compile({
  * @returns The problems, with the field as path; empty when there are none.
  */
 export function checkContent(content: Content): Issue[] {
-  return fields.flatMap((field) => checkTemplate(field, content[field]).map((message) => ({ path: field, message })))
+  return fields.flatMap((field) => checkTemplate(field, content).map((message) => ({ path: field, message })))
 }
 
-function checkTemplate(field: Field, source: string | null): string[] {
+const lostLink =
+  'The text made from this html does not contain {{ unsubscribe_url }}. Write a text, or simplify the html.'
+
+function checkTemplate(field: Field, { [field]: source, text }: Content): string[] {
   if (source === null) return []
+  const hasText = text !== null
   const format = formats[field]
   try {
     checkSize(source)
@@ -100,8 +95,10 @@ function checkTemplate(field: Field, source: string | null): string[] {
     if (needsLink && !paths.some(([root]) => root === 'unsubscribe_url')) {
       problems.push('This must contain {{ unsubscribe_url }}.')
     }
-    if (problems.length === 0) renderTemplate(format, templates, sample)
-    return problems
+    if (problems.length > 0) return problems
+    const rendered = renderTemplate(format, templates, sample)
+    const needsText = field === 'html' && !hasText
+    return needsText && !toPlainText(rendered).includes(sample.unsubscribe_url) ? [lostLink] : []
   } catch (error) {
     return [messageOf(error)]
   }
@@ -124,9 +121,7 @@ function unknownVariables(paths: readonly (readonly unknown[])[]): string[] {
 
 /** Attributes may have any name, also one that the template computes. */
 function isKnown([root, field]: readonly unknown[]): boolean {
-  return knownVariables.includes(
-    field === undefined || root === 'unsubscribe_url' || root === 'preferences_url' ? String(root) : `${root}.${field}`,
-  )
+  return knownVariables.includes(root === 'contact' || root === 'client' ? `${root}.${field}` : String(root))
 }
 
 /** Says what is wrong with a template. The first line of Liquid's message has the place. */
@@ -154,7 +149,7 @@ export function prepareContent(content: Content): PreparedContent {
     subject: prepare('subject'),
     preheader: content.preheader === null ? null : prepare('preheader'),
     html: prepare('html'),
-    text: content.text === null ? null : prepare('text'),
+    text: content.text === null ? textTemplateOf(content.html) : prepare('text'),
   }
 }
 
