@@ -49,6 +49,7 @@ const folders = [
   'attributes',
   'segments',
   'contacts',
+  'consent',
   'testing',
   'wiring',
 ]
