@@ -8,16 +8,22 @@ import { holdsDatabase, inMemory, isServer, refuseMissingDirectory, shownDatabas
 import { loadPostgres, loadSqlite } from './drivers.ts'
 import { openEncryptionKey } from './encryption-key.ts'
 
+interface OpenOptions {
+  /** Whether to create a missing database and its key. */
+  readonly create: boolean
+  /** Returns the URL of the contact pages. Default: the configured one. */
+  readonly publicUrl?: () => string | undefined
+}
+
 /**
  * Opens and migrates the configured database.
  *
- * @param options.create Whether to create a missing database and its key.
  * @throws CliError, MailkeepError The database cannot be opened.
  */
 export async function openMailkeep(
   config: Config,
   logger: Logger,
-  { create }: { readonly create: boolean },
+  { create, publicUrl = () => config.publicUrl }: OpenOptions,
 ): Promise<Mailkeep> {
   const database = await sourceOf(config, create)
   const encryptionKey = await openEncryptionKey(config)
@@ -27,6 +33,7 @@ export async function openMailkeep(
     previousEncryptionKeys: config.previousEncryptionKey === undefined ? [] : [config.previousEncryptionKey],
     logger,
     webhooks: config.webhooks,
+    publicUrl,
     source: 'cli',
   })
 }

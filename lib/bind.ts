@@ -18,6 +18,7 @@ import * as attributes from './attributes/operations.ts'
 import * as audit from './audit/operations.ts'
 import * as clientTokens from './clients/client-tokens.ts'
 import * as clients from './clients/operations.ts'
+import * as links from './consent/links.ts'
 import type { ContactsApi } from './contacts/api-types.ts'
 import * as batching from './contacts/batch.ts'
 import * as bulk from './contacts/bulk.ts'
@@ -97,6 +98,7 @@ const contactsApi = {
   removeFromList: contacts.removeContactFromList,
   subscribeToTopic: contacts.subscribeToTopic,
   unsubscribeFromTopic: contacts.unsubscribeFromTopic,
+  links: links.createLinks,
   delete: contacts.deleteContact,
 }
 

@@ -37,6 +37,8 @@ export interface Caller {
 export interface Local {
   readonly tokens: TokenCache
   readonly webhooks: WebhookPort
+  /** The URL before `/c/` in links to the contact pages; undefined when it is not configured. */
+  readonly publicUrl: () => string | undefined
   /** The handlers of stored jobs, and a function that wakes the worker because there is a new job. */
   readonly jobs: { readonly handlers: JobHandlers; readonly wake: () => void }
   readonly runBatch: RunBatch

@@ -35,6 +35,7 @@ export type {
   TokenInput,
 } from './clients/schema.ts'
 export { roles } from './clients/schema.ts'
+export type { ContactLinks } from './consent/links.ts'
 export type { ContactsApi } from './contacts/api-types.ts'
 export type {
   BatchInput,

@@ -89,7 +89,18 @@ export class Mailkeep {
   /** @internal Use `createMailkeep`. */
   constructor(
     storage: Database,
-    { logger, hostLogger, clock, lookup, webhooks, identityProvider, sender, onEvent, source }: ResolvedOptions,
+    {
+      logger,
+      hostLogger,
+      clock,
+      lookup,
+      webhooks,
+      identityProvider,
+      publicUrl,
+      sender,
+      onEvent,
+      source,
+    }: ResolvedOptions,
     sealer: Context['sealer'],
     migrations: DatabaseSource['migrations'],
   ) {
@@ -104,6 +115,7 @@ export class Mailkeep {
       caller: { source: source ?? 'library' },
       local: {
         tokens: new TokenCache(),
+        publicUrl: typeof publicUrl === 'function' ? publicUrl : () => publicUrl,
         webhooks: {
           settings,
           onEvent,

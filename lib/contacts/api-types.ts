@@ -2,6 +2,7 @@
  * Types of the operations, with the documentation that editors show. Written by `npm run reference` from lib/bind.ts and
  * the docstrings of the operations: change them, not this file.
  */
+import type { ContactLinks } from '../consent/links.ts'
 import type { Page } from '../page.ts'
 import type { AbortInput } from '../signal.ts'
 import type { BatchInput, BatchOperationInput, BatchOperationResult } from './batch-schema.ts'
@@ -196,6 +197,13 @@ export interface ContactsApi {
    * @throws MailkeepError `not_found`: no such contact or topic.
    */
   unsubscribeFromTopic(contactId: ContactKey, topicId: number): Promise<Contact>
+  /**
+   * Returns the links to a contact's pages, and the mail headers for unsubscribing with one click (RFC 8058). They never
+   * expire, and stop working when the contact is erased. `createContactPages` of mailkeep/http and the daemon serve them.
+   *
+   * @throws MailkeepError `not_found`; `validation_failed` on `public_url`: the public URL is not configured.
+   */
+  links(id: ContactKey): Promise<ContactLinks>
   /**
    * Erases a contact, and every copy of its data in stored events and deliveries. On SQLite, a stored job then removes
    * the contact's text from the search index in the file. It starts after the commit, and pauses after each run.

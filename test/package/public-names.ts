@@ -48,6 +48,7 @@ export const publicNames: Readonly<Record<string, readonly string[]>> = {
     'type ContactFiltersInput',
     'type ContactInput',
     'type ContactKey',
+    'type ContactLinks',
     'type ContactListRemovedEvent',
     'type ContactQueryInput',
     'type ContactResubscribedEvent',

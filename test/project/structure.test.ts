@@ -50,6 +50,7 @@ const folders = [
   'attributes',
   'segments',
   'contacts',
+  'consent',
   'sending',
   'testing',
   'wiring',

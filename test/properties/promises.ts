@@ -34,6 +34,7 @@ export interface Promised {
 const isCount = (value: unknown) => Number.isSafeInteger(value) && (value as number) >= 0
 const isTime = (value: unknown) => typeof value === 'string' && offset.test(value)
 const isArray = (value: unknown) => Array.isArray(value)
+const isRecord = (value: unknown) => typeof value === 'object' && value !== null
 
 const deliveryDetail: Shape = {
   ...delivery,
@@ -45,6 +46,7 @@ const deliveryDetail: Shape = {
 }
 const recovery: Shape = { id: isCount, status: /^(pending|running|done|stopped)$/, total: isCount, done: isCount }
 const segment: Shape = { ...list, filters: (value) => typeof value === 'object' && value !== null }
+const contactLinks: Shape = { unsubscribe_url: /^http/, preferences_url: /^http/, headers: isRecord }
 const attributeSettings: Shape = { indexed: isArray }
 const raised: Shape = { type: (value) => eventTypes.includes(value as never) }
 
@@ -108,6 +110,7 @@ export const promises: Readonly<Record<string, Promised>> = {
   'POST /contacts/:contactId/tags': { ...ok(contact), byState: true },
   'DELETE /contacts/:contactId/tags': ok(contact),
   'POST /contacts/:contactId/merge': { statuses: [200, 404], data: contact, byState: true },
+  'POST /contacts/:contactId/links': ok(contactLinks),
   'POST /contacts/batch': {
     statuses: [200],
     data: { status: /^(created|updated|done|refused)$/ },

@@ -45,6 +45,7 @@ export async function openService(kind: Kind): Promise<Service> {
     encryptionKey: randomBytes(32),
     logger,
     webhooks: { allowPrivate: true },
+    publicUrl: 'https://mail.example.com',
   })
   const { surfaces } = createApi({ mailkeep, logger })
   const server = await listen({ surfaces, logger, host: '127.0.0.1', port: 0 })

@@ -6,6 +6,7 @@ import type {
   ClientToken,
   Contact,
   ContactInput,
+  ContactLinks,
   Delivery,
   DeliveryDetail,
   Endpoint,
@@ -62,6 +63,15 @@ const identity: Identity = {
 
 const segmentInput: SegmentInput = { name: 'Pro customers', filters: { tags: [3], attributes: { plan: 'pro' } } }
 const segment: Segment = { id: 1, uuid: uuidOf(18), ...segmentInput, created_at }
+const contactUrl = 'https://mail.example.com/c/AQ…'
+const contactLinks: ContactLinks = {
+  unsubscribe_url: `${contactUrl}/unsubscribe`,
+  preferences_url: 'https://mail.example.com/c/Ag…/preferences',
+  headers: {
+    'List-Unsubscribe': `<${contactUrl}/unsubscribe>`,
+    'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
+  },
+}
 const attributeSettings: AttributeSettings = { indexed: ['plan', 'city'] }
 const token: ClientToken = {
   ...{ id: 4, name: 'Billing', role: 'member', created_at, expires_at: null },
@@ -155,6 +165,7 @@ export const recordExamples = {
   Segment: segment,
   AttributeSettings: attributeSettings,
   ContactCount: { count: 1200 },
+  ContactLinks: contactLinks,
   BatchResult: { status: 'created', id: 7 },
   Endpoint: endpoint,
   NewEndpoint: {

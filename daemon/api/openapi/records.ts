@@ -1,5 +1,6 @@
 import {
   type ClientToken,
+  type ContactLinks,
   type ImportReport,
   inputLimits,
   type NewClientToken,
@@ -57,6 +58,17 @@ export const recordSchemas = {
   Topic: recordOf(topicFields),
   Segment: record({ ...schemasOf(segment), filters: ref('SegmentFilters') }),
   AttributeSettings: recordOf(attributeSettingsFields),
+  ContactLinks: record<ContactLinks>({
+    unsubscribe_url: { ...text, format: 'uri', description: 'Page with one button. Only its `POST` unsubscribes.' },
+    preferences_url: { ...text, format: 'uri', description: 'Page with the contact’s lists and topics.' },
+    headers: {
+      type: 'object',
+      properties: { 'List-Unsubscribe': text, 'List-Unsubscribe-Post': text },
+      required: ['List-Unsubscribe'],
+      description:
+        'Headers of a mail to this contact. `List-Unsubscribe-Post` is present if the public URL is `https`.',
+    },
+  }),
   ContactCount: record<{ count: number }>({ count }),
   Contact: record({ ...contact, extra_attributes, topics: topics! }),
   ContactWithoutTopics: record(
