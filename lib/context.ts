@@ -1,3 +1,4 @@
+import type { Role } from './clients/schema.ts'
 import type { TokenCache } from './clients/token-cache.ts'
 import type { RunBatch } from './contacts/bulk.ts'
 import type { HoldKey } from './idempotency/operations.ts'
@@ -22,15 +23,46 @@ export interface Context extends Scope {
   readonly caller: Caller
 }
 
-/** Where a change comes from: a request of the API, the host app, or the command line. */
-export type Source = 'api' | 'library' | 'cli'
-export const sources = ['api', 'library', 'cli'] as const satisfies Source[]
+/**
+ * Where a change comes from: a request of the API, the host app, a file, the command line, what a contact did on a page or
+ * with a link, or a report of the mail provider.
+ */
+export type Source =
+  | 'api'
+  | 'library'
+  | 'import'
+  | 'cli'
+  | 'preferences_page'
+  | 'unsubscribe_page'
+  | 'one_click'
+  | 'confirmation_link'
+  | 'provider'
+
+/** Every source, with its meaning. */
+export const sourceMeanings: Readonly<Record<Source, string>> = {
+  api: 'a request',
+  library: 'the host app',
+  import: 'an imported file',
+  cli: 'the command line',
+  preferences_page: 'the contact, on the page of its preferences',
+  unsubscribe_page: 'the contact, on the page to unsubscribe',
+  one_click: 'the mail program of the contact (RFC 8058)',
+  confirmation_link: 'the contact, by the link of a confirmation mail',
+  provider: 'a report of the mail provider',
+}
+export const sources = Object.keys(sourceMeanings) as Source[]
 
 /** Who makes the changes of a client's operations. */
 export interface Caller {
   readonly source: Source
   /** Id of the token that authenticated the caller. */
   readonly tokenId?: number | undefined
+  /** Role of the token. A caller without a role may do everything. */
+  readonly role?: Role | undefined
+  /** Address of the contact's device, for what the contact did itself. The history keeps it. */
+  readonly ip?: string | undefined
+  /** `User-Agent` of the contact's browser, for what the contact did itself. */
+  readonly userAgent?: string | undefined
 }
 
 /** The slices' ports to this process. `createMailkeep` makes them; their state stays in closures. */

@@ -148,13 +148,15 @@ export class Mailkeep {
   /**
    * Returns the operations on one client's records. For an unknown client they throw `not_found` or return nothing.
    *
-   * @param caller Who makes the changes, for the audit log: the source, and the id of a token. Default: this app.
+   * @param caller Who makes the changes, for the audit log and the history of contacts. Default: this app.
    * @throws MailkeepError `validation_failed`: not an id.
    */
   forClient(clientId: number, caller?: Caller): ClientMailkeep {
     if (!caller) return this.#clientApis.get(clientId, () => bindClient({ ...this.#ctx, clientId }))
-    const key = `${clientId} ${caller.source} ${caller.tokenId}`
-    return this.#clientApis.get(key, () => bindClient({ ...this.#ctx, clientId, caller: { ...caller } }))
+    const api = () => bindClient({ ...this.#ctx, clientId, caller: { ...caller } })
+    const { source, tokenId, role, ip, userAgent } = caller
+    if (ip !== undefined || userAgent !== undefined) return api() // of one request
+    return this.#clientApis.get(`${clientId} ${source} ${tokenId} ${role}`, api)
   }
 
   /**

@@ -1,5 +1,6 @@
 import type { Generated } from 'kysely'
 import type { ContactTexts } from '../contacts/schema.ts'
+import type { Source } from '../context.ts'
 
 /** A stored boolean. SQLite stores 0 and 1. */
 export type StoredBoolean = boolean
@@ -169,7 +170,7 @@ export interface Tables {
     client_id: number
     /** null for a change without a token: by the host or on the command line. */
     token_id: number | null
-    source: 'api' | 'library' | 'cli'
+    source: Source
     type: string
     /** The record that was changed. The type says which kind. */
     target_id: number

@@ -65,7 +65,7 @@ const auditEntry: Shape = {
   type: /^[a-z]+\.[a-z_]+$/,
   target_id: isCount,
   token_id: (value) => value === null || isCount(value),
-  source: /^(api|library|cli)$/,
+  source: /^[a-z_]+$/,
   created_at: utc,
 }
 const endpointDelivery: Shape = { ...delivery, endpoint_id: isCount, created_at: offset }
