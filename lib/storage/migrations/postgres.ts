@@ -1,4 +1,5 @@
 import type { Migration } from '../migrate.ts'
+import { sendingMigration } from './sending.ts'
 
 const id = 'id bigint generated always as identity primary key'
 const client = 'client_id bigint not null references mailkeep_client (id)'
@@ -215,6 +216,12 @@ const auditLog: Migration = {
   ],
 }
 
+const sending = sendingMigration({
+  ...{ id, record, raised, int: 'bigint', time: 'timestamptz', bool: 'boolean', no: 'false', end: '' },
+  queue: ` ${queue}`,
+  inOrder: (columns) => `${columns}, id`,
+})
+
 export const postgresMigrations: readonly Migration[] = [
   start,
   keptAnswers,
@@ -224,4 +231,5 @@ export const postgresMigrations: readonly Migration[] = [
   searchRowCount,
   finding,
   auditLog,
+  sending,
 ]

@@ -1,4 +1,5 @@
 import type { Migration } from '../migrate.ts'
+import { sendingMigration } from './sending.ts'
 
 const id = 'id integer primary key autoincrement' // autoincrement: ids of deleted rows are never reused
 const client = 'client_id integer not null references mailkeep_client (id)'
@@ -217,6 +218,11 @@ const auditLog: Migration = {
   ],
 }
 
+const sending = sendingMigration({
+  ...{ id, record, raised, int: 'integer', time: 'text', bool: 'integer', no: '0', end: ' strict', queue: ' strict' },
+  inOrder: (columns) => columns,
+})
+
 export const sqliteMigrations: readonly Migration[] = [
   start,
   keptAnswers,
@@ -226,4 +232,5 @@ export const sqliteMigrations: readonly Migration[] = [
   searchRowCount,
   finding,
   auditLog,
+  sending,
 ]
