@@ -2,6 +2,7 @@
  * The public names of the operations, and their binding to a context. Each operation is declared once, in its slice.
  * `npm run reference` writes the types of these tables, with the operations' docstrings, to the files `api-types.ts`.
  */
+import * as v from 'valibot'
 import type {
   AttributeSettingsApi,
   AuditLogApi,
@@ -24,7 +25,9 @@ import * as batching from './contacts/batch.ts'
 import * as bulk from './contacts/bulk.ts'
 import * as changing from './contacts/changing.ts'
 import * as counts from './contacts/group-counts.ts'
+import * as history from './contacts/history.ts'
 import * as iterating from './contacts/iterate.ts'
+import * as links from './contacts/links.ts'
 import * as listing from './contacts/listing.ts'
 import * as merging from './contacts/merging.ts'
 import * as contacts from './contacts/operations.ts'
@@ -36,7 +39,7 @@ import * as idempotency from './idempotency/operations.ts'
 import type { IdempotentResult } from './idempotency/schema.ts'
 import * as identities from './identities/operations.ts'
 import * as lists from './lists/operations.ts'
-import { requireFunction, requireId } from './parse.ts'
+import { requireFunction, requireId, Text } from './parse.ts'
 import * as segments from './segments/operations.ts'
 import * as tags from './tags/operations.ts'
 import * as topics from './topics/operations.ts'
@@ -100,6 +103,7 @@ const contactsApi = {
   unsubscribeFromTopic: contacts.unsubscribeFromTopic,
   links: links.createLinks,
   delete: contacts.deleteContact,
+  history: history.listContactHistory,
 }
 
 /** `mailkeep.forClient(id).lists` */
@@ -227,12 +231,15 @@ export function bindTokens(ctx: Context): TokensApi {
   return bind(ctx, tokensApi)
 }
 
-/** @throws MailkeepError `validation_failed` on `clientId`, `source` or `tokenId` */
+/** @throws MailkeepError `validation_failed` on `clientId` or a field of the caller */
 export function bindClient(ctx: Context): ClientMailkeep {
   requireId('clientId', ctx.clientId)
-  const { source, tokenId } = ctx.caller
+  const { source, tokenId, ip, userAgent } = ctx.caller
   if (!sources.includes(source)) throw invalid('source', `source must be one of ${sources.join(', ')}.`)
   if (tokenId !== undefined) requireId('tokenId', tokenId)
+  for (const [name, text] of Object.entries({ ip, userAgent })) {
+    if (text !== undefined && !v.is(Text, text)) throw invalid(name, `${name} must be a string.`)
+  }
   return {
     ...bindOperations(ctx),
     async withIdempotencyKey(key, request, work) {

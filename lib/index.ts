@@ -36,6 +36,15 @@ export type {
 } from './clients/schema.ts'
 export { roles } from './clients/schema.ts'
 export type { ContactLinks } from './consent/links.ts'
+export {
+  type HistoryEntry,
+  type HistoryType,
+  historyTypes,
+  type Suppression,
+  type SuppressionInput,
+  type SuppressionReason,
+  suppressionReasons,
+} from './consent/schema.ts'
 export type { ContactsApi } from './contacts/api-types.ts'
 export type {
   BatchInput,
@@ -47,6 +56,7 @@ export type { EmailInput, TagsInput } from './contacts/changing.ts'
 export type { ContactKey } from './contacts/contact-key.ts'
 export type { Counted, GroupQueryInput } from './contacts/group-counts.ts'
 export type { IterateInput } from './contacts/iterate.ts'
+export type { ContactLinks } from './contacts/links.ts'
 export type { BulkResult } from './contacts/merge.ts'
 export type { MergeInput } from './contacts/merging.ts'
 export type {

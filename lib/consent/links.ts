@@ -1,17 +1,8 @@
+/** The tokens of links to the pages for contacts. A link is its holder's only credential. */
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import type { ContactKey } from '../contacts/contact-key.ts'
-import { getContact } from '../contacts/operations.ts'
 import { type Context, now } from '../context.ts'
 import { invalid } from '../errors.ts'
 import { msOf } from '../time.ts'
-
-/** Links to a contact's pages, and headers for the mails to this contact. */
-export interface ContactLinks {
-  unsubscribe_url: string
-  preferences_url: string
-  /** Headers by name. `List-Unsubscribe-Post` is present if the public URL is https. */
-  headers: { 'List-Unsubscribe': string; 'List-Unsubscribe-Post'?: string }
-}
 
 /** What a link lets its holder do. Each number is in the tokens of sent mails, so it must not change. */
 const purposes = { unsubscribe: 1, preferences: 2, confirm: 3 } as const
@@ -38,24 +29,6 @@ const confirmationBytes = tokenBytes + 2 * idBytes
 
 const noPublicUrl =
   'Links need the URL at which contacts reach this service: set MAILKEEP_PUBLIC_URL, or the option publicUrl of createMailkeep.'
-
-/**
- * Returns the links to a contact's pages, and the mail headers for unsubscribing with one click (RFC 8058). They never
- * expire, and stop working when the contact is erased. `createContactPages` of mailkeep/http and the daemon serve them.
- *
- * @throws MailkeepError `not_found`; `validation_failed` on `public_url`: the public URL is not configured.
- */
-export async function createLinks(ctx: Context, id: ContactKey): Promise<ContactLinks> {
-  const contact = await getContact(ctx, id)
-  const unsubscribe_url = contactLink(ctx, contact, 'unsubscribe')
-  // RFC 8058, 3.1: one click works with https only.
-  const oneClick = unsubscribe_url.startsWith('https:') ? { 'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click' } : {}
-  return {
-    unsubscribe_url,
-    preferences_url: contactLink(ctx, contact, 'preferences'),
-    headers: { 'List-Unsubscribe': `<${unsubscribe_url}>`, ...oneClick },
-  }
-}
 
 /** The fields of a contact that a link needs. */
 export interface LinkedContact {

@@ -2,13 +2,14 @@
  * Types of the operations, with the documentation that editors show. Written by `npm run reference` from lib/bind.ts and
  * the docstrings of the operations: change them, not this file.
  */
-import type { ContactLinks } from '../consent/links.ts'
-import type { Page } from '../page.ts'
+import type { HistoryEntry } from '../consent/schema.ts'
+import type { Page, PageInput } from '../page.ts'
 import type { AbortInput } from '../signal.ts'
 import type { BatchInput, BatchOperationInput, BatchOperationResult } from './batch-schema.ts'
 import type { EmailInput, TagsInput } from './changing.ts'
 import type { ContactKey } from './contact-key.ts'
 import type { IterateInput } from './iterate.ts'
+import type { ContactLinks } from './links.ts'
 import type { BulkResult } from './merge.ts'
 import type { MergeInput } from './merging.ts'
 import type {
@@ -211,4 +212,11 @@ export interface ContactsApi {
    * @throws MailkeepError `not_found`
    */
   delete(key: ContactKey): Promise<void>
+  /**
+   * Returns one page of a contact's history, newest first: what changed its lists, topics and subscription, and where the
+   * change came from. Entries are never changed, and are erased with the contact.
+   *
+   * @throws MailkeepError `not_found`, `validation_failed`
+   */
+  history(id: ContactKey, query?: PageInput): Promise<Page<HistoryEntry>>
 }

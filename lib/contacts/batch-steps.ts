@@ -1,4 +1,5 @@
 /** Runs operations of a batch that concern different contacts, those of one kind together. */
+import { type Change, recordHistory } from '../consent/history.ts'
 import { now, type Tx } from '../context.ts'
 import { isMailkeepError } from '../errors.ts'
 import { inputLimits } from '../limits.ts'
@@ -32,6 +33,7 @@ interface State {
   /** The contacts that exist, by folded e-mail address. */
   readonly stored: ReadonlyMap<string, StoredByEmail>
   readonly events: ContactEvent[]
+  readonly changes: Change[]
   readonly results: Map<number, BatchOperationResult>
 }
 
@@ -45,6 +47,7 @@ export async function runStep(tx: Tx, step: Step): Promise<Iterable<[number, Bat
     lists: listIds.length > 0 ? await findLists(tx, listIds) : new Map(),
     stored: new Map(stored.map((contact) => [contact.email_key, contact])),
     events: [],
+    changes: [],
     results: new Map(),
   }
   await refuseOverLimits(tx, state, refuseUnknown(state, operations))
@@ -52,6 +55,7 @@ export async function runStep(tx: Tx, step: Step): Promise<Iterable<[number, Bat
     const some = operations.filter((each) => each.op === op && !state.results.has(each.at))
     if (some.length > 0) await run(tx, state, some)
   }
+  await recordHistory(tx, state.changes)
   await raiseContactEvents(tx, state.subscribers, state.events)
   return state.results
 }
@@ -195,9 +199,11 @@ const kinds: Readonly<Record<BatchOperationName, Run>> = {
         const list = state.lists.get(list_id)!
         if ((await queries.deleteMembership(tx, membership)) > 0) {
           state.events.push({ type: 'contact.list_removed', contactId, list })
+          state.changes.push({ type: 'list_left', contactId, listId: list_id })
         }
         for (const { topic_id } of await queries.deleteListSubscriptions(tx, membership)) {
           state.events.push({ type: 'contact.topic_unsubscribed', contactId, topicId: topic_id })
+          state.changes.push({ type: 'topic_unsubscribed', contactId, topicId: topic_id })
         }
       }
     }
@@ -208,6 +214,7 @@ const kinds: Readonly<Record<BatchOperationName, Run>> = {
     const change = { client_id: tx.clientId, ids, unsubscribed_at: now(tx), by_contact: false }
     for (const { id: contactId } of await bulk.markAllUnsubscribed(tx, change)) {
       state.events.push({ type: 'contact.unsubscribed', contactId })
+      state.changes.push({ type: 'unsubscribed', contactId })
     }
     finish(state, operations)
   },
@@ -219,6 +226,7 @@ const kinds: Readonly<Record<BatchOperationName, Run>> = {
       by_contact: false,
     })) {
       state.events.push({ type: 'contact.resubscribed', contactId })
+      state.changes.push({ type: 'resubscribed', contactId })
     }
     finish(state, operations)
   },
@@ -252,5 +260,6 @@ async function joinAll(tx: Tx, state: State, contacts: readonly (readonly [Plann
   if (pairs.length === 0) return
   for (const { contact_id, list_id } of await bulk.insertMembershipPairs(tx, { client_id: tx.clientId, pairs })) {
     state.events.push({ type: 'contact.subscribed', contactId: contact_id, list: state.lists.get(list_id)! })
+    state.changes.push({ type: 'list_joined', contactId: contact_id, listId: list_id })
   }
 }

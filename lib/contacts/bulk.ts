@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import PQueue from 'p-queue'
 import { type ChangedContact, indexAttributes } from '../attributes/operations.ts'
+import { recordHistory } from '../consent/history.ts'
 import { type Context, now, type Tx } from '../context.ts'
 import { invalid } from '../errors.ts'
 import { inputLimits } from '../limits.ts'
@@ -278,7 +279,10 @@ export async function addTags(
 export async function addMemberships(tx: Tx, list: List, contact_ids: readonly number[]): Promise<ContactEvent[]> {
   const added = await queries.insertMemberships(tx, { client_id: tx.clientId, list_id: list.id, contact_ids })
   const joined = new Set(added.map(({ contact_id }) => contact_id))
-  return contact_ids
-    .filter((id) => joined.has(id))
-    .map((contactId) => ({ type: 'contact.subscribed', contactId, list }))
+  const newcomers = contact_ids.filter((id) => joined.has(id))
+  await recordHistory(
+    tx,
+    newcomers.map((contactId) => ({ contactId, type: 'list_joined', listId: list.id })),
+  )
+  return newcomers.map((contactId) => ({ type: 'contact.subscribed', contactId, list }))
 }

@@ -2,6 +2,7 @@
 
 import * as v from 'valibot'
 import { audit } from '../audit/operations.ts'
+import { moveHistoryOfContact } from '../consent/history.ts'
 import type { Context, Tx } from '../context.ts'
 import { invalid } from '../errors.ts'
 import { moveResultsOfContact } from '../idempotency/operations.ts'
@@ -100,7 +101,7 @@ export const mergeJobs: JobHandlers = {
   },
 }
 
-const moveAll = inBatches(moveEventsOfContact, moveResultsOfContact)
+const moveAll = inBatches(moveHistoryOfContact, moveEventsOfContact, moveResultsOfContact)
 
 async function deleteSource(tx: Tx, { id }: StoredContact, into: number): Promise<void> {
   const { search, uuid, email } = (await queries.deleteContact(tx, { client_id: tx.clientId, id }))!

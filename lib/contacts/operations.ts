@@ -1,4 +1,5 @@
 import { audit } from '../audit/operations.ts'
+import { recordHistory } from '../consent/history.ts'
 import { type Context, now, type Tx } from '../context.ts'
 import { invalid, notFound } from '../errors.ts'
 import { runOrEnqueue } from '../jobs/operations.ts'
@@ -69,6 +70,7 @@ export async function addContactToList(
     // A new contact is within the limits, because the input was validated.
     if (tagged.length > 0 && !created) await requireAtMost(tx, 'tags', id)
     if (joined && !created) await requireAtMost(tx, 'lists', id)
+    if (joined) await recordHistory(tx, [{ contactId: id, type: 'list_joined', listId: list.id }])
     const contact = await getContact(tx, id) // after the last write, so that it includes the new list
     const isSubscribed = joined && !contact.unsubscribed_at
     await raiseChanges(tx, contact, { created, updated, tagged, ...(isSubscribed && { joined: list }) })
@@ -113,6 +115,7 @@ export async function unsubscribeContact(
     const changed = await queries.markUnsubscribed(tx, change)
     const contact = await getContact(tx, id)
     if (changed) await audit(tx, 'contact.unsubscribed', id)
+    if (changed) await recordHistory(tx, [{ contactId: id, type: 'unsubscribed' }])
     if (changed) await raise(tx, 'contact.unsubscribed', { contact }, id)
     return contact
   })
@@ -130,6 +133,7 @@ export async function resubscribeContact(ctx: Context, key: ContactKey): Promise
     const changed = await queries.markSubscribed(tx, change)
     const contact = await getContact(tx, id)
     if (changed) await audit(tx, 'contact.resubscribed', id)
+    if (changed) await recordHistory(tx, [{ contactId: id, type: 'resubscribed' }])
     if (changed) await raise(tx, 'contact.resubscribed', { contact }, id)
     return contact
   })
@@ -146,10 +150,14 @@ export async function removeContactFromList(ctx: Context, listId: number, contac
     const { id } = await lockContact(tx, contactId)
     const membership = { contact_id: id, list_id: list.id }
     const wasMember = (await queries.deleteMembership(tx, membership)) > 0
-    const topics = await queries.deleteListSubscriptions(tx, membership)
+    const topicsLeft = (await queries.deleteListSubscriptions(tx, membership)).map(({ topic_id }) => topic_id)
     await audit(tx, 'contact.list_removed', id)
+    await recordHistory(tx, [
+      ...(wasMember ? [{ contactId: id, type: 'list_left' as const, listId: list.id }] : []),
+      ...topicsLeft.map((topicId) => ({ contactId: id, type: 'topic_unsubscribed' as const, topicId })),
+    ])
     const contact = await getContact(tx, id)
-    await raiseChanges(tx, contact, { ...(wasMember && { left: list }), topicsLeft: topics.map((row) => row.topic_id) })
+    await raiseChanges(tx, contact, { ...(wasMember && { left: list }), topicsLeft })
     return contact
   })
 }
@@ -172,6 +180,7 @@ export async function subscribeToTopic(ctx: Context, contactId: ContactKey, topi
     if (isNew) {
       await requireAtMost(tx, 'topics', id)
       await audit(tx, 'contact.topic_subscribed', id)
+      await recordHistory(tx, [{ contactId: id, type: 'topic_subscribed', topicId: topic.id }])
     }
     const contact = await getContact(tx, id)
     await raiseChanges(tx, contact, { ...(isNew && { topicsJoined: [topic] }) })
@@ -190,6 +199,7 @@ export async function unsubscribeFromTopic(ctx: Context, contactId: ContactKey, 
     const topic = await getTopic(tx, topicId)
     const wasSubscribed = (await queries.deleteSubscription(tx, { contact_id: id, topic_id: topic.id })) > 0
     await audit(tx, 'contact.topic_unsubscribed', id)
+    if (wasSubscribed) await recordHistory(tx, [{ contactId: id, type: 'topic_unsubscribed', topicId: topic.id }])
     const contact = await getContact(tx, id)
     await raiseChanges(tx, contact, { ...(wasSubscribed && { topicsLeft: [topic.id] }) })
     return contact

@@ -42,6 +42,10 @@ export const lockContactByEmail = statement({ client_id: int, email_key: text },
     .modifyEnd(dialect.forUpdate),
 )
 
+export const findContact = statement(contactKey, (db, p) =>
+  db.selectFrom('mailkeep_contact').select('id').where('client_id', '=', p.client_id).where('id', '=', p.id),
+)
+
 export const findIdByEmail = statement({ client_id: int, email_key: text }, (db, p) =>
   db
     .selectFrom('mailkeep_contact')

@@ -1,12 +1,13 @@
 import type { Generated } from 'kysely'
+import type { HistoryType, SuppressionReason } from '../consent/schema.ts'
 import type { ContactTexts } from '../contacts/schema.ts'
 import type { Source } from '../context.ts'
-import type { EnrolmentStatus, MessageStatus, NewsletterStatus, SkipReason, StopReason } from '../sending/statuses.ts'
+import type { SendingTables } from './sending-tables.ts'
 
 /** A stored boolean. SQLite stores 0 and 1. */
 export type StoredBoolean = boolean
 
-interface Owned {
+export interface Owned {
   id: Generated<number>
   client_id: number
   uuid: string
@@ -14,7 +15,7 @@ interface Owned {
 }
 
 /** The columns of the tables. SQLite stores times as text in the format of `timestamp()`. */
-export interface Tables {
+export interface Tables extends SendingTables {
   mailkeep_client: { id: Generated<number>; uuid: string; name: string; created_at: string; deleted_at: string | null }
   mailkeep_token: {
     id: Generated<number>
@@ -30,7 +31,7 @@ export interface Tables {
     revoked_at: string | null
   }
   mailkeep_tag: Owned & { name: string /** folded */; name_key: string }
-  mailkeep_list: Owned & { name: string }
+  mailkeep_list: Owned & { name: string; double_opt_in: Generated<StoredBoolean> }
   mailkeep_topic: Owned & { list_id: number; name: string; description: string | null }
   mailkeep_contact: Owned & { -readonly [Name in keyof ContactTexts]: string } & {
     email: string
@@ -177,94 +178,33 @@ export interface Tables {
     target_id: number
     created_at: string
   }
-  /** The counts are of its messages. The messages that are pending are the rest of `recipients`. */
-  mailkeep_newsletter: Owned & {
-    name: string
-    subject: string
-    preheader: string | null
-    from_identity_id: number | null
-    reply_to: string | null
-    html: string
-    text: string | null
-    /** JSON */
-    audience: string
-    status: NewsletterStatus
-    /** Why it could not start. */
-    error: string | null
-    scheduled_at: string | null
-    updated_at: string
-    started_at: string | null
-    finished_at: string | null
-    recipients: Generated<number>
-    sent: Generated<number>
-    failed: Generated<number>
-    skipped: Generated<number>
-    uncertain: Generated<number>
-    /** Whether every recipient has a message. */
-    is_prepared: Generated<StoredBoolean>
-    /** Whether `newsletter.sent` was raised. */
-    is_announced: Generated<StoredBoolean>
-  }
-  mailkeep_sequence: Owned & {
-    name: string
-    list_id: number | null
-    from_identity_id: number | null
-    reply_to: string | null
-    status: 'active' | 'paused'
-    updated_at: string
-  }
-  mailkeep_step: {
+  /** What changed the memberships of a contact: see lib/consent. */
+  mailkeep_contact_history: {
     id: Generated<number>
-    sequence_id: number
-    /** From 1. A removed step has the position of the last step before it; 0 if there is none. */
-    position: number
-    is_removed: Generated<StoredBoolean>
-    /** Increases with each change of the content. */
-    version: Generated<number>
-    delay_seconds: number
-    subject: string
-    preheader: string | null
-    html: string
-    text: string | null
-  }
-  mailkeep_enrolment: {
-    id: Generated<number>
-    client_id: number
-    sequence_id: number
     contact_id: number
-    status: EnrolmentStatus
-    reason: StopReason | null
-    /** Whether the enrolment stops when the contact leaves the sequence's list. */
-    is_member: StoredBoolean
-    /** The last step that is done; null before the first. */
-    last_step_id: number | null
-    /** When that step was done, or the enrolment began. The delay of the next step counts from here. */
-    since: string
-    /** When the next step is due; null while its message is under way, and when there is no next step. */
-    due_at: string | null
+    type: HistoryType
+    source: Source
+    list_id: number | null
+    topic_id: number | null
+    token_id: number | null
+    ip: string | null
+    user_agent: string | null
     created_at: string
   }
-  /** One mail to one recipient. */
-  mailkeep_message: Owned & {
-    /** null once the contact is erased */
-    contact_id: number | null
-    newsletter_id: number | null
-    sequence_id: number | null
-    step_id: number | null
-    status: MessageStatus
-    /** Why it was skipped. */
-    reason: SkipReason | null
-    attempts: number
-    due_at: string
-    /** Identifies the claim of the current attempt; null when no attempt is running. */
-    claim: string | null
-    claimed_at: string | null
-    /** Time at which the claim expires if its process dies. */
-    lease_until: string | null
-    error: string | null
-    provider_message_id: string | null
-    sent_at: string | null
-  }
+  /** Memberships that begin when the contact confirms them. */
+  mailkeep_pending_membership: { contact_id: number; list_id: number; requested_at: string }
+  /** Addresses that must not be mailed. */
+  mailkeep_suppression: {
+    id: Generated<number>
+    client_id: number
+    /** Keyed hash of the folded address: see lib/consent/address-hash. */
+    email_hash: string
+    /** null for an erased address. */
+    email: string | null
+    /** folded; null for an erased address. */
+    email_key: string | null
+    reason: SuppressionReason
+    created_at: string
   mailkeep_setting: { name: string; value: string }
   mailkeep_migration: { name: string; applied_at: string }
 }

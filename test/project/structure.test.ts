@@ -49,6 +49,7 @@ const folders = [
   'topics',
   'attributes',
   'segments',
+  'consent',
   'contacts',
   'consent',
   'sending',

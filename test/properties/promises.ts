@@ -68,6 +68,12 @@ const auditEntry: Shape = {
   source: /^[a-z_]+$/,
   created_at: utc,
 }
+const isIdOrNull = (value: unknown) => value === null || isCount(value)
+const isTextOrNull = (value: unknown) => value === null || typeof value === 'string'
+const historyEntry: Shape = {
+  ...{ id: isCount, type: /^[a-z_]+$/, source: /^[a-z_]+$/, list_id: isIdOrNull, topic_id: isIdOrNull },
+  ...{ token_id: isIdOrNull, ip: isTextOrNull, user_agent: isTextOrNull, created_at: utc },
+}
 const endpointDelivery: Shape = { ...delivery, endpoint_id: isCount, created_at: offset }
 
 const report: Shape = { total: isCount, created: isCount, updated: isCount, refused: isCount, refused_rows: isArray }
@@ -105,6 +111,7 @@ export const promises: Readonly<Record<string, Promised>> = {
   'POST /contacts/:contactId/resubscribe': ok(contact),
   'PUT /contacts/:contactId/topics/:topicId': { ...ok(contact), byState: true },
   'DELETE /contacts/:contactId/topics/:topicId': ok(contact),
+  'GET /contacts/:contactId/history': page(historyEntry),
   'POST /contacts': ok(contact),
   'POST /contacts/:contactId/email': { ...ok(contact), byState: true },
   'POST /contacts/:contactId/tags': { ...ok(contact), byState: true },

@@ -14,6 +14,7 @@ import type {
   EventInput,
   EventType,
   FieldErrors,
+  HistoryEntry,
   Identity,
   ImportReport,
   List,
@@ -63,10 +64,10 @@ const identity: Identity = {
 
 const segmentInput: SegmentInput = { name: 'Pro customers', filters: { tags: [3], attributes: { plan: 'pro' } } }
 const segment: Segment = { id: 1, uuid: uuidOf(18), ...segmentInput, created_at }
-const contactUrl = 'https://mail.example.com/c/AQ…'
+const contactUrl = 'https://mail.example.com/c/AQAAAAAAAQAAAAAABwubfD5'
 const contactLinks: ContactLinks = {
   unsubscribe_url: `${contactUrl}/unsubscribe`,
-  preferences_url: 'https://mail.example.com/c/Ag…/preferences',
+  preferences_url: 'https://mail.example.com/c/AgAAAAAAAQAAAAAABwubfD5/preferences',
   headers: {
     'List-Unsubscribe': `<${contactUrl}/unsubscribe>`,
     'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
@@ -80,6 +81,11 @@ const token: ClientToken = {
 
 const auditEntry: AuditEntry = {
   ...{ id: 9, type: 'contact.deleted', target_id: 7, token_id: 4, source: 'api', created_at },
+}
+
+const historyEntry: HistoryEntry = {
+  ...{ id: 12, type: 'confirmed', source: 'confirmation_link', list_id: 1, topic_id: null, token_id: null },
+  ...{ ip: '192.0.2.7', user_agent: 'Mozilla/5.0', created_at },
 }
 
 const importReport: ImportReport = {
@@ -157,6 +163,7 @@ export const recordExamples = {
   Topic: topic,
   Contact: contact,
   ContactWithoutTopics: contactWithoutTopics,
+  HistoryEntry: historyEntry,
   Identity: identity,
   AuditEntry: auditEntry,
   Token: token,

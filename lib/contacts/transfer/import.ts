@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { audit } from '../../audit/operations.ts'
-import type { Context, Tx } from '../../context.ts'
+import type { Caller, Context, Tx } from '../../context.ts'
 import { type FieldErrors, invalid, isMailkeepError, MailkeepError } from '../../errors.ts'
 import { getList } from '../../lists/operations.ts'
 import { closedObject, parse } from '../../parse.ts'
@@ -90,12 +90,13 @@ export async function importContacts(
   await getList(ctx, listId)
   const report: ImportReport = { total: 0, created: 0, updated: 0, refused: 0, refused_rows: [] }
   const addToReport = reporterOf(report)
-  const auditOnce = importAuditor(listId)
+  const auditOnce = importAuditor(ctx.caller, listId)
+  const importing: Context = { ...ctx, caller: { ...ctx.caller, source: 'import' } }
   const read = format === 'csv' ? readCsv : readNdjson
   for await (const rows of batchesOf(read(bytesOf(untilAborted(source, signal))))) {
     await getList(ctx, listId) // also when every row of the batch is refused
     const results = await addEntries(
-      ctx,
+      importing,
       listId,
       rows.map(({ entry }) => entry),
       { signal, onSave: auditOnce },
@@ -108,11 +109,11 @@ export async function importContacts(
 }
 
 /** Returns a function that records the import in the audit log, with the first batch that is committed. */
-function importAuditor(listId: number): (tx: Tx) => Promise<void> {
+function importAuditor(caller: Caller, listId: number): (tx: Tx) => Promise<void> {
   let isRecorded = false
   return async (tx) => {
     if (isRecorded) return
-    await audit(tx, 'list.imported', listId)
+    await audit({ ...tx, caller }, 'list.imported', listId)
     tx.transaction.afterCommit(() => {
       isRecorded = true
     })
