@@ -11,6 +11,16 @@ import { deleteIdentitiesOfClient } from './identities/operations.ts'
 import { deleteFinishedJobs, type JobHandlers, nextJobMs, runDueJob } from './jobs/operations.ts'
 import { deleteListsOfClient, listJobs } from './lists/operations.ts'
 import { deleteSegmentsOfClient } from './segments/operations.ts'
+import {
+  deleteExpiredMessages,
+  deleteSendingOfClient,
+  eraseMessagesOfContact,
+  moveEnrolmentsOfContact,
+  moveMessagesOfContact,
+  stopEnrolmentsOfErased,
+} from './sending/deletion.ts'
+import { sequenceJobs } from './sending/enrolments.ts'
+import { newsletterJobs } from './sending/jobs.ts'
 import { deleteTagsOfClient, tagJobs } from './tags/operations.ts'
 import { nextTurn } from './time.ts'
 import { deleteTopicsOfClient, topicJobs } from './topics/operations.ts'
@@ -25,15 +35,18 @@ export const jobHandlers: JobHandlers = {
   ...tagJobs,
   ...listJobs,
   ...topicJobs,
-  ...contactJobs,
+  ...contactJobs([eraseMessagesOfContact, stopEnrolmentsOfErased]),
   ...attributeJobs,
-  ...mergeJobs,
+  ...mergeJobs([moveMessagesOfContact, moveEnrolmentsOfContact]),
   ...searchPurgeJobs,
   ...endpointJobs,
   ...eventJobs,
   ...pauseJobs,
   ...recoveryJobs,
+  ...newsletterJobs,
+  ...sequenceJobs,
   ...clientJobs([
+    ...deleteSendingOfClient,
     ...deleteWebhooksOfClient,
     deleteResultsOfClient,
     deleteContactsOfClient,
@@ -128,6 +141,7 @@ export class Housekeeping {
     if (this.#minutes++ % minutesBetweenSweeps > 0) return
     void this.#logAndRetry(async () => {
       await deleteExpired(this.#ctx)
+      await deleteExpiredMessages(this.#ctx)
       await deleteExpiredAnswers(this.#ctx)
       await deleteFinishedJobs(this.#ctx)
       await deleteExpiredEntries(this.#ctx)

@@ -35,7 +35,6 @@ export type {
   TokenInput,
 } from './clients/schema.ts'
 export { roles } from './clients/schema.ts'
-export type { ContactLinks } from './consent/links.ts'
 export {
   type HistoryEntry,
   type HistoryType,

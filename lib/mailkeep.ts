@@ -4,6 +4,7 @@ import { BoundedCache } from './bounded-cache.ts'
 import { TokenCache } from './clients/token-cache.ts'
 import { runBatches } from './contacts/bulk.ts'
 import type { Caller, Context } from './context.ts'
+import { earliest } from './dispatch/loop.ts'
 import { closed, invalid } from './errors.ts'
 import { Housekeeping, jobHandlers } from './housekeeping.ts'
 import { holdKeys, sealedAnswers } from './idempotency/operations.ts'
@@ -22,6 +23,10 @@ import { parse } from './parse.ts'
 import { checkEncryptionKey } from './sealing/encryption-key.ts'
 import { reseal } from './sealing/reseal.ts'
 import { createSealer } from './sealing/seal.ts'
+import { Mailer } from './sending/dispatch/mailer.ts'
+import { followMemberships } from './sending/enrolments.ts'
+import { nextStartMs } from './sending/jobs.ts'
+import { defaultMailSettings } from './sending/settings.ts'
 import { type AbortInput, AbortOptions } from './signal.ts'
 import type { Database, DatabaseSource } from './storage/database.ts'
 import { checkSource } from './storage/kysely.ts'
@@ -78,6 +83,7 @@ export class Mailkeep {
   readonly #ctx: Context
   readonly #storage: Database
   readonly #dispatcher: Dispatcher
+  readonly #mailer: Mailer
   readonly #housekeeping: Housekeeping
   readonly #health: Health
   readonly #identityProvider: IdentityProvider | undefined
@@ -95,6 +101,7 @@ export class Mailkeep {
       clock,
       lookup,
       webhooks,
+      mail,
       identityProvider,
       publicUrl,
       sender,
@@ -125,6 +132,14 @@ export class Mailkeep {
           },
           abort: (matches) => this.#dispatcher.loop.abort(matches),
         },
+        mail: {
+          settings: { ...defaultMailSettings, ...mail },
+          wake: () => {
+            this.#mailer.loop.wake()
+            storage.changes.notify()
+          },
+        },
+        onMemberships: followMemberships,
         jobs: { handlers: jobHandlers, wake: () => this.#housekeeping.wake() },
         runBatch: runBatches(),
         holdKey: holdKeys(),
@@ -134,8 +149,9 @@ export class Mailkeep {
     this.#storage = storage
     this.#identityProvider = identityProvider
     this.#dispatcher = new Dispatcher(ctx, sender ?? createSender(settings, clock, lookup))
+    this.#mailer = new Mailer(ctx)
     this.#housekeeping = new Housekeeping(ctx)
-    this.#health = new Health(ctx, this.#dispatcher, migrations)
+    this.#health = new Health(ctx, this.#dispatcher, this.#mailer, migrations)
     this.clients = bindClients(ctx)
     this.tokens = bindTokens(ctx)
   }
@@ -217,7 +233,11 @@ export class Mailkeep {
     this.#housekeeping.start()
     if (options.dispatch === false) return
     this.#dispatcher.loop.start()
-    this.#stopListening = this.#storage.changes.subscribe(() => this.#dispatcher.loop.wake())
+    this.#mailer.loop.start()
+    this.#stopListening = this.#storage.changes.subscribe(() => {
+      this.#dispatcher.loop.wake()
+      this.#mailer.loop.wake()
+    })
   }
 
   /** Checks that the database accepts writes, its schema is up to date, and the dispatcher is running. */
@@ -240,8 +260,13 @@ export class Mailkeep {
     const { signal } = parse(AbortOptions, options, 'options')
     this.#refuseClosed()
     signal?.throwIfAborted()
-    await this.#housekeeping.finish()
-    return await this.#dispatcher.loop.finishDue(signal)
+    for (;;) {
+      await this.#housekeeping.finish()
+      const sentMs = await this.#mailer.loop.finishDue(signal) // raises events
+      const nextMs = earliest([sentMs, await this.#dispatcher.loop.finishDue(signal), await nextStartMs(this.#ctx)])
+      // A handler may have started a newsletter. `close` stops the loops without a time.
+      if (nextMs === undefined || nextMs > this.#ctx.clock() || this.#closed) return nextMs
+    }
   }
 
   /**
@@ -287,7 +312,11 @@ export class Mailkeep {
 
   async #close(timeoutMs: number): Promise<void> {
     this.#stopListening?.()
-    await Promise.all([this.#dispatcher.loop.stop(timeoutMs), this.#housekeeping.stop()])
+    await Promise.all([
+      this.#dispatcher.loop.stop(timeoutMs),
+      this.#mailer.loop.stop(timeoutMs),
+      this.#housekeeping.stop(),
+    ])
     await this.#storage.close()
   }
 }

@@ -1,6 +1,14 @@
 /** The stored jobs of newsletters. */
-import { now, type Tx } from '../context.ts'
-import { again, done, type Job, type JobHandlers, type JobResult, maxRowsPerBatch } from '../jobs/operations.ts'
+import { type Context, now, type Tx } from '../context.ts'
+import {
+  again,
+  done,
+  type Job,
+  type JobHandlers,
+  type JobResult,
+  maxRowsPerBatch,
+  nextJobMs,
+} from '../jobs/operations.ts'
 import { deletionJobs } from './deletion.ts'
 import * as messages from './message-queries.ts'
 import { addCounts, prepareBatch, prepareNewsletter, startScheduled } from './preparing.ts'
@@ -15,6 +23,11 @@ export const newsletterJobs: JobHandlers = {
   [skipMessages]: skipBatch,
   [settleUncertain]: settleBatch,
   ...deletionJobs,
+}
+
+/** @returns When the next newsletter is scheduled, in milliseconds since 1970; undefined when none is. */
+export function nextStartMs(ctx: Context): Promise<number | undefined> {
+  return nextJobMs(ctx, [startNewsletter])
 }
 
 /** Skips the pending messages of a cancelled newsletter. */

@@ -26,12 +26,12 @@ export interface AudienceInput {
 
 /** Stored filters. */
 export interface Audience {
-  lists?: number[]
-  tags?: number[]
-  topics?: number[]
-  exclude_lists?: number[]
-  exclude_tags?: number[]
-  segment?: number
+  lists?: number[] | undefined
+  tags?: number[] | undefined
+  topics?: number[] | undefined
+  exclude_lists?: number[] | undefined
+  exclude_tags?: number[] | undefined
+  segment?: number | undefined
 }
 
 /** Numbers of a newsletter's messages. `recipients` is the sum of the others. It grows while sending starts. */

@@ -5,6 +5,7 @@ import { type FieldErrors, invalid, isMailkeepError, MailkeepError } from '../er
 import { getIdentity, listIdentities } from '../identities/operations.ts'
 import type { Identity } from '../identities/schema.ts'
 import { type Content, checkContent } from './content.ts'
+import { allowsUnverified } from './settings.ts'
 import type { MailTransport } from './transport.ts'
 
 const noTransport =
@@ -71,7 +72,7 @@ export async function requireSender(ctx: Context, id: number | null): Promise<Id
 
 /** Returns the sender if it may send; undefined otherwise. */
 export async function findSender(ctx: Context, id: number | null): Promise<Identity | undefined> {
-  const { allowUnverified } = ctx.local.mail.settings
+  const allowUnverified = allowsUnverified(ctx.local.mail.settings)
   if (id === null) {
     const query = { per_page: 1, ...(allowUnverified ? {} : { identity_status: 'verified' as const }) }
     return (await listIdentities(ctx, query)).data[0]

@@ -205,6 +205,7 @@ export interface Tables extends SendingTables {
     email_key: string | null
     reason: SuppressionReason
     created_at: string
+  }
   mailkeep_setting: { name: string; value: string }
   mailkeep_migration: { name: string; applied_at: string }
 }

@@ -12,22 +12,33 @@ interface DueRow {
   due_at: string
 }
 
-/** Lists what is being sent and has work now or later, with the time of the first. Each costs an index seek or two. */
+/** Whether the sender may send; without one, whether the client has one. */
+function hasSender(source: string, verified: boolean): RawBuilder<unknown> {
+  const from = sql.ref(`${source}.from_identity_id`)
+  return sql`exists (select 1 from mailkeep_identity as i where i.client_id = ${sql.ref(`${source}.client_id`)}
+    and (${from} is null or i.id = ${from}) ${verified ? sql`and i.identity_status = 'verified'` : sql``})`
+}
+
+/**
+ * Lists what is being sent and has work now or later, with the time of the first. Each costs a few index seeks. What has
+ * no sender waits for one.
+ */
 export const listSources = statement.all(
   {},
-  () => sql<DueRow>`select * from (
+  (_, __, ___, { verified }) => sql<DueRow>`select * from (
     select 'newsletter' as kind, n.id, n.client_id, n.from_identity_id, (select min(due_at) from mailkeep_message
       where newsletter_id = n.id and status = 'pending' and lease_until is null) as due_at
-    from mailkeep_newsletter as n where n.status = 'sending'
+    from mailkeep_newsletter as n where n.status = 'sending' and ${hasSender('n', verified)}
     union all
     select 'sequence', s.id, s.client_id, s.from_identity_id, (select min(due_at) from mailkeep_message
       where sequence_id = s.id and status = 'pending' and lease_until is null)
-    from mailkeep_sequence as s where s.status = 'active'
+    from mailkeep_sequence as s where s.status = 'active' and ${hasSender('s', verified)}
     union all
     select 'sequence', s.id, s.client_id, s.from_identity_id, (select min(due_at) from mailkeep_enrolment
       where sequence_id = s.id and status = 'active' and due_at is not null)
-    from mailkeep_sequence as s where s.status = 'active') as source
+    from mailkeep_sequence as s where s.status = 'active' and ${hasSender('s', verified)}) as source
     where due_at is not null`,
+  ['verified'],
 )
 
 export const findNextLeaseEnd = statement(
