@@ -147,8 +147,10 @@ interface HandOver {
 async function sendThrough(pool: Pool, message: MailMessage, signal: AbortSignal): Promise<MailOutcome> {
   const handOver: HandOver['handOver'] = {}
   try {
-    const { serverMessageId } = await pool.sendMail({ ...mailOptions(message), handOver, signal })
-    return { kind: 'sent', ...(serverMessageId === undefined ? {} : { providerMessageId: serverMessageId }) }
+    const mail: object = { ...mailOptions(message), handOver, signal }
+    const { serverMessageId, response } = await pool.sendMail(mail)
+    const id = serverMessageId ?? /queued as <?([^\s>]{1,200})/i.exec(response)?.[1]
+    return { kind: 'sent', ...(id === undefined ? {} : { providerMessageId: id }) }
   } catch (cause) {
     const error = cause as SmtpError
     const isAnswered = error.responseCode !== undefined
