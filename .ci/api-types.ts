@@ -10,6 +10,8 @@ const files: Readonly<Record<string, string>> = {
   contactsApi: 'lib/contacts/api-types.ts',
   webhooksApi: 'lib/webhooks/api-types.ts',
   eventsApi: 'lib/webhooks/api-types.ts',
+  newslettersApi: 'lib/sending/api-types.ts',
+  sequencesApi: 'lib/sending/api-types.ts',
 }
 
 const head = `/**

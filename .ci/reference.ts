@@ -26,6 +26,8 @@ export function reference(): string {
       ...declared('lib/mailkeep.ts', ['createMailkeep']),
       ...declared('lib/options.ts', ['MailkeepOptions']),
       ...declared('lib/webhooks/settings.ts', ['WebhookSettings']),
+      ...declared('lib/sending/settings.ts', ['MailSettings']),
+      ...declared('lib/sending/transport.ts', ['MailTransport', 'MailMessage', 'MailOutcome', 'UncertainError']),
       ...declared('lib/storage/sqlite.ts', ['sqlite', 'SqliteOptions']),
       ...declared('lib/storage/sqlite/handle.ts', ['SqliteHandle', 'SqliteStatement']),
       ...declared('lib/storage/postgres.ts', ['postgres', 'PostgresOptions']),
@@ -51,6 +53,7 @@ export function reference(): string {
     ),
     ...section('`mailkeep.forClient(id).tokens`', members('lib/api-types.ts', 'interface ClientTokensApi', 'tokens')),
     ...section('`mailkeep.forClient(id).auditLog`', members('lib/api-types.ts', 'interface AuditLogApi', 'auditLog')),
+    ...['Newsletters', 'Sequences'].flatMap((slice) => apiSection('lib/sending/api-types.ts', slice)),
     ...['Webhooks', 'Events'].flatMap((slice) => apiSection('lib/webhooks/api-types.ts', slice)),
     ...section('Inputs', [
       ...inputFiles.flatMap((file) =>
@@ -74,7 +77,9 @@ export function reference(): string {
         'attributes',
         'identities',
         'webhooks',
-      ].flatMap(records),
+        'sending',
+      ].flatMap((slice) => records(`lib/${slice}/schema.ts`)),
+      ...['message', 'sequence'].flatMap((name) => records(`lib/sending/${name}-schema.ts`)),
       ...declared('lib/webhooks/recovery.ts', ['Recovery']),
       ...declared('lib/contacts/group-counts.ts', ['Counted']),
       ...declared('lib/page.ts', ['Page']),
@@ -145,6 +150,9 @@ const inputFiles = [
   ...['lists', 'tags', 'topics', 'identities', 'webhooks'].map((slice) => `lib/${slice}/schema.ts`),
   'lib/webhooks/delivery-listing.ts',
   'lib/webhooks/recovery.ts',
+  'lib/sending/schema.ts',
+  'lib/sending/message-schema.ts',
+  'lib/sending/sequence-schema.ts',
 ]
 
 /** Whether the name is a type of input: `ContactInput`, `IdsInput`. */
@@ -152,8 +160,7 @@ function isInput(name: string): boolean {
   return /Input$/.test(name) || ['ImportCounts', 'BatchOperationResult'].includes(name)
 }
 
-const records = (slice: string) => {
-  const file = `lib/${slice}/schema.ts`
+const records = (file: string) => {
   return declared(
     file,
     exported(file).filter((name) => !isInput(name) && /^export interface/.test(itemOf(file, name)?.code ?? '')),

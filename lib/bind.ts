@@ -40,6 +40,13 @@ import * as identities from './identities/operations.ts'
 import * as lists from './lists/operations.ts'
 import { requireFunction, requireId, Text } from './parse.ts'
 import * as segments from './segments/operations.ts'
+import type { NewslettersApi, SequencesApi } from './sending/api-types.ts'
+import * as enrolments from './sending/enrolments.ts'
+import * as messages from './sending/messages.ts'
+import * as newsletters from './sending/newsletters.ts'
+import * as sending from './sending/sending.ts'
+import * as sequences from './sending/sequences.ts'
+import * as trying from './sending/trying.ts'
 import * as tags from './tags/operations.ts'
 import * as topics from './topics/operations.ts'
 import type { EventsApi, WebhooksApi } from './webhooks/api-types.ts'
@@ -101,6 +108,7 @@ const contactsApi = {
   subscribeToTopic: contacts.subscribeToTopic,
   unsubscribeFromTopic: contacts.unsubscribeFromTopic,
   links: links.createLinks,
+  messages: messages.listMessagesOfContact,
   delete: contacts.deleteContact,
   history: history.listContactHistory,
 }
@@ -137,6 +145,36 @@ const segmentsApi = {
   get: segments.getSegment,
   update: segments.updateSegment,
   delete: segments.deleteSegment,
+}
+
+/** Mail to many contacts: `mailkeep.forClient(id).newsletters` */
+const newslettersApi = {
+  list: newsletters.listNewsletters,
+  create: newsletters.createNewsletter,
+  get: newsletters.getNewsletter,
+  update: newsletters.updateNewsletter,
+  delete: newsletters.deleteNewsletter,
+  audience: newsletters.countAudience,
+  preview: trying.previewNewsletter,
+  test: trying.testNewsletter,
+  send: sending.sendNewsletter,
+  pause: sending.pauseNewsletter,
+  resume: sending.resumeNewsletter,
+  cancel: sending.cancelNewsletter,
+  messages: messages.listMessages,
+}
+
+/** Series of mail to each contact: `mailkeep.forClient(id).sequences` */
+const sequencesApi = {
+  list: sequences.listSequences,
+  create: sequences.createSequence,
+  get: sequences.getSequence,
+  update: sequences.updateSequence,
+  delete: sequences.deleteSequence,
+  setSteps: sequences.setSteps,
+  enrol: enrolments.enrolContact,
+  stop: enrolments.stopEnrolment,
+  enrolments: enrolments.listEnrolments,
 }
 
 /** The attributes by which contacts can be filtered: `mailkeep.forClient(id).settings.attributes` */
@@ -185,6 +223,8 @@ export interface ClientOperations {
   readonly tags: TagsApi
   readonly topics: TopicsApi
   readonly segments: SegmentsApi
+  readonly newsletters: NewslettersApi
+  readonly sequences: SequencesApi
   readonly settings: SettingsApi
   readonly webhooks: WebhooksApi
   readonly events: EventsApi
@@ -255,6 +295,8 @@ function bindOperations(ctx: Context): ClientOperations {
     tags: bind(ctx, tagsApi),
     topics: bind(ctx, topicsApi),
     segments: bind(ctx, segmentsApi),
+    newsletters: bind(ctx, newslettersApi),
+    sequences: bind(ctx, sequencesApi),
     settings: { attributes: bind(ctx, attributeSettingsApi) },
     webhooks: bind(ctx, webhooksApi),
     events: bind(ctx, eventsApi),

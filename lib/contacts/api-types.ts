@@ -4,6 +4,7 @@
  */
 import type { HistoryEntry } from '../consent/schema.ts'
 import type { Page, PageInput } from '../page.ts'
+import type { Message } from '../sending/message-schema.ts'
 import type { AbortInput } from '../signal.ts'
 import type { BatchInput, BatchOperationInput, BatchOperationResult } from './batch-schema.ts'
 import type { EmailInput, TagsInput } from './changing.ts'
@@ -205,6 +206,12 @@ export interface ContactsApi {
    * @throws MailkeepError `not_found`; `validation_failed` on `public_url`: the public URL is not configured.
    */
   links(id: ContactKey): Promise<ContactLinks>
+  /**
+   * Returns one page of the messages to a contact, newest first.
+   *
+   * @throws MailkeepError `not_found`, `validation_failed`
+   */
+  messages(contact: ContactKey, query?: PageInput): Promise<Page<Message>>
   /**
    * Erases a contact, and every copy of its data in stored events and deliveries. On SQLite, a stored job then removes
    * the contact's text from the search index in the file. It starts after the commit, and pauses after each run.
