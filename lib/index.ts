@@ -143,6 +143,7 @@ export {
   type SequenceStatus,
   type SkipReason,
   type StopReason,
+  sequenceStatuses,
 } from './sending/statuses.ts'
 export { type MailMessage, type MailOutcome, type MailTransport, UncertainError } from './sending/transport.ts'
 export { folder } from './sending/transports/folder.ts'

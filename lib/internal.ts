@@ -10,6 +10,15 @@ export { listFields } from './lists/schema.ts'
 export { type AnySchema, Email, Id, OffsetTime, Time, Uuid } from './record.ts'
 export { encryptionKeyId } from './sealing/seal.ts'
 export { segmentFields } from './segments/schema.ts'
+export { messageFields } from './sending/message-schema.ts'
+export {
+  countFields as messageCountFields,
+  newsletterFields,
+  previewFields,
+  summaryFields as newsletterSummaryFields,
+  testResultFields,
+} from './sending/schema.ts'
+export { enrolmentFields, sequenceFields, sequenceSummaryFields, stepFields } from './sending/sequence-schema.ts'
 export { tagFields } from './tags/schema.ts'
 export { topicFields } from './topics/schema.ts'
 export { refuseUnknownNames } from './unknown-names.ts'

@@ -24,6 +24,10 @@ export async function openWorld({ client, data }: Tenant, name: string): Promise
   await data(200, 'PUT', `/contacts/${contactId}/topics/${topicId}`)
   const segment = { name: `segment of ${name}`, filters: { lists: [listId] } }
   const { id: segmentId } = await data(201, 'POST', '/segments', { body: segment })
+  const news = { name: `newsletter of ${name}`, subject: 'News', html: '<a href="{{ unsubscribe_url }}">x</a>' }
+  const { id: newsletterId } = await data(201, 'POST', '/newsletters', { body: news })
+  const { id: sequenceId } = await data(201, 'POST', '/sequences', { body: { name: `sequence of ${name}` } })
+  await data(201, 'POST', `/sequences/${sequenceId}/enrolments`, { body: { contact_id: contactId } })
   const { id: identityId } = await client.identities.add({ email: `sender@${name}.example` })
   const [{ id: deliveryId }] = await data(200, 'GET', `/webhook-endpoints/${endpointId}/deliveries`)
   const { id: tokenId } = await client.tokens.create({ name: `token of ${name}`, role: 'viewer' })
@@ -34,6 +38,8 @@ export async function openWorld({ client, data }: Tenant, name: string): Promise
     listId,
     topicId,
     segmentId,
+    newsletterId,
+    sequenceId,
     endpointId,
     identityId,
     deliveryId,
@@ -60,6 +66,14 @@ const bodies: Readonly<Record<string, object>> = {
   'PUT /contacts/:contactId': { name: 'new', tags: ['new'] },
   'POST /segments': { name: 'new', filters: {} },
   'PATCH /segments/:segmentId': { name: 'new' },
+  'POST /newsletters': { name: 'new', subject: 'New', html: '<a href="{{ unsubscribe_url }}">x</a>' },
+  'PATCH /newsletters/:newsletterId': { name: 'new' },
+  'POST /newsletters/:newsletterId/preview': { contact_id: 1 },
+  'POST /newsletters/:newsletterId/test': { emails: ['new@example.org'] },
+  'POST /sequences': { name: 'new' },
+  'PATCH /sequences/:sequenceId': { name: 'new' },
+  'PUT /sequences/:sequenceId/steps': { steps: [] },
+  'POST /sequences/:sequenceId/enrolments': { contact_id: 1 },
   'PUT /settings/attributes': { indexed: ['company'] },
   'POST /webhook-endpoints': { url: 'http://127.0.0.1:9/', events: eventTypes },
   'PATCH /webhook-endpoints/:endpointId': { description: 'new', active: true },

@@ -28,6 +28,7 @@ import {
 } from '../../../lib/internal.ts'
 import { schemasOf } from './fields.ts'
 import { arrayOf, flag, id, input, nullable, ref, type Schema } from './schema.ts'
+import { sendingBodies } from './sending.ts'
 
 const { nameCharacters, descriptionCharacters, attributeCharacters, emailCharacters, urlCharacters } = inputLimits
 
@@ -75,6 +76,7 @@ const roleText = '`viewer` reads, `member` also writes contacts, tags, lists and
 
 /** Schemas of request bodies. */
 export const bodySchemas = {
+  ...sendingBodies,
   TagInput: input<TagInput>(
     { name: { ...name, description: `${name.description} Unique without regard to case.` } },
     'name',

@@ -29,6 +29,7 @@ import type {
 } from '../../../lib/index.ts'
 import type { BodyName } from './bodies.ts'
 import type { recordSchemas } from './records.ts'
+import { sendingBodyExamples, sendingRecordExamples } from './sending.ts'
 import type { webhookSchemas } from './webhook-records.ts'
 
 type SchemaName = keyof typeof recordSchemas | keyof typeof webhookSchemas
@@ -156,6 +157,7 @@ const recovery: Recovery = { id: 1, status: 'pending', total: 12, done: 0 }
 
 /** Example records by schema name. */
 export const recordExamples = {
+  ...sendingRecordExamples,
   Tag: tag,
   List: list,
   CountedTag: { ...tag, contacts_count: 1200 },
@@ -203,6 +205,7 @@ const eventInput: EventInput = { type: 'newsletter.sent', data: dataOf['newslett
 
 /** By schema name: an example body, and the errors of a refused body. */
 export const bodyExamples: Readonly<Record<BodyName, { readonly good: object; readonly errors: FieldErrors }>> = {
+  ...sendingBodyExamples,
   TagInput: { good: tagInput, errors: { name: ['There is a tag of this name already.'] } },
   ListInput: { good: { name: 'News' }, errors: { name: ['This field is required.'] } },
   TopicInput: { good: topicInput, errors: { name: ['This field is required.'] } },

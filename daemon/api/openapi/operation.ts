@@ -131,6 +131,8 @@ const idDescriptions: Readonly<Record<keyof Params, string>> = {
   contactId: 'A contact.',
   listId: 'A list.',
   topicId: 'A topic.',
+  newsletterId: 'The newsletter.',
+  sequenceId: 'The sequence.',
   segmentId: 'A segment.',
   endpointId: 'A webhook endpoint.',
   deliveryId: 'A delivery of the endpoint.',

@@ -21,6 +21,7 @@ import {
 } from '../../../lib/internal.ts'
 import { recordOf, schemasOf } from './fields.ts'
 import { arrayOf, count, fieldErrors, id, nullable, record, ref, type Schema, text } from './schema.ts'
+import { sendingRecords } from './sending.ts'
 
 const { topics, ...contact } = schemasOf(contactFields)
 const { filters: _, ...segment } = segmentFields
@@ -52,6 +53,7 @@ function withCount(schema: Schema): Schema {
 
 /** Schemas of records in answers, except webhooks. */
 export const recordSchemas = {
+  ...sendingRecords,
   Tag: recordOf(tagFields),
   List: recordOf(listFields),
   CountedTag: withCount(recordOf(tagFields)),

@@ -5,8 +5,10 @@ import { contactExtensions, contacts } from './contacts.ts'
 import { eventExtensions } from './events.ts'
 import { identities } from './identities.ts'
 import { listExtensions } from './lists.ts'
+import { newsletterExtensions } from './newsletters.ts'
 import type { Route } from './route.ts'
 import { segmentExtensions } from './segments.ts'
+import { sequenceExtensions } from './sequences.ts'
 import { settingExtensions } from './settings.ts'
 import { tags } from './tags.ts'
 import { tokenExtensions } from './tokens.ts'
@@ -39,6 +41,8 @@ export const chapters: readonly Chapter[] = [
   extension('lists', 'managing lists.', listExtensions),
   extension('topics', 'managing the topics of lists.', topicExtensions),
   extension('segments', 'named filters of contacts.', segmentExtensions),
+  extension('newsletters', 'mail to many contacts.', newsletterExtensions),
+  extension('sequences', 'series of mail to each contact. Only admins change them.', sequenceExtensions),
   extension('settings', 'settings of the client. Only for admins.', settingExtensions),
   extension('webhook endpoints', 'single endpoints and deliveries, redelivery, recovery.', webhookExtensions),
   extension('events', 'events of the host app. Only for admins.', eventExtensions),
