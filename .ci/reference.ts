@@ -42,7 +42,7 @@ export function reference(): string {
     ...section('`mailkeep.clients`', members('lib/api-types.ts', 'interface ClientsApi', 'clients')),
     ...section('`mailkeep.tokens`', members('lib/api-types.ts', 'interface TokensApi', 'tokens')),
     ...section('`mailkeep.forClient(id)`', [
-      ...members('lib/bind.ts', 'interface IdempotencyApi', 'client'),
+      ...members('lib/binding.ts', 'interface IdempotencyApi', 'client'),
       ...declared('lib/idempotency/schema.ts', ['IdempotentResult']),
     ]),
     ...apiSection('lib/contacts/api-types.ts', 'Contacts'),
@@ -108,6 +108,7 @@ export function reference(): string {
       ...declared('lib/testing/clock.ts', ['Duration', 'DurationUnit']),
       ...members('lib/testing/clock.ts', 'class TestClock', 'clock'),
       ...declared('lib/testing/sender.ts', ['CapturedDelivery', 'ReplyTo', 'Reply']),
+      ...declared('lib/testing/mail.ts', ['CapturedMail', 'MailReplyTo', 'MailReply']),
     ]),
     ...section('Receiving: `mailkeep/receiver`', [
       ...declared('lib/webhooks/receiver.ts', [

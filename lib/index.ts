@@ -14,14 +14,8 @@ export type {
 } from './api-types.ts'
 export type { AttributeSettings, AttributeSettingsInput } from './attributes/schema.ts'
 export { type AuditEntry, type AuditQueryInput, type ChangeType, changeTypes } from './audit/schema.ts'
-export {
-  type ClientMailkeep,
-  type ClientOperations,
-  type IdempotencyApi,
-  type SettingsApi,
-  type Unchecked,
-  unchecked,
-} from './bind.ts'
+export type { ClientMailkeep, ClientOperations, SettingsApi } from './bind.ts'
+export { type IdempotencyApi, type Unchecked, unchecked } from './binding.ts'
 export type {
   Client,
   ClientInput,

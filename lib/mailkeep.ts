@@ -1,12 +1,12 @@
 import type { ClientsApi, TokensApi } from './api-types.ts'
+import { Background } from './background.ts'
 import { bindClient, bindClients, bindTokens, type ClientMailkeep } from './bind.ts'
 import { BoundedCache } from './bounded-cache.ts'
 import { TokenCache } from './clients/token-cache.ts'
 import { runBatches } from './contacts/bulk.ts'
 import type { Caller, Context } from './context.ts'
-import { earliest } from './dispatch/loop.ts'
 import { closed, invalid } from './errors.ts'
-import { Housekeeping, jobHandlers } from './housekeeping.ts'
+import { jobHandlers } from './housekeeping.ts'
 import { holdKeys, sealedAnswers } from './idempotency/operations.ts'
 import * as identities from './identities/operations.ts'
 import type { IdentityProvider } from './identities/provider.ts'
@@ -23,16 +23,13 @@ import { parse } from './parse.ts'
 import { checkEncryptionKey } from './sealing/encryption-key.ts'
 import { reseal } from './sealing/reseal.ts'
 import { createSealer } from './sealing/seal.ts'
-import { Mailer } from './sending/dispatch/mailer.ts'
 import { followMemberships } from './sending/enrolments.ts'
-import { nextStartMs } from './sending/jobs.ts'
 import { defaultMailSettings } from './sending/settings.ts'
 import { type AbortInput, AbortOptions } from './signal.ts'
 import type { Database, DatabaseSource } from './storage/database.ts'
 import { checkSource } from './storage/kysely.ts'
 import { openSchema } from './storage/migrate.ts'
 import type { Clock } from './time.ts'
-import { Dispatcher } from './webhooks/dispatch/dispatcher.ts'
 import type { EventHandler } from './webhooks/handlers/handlers.ts'
 import { type Subscriber, subscribe } from './webhooks/handlers/subscribers.ts'
 import { Health, type Readiness, type Stats } from './webhooks/health.ts'
@@ -82,14 +79,11 @@ export class Mailkeep {
   readonly tokens: TokensApi
   readonly #ctx: Context
   readonly #storage: Database
-  readonly #dispatcher: Dispatcher
-  readonly #mailer: Mailer
-  readonly #housekeeping: Housekeeping
+  readonly #background: Background
   readonly #health: Health
   readonly #identityProvider: IdentityProvider | undefined
   /** Cached, because servers need one at every request. */
   readonly #clientApis = new BoundedCache<number | string, ClientMailkeep>(maxCachedClientApis)
-  #stopListening: (() => void) | undefined
   #closed: Promise<void> | undefined
 
   /** @internal Use `createMailkeep`. */
@@ -127,20 +121,20 @@ export class Mailkeep {
           settings,
           onEvent,
           wake: () => {
-            this.#dispatcher.loop.wake()
+            this.#background.dispatcher.loop.wake()
             storage.changes.notify()
           },
-          abort: (matches) => this.#dispatcher.loop.abort(matches),
+          abort: (matches) => this.#background.dispatcher.loop.abort(matches),
         },
         mail: {
           settings: { ...defaultMailSettings, ...mail },
           wake: () => {
-            this.#mailer.loop.wake()
+            this.#background.mailer.loop.wake()
             storage.changes.notify()
           },
         },
         onMemberships: followMemberships,
-        jobs: { handlers: jobHandlers, wake: () => this.#housekeeping.wake() },
+        jobs: { handlers: jobHandlers, wake: () => this.#background.housekeeping.wake() },
         runBatch: runBatches(),
         holdKey: holdKeys(),
       },
@@ -148,10 +142,8 @@ export class Mailkeep {
     this.#ctx = ctx
     this.#storage = storage
     this.#identityProvider = identityProvider
-    this.#dispatcher = new Dispatcher(ctx, sender ?? createSender(settings, clock, lookup))
-    this.#mailer = new Mailer(ctx)
-    this.#housekeeping = new Housekeeping(ctx)
-    this.#health = new Health(ctx, this.#dispatcher, this.#mailer, migrations)
+    this.#background = new Background(ctx, sender ?? createSender(settings, clock, lookup))
+    this.#health = new Health(ctx, this.#background.dispatcher, this.#background.mailer, migrations)
     this.clients = bindClients(ctx)
     this.tokens = bindTokens(ctx)
   }
@@ -215,29 +207,21 @@ export class Mailkeep {
     checkOptions('on', options)
     return await subscribe(
       this.#ctx,
-      this.#dispatcher.handlers,
+      this.#background.dispatcher.handlers,
       { name: options.name, events },
       handler as unknown as EventHandler,
     )
   }
 
   /**
-   * Starts the delivery of webhooks and the housekeeping. A process that only reads and writes data need not call it.
+   * Starts the delivery of webhooks and mail, and the housekeeping. A process that only reads and writes data need not call it.
    *
    * @throws MailkeepError `validation_failed` on a wrong option; `unavailable`: already closed.
    */
   start(options: StartOptions = {}): void {
     checkOptions('start', options)
     this.#refuseClosed()
-    if (this.#stopListening) return
-    this.#housekeeping.start()
-    if (options.dispatch === false) return
-    this.#dispatcher.loop.start()
-    this.#mailer.loop.start()
-    this.#stopListening = this.#storage.changes.subscribe(() => {
-      this.#dispatcher.loop.wake()
-      this.#mailer.loop.wake()
-    })
+    this.#background.start(options.dispatch !== false)
   }
 
   /** Checks that the database accepts writes, its schema is up to date, and the dispatcher is running. */
@@ -251,22 +235,16 @@ export class Mailkeep {
   }
 
   /**
-   * Runs the stored jobs, sends all due deliveries, and resolves when every attempt is recorded. Works without `start`.
+   * Runs the stored jobs, sends all due deliveries and mails, and resolves when every attempt is recorded. Works without `start`.
    *
-   * @returns When the next delivery is due, in milliseconds since 1970; undefined when none waits.
+   * @returns When the next delivery or mail is due, in milliseconds since 1970; undefined when none waits.
    * @throws MailkeepError `unavailable`
    */
   async deliverDue(options: AbortInput = {}): Promise<number | undefined> {
     const { signal } = parse(AbortOptions, options, 'options')
     this.#refuseClosed()
     signal?.throwIfAborted()
-    for (;;) {
-      await this.#housekeeping.finish()
-      const sentMs = await this.#mailer.loop.finishDue(signal) // raises events
-      const nextMs = earliest([sentMs, await this.#dispatcher.loop.finishDue(signal), await nextStartMs(this.#ctx)])
-      // A handler may have started a newsletter. `close` stops the loops without a time.
-      if (nextMs === undefined || nextMs > this.#ctx.clock() || this.#closed) return nextMs
-    }
+    return await this.#background.finishDue(signal)
   }
 
   /**
@@ -311,12 +289,7 @@ export class Mailkeep {
   }
 
   async #close(timeoutMs: number): Promise<void> {
-    this.#stopListening?.()
-    await Promise.all([
-      this.#dispatcher.loop.stop(timeoutMs),
-      this.#mailer.loop.stop(timeoutMs),
-      this.#housekeeping.stop(),
-    ])
+    await this.#background.stop(timeoutMs)
     await this.#storage.close()
   }
 }

@@ -148,6 +148,7 @@ const schemas = {
   testMailkeep: closedObject({
     now: anything,
     webhooks,
+    mail,
     logger: anything,
     identityProvider: anything,
   } satisfies OptionsOf<TestOptions>),

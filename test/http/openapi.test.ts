@@ -115,7 +115,7 @@ describe('the description of the API', () => {
   })
 
   test('has examples of wrong fields that the operation has', () => {
-    const general = ['dry_run', 'tag', 'active', 'topic_id', 'body']
+    const general = ['status', 'dry_run', 'tag', 'active', 'topic_id', 'body']
     for (const route of routes) {
       const { responses, parameters = [], requestBody } = operationOf(route)
       const content = (responses['422'] as Response).content!['application/json']!
@@ -292,6 +292,7 @@ describe('the description', () => {
       for (const [fields, wrong] of trials(description.components.schemas[name] as Limits)) {
         const found = await fieldsOf(fields)
         const field = Object.keys(fields)[0]!
+        if (field.endsWith('_id') && !wrong) continue // there is no such record
         const isRefused = found.some((each) => each === field || each.startsWith(`${field}.`) || each === 'body')
         assert.equal(isRefused, wrong, `${titleOf(route)} ${JSON.stringify(fields).slice(0, 100)}: ${found}`)
       }

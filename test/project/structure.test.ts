@@ -67,6 +67,7 @@ const wiring = new Set([
   'mailkeep.ts',
   'bind.ts',
   'housekeeping.ts',
+  'background.ts',
 ])
 
 function folderOf(path: string): string {

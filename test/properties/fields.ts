@@ -111,7 +111,7 @@ const known: Readonly<Record<string, readonly [required: Fields, optional: Field
   'PATCH /segments/:segmentId': [{}, { name, filters }],
   'POST /newsletters': [
     { subject: line, html: text },
-    { name, preheader: fc.option(text), text: fc.option(text), audience, from_identity_id: fc.constant(null) },
+    { name, preheader: fc.option(line), text: fc.option(text), audience, from_identity_id: fc.constant(null) },
   ],
   'PATCH /newsletters/:newsletterId': [{}, { name, subject: line, html: text, reply_to: fc.option(email), audience }],
   'POST /newsletters/:newsletterId/preview': [{ contact_id: fc.integer({ min: 1, max: 9 }) }, {}],

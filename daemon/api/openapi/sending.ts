@@ -184,7 +184,7 @@ export const sendingBodyExamples = {
   SequenceChange: { good: { status: 'paused' }, ...required },
   StepsInput: {
     good: { steps: [{ delay_seconds: 0, ...templates }] },
-    errors: { 'steps.0.html': ['This must contain {{ unsubscribe_url }}.'] },
+    errors: { steps: ['A sequence has at most 50 steps.'] },
   },
   EnrolmentInput: { good: { contact_id: 7 }, errors: { contact_id: ['No such contact.'] } },
 }
