@@ -21,10 +21,10 @@ const head = `/**
 
 /** Returns the generated files by path. */
 export function apiTypes(): Map<string, string> {
-  const bind = parse('lib/bind.ts')
-  const modules = importsOf(bind)
+  const sources = ['lib/bind.ts', 'lib/bind-sending.ts'].map(parse)
+  const modules = new Map(sources.flatMap((source) => [...importsOf(source)]))
   const outputs = new Map<string, Output>()
-  for (const { name, doc, entries } of tablesOf(bind)) {
+  for (const { name, doc, entries } of sources.flatMap(tablesOf)) {
     const path = files[name] ?? 'lib/api-types.ts'
     const output: Output = outputs.get(path) ?? { imports: new Map(), interfaces: [] }
     outputs.set(path, output)

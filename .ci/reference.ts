@@ -1,7 +1,11 @@
-/** Writes lib/REFERENCE.md and the files `api-types.ts` from the docstrings. Run: npm run reference */
+/**
+ * Writes lib/REFERENCE.md and the files `api-types.ts` from the docstrings, and the client's types from the API's
+ * description. Run: npm run reference
+ */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { apiTypes } from './api-types.ts'
+import { clientTypes } from './client-types.ts'
 
 const root = join(import.meta.dirname, '..')
 
@@ -42,11 +46,13 @@ export function reference(): string {
     ...section('`mailkeep.clients`', members('lib/api-types.ts', 'interface ClientsApi', 'clients')),
     ...section('`mailkeep.tokens`', members('lib/api-types.ts', 'interface TokensApi', 'tokens')),
     ...section('`mailkeep.forClient(id)`', [
-      ...members('lib/binding.ts', 'interface IdempotencyApi', 'client'),
+      ...members('lib/idempotency/schema.ts', 'interface IdempotencyApi', 'client'),
       ...declared('lib/idempotency/schema.ts', ['IdempotentResult']),
     ]),
     ...apiSection('lib/contacts/api-types.ts', 'Contacts'),
-    ...['Lists', 'Tags', 'Topics', 'Segments', 'Identities'].flatMap((slice) => apiSection('lib/api-types.ts', slice)),
+    ...['Lists', 'Tags', 'Topics', 'Segments', 'Suppressions', 'Identities'].flatMap((slice) =>
+      apiSection('lib/api-types.ts', slice),
+    ),
     ...section(
       '`mailkeep.forClient(id).settings.attributes`',
       members('lib/api-types.ts', 'interface AttributeSettingsApi', 'attributes'),
@@ -74,6 +80,7 @@ export function reference(): string {
         'tags',
         'topics',
         'segments',
+        'consent',
         'attributes',
         'identities',
         'webhooks',
@@ -109,6 +116,11 @@ export function reference(): string {
       ...members('lib/testing/clock.ts', 'class TestClock', 'clock'),
       ...declared('lib/testing/sender.ts', ['CapturedDelivery', 'ReplyTo', 'Reply']),
       ...declared('lib/testing/mail.ts', ['CapturedMail', 'MailReplyTo', 'MailReply']),
+    ]),
+    ...section('Calling the API: `mailkeep/client`', [
+      ...declared('daemon/client/index.ts', ['createClient', 'Client', 'ImportFile', 'ImportOptions', 'ImportCounts']),
+      ...declared('daemon/client/request.ts', ['ClientOptions', 'ApiError']),
+      ...declared('daemon/client/methods.ts', ['CallOptions', 'Listing', 'Page']),
     ]),
     ...section('Receiving: `mailkeep/receiver`', [
       ...declared('lib/webhooks/receiver.ts', [
@@ -148,7 +160,7 @@ const inputFiles = [
   'lib/signal.ts',
   'lib/contacts/transfer/import.ts',
   'lib/contacts/transfer/export.ts',
-  ...['lists', 'tags', 'topics', 'identities', 'webhooks'].map((slice) => `lib/${slice}/schema.ts`),
+  ...['consent', 'lists', 'tags', 'topics', 'identities', 'webhooks'].map((slice) => `lib/${slice}/schema.ts`),
   'lib/webhooks/delivery-listing.ts',
   'lib/webhooks/recovery.ts',
   'lib/sending/schema.ts',
@@ -283,4 +295,5 @@ function paragraphs(about: string): string {
 if (process.argv[1] === import.meta.filename) {
   for (const [path, text] of apiTypes()) writeFileSync(join(root, path), text)
   writeFileSync(join(root, 'lib/REFERENCE.md'), reference())
+  writeFileSync(join(root, 'daemon/client/api.ts'), clientTypes())
 }

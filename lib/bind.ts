@@ -9,21 +9,29 @@ import type {
   ClientsApi,
   ClientTokensApi,
   IdentitiesApi,
+  LinksApi,
   ListsApi,
+  PageSettingsApi,
   SegmentsApi,
+  StatsApi,
+  SuppressionsApi,
   TagsApi,
   TokensApi,
   TopicsApi,
 } from './api-types.ts'
 import * as attributes from './attributes/operations.ts'
 import * as audit from './audit/operations.ts'
-import { bind, type IdempotencyApi } from './binding.ts'
+import { newslettersApi, sequencesApi } from './bind-sending.ts'
+import { bind } from './bound.ts'
 import * as clientTokens from './clients/client-tokens.ts'
 import * as clients from './clients/operations.ts'
+import * as suppressions from './consent/suppressions.ts'
 import type { ContactsApi } from './contacts/api-types.ts'
 import * as batching from './contacts/batch.ts'
+import * as bounces from './contacts/bounces.ts'
 import * as bulk from './contacts/bulk.ts'
 import * as changing from './contacts/changing.ts'
+import * as confirming from './contacts/confirming.ts'
 import * as counts from './contacts/group-counts.ts'
 import * as history from './contacts/history.ts'
 import * as iterating from './contacts/iterate.ts'
@@ -31,22 +39,22 @@ import * as links from './contacts/links.ts'
 import * as listing from './contacts/listing.ts'
 import * as merging from './contacts/merging.ts'
 import * as contacts from './contacts/operations.ts'
+import * as personalData from './contacts/personal-data.ts'
+import * as preferences from './contacts/preferences.ts'
 import * as exporting from './contacts/transfer/export.ts'
 import * as importing from './contacts/transfer/import.ts'
 import { type Context, sources } from './context.ts'
 import { invalid } from './errors.ts'
 import * as idempotency from './idempotency/operations.ts'
+import type { IdempotencyApi } from './idempotency/schema.ts'
 import * as identities from './identities/operations.ts'
 import * as lists from './lists/operations.ts'
+import * as pages from './pages/operations.ts'
 import { requireFunction, requireId, Text } from './parse.ts'
 import * as segments from './segments/operations.ts'
 import type { NewslettersApi, SequencesApi } from './sending/api-types.ts'
-import * as enrolments from './sending/enrolments.ts'
 import * as messages from './sending/messages.ts'
-import * as newsletters from './sending/newsletters.ts'
-import * as sending from './sending/sending.ts'
-import * as sequences from './sending/sequences.ts'
-import * as trying from './sending/trying.ts'
+import * as statistics from './statistics/operations.ts'
 import * as tags from './tags/operations.ts'
 import * as topics from './topics/operations.ts'
 import type { EventsApi, WebhooksApi } from './webhooks/api-types.ts'
@@ -80,6 +88,9 @@ const clientTokensApi = {
   revoke: clientTokens.revokeClientToken,
 }
 
+/** Links to the pages for contacts: `mailkeep.links` */
+const linksApi = { open: links.openLink }
+
 /** `mailkeep.forClient(id).auditLog` */
 const auditLogApi = { list: audit.listAuditLog }
 
@@ -104,13 +115,19 @@ const contactsApi = {
   batch: batching.runBatch,
   unsubscribe: contacts.unsubscribeContact,
   resubscribe: contacts.resubscribeContact,
+  confirm: confirming.confirmContact,
   removeFromList: contacts.removeContactFromList,
   subscribeToTopic: contacts.subscribeToTopic,
   unsubscribeFromTopic: contacts.unsubscribeFromTopic,
   links: links.createLinks,
   messages: messages.listMessagesOfContact,
+  preferences: preferences.getPreferences,
+  updatePreferences: preferences.updatePreferences,
   delete: contacts.deleteContact,
   history: history.listContactHistory,
+  data: personalData.exportContactData,
+  recordBounce: bounces.recordBounce,
+  recordComplaint: bounces.recordComplaint,
 }
 
 /** `mailkeep.forClient(id).lists` */
@@ -147,40 +164,23 @@ const segmentsApi = {
   delete: segments.deleteSegment,
 }
 
-/** Mail to many contacts: `mailkeep.forClient(id).newsletters` */
-const newslettersApi = {
-  list: newsletters.listNewsletters,
-  create: newsletters.createNewsletter,
-  get: newsletters.getNewsletter,
-  update: newsletters.updateNewsletter,
-  delete: newsletters.deleteNewsletter,
-  audience: newsletters.countAudience,
-  preview: trying.previewNewsletter,
-  test: trying.testNewsletter,
-  send: sending.sendNewsletter,
-  pause: sending.pauseNewsletter,
-  resume: sending.resumeNewsletter,
-  cancel: sending.cancelNewsletter,
-  messages: messages.listMessages,
-}
-
-/** Series of mail to each contact: `mailkeep.forClient(id).sequences` */
-const sequencesApi = {
-  list: sequences.listSequences,
-  create: sequences.createSequence,
-  get: sequences.getSequence,
-  update: sequences.updateSequence,
-  delete: sequences.deleteSequence,
-  setSteps: sequences.setSteps,
-  enrol: enrolments.enrolContact,
-  stop: enrolments.stopEnrolment,
-  enrolments: enrolments.listEnrolments,
+/** Addresses that must not be mailed: `mailkeep.forClient(id).suppressions` */
+const suppressionsApi = {
+  list: suppressions.listSuppressions,
+  create: suppressions.createSuppression,
+  delete: suppressions.deleteSuppression,
 }
 
 /** The attributes by which contacts can be filtered: `mailkeep.forClient(id).settings.attributes` */
 const attributeSettingsApi = {
   get: attributes.getAttributeSettings,
   update: attributes.updateAttributeSettings,
+}
+
+/** How the client's pages for contacts look: `mailkeep.forClient(id).settings.pages` */
+const pageSettingsApi = {
+  get: pages.getPageSettings,
+  update: pages.updatePageSettings,
 }
 
 /** The client's sender addresses: `mailkeep.forClient(id).identities` */
@@ -211,9 +211,13 @@ const webhooksApi = {
 /** `mailkeep.forClient(id).events` */
 const eventsApi = { raise: webhooks.raiseEvent }
 
+/** `mailkeep.forClient(id).stats` */
+const statsApi = { deliveries: statistics.getDeliverySeries, contacts: statistics.getContactSeries }
+
 /** The client's settings: `mailkeep.forClient(id).settings` */
 export interface SettingsApi {
   readonly attributes: AttributeSettingsApi
+  readonly pages: PageSettingsApi
 }
 
 /** The operations on one client's records. An id of another client's record is `not_found`. */
@@ -225,12 +229,14 @@ export interface ClientOperations {
   readonly segments: SegmentsApi
   readonly newsletters: NewslettersApi
   readonly sequences: SequencesApi
+  readonly suppressions: SuppressionsApi
   readonly settings: SettingsApi
   readonly webhooks: WebhooksApi
   readonly events: EventsApi
   readonly identities: IdentitiesApi
   readonly tokens: ClientTokensApi
   readonly auditLog: AuditLogApi
+  readonly stats: StatsApi
 }
 
 /** `mailkeep.forClient(id)`: a client's operations, and `withIdempotencyKey` to run several of them at most once. */
@@ -242,6 +248,10 @@ export function bindClients(ctx: Context): ClientsApi {
 
 export function bindTokens(ctx: Context): TokensApi {
   return bind(ctx, tokensApi)
+}
+
+export function bindLinks(ctx: Context): LinksApi {
+  return bind(ctx, linksApi)
 }
 
 /** @throws MailkeepError `validation_failed` on `clientId` or a field of the caller */
@@ -271,11 +281,13 @@ function bindOperations(ctx: Context): ClientOperations {
     segments: bind(ctx, segmentsApi),
     newsletters: bind(ctx, newslettersApi),
     sequences: bind(ctx, sequencesApi),
-    settings: { attributes: bind(ctx, attributeSettingsApi) },
+    suppressions: bind(ctx, suppressionsApi),
+    settings: { attributes: bind(ctx, attributeSettingsApi), pages: bind(ctx, pageSettingsApi) },
     webhooks: bind(ctx, webhooksApi),
     events: bind(ctx, eventsApi),
     identities: bind(ctx, identitiesApi),
     tokens: bind(ctx, clientTokensApi),
     auditLog: bind(ctx, auditLogApi),
+    stats: bind(ctx, statsApi),
   }
 }

@@ -1,5 +1,6 @@
 import type { Role } from './clients/schema.ts'
 import type { TokenCache } from './clients/token-cache.ts'
+import type { AddressHash } from './consent/address-hash.ts'
 import type { Change } from './consent/history.ts'
 import type { RunBatch } from './contacts/bulk.ts'
 import type { HoldKey } from './idempotency/operations.ts'
@@ -80,6 +81,7 @@ export interface Local {
   readonly jobs: { readonly handlers: JobHandlers; readonly wake: () => void }
   readonly runBatch: RunBatch
   readonly holdKey: HoldKey
+  readonly addresses: AddressHash
   /** Called with each contact whose data an operation returns. Set where answers are stored for idempotency. */
   readonly onContactRead?: (contactId: number) => void
 }

@@ -6,16 +6,24 @@ export type {
   ClientsApi,
   ClientTokensApi,
   IdentitiesApi,
+  LinksApi,
   ListsApi,
+  PageSettingsApi,
   SegmentsApi,
+  StatsApi,
+  SuppressionsApi,
   TagsApi,
   TokensApi,
   TopicsApi,
 } from './api-types.ts'
 export type { AttributeSettings, AttributeSettingsInput } from './attributes/schema.ts'
 export { type AuditEntry, type AuditQueryInput, type ChangeType, changeTypes } from './audit/schema.ts'
-export type { ClientMailkeep, ClientOperations, SettingsApi } from './bind.ts'
-export { type IdempotencyApi, type Unchecked, unchecked } from './binding.ts'
+export type {
+  ClientMailkeep,
+  ClientOperations,
+  SettingsApi,
+} from './bind.ts'
+export { type Unchecked, unchecked } from './bound.ts'
 export type {
   Client,
   ClientInput,
@@ -29,6 +37,7 @@ export type {
   TokenInput,
 } from './clients/schema.ts'
 export { roles } from './clients/schema.ts'
+export type { LinkPurpose } from './consent/links.ts'
 export {
   type HistoryEntry,
   type HistoryType,
@@ -49,9 +58,12 @@ export type { EmailInput, TagsInput } from './contacts/changing.ts'
 export type { ContactKey } from './contacts/contact-key.ts'
 export type { Counted, GroupQueryInput } from './contacts/group-counts.ts'
 export type { IterateInput } from './contacts/iterate.ts'
-export type { ContactLinks } from './contacts/links.ts'
+export type { ContactLinks, OpenedLink } from './contacts/links.ts'
 export type { BulkResult } from './contacts/merge.ts'
 export type { MergeInput } from './contacts/merging.ts'
+export type { AddedContact } from './contacts/operations.ts'
+export type { PersonalData } from './contacts/personal-data.ts'
+export type { ListPreferences, Preferences, PreferencesInput, TopicPreference } from './contacts/preferences.ts'
 export type {
   Contact,
   ContactChangeInput,
@@ -59,6 +71,7 @@ export type {
   ContactFiltersInput,
   ContactInput,
   ContactQueryInput,
+  EraseInput,
   UnsubscribeInput,
 } from './contacts/schema.ts'
 export type { ExportInput } from './contacts/transfer/export.ts'
@@ -75,7 +88,7 @@ export {
   MailkeepError,
   type RateLimit,
 } from './errors.ts'
-export type { IdempotentResult } from './idempotency/schema.ts'
+export type { IdempotencyApi, IdempotentResult } from './idempotency/schema.ts'
 export type { IdentityProvider } from './identities/provider.ts'
 export {
   type Identity,
@@ -85,11 +98,19 @@ export {
   identityStatuses,
 } from './identities/schema.ts'
 export { inputLimits } from './limits.ts'
-export type { List, ListInput } from './lists/schema.ts'
+export type { List, ListChangeInput, ListInput } from './lists/schema.ts'
 export type { Logger } from './logger.ts'
 export { createMailkeep, type Mailkeep } from './mailkeep.ts'
 export type { CloseOptions, MailkeepOptions, StartOptions, SubscriberOptions } from './options.ts'
 export type { Page, PageInput } from './page.ts'
+export {
+  type PageLanguage,
+  type PageSettings,
+  type PageSettingsInput,
+  type PageTextName,
+  pageLanguages,
+  pageTextNames,
+} from './pages/schema.ts'
 export type { EncryptionKey } from './sealing/seal.ts'
 export type { IdsInput, SegmentFiltersInput } from './segments/filters.ts'
 export type { Segment, SegmentChangeInput, SegmentInput } from './segments/schema.ts'
@@ -122,8 +143,8 @@ export type {
   Sequence,
   SequenceChangeInput,
   SequenceInput,
+  SequenceStep,
   SequenceSummary,
-  Step,
   StepInput,
   StepsInput,
 } from './sending/sequence-schema.ts'
@@ -142,6 +163,16 @@ export {
 export { type MailMessage, type MailOutcome, type MailTransport, UncertainError } from './sending/transport.ts'
 export { folder } from './sending/transports/folder.ts'
 export type { AbortInput } from './signal.ts'
+export type {
+  ContactPoint,
+  ContactSeries,
+  DeliveryPoint,
+  DeliverySeries,
+  DeliverySeriesQueryInput,
+  Series,
+  SeriesQueryInput,
+  Step,
+} from './statistics/schema.ts'
 export type { DatabaseSource, StorageFigures } from './storage/database.ts'
 export { type KyselyOptions, kysely } from './storage/kysely.ts'
 export type { Tag, TagInput } from './tags/schema.ts'
@@ -149,6 +180,7 @@ export type { Clock, Timestamp } from './time.ts'
 export type { Topic, TopicChangeInput, TopicInput } from './topics/schema.ts'
 export { version } from './version.ts'
 export type { EventsApi, WebhooksApi } from './webhooks/api-types.ts'
+export type { ContactDelivery } from './webhooks/contact-deliveries.ts'
 export type { DeliveryQueryInput } from './webhooks/delivery-listing.ts'
 export type { AttemptEnding, DeliveryFigures } from './webhooks/dispatch/metrics.ts'
 export type { EventHandler, HandledEvent, Handling } from './webhooks/handlers/handlers.ts'
@@ -157,6 +189,7 @@ export type { Readiness, Stats } from './webhooks/health.ts'
 export type { LookupSettings, NameResolver } from './webhooks/http/resolve.ts'
 export type { Outcome as SendOutcome, Request as SendRequest, Sender, Sending } from './webhooks/http/send.ts'
 export type {
+  ContactConfirmationRequestedEvent,
   ContactCreatedEvent,
   ContactData,
   ContactDeletedEvent,

@@ -7,6 +7,7 @@ export { batchOperationNames, maxOperationsPerBatch } from './contacts/batch-sch
 export { contactFields, inputFields, textFields } from './contacts/schema.ts'
 export { identityFields } from './identities/schema.ts'
 export { listFields } from './lists/schema.ts'
+export { pageSettingsFields } from './pages/schema.ts'
 export { type AnySchema, Email, Id, OffsetTime, Time, Uuid } from './record.ts'
 export { encryptionKeyId } from './sealing/seal.ts'
 export { segmentFields } from './segments/schema.ts'
@@ -19,6 +20,7 @@ export {
   testResultFields,
 } from './sending/schema.ts'
 export { enrolmentFields, sequenceFields, sequenceSummaryFields, stepFields } from './sending/sequence-schema.ts'
+export { contactPointFields, deliveryPointFields, steps as seriesSteps } from './statistics/schema.ts'
 export { tagFields } from './tags/schema.ts'
 export { topicFields } from './topics/schema.ts'
 export { refuseUnknownNames } from './unknown-names.ts'

@@ -25,6 +25,8 @@ export const inputLimits = {
   indexedAttributes: 10,
   /** Maximum size of a segment's filters as JSON. */
   segmentBytes: 16 * 1024,
+  /** Maximum length of a text on the pages for contacts. */
+  pageTextCharacters: 500,
   /** In UTF-16 code units. */
   urlCharacters: 2048,
   /** Maximum size of an event's body. */
@@ -38,6 +40,8 @@ export const inputLimits = {
   pageBytes: 4 * 1024 * 1024,
   /** Maximum size of a chunk of an export. The next chunk is built after the previous one is read. */
   exportBytes: 512 * 1024,
+  /** Maximum steps of a series of statistics. */
+  seriesSteps: 1500,
   /** Default records of a page. */
   usualPageRecords: 25,
 } as const

@@ -1,8 +1,9 @@
-import type { ClientsApi, TokensApi } from './api-types.ts'
+import type { ClientsApi, LinksApi, TokensApi } from './api-types.ts'
 import { Background } from './background.ts'
-import { bindClient, bindClients, bindTokens, type ClientMailkeep } from './bind.ts'
+import { bindClient, bindClients, bindLinks, bindTokens, type ClientMailkeep } from './bind.ts'
 import { BoundedCache } from './bounded-cache.ts'
 import { TokenCache } from './clients/token-cache.ts'
+import { addressHash } from './consent/address-hash.ts'
 import { runBatches } from './contacts/bulk.ts'
 import type { Caller, Context } from './context.ts'
 import { closed, invalid } from './errors.ts'
@@ -77,6 +78,7 @@ export class Mailkeep {
   readonly logger: Logger | undefined
   readonly clients: ClientsApi
   readonly tokens: TokensApi
+  readonly links: LinksApi
   readonly #ctx: Context
   readonly #storage: Database
   readonly #background: Background
@@ -137,6 +139,7 @@ export class Mailkeep {
         jobs: { handlers: jobHandlers, wake: () => this.#background.housekeeping.wake() },
         runBatch: runBatches(),
         holdKey: holdKeys(),
+        addresses: addressHash(),
       },
     }
     this.#ctx = ctx
@@ -146,11 +149,13 @@ export class Mailkeep {
     this.#health = new Health(ctx, this.#background.dispatcher, this.#background.mailer, migrations)
     this.clients = bindClients(ctx)
     this.tokens = bindTokens(ctx)
+    this.links = bindLinks(ctx)
   }
 
-  /** @internal Checks that the encryption key is the database's key. */
-  check(): Promise<void> {
-    return checkEncryptionKey(this.#ctx)
+  /** @internal Checks that the encryption key is the database's key, and loads the key that it seals. */
+  async check(): Promise<void> {
+    await checkEncryptionKey(this.#ctx)
+    await this.#ctx.local.addresses.load(this.#ctx)
   }
 
   /**

@@ -29,7 +29,7 @@ const deleteContact: Command = {
   usage: 'contact delete ID',
   about: 'Erase a contact and every stored copy of its data',
   examples: { ID: '17' },
-  flags: [yesFlag],
+  flags: [yesFlag, { name: 'suppress', about: 'Leave a keyed hash of the address, so that it cannot be stored again' }],
   notes: ['Without --yes the command only reports what would be deleted, and exits with 2.'],
   run: async (invocation) => {
     const id = idFrom('The contact to delete', invocation.args[0])
@@ -40,7 +40,7 @@ const deleteContact: Command = {
       if (invocation.flags.yes === undefined) {
         throw new CliError(`${shown} would be erased, with every stored copy of its data: add --yes to do it.`, 2)
       }
-      await owner.client.contacts.delete(id)
+      await owner.client.contacts.delete(id, { suppress: invocation.flags.suppress !== undefined })
       invocation.print({ json: { id, deleted: true }, text: `${shown} is erased` })
     })
   },

@@ -18,7 +18,8 @@ export interface LinkContent {
   readonly listId: number | undefined
 }
 
-const confirmationLifetimeMs = 30 * 86_400_000
+/** How long the link of a confirmation mail works. */
+export const confirmationLifetimeMs = 30 * 86_400_000
 
 const macBytes = 16
 const idBytes = 6
@@ -36,6 +37,13 @@ export interface LinkedContact {
   readonly uuid: string
 }
 
+/** Returns the URL before `/c/` in links. @throws MailkeepError `validation_failed` on `public_url` */
+export function requirePublicUrl(ctx: Context): string {
+  const url = ctx.local.publicUrl()
+  if (url === undefined) throw invalid('public_url', noPublicUrl)
+  return url
+}
+
 /**
  * Returns a link to a contact's page.
  *
@@ -45,8 +53,7 @@ export interface LinkedContact {
 export function contactLink(ctx: Context, contact: LinkedContact, purpose: 'unsubscribe' | 'preferences'): string
 export function contactLink(ctx: Context, contact: LinkedContact, purpose: 'confirm', listId: number): string
 export function contactLink(ctx: Context, contact: LinkedContact, purpose: LinkPurpose, listId?: number): string {
-  const url = ctx.local.publicUrl()
-  if (url === undefined) throw invalid('public_url', noPublicUrl)
+  const url = requirePublicUrl(ctx)
   const parts = [
     Buffer.of(purposes[purpose]),
     numberOf(ctx.clientId),
@@ -65,7 +72,7 @@ export function contactLink(ctx: Context, contact: LinkedContact, purpose: LinkP
  * @returns Undefined if it is not a token for this purpose, was altered, or has expired.
  */
 export function readLinkToken(ctx: Context, token: string, purpose: LinkPurpose): LinkContent | undefined {
-  const bytes = Buffer.from(token, 'base64url')
+  const bytes = Buffer.from(String(token), 'base64url')
   const isConfirmation = purpose === 'confirm'
   if (bytes.length !== (isConfirmation ? confirmationBytes : tokenBytes)) return undefined
   if (bytes.toString('base64url') !== token) return undefined // base64url has several spellings of some bytes

@@ -1,7 +1,10 @@
-import { contactLink } from '../consent/links.ts'
+import { getClient } from '../clients/operations.ts'
+import { contactLink, type LinkPurpose, readLinkToken } from '../consent/links.ts'
 import type { Context } from '../context.ts'
+import { isMailkeepError, notFound } from '../errors.ts'
 import type { ContactKey } from './contact-key.ts'
 import { getContact } from './operations.ts'
+import type { Contact } from './schema.ts'
 
 /** Links to a contact's pages, and headers for the mails to this contact. */
 export interface ContactLinks {
@@ -27,4 +30,32 @@ export async function createLinks(ctx: Context, id: ContactKey): Promise<Contact
     preferences_url: contactLink(ctx, contact, 'preferences'),
     headers: { 'List-Unsubscribe': `<${unsubscribe_url}>`, ...oneClick },
   }
+}
+
+/** What the holder of a link may see and change. */
+export interface OpenedLink {
+  readonly clientId: number
+  readonly contact: Contact
+  /** The list to confirm; undefined for the other purposes. */
+  readonly listId: number | undefined
+}
+
+/**
+ * Verifies the token of a link, `…/c/TOKEN/PURPOSE`, and returns the contact that it belongs to.
+ *
+ * @param purpose `unsubscribe`, `preferences` or `confirm`.
+ * @throws MailkeepError `not_found`, always the same: the token is not valid for the purpose, or the contact was erased.
+ */
+export async function openLink(ctx: Context, token: string, purpose: LinkPurpose): Promise<OpenedLink> {
+  const content = readLinkToken(ctx, token, purpose)
+  if (!content) throw notFound('link')
+  const { clientId, contactId, contactUuid, listId } = content
+  try {
+    await getClient(ctx, clientId)
+    const contact = await getContact({ ...ctx, clientId }, contactId)
+    if (contact.uuid === contactUuid) return { clientId, contact, listId }
+  } catch (error) {
+    if (!isMailkeepError(error, 'not_found')) throw error
+  }
+  throw notFound('link')
 }

@@ -19,6 +19,7 @@ import { raiseChanges, raiseDeleted } from './events.ts'
 import { requireAtMost } from './limits.ts'
 import * as mergeQueries from './merge-queries.ts'
 import { getContact } from './operations.ts'
+import { copyRequests } from './pending-queries.ts'
 import * as queries from './queries.ts'
 import { type StoredContact, saveChanges } from './save.ts'
 import { type Contact, type ContactTexts, textNames } from './schema.ts'
@@ -54,6 +55,7 @@ export async function mergeContact(ctx: Context, key: ContactKey, input: MergeIn
     const { source, target } = await lockBoth(tx, id, targetId)
     await mergeValues(tx, source, target)
     await moveMemberships(tx, id, targetId)
+    await copyRequests(tx, { source: id, target: targetId })
     const isUnsubscribed = (await mergeQueries.copyUnsubscription(tx, { source: id, target: targetId })) > 0
     await deleteSource(tx, source, targetId)
     await audit(tx, 'contact.deleted', id)

@@ -78,7 +78,8 @@ export async function stopEnrolment(ctx: Context, sequenceId: number, contact: C
 /** Enrols contacts who joined a list, and stops the enrolments of those who left it or unsubscribed. */
 export async function followMemberships(tx: Tx, changes: readonly Change[]): Promise<void> {
   const of = (type: Change['type']) => changes.filter((change) => change.type === type)
-  for (const [list_id, contact_ids] of byList(of('list_joined'))) {
+  // A contact joins a list with double opt-in when it confirms it.
+  for (const [list_id, contact_ids] of byList([...of('list_joined'), ...of('confirmed')])) {
     for (const { id, delay_seconds } of await queries.listTriggered(tx, { list_id })) {
       const since = now(tx)
       const due_at = delay_seconds === null ? null : dueAfter({ delay_seconds }, since)

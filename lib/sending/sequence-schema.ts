@@ -27,7 +27,7 @@ export interface SequenceSummary {
 }
 
 /** One mail of a sequence. */
-export interface Step {
+export interface SequenceStep {
   id: number
   position: number
   /** Seconds after the step before it; for the first step, after the enrolment. */
@@ -39,7 +39,7 @@ export interface Step {
 }
 
 export interface Sequence extends SequenceSummary {
-  steps: Step[]
+  steps: SequenceStep[]
 }
 
 export interface SequenceInput {
@@ -117,7 +117,7 @@ export const sequenceSummaryFields: RecordFields<SequenceSummary> = {
   updated_at: Time,
 }
 
-export const stepFields: RecordFields<Step> = {
+export const stepFields: RecordFields<SequenceStep> = {
   id: Id,
   position: described(Id, 'From 1.'),
   delay_seconds: described(Count, 'After the step before it; for the first step, after the enrolment.'),

@@ -166,6 +166,25 @@ export interface Tables extends SendingTables {
     /** Number of batches in a row that failed. */
     failures: Generated<number>
   }
+  /** How many attempts ended in a minute, hour or day; `endpoint_id` 0 counts those to all endpoints of the client. */
+  mailkeep_delivery_count: {
+    client_id: number
+    endpoint_id: number
+    step: 'minute' | 'hour' | 'day'
+    at: string
+    delivered: number
+    retried: number
+    failed: number
+    // Delivered ones by the time since the event.
+    ms_10: number
+    ms_50: number
+    ms_200: number
+    s_1: number
+    s_5: number
+    s_30: number
+    min_5: number
+    longer: number
+  }
   /** Who changed what: see lib/audit. */
   mailkeep_audit: {
     id: Generated<number>
@@ -206,6 +225,8 @@ export interface Tables extends SendingTables {
     reason: SuppressionReason
     created_at: string
   }
+  /** How a client's pages for contacts look. `settings` is JSON. */
+  mailkeep_page_settings: { client_id: number; settings: string }
   mailkeep_setting: { name: string; value: string }
   mailkeep_migration: { name: string; applied_at: string }
 }

@@ -359,7 +359,8 @@ function* values(limits: Limits): Generator<[unknown, boolean]> {
   if (minLength) yield ['', true]
   if (words) for (const word of [...words, 'unknown']) yield [word, word === 'unknown']
   if (maxItems === undefined) return
-  const many = (count: number) => Array.from({ length: count }, (_, at) => items?.enum?.[0] ?? (items?.format ? `t${at}@example.org` : `t${at}`))
+  const many = (count: number) =>
+    Array.from({ length: count }, (_, at) => items?.enum?.[0] ?? (items?.format ? `t${at}@example.org` : `t${at}`))
   yield [many(maxItems), false]
   yield [many(maxItems + 1), true]
   if (minItems) yield [[], true]

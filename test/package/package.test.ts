@@ -54,6 +54,7 @@ const names = {
   'mailkeep/sqlite': 'sqlite',
   'mailkeep/postgres': 'postgres',
   'mailkeep/http': 'createHandler',
+  'mailkeep/client': 'createClient',
   'mailkeep/receiver': 'verifyDelivery',
   'mailkeep/ses': 'ses',
   'mailkeep/testing': 'testMailkeep',
@@ -94,6 +95,7 @@ describe('the packed package', { concurrency: 2 }, () => {
       './http',
       './testing',
       './receiver',
+      './client',
       './ses',
       './package.json',
     ]) {

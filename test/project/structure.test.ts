@@ -42,12 +42,14 @@ const folders = [
   'idempotency',
   'audit',
   'clients',
+  'statistics',
   'webhooks',
   'tags',
   'lists',
   'identities',
   'topics',
   'attributes',
+  'pages',
   'segments',
   'consent',
   'contacts',
@@ -66,6 +68,8 @@ const wiring = new Set([
   'testing.ts',
   'mailkeep.ts',
   'bind.ts',
+  'bind-sending.ts',
+  'bound.ts',
   'housekeeping.ts',
   'background.ts',
 ])
@@ -163,7 +167,8 @@ describe('the structure of the sources', () => {
   })
 
   test('file names say what a file contains, and no file is long', () => {
-    for (const { path, text } of [...lib, ...daemon]) {
+    const generated = 'daemon/client/api.ts'
+    for (const { path, text } of [...lib, ...daemon].filter(({ path }) => path !== generated)) {
       assert.doesNotMatch(basename(path), /^(utils?|helpers?|common|types|constants)\.ts$/)
       assert.ok(text.split('\n').length <= 300, `${path} has ${text.split('\n').length} lines`)
     }

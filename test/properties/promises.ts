@@ -33,6 +33,7 @@ export interface Promised {
 
 const isCount = (value: unknown) => Number.isSafeInteger(value) && (value as number) >= 0
 const isTime = (value: unknown) => typeof value === 'string' && offset.test(value)
+const isObject = (value: unknown) => typeof value === 'object' && value !== null
 const isArray = (value: unknown) => Array.isArray(value)
 const isRecord = (value: unknown) => typeof value === 'object' && value !== null
 
@@ -98,9 +99,12 @@ const enrolment: Shape = {
   ...{ id: isCount, sequence_id: isCount, contact_id: isCount, status: /^[a-z]+$/, reason: isTextOrNull },
   ...{ next_step_id: isIdOrNull, due_at: isUtcOrNull, created_at: utc },
 }
+const suppression: Shape = { id: isCount, email: isTextOrNull, reason: /^[a-z_]+$/, created_at: utc }
 const endpointDelivery: Shape = { ...delivery, endpoint_id: isCount, created_at: offset }
 
 const report: Shape = { total: isCount, created: isCount, updated: isCount, refused: isCount, refused_rows: isArray }
+
+const series = { from: offset, to: offset, step: /^(minute|hour|day)$/, series: isArray } as const
 
 const page = (data: Shape): Promised => ({ statuses: [200], data, meta })
 const ok = (data: Shape): Promised => ({ statuses: [200], data })
@@ -135,6 +139,12 @@ export const promises: Readonly<Record<string, Promised>> = {
   'POST /contacts/:contactId/resubscribe': ok(contact),
   'PUT /contacts/:contactId/topics/:topicId': { ...ok(contact), byState: true },
   'DELETE /contacts/:contactId/topics/:topicId': ok(contact),
+  'GET /contacts/:contactId/data': ok({
+    ...{ contact: isObject, history: isArray, messages: isArray, deliveries: isArray },
+  }),
+  'GET /suppressions': page(suppression),
+  'POST /suppressions': { statuses: [200, 201], data: suppression },
+  'DELETE /suppressions/:suppressionId': nothing,
   'GET /contacts/:contactId/history': page(historyEntry),
   'POST /contacts': ok(contact),
   'POST /contacts/:contactId/email': { ...ok(contact), byState: true },
@@ -152,6 +162,8 @@ export const promises: Readonly<Record<string, Promised>> = {
   'POST /tokens': { ...created(newToken), byState: true },
   'DELETE /tokens/:tokenId': nothing,
   'GET /audit-log': page(auditEntry),
+  'GET /stats/deliveries': { ...ok(series), byState: true },
+  'GET /stats/contacts': { ...ok(series), byState: true },
   'GET /deliveries': page(endpointDelivery),
   'GET /lists': page(list),
   'POST /lists': created(list),

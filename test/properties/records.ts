@@ -71,6 +71,7 @@ const makers: Readonly<Record<string, string>> = {
   'POST /segments': 'segmentId',
   'POST /newsletters': 'newsletterId',
   'POST /sequences': 'sequenceId',
+  'POST /suppressions': 'suppressionId',
   'POST /webhook-endpoints': 'endpointId',
   'POST /webhook-endpoints/:endpointId/test': 'deliveryId',
   'POST /webhook-endpoints/:endpointId/recover': 'recoveryId',

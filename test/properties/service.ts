@@ -87,6 +87,7 @@ async function makeRecords(client: ClientMailkeep): Promise<Tenant['ids']> {
   const content = { subject: 'News', html: '<a href="{{ unsubscribe_url }}">x</a>' }
   const newsletter = await client.newsletters.create(content)
   const sequence = await client.sequences.create({ name: 'Welcome' })
+  const { suppression } = await client.suppressions.create({ email: 'never@example.org' })
   const identity = await client.identities.add({ email: 'news@example.org' })
   const recovery = await client.webhooks.recover(endpoint.id, { since: '2999-01-01T00:00:00Z' })
   const deliveries = await client.webhooks.listDeliveries(endpoint.id)
@@ -98,6 +99,7 @@ async function makeRecords(client: ClientMailkeep): Promise<Tenant['ids']> {
     segmentId: [segment.id],
     newsletterId: [newsletter.id],
     sequenceId: [sequence.id],
+    suppressionId: [suppression.id],
     endpointId: [endpoint.id],
     deliveryId: deliveries.data.map((delivery) => delivery.id),
     recoveryId: [recovery.id],

@@ -28,6 +28,7 @@ export async function openWorld({ client, data }: Tenant, name: string): Promise
   const { id: newsletterId } = await data(201, 'POST', '/newsletters', { body: news })
   const { id: sequenceId } = await data(201, 'POST', '/sequences', { body: { name: `sequence of ${name}` } })
   await data(201, 'POST', `/sequences/${sequenceId}/enrolments`, { body: { contact_id: contactId } })
+  const { id: suppressionId } = await data(201, 'POST', '/suppressions', { body: { email: `never@${name}.example` } })
   const { id: identityId } = await client.identities.add({ email: `sender@${name}.example` })
   const [{ id: deliveryId }] = await data(200, 'GET', `/webhook-endpoints/${endpointId}/deliveries`)
   const { id: tokenId } = await client.tokens.create({ name: `token of ${name}`, role: 'viewer' })
@@ -40,6 +41,7 @@ export async function openWorld({ client, data }: Tenant, name: string): Promise
     segmentId,
     newsletterId,
     sequenceId,
+    suppressionId,
     endpointId,
     identityId,
     deliveryId,
@@ -64,6 +66,7 @@ const bodies: Readonly<Record<string, object>> = {
   'POST /contacts/:contactId/merge': { into: { email: 'spare@example.org' } },
   'POST /contacts/batch': { operations: [{ op: 'upsert', email: 'new@example.org', tags: ['new'] }] },
   'PUT /contacts/:contactId': { name: 'new', tags: ['new'] },
+  'POST /suppressions': { email: 'never@example.org' },
   'POST /segments': { name: 'new', filters: {} },
   'PATCH /segments/:segmentId': { name: 'new' },
   'POST /newsletters': { name: 'new', subject: 'New', html: '<a href="{{ unsubscribe_url }}">x</a>' },

@@ -7,8 +7,10 @@ import type {
   Contact,
   ContactInput,
   ContactLinks,
+  ContactSeries,
   Delivery,
   DeliveryDetail,
+  DeliverySeries,
   Endpoint,
   EndpointInput,
   EventInput,
@@ -22,6 +24,7 @@ import type {
   Recovery,
   Segment,
   SegmentInput,
+  Suppression,
   Tag,
   TagInput,
   Topic,
@@ -89,6 +92,8 @@ const historyEntry: HistoryEntry = {
   ...{ ip: '192.0.2.7', user_agent: 'Mozilla/5.0', created_at },
 }
 
+const suppression: Suppression = { id: 1, email: 'ada@example.org', reason: 'manual', created_at }
+
 const importReport: ImportReport = {
   ...{ total: 2, created: 1, updated: 0, refused: 1 },
   refused_rows: [{ line: 3, errors: { email: ['This must be an e-mail address.'] } }],
@@ -137,6 +142,11 @@ const dataOf: Readonly<Record<EventType, object>> = {
   'contact.untagged': { contact: { ...contact, tags: [] }, tag },
   'contact.topic_subscribed': { contact, topic },
   'contact.topic_unsubscribed': { contact: { ...contact, topics: [] }, topic },
+  'contact.confirmation_requested': {
+    contact: { ...contact, lists: [], topics: [] },
+    list,
+    confirm_url: 'https://mail.example.org/c/AwAAAAAAAQAAAAAAB5qU/confirm',
+  },
 }
 
 /** Returns an example body of an event. */
@@ -153,6 +163,16 @@ const deliveryDetail: DeliveryDetail = {
   attempt_log: [attempt],
 }
 
+const seriesRange = { from: '2026-01-02T03:00:00+00:00', to: '2026-01-02T04:00:00+00:00', step: 'hour' } as const
+const deliverySeries: DeliverySeries = {
+  ...seriesRange,
+  series: [{ at: seriesRange.from, delivered: 940, retried: 12, failed: 1, p95_ms: 84 }],
+}
+const contactSeries: ContactSeries = {
+  ...seriesRange,
+  series: [{ at: seriesRange.from, created: 41, unsubscribed: 2, deleted: 0 }],
+}
+
 const recovery: Recovery = { id: 1, status: 'pending', total: 12, done: 0 }
 
 /** Example records by schema name. */
@@ -160,12 +180,16 @@ export const recordExamples = {
   ...sendingRecordExamples,
   Tag: tag,
   List: list,
+  ManagedList: list,
+  AddedContact: contactWithoutTopics,
   CountedTag: { ...tag, contacts_count: 1200 },
   CountedList: { ...list, contacts_count: 4800 },
   Topic: topic,
   Contact: contact,
   ContactWithoutTopics: contactWithoutTopics,
   HistoryEntry: historyEntry,
+  PersonalData: { contact, history: [historyEntry], messages: [], deliveries: [] },
+  Suppression: suppression,
   Identity: identity,
   AuditEntry: auditEntry,
   Token: token,
@@ -175,6 +199,8 @@ export const recordExamples = {
   AttributeSettings: attributeSettings,
   ContactCount: { count: 1200 },
   ContactLinks: contactLinks,
+  DeliverySeries: deliverySeries,
+  ContactSeries: contactSeries,
   BatchResult: { status: 'created', id: 7 },
   Endpoint: endpoint,
   NewEndpoint: {
@@ -207,6 +233,7 @@ const eventInput: EventInput = { type: 'newsletter.sent', data: dataOf['newslett
 export const bodyExamples: Readonly<Record<BodyName, { readonly good: object; readonly errors: FieldErrors }>> = {
   ...sendingBodyExamples,
   TagInput: { good: tagInput, errors: { name: ['There is a tag of this name already.'] } },
+  ListChange: { good: { double_opt_in: true }, errors: { name: ['This field is required.'] } },
   ListInput: { good: { name: 'News' }, errors: { name: ['This field is required.'] } },
   TopicInput: { good: topicInput, errors: { name: ['This field is required.'] } },
   TopicChange: { good: { description: 'Every other Monday.' }, errors: { name: ['This must not be empty.'] } },
@@ -221,6 +248,7 @@ export const bodyExamples: Readonly<Record<BodyName, { readonly good: object; re
     good: { name: 'Ada King', tags: ['vip'], company: null },
     errors: { email: ['The e-mail address of a contact cannot be changed.'] },
   },
+  SuppressionInput: { good: { email: 'ada@example.org' }, errors: { email: ['This must be an e-mail address.'] } },
   EmailInput: { good: { email: 'ada@example.com' }, errors: { email: ['Another contact has this e-mail address.'] } },
   TagsInput: { good: { tags: ['vip'] }, errors: { tags: ['At least one tag is needed.'] } },
   MergeInput: { good: { into: 7 }, errors: { into: ['This must be another contact.'] } },

@@ -134,6 +134,7 @@ const idDescriptions: Readonly<Record<keyof Params, string>> = {
   newsletterId: 'The newsletter.',
   sequenceId: 'The sequence.',
   segmentId: 'A segment.',
+  suppressionId: 'A suppression.',
   endpointId: 'A webhook endpoint.',
   deliveryId: 'A delivery of the endpoint.',
   recoveryId: 'A recovery of the endpoint.',

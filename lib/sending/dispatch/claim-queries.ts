@@ -1,5 +1,6 @@
 /** The statements of the loop that sends mail. */
 import { type RawBuilder, sql } from 'kysely'
+import { isSuppressed } from '../../consent/suppressions.ts'
 import type { Dialect } from '../../storage/dialect.ts'
 import { int, ints, nullable, statement, text, time, word } from '../../storage/statement.ts'
 import type { MessageStatus, SkipReason } from '../statuses.ts'
@@ -47,11 +48,6 @@ export const findNextLeaseEnd = statement(
     select min(lease_until) as lease_until from mailkeep_message where lease_until is not null`,
 )
 
-/** Whether a contact's address must not be mailed. `c` is the contact. */
-export function isSuppressed(_contact: RawBuilder<unknown>): RawBuilder<unknown> {
-  return sql`false`
-}
-
 /** A message that is due, with its recipient as it is now. */
 export interface DueMessage {
   id: number
@@ -72,7 +68,7 @@ export interface DueMessage {
 }
 
 const recipient = sql`c.id as contact_id, c.uuid as contact_uuid, c.email, c.name, c.attributes,
-  (c.unsubscribed_at is not null) as is_unsubscribed, ${isSuppressed(sql.ref('c'))} as is_suppressed`
+  (c.unsubscribed_at is not null) as is_unsubscribed, ${isSuppressed(sql.ref('c.client_id'), sql.ref('c.email_key'))} as is_suppressed`
 
 /** Locks what remains of a select, but not the contacts, which other transactions may change. */
 function locked(alias: string, dialect: Dialect): RawBuilder<unknown> {

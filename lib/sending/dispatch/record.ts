@@ -1,9 +1,10 @@
+import { recordBounce } from '../../contacts/bounces.ts'
 import { now, type Tx } from '../../context.ts'
 import { toleratedDriftMs } from '../../dispatch/clock-watch.ts'
 import type { TasksInFlight } from '../../dispatch/loop.ts'
+import { isMailkeepError } from '../../errors.ts'
 import { maxRowsPerBatch, runOrEnqueue } from '../../jobs/operations.ts'
 import { timestamp } from '../../time.ts'
-import { recordBounce } from '../bounces.ts'
 import { advance } from '../enrolments.ts'
 import { skipMessages } from '../jobs.ts'
 import { addCounts } from '../preparing.ts'
@@ -67,11 +68,20 @@ export async function recordAttempts(tx: Tx, finished: readonly FinishedAttempt[
       await advance(ofClient, { ...done, isSent: status === 'sent' })
     }
     if (attempt.outcome.kind === 'permanent' && attempt.outcome.unknownMailbox && row.contact_id !== null) {
-      await recordBounce(ofClient, row.contact_id)
+      await suppress(ofClient, row.contact_id)
     }
   }
   await countAll(tx, tallies)
   return recorded
+}
+
+/** Suppresses the address of a contact whose mailbox does not exist, unless the contact was erased since. */
+async function suppress(tx: Tx, contactId: number): Promise<void> {
+  try {
+    await recordBounce(tx, contactId)
+  } catch (error) {
+    if (!isMailkeepError(error, 'not_found')) throw error
+  }
 }
 
 function tallyOf(tallies: Map<number, Tally>, newsletterId: number, clientId: number): Tally {

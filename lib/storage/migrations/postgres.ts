@@ -233,8 +233,34 @@ const consent: Migration = {
     `create table mailkeep_suppression (${id}, ${client}, email_hash ${key}, email text, email_key text collate "C",
       reason text not null, created_at timestamptz not null, unique (client_id, email_hash))`,
     'create index mailkeep_suppression_client on mailkeep_suppression (client_id, id)',
+    `create index mailkeep_suppression_erased on mailkeep_suppression (client_id) where reason = 'erased'`,
     `create index mailkeep_suppression_email on mailkeep_suppression (client_id, email_key)
       where email_key is not null`,
+  ],
+}
+
+/** How the pages for contacts look. */
+const contactPages: Migration = {
+  name: '013-contact-pages',
+  statements: [
+    `create table mailkeep_page_settings (client_id bigint primary key references mailkeep_client (id),
+      settings text not null)`,
+  ],
+}
+
+/** Counts of outcomes for the series of statistics, and indexes for those of contacts. */
+const statistics: Migration = {
+  name: '016-statistics',
+  statements: [
+    `create table mailkeep_delivery_count (client_id bigint not null, endpoint_id bigint not null, step text not null,
+      at timestamptz not null, delivered integer not null, retried integer not null, failed integer not null,
+      ms_10 integer not null, ms_50 integer not null, ms_200 integer not null, s_1 integer not null, s_5 integer not null,
+      s_30 integer not null, min_5 integer not null, longer integer not null,
+      primary key (client_id, endpoint_id, step, at))`,
+    'create index mailkeep_delivery_count_at on mailkeep_delivery_count (at)',
+    `create index mailkeep_contact_left on mailkeep_contact (client_id, unsubscribed_at)
+      where unsubscribed_at is not null`,
+    `create index mailkeep_audit_deleted on mailkeep_audit (client_id, created_at) where type = 'contact.deleted'`,
   ],
 }
 
@@ -254,5 +280,7 @@ export const postgresMigrations: readonly Migration[] = [
   finding,
   auditLog,
   consent,
+  contactPages,
   sending,
+  statistics,
 ]
