@@ -34,6 +34,8 @@ export interface MailTransport {
   /** Checks that the server can be reached, and that its TLS and the credentials are right. Throws if not. */
   check?(): Promise<void>
   close?(): Promise<void>
+  /** True if nothing leaves this machine. Then sender identities need not be verified. */
+  readonly isLocal?: boolean
 }
 
 /** Thrown by a transport when it cannot know whether the server accepted the message. */

@@ -16,6 +16,7 @@ import { composeMail } from './nodemailer.ts'
 export function folder(path: string): MailTransport {
   if (typeof path !== 'string' || path === '') throw invalid('path', 'path must be the path of a folder.')
   return {
+    isLocal: true,
     async send(message) {
       const mail = await composeMail(message)
       await mkdir(path, { recursive: true, mode: 0o700 })
