@@ -48,6 +48,7 @@ test('without any setting the defaults apply', () => {
       metricsToken: undefined,
       dispatch: true,
       webhooks: {},
+      mail: { transport: { kind: 'folder', path: 'mail' }, settings: {}, sesTopics: [] },
     },
     warnings: [],
   })

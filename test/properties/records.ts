@@ -69,6 +69,7 @@ const makers: Readonly<Record<string, string>> = {
   'POST /lists/:listId/topics': 'topicId',
   'POST /lists/:listId/contacts': 'contactId',
   'POST /segments': 'segmentId',
+  'POST /email-identities': 'identityId',
   'POST /webhook-endpoints': 'endpointId',
   'POST /webhook-endpoints/:endpointId/test': 'deliveryId',
   'POST /webhook-endpoints/:endpointId/recover': 'recoveryId',

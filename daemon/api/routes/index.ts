@@ -2,7 +2,7 @@ import { auditExtensions } from './audit.ts'
 import { contactChanges } from './contact-changes.ts'
 import { contactExtensions, contacts } from './contacts.ts'
 import { eventExtensions } from './events.ts'
-import { identities } from './identities.ts'
+import { identities, identityExtensions } from './identities.ts'
 import { listExtensions } from './lists.ts'
 import type { Route } from './route.ts'
 import { segmentExtensions } from './segments.ts'
@@ -25,13 +25,14 @@ export const chapters: readonly Chapter[] = [
   chapter('Tags', 'Names that organise contacts.', tags),
   chapter('Contacts', 'Contacts and their lists.', contacts),
   chapter('Webhook endpoints', 'Receivers of events. Only for admins.', webhooks),
-  chapter('Email identities', 'Sender addresses, read-only over HTTP.', identities),
+  chapter('Email identities', 'Sender addresses.', identities),
   extension('contacts', 'changes, count, import, export, erasure, resubscription, topics.', [
     ...contactExtensions,
     ...contactChanges,
   ]),
   extension('lists', 'managing lists.', listExtensions),
   extension('topics', 'managing the topics of lists.', topicExtensions),
+  extension('email identities', 'adding and deleting sender addresses. Only for admins.', identityExtensions),
   extension('segments', 'named filters of contacts.', segmentExtensions),
   extension('settings', 'settings of the client. Only for admins.', settingExtensions),
   extension('webhook endpoints', 'single endpoints and deliveries, redelivery, recovery.', webhookExtensions),
