@@ -49,6 +49,7 @@ const folders = [
   'attributes',
   'segments',
   'contacts',
+  'sending',
   'testing',
   'wiring',
 ]

@@ -1,0 +1,28 @@
+import { isMailkeepError, type Mailkeep } from '../lib/index.ts'
+import { createSnsReceiver, type Feedback, feedbackOf, type SnsOptions } from '../lib/internal.ts'
+import type { Inbound } from './api/inbound.ts'
+
+export interface InboundOptions extends Pick<SnsOptions, 'topics' | 'fetch'> {
+  readonly mailkeep: Mailkeep
+}
+
+/** Receives bounces and complaints. A contact whose mailbox is gone, or who complained, gets no further mail. */
+export function createInbound({ mailkeep, ...options }: InboundOptions): Inbound {
+  const receive = createSnsReceiver({ ...options, clock: Date.now })
+  return {
+    async ses(body) {
+      const message = await receive(body)
+      if (message === undefined) return
+      for (const feedback of feedbackOf(message)) await record(mailkeep, feedback)
+    },
+  }
+}
+
+async function record(mailkeep: Mailkeep, { clientId, email }: Feedback): Promise<void> {
+  try {
+    await mailkeep.forClient(clientId).contacts.unsubscribe({ email })
+  } catch (error) {
+    // The contact or the client was deleted, or SES reports an address that is none of a contact.
+    if (!isMailkeepError(error, 'not_found') && !isMailkeepError(error, 'validation_failed')) throw error
+  }
+}
