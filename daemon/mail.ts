@@ -1,5 +1,6 @@
 import { isMailkeepError, type MailSettings, type MailTransport } from '../lib/index.ts'
 import { folder } from '../lib/sending/transports/folder.ts'
+import { sesMail } from '../lib/sending/transports/ses.ts'
 import { smtp } from '../lib/sending/transports/smtp.ts'
 import { CliError } from './cli-error.ts'
 import type { MailConfig } from './config.ts'
@@ -17,7 +18,7 @@ export function openTransport({
 }: Pick<MailConfig, 'transport' | 'settings'>): MailTransport | undefined {
   if (transport.kind === 'none') return undefined
   if (transport.kind === 'folder') return folder(transport.path)
-  if (transport.kind === 'ses') return undefined
+  if (transport.kind === 'ses') return sesMail()
   try {
     return smtp({ url: transport.url, ...(connections === undefined ? {} : { connections }) })
   } catch (error) {

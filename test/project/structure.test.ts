@@ -60,6 +60,7 @@ const wiring = new Set([
   'internal.ts',
   'sqlite.ts',
   'postgres.ts',
+  'ses.ts',
   'testing.ts',
   'mailkeep.ts',
   'bind.ts',
