@@ -1,7 +1,11 @@
-/** Writes lib/REFERENCE.md and the files `api-types.ts` from the docstrings. Run: npm run reference */
+/**
+ * Writes lib/REFERENCE.md and the files `api-types.ts` from the docstrings, and the client's types from the API's
+ * description. Run: npm run reference
+ */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { apiTypes } from './api-types.ts'
+import { clientTypes } from './client-types.ts'
 
 const root = join(import.meta.dirname, '..')
 
@@ -110,6 +114,11 @@ export function reference(): string {
       ...declared('lib/testing/clock.ts', ['Duration', 'DurationUnit']),
       ...members('lib/testing/clock.ts', 'class TestClock', 'clock'),
       ...declared('lib/testing/sender.ts', ['CapturedDelivery', 'ReplyTo', 'Reply']),
+    ]),
+    ...section('Calling the API: `mailkeep/client`', [
+      ...declared('daemon/client/index.ts', ['createClient', 'Client', 'ImportFile', 'ImportOptions', 'ImportCounts']),
+      ...declared('daemon/client/request.ts', ['ClientOptions', 'ApiError']),
+      ...declared('daemon/client/methods.ts', ['CallOptions', 'Listing', 'Page']),
     ]),
     ...section('Receiving: `mailkeep/receiver`', [
       ...declared('lib/webhooks/receiver.ts', [
@@ -282,4 +291,5 @@ function paragraphs(about: string): string {
 if (process.argv[1] === import.meta.filename) {
   for (const [path, text] of apiTypes()) writeFileSync(join(root, path), text)
   writeFileSync(join(root, 'lib/REFERENCE.md'), reference())
+  writeFileSync(join(root, 'daemon/client/api.ts'), clientTypes())
 }

@@ -20,6 +20,7 @@ import type { Identity, IdentityInput, IdentityQueryInput } from './identities/s
 import type { List, ListInput } from './lists/schema.ts'
 import type { Page, PageInput } from './page.ts'
 import type { Segment, SegmentChangeInput, SegmentInput } from './segments/schema.ts'
+import type { ContactSeries, DeliverySeries, DeliverySeriesQueryInput, SeriesQueryInput } from './statistics/schema.ts'
 import type { Tag, TagInput } from './tags/schema.ts'
 import type { Topic, TopicChangeInput, TopicInput } from './topics/schema.ts'
 
@@ -244,4 +245,21 @@ export interface IdentitiesApi {
   add(input: IdentityInput): Promise<Identity>
   /** @throws MailkeepError `not_found` */
   remove(id: number): Promise<void>
+}
+
+/** `mailkeep.forClient(id).stats` */
+export interface StatsApi {
+  /**
+   * Returns how many deliveries succeeded and failed in each step of a range. Counts are kept for 90 days, also after the
+   * deliveries are deleted.
+   *
+   * @throws MailkeepError `validation_failed`: also when the range has more than 1,500 steps.
+   */
+  deliveries(query?: DeliverySeriesQueryInput): Promise<DeliverySeries>
+  /**
+   * Returns how many contacts were created, unsubscribed and erased in each step of a range.
+   *
+   * @throws MailkeepError `validation_failed`: also when the range has more than 1,500 steps.
+   */
+  contacts(query?: SeriesQueryInput): Promise<ContactSeries>
 }

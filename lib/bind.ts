@@ -10,6 +10,7 @@ import type {
   IdentitiesApi,
   ListsApi,
   SegmentsApi,
+  StatsApi,
   TagsApi,
   TokensApi,
   TopicsApi,
@@ -37,6 +38,7 @@ import * as identities from './identities/operations.ts'
 import * as lists from './lists/operations.ts'
 import { requireFunction, requireId } from './parse.ts'
 import * as segments from './segments/operations.ts'
+import * as statistics from './statistics/operations.ts'
 import * as tags from './tags/operations.ts'
 import * as topics from './topics/operations.ts'
 import type { EventsApi, WebhooksApi } from './webhooks/api-types.ts'
@@ -168,6 +170,9 @@ const webhooksApi = {
 /** `mailkeep.forClient(id).events` */
 const eventsApi = { raise: webhooks.raiseEvent }
 
+/** `mailkeep.forClient(id).stats` */
+const statsApi = { deliveries: statistics.getDeliverySeries, contacts: statistics.getContactSeries }
+
 /** The client's settings: `mailkeep.forClient(id).settings` */
 export interface SettingsApi {
   readonly attributes: AttributeSettingsApi
@@ -186,6 +191,7 @@ export interface ClientOperations {
   readonly identities: IdentitiesApi
   readonly tokens: ClientTokensApi
   readonly auditLog: AuditLogApi
+  readonly stats: StatsApi
 }
 
 /** Operations that are safe to repeat, on `mailkeep.forClient(id)`. */
@@ -253,6 +259,7 @@ function bindOperations(ctx: Context): ClientOperations {
     identities: bind(ctx, identitiesApi),
     tokens: bind(ctx, clientTokensApi),
     auditLog: bind(ctx, auditLogApi),
+    stats: bind(ctx, statsApi),
   }
 }
 

@@ -11,6 +11,7 @@ import { deleteIdentitiesOfClient } from './identities/operations.ts'
 import { deleteFinishedJobs, type JobHandlers, nextJobMs, runDueJob } from './jobs/operations.ts'
 import { deleteListsOfClient, listJobs } from './lists/operations.ts'
 import { deleteSegmentsOfClient } from './segments/operations.ts'
+import { deleteCountsOfClient, deleteExpiredCounts } from './statistics/operations.ts'
 import { deleteTagsOfClient, tagJobs } from './tags/operations.ts'
 import { nextTurn } from './time.ts'
 import { deleteTopicsOfClient, topicJobs } from './topics/operations.ts'
@@ -45,6 +46,7 @@ export const jobHandlers: JobHandlers = {
     deleteListsOfClient,
     deleteIdentitiesOfClient,
     deleteEntriesOfClient,
+    deleteCountsOfClient,
   ]),
 }
 
@@ -132,6 +134,7 @@ export class Housekeeping {
       await deleteFinishedJobs(this.#ctx)
       await deleteExpiredEntries(this.#ctx)
       await deleteExpiredSecrets(this.#ctx)
+      await deleteExpiredCounts(this.#ctx)
     })
   }
 

@@ -8,6 +8,7 @@ export type {
   IdentitiesApi,
   ListsApi,
   SegmentsApi,
+  StatsApi,
   TagsApi,
   TokensApi,
   TopicsApi,
@@ -95,6 +96,16 @@ export { defaultMailSettings, type MailSettings } from './sending/settings.ts'
 export { type MailMessage, type MailOutcome, type MailTransport, UncertainError } from './sending/transport.ts'
 export { folder } from './sending/transports/folder.ts'
 export type { AbortInput } from './signal.ts'
+export type {
+  ContactPoint,
+  ContactSeries,
+  DeliveryPoint,
+  DeliverySeries,
+  DeliverySeriesQueryInput,
+  Series,
+  SeriesQueryInput,
+  Step,
+} from './statistics/schema.ts'
 export type { DatabaseSource, StorageFigures } from './storage/database.ts'
 export { type KyselyOptions, kysely } from './storage/kysely.ts'
 export type { Tag, TagInput } from './tags/schema.ts'

@@ -38,6 +38,8 @@ export const inputLimits = {
   pageBytes: 4 * 1024 * 1024,
   /** Maximum size of a chunk of an export. The next chunk is built after the previous one is read. */
   exportBytes: 512 * 1024,
+  /** Maximum steps of a series of statistics. */
+  seriesSteps: 1500,
   /** Default records of a page. */
   usualPageRecords: 25,
 } as const

@@ -83,15 +83,19 @@ async function sendChunk(res: ServerResponse, text: string, budget: AnswerBudget
   }
 }
 
-/** Writes the text. Resolves when the socket has accepted it or is closed. */
+/**
+ * Writes the text. Resolves when the socket has accepted it or is closed. Rejects when the write failed: since Node 26 this
+ * happens before `res.destroyed` is true, and the loop over the chunks would never end.
+ */
 function writeAndWait(res: ServerResponse, text: string): Promise<void> {
-  return new Promise((resolve) => {
+  return new Promise((resolve, reject) => {
     if (res.destroyed) return resolve()
-    const finish = () => {
-      res.off('close', finish)
-      resolve()
+    const finish = (error?: Error | null) => {
+      res.off('close', resolve)
+      if (error) reject(error)
+      else resolve()
     }
-    res.once('close', finish)
+    res.once('close', resolve)
     res.write(text, finish)
   })
 }

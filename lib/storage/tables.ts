@@ -163,6 +163,25 @@ export interface Tables {
     /** Number of batches in a row that failed. */
     failures: Generated<number>
   }
+  /** How many attempts ended in a minute, hour or day; `endpoint_id` 0 counts those to all endpoints of the client. */
+  mailkeep_delivery_count: {
+    client_id: number
+    endpoint_id: number
+    step: 'minute' | 'hour' | 'day'
+    at: string
+    delivered: number
+    retried: number
+    failed: number
+    // Delivered ones by the time since the event.
+    ms_10: number
+    ms_50: number
+    ms_200: number
+    s_1: number
+    s_5: number
+    s_30: number
+    min_5: number
+    longer: number
+  }
   /** Who changed what: see lib/audit. */
   mailkeep_audit: {
     id: Generated<number>

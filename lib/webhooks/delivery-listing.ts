@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import * as v from 'valibot'
 import type { Context } from '../context.ts'
 import { mapPage, type Page, pageFields, type Range, readPage } from '../page.ts'
-import { closedObject, parse } from '../parse.ts'
+import { closedObject, parse, TimeMs } from '../parse.ts'
 import { int, ints, rows, statement, text, time, word } from '../storage/statement.ts'
 import { timestamp, withOffset } from '../time.ts'
 import * as queries from './queries.ts'
@@ -15,7 +15,6 @@ import {
   type EndpointDelivery,
   type EventType,
   eventTypes,
-  TimeMs,
 } from './schema.ts'
 
 /** Filters and page of a listing of deliveries. */

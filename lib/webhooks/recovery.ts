@@ -11,13 +11,12 @@ import {
   type JobResult,
   maxRowsPerBatch,
 } from '../jobs/operations.ts'
-import { closedObject, parse, requireId } from '../parse.ts'
+import { closedObject, parse, requireId, TimeMs } from '../parse.ts'
 import { Count, described, Id, namesOf, type RecordFields } from '../record.ts'
 import { transact } from '../storage/transaction.ts'
 import { timestamp } from '../time.ts'
 import { getEndpoint } from './operations.ts'
 import { countRecoverable, findEndpoint, listRecoverable, rescheduleMany } from './queries.ts'
-import { TimeMs } from './schema.ts'
 
 /** A stored job that queues failed and held deliveries again. */
 export interface Recovery {

@@ -78,17 +78,6 @@ export const endpointDeliveryFields: RecordFields<EndpointDelivery> = {
   created_at: OffsetTime,
 }
 
-/** A time with its offset, as text. The output is milliseconds since 1970. */
-export const TimeMs = v.pipe(
-  v.string('This must be a string.'),
-  v.regex(
-    /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$/,
-    'This must be a time with its offset, as in 2026-01-02T03:04:05Z.',
-  ),
-  v.transform((text) => Date.parse(text)),
-  v.number('This must be a time that exists.'),
-)
-
 /** Every event type, for handlers. Endpoints name their types, so that a new type does not surprise a receiver. */
 export const allEvents = '*'
 

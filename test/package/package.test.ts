@@ -54,6 +54,7 @@ const names = {
   'mailkeep/sqlite': 'sqlite',
   'mailkeep/postgres': 'postgres',
   'mailkeep/http': 'createHandler',
+  'mailkeep/client': 'createClient',
   'mailkeep/receiver': 'verifyDelivery',
   'mailkeep/ses': 'ses',
   'mailkeep/smtp': 'smtp',
@@ -95,6 +96,7 @@ describe('the packed package', { concurrency: 2 }, () => {
       './http',
       './testing',
       './receiver',
+      './client',
       './ses',
       './package.json',
     ]) {

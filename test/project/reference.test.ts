@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { apiTypes } from '../../.ci/api-types.ts'
+import { clientTypes } from '../../.ci/client-types.ts'
 import { reference } from '../../.ci/reference.ts'
 
 const root = join(import.meta.dirname, '../..')
@@ -18,4 +19,9 @@ test('the types of the API match the operations, with their docstrings: npm run 
   for (const [path, text] of apiTypes()) {
     assert.ok(readFileSync(join(root, path), 'utf8') === text, `${path} is out of date: npm run reference`)
   }
+})
+
+test('the types of the client match the API’s description: npm run reference', () => {
+  const text = readFileSync(join(root, 'daemon/client/api.ts'), 'utf8')
+  assert.ok(text === clientTypes(), 'daemon/client/api.ts is out of date: npm run reference')
 })

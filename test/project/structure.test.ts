@@ -41,6 +41,7 @@ const folders = [
   'idempotency',
   'audit',
   'clients',
+  'statistics',
   'webhooks',
   'tags',
   'lists',
@@ -129,7 +130,8 @@ describe('the structure of the sources', () => {
   })
 
   test('the daemon imports only the library’s entries, its internal entry and the drivers’ modules', () => {
-    const entries = /^lib\/(index|internal|storage\/sqlite|storage\/postgres|webhooks\/receiver|sending\/transports\/(?:folder|smtp|ses))\.ts$/
+    const entries =
+      /^lib\/(index|internal|storage\/sqlite|storage\/postgres|webhooks\/receiver|sending\/transports\/(?:folder|smtp|ses))\.ts$/
     for (const { path, imports } of daemon) {
       for (const name of imports) if (name.startsWith('lib/')) assert.match(name, entries, path)
     }
@@ -160,7 +162,8 @@ describe('the structure of the sources', () => {
   })
 
   test('file names say what a file contains, and no file is long', () => {
-    for (const { path, text } of [...lib, ...daemon]) {
+    const generated = 'daemon/client/api.ts'
+    for (const { path, text } of [...lib, ...daemon].filter(({ path }) => path !== generated)) {
       assert.doesNotMatch(basename(path), /^(utils?|helpers?|common|types|constants)\.ts$/)
       assert.ok(text.split('\n').length <= 300, `${path} has ${text.split('\n').length} lines`)
     }

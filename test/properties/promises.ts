@@ -70,6 +70,8 @@ const endpointDelivery: Shape = { ...delivery, endpoint_id: isCount, created_at:
 
 const report: Shape = { total: isCount, created: isCount, updated: isCount, refused: isCount, refused_rows: isArray }
 
+const series = { from: offset, to: offset, step: /^(minute|hour|day)$/, series: isArray } as const
+
 const page = (data: Shape): Promised => ({ statuses: [200], data, meta })
 const ok = (data: Shape): Promised => ({ statuses: [200], data })
 const created = (data: Shape): Promised => ({ statuses: [201], data })
@@ -120,6 +122,8 @@ export const promises: Readonly<Record<string, Promised>> = {
   'POST /tokens': { ...created(newToken), byState: true },
   'DELETE /tokens/:tokenId': nothing,
   'GET /audit-log': page(auditEntry),
+  'GET /stats/deliveries': { ...ok(series), byState: true },
+  'GET /stats/contacts': { ...ok(series), byState: true },
   'GET /deliveries': page(endpointDelivery),
   'GET /lists': page(list),
   'POST /lists': created(list),

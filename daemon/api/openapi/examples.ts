@@ -6,8 +6,10 @@ import type {
   ClientToken,
   Contact,
   ContactInput,
+  ContactSeries,
   Delivery,
   DeliveryDetail,
+  DeliverySeries,
   Endpoint,
   EndpointInput,
   EventInput,
@@ -136,6 +138,16 @@ const deliveryDetail: DeliveryDetail = {
   attempt_log: [attempt],
 }
 
+const seriesRange = { from: '2026-01-02T03:00:00+00:00', to: '2026-01-02T04:00:00+00:00', step: 'hour' } as const
+const deliverySeries: DeliverySeries = {
+  ...seriesRange,
+  series: [{ at: seriesRange.from, delivered: 940, retried: 12, failed: 1, p95_ms: 84 }],
+}
+const contactSeries: ContactSeries = {
+  ...seriesRange,
+  series: [{ at: seriesRange.from, created: 41, unsubscribed: 2, deleted: 0 }],
+}
+
 const recovery: Recovery = { id: 1, status: 'pending', total: 12, done: 0 }
 
 /** Example records by schema name. */
@@ -155,6 +167,8 @@ export const recordExamples = {
   Segment: segment,
   AttributeSettings: attributeSettings,
   ContactCount: { count: 1200 },
+  DeliverySeries: deliverySeries,
+  ContactSeries: contactSeries,
   BatchResult: { status: 'created', id: 7 },
   Endpoint: endpoint,
   NewEndpoint: {

@@ -5,20 +5,24 @@ import {
   type NewClientToken,
   type Page,
   type RefusedRow,
+  type Series,
 } from '../../../lib/index.ts'
 import {
   attributeSettingsFields,
   auditFields,
   clientTokenFields,
   contactFields,
+  contactPointFields,
+  deliveryPointFields,
   identityFields,
   listFields,
   segmentFields,
+  seriesSteps,
   tagFields,
   topicFields,
 } from '../../../lib/internal.ts'
 import { recordOf, schemasOf } from './fields.ts'
-import { arrayOf, count, fieldErrors, id, nullable, record, ref, type Schema, text } from './schema.ts'
+import { arrayOf, count, fieldErrors, id, nullable, offset, record, ref, type Schema, text } from './schema.ts'
 
 const { topics, ...contact } = schemasOf(contactFields)
 const { filters: _, ...segment } = segmentFields
@@ -48,6 +52,15 @@ function withCount(schema: Schema): Schema {
   return { ...schema, properties: { ...schema.properties, contacts_count } }
 }
 
+function seriesOf(point: Schema): Schema {
+  return record<Series<unknown>>({
+    from: offset,
+    to: offset,
+    step: { type: 'string', enum: seriesSteps },
+    series: arrayOf(point),
+  })
+}
+
 /** Schemas of records in answers, except webhooks. */
 export const recordSchemas = {
   Tag: recordOf(tagFields),
@@ -57,6 +70,8 @@ export const recordSchemas = {
   Topic: recordOf(topicFields),
   Segment: record({ ...schemasOf(segment), filters: ref('SegmentFilters') }),
   AttributeSettings: recordOf(attributeSettingsFields),
+  DeliverySeries: seriesOf(recordOf(deliveryPointFields)),
+  ContactSeries: seriesOf(recordOf(contactPointFields)),
   ContactCount: record<{ count: number }>({ count }),
   Contact: record({ ...contact, extra_attributes, topics: topics! }),
   ContactWithoutTopics: record(

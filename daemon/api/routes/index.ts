@@ -7,6 +7,7 @@ import { listExtensions } from './lists.ts'
 import type { Route } from './route.ts'
 import { segmentExtensions } from './segments.ts'
 import { settingExtensions } from './settings.ts'
+import { statsExtensions } from './stats.ts'
 import { tags } from './tags.ts'
 import { tokenExtensions } from './tokens.ts'
 import { topicExtensions } from './topics.ts'
@@ -38,6 +39,7 @@ export const chapters: readonly Chapter[] = [
   extension('webhook endpoints', 'single endpoints and deliveries, redelivery, recovery.', webhookExtensions),
   extension('events', 'events of the host app. Only for admins.', eventExtensions),
   extension('tokens', 'the client’s tokens. Only for admins.', tokenExtensions),
+  extension('statistics', 'counts over time.', statsExtensions),
   extension('audit log', 'who changed what. Only for admins.', auditExtensions),
 ]
 

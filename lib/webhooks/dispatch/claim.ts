@@ -16,6 +16,7 @@ export interface ClaimedDelivery {
   readonly id: number
   readonly uuid: string
   readonly clientId: number
+  readonly raisedAt: Timestamp
   readonly endpointId: number
   readonly kind: EndpointKind
   readonly eventType: string
@@ -148,6 +149,7 @@ const loadDeliveries = statement.all({ ids: ints }, (db, p, dialect) =>
       'd.id',
       'd.uuid',
       'd.client_id',
+      'd.created_at',
       'd.endpoint_id',
       'd.event_type',
       'd.attempts',
@@ -233,6 +235,7 @@ export async function claimDeliveries(
     id: row.id,
     uuid: row.uuid,
     clientId: row.client_id,
+    raisedAt: row.created_at,
     endpointId: row.endpoint_id,
     kind: row.kind,
     eventType: row.event_type,

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { now, type Tx } from '../../context.ts'
+import { countAttempts } from '../../statistics/recording.ts'
 import { int, nullable, statement, text, time, word } from '../../storage/statement.ts'
 import { msOf, timestamp } from '../../time.ts'
 import type { Outcome } from '../http/send.ts'
@@ -90,6 +91,7 @@ export async function recordAttempts(tx: Tx, finished: readonly FinishedAttempt[
   for (const attempt of recorded) if (attempt.outcome.kind !== 'refused') addToTally(tallies, attempt)
   // Sorted by id, so that two processes lock endpoints in the same order and cannot deadlock.
   for (const [id, tally] of [...tallies].sort(([a], [b]) => a - b)) await recordHealth(tx, id, tally)
+  await countAttempts(tx, recorded)
   tx.transaction.afterCommit(() => {
     for (const attempt of recorded) if (attempt.disposition.status === 'failed') logFailure(tx, attempt)
   })

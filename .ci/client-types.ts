@@ -1,0 +1,79 @@
+/** Writes daemon/client/api.ts: the types of the requests and answers, from the API's description. */
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { documentOf } from '../daemon/api/openapi/document.ts'
+
+const root = join(import.meta.dirname, '..')
+const generator = join(root, 'test/generated-client/node_modules/openapi-typescript/bin/cli.js')
+
+/** Returns the text of daemon/client/api.ts. It has only what the client uses: neither errors, headers nor examples. */
+export function clientTypes(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'mailkeep-client-types-'))
+  try {
+    writeFileSync(join(folder, 'api.json'), JSON.stringify(reduced()))
+    execFileSync(process.execPath, [generator, join(folder, 'api.json'), '-o', join(folder, 'api.d.ts')])
+    const text = readFileSync(join(folder, 'api.d.ts'), 'utf8')
+    const body = text.slice(text.indexOf('export interface paths'))
+    return `/** Types of the API's requests and answers. Written by \`npm run reference\` from the description. */\n${body}`
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
+type Json = Readonly<Record<string, unknown>>
+
+function reduced(): unknown {
+  const description = JSON.parse(JSON.stringify(documentOf({ tokens: true, health: false, metrics: 'none' }))) as {
+    paths: Record<string, Record<string, Json>>
+    components: { schemas: Json }
+  }
+  const { paths, components } = description
+  const kept = Object.entries(paths).map(([path, methods]) => [
+    path,
+    Object.fromEntries(Object.entries(methods).map(([method, operation]) => [method, operationOf(operation)])),
+  ])
+  return {
+    openapi: '3.1.0',
+    info: { title: 'mailkeep', version: '1' },
+    paths: Object.fromEntries(kept),
+    components: { schemas: withoutExamples(components.schemas) },
+  }
+}
+
+function operationOf(operation: Json): Json {
+  const {
+    parameters = [],
+    requestBody,
+    responses,
+  } = operation as {
+    parameters?: { in: string }[]
+    requestBody?: unknown
+    responses: Record<string, { content?: unknown; description: string }>
+  }
+  const answers = Object.entries(responses).filter(([status]) => status.startsWith('2'))
+  return withoutExamples({
+    parameters: parameters.filter(({ in: place }) => place !== 'header'),
+    ...(requestBody !== undefined && { requestBody }),
+    responses: Object.fromEntries(
+      answers.map(([status, { content, description }]) => [
+        status,
+        { description, ...(content !== undefined && { content }) },
+      ]),
+    ),
+  }) as Json
+}
+
+function withoutExamples(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutExamples)
+  if (typeof value !== 'object' || value === null) return value
+  const entries = Object.entries(value).filter(([name, child]) => !isExample(name, child))
+  return Object.fromEntries(entries.map(([name, child]) => [name, withoutExamples(child)]))
+}
+
+/** Whether it is an example of OpenAPI, and not a property with that name. */
+function isExample(name: string, value: unknown): boolean {
+  const isSchema = typeof value === 'object' && value !== null && ('type' in value || '$ref' in value)
+  return (name === 'example' || name === 'examples') && !isSchema
+}

@@ -1,0 +1,3365 @@
+/** Types of the API's requests and answers. Written by `npm run reference` from the description. */
+export interface paths {
+    "/api/v1/tags": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: {
+            parameters: {
+                query?: {
+                    /** @description Maximum records of a page. */
+                    per_page?: number;
+                    /** @description `next_cursor` or `prev_cursor` of a page of the same listing. */
+                    cursor?: string;
+                    /** @description Whether each record has `contacts_count`. `1` and `0` are accepted too. */
+                    counts?: boolean;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description A page of the listing. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["CountedTag"][];
+                            meta: components["schemas"]["Meta"];
+                        };
+                    };
+                };
+            };
+        };
+        put?: never;
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["TagInput"];
+                };
+            };
+            responses: {
+                /** @description The tag was created. */
+                201: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["Tag"];
+                        };
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tags/{tagId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        delete: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description A tag. */
+                    tagId: number;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description Deleted. */
+                204: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+            };
+        };
+        options?: never;
+        head?: never;
+        patch: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description A tag. */
+                    tagId: number;
+                };
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["TagInput"];
+                };
+            };
+            responses: {
+                /** @description The tag was renamed. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["Tag"];
+                        };
+                    };
+                };
+            };
+        };
+        trace?: never;
+    };
+    "/api/v1/contacts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: {
+            parameters: {
+                query?: {
+                    /** @description On any of these lists. */
+                    "lists[]"?: number[];
+                    /** @description With any of these tags. */
+                    "tags[]"?: number[];
+                    /** @description Currently subscribed to any of these topics. */
+                    "topics[]"?: number[];
+                    /** @description Substring of the name or e-mail address, without regard to case or wildcards. */
+                    search?: string;
+                    /** @description Whether to include unsubscribed contacts. `1` and `0` are accepted too. */
+                    include_unsubscribed?: boolean;
+                    /** @description `only`: returns unsubscribed contacts only. */
+                    unsubscribed?: "only";
+                    /** @description The exact e-mail address, in any case. */
+                    email?: string;
+                    /** @description One of these contacts. */
+                    "ids[]"?: number[];
+                    /** @description On none of these lists. */
+                    "exclude_lists[]"?: number[];
+                    /** @description With none of these tags. */
+                    "exclude_tags[]"?: number[];
+                    /** @description With these values of declared attributes, compared exactly: `attributes[plan]=pro`. `PUT /settings/attributes` declares attributes. */
+                    attributes?: {
+                        [key: string]: string;
+                    };
+                    /** @description Created later than this: ISO 8601 with an offset. */
+                    created_after?: string;
+                    /** @description Created earlier than this: ISO 8601 with an offset. */
+                    created_before?: string;
+                    /** @description Id of a segment. Its filters apply in addition to the others. */
+                    segment?: number;
+                    /** @description Maximum records of a page. */
+                    per_page?: number;
+                    /** @description `next_cursor` or `prev_cursor` of a page of the same listing. */
+                    cursor?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description A page of the listing. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["Contact"][];
+                            meta: components["schemas"]["Meta"];
+                        };
+                    };
+                };
+            };
+        };
+        put?: never;
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["ContactInput"];
+                };
+            };
+            responses: {
+                /** @description The contact after the change. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["Contact"];
+                        };
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/contacts/{contactId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description A contact. */
+                    contactId: number;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description The contact. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["Contact"];
+                        };
+                    };
+                };
+            };
+        };
+        put: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description A contact. */
+                    contactId: number;
+                };
+                cookie?: never;
+            };
+            requestBody?: {
+                content: {
+                    "application/json": components["schemas"]["ContactChange"];
+                };
+            };
+            responses: {
+                /** @description The contact after the change. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["ContactWithoutTopics"];
+                        };
+                    };
+                };
+            };
+        };
+        post?: never;
+        delete: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description A contact. */
+                    contactId: number;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description Deleted. */
+                204: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+            };
+        };
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/lists/{listId}/contacts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description A list. */
+                    listId: number;
+                };
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["ContactInput"];
+                };
+            };
+            responses: {
+                /** @description The contact existed already. The answer shows it after the change. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["ContactWithoutTopics"];
+                        };
+                    };
+                };
+                /** @description The contact was created. */
+                201: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["ContactWithoutTopics"];
+                        };
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/contacts/{contactId}/unsubscribe": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description A contact. */
+                    contactId: number;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description The contact after the change. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["Contact"];
+                        };
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/lists/{listId}/contacts/{contactId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        delete: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description A list. */
+                    listId: number;
+                    /** @description A contact. */
+                    contactId: number;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description The contact, with its remaining lists. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["ContactWithoutTopics"];
+                        };
+                    };
+                };
+            };
+        };
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/webhook-endpoints": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: {
+            parameters: {
+                query?: {
+                    /** @description Maximum records of a page. */
+                    per_page?: number;
+                    /** @description `next_cursor` or `prev_cursor` of a page of the same listing. */
+                    cursor?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description A page of the listing. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["Endpoint"][];
+                            meta: components["schemas"]["Meta"];
+                        };
+                    };
+                };
+            };
+        };
+        put?: never;
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["EndpointInput"];
+                };
+            };
+            responses: {
+                /** @description The endpoint was registered. */
+                201: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["NewEndpoint"];
+                        };
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/webhook-endpoints/{endpointId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description A webhook endpoint. */
+                    endpointId: number;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description The endpoint. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["Endpoint"];
+                        };
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description A webhook endpoint. */
+                    endpointId: number;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description Deleted. */
+                204: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+            };
+        };
+        options?: never;
+        head?: never;
+        patch: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description A webhook endpoint. */
+                    endpointId: number;
+                };
+                cookie?: never;
+            };
+            requestBody?: {
+                content: {
+                    "application/json": components["schemas"]["EndpointChange"];
+                };
+            };
+            responses: {
+                /** @description The endpoint after the change. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["ChangedEndpoint"];
+                        };
+                    };
+                };
+            };
+        };
+        trace?: never;
+    };
+    "/api/v1/webhook-endpoints/{endpointId}/deliveries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: {
+            parameters: {
+                query?: {
+                    /** @description Maximum records of a page. */
+                    per_page?: number;
+                    /** @description `next_cursor` or `prev_cursor` of a page of the same listing. */
+                    cursor?: string;
+                    /** @description Only deliveries in this state. */
+                    status?: "pending" | "success" | "failed" | "held";
+                    /** @description Only deliveries of this event type. */
+                    event_type?: "contact.subscribed" | "contact.unsubscribed" | "contact.resubscribed" | "newsletter.sent" | "sequence_step.sent" | "sequence.completed" | "webhook.test" | "contact.created" | "contact.updated" | "contact.deleted" | "contact.list_removed" | "contact.tagged" | "contact.untagged" | "contact.topic_subscribed" | "contact.topic_unsubscribed";
+                    /** @description Only deliveries that were created then or later. ISO 8601 with an offset. */
+                    since?: string;
+                };
+                header?: never;
+                path: {
+                    /** @description A webhook endpoint. */
+                    endpointId: number;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description A page of the listing. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["Delivery"][];
+                            meta: components["schemas"]["MetaWithoutPath"];
+                        };
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/webhook-endpoints/{endpointId}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description A webhook endpoint. */
+                    endpointId: number;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description The delivery was queued. */
+                202: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["QueuedTest"];
+                        };
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/webhook-endpoints/{endpointId}/secret": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description A webhook endpoint. */
+                    endpointId: number;
+                };
+                cookie?: never;
+            };
+            requestBody?: {
+                content: {
+                    "application/json": components["schemas"]["RotationInput"];
+                };
+            };
+            responses: {
+                /** @description The new secret. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["NewSecret"];
+                        };
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/email-identities": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: {
+            parameters: {
+                query?: {
+                    /** @description Only identities with this status. */
+                    identity_status?: "pending" | "verifying" | "verified" | "failed";
+                    /** @description Maximum records of a page. */
+                    per_page?: number;
+                    /** @description `next_cursor` or `prev_cursor` of a page of the same listing. */
+                    cursor?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description A page of the listing. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["Identity"][];
+                            meta: components["schemas"]["Meta"];
+                        };
+                    };
+                };
+            };
+        };
+        put?: never;
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["IdentityInput"];
+                };
+            };
+            responses: {
+                /** @description The identity was added. */
+                201: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["Identity"];
+                        };
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/email-identities/{identityId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description An email identity. */
+                    identityId: number;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description The identity. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["Identity"];
+                        };
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description An email identity. */
+                    identityId: number;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description Deleted. */
+                204: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+            };
+        };
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/contacts/count": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: {
+            parameters: {
+                query?: {
+                    /** @description On any of these lists. */
+                    "lists[]"?: number[];
+                    /** @description With any of these tags. */
+                    "tags[]"?: number[];
+                    /** @description Currently subscribed to any of these topics. */
+                    "topics[]"?: number[];
+                    /** @description Substring of the name or e-mail address, without regard to case or wildcards. */
+                    search?: string;
+                    /** @description Whether to include unsubscribed contacts. `1` and `0` are accepted too. */
+                    include_unsubscribed?: boolean;
+                    /** @description `only`: returns unsubscribed contacts only. */
+                    unsubscribed?: "only";
+                    /** @description The exact e-mail address, in any case. */
+                    email?: string;
+                    /** @description One of these contacts. */
+                    "ids[]"?: number[];
+                    /** @description On none of these lists. */
+                    "exclude_lists[]"?: number[];
+                    /** @description With none of these tags. */
+                    "exclude_tags[]"?: number[];
+                    /** @description With these values of declared attributes, compared exactly: `attributes[plan]=pro`. `PUT /settings/attributes` declares attributes. */
+                    attributes?: {
+                        [key: string]: string;
+                    };
+                    /** @description Created later than this: ISO 8601 with an offset. */
+                    created_after?: string;
+                    /** @description Created earlier than this: ISO 8601 with an offset. */
+                    created_before?: string;
+                    /** @description Id of a segment. Its filters apply in addition to the others. */
+                    segment?: number;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description The number of contacts. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["ContactCount"];
+                        };
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/lists/{listId}/contacts/import": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description A list. */
+                    listId: number;
+                };
+                cookie?: never;
+            };
+            requestBody?: {
+                content: {
+                    "text/csv": string;
+                    "application/csv": string;
+                    "application/x-ndjson": string;
+                    "application/ndjson": string;
+                    "application/jsonl": string;
+                    "application/x-jsonlines": string;
+                };
+            };
+            responses: {
+                /** @description The numbers of created, updated and refused rows. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["ImportReport"];
+                        };
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/contacts/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: {
+            parameters: {
+                query?: {
+                    /** @description On any of these lists. */
+                    "lists[]"?: number[];
+                    /** @description With any of these tags. */
+                    "tags[]"?: number[];
+                    /** @description Currently subscribed to any of these topics. */
+                    "topics[]"?: number[];
+                    /** @description Substring of the name or e-mail address, without regard to case or wildcards. */
+                    search?: string;
+                    /** @description Whether to include unsubscribed contacts. `1` and `0` are accepted too. */
+                    include_unsubscribed?: boolean;
+                    /** @description `only`: returns unsubscribed contacts only. */
+                    unsubscribed?: "only";
+                    /** @description The exact e-mail address, in any case. */
+                    email?: string;
+                    /** @description One of these contacts. */
+                    "ids[]"?: number[];
+                    /** @description On none of these lists. */
+                    "exclude_lists[]"?: number[];
+                    /** @description With none of these tags. */
+                    "exclude_tags[]"?: number[];
+                    /** @description With these values of declared attributes, compared exactly: `attributes[plan]=pro`. `PUT /settings/attributes` declares attributes. */
+                    attributes?: {
+                        [key: string]: string;
+                    };
+                    /** @description Created later than this: ISO 8601 with an offset. */
+                    created_after?: string;
+                    /** @description Created earlier than this: ISO 8601 with an offset. */
+                    created_before?: string;
+                    /** @description Id of a segment. Its filters apply in addition to the others. */
+                    segment?: number;
+                    /** @description Default: CSV if `Accept` names it and not NDJSON, otherwise NDJSON. */
+                    format?: "csv" | "ndjson";
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description One contact per line. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "text/csv": string;
+                        "application/x-ndjson": string;
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/contacts/{contactId}/resubscribe": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description A contact. */
+                    contactId: number;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description The contact after the change. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["Contact"];
+                        };
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/contacts/{contactId}/topics/{topicId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description A contact. */
+                    contactId: number;
+                    /** @description A topic. */
+                    topicId: number;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description The contact after the change. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["Contact"];
+                        };
+                    };
+                };
+            };
+        };
+        post?: never;
+        delete: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description A contact. */
+                    contactId: number;
+                    /** @description A topic. */
+                    topicId: number;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description The contact after the change. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["Contact"];
+                        };
+                    };
+                };
+            };
+        };
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/contacts/{contactId}/email": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description A contact. */
+                    contactId: number;
+                };
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["EmailInput"];
+                };
+            };
+            responses: {
+                /** @description The contact after the change. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["Contact"];
+                        };
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/contacts/{contactId}/tags": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description A contact. */
+                    contactId: number;
+                };
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["TagsInput"];
+                };
+            };
+            responses: {
+                /** @description The contact after the change. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["Contact"];
+                        };
+                    };
+                };
+            };
+        };
+        delete: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description A contact. */
+                    contactId: number;
+                };
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["TagsInput"];
+                };
+            };
+            responses: {
+                /** @description The contact after the change. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["Contact"];
+                        };
+                    };
+                };
+            };
+        };
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/contacts/{contactId}/merge": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description A contact. */
+                    contactId: number;
+                };
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["MergeInput"];
+                };
+            };
+            responses: {
+                /** @description The contact that stays. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["Contact"];
+                        };
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/contacts/batch": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["BatchInput"];
+                };
+            };
+            responses: {
+                /** @description The result of each operation, in their order. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["BatchResult"][];
+                        };
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/lists": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: {
+            parameters: {
+                query?: {
+                    /** @description Maximum records of a page. */
+                    per_page?: number;
+                    /** @description `next_cursor` or `prev_cursor` of a page of the same listing. */
+                    cursor?: string;
+                    /** @description Whether each record has `contacts_count`. `1` and `0` are accepted too. */
+                    counts?: boolean;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description A page of the listing. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["CountedList"][];
+                            meta: components["schemas"]["Meta"];
+                        };
+                    };
+                };
+            };
+        };
+        put?: never;
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["ListInput"];
+                };
+            };
+            responses: {
+                /** @description The list was created. */
+                201: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["List"];
+                        };
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/lists/{listId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description A list. */
+                    listId: number;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description The list. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["List"];
+                        };
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description A list. */
+                    listId: number;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description Deleted. */
+                204: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+            };
+        };
+        options?: never;
+        head?: never;
+        patch: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description A list. */
+                    listId: number;
+                };
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["ListInput"];
+                };
+            };
+            responses: {
+                /** @description The list was renamed. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["List"];
+                        };
+                    };
+                };
+            };
+        };
+        trace?: never;
+    };
+    "/api/v1/lists/{listId}/topics": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: {
+            parameters: {
+                query?: {
+                    /** @description Maximum records of a page. */
+                    per_page?: number;
+                    /** @description `next_cursor` or `prev_cursor` of a page of the same listing. */
+                    cursor?: string;
+                };
+                header?: never;
+                path: {
+                    /** @description A list. */
+                    listId: number;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description A page of the listing. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["Topic"][];
+                            meta: components["schemas"]["Meta"];
+                        };
+                    };
+                };
+            };
+        };
+        put?: never;
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description A list. */
+                    listId: number;
+                };
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["TopicInput"];
+                };
+            };
+            responses: {
+                /** @description The topic was created. */
+                201: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["Topic"];
+                        };
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/topics/{topicId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        delete: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description A topic. */
+                    topicId: number;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description Deleted. */
+                204: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+            };
+        };
+        options?: never;
+        head?: never;
+        patch: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description A topic. */
+                    topicId: number;
+                };
+                cookie?: never;
+            };
+            requestBody?: {
+                content: {
+                    "application/json": components["schemas"]["TopicChange"];
+                };
+            };
+            responses: {
+                /** @description The topic after the change. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["Topic"];
+                        };
+                    };
+                };
+            };
+        };
+        trace?: never;
+    };
+    "/api/v1/segments": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: {
+            parameters: {
+                query?: {
+                    /** @description Maximum records of a page. */
+                    per_page?: number;
+                    /** @description `next_cursor` or `prev_cursor` of a page of the same listing. */
+                    cursor?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description A page of the listing. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["Segment"][];
+                            meta: components["schemas"]["Meta"];
+                        };
+                    };
+                };
+            };
+        };
+        put?: never;
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["SegmentInput"];
+                };
+            };
+            responses: {
+                /** @description The segment was created. */
+                201: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["Segment"];
+                        };
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/segments/{segmentId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description A segment. */
+                    segmentId: number;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description The segment. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["Segment"];
+                        };
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description A segment. */
+                    segmentId: number;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description Deleted. */
+                204: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+            };
+        };
+        options?: never;
+        head?: never;
+        patch: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description A segment. */
+                    segmentId: number;
+                };
+                cookie?: never;
+            };
+            requestBody?: {
+                content: {
+                    "application/json": components["schemas"]["SegmentChange"];
+                };
+            };
+            responses: {
+                /** @description The segment after the change. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["Segment"];
+                        };
+                    };
+                };
+            };
+        };
+        trace?: never;
+    };
+    "/api/v1/settings/attributes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description The declared attributes. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["AttributeSettings"];
+                        };
+                    };
+                };
+            };
+        };
+        put: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["AttributeSettingsInput"];
+                };
+            };
+            responses: {
+                /** @description The declared attributes. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["AttributeSettings"];
+                        };
+                    };
+                };
+            };
+        };
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/deliveries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: {
+            parameters: {
+                query?: {
+                    /** @description Maximum records of a page. */
+                    per_page?: number;
+                    /** @description `next_cursor` or `prev_cursor` of a page of the same listing. */
+                    cursor?: string;
+                    /** @description Only deliveries in this state. */
+                    status?: "pending" | "success" | "failed" | "held";
+                    /** @description Only deliveries of this event type. */
+                    event_type?: "contact.subscribed" | "contact.unsubscribed" | "contact.resubscribed" | "newsletter.sent" | "sequence_step.sent" | "sequence.completed" | "webhook.test" | "contact.created" | "contact.updated" | "contact.deleted" | "contact.list_removed" | "contact.tagged" | "contact.untagged" | "contact.topic_subscribed" | "contact.topic_unsubscribed";
+                    /** @description Only deliveries that were created then or later. ISO 8601 with an offset. */
+                    since?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description A page of the listing. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["EndpointDelivery"][];
+                            meta: components["schemas"]["Meta"];
+                        };
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/webhook-endpoints/{endpointId}/deliveries/{deliveryId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description A webhook endpoint. */
+                    endpointId: number;
+                    /** @description A delivery of the endpoint. */
+                    deliveryId: number;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description The delivery. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["DeliveryDetail"];
+                        };
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/webhook-endpoints/{endpointId}/deliveries/{deliveryId}/redeliver": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description A webhook endpoint. */
+                    endpointId: number;
+                    /** @description A delivery of the endpoint. */
+                    deliveryId: number;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description The delivery was queued. */
+                202: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["Delivery"];
+                        };
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/webhook-endpoints/{endpointId}/recover": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description A webhook endpoint. */
+                    endpointId: number;
+                };
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["RecoverInput"];
+                };
+            };
+            responses: {
+                /** @description The recovery has started. */
+                202: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["Recovery"];
+                        };
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/webhook-endpoints/{endpointId}/recoveries/{recoveryId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description A webhook endpoint. */
+                    endpointId: number;
+                    /** @description A recovery of the endpoint. */
+                    recoveryId: number;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description The recovery. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["Recovery"];
+                        };
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "newsletter.sent",
+                     *       "data": {
+                     *         "newsletter": "January",
+                     *         "recipients": 1200
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["EventInput"];
+                };
+            };
+            responses: {
+                /** @description The event was raised. */
+                202: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["RaisedEvent"];
+                        };
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tokens": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: {
+            parameters: {
+                query?: {
+                    /** @description Maximum records of a page. */
+                    per_page?: number;
+                    /** @description `next_cursor` or `prev_cursor` of a page of the same listing. */
+                    cursor?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description A page of the listing. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["Token"][];
+                            meta: components["schemas"]["Meta"];
+                        };
+                    };
+                };
+            };
+        };
+        put?: never;
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["TokenInput"];
+                };
+            };
+            responses: {
+                /** @description The token was created. */
+                201: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["NewToken"];
+                        };
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tokens/{tokenId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        delete: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description A token. */
+                    tokenId: number;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description Revoked. */
+                204: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+            };
+        };
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/stats/deliveries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: {
+            parameters: {
+                query?: {
+                    /** @description ISO 8601 with an offset. Default: 60 minutes, 24 hours or 30 days before `to`. */
+                    from?: string;
+                    /** @description The end of the range, exclusive. Default: now. */
+                    to?: string;
+                    /** @description The steps begin at whole minutes, hours or days of UTC. A range has at most 1500 steps. */
+                    step?: "minute" | "hour" | "day";
+                    /** @description Only deliveries to this endpoint. */
+                    endpoint_id?: number;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description The counts for each step. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["DeliverySeries"];
+                        };
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/stats/contacts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: {
+            parameters: {
+                query?: {
+                    /** @description ISO 8601 with an offset. Default: 60 minutes, 24 hours or 30 days before `to`. */
+                    from?: string;
+                    /** @description The end of the range, exclusive. Default: now. */
+                    to?: string;
+                    /** @description The steps begin at whole minutes, hours or days of UTC. A range has at most 1500 steps. */
+                    step?: "minute" | "hour" | "day";
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description The counts for each step. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["ContactSeries"];
+                        };
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/audit-log": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: {
+            parameters: {
+                query?: {
+                    /** @description Maximum records of a page. */
+                    per_page?: number;
+                    /** @description `next_cursor` or `prev_cursor` of a page of the same listing. */
+                    cursor?: string;
+                    /** @description Id of a token: only changes that were made with it. */
+                    token?: number;
+                    /** @description Only changes of this type. */
+                    type?: "client.created" | "client.updated" | "token.created" | "token.revoked" | "list.created" | "list.updated" | "list.deleted" | "list.imported" | "topic.created" | "topic.updated" | "topic.deleted" | "tag.created" | "tag.updated" | "tag.deleted" | "segment.created" | "segment.updated" | "segment.deleted" | "attributes.declared" | "contact.updated" | "contact.deleted" | "contact.unsubscribed" | "contact.resubscribed" | "contact.list_removed" | "contact.topic_subscribed" | "contact.topic_unsubscribed" | "identity.created" | "identity.deleted" | "endpoint.created" | "endpoint.updated" | "endpoint.deleted" | "endpoint.secret_rotated" | "endpoint.recovered" | "delivery.redelivered";
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description A page of the listing. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["AuditEntry"][];
+                            meta: components["schemas"]["Meta"];
+                        };
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/openapi.json": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description OpenAPI 3.1. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": Record<string, never>;
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+}
+export type webhooks = Record<string, never>;
+export interface components {
+    schemas: {
+        Tag: {
+            /** Format: int64 */
+            id: number;
+            /** Format: uuid */
+            uuid: string;
+            name: string;
+            /** Format: date-time */
+            created_at: string;
+        };
+        List: {
+            /** Format: int64 */
+            id: number;
+            /** Format: uuid */
+            uuid: string;
+            name: string;
+            /** Format: date-time */
+            created_at: string;
+        };
+        CountedTag: {
+            /** Format: int64 */
+            id: number;
+            /** Format: uuid */
+            uuid: string;
+            name: string;
+            /** Format: date-time */
+            created_at: string;
+            /** @description Subscribed contacts. Only with `counts`. */
+            contacts_count?: number;
+        };
+        CountedList: {
+            /** Format: int64 */
+            id: number;
+            /** Format: uuid */
+            uuid: string;
+            name: string;
+            /** Format: date-time */
+            created_at: string;
+            /** @description Subscribed contacts. Only with `counts`. */
+            contacts_count?: number;
+        };
+        Topic: {
+            /** Format: int64 */
+            id: number;
+            /** Format: uuid */
+            uuid: string;
+            /** Format: int64 */
+            list_id: number;
+            name: string;
+            description: string | null;
+            /** Format: date-time */
+            created_at: string;
+        };
+        Segment: {
+            /** Format: int64 */
+            id: number;
+            /** Format: uuid */
+            uuid: string;
+            name: string;
+            /** Format: date-time */
+            created_at: string;
+            filters: components["schemas"]["SegmentFilters"];
+        };
+        AttributeSettings: {
+            /** @description Names of the attributes by which contacts can be filtered. */
+            indexed: string[];
+        };
+        DeliverySeries: {
+            /** Format: date-time */
+            from: string;
+            /** Format: date-time */
+            to: string;
+            /** @enum {string} */
+            step: "minute" | "hour" | "day";
+            series: {
+                /**
+                 * Format: date-time
+                 * @description The beginning of the step.
+                 */
+                at: string;
+                delivered: number;
+                /** @description Failed attempts that are followed by another one. */
+                retried: number;
+                /** @description Deliveries that failed and will not be retried. */
+                failed: number;
+                /** @description Milliseconds from the event to its delivery: 95 % took at most about this long. null if none was delivered. */
+                p95_ms: number | null;
+            }[];
+        };
+        ContactSeries: {
+            /** Format: date-time */
+            from: string;
+            /** Format: date-time */
+            to: string;
+            /** @enum {string} */
+            step: "minute" | "hour" | "day";
+            series: {
+                /**
+                 * Format: date-time
+                 * @description The beginning of the step.
+                 */
+                at: string;
+                /** @description Contacts that were created then, and still exist. */
+                created: number;
+                /** @description Contacts that unsubscribed then, and are still unsubscribed. */
+                unsubscribed: number;
+                /** @description Contacts that were erased one by one. */
+                deleted: number;
+            }[];
+        };
+        ContactCount: {
+            count: number;
+        };
+        Contact: {
+            /** Format: int64 */
+            id: number;
+            /** Format: uuid */
+            uuid: string;
+            /** @description Full name; empty if none was given. */
+            name: string;
+            /** Format: idn-email */
+            email: string;
+            extra_attributes: {
+                [key: string]: string;
+            };
+            /**
+             * Format: date-time
+             * @description null while subscribed.
+             */
+            unsubscribed_at: string | null;
+            /** @description Whether the contact unsubscribed themselves. */
+            unsubscribed_by_contact: boolean;
+            tags: components["schemas"]["Tag"][];
+            lists: components["schemas"]["List"][];
+            /** Format: date-time */
+            created_at: string;
+            /** @description Topics that the contact is subscribed to. */
+            topics: components["schemas"]["Topic"][];
+        };
+        /** @description A contact in the answers to create, update and remove from a list. */
+        ContactWithoutTopics: {
+            /** Format: int64 */
+            id: number;
+            /** Format: uuid */
+            uuid: string;
+            /** @description Full name; empty if none was given. */
+            name: string;
+            /** Format: idn-email */
+            email: string;
+            extra_attributes: {
+                [key: string]: string;
+            };
+            /**
+             * Format: date-time
+             * @description null while subscribed.
+             */
+            unsubscribed_at: string | null;
+            /** @description Whether the contact unsubscribed themselves. */
+            unsubscribed_by_contact: boolean;
+            tags: components["schemas"]["Tag"][];
+            lists: components["schemas"]["List"][];
+            /** Format: date-time */
+            created_at: string;
+        };
+        Identity: {
+            /** Format: int64 */
+            id: number;
+            /** Format: uuid */
+            uuid: string;
+            /**
+             * Format: idn-email
+             * @description The sender’s address.
+             */
+            email: string;
+            /** @description The display name. */
+            name: string;
+            /** @description Domain of the address. */
+            domain: string;
+            /** @enum {string} */
+            identity_status: "pending" | "verifying" | "verified" | "failed";
+            /**
+             * Format: date-time
+             * @description null unless verified.
+             */
+            verified_at: string | null;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+        };
+        AuditEntry: {
+            /** Format: int64 */
+            id: number;
+            /** @enum {string} */
+            type: "client.created" | "client.updated" | "token.created" | "token.revoked" | "list.created" | "list.updated" | "list.deleted" | "list.imported" | "topic.created" | "topic.updated" | "topic.deleted" | "tag.created" | "tag.updated" | "tag.deleted" | "segment.created" | "segment.updated" | "segment.deleted" | "attributes.declared" | "contact.updated" | "contact.deleted" | "contact.unsubscribed" | "contact.resubscribed" | "contact.list_removed" | "contact.topic_subscribed" | "contact.topic_unsubscribed" | "identity.created" | "identity.deleted" | "endpoint.created" | "endpoint.updated" | "endpoint.deleted" | "endpoint.secret_rotated" | "endpoint.recovered" | "delivery.redelivered";
+            /**
+             * Format: int64
+             * @description The record that was changed. The first word of the type is its kind. It may be deleted.
+             */
+            target_id: number;
+            /**
+             * Format: int64
+             * @description The token of the request; null for a change without one.
+             */
+            token_id: number | null;
+            /**
+             * @description `api`: a request. `library`: the host app. `cli`: the command line.
+             * @enum {string}
+             */
+            source: "api" | "library" | "cli";
+            /** Format: date-time */
+            created_at: string;
+        };
+        Token: {
+            /** Format: int64 */
+            id: number;
+            /** @description A label for people; null when none was given. */
+            name: string | null;
+            /** @enum {string} */
+            role: "admin" | "member" | "viewer";
+            /** Format: date-time */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description null when it is valid until it is revoked.
+             */
+            expires_at: string | null;
+            /**
+             * Format: date-time
+             * @description To the minute; null before the first use.
+             */
+            last_used_at: string | null;
+        };
+        NewToken: {
+            /** Format: int64 */
+            id: number;
+            /** @description A label for people; null when none was given. */
+            name: string | null;
+            /** @enum {string} */
+            role: "admin" | "member" | "viewer";
+            /** Format: date-time */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description null when it is valid until it is revoked.
+             */
+            expires_at: string | null;
+            /**
+             * Format: date-time
+             * @description To the minute; null before the first use.
+             */
+            last_used_at: string | null;
+            /** @description The token, shown only in this answer. */
+            token: string;
+        };
+        ImportReport: {
+            /** @description Rows that were read, without blank rows. */
+            total: number;
+            /** @description Rows that created a contact. */
+            created: number;
+            /** @description Rows whose contact existed already. */
+            updated: number;
+            refused: number;
+            /** @description The first refused rows, up to one megabyte. */
+            refused_rows: components["schemas"]["RefusedRow"][];
+        };
+        RefusedRow: {
+            /** @description Line of the file where the row ends. */
+            line: number;
+            /** @description Messages by field, as in an error; `row` if the row cannot be read. */
+            errors: {
+                [key: string]: string[];
+            };
+        };
+        BatchResult: {
+            /**
+             * @description `created` and `updated`: the contact was saved. `refused`: nothing changed.
+             * @enum {string}
+             */
+            status: "created" | "updated" | "done" | "refused";
+            /**
+             * Format: int64
+             * @description The contact, unless the operation was refused.
+             */
+            id?: number;
+            /** @description Messages by field of the operation, if it was refused. */
+            errors?: {
+                [key: string]: string[];
+            };
+        };
+        Meta: {
+            /**
+             * Format: uri
+             * @description URL of the listing, without its query.
+             */
+            path: string;
+            per_page: number;
+            /** @description Opaque value for `cursor`; null if there is no next page. */
+            next_cursor: string | null;
+            /** @description Opaque value for `cursor`; null if there is no previous page. */
+            prev_cursor: string | null;
+        };
+        MetaWithoutPath: {
+            per_page: number;
+            /** @description Opaque value for `cursor`; null if there is no next page. */
+            next_cursor: string | null;
+            /** @description Opaque value for `cursor`; null if there is no previous page. */
+            prev_cursor: string | null;
+        };
+        Endpoint: {
+            /** Format: int64 */
+            id: number;
+            /** Format: uuid */
+            uuid: string;
+            url: string;
+            description: string;
+            events: ("contact.subscribed" | "contact.unsubscribed" | "contact.resubscribed" | "newsletter.sent" | "sequence_step.sent" | "sequence.completed" | "webhook.test" | "contact.created" | "contact.updated" | "contact.deleted" | "contact.list_removed" | "contact.tagged" | "contact.untagged" | "contact.topic_subscribed" | "contact.topic_unsubscribed")[];
+            /** @description Whether the endpoint receives deliveries. */
+            active: boolean;
+            /**
+             * @description null while active.
+             * @enum {string|null}
+             */
+            disabled_reason: "manual" | "auto_failures" | null;
+            /** @description Failed attempts since the last success. */
+            consecutive_failures: number;
+            /**
+             * Format: date-time
+             * @description null before the first attempt.
+             */
+            last_triggered_at: string | null;
+        };
+        NewEndpoint: {
+            /** Format: int64 */
+            id: number;
+            /** Format: uuid */
+            uuid: string;
+            url: string;
+            events: ("contact.subscribed" | "contact.unsubscribed" | "contact.resubscribed" | "newsletter.sent" | "sequence_step.sent" | "sequence.completed" | "webhook.test" | "contact.created" | "contact.updated" | "contact.deleted" | "contact.list_removed" | "contact.tagged" | "contact.untagged" | "contact.topic_subscribed" | "contact.topic_unsubscribed")[];
+            /** @description Whether the endpoint receives deliveries. */
+            active: boolean;
+            /** @description The signing secret, shown only in this answer. */
+            secret: string;
+        };
+        ChangedEndpoint: {
+            /** Format: int64 */
+            id: number;
+            active: boolean;
+        };
+        NewSecret: {
+            /** Format: int64 */
+            id: number;
+            /** @description The signing secret, shown only in this answer. */
+            secret: string;
+        };
+        Delivery: {
+            /** Format: int64 */
+            id: number;
+            /**
+             * Format: uuid
+             * @description The `X-Service-Delivery` of all its attempts.
+             */
+            uuid: string;
+            /** @enum {string} */
+            event_type: "contact.subscribed" | "contact.unsubscribed" | "contact.resubscribed" | "newsletter.sent" | "sequence_step.sent" | "sequence.completed" | "webhook.test" | "contact.created" | "contact.updated" | "contact.deleted" | "contact.list_removed" | "contact.tagged" | "contact.untagged" | "contact.topic_subscribed" | "contact.topic_unsubscribed";
+            /**
+             * @description `pending`: queued or waiting for the next attempt. `failed`: no further attempts. `held`: the endpoint was inactive.
+             * @enum {string}
+             */
+            status: "pending" | "success" | "failed" | "held";
+            /** @description Requests made, including interrupted ones. */
+            attempts: number;
+            /** @description HTTP status of the last answer; null before the first answer. */
+            response_status: number | null;
+            /**
+             * Format: date-time
+             * @description When an attempt succeeded.
+             */
+            delivered_at: string | null;
+        };
+        EndpointDelivery: {
+            /** Format: int64 */
+            id: number;
+            /**
+             * Format: uuid
+             * @description The `X-Service-Delivery` of all its attempts.
+             */
+            uuid: string;
+            /** @enum {string} */
+            event_type: "contact.subscribed" | "contact.unsubscribed" | "contact.resubscribed" | "newsletter.sent" | "sequence_step.sent" | "sequence.completed" | "webhook.test" | "contact.created" | "contact.updated" | "contact.deleted" | "contact.list_removed" | "contact.tagged" | "contact.untagged" | "contact.topic_subscribed" | "contact.topic_unsubscribed";
+            /**
+             * @description `pending`: queued or waiting for the next attempt. `failed`: no further attempts. `held`: the endpoint was inactive.
+             * @enum {string}
+             */
+            status: "pending" | "success" | "failed" | "held";
+            /** @description Requests made, including interrupted ones. */
+            attempts: number;
+            /** @description HTTP status of the last answer; null before the first answer. */
+            response_status: number | null;
+            /**
+             * Format: date-time
+             * @description When an attempt succeeded.
+             */
+            delivered_at: string | null;
+            /** Format: int64 */
+            endpoint_id: number;
+            /** Format: date-time */
+            created_at: string;
+        };
+        QueuedTest: {
+            /** Format: int64 */
+            id: number;
+            /** @constant */
+            event_type: "webhook.test";
+            /** @constant */
+            status: "pending";
+        };
+        Attempt: {
+            number: number;
+            /** Format: date-time */
+            started_at: string;
+            /** @description null if the attempt was interrupted and its outcome is unknown. */
+            duration_ms: number | null;
+            response_status: number | null;
+            /** @description Reason, as a sentence. null after an answer of 2xx. */
+            error: string | null;
+            /** @description The first 4 KiB of the answer. */
+            response_body: string | null;
+        };
+        DeliveryDetail: {
+            /** Format: int64 */
+            id: number;
+            /**
+             * Format: uuid
+             * @description The `X-Service-Delivery` of all its attempts.
+             */
+            uuid: string;
+            /** @enum {string} */
+            event_type: "contact.subscribed" | "contact.unsubscribed" | "contact.resubscribed" | "newsletter.sent" | "sequence_step.sent" | "sequence.completed" | "webhook.test" | "contact.created" | "contact.updated" | "contact.deleted" | "contact.list_removed" | "contact.tagged" | "contact.untagged" | "contact.topic_subscribed" | "contact.topic_unsubscribed";
+            /**
+             * @description `pending`: queued or waiting for the next attempt. `failed`: no further attempts. `held`: the endpoint was inactive.
+             * @enum {string}
+             */
+            status: "pending" | "success" | "failed" | "held";
+            /** @description Requests made, including interrupted ones. */
+            attempts: number;
+            /** @description HTTP status of the last answer; null before the first answer. */
+            response_status: number | null;
+            /**
+             * Format: date-time
+             * @description When an attempt succeeded.
+             */
+            delivered_at: string | null;
+            /** @description Why the last attempt failed, or why there will be no attempt. */
+            error: string | null;
+            /** Format: date-time */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description null unless pending.
+             */
+            next_attempt_at: string | null;
+            attempt_log: components["schemas"]["Attempt"][];
+            /** @description The body of the delivery; null after erasure. */
+            payload: components["schemas"]["ContactSubscribedEvent"] | components["schemas"]["ContactUnsubscribedEvent"] | components["schemas"]["ContactResubscribedEvent"] | components["schemas"]["NewsletterSentEvent"] | components["schemas"]["SequenceStepSentEvent"] | components["schemas"]["SequenceCompletedEvent"] | components["schemas"]["WebhookTestEvent"] | components["schemas"]["ContactCreatedEvent"] | components["schemas"]["ContactUpdatedEvent"] | components["schemas"]["ContactDeletedEvent"] | components["schemas"]["ContactListRemovedEvent"] | components["schemas"]["ContactTaggedEvent"] | components["schemas"]["ContactUntaggedEvent"] | components["schemas"]["ContactTopicSubscribedEvent"] | components["schemas"]["ContactTopicUnsubscribedEvent"] | null;
+        };
+        Recovery: {
+            /** Format: int64 */
+            id: number;
+            /**
+             * @description `stopped`: the endpoint was switched off or deleted during the recovery.
+             * @enum {string}
+             */
+            status: "pending" | "running" | "done" | "stopped";
+            /** @description Deliveries found when the recovery started. */
+            total: number;
+            /** @description Deliveries queued again so far. */
+            done: number;
+        };
+        RaisedEvent: {
+            type: string;
+        };
+        TagInput: {
+            /** @description Trimmed and normalized to NFC before its length is checked. Unique without regard to case. */
+            name: string;
+        };
+        ListInput: {
+            /** @description Trimmed and normalized to NFC before its length is checked. Two lists may have the same name. */
+            name: string;
+        };
+        TopicInput: {
+            /** @description Trimmed and normalized to NFC before its length is checked. */
+            name: string;
+            description?: string | null;
+        };
+        TopicChange: {
+            /** @description Trimmed and normalized to NFC before its length is checked. */
+            name?: string;
+            description?: string | null;
+        };
+        IdentityInput: {
+            /**
+             * Format: idn-email
+             * @description Unique without regard to case. Trimmed.
+             */
+            email: string;
+            /**
+             * @description The sender’s name.
+             * @default
+             */
+            name: string;
+        };
+        SegmentInput: {
+            /** @description Trimmed and normalized to NFC before its length is checked. */
+            name: string;
+            filters: components["schemas"]["SegmentFilters"];
+        };
+        SegmentChange: {
+            /** @description Trimmed and normalized to NFC before its length is checked. */
+            name?: string;
+            filters?: components["schemas"]["SegmentFilters"];
+        };
+        AttributeSettingsInput: {
+            /** @description Names of attributes. Repeats are dropped. */
+            indexed: string[];
+        };
+        /** @description Every other field is an attribute; a contact has at most 100. */
+        ContactInput: {
+            /**
+             * Format: idn-email
+             * @description Identifies the contact, without regard to case. Trimmed.
+             */
+            email: string;
+            /** @description Full name. Unchanged when absent. */
+            name?: string;
+            /** @description Names; tags that do not exist are created. Tags are added, never removed. */
+            tags?: string[];
+        } & {
+            [key: string]: string[] | (string | null);
+        };
+        /** @description Every other field is an attribute; a contact has at most 100. The e-mail address of a contact cannot be changed. */
+        ContactChange: {
+            /** @description Full name. Unchanged when absent. */
+            name?: string;
+            /** @description Names. They replace the contact’s tags. */
+            tags?: string[];
+        } & {
+            [key: string]: string[] | (string | null);
+        };
+        EmailInput: {
+            /**
+             * Format: idn-email
+             * @description The new address. Trimmed.
+             */
+            email: string;
+        };
+        TagsInput: {
+            /** @description Names of tags. */
+            tags: string[];
+        };
+        MergeInput: {
+            /** @description The contact that stays: its id, or `{email}`. */
+            into: number | {
+                /** Format: idn-email */
+                email: string;
+            };
+        };
+        BatchInput: {
+            operations: ({
+                /** @enum {string} */
+                op: "upsert" | "update" | "tag" | "untag" | "add_to_list" | "remove_from_list" | "unsubscribe" | "resubscribe" | "delete";
+                /**
+                 * Format: int64
+                 * @description The contact. Every operation except `upsert` takes `id` or `email`.
+                 */
+                id?: number;
+                /** Format: idn-email */
+                email?: string;
+                /** @description Full name. Unchanged when absent. */
+                name?: string;
+                /** @description Names, for `upsert`, `update`, `tag` and `untag`. */
+                tags?: string[];
+                /** @description For `upsert`, `add_to_list` and `remove_from_list`. */
+                lists?: number[];
+                /**
+                 * Format: int64
+                 * @description One list, instead of `lists`, for the last two.
+                 */
+                list_id?: number;
+            } & {
+                [key: string]: unknown;
+            })[];
+        };
+        EndpointInput: {
+            /** @description Must be `https` with a public host and port 443 or 8443, unless configured otherwise. No user name, password or fragment. */
+            url: string;
+            /** @description Repeats are dropped. */
+            events: ("contact.subscribed" | "contact.unsubscribed" | "contact.resubscribed" | "newsletter.sent" | "sequence_step.sent" | "sequence.completed" | "webhook.test" | "contact.created" | "contact.updated" | "contact.deleted" | "contact.list_removed" | "contact.tagged" | "contact.untagged" | "contact.topic_subscribed" | "contact.topic_unsubscribed")[];
+            /** @description Empty when absent. */
+            description?: string;
+        };
+        EndpointChange: {
+            active?: boolean;
+            description?: string;
+        };
+        EventInput: {
+            /** @enum {string} */
+            type: "newsletter.sent" | "sequence_step.sent" | "sequence.completed";
+            /** @description Data for the receivers. The event’s body has at most 65536 bytes. */
+            data: Record<string, never>;
+        };
+        RotationInput: {
+            /** @description For how long the previous secret signs too. Default 0. */
+            overlap_hours?: number;
+        };
+        TokenInput: {
+            /** @description A label for people. Trimmed and normalized to NFC before its length is checked. */
+            name: string;
+            /**
+             * @description `viewer` reads, `member` also writes contacts, tags, lists and topics, `admin` may do everything.
+             * @enum {string}
+             */
+            role: "admin" | "member" | "viewer";
+            /** @description Seconds from now. Without it the token is valid until it is revoked. */
+            expires_in?: number;
+        };
+        RecoverInput: {
+            /** @description ISO 8601 with an offset. */
+            since: string;
+        };
+        /** @description A contact must match every filter. At most 16384 bytes as JSON. */
+        SegmentFilters: {
+            /** @description On any of these lists. */
+            lists?: number[];
+            /** @description With any of these tags. */
+            tags?: number[];
+            /** @description Subscribed to any of these topics. */
+            topics?: number[];
+            /** @description On none of these lists. */
+            exclude_lists?: number[];
+            /** @description With none of these tags. */
+            exclude_tags?: number[];
+            /** @description Values of declared attributes. */
+            attributes?: {
+                [key: string]: string;
+            };
+            /** @description Substring of the name or e-mail address. */
+            search?: string;
+            /** @description ISO 8601 with an offset. */
+            created_after?: string;
+            /** @description ISO 8601 with an offset. */
+            created_before?: string;
+        };
+        ContactSubscribedEvent: {
+            /**
+             * Format: uuid
+             * @description Id of the event, the same for all endpoints.
+             */
+            id: string;
+            /** @constant */
+            type: "contact.subscribed";
+            /** Format: date-time */
+            created_at: string;
+            /** @description The contact and the list after the change. */
+            data: {
+                contact: components["schemas"]["Contact"];
+                list: components["schemas"]["List"];
+                /** @description Fields of the contact that are empty because the body would be too large. Fetch the contact to get them. */
+                truncated?: ("extra_attributes" | "tags" | "lists" | "topics")[];
+            };
+        };
+        ContactUnsubscribedEvent: {
+            /**
+             * Format: uuid
+             * @description Id of the event, the same for all endpoints.
+             */
+            id: string;
+            /** @constant */
+            type: "contact.unsubscribed";
+            /** Format: date-time */
+            created_at: string;
+            /** @description The contact after the change. */
+            data: {
+                contact: components["schemas"]["Contact"];
+                /** @description Fields of the contact that are empty because the body would be too large. Fetch the contact to get them. */
+                truncated?: ("extra_attributes" | "tags" | "lists" | "topics")[];
+            };
+        };
+        ContactResubscribedEvent: {
+            /**
+             * Format: uuid
+             * @description Id of the event, the same for all endpoints.
+             */
+            id: string;
+            /** @constant */
+            type: "contact.resubscribed";
+            /** Format: date-time */
+            created_at: string;
+            /** @description The contact after the change. */
+            data: {
+                contact: components["schemas"]["Contact"];
+                /** @description Fields of the contact that are empty because the body would be too large. Fetch the contact to get them. */
+                truncated?: ("extra_attributes" | "tags" | "lists" | "topics")[];
+            };
+        };
+        NewsletterSentEvent: {
+            /**
+             * Format: uuid
+             * @description Id of the event, the same for all endpoints.
+             */
+            id: string;
+            /** @constant */
+            type: "newsletter.sent";
+            /** Format: date-time */
+            created_at: string;
+            /** @description The data that the caller of `POST /events` sent. */
+            data: Record<string, never>;
+        };
+        SequenceStepSentEvent: {
+            /**
+             * Format: uuid
+             * @description Id of the event, the same for all endpoints.
+             */
+            id: string;
+            /** @constant */
+            type: "sequence_step.sent";
+            /** Format: date-time */
+            created_at: string;
+            /** @description The data that the caller of `POST /events` sent. */
+            data: Record<string, never>;
+        };
+        SequenceCompletedEvent: {
+            /**
+             * Format: uuid
+             * @description Id of the event, the same for all endpoints.
+             */
+            id: string;
+            /** @constant */
+            type: "sequence.completed";
+            /** Format: date-time */
+            created_at: string;
+            /** @description The data that the caller of `POST /events` sent. */
+            data: Record<string, never>;
+        };
+        WebhookTestEvent: {
+            /**
+             * Format: uuid
+             * @description Id of the event, the same for all endpoints.
+             */
+            id: string;
+            /** @constant */
+            type: "webhook.test";
+            /** Format: date-time */
+            created_at: string;
+            data: {
+                message: string;
+            };
+        };
+        ContactCreatedEvent: {
+            /**
+             * Format: uuid
+             * @description Id of the event, the same for all endpoints.
+             */
+            id: string;
+            /** @constant */
+            type: "contact.created";
+            /** Format: date-time */
+            created_at: string;
+            /** @description The contact after the change. */
+            data: {
+                contact: components["schemas"]["Contact"];
+                /** @description Fields of the contact that are empty because the body would be too large. Fetch the contact to get them. */
+                truncated?: ("extra_attributes" | "tags" | "lists" | "topics")[];
+            };
+        };
+        ContactUpdatedEvent: {
+            /**
+             * Format: uuid
+             * @description Id of the event, the same for all endpoints.
+             */
+            id: string;
+            /** @constant */
+            type: "contact.updated";
+            /** Format: date-time */
+            created_at: string;
+            /** @description The contact after the change. */
+            data: {
+                contact: components["schemas"]["Contact"];
+                /** @description Fields of the contact that are empty because the body would be too large. Fetch the contact to get them. */
+                truncated?: ("extra_attributes" | "tags" | "lists" | "topics")[];
+            };
+        };
+        ContactDeletedEvent: {
+            /**
+             * Format: uuid
+             * @description Id of the event, the same for all endpoints.
+             */
+            id: string;
+            /** @constant */
+            type: "contact.deleted";
+            /** Format: date-time */
+            created_at: string;
+            /** @description What identifies the contact, as it was. */
+            data: {
+                contact: {
+                    /** Format: int64 */
+                    id: number;
+                    /** Format: uuid */
+                    uuid: string;
+                    /** Format: idn-email */
+                    email: string;
+                };
+            };
+        };
+        ContactListRemovedEvent: {
+            /**
+             * Format: uuid
+             * @description Id of the event, the same for all endpoints.
+             */
+            id: string;
+            /** @constant */
+            type: "contact.list_removed";
+            /** Format: date-time */
+            created_at: string;
+            /** @description The contact and the list after the change. */
+            data: {
+                contact: components["schemas"]["Contact"];
+                list: components["schemas"]["List"];
+                /** @description Fields of the contact that are empty because the body would be too large. Fetch the contact to get them. */
+                truncated?: ("extra_attributes" | "tags" | "lists" | "topics")[];
+            };
+        };
+        ContactTaggedEvent: {
+            /**
+             * Format: uuid
+             * @description Id of the event, the same for all endpoints.
+             */
+            id: string;
+            /** @constant */
+            type: "contact.tagged";
+            /** Format: date-time */
+            created_at: string;
+            /** @description The contact after the change, and the tag. */
+            data: {
+                contact: components["schemas"]["Contact"];
+                tag: components["schemas"]["Tag"];
+                /** @description Fields of the contact that are empty because the body would be too large. Fetch the contact to get them. */
+                truncated?: ("extra_attributes" | "tags" | "lists" | "topics")[];
+            };
+        };
+        ContactUntaggedEvent: {
+            /**
+             * Format: uuid
+             * @description Id of the event, the same for all endpoints.
+             */
+            id: string;
+            /** @constant */
+            type: "contact.untagged";
+            /** Format: date-time */
+            created_at: string;
+            /** @description The contact after the change, and the tag. */
+            data: {
+                contact: components["schemas"]["Contact"];
+                tag: components["schemas"]["Tag"];
+                /** @description Fields of the contact that are empty because the body would be too large. Fetch the contact to get them. */
+                truncated?: ("extra_attributes" | "tags" | "lists" | "topics")[];
+            };
+        };
+        ContactTopicSubscribedEvent: {
+            /**
+             * Format: uuid
+             * @description Id of the event, the same for all endpoints.
+             */
+            id: string;
+            /** @constant */
+            type: "contact.topic_subscribed";
+            /** Format: date-time */
+            created_at: string;
+            /** @description The contact after the change, and the topic. */
+            data: {
+                contact: components["schemas"]["Contact"];
+                topic: components["schemas"]["Topic"];
+                /** @description Fields of the contact that are empty because the body would be too large. Fetch the contact to get them. */
+                truncated?: ("extra_attributes" | "tags" | "lists" | "topics")[];
+            };
+        };
+        ContactTopicUnsubscribedEvent: {
+            /**
+             * Format: uuid
+             * @description Id of the event, the same for all endpoints.
+             */
+            id: string;
+            /** @constant */
+            type: "contact.topic_unsubscribed";
+            /** Format: date-time */
+            created_at: string;
+            /** @description The contact after the change, and the topic. */
+            data: {
+                contact: components["schemas"]["Contact"];
+                topic: components["schemas"]["Topic"];
+                /** @description Fields of the contact that are empty because the body would be too large. Fetch the contact to get them. */
+                truncated?: ("extra_attributes" | "tags" | "lists" | "topics")[];
+            };
+        };
+        /** @description The shape of every error. */
+        Error: {
+            /** @description For people. */
+            message: string;
+            /**
+             * @description For programs. The list is closed.
+             * @enum {string}
+             */
+            code: "unauthenticated" | "forbidden" | "not_found" | "method_not_allowed" | "unsupported_media_type" | "invalid_json" | "body_too_large" | "validation_failed" | "conflict" | "idempotency_mismatch" | "rate_limited" | "unavailable" | "internal";
+            /** @description Messages by field. Array positions follow a dot: `tags.0`. Always present with `validation_failed`. */
+            errors?: {
+                [key: string]: string[];
+            };
+        };
+    };
+    responses: never;
+    parameters: never;
+    requestBodies: never;
+    headers: never;
+    pathItems: never;
+}
+export type $defs = Record<string, never>;
+export type operations = Record<string, never>;

@@ -1,0 +1,121 @@
+/** A client of the HTTP API for every platform with `fetch`: Node, browsers, Deno, Bun, edge. */
+
+import type { CallOptions, Listing, Page, QueryOf, Resources } from './methods.ts'
+import { type files, operations, withoutKey } from './operations.ts'
+import { type ClientOptions, type Request, send } from './request.ts'
+
+export type { CallOptions, Listing, Page } from './methods.ts'
+export { ApiError, type ClientOptions } from './request.ts'
+
+/** A file to import: text, a `File` or `Blob`, or a stream. A stream cannot be sent twice, so it is not retried. */
+export type ImportFile = string | Blob | ReadableStream<Uint8Array>
+
+export interface ImportOptions extends CallOptions {
+  /** Default `csv`. */
+  readonly format?: 'csv' | 'ndjson'
+  readonly query?: QueryOf<typeof files.import>
+}
+
+interface FileMethods {
+  /** Imports the contacts of a file to a list. Its progress is in the records of imports. */
+  import(listId: number, file: ImportFile, options?: ImportOptions): Promise<ImportCounts>
+  /** Exports contacts. Read the answer's `body` as a stream, or its `text()`. */
+  export(query?: QueryOf<typeof files.export>, options?: CallOptions): Promise<Response>
+}
+
+/** The numbers of an import's rows. */
+export interface ImportCounts {
+  readonly created: number
+  readonly updated: number
+  readonly [name: string]: unknown
+}
+
+/** A client of the API. Each method calls one route; its input and its result have the route's types. */
+export type Client = Omit<Resources, 'contacts'> & { readonly contacts: Resources['contacts'] & FileMethods }
+
+/**
+ * Creates a client of the API. It retries after network faults, 429 and 503; a POST is sent with an `Idempotency-Key`, so
+ * that a repeated request has no second effect.
+ *
+ * @throws TypeError: `baseUrl` or `token` is missing.
+ * @example
+ * const mailkeep = createClient({ baseUrl: 'https://mail.example.org', token })
+ * const contact = await mailkeep.contacts.addToList(1, { email: 'ada@example.org', tags: ['vip'] })
+ * for await (const { email } of mailkeep.contacts.list({ tags: [3] })) console.log(email)
+ */
+export function createClient(options: ClientOptions): Client {
+  if (!URL.canParse(options?.baseUrl)) throw new TypeError('baseUrl must be a URL, such as https://mail.example.org.')
+  if (typeof options.token !== 'string' || options.token === '')
+    throw new TypeError('token must be a token of the API.')
+  const resources = Object.entries(operations).map(([name, methods]) => [
+    name,
+    Object.fromEntries(Object.entries(methods).map(([method, route]) => [method, methodOf(options, route)])),
+  ])
+  const client = Object.fromEntries(resources)
+  Object.assign(client.contacts, fileMethods(options))
+  return client as Client
+}
+
+type Query = Readonly<Record<string, unknown>>
+
+function methodOf(options: ClientOptions, route: string) {
+  const [method = '', template = ''] = route.split(' ')
+  const idCount = template.split('{').length - 1
+  return (...args: unknown[]) => {
+    const path = fill(template, args.slice(0, idCount))
+    const [input, callOptions = {}] = args.slice(idCount) as [unknown, (CallOptions & { query?: Query })?]
+    const { signal, idempotencyKey, query } = callOptions
+    if (method === 'GET') return listing(options, { method, path, signal, repeatable: true }, input as Query)
+    const takesKey = method === 'POST' && !withoutKey.has(route)
+    const headers = takesKey ? { 'Idempotency-Key': idempotencyKey ?? crypto.randomUUID() } : {}
+    const repeatable = method !== 'POST' || takesKey
+    return call(options, { method, path, query, body: input, headers, signal, repeatable })
+  }
+}
+
+function fileMethods(options: ClientOptions): FileMethods {
+  return {
+    import: async (listId, body, { format = 'csv', query, signal } = {}) => {
+      const headers = { 'Content-Type': format === 'csv' ? 'text/csv' : 'application/x-ndjson' }
+      const path = fill('/lists/{listId}/contacts/import', [listId])
+      const request = { method: 'POST', path, query, body, headers, signal, repeatable: false, isFile: true }
+      return (await call(options, request)) as ImportCounts
+    },
+    export: (query, { signal } = {}) => {
+      const headers = { Accept: '*/*' }
+      const path = '/contacts/export'
+      return send(options, { method: 'GET', path, query, headers, signal, repeatable: true, isFile: true })
+    },
+  }
+}
+
+/** Sends the request for a page at once. Iterating sends those for the following pages. */
+function listing(options: ClientOptions, request: Request, query: Query = {}): Listing<unknown> {
+  const read = (more: Query) => call(options, { ...request, query: { ...query, ...more } }) as Promise<Page<unknown>>
+  const first = read({})
+  async function* records() {
+    for (let page = await first; ; ) {
+      yield* page.data
+      if (page.meta.next_cursor === null) return
+      page = await read({ cursor: page.meta.next_cursor })
+    }
+  }
+  return Object.assign(first, { [Symbol.asyncIterator]: records })
+}
+
+/** @returns The answer's page, its data, or undefined when it has no body. */
+async function call(options: ClientOptions, request: Request): Promise<unknown> {
+  const response = await send(options, request)
+  if (response.status === 204) return undefined
+  const answer = (await response.json()) as Partial<Page<unknown>>
+  return answer.meta === undefined ? answer.data : answer
+}
+
+function fill(template: string, ids: readonly unknown[]): string {
+  let at = 0
+  return template.replace(/\{(\w+)\}/g, (_, name: string) => {
+    const id = ids[at++]
+    if (!Number.isSafeInteger(id)) throw new TypeError(`${name} must be the id of a record, not ${String(id)}.`)
+    return String(id)
+  })
+}

@@ -1,0 +1,77 @@
+import type { paths } from './api.ts'
+import type { operations } from './operations.ts'
+
+type Verb<Route> = Route extends `${infer Method} ${string}` ? Method : never
+type Path<Route> = Route extends `${string} ${infer Below}` ? `/api/v1${Below}` : never
+
+/** The description of a route. */
+type Described<Route> =
+  Path<Route> extends keyof paths ? paths[Path<Route>][Lowercase<Verb<Route>> & keyof paths[Path<Route>]] : never
+
+/** One number for each id in the path. */
+type Ids<Text> = Text extends `${string}{${string}}${infer Rest}` ? [id: number, ...Ids<Rest>] : []
+
+/** The query's parameters. The API's `tags[]` is `tags` here. */
+type Plain<Query> = { [Name in keyof Query as Name extends `${infer Short}[]` ? Short : Name]: Query[Name] }
+
+export type QueryOf<Route> =
+  Described<Route> extends { parameters: { query?: infer Query } } ? Plain<NonNullable<Query>> : Record<never, never>
+
+type BodyOf<Route> =
+  Described<Route> extends { requestBody?: infer Body }
+    ? NonNullable<Body> extends { content: { 'application/json': infer Json } }
+      ? Json
+      : never
+    : never
+
+type JsonOf<Response> = Response extends { content: { 'application/json': infer Json } } ? Json : never
+
+type SuccessOf<Route> =
+  Described<Route> extends { responses: infer Responses }
+    ? JsonOf<Responses[keyof Responses & (200 | 201 | 202)]>
+    : never
+
+/** A page of a listing. */
+export interface Page<Item> {
+  readonly data: readonly Item[]
+  readonly meta: { readonly next_cursor: string | null; readonly prev_cursor: string | null }
+}
+
+/** A listing. `await` gives one page; `for await` gives every record of this page and of the following pages. */
+export interface Listing<Item> extends Promise<Page<Item>>, AsyncIterable<Item> {}
+
+type AnswerOf<Route> =
+  SuccessOf<Route> extends infer Json
+    ? [Json] extends [never]
+      ? Promise<void>
+      : Json extends { data: readonly (infer Item)[]; meta: unknown }
+        ? Listing<Item>
+        : Json extends { data: infer Data }
+          ? Promise<Data>
+          : Promise<Json>
+    : never
+
+export interface CallOptions {
+  /** Aborts the request and its retries. */
+  readonly signal?: AbortSignal
+  /** Sent with a POST. Default: a random key for each call. */
+  readonly idempotencyKey?: string
+}
+
+type WithQuery<Route> = CallOptions & { readonly query?: QueryOf<Route> }
+
+type Input<Route> =
+  Verb<Route> extends 'GET'
+    ? [query?: QueryOf<Route>, options?: CallOptions]
+    : [BodyOf<Route>] extends [never]
+      ? [body?: undefined, options?: WithQuery<Route>]
+      : Record<never, never> extends BodyOf<Route>
+        ? [body?: BodyOf<Route>, options?: WithQuery<Route>]
+        : [body: BodyOf<Route>, options?: WithQuery<Route>]
+
+type Method<Route> = (...args: [...Ids<Route>, ...Input<Route>]) => AnswerOf<Route>
+
+type Methods<Table> = { readonly [Name in keyof Table]: Method<Table[Name]> }
+
+/** The methods of a client, by resource. */
+export type Resources = { readonly [Name in keyof typeof operations]: Methods<(typeof operations)[Name]> }

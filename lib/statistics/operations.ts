@@ -1,0 +1,95 @@
+import type { Context } from '../context.ts'
+import { invalid } from '../errors.ts'
+import { maxRowsPerBatch } from '../jobs/operations.ts'
+import { inputLimits } from '../limits.ts'
+import { parse } from '../parse.ts'
+import { transact } from '../storage/transaction.ts'
+import { msOf, nextTurn, timestamp, withOffset } from '../time.ts'
+import { bucketColumns, quantileOf } from './durations.ts'
+import * as queries from './queries.ts'
+import { allEndpoints } from './recording.ts'
+import {
+  type ContactSeries,
+  type DeliveryPoint,
+  type DeliverySeries,
+  DeliverySeriesQuery,
+  type DeliverySeriesQueryInput,
+  SeriesQuery,
+  type SeriesQueryInput,
+  stepMs,
+} from './schema.ts'
+
+export { deleteCountsOfClient } from './queries.ts'
+
+const retentionMs = 90 * stepMs.day
+
+/** Number of steps of the default range. */
+const defaultSteps = { minute: 60, hour: 24, day: 30 } as const
+
+/**
+ * Returns how many deliveries succeeded and failed in each step of a range. Counts are kept for 90 days, also after the
+ * deliveries are deleted.
+ *
+ * @throws MailkeepError `validation_failed`: also when the range has more than 1,500 steps.
+ */
+export async function getDeliverySeries(ctx: Context, query: DeliverySeriesQueryInput = {}): Promise<DeliverySeries> {
+  const { endpoint_id = allEndpoints, ...range } = parse(DeliverySeriesQuery, query)
+  const { startsMs, fromMs, toMs, step } = stepsOf(ctx, range)
+  const times = { from: timestamp(fromMs), to: timestamp(toMs) }
+  const rows = await queries.listCounts(ctx, { client_id: ctx.clientId, endpoint_id, step, ...times })
+  const points = new Map(rows.map((row) => [msOf(row.at), row]))
+  const series = startsMs.map((startMs): DeliveryPoint => {
+    const row = points.get(startMs)
+    const at = withOffset(timestamp(startMs))
+    if (!row) return { at, delivered: 0, retried: 0, failed: 0, p95_ms: null }
+    const { delivered, retried, failed } = row
+    return {
+      at,
+      delivered,
+      retried,
+      failed,
+      p95_ms: quantileOf(
+        bucketColumns.map((name) => row[name]),
+        0.95,
+      ),
+    }
+  })
+  return { from: withOffset(times.from), to: withOffset(times.to), step, series }
+}
+
+/**
+ * Returns how many contacts were created, unsubscribed and erased in each step of a range.
+ *
+ * @throws MailkeepError `validation_failed`: also when the range has more than 1,500 steps.
+ */
+export async function getContactSeries(ctx: Context, query: SeriesQueryInput = {}): Promise<ContactSeries> {
+  const { startsMs, fromMs, toMs, step } = stepsOf(ctx, parse(SeriesQuery, query))
+  const ranges = startsMs.map((ms) => ({ at: timestamp(ms), until: timestamp(ms + stepMs[step]) }))
+  const counts = await queries.countContactChanges(ctx, { client_id: ctx.clientId, steps: ranges })
+  const series = ranges.map(({ at }, n) => {
+    const { created, unsubscribed, deleted } = counts[n]!
+    const point = { created: Number(created), unsubscribed: Number(unsubscribed), deleted: Number(deleted) }
+    return { at: withOffset(at), ...point }
+  })
+  return { from: withOffset(timestamp(fromMs)), to: withOffset(timestamp(toMs)), step, series }
+}
+
+/** Divides the range into whole steps of UTC. The last step may end after `to`. */
+function stepsOf(ctx: Context, { from, to = ctx.clock(), step }: SeriesQuery) {
+  const length = stepMs[step]
+  const toMs = Math.ceil(to / length) * length
+  const fromMs = Math.floor((from ?? toMs - defaultSteps[step] * length) / length) * length
+  if (fromMs >= toMs) throw invalid('from', 'This must be before the end of the range.')
+  const count = (toMs - fromMs) / length
+  if (count > inputLimits.seriesSteps) {
+    throw invalid('step', `The range has ${count} steps of a ${step}. The maximum is ${inputLimits.seriesSteps}.`)
+  }
+  const startsMs = Array.from({ length: count }, (_, n) => fromMs + n * length)
+  return { startsMs, fromMs, toMs, step }
+}
+
+/** Deletes counts older than 90 days. */
+export async function deleteExpiredCounts(ctx: Context): Promise<void> {
+  const old = { before: timestamp(ctx.clock() - retentionMs), limit: maxRowsPerBatch }
+  while ((await transact(ctx, (tx) => queries.deleteOldCounts(tx, old))) === maxRowsPerBatch) await nextTurn()
+}

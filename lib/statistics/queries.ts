@@ -1,0 +1,82 @@
+import { sql } from 'kysely'
+import { type BatchStep, batch } from '../jobs/batches.ts'
+import { int, rows, statement, time, word } from '../storage/statement.ts'
+import { bucketColumns } from './durations.ts'
+import type { Step } from './schema.ts'
+
+const counted = {
+  client_id: int,
+  endpoint_id: int,
+  step: word<Step>(),
+  at: time,
+  delivered: int,
+  retried: int,
+  failed: int,
+  ...(Object.fromEntries(bucketColumns.map((name) => [name, int])) as Record<
+    (typeof bucketColumns)[number],
+    typeof int
+  >),
+}
+const key = ['client_id', 'endpoint_id', 'step', 'at']
+const columns = Object.keys(counted)
+const sums = columns.filter((name) => !key.includes(name))
+
+/** Counts of one endpoint in one step, or of all endpoints of the client if `endpoint_id` is 0. */
+export type Counted = { readonly [Name in keyof typeof counted]: NonNullable<(typeof counted)[Name]['value']> }
+
+/** Adds counts to the stored ones. The rows must be sorted by key, so that two processes cannot deadlock. */
+export const addCounts = statement(
+  { counts: rows(counted) },
+  (_, p, dialect) => sql`
+    insert into mailkeep_delivery_count (${sql.join(columns.map(sql.ref))})
+    select ${sql.join(columns.map((name) => sql.ref(`item.${name}`)))} from ${dialect.unnestRows(p.counts, counted)}
+    where true
+    on conflict (${sql.join(key.map(sql.ref))}) do update set ${sql.join(
+      sums.map((name) => sql`${sql.ref(name)} = mailkeep_delivery_count.${sql.ref(name)} + excluded.${sql.ref(name)}`),
+    )}`,
+)
+
+export const listCounts = statement.all(
+  { client_id: int, endpoint_id: int, step: word<Step>(), from: time, to: time },
+  (db, p) =>
+    db
+      .selectFrom('mailkeep_delivery_count')
+      .select(['at', 'delivered', 'retried', 'failed', ...bucketColumns])
+      .where('client_id', '=', p.client_id)
+      .where('endpoint_id', '=', p.endpoint_id)
+      .where('step', '=', p.step)
+      .where('at', '>=', p.from)
+      .where('at', '<', p.to)
+      .orderBy('at'),
+)
+
+const stepRange = { at: time, until: time }
+
+/** Counts contacts by the times of their changes. Each count scans the range of an index. */
+export const countContactChanges = statement.all(
+  { client_id: int, steps: rows(stepRange) },
+  (_, p, dialect) => sql<{ created: number; unsubscribed: number; deleted: number }>`
+    select
+      (select count(*) from mailkeep_contact where client_id = ${p.client_id}
+        and created_at >= item.at and created_at < item.until) as created,
+      (select count(*) from mailkeep_contact where client_id = ${p.client_id}
+        and unsubscribed_at >= item.at and unsubscribed_at < item.until) as unsubscribed,
+      (select count(*) from mailkeep_audit where client_id = ${p.client_id} and type = 'contact.deleted'
+        and created_at >= item.at and created_at < item.until) as deleted
+    from ${dialect.unnestRows(p.steps, stepRange)} order by item.at`,
+)
+
+const identity = sql.raw('client_id, endpoint_id, step, at')
+
+/** Deletes a client's counts. */
+export const deleteCountsOfClient: BatchStep = statement.affected(
+  batch,
+  (_, p) => sql`delete from mailkeep_delivery_count where (${identity}) in
+    (select ${identity} from mailkeep_delivery_count where client_id = ${p.target} limit ${p.limit})`,
+)
+
+export const deleteOldCounts = statement.affected(
+  { before: time, limit: int },
+  (_, p) => sql`delete from mailkeep_delivery_count where (${identity}) in
+    (select ${identity} from mailkeep_delivery_count where at < ${p.before} limit ${p.limit})`,
+)

@@ -1,0 +1,56 @@
+/** Counts the outcomes of deliveries, in the transaction that records them. */
+import type { Tx } from '../context.ts'
+import { msOf, timestamp } from '../time.ts'
+import type { RecordedAttempt } from '../webhooks/dispatch/record.ts'
+import { bucketColumns, bucketOf } from './durations.ts'
+import { addCounts, type Counted } from './queries.ts'
+import { type Step, stepMs, steps } from './schema.ts'
+
+/** The id under which the deliveries to all endpoints of a client are counted, so that a sum reads few rows. */
+export const allEndpoints = 0
+
+type Sums = { -readonly [Name in keyof Counted]: Counted[Name] }
+
+/**
+ * Adds the attempts to the counts of their minute, hour and day. The calls of event handlers are not counted: they belong
+ * to no client.
+ */
+export async function countAttempts(tx: Tx, recorded: readonly RecordedAttempt[]): Promise<void> {
+  const counts = new Map<string, Sums>()
+  for (const attempt of recorded) {
+    const { delivery, outcome } = attempt
+    if (delivery.kind === 'handler' || outcome.kind === 'refused') continue
+    for (const endpointId of [allEndpoints, delivery.endpointId]) {
+      for (const step of steps) add(sumsOf(counts, delivery.clientId, endpointId, step, attempt.endedMs), attempt)
+    }
+  }
+  if (counts.size === 0) return
+  const sorted = [...counts].sort(([a], [b]) => (a < b ? -1 : 1))
+  await addCounts(tx, { counts: sorted.map(([, sums]) => sums) })
+}
+
+function sumsOf(counts: Map<string, Sums>, clientId: number, endpointId: number, step: Step, ms: number): Sums {
+  const length = stepMs[step]
+  const startMs = Math.floor(ms / length) * length
+  const key = `${clientId} ${endpointId} ${step} ${startMs}`
+  let sums = counts.get(key)
+  if (!sums) {
+    const zeros = Object.fromEntries(bucketColumns.map((name) => [name, 0])) as Record<
+      (typeof bucketColumns)[number],
+      number
+    >
+    const at = timestamp(startMs)
+    sums = { client_id: clientId, endpoint_id: endpointId, step, at, delivered: 0, retried: 0, failed: 0, ...zeros }
+    counts.set(key, sums)
+  }
+  return sums
+}
+
+function add(sums: Sums, { delivery, disposition, endedMs }: RecordedAttempt): void {
+  if (disposition.status === 'pending') sums.retried += 1
+  else if (disposition.status === 'failed') sums.failed += 1
+  else {
+    sums.delivered += 1
+    sums[bucketColumns[bucketOf(endedMs - msOf(delivery.raisedAt))]!] += 1
+  }
+}

@@ -1,0 +1,189 @@
+/** The client of the HTTP API: typed, with retries and iteration over pages. */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { describe, type TestContext } from 'node:test'
+import { build } from 'esbuild'
+import { ApiError, createClient } from 'mailkeep/client'
+import { takesKey } from '../../daemon/api/idempotency.ts'
+import { routes } from '../../daemon/api/routes/index.ts'
+import { files, operations, withoutKey } from '../../daemon/client/operations.ts'
+import { test } from '../support/databases.ts'
+import { overHttp } from '../support/harness.ts'
+
+const maxBundleBytes = 10_000
+
+overHttp('the client', (open) => {
+  test('does the work of a first session, with the types of the API', async (t) => {
+    const { url, admin } = await open(t)
+    const client = createClient({ baseUrl: `${url}/`, token: admin })
+    const list = await client.lists.create({ name: 'News' })
+    const endpoint = await client.webhooks.create({ url: 'http://127.0.0.1:9/', events: ['contact.subscribed'] })
+    assert.match(endpoint.secret, /^whsec_/)
+    const ada = await client.contacts.addToList(list.id, {
+      email: 'ada@example.org',
+      tags: ['vip'],
+      company: 'Engines',
+    })
+    assert.equal(ada.extra_attributes.company, 'Engines')
+    const changed = await client.contacts.update(ada.id, { tags: ['vip', 'beta'], company: null })
+    const [tagId = 0] = changed.tags.map(({ id }) => id)
+    const found = await client.contacts.list({ search: 'ada', lists: [list.id], tags: [tagId] })
+    assert.deepEqual(
+      found.data.map(({ email }) => email),
+      ['ada@example.org'],
+    )
+    assert.equal((await client.contacts.count({ lists: [list.id] })).count, 1)
+    const left = await client.contacts.unsubscribe(ada.id)
+    assert.notEqual(left.unsubscribed_at, null)
+    assert.equal(await client.contacts.delete(ada.id), undefined)
+  })
+
+  test('iterates over the records of all pages', async (t) => {
+    const { url, member } = await open(t)
+    const { lists } = createClient({ baseUrl: url, token: member })
+    for (const name of ['a', 'b', 'c', 'd', 'e']) await lists.create({ name })
+    const names: string[] = []
+    for await (const { name } of lists.list({ per_page: 2 })) names.push(name)
+    assert.deepEqual(names.sort(), ['a', 'b', 'c', 'd', 'e'])
+  })
+
+  test('filters by declared attributes, and sends and receives files', async (t) => {
+    const { url, admin } = await open(t)
+    const client = createClient({ baseUrl: url, token: admin })
+    const list = await client.lists.create({ name: 'News' })
+    await client.settings.updateAttributes({ indexed: ['plan'] })
+    const counts = await client.contacts.import(list.id, 'email,plan\nada@example.org,pro\nbob@example.org,free\n')
+    assert.equal(counts.created, 2)
+    const exported = await client.contacts.export({ format: 'csv' })
+    assert.match(await exported.text(), /email.*ada@example\.org/s)
+    await assert.rejects(client.contacts.list({ attributes: { town: 'x' } }), { code: 'validation_failed' })
+  })
+
+  test('throws the API’s errors with code, fields and request id', async (t) => {
+    const { url, viewer } = await open(t)
+    const client = createClient({ baseUrl: url, token: viewer })
+    const refused = await client.tags.create({ name: 'x' }).catch((error: unknown) => error)
+    assert.ok(refused instanceof ApiError)
+    assert.deepEqual([refused.status, refused.code], [403, 'forbidden'])
+    assert.ok(refused.requestId)
+    await assert.rejects(client.contacts.list({ per_page: 0 }), (error: ApiError) => {
+      assert.deepEqual(Object.keys(error.errors ?? {}), ['per_page'])
+      return true
+    })
+    await assert.rejects(client.contacts.get(999_999), { status: 404, code: 'not_found' })
+  })
+
+  test('sends one idempotency key with all attempts of a POST', async (t) => {
+    const { url, admin } = await open(t)
+    const keys: (string | null)[] = []
+    let failures = 1
+    const flaky: typeof fetch = async (input, init) => {
+      const answer = await fetch(input, init)
+      keys.push(new Headers(init?.headers).get('idempotency-key'))
+      // The server has processed the request, but its answer is lost.
+      if (failures-- > 0) throw new TypeError('fetch failed')
+      return answer
+    }
+    const client = createClient({ baseUrl: url, token: admin, fetch: flaky })
+    const tag = await client.tags.create({ name: 'once' })
+    assert.equal(keys.length, 2)
+    assert.equal(keys[0], keys[1])
+    const { data } = await client.tags.list()
+    assert.deepEqual(
+      data.map(({ id }) => id),
+      [tag.id],
+    )
+  })
+})
+
+/** Opens a server whose answers are made by `answer`, and counts its requests. */
+async function serve(t: TestContext, answer: (res: ServerResponse, count: number, req: IncomingMessage) => void) {
+  let count = 0
+  const server = createServer((req, res) => {
+    req.resume().once('end', () => answer(res, ++count, req))
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => server.close())
+  return { baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, token: 'mk_x', count: () => count }
+}
+
+const limited = JSON.stringify({ code: 'rate_limited', message: 'Too many.' })
+
+describe('a request of the client', () => {
+  test('is repeated after 429 and 503, and not after other errors', async (t) => {
+    const server = await serve(t, (res, count) => {
+      const status = [429, 503, 200][count - 1] ?? 500
+      res.writeHead(status, { 'Retry-After': '0' }).end(status === 200 ? '{"data":[],"meta":{}}' : limited)
+    })
+    const client = createClient(server)
+    await client.tags.list()
+    assert.equal(server.count(), 3)
+    await assert.rejects(async () => await client.tags.list(), { status: 500 })
+    assert.equal(server.count(), 4)
+  })
+
+  test('that has no idempotency key is not repeated when its answer is lost', async (t) => {
+    const server = await serve(t, (res) => res.destroy())
+    const client = createClient(server)
+    await assert.rejects(client.tokens.create({ name: 'x', role: 'viewer' }), TypeError)
+    assert.equal(server.count(), 1)
+  })
+
+  test('waits as long as Retry-After says, and stops waiting when it is aborted', async (t) => {
+    const server = await serve(t, (res) => res.writeHead(429, { 'Retry-After': '50' }).end(limited))
+    const abort = new AbortController()
+    const waiting = createClient(server).tags.create({ name: 'x' }, { signal: abort.signal })
+    while (server.count() === 0) await new Promise((resolve) => setImmediate(resolve))
+    abort.abort(new Error('enough'))
+    await assert.rejects(waiting, { message: 'enough' })
+    assert.equal(server.count(), 1)
+  })
+
+  test('gives up after the given number of retries', async (t) => {
+    const server = await serve(t, (res) => res.writeHead(503).end(limited))
+    await assert.rejects(async () => await createClient({ ...server, retries: 1 }).tags.list(), {
+      code: 'rate_limited',
+    })
+    assert.equal(server.count(), 2)
+  })
+
+  test('to something else than the API fails with what to check', async (t) => {
+    const server = await serve(t, (res) => res.writeHead(404).end('<html>'))
+    await assert.rejects(async () => await createClient(server).tags.list(), { status: 404, message: /baseUrl/ })
+    assert.throws(() => createClient({ baseUrl: 'mail.example.org', token: 'x' }), /baseUrl must be a URL/)
+    assert.throws(() => createClient({ baseUrl: server.baseUrl, token: '' }), /token/)
+    assert.throws(() => void createClient(server).contacts.get('7' as never), /contactId must be the id/)
+  })
+})
+
+describe('the client’s methods', () => {
+  const named = (path: string) => path.replace(/:(\w+)/g, '{$1}')
+  const all = [...Object.values(operations).flatMap((methods) => Object.values(methods)), ...Object.values(files)]
+
+  test('are the routes of the API, each once', () => {
+    const described = routes.map(({ method, path }) => `${method} ${named(path)}`)
+    assert.deepEqual([...all].sort(), described.sort())
+  })
+
+  test('send an idempotency key where the API takes one', () => {
+    const without = routes.filter((route) => route.method === 'POST' && !takesKey(route))
+    assert.deepEqual([...withoutKey].sort(), without.map(({ path }) => `POST ${named(path)}`).sort())
+  })
+
+  test('fit into 10 KB for a browser, without modules of Node', async () => {
+    const { outputFiles } = await build({
+      entryPoints: [join(import.meta.dirname, '../../daemon/client/index.ts')],
+      bundle: true,
+      format: 'esm',
+      platform: 'browser',
+      minify: true,
+      write: false,
+    })
+    const [file] = outputFiles
+    assert.ok(file && file.contents.length < maxBundleBytes, `${file?.contents.length} bytes`)
+  })
+})

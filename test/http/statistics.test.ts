@@ -1,0 +1,108 @@
+/** The series of statistics: what was delivered and failed, and the contacts gained and lost. */
+import assert from 'node:assert/strict'
+import { test } from '../support/databases.ts'
+import { needsClock, overHttp } from '../support/harness.ts'
+import { assertInvalid } from '../support/http-call.ts'
+
+type Point = Record<string, number>
+const total = (series: Point[], name: string) => series.reduce((sum, point) => sum + point[name]!, 0)
+
+overHttp('statistics', (open) => {
+  test('count delivered, retried and failed attempts, of all endpoints and of one', async (t) => {
+    const { data, client, mailkeep, receiver } = await open(t, {
+      dispatch: false,
+      webhooks: { retryScheduleSeconds: [] },
+    })
+    const [good, bad] = [await receiver(), await receiver()]
+    bad.replies(500)
+    const events = ['contact.subscribed']
+    const first = await data(201, 'POST', '/webhook-endpoints', { body: { url: good.url(), events } })
+    const second = await data(201, 'POST', '/webhook-endpoints', { body: { url: bad.url(), events } })
+    const list = await client.lists.create({ name: 'News' })
+    for (const name of ['ada', 'bob', 'cyd']) await client.contacts.addToList(list.id, { email: `${name}@example.org` })
+    await mailkeep.deliverDue()
+
+    for (const step of ['minute', 'hour', 'day']) {
+      const all = await data(200, 'GET', '/stats/deliveries', { query: { step } })
+      assert.deepEqual([total(all.series, 'delivered'), total(all.series, 'failed')], [3, 3], step)
+      const now = all.series.find(({ delivered }: Point) => delivered! > 0)
+      assert.ok(now.p95_ms >= 0)
+      const one = await data(200, 'GET', '/stats/deliveries', { query: { step, endpoint_id: first.id } })
+      assert.deepEqual([total(one.series, 'delivered'), total(one.series, 'failed')], [3, 0])
+      const other = await data(200, 'GET', '/stats/deliveries', { query: { step, endpoint_id: second.id } })
+      assert.deepEqual([total(other.series, 'delivered'), total(other.series, 'failed')], [0, 3])
+    }
+  })
+
+  test('of another client are not shown', async (t) => {
+    const { data, client, mailkeep, receiver, addTenant } = await open(t, { dispatch: false })
+    const other = await addTenant()
+    const endpoint = await data(201, 'POST', '/webhook-endpoints', {
+      body: { url: (await receiver()).url(), events: ['contact.subscribed'] },
+    })
+    const list = await client.lists.create({ name: 'News' })
+    await client.contacts.addToList(list.id, { email: 'ada@example.org' })
+    await mailkeep.deliverDue()
+    const query = { endpoint_id: endpoint.id }
+    const { series } = await other.data(200, 'GET', '/stats/deliveries', { query })
+    assert.equal(total(series, 'delivered'), 0)
+    const contacts = await other.data(200, 'GET', '/stats/contacts')
+    assert.equal(total(contacts.series, 'created'), 0)
+  })
+
+  test('count contacts that were created, unsubscribed and erased', async (t) => {
+    const { data, client } = await open(t)
+    const ids: number[] = []
+    for (const name of ['ada', 'bob', 'cyd']) {
+      const { contact } = await client.contacts.upsert({ email: `${name}@example.org` })
+      ids.push(contact.id)
+    }
+    await data(200, 'POST', `/contacts/${ids[0]}/unsubscribe`)
+    await data(204, 'DELETE', `/contacts/${ids[1]}`)
+    const { series, from, to } = await data(200, 'GET', '/stats/contacts', { query: { step: 'hour' } })
+    assert.equal(series.length, 24)
+    assert.deepEqual([series[0].at, Date.parse(to) - Date.parse(from)], [from, 86_400_000])
+    const { at: _, ...last } = series.at(-1)
+    assert.deepEqual(last, { created: 2, unsubscribed: 1, deleted: 1 })
+  })
+
+  test('have every step of the range, and at most 1,500', async (t) => {
+    const { call, data } = await open(t)
+    const from = '2026-01-02T03:04:05+01:00'
+    const { series } = await data(200, 'GET', '/stats/deliveries', {
+      query: { from, to: '2026-01-02T05:00:00Z', step: 'hour' },
+    })
+    assert.deepEqual(
+      series.map(({ at }: { at: string }) => at),
+      ['2026-01-02T02:00:00+00:00', '2026-01-02T03:00:00+00:00', '2026-01-02T04:00:00+00:00'],
+    )
+    const year = { from: '2025-01-01T00:00:00Z', to: '2026-01-01T00:00:00Z' }
+    assertInvalid(await call('GET', '/stats/contacts', { query: { ...year, step: 'minute' } }), 'step')
+    assertInvalid(await call('GET', '/stats/contacts', { query: { from: year.to, to: year.from } }), 'from')
+    assertInvalid(await call('GET', '/stats/contacts', { query: { step: 'week' } }), 'step')
+    assertInvalid(await call('GET', '/stats/contacts', { query: { endpoint_id: 1 } }), 'endpoint_id')
+    assertInvalid(await call('GET', '/stats/deliveries', { query: { endpoint_id: 'x' } }), 'endpoint_id')
+    assertInvalid(await call('GET', '/stats/deliveries', { query: { from: 'yesterday' } }), 'from')
+  })
+
+  test('are deleted after 90 days', needsClock, async (t) => {
+    const { data, client, mailkeep, receiver, advance } = await open(t, { dispatch: false })
+    const url = (await receiver()).url()
+    await data(201, 'POST', '/webhook-endpoints', { body: { url, events: ['contact.subscribed'] } })
+    const list = await client.lists.create({ name: 'News' })
+    await client.contacts.addToList(list.id, { email: 'ada@example.org' })
+    await mailkeep.deliverDue()
+    const query = { from: new Date(Date.now() - 86_400_000).toISOString(), step: 'day' }
+    const counted = async () => total((await data(200, 'GET', '/stats/deliveries', { query })).series, 'delivered')
+    assert.equal(await counted(), 1)
+    advance(92 * 86_400_000)
+    mailkeep.start()
+    while ((await counted()) > 0) await new Promise((resolve) => setImmediate(resolve))
+  })
+
+  test('are for admins; those of contacts also for viewers', async (t) => {
+    const { call, viewer } = await open(t)
+    assert.equal((await call('GET', '/stats/deliveries', { token: viewer })).status, 403)
+    assert.equal((await call('GET', '/stats/contacts', { token: viewer })).status, 200)
+  })
+})
