@@ -43,6 +43,12 @@ describe('the doctor, about mail,', { concurrency: 2 }, () => {
     assert.match(wrong.remedy!, /password in MAILKEEP_SMTP_URL/)
   })
 
+  test('finds a fault where the SDK of Amazon SES is missing', async (t) => {
+    const found = await findingAbout(await directory(t), { MAILKEEP_MAIL_TRANSPORT: 'ses' })
+    assert.equal(found.state, 'fault')
+    assert.match(found.message, /npm install @aws-sdk\/client-sesv2/)
+  })
+
   test('finds a fault where no server listens, and where TLS is missing', async (t) => {
     const cwd = await directory(t)
     const missing = await findingAbout(cwd, { MAILKEEP_SMTP_URL: 'smtp://127.0.0.1:1' })

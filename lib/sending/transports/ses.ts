@@ -57,6 +57,10 @@ export function sesMail(options: SesMailOptions = {}): MailTransport {
         return outcomeOf(error as SesError)
       }
     },
+    /** Only checks that the SDK is installed. */
+    async check() {
+      await loadSesSdk()
+    },
   }
 }
 
