@@ -48,7 +48,9 @@ export function reference(): string {
       ...declared('lib/idempotency/schema.ts', ['IdempotentResult']),
     ]),
     ...apiSection('lib/contacts/api-types.ts', 'Contacts'),
-    ...['Lists', 'Tags', 'Topics', 'Segments', 'Identities'].flatMap((slice) => apiSection('lib/api-types.ts', slice)),
+    ...['Lists', 'Tags', 'Topics', 'Segments', 'Suppressions', 'Identities'].flatMap((slice) =>
+      apiSection('lib/api-types.ts', slice),
+    ),
     ...section(
       '`mailkeep.forClient(id).settings.attributes`',
       members('lib/api-types.ts', 'interface AttributeSettingsApi', 'attributes'),
@@ -75,6 +77,7 @@ export function reference(): string {
         'tags',
         'topics',
         'segments',
+        'consent',
         'attributes',
         'identities',
         'webhooks',
@@ -158,7 +161,7 @@ const inputFiles = [
   'lib/signal.ts',
   'lib/contacts/transfer/import.ts',
   'lib/contacts/transfer/export.ts',
-  ...['lists', 'tags', 'topics', 'identities', 'webhooks'].map((slice) => `lib/${slice}/schema.ts`),
+  ...['consent', 'lists', 'tags', 'topics', 'identities', 'webhooks'].map((slice) => `lib/${slice}/schema.ts`),
   'lib/webhooks/delivery-listing.ts',
   'lib/webhooks/recovery.ts',
 ]

@@ -6,7 +6,7 @@ export interface InboundOptions extends Pick<SnsOptions, 'topics' | 'fetch'> {
   readonly mailkeep: Mailkeep
 }
 
-/** Receives bounces and complaints. A contact whose mailbox is gone, or who complained, gets no further mail. */
+/** Receives bounces and complaints. They suppress the address and enter the history of the contact. */
 export function createInbound({ mailkeep, ...options }: InboundOptions): Inbound {
   const receive = createSnsReceiver({ ...options, clock: Date.now })
   return {
@@ -18,9 +18,10 @@ export function createInbound({ mailkeep, ...options }: InboundOptions): Inbound
   }
 }
 
-async function record(mailkeep: Mailkeep, { clientId, email }: Feedback): Promise<void> {
+async function record(mailkeep: Mailkeep, { kind, clientId, email }: Feedback): Promise<void> {
   try {
-    await mailkeep.forClient(clientId).contacts.unsubscribe({ email })
+    const { contacts } = mailkeep.forClient(clientId)
+    await (kind === 'bounce' ? contacts.recordBounce({ email }) : contacts.recordComplaint({ email }))
   } catch (error) {
     // The contact or the client was deleted, or SES reports an address that is none of a contact.
     if (!isMailkeepError(error, 'not_found') && !isMailkeepError(error, 'validation_failed')) throw error

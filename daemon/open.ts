@@ -9,16 +9,22 @@ import { loadPostgres, loadSqlite } from './drivers.ts'
 import { openEncryptionKey } from './encryption-key.ts'
 import { mailOptions } from './mail.ts'
 
+interface OpenOptions {
+  /** Whether to create a missing database and its key. */
+  readonly create: boolean
+  /** Returns the URL of the contact pages. Default: the configured one. */
+  readonly publicUrl?: () => string | undefined
+}
+
 /**
  * Opens and migrates the configured database.
  *
- * @param options.create Whether to create a missing database and its key.
  * @throws CliError, MailkeepError The database cannot be opened.
  */
 export async function openMailkeep(
   config: Config,
   logger: Logger,
-  { create }: { readonly create: boolean },
+  { create, publicUrl = () => config.publicUrl }: OpenOptions,
 ): Promise<Mailkeep> {
   const database = await sourceOf(config, create)
   const encryptionKey = await openEncryptionKey(config)
@@ -29,6 +35,7 @@ export async function openMailkeep(
     logger,
     webhooks: config.webhooks,
     mail: mailOptions(config.mail),
+    publicUrl,
     source: 'cli',
   })
 }

@@ -52,8 +52,8 @@ export const settingHelp: Readonly<Record<SettingName, SettingHelp>> = {
   },
   PUBLIC_URL: {
     value: 'URL',
-    about: 'URL that clients see, for links in answers; set it behind a TLS proxy',
-    default: "http:// and the request's Host",
+    about: 'URL that clients and contacts see, for links; set it behind a TLS proxy',
+    default: "http:// and the request's Host; in links to contact pages the daemon's own address, on loopback only",
     example: 'https://mail.example.com',
   },
   ADMIN_TOKEN: {

@@ -2,41 +2,54 @@
  * The public names of the operations, and their binding to a context. Each operation is declared once, in its slice.
  * `npm run reference` writes the types of these tables, with the operations' docstrings, to the files `api-types.ts`.
  */
+import * as v from 'valibot'
 import type {
   AttributeSettingsApi,
   AuditLogApi,
   ClientsApi,
   ClientTokensApi,
   IdentitiesApi,
+  LinksApi,
   ListsApi,
+  PageSettingsApi,
   SegmentsApi,
   StatsApi,
+  SuppressionsApi,
   TagsApi,
   TokensApi,
   TopicsApi,
 } from './api-types.ts'
 import * as attributes from './attributes/operations.ts'
 import * as audit from './audit/operations.ts'
+import { bind } from './bound.ts'
 import * as clientTokens from './clients/client-tokens.ts'
 import * as clients from './clients/operations.ts'
+import * as suppressions from './consent/suppressions.ts'
 import type { ContactsApi } from './contacts/api-types.ts'
 import * as batching from './contacts/batch.ts'
+import * as bounces from './contacts/bounces.ts'
 import * as bulk from './contacts/bulk.ts'
 import * as changing from './contacts/changing.ts'
+import * as confirming from './contacts/confirming.ts'
 import * as counts from './contacts/group-counts.ts'
+import * as history from './contacts/history.ts'
 import * as iterating from './contacts/iterate.ts'
+import * as links from './contacts/links.ts'
 import * as listing from './contacts/listing.ts'
 import * as merging from './contacts/merging.ts'
 import * as contacts from './contacts/operations.ts'
+import * as personalData from './contacts/personal-data.ts'
+import * as preferences from './contacts/preferences.ts'
 import * as exporting from './contacts/transfer/export.ts'
 import * as importing from './contacts/transfer/import.ts'
 import { type Context, sources } from './context.ts'
 import { invalid } from './errors.ts'
 import * as idempotency from './idempotency/operations.ts'
-import type { IdempotentResult } from './idempotency/schema.ts'
+import type { IdempotencyApi } from './idempotency/schema.ts'
 import * as identities from './identities/operations.ts'
 import * as lists from './lists/operations.ts'
-import { requireFunction, requireId } from './parse.ts'
+import * as pages from './pages/operations.ts'
+import { requireFunction, requireId, Text } from './parse.ts'
 import * as segments from './segments/operations.ts'
 import * as statistics from './statistics/operations.ts'
 import * as tags from './tags/operations.ts'
@@ -72,6 +85,9 @@ const clientTokensApi = {
   revoke: clientTokens.revokeClientToken,
 }
 
+/** Links to the pages for contacts: `mailkeep.links` */
+const linksApi = { open: links.openLink }
+
 /** `mailkeep.forClient(id).auditLog` */
 const auditLogApi = { list: audit.listAuditLog }
 
@@ -96,10 +112,18 @@ const contactsApi = {
   batch: batching.runBatch,
   unsubscribe: contacts.unsubscribeContact,
   resubscribe: contacts.resubscribeContact,
+  confirm: confirming.confirmContact,
   removeFromList: contacts.removeContactFromList,
   subscribeToTopic: contacts.subscribeToTopic,
   unsubscribeFromTopic: contacts.unsubscribeFromTopic,
+  links: links.createLinks,
+  preferences: preferences.getPreferences,
+  updatePreferences: preferences.updatePreferences,
   delete: contacts.deleteContact,
+  history: history.listContactHistory,
+  data: personalData.exportContactData,
+  recordBounce: bounces.recordBounce,
+  recordComplaint: bounces.recordComplaint,
 }
 
 /** `mailkeep.forClient(id).lists` */
@@ -136,10 +160,23 @@ const segmentsApi = {
   delete: segments.deleteSegment,
 }
 
+/** Addresses that must not be mailed: `mailkeep.forClient(id).suppressions` */
+const suppressionsApi = {
+  list: suppressions.listSuppressions,
+  create: suppressions.createSuppression,
+  delete: suppressions.deleteSuppression,
+}
+
 /** The attributes by which contacts can be filtered: `mailkeep.forClient(id).settings.attributes` */
 const attributeSettingsApi = {
   get: attributes.getAttributeSettings,
   update: attributes.updateAttributeSettings,
+}
+
+/** How the client's pages for contacts look: `mailkeep.forClient(id).settings.pages` */
+const pageSettingsApi = {
+  get: pages.getPageSettings,
+  update: pages.updatePageSettings,
 }
 
 /** The client's sender addresses: `mailkeep.forClient(id).identities` */
@@ -176,6 +213,7 @@ const statsApi = { deliveries: statistics.getDeliverySeries, contacts: statistic
 /** The client's settings: `mailkeep.forClient(id).settings` */
 export interface SettingsApi {
   readonly attributes: AttributeSettingsApi
+  readonly pages: PageSettingsApi
 }
 
 /** The operations on one client's records. An id of another client's record is `not_found`. */
@@ -185,6 +223,7 @@ export interface ClientOperations {
   readonly tags: TagsApi
   readonly topics: TopicsApi
   readonly segments: SegmentsApi
+  readonly suppressions: SuppressionsApi
   readonly settings: SettingsApi
   readonly webhooks: WebhooksApi
   readonly events: EventsApi
@@ -192,32 +231,6 @@ export interface ClientOperations {
   readonly tokens: ClientTokensApi
   readonly auditLog: AuditLogApi
   readonly stats: StatsApi
-}
-
-/** Operations that are safe to repeat, on `mailkeep.forClient(id)`. */
-export interface IdempotencyApi {
-  /**
-   * Runs `work` at most once for an idempotency key of the client. The key is committed in the same transaction as the
-   * work's changes. For 24 hours, a repeated call returns the first result and does nothing. If `work` throws, its
-   * changes and the key are rolled back. Stored results are encrypted, and are deleted with the contacts that they
-   * contain.
-   *
-   * @param key 1–255 characters. Use a random key for each task.
-   * @param request The parameters of the request, as JSON. They distinguish a repeat from another request.
-   * @param work Receives the client's operations, which run in one transaction. It may await only these, one after
-   *   another, and no operation of an outer client. It may run twice; then the first run is rolled back. On SQLite,
-   *   other writes wait for it, so it should change at most some hundreds of rows.
-   * @throws MailkeepError `idempotency_mismatch`: the key was used for another request; `conflict`: the first request
-   *   with this key is still running, or its result was encrypted with a key that is no longer configured;
-   *   `validation_failed`; and the errors that `work` throws.
-   * @example
-   * const { answer } = await acme.withIdempotencyKey(order.id, order, (client) => client.contacts.addToList(1, order.buyer))
-   */
-  withIdempotencyKey<T>(
-    key: string,
-    request: unknown,
-    work: (client: ClientOperations) => Promise<T>,
-  ): Promise<IdempotentResult<T>>
 }
 
 /** `mailkeep.forClient(id)`: a client's operations, and `withIdempotencyKey` to run several of them at most once. */
@@ -231,12 +244,19 @@ export function bindTokens(ctx: Context): TokensApi {
   return bind(ctx, tokensApi)
 }
 
-/** @throws MailkeepError `validation_failed` on `clientId`, `source` or `tokenId` */
+export function bindLinks(ctx: Context): LinksApi {
+  return bind(ctx, linksApi)
+}
+
+/** @throws MailkeepError `validation_failed` on `clientId` or a field of the caller */
 export function bindClient(ctx: Context): ClientMailkeep {
   requireId('clientId', ctx.clientId)
-  const { source, tokenId } = ctx.caller
+  const { source, tokenId, ip, userAgent } = ctx.caller
   if (!sources.includes(source)) throw invalid('source', `source must be one of ${sources.join(', ')}.`)
   if (tokenId !== undefined) requireId('tokenId', tokenId)
+  for (const [name, text] of Object.entries({ ip, userAgent })) {
+    if (text !== undefined && !v.is(Text, text)) throw invalid(name, `${name} must be a string.`)
+  }
   return {
     ...bindOperations(ctx),
     async withIdempotencyKey(key, request, work) {
@@ -253,7 +273,8 @@ function bindOperations(ctx: Context): ClientOperations {
     tags: bind(ctx, tagsApi),
     topics: bind(ctx, topicsApi),
     segments: bind(ctx, segmentsApi),
-    settings: { attributes: bind(ctx, attributeSettingsApi) },
+    suppressions: bind(ctx, suppressionsApi),
+    settings: { attributes: bind(ctx, attributeSettingsApi), pages: bind(ctx, pageSettingsApi) },
     webhooks: bind(ctx, webhooksApi),
     events: bind(ctx, eventsApi),
     identities: bind(ctx, identitiesApi),
@@ -261,32 +282,4 @@ function bindOperations(ctx: Context): ClientOperations {
     auditLog: bind(ctx, auditLogApi),
     stats: bind(ctx, statsApi),
   }
-}
-
-/** The operations without their first parameter. */
-type Bound<Table> = {
-  readonly [Name in keyof Table]: Table[Name] extends (ctx: Context, ...args: infer Args) => infer Result
-    ? (...args: Args) => Result
-    : never
-}
-
-function bind<Table extends Readonly<Record<string, (ctx: Context, ...args: never[]) => unknown>>>(
-  ctx: Context,
-  table: Table,
-): Bound<Table> {
-  return Object.fromEntries(
-    Object.entries(table).map(([name, operation]) => [name, operation.bind(undefined, ctx)]),
-  ) as Bound<Table>
-}
-
-/** An API whose inputs have the type `unknown`, except ids. Every operation validates its input. */
-export type Unchecked<Api> = {
-  readonly [Name in keyof Api]: Api[Name] extends (...args: infer Args) => infer Result
-    ? (...args: { [At in keyof Args]: number extends NonNullable<Args[At]> ? Args[At] : unknown }) => Result
-    : Unchecked<Api[Name]>
-}
-
-/** Returns the same client, typed for input that is not validated yet, such as decoded JSON and query strings. */
-export function unchecked(client: ClientOperations): Unchecked<ClientOperations> {
-  return client as Unchecked<ClientOperations>
 }

@@ -1,4 +1,6 @@
+import type { Role } from './clients/schema.ts'
 import type { TokenCache } from './clients/token-cache.ts'
+import type { AddressHash } from './consent/address-hash.ts'
 import type { RunBatch } from './contacts/bulk.ts'
 import type { HoldKey } from './idempotency/operations.ts'
 import type { JobHandlers } from './jobs/operations.ts'
@@ -22,25 +24,59 @@ export interface Context extends Scope {
   readonly caller: Caller
 }
 
-/** Where a change comes from: a request of the API, the host app, or the command line. */
-export type Source = 'api' | 'library' | 'cli'
-export const sources = ['api', 'library', 'cli'] as const satisfies Source[]
+/**
+ * Where a change comes from: a request of the API, the host app, a file, the command line, what a contact did on a page or
+ * with a link, or a report of the mail provider.
+ */
+export type Source =
+  | 'api'
+  | 'library'
+  | 'import'
+  | 'cli'
+  | 'preferences_page'
+  | 'unsubscribe_page'
+  | 'one_click'
+  | 'confirmation_link'
+  | 'provider'
+
+/** Every source, with its meaning. */
+export const sourceMeanings: Readonly<Record<Source, string>> = {
+  api: 'a request',
+  library: 'the host app',
+  import: 'an imported file',
+  cli: 'the command line',
+  preferences_page: 'the contact, on the page of its preferences',
+  unsubscribe_page: 'the contact, on the page to unsubscribe',
+  one_click: 'the mail program of the contact (RFC 8058)',
+  confirmation_link: 'the contact, by the link of a confirmation mail',
+  provider: 'a report of the mail provider',
+}
+export const sources = Object.keys(sourceMeanings) as Source[]
 
 /** Who makes the changes of a client's operations. */
 export interface Caller {
   readonly source: Source
   /** Id of the token that authenticated the caller. */
   readonly tokenId?: number | undefined
+  /** Role of the token. A caller without a role may do everything. */
+  readonly role?: Role | undefined
+  /** Address of the contact's device, for what the contact did itself. The history keeps it. */
+  readonly ip?: string | undefined
+  /** `User-Agent` of the contact's browser, for what the contact did itself. */
+  readonly userAgent?: string | undefined
 }
 
 /** The slices' ports to this process. `createMailkeep` makes them; their state stays in closures. */
 export interface Local {
   readonly tokens: TokenCache
   readonly webhooks: WebhookPort
+  /** The URL before `/c/` in links to the contact pages; undefined when it is not configured. */
+  readonly publicUrl: () => string | undefined
   /** The handlers of stored jobs, and a function that wakes the worker because there is a new job. */
   readonly jobs: { readonly handlers: JobHandlers; readonly wake: () => void }
   readonly runBatch: RunBatch
   readonly holdKey: HoldKey
+  readonly addresses: AddressHash
   /** Called with each contact whose data an operation returns. Set where answers are stored for idempotency. */
   readonly onContactRead?: (contactId: number) => void
 }

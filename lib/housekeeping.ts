@@ -1,7 +1,9 @@
 import { attributeJobs, deleteAttributesOfClient } from './attributes/operations.ts'
 import { deleteEntriesOfClient, deleteExpiredEntries } from './audit/operations.ts'
 import { clientJobs } from './clients/operations.ts'
+import { deleteSuppressionsOfClient } from './consent/suppressions.ts'
 import { contactJobs, deleteContactsOfClient, purgeStep } from './contacts/deletion.ts'
+import { deleteExpiredRequests } from './contacts/double-opt-in.ts'
 import { mergeJobs } from './contacts/merging.ts'
 import { searchPurgeJobs, tidySearches } from './contacts/search-purge.ts'
 import type { Context } from './context.ts'
@@ -10,6 +12,7 @@ import { deleteExpiredAnswers, deleteResultsOfClient } from './idempotency/opera
 import { deleteIdentitiesOfClient } from './identities/operations.ts'
 import { deleteFinishedJobs, type JobHandlers, nextJobMs, runDueJob } from './jobs/operations.ts'
 import { deleteListsOfClient, listJobs } from './lists/operations.ts'
+import { deletePageSettingsOfClient } from './pages/operations.ts'
 import { deleteSegmentsOfClient } from './segments/operations.ts'
 import { deleteCountsOfClient, deleteExpiredCounts } from './statistics/operations.ts'
 import { deleteTagsOfClient, tagJobs } from './tags/operations.ts'
@@ -39,12 +42,14 @@ export const jobHandlers: JobHandlers = {
     deleteResultsOfClient,
     deleteContactsOfClient,
     purgeStep,
+    deleteSuppressionsOfClient,
     deleteSegmentsOfClient,
     deleteAttributesOfClient,
     deleteTagsOfClient,
     deleteTopicsOfClient,
     deleteListsOfClient,
     deleteIdentitiesOfClient,
+    deletePageSettingsOfClient,
     deleteEntriesOfClient,
     deleteCountsOfClient,
   ]),
@@ -134,6 +139,7 @@ export class Housekeeping {
       await deleteFinishedJobs(this.#ctx)
       await deleteExpiredEntries(this.#ctx)
       await deleteExpiredSecrets(this.#ctx)
+      await deleteExpiredRequests(this.#ctx)
       await deleteExpiredCounts(this.#ctx)
     })
   }

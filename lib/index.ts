@@ -6,23 +6,25 @@ export type {
   ClientsApi,
   ClientTokensApi,
   IdentitiesApi,
+  LinksApi,
   ListsApi,
+  PageSettingsApi,
   SegmentsApi,
   StatsApi,
+  SuppressionsApi,
   TagsApi,
   TokensApi,
   TopicsApi,
 } from './api-types.ts'
 export type { AttributeSettings, AttributeSettingsInput } from './attributes/schema.ts'
 export { type AuditEntry, type AuditQueryInput, type ChangeType, changeTypes } from './audit/schema.ts'
-export {
-  type ClientMailkeep,
-  type ClientOperations,
-  type IdempotencyApi,
-  type SettingsApi,
-  type Unchecked,
-  unchecked,
+export type {
+  ClientMailkeep,
+  ClientOperations,
+  IdempotencyApi,
+  SettingsApi,
 } from './bind.ts'
+export { type Unchecked, unchecked } from './bound.ts'
 export type {
   Client,
   ClientInput,
@@ -36,6 +38,16 @@ export type {
   TokenInput,
 } from './clients/schema.ts'
 export { roles } from './clients/schema.ts'
+export type { LinkPurpose } from './consent/links.ts'
+export {
+  type HistoryEntry,
+  type HistoryType,
+  historyTypes,
+  type Suppression,
+  type SuppressionInput,
+  type SuppressionReason,
+  suppressionReasons,
+} from './consent/schema.ts'
 export type { ContactsApi } from './contacts/api-types.ts'
 export type {
   BatchInput,
@@ -47,8 +59,12 @@ export type { EmailInput, TagsInput } from './contacts/changing.ts'
 export type { ContactKey } from './contacts/contact-key.ts'
 export type { Counted, GroupQueryInput } from './contacts/group-counts.ts'
 export type { IterateInput } from './contacts/iterate.ts'
+export type { ContactLinks, OpenedLink } from './contacts/links.ts'
 export type { BulkResult } from './contacts/merge.ts'
 export type { MergeInput } from './contacts/merging.ts'
+export type { AddedContact } from './contacts/operations.ts'
+export type { PersonalData } from './contacts/personal-data.ts'
+export type { ListPreferences, Preferences, PreferencesInput, TopicPreference } from './contacts/preferences.ts'
 export type {
   Contact,
   ContactChangeInput,
@@ -56,6 +72,7 @@ export type {
   ContactFiltersInput,
   ContactInput,
   ContactQueryInput,
+  EraseInput,
   UnsubscribeInput,
 } from './contacts/schema.ts'
 export type { ExportInput } from './contacts/transfer/export.ts'
@@ -82,11 +99,19 @@ export {
   identityStatuses,
 } from './identities/schema.ts'
 export { inputLimits } from './limits.ts'
-export type { List, ListInput } from './lists/schema.ts'
+export type { List, ListChangeInput, ListInput } from './lists/schema.ts'
 export type { Logger } from './logger.ts'
 export { createMailkeep, type Mailkeep } from './mailkeep.ts'
 export type { CloseOptions, MailkeepOptions, StartOptions, SubscriberOptions } from './options.ts'
 export type { Page, PageInput } from './page.ts'
+export {
+  type PageLanguage,
+  type PageSettings,
+  type PageSettingsInput,
+  type PageTextName,
+  pageLanguages,
+  pageTextNames,
+} from './pages/schema.ts'
 export type { EncryptionKey } from './sealing/seal.ts'
 export type { IdsInput, SegmentFiltersInput } from './segments/filters.ts'
 export type { Segment, SegmentChangeInput, SegmentInput } from './segments/schema.ts'
@@ -113,6 +138,7 @@ export type { Clock, Timestamp } from './time.ts'
 export type { Topic, TopicChangeInput, TopicInput } from './topics/schema.ts'
 export { version } from './version.ts'
 export type { EventsApi, WebhooksApi } from './webhooks/api-types.ts'
+export type { ContactDelivery } from './webhooks/contact-deliveries.ts'
 export type { DeliveryQueryInput } from './webhooks/delivery-listing.ts'
 export type { AttemptEnding, DeliveryFigures } from './webhooks/dispatch/metrics.ts'
 export type { EventHandler, HandledEvent, Handling } from './webhooks/handlers/handlers.ts'
@@ -121,6 +147,7 @@ export type { Readiness, Stats } from './webhooks/health.ts'
 export type { LookupSettings, NameResolver } from './webhooks/http/resolve.ts'
 export type { Outcome as SendOutcome, Request as SendRequest, Sender, Sending } from './webhooks/http/send.ts'
 export type {
+  ContactConfirmationRequestedEvent,
   ContactCreatedEvent,
   ContactData,
   ContactDeletedEvent,

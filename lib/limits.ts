@@ -25,6 +25,8 @@ export const inputLimits = {
   indexedAttributes: 10,
   /** Maximum size of a segment's filters as JSON. */
   segmentBytes: 16 * 1024,
+  /** Maximum length of a text on the pages for contacts. */
+  pageTextCharacters: 500,
   /** In UTF-16 code units. */
   urlCharacters: 2048,
   /** Maximum size of an event's body. */

@@ -1,7 +1,8 @@
-import type { ClientsApi, TokensApi } from './api-types.ts'
-import { bindClient, bindClients, bindTokens, type ClientMailkeep } from './bind.ts'
+import type { ClientsApi, LinksApi, TokensApi } from './api-types.ts'
+import { bindClient, bindClients, bindLinks, bindTokens, type ClientMailkeep } from './bind.ts'
 import { BoundedCache } from './bounded-cache.ts'
 import { TokenCache } from './clients/token-cache.ts'
+import { addressHash } from './consent/address-hash.ts'
 import { runBatches } from './contacts/bulk.ts'
 import type { Caller, Context } from './context.ts'
 import { closed, invalid } from './errors.ts'
@@ -75,6 +76,7 @@ export class Mailkeep {
   readonly logger: Logger | undefined
   readonly clients: ClientsApi
   readonly tokens: TokensApi
+  readonly links: LinksApi
   readonly #ctx: Context
   readonly #storage: Database
   readonly #dispatcher: Dispatcher
@@ -89,7 +91,18 @@ export class Mailkeep {
   /** @internal Use `createMailkeep`. */
   constructor(
     storage: Database,
-    { logger, hostLogger, clock, lookup, webhooks, identityProvider, sender, onEvent, source }: ResolvedOptions,
+    {
+      logger,
+      hostLogger,
+      clock,
+      lookup,
+      webhooks,
+      identityProvider,
+      publicUrl,
+      sender,
+      onEvent,
+      source,
+    }: ResolvedOptions,
     sealer: Context['sealer'],
     migrations: DatabaseSource['migrations'],
   ) {
@@ -104,6 +117,7 @@ export class Mailkeep {
       caller: { source: source ?? 'library' },
       local: {
         tokens: new TokenCache(),
+        publicUrl: typeof publicUrl === 'function' ? publicUrl : () => publicUrl,
         webhooks: {
           settings,
           onEvent,
@@ -116,6 +130,7 @@ export class Mailkeep {
         jobs: { handlers: jobHandlers, wake: () => this.#housekeeping.wake() },
         runBatch: runBatches(),
         holdKey: holdKeys(),
+        addresses: addressHash(),
       },
     }
     this.#ctx = ctx
@@ -126,23 +141,27 @@ export class Mailkeep {
     this.#health = new Health(ctx, this.#dispatcher, migrations)
     this.clients = bindClients(ctx)
     this.tokens = bindTokens(ctx)
+    this.links = bindLinks(ctx)
   }
 
-  /** @internal Checks that the encryption key is the database's key. */
-  check(): Promise<void> {
-    return checkEncryptionKey(this.#ctx)
+  /** @internal Checks that the encryption key is the database's key, and loads the key that it seals. */
+  async check(): Promise<void> {
+    await checkEncryptionKey(this.#ctx)
+    await this.#ctx.local.addresses.load(this.#ctx)
   }
 
   /**
    * Returns the operations on one client's records. For an unknown client they throw `not_found` or return nothing.
    *
-   * @param caller Who makes the changes, for the audit log: the source, and the id of a token. Default: this app.
+   * @param caller Who makes the changes, for the audit log and the history of contacts. Default: this app.
    * @throws MailkeepError `validation_failed`: not an id.
    */
   forClient(clientId: number, caller?: Caller): ClientMailkeep {
     if (!caller) return this.#clientApis.get(clientId, () => bindClient({ ...this.#ctx, clientId }))
-    const key = `${clientId} ${caller.source} ${caller.tokenId}`
-    return this.#clientApis.get(key, () => bindClient({ ...this.#ctx, clientId, caller: { ...caller } }))
+    const api = () => bindClient({ ...this.#ctx, clientId, caller: { ...caller } })
+    const { source, tokenId, role, ip, userAgent } = caller
+    if (ip !== undefined || userAgent !== undefined) return api() // of one request
+    return this.#clientApis.get(`${clientId} ${source} ${tokenId} ${role}`, api)
   }
 
   /**

@@ -43,6 +43,12 @@ function numbers(min: number, max: number, isOne: (value: unknown) => boolean = 
   return must((value) => Array.isArray(value) && value.every(isOne), `must be a list of numbers from ${min} to ${max}`)
 }
 
+function isPublicUrl(value: unknown): boolean {
+  if (typeof value !== 'string' || !URL.canParse(value)) return false
+  const { protocol, username, password, search, hash } = new URL(value)
+  return /^https?:$/.test(protocol) && `${username}${password}${search}${hash}` === ''
+}
+
 const isPort = (value: unknown) => isNumber(1, 65_535)(value) && Number.isInteger(value)
 
 /** The longest delay that Node's timers support. */
@@ -98,6 +104,10 @@ const schemas: Readonly<Record<string, v.GenericSchema>> = {
     webhooks: v.optional(v.object(webhookValues, 'must be an object')),
     mail: v.optional(v.object(mailValues, 'must be an object')),
     identityProvider: must(isObjectWith('start', 'status'), 'must have the functions start and status, like ses()'),
+    publicUrl: must(
+      (value) => typeof value === 'function' || isPublicUrl(value),
+      'must be an http or https URL without user, query and fragment',
+    ),
     source: must((value) => sources.some((source) => source === value), `must be one of ${sources.join(', ')}`),
     clock: method,
     sender: must(isObjectWith('send', 'close'), 'must have the functions send and close'),

@@ -34,6 +34,11 @@ export interface MailkeepOptions {
   readonly mail?: Partial<MailSettings>
   /** Used by `refreshIdentities()`: `ses()` of mailkeep/ses, or your own. */
   readonly identityProvider?: IdentityProvider
+  /**
+   * The URL before `/c/` in links to the contact pages, such as `https://mail.example.com`; a function if it is known
+   * only later. Without it, links fail with `validation_failed`.
+   */
+  readonly publicUrl?: string | (() => string | undefined)
   /** What the audit log shows as the source of changes. Default `library`; `cli` for a command-line program. */
   readonly source?: Source
   /** For tests: returns milliseconds since 1970. Default: the clock of a shared database server, else this machine's. */
@@ -122,6 +127,7 @@ const schemas = {
     webhooks,
     mail,
     identityProvider: anything,
+    publicUrl: anything,
     source: anything,
     clock: anything,
     sender: anything,

@@ -168,8 +168,8 @@ async function answerRoute(options: LoggedOptions, state: RequestState): Promise
 }
 
 /** Returns the operations of the caller's client. The audit log shows the caller's token. */
-function clientOf(mailkeep: Mailkeep, { clientId, tokenId }: Principal): ClientMailkeep {
-  return mailkeep.forClient(clientId, { source: 'api', tokenId })
+function clientOf(mailkeep: Mailkeep, { clientId, tokenId, role }: Principal): ClientMailkeep {
+  return mailkeep.forClient(clientId, { source: 'api', tokenId, role })
 }
 
 /** Calls the route: when the memory budget allows a large answer, or once for each idempotency key. */

@@ -296,7 +296,10 @@ export interface paths {
         post?: never;
         delete: {
             parameters: {
-                query?: never;
+                query?: {
+                    /** @description Whether to leave a keyed hash of the address, so that it cannot be stored again. `1` and `0` are accepted too. */
+                    suppress?: boolean;
+                };
                 header?: never;
                 path: {
                     /** @description A contact. */
@@ -352,7 +355,7 @@ export interface paths {
                     };
                     content: {
                         "application/json": {
-                            data: components["schemas"]["ContactWithoutTopics"];
+                            data: components["schemas"]["AddedContact"];
                         };
                     };
                 };
@@ -363,7 +366,7 @@ export interface paths {
                     };
                     content: {
                         "application/json": {
-                            data: components["schemas"]["ContactWithoutTopics"];
+                            data: components["schemas"]["AddedContact"];
                         };
                     };
                 };
@@ -630,7 +633,7 @@ export interface paths {
                     /** @description Only deliveries in this state. */
                     status?: "pending" | "success" | "failed" | "held";
                     /** @description Only deliveries of this event type. */
-                    event_type?: "contact.subscribed" | "contact.unsubscribed" | "contact.resubscribed" | "newsletter.sent" | "sequence_step.sent" | "sequence.completed" | "webhook.test" | "contact.created" | "contact.updated" | "contact.deleted" | "contact.list_removed" | "contact.tagged" | "contact.untagged" | "contact.topic_subscribed" | "contact.topic_unsubscribed";
+                    event_type?: "contact.subscribed" | "contact.unsubscribed" | "contact.resubscribed" | "newsletter.sent" | "sequence_step.sent" | "sequence.completed" | "webhook.test" | "contact.created" | "contact.updated" | "contact.deleted" | "contact.list_removed" | "contact.tagged" | "contact.untagged" | "contact.topic_subscribed" | "contact.topic_unsubscribed" | "contact.confirmation_requested";
                     /** @description Only deliveries that were created then or later. ISO 8601 with an offset. */
                     since?: string;
                 };
@@ -958,7 +961,10 @@ export interface paths {
         put?: never;
         post: {
             parameters: {
-                query?: never;
+                query?: {
+                    /** @description Whether the contacts have confirmed elsewhere that they join the list, so that double opt-in is skipped. Only for admins. */
+                    confirmed?: boolean;
+                };
                 header?: never;
                 path: {
                     /** @description A list. */
@@ -1333,6 +1339,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/contacts/{contactId}/links": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description A contact. */
+                    contactId: number;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description The links and headers. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["ContactLinks"];
+                        };
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/contacts/batch": {
         parameters: {
             query?: never;
@@ -1369,6 +1415,207 @@ export interface paths {
             };
         };
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/contacts/{contactId}/history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: {
+            parameters: {
+                query?: {
+                    /** @description Maximum records of a page. */
+                    per_page?: number;
+                    /** @description `next_cursor` or `prev_cursor` of a page of the same listing. */
+                    cursor?: string;
+                };
+                header?: never;
+                path: {
+                    /** @description A contact. */
+                    contactId: number;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description A page of the listing. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["HistoryEntry"][];
+                            meta: components["schemas"]["Meta"];
+                        };
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/contacts/{contactId}/data": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description A contact. */
+                    contactId: number;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description Everything that is stored about the contact. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["PersonalData"];
+                        };
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/suppressions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: {
+            parameters: {
+                query?: {
+                    /** @description Maximum records of a page. */
+                    per_page?: number;
+                    /** @description `next_cursor` or `prev_cursor` of a page of the same listing. */
+                    cursor?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description A page of the listing. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["Suppression"][];
+                            meta: components["schemas"]["Meta"];
+                        };
+                    };
+                };
+            };
+        };
+        put?: never;
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["SuppressionInput"];
+                };
+            };
+            responses: {
+                /** @description The address was suppressed already. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["Suppression"];
+                        };
+                    };
+                };
+                /** @description The address is suppressed. */
+                201: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["Suppression"];
+                        };
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/suppressions/{suppressionId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        delete: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description A suppression. */
+                    suppressionId: number;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description Deleted. */
+                204: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+            };
+        };
         options?: never;
         head?: never;
         patch?: never;
@@ -1432,7 +1679,7 @@ export interface paths {
                     };
                     content: {
                         "application/json": {
-                            data: components["schemas"]["List"];
+                            data: components["schemas"]["ManagedList"];
                         };
                     };
                 };
@@ -1470,7 +1717,7 @@ export interface paths {
                     };
                     content: {
                         "application/json": {
-                            data: components["schemas"]["List"];
+                            data: components["schemas"]["ManagedList"];
                         };
                     };
                 };
@@ -1511,20 +1758,20 @@ export interface paths {
                 };
                 cookie?: never;
             };
-            requestBody: {
+            requestBody?: {
                 content: {
-                    "application/json": components["schemas"]["ListInput"];
+                    "application/json": components["schemas"]["ListChange"];
                 };
             };
             responses: {
-                /** @description The list was renamed. */
+                /** @description The list after the change. */
                 200: {
                     headers: {
                         [name: string]: unknown;
                     };
                     content: {
                         "application/json": {
-                            data: components["schemas"]["List"];
+                            data: components["schemas"]["ManagedList"];
                         };
                     };
                 };
@@ -1905,7 +2152,7 @@ export interface paths {
                     /** @description Only deliveries in this state. */
                     status?: "pending" | "success" | "failed" | "held";
                     /** @description Only deliveries of this event type. */
-                    event_type?: "contact.subscribed" | "contact.unsubscribed" | "contact.resubscribed" | "newsletter.sent" | "sequence_step.sent" | "sequence.completed" | "webhook.test" | "contact.created" | "contact.updated" | "contact.deleted" | "contact.list_removed" | "contact.tagged" | "contact.untagged" | "contact.topic_subscribed" | "contact.topic_unsubscribed";
+                    event_type?: "contact.subscribed" | "contact.unsubscribed" | "contact.resubscribed" | "newsletter.sent" | "sequence_step.sent" | "sequence.completed" | "webhook.test" | "contact.created" | "contact.updated" | "contact.deleted" | "contact.list_removed" | "contact.tagged" | "contact.untagged" | "contact.topic_subscribed" | "contact.topic_unsubscribed" | "contact.confirmation_requested";
                     /** @description Only deliveries that were created then or later. ISO 8601 with an offset. */
                     since?: string;
                 };
@@ -2368,7 +2615,7 @@ export interface paths {
                     /** @description Id of a token: only changes that were made with it. */
                     token?: number;
                     /** @description Only changes of this type. */
-                    type?: "client.created" | "client.updated" | "token.created" | "token.revoked" | "list.created" | "list.updated" | "list.deleted" | "list.imported" | "topic.created" | "topic.updated" | "topic.deleted" | "tag.created" | "tag.updated" | "tag.deleted" | "segment.created" | "segment.updated" | "segment.deleted" | "attributes.declared" | "contact.updated" | "contact.deleted" | "contact.unsubscribed" | "contact.resubscribed" | "contact.list_removed" | "contact.topic_subscribed" | "contact.topic_unsubscribed" | "identity.created" | "identity.deleted" | "endpoint.created" | "endpoint.updated" | "endpoint.deleted" | "endpoint.secret_rotated" | "endpoint.recovered" | "delivery.redelivered";
+                    type?: "client.created" | "client.updated" | "token.created" | "token.revoked" | "list.created" | "list.updated" | "list.deleted" | "list.imported" | "topic.created" | "topic.updated" | "topic.deleted" | "tag.created" | "tag.updated" | "tag.deleted" | "segment.created" | "segment.updated" | "segment.deleted" | "attributes.declared" | "pages.updated" | "contact.updated" | "contact.deleted" | "contact.unsubscribed" | "contact.resubscribed" | "contact.list_removed" | "contact.topic_subscribed" | "contact.topic_unsubscribed" | "suppression.created" | "suppression.deleted" | "identity.created" | "identity.deleted" | "endpoint.created" | "endpoint.updated" | "endpoint.deleted" | "endpoint.secret_rotated" | "endpoint.recovered" | "delivery.redelivered";
                 };
                 header?: never;
                 path?: never;
@@ -2466,6 +2713,17 @@ export interface components {
             /** @description Subscribed contacts. Only with `counts`. */
             contacts_count?: number;
         };
+        ManagedList: {
+            /** Format: int64 */
+            id: number;
+            /** Format: uuid */
+            uuid: string;
+            name: string;
+            /** Format: date-time */
+            created_at: string;
+            /** @description true if contacts join only after they confirm it; else absent. */
+            double_opt_in?: boolean;
+        };
         CountedList: {
             /** Format: int64 */
             id: number;
@@ -2474,6 +2732,8 @@ export interface components {
             name: string;
             /** Format: date-time */
             created_at: string;
+            /** @description true if contacts join only after they confirm it; else absent. */
+            double_opt_in?: boolean;
             /** @description Subscribed contacts. Only with `counts`. */
             contacts_count?: number;
         };
@@ -2502,6 +2762,23 @@ export interface components {
         AttributeSettings: {
             /** @description Names of the attributes by which contacts can be filtered. */
             indexed: string[];
+        };
+        ContactLinks: {
+            /**
+             * Format: uri
+             * @description Page with one button. Only its `POST` unsubscribes.
+             */
+            unsubscribe_url: string;
+            /**
+             * Format: uri
+             * @description Page with the contact’s lists and topics.
+             */
+            preferences_url: string;
+            /** @description Headers of a mail to this contact. `List-Unsubscribe-Post` is present if the public URL is `https`. */
+            headers: {
+                "List-Unsubscribe": string;
+                "List-Unsubscribe-Post"?: string;
+            };
         };
         DeliverySeries: {
             /** Format: date-time */
@@ -2600,6 +2877,123 @@ export interface components {
             /** Format: date-time */
             created_at: string;
         };
+        PersonalData: {
+            contact: components["schemas"]["Contact"];
+            /** @description Newest first. */
+            history: components["schemas"]["HistoryEntry"][];
+            /** @description Mails to the contact. */
+            messages: Record<string, never>[];
+            /** @description Webhook deliveries whose payload shows the contact. */
+            deliveries: components["schemas"]["ContactDelivery"][];
+        };
+        ContactDelivery: {
+            /** Format: int64 */
+            id: number;
+            /**
+             * Format: uuid
+             * @description The `X-Service-Delivery` of all its attempts.
+             */
+            uuid: string;
+            /** @enum {string} */
+            event_type: "contact.subscribed" | "contact.unsubscribed" | "contact.resubscribed" | "newsletter.sent" | "sequence_step.sent" | "sequence.completed" | "webhook.test" | "contact.created" | "contact.updated" | "contact.deleted" | "contact.list_removed" | "contact.tagged" | "contact.untagged" | "contact.topic_subscribed" | "contact.topic_unsubscribed" | "contact.confirmation_requested";
+            /**
+             * @description `pending`: queued or waiting for the next attempt. `failed`: no further attempts. `held`: the endpoint was inactive.
+             * @enum {string}
+             */
+            status: "pending" | "success" | "failed" | "held";
+            /** @description Requests made, including interrupted ones. */
+            attempts: number;
+            /** @description HTTP status of the last answer; null before the first answer. */
+            response_status: number | null;
+            /**
+             * Format: date-time
+             * @description When an attempt succeeded.
+             */
+            delivered_at: string | null;
+            /** Format: int64 */
+            endpoint_id: number;
+            /** Format: date-time */
+            created_at: string;
+            /** @description The event as sent, with null as `confirm_url`. */
+            payload: Record<string, never>;
+        };
+        HistoryEntry: {
+            /** Format: int64 */
+            id: number;
+            /**
+             * @description `confirmed`: the contact confirmed a list with double opt-in, and joined it by that.
+             * @enum {string}
+             */
+            type: "list_joined" | "list_left" | "topic_subscribed" | "topic_unsubscribed" | "unsubscribed" | "resubscribed" | "confirmation_requested" | "confirmed" | "bounced" | "complained";
+            /**
+             * @description `api`: a request. `library`: the host app. `import`: an imported file. `cli`: the command line. `preferences_page`: the contact, on the page of its preferences. `unsubscribe_page`: the contact, on the page to unsubscribe. `one_click`: the mail program of the contact (RFC 8058). `confirmation_link`: the contact, by the link of a confirmation mail. `provider`: a report of the mail provider.
+             * @enum {string}
+             */
+            source: "api" | "library" | "import" | "cli" | "preferences_page" | "unsubscribe_page" | "one_click" | "confirmation_link" | "provider";
+            /**
+             * Format: int64
+             * @description The list, which may be deleted; null if the change concerns none.
+             */
+            list_id: number | null;
+            /**
+             * Format: int64
+             * @description The topic, which may be deleted; null if the change concerns none.
+             */
+            topic_id: number | null;
+            /**
+             * Format: int64
+             * @description The token of the request; null for a change without one.
+             */
+            token_id: number | null;
+            /** @description Of the contact, for what it did itself; else null. */
+            ip: string | null;
+            /** @description Of the contact’s browser, for what it did itself; else null. */
+            user_agent: string | null;
+            /** Format: date-time */
+            created_at: string;
+        };
+        Suppression: {
+            /** Format: int64 */
+            id: number;
+            /**
+             * Format: idn-email
+             * @description null for an erased contact, of whose address only a keyed hash is stored.
+             */
+            email: string | null;
+            /**
+             * @description `manual`: added by a request. `erased`: its contact was erased, and the address cannot be stored again.
+             * @enum {string}
+             */
+            reason: "hard_bounce" | "complaint" | "manual" | "erased";
+            /** Format: date-time */
+            created_at: string;
+        };
+        AddedContact: {
+            /** Format: int64 */
+            id: number;
+            /** Format: uuid */
+            uuid: string;
+            /** @description Full name; empty if none was given. */
+            name: string;
+            /** Format: idn-email */
+            email: string;
+            extra_attributes: {
+                [key: string]: string;
+            };
+            /**
+             * Format: date-time
+             * @description null while subscribed.
+             */
+            unsubscribed_at: string | null;
+            /** @description Whether the contact unsubscribed themselves. */
+            unsubscribed_by_contact: boolean;
+            tags: components["schemas"]["Tag"][];
+            lists: components["schemas"]["List"][];
+            /** Format: date-time */
+            created_at: string;
+            /** @description The list, if the contact has to confirm it before it joins. Only of a list with double opt-in. */
+            pending_lists?: components["schemas"]["List"][];
+        };
         Identity: {
             /** Format: int64 */
             id: number;
@@ -2630,7 +3024,7 @@ export interface components {
             /** Format: int64 */
             id: number;
             /** @enum {string} */
-            type: "client.created" | "client.updated" | "token.created" | "token.revoked" | "list.created" | "list.updated" | "list.deleted" | "list.imported" | "topic.created" | "topic.updated" | "topic.deleted" | "tag.created" | "tag.updated" | "tag.deleted" | "segment.created" | "segment.updated" | "segment.deleted" | "attributes.declared" | "contact.updated" | "contact.deleted" | "contact.unsubscribed" | "contact.resubscribed" | "contact.list_removed" | "contact.topic_subscribed" | "contact.topic_unsubscribed" | "identity.created" | "identity.deleted" | "endpoint.created" | "endpoint.updated" | "endpoint.deleted" | "endpoint.secret_rotated" | "endpoint.recovered" | "delivery.redelivered";
+            type: "client.created" | "client.updated" | "token.created" | "token.revoked" | "list.created" | "list.updated" | "list.deleted" | "list.imported" | "topic.created" | "topic.updated" | "topic.deleted" | "tag.created" | "tag.updated" | "tag.deleted" | "segment.created" | "segment.updated" | "segment.deleted" | "attributes.declared" | "pages.updated" | "contact.updated" | "contact.deleted" | "contact.unsubscribed" | "contact.resubscribed" | "contact.list_removed" | "contact.topic_subscribed" | "contact.topic_unsubscribed" | "suppression.created" | "suppression.deleted" | "identity.created" | "identity.deleted" | "endpoint.created" | "endpoint.updated" | "endpoint.deleted" | "endpoint.secret_rotated" | "endpoint.recovered" | "delivery.redelivered";
             /**
              * Format: int64
              * @description The record that was changed. The first word of the type is its kind. It may be deleted.
@@ -2642,10 +3036,10 @@ export interface components {
              */
             token_id: number | null;
             /**
-             * @description `api`: a request. `library`: the host app. `cli`: the command line.
+             * @description `api`: a request. `library`: the host app. `import`: an imported file. `cli`: the command line. `preferences_page`: the contact, on the page of its preferences. `unsubscribe_page`: the contact, on the page to unsubscribe. `one_click`: the mail program of the contact (RFC 8058). `confirmation_link`: the contact, by the link of a confirmation mail. `provider`: a report of the mail provider.
              * @enum {string}
              */
-            source: "api" | "library" | "cli";
+            source: "api" | "library" | "import" | "cli" | "preferences_page" | "unsubscribe_page" | "one_click" | "confirmation_link" | "provider";
             /** Format: date-time */
             created_at: string;
         };
@@ -2752,7 +3146,7 @@ export interface components {
             uuid: string;
             url: string;
             description: string;
-            events: ("contact.subscribed" | "contact.unsubscribed" | "contact.resubscribed" | "newsletter.sent" | "sequence_step.sent" | "sequence.completed" | "webhook.test" | "contact.created" | "contact.updated" | "contact.deleted" | "contact.list_removed" | "contact.tagged" | "contact.untagged" | "contact.topic_subscribed" | "contact.topic_unsubscribed")[];
+            events: ("contact.subscribed" | "contact.unsubscribed" | "contact.resubscribed" | "newsletter.sent" | "sequence_step.sent" | "sequence.completed" | "webhook.test" | "contact.created" | "contact.updated" | "contact.deleted" | "contact.list_removed" | "contact.tagged" | "contact.untagged" | "contact.topic_subscribed" | "contact.topic_unsubscribed" | "contact.confirmation_requested")[];
             /** @description Whether the endpoint receives deliveries. */
             active: boolean;
             /**
@@ -2774,7 +3168,7 @@ export interface components {
             /** Format: uuid */
             uuid: string;
             url: string;
-            events: ("contact.subscribed" | "contact.unsubscribed" | "contact.resubscribed" | "newsletter.sent" | "sequence_step.sent" | "sequence.completed" | "webhook.test" | "contact.created" | "contact.updated" | "contact.deleted" | "contact.list_removed" | "contact.tagged" | "contact.untagged" | "contact.topic_subscribed" | "contact.topic_unsubscribed")[];
+            events: ("contact.subscribed" | "contact.unsubscribed" | "contact.resubscribed" | "newsletter.sent" | "sequence_step.sent" | "sequence.completed" | "webhook.test" | "contact.created" | "contact.updated" | "contact.deleted" | "contact.list_removed" | "contact.tagged" | "contact.untagged" | "contact.topic_subscribed" | "contact.topic_unsubscribed" | "contact.confirmation_requested")[];
             /** @description Whether the endpoint receives deliveries. */
             active: boolean;
             /** @description The signing secret, shown only in this answer. */
@@ -2800,7 +3194,7 @@ export interface components {
              */
             uuid: string;
             /** @enum {string} */
-            event_type: "contact.subscribed" | "contact.unsubscribed" | "contact.resubscribed" | "newsletter.sent" | "sequence_step.sent" | "sequence.completed" | "webhook.test" | "contact.created" | "contact.updated" | "contact.deleted" | "contact.list_removed" | "contact.tagged" | "contact.untagged" | "contact.topic_subscribed" | "contact.topic_unsubscribed";
+            event_type: "contact.subscribed" | "contact.unsubscribed" | "contact.resubscribed" | "newsletter.sent" | "sequence_step.sent" | "sequence.completed" | "webhook.test" | "contact.created" | "contact.updated" | "contact.deleted" | "contact.list_removed" | "contact.tagged" | "contact.untagged" | "contact.topic_subscribed" | "contact.topic_unsubscribed" | "contact.confirmation_requested";
             /**
              * @description `pending`: queued or waiting for the next attempt. `failed`: no further attempts. `held`: the endpoint was inactive.
              * @enum {string}
@@ -2825,7 +3219,7 @@ export interface components {
              */
             uuid: string;
             /** @enum {string} */
-            event_type: "contact.subscribed" | "contact.unsubscribed" | "contact.resubscribed" | "newsletter.sent" | "sequence_step.sent" | "sequence.completed" | "webhook.test" | "contact.created" | "contact.updated" | "contact.deleted" | "contact.list_removed" | "contact.tagged" | "contact.untagged" | "contact.topic_subscribed" | "contact.topic_unsubscribed";
+            event_type: "contact.subscribed" | "contact.unsubscribed" | "contact.resubscribed" | "newsletter.sent" | "sequence_step.sent" | "sequence.completed" | "webhook.test" | "contact.created" | "contact.updated" | "contact.deleted" | "contact.list_removed" | "contact.tagged" | "contact.untagged" | "contact.topic_subscribed" | "contact.topic_unsubscribed" | "contact.confirmation_requested";
             /**
              * @description `pending`: queued or waiting for the next attempt. `failed`: no further attempts. `held`: the endpoint was inactive.
              * @enum {string}
@@ -2874,7 +3268,7 @@ export interface components {
              */
             uuid: string;
             /** @enum {string} */
-            event_type: "contact.subscribed" | "contact.unsubscribed" | "contact.resubscribed" | "newsletter.sent" | "sequence_step.sent" | "sequence.completed" | "webhook.test" | "contact.created" | "contact.updated" | "contact.deleted" | "contact.list_removed" | "contact.tagged" | "contact.untagged" | "contact.topic_subscribed" | "contact.topic_unsubscribed";
+            event_type: "contact.subscribed" | "contact.unsubscribed" | "contact.resubscribed" | "newsletter.sent" | "sequence_step.sent" | "sequence.completed" | "webhook.test" | "contact.created" | "contact.updated" | "contact.deleted" | "contact.list_removed" | "contact.tagged" | "contact.untagged" | "contact.topic_subscribed" | "contact.topic_unsubscribed" | "contact.confirmation_requested";
             /**
              * @description `pending`: queued or waiting for the next attempt. `failed`: no further attempts. `held`: the endpoint was inactive.
              * @enum {string}
@@ -2900,7 +3294,7 @@ export interface components {
             next_attempt_at: string | null;
             attempt_log: components["schemas"]["Attempt"][];
             /** @description The body of the delivery; null after erasure. */
-            payload: components["schemas"]["ContactSubscribedEvent"] | components["schemas"]["ContactUnsubscribedEvent"] | components["schemas"]["ContactResubscribedEvent"] | components["schemas"]["NewsletterSentEvent"] | components["schemas"]["SequenceStepSentEvent"] | components["schemas"]["SequenceCompletedEvent"] | components["schemas"]["WebhookTestEvent"] | components["schemas"]["ContactCreatedEvent"] | components["schemas"]["ContactUpdatedEvent"] | components["schemas"]["ContactDeletedEvent"] | components["schemas"]["ContactListRemovedEvent"] | components["schemas"]["ContactTaggedEvent"] | components["schemas"]["ContactUntaggedEvent"] | components["schemas"]["ContactTopicSubscribedEvent"] | components["schemas"]["ContactTopicUnsubscribedEvent"] | null;
+            payload: components["schemas"]["ContactSubscribedEvent"] | components["schemas"]["ContactUnsubscribedEvent"] | components["schemas"]["ContactResubscribedEvent"] | components["schemas"]["NewsletterSentEvent"] | components["schemas"]["SequenceStepSentEvent"] | components["schemas"]["SequenceCompletedEvent"] | components["schemas"]["WebhookTestEvent"] | components["schemas"]["ContactCreatedEvent"] | components["schemas"]["ContactUpdatedEvent"] | components["schemas"]["ContactDeletedEvent"] | components["schemas"]["ContactListRemovedEvent"] | components["schemas"]["ContactTaggedEvent"] | components["schemas"]["ContactUntaggedEvent"] | components["schemas"]["ContactTopicSubscribedEvent"] | components["schemas"]["ContactTopicUnsubscribedEvent"] | components["schemas"]["ContactConfirmationRequestedEvent"] | null;
         };
         Recovery: {
             /** Format: int64 */
@@ -2925,6 +3319,14 @@ export interface components {
         ListInput: {
             /** @description Trimmed and normalized to NFC before its length is checked. Two lists may have the same name. */
             name: string;
+            /** @description Whether contacts join only after they follow the link of a confirmation mail. Default false. */
+            double_opt_in?: boolean;
+        };
+        ListChange: {
+            /** @description Trimmed and normalized to NFC before its length is checked. Two lists may have the same name. */
+            name?: string;
+            /** @description Whether contacts join only after they follow the link of a confirmation mail. Default false. */
+            double_opt_in?: boolean;
         };
         TopicInput: {
             /** @description Trimmed and normalized to NFC before its length is checked. */
@@ -2973,8 +3375,10 @@ export interface components {
             name?: string;
             /** @description Names; tags that do not exist are created. Tags are added, never removed. */
             tags?: string[];
+            /** @description true: the contact has confirmed elsewhere that it joins the list, so that double opt-in is skipped. Only for admins. A text is the value of an attribute. */
+            confirmed?: boolean | string | null;
         } & {
-            [key: string]: string[] | (string | null);
+            [key: string]: (string[] | boolean) | (string | null);
         };
         /** @description Every other field is an attribute; a contact has at most 100. The e-mail address of a contact cannot be changed. */
         ContactChange: {
@@ -2983,7 +3387,14 @@ export interface components {
             /** @description Names. They replace the contact’s tags. */
             tags?: string[];
         } & {
-            [key: string]: string[] | (string | null);
+            [key: string]: (string[] | boolean) | (string | null);
+        };
+        SuppressionInput: {
+            /**
+             * Format: idn-email
+             * @description Trimmed.
+             */
+            email: string;
         };
         EmailInput: {
             /**
@@ -3020,6 +3431,8 @@ export interface components {
                 tags?: string[];
                 /** @description For `upsert`, `add_to_list` and `remove_from_list`. */
                 lists?: number[];
+                /** @description Whether double opt-in of the lists is skipped. Only for admins. */
+                confirmed?: boolean;
                 /**
                  * Format: int64
                  * @description One list, instead of `lists`, for the last two.
@@ -3033,7 +3446,7 @@ export interface components {
             /** @description Must be `https` with a public host and port 443 or 8443, unless configured otherwise. No user name, password or fragment. */
             url: string;
             /** @description Repeats are dropped. */
-            events: ("contact.subscribed" | "contact.unsubscribed" | "contact.resubscribed" | "newsletter.sent" | "sequence_step.sent" | "sequence.completed" | "webhook.test" | "contact.created" | "contact.updated" | "contact.deleted" | "contact.list_removed" | "contact.tagged" | "contact.untagged" | "contact.topic_subscribed" | "contact.topic_unsubscribed")[];
+            events: ("contact.subscribed" | "contact.unsubscribed" | "contact.resubscribed" | "newsletter.sent" | "sequence_step.sent" | "sequence.completed" | "webhook.test" | "contact.created" | "contact.updated" | "contact.deleted" | "contact.list_removed" | "contact.tagged" | "contact.untagged" | "contact.topic_subscribed" | "contact.topic_unsubscribed" | "contact.confirmation_requested")[];
             /** @description Empty when absent. */
             description?: string;
         };
@@ -3336,6 +3749,28 @@ export interface components {
             data: {
                 contact: components["schemas"]["Contact"];
                 topic: components["schemas"]["Topic"];
+                /** @description Fields of the contact that are empty because the body would be too large. Fetch the contact to get them. */
+                truncated?: ("extra_attributes" | "tags" | "lists" | "topics")[];
+            };
+        };
+        ContactConfirmationRequestedEvent: {
+            /**
+             * Format: uuid
+             * @description Id of the event, the same for all endpoints.
+             */
+            id: string;
+            /** @constant */
+            type: "contact.confirmation_requested";
+            /** Format: date-time */
+            created_at: string;
+            data: {
+                contact: components["schemas"]["Contact"];
+                list: components["schemas"]["List"];
+                /**
+                 * Format: uri
+                 * @description The page to confirm. Works for 30 days.
+                 */
+                confirm_url: string;
                 /** @description Fields of the contact that are empty because the body would be too large. Fetch the contact to get them. */
                 truncated?: ("extra_attributes" | "tags" | "lists" | "topics")[];
             };

@@ -1,6 +1,16 @@
-import { type ClientMailkeep, type Contact, isMailkeepError } from '../../lib/index.ts'
+import { type ClientMailkeep, type Contact, type HistoryEntry, isMailkeepError } from '../../lib/index.ts'
 import { CliError } from '../cli-error.ts'
-import { type Command, clientFlag, findOwner, idFrom, table, withClient, withMailkeep, yesFlag } from './command.ts'
+import {
+  type Command,
+  clientFlag,
+  findOwner,
+  idFrom,
+  iterateRecords,
+  table,
+  withClient,
+  withMailkeep,
+  yesFlag,
+} from './command.ts'
 
 const findContact: Command = {
   usage: 'contact find EMAIL',
@@ -19,7 +29,7 @@ const deleteContact: Command = {
   usage: 'contact delete ID',
   about: 'Erase a contact and every stored copy of its data',
   examples: { ID: '17' },
-  flags: [yesFlag],
+  flags: [yesFlag, { name: 'suppress', about: 'Leave a keyed hash of the address, so that it cannot be stored again' }],
   notes: ['Without --yes the command only reports what would be deleted, and exits with 2.'],
   run: async (invocation) => {
     const id = idFrom('The contact to delete', invocation.args[0])
@@ -30,13 +40,44 @@ const deleteContact: Command = {
       if (invocation.flags.yes === undefined) {
         throw new CliError(`${shown} would be erased, with every stored copy of its data: add --yes to do it.`, 2)
       }
-      await owner.client.contacts.delete(id)
+      await owner.client.contacts.delete(id, { suppress: invocation.flags.suppress !== undefined })
       invocation.print({ json: { id, deleted: true }, text: `${shown} is erased` })
     })
   },
 }
 
-export const contactCommands: readonly Command[] = [findContact, deleteContact]
+/** More entries are read with the API, page by page. */
+const maxEntries = 1000
+
+const contactHistory: Command = {
+  usage: 'contact history CONTACT',
+  about: 'Show what changed the lists, topics and subscription of a contact, newest first',
+  examples: { CONTACT: 'ada@example.org' },
+  flags: [clientFlag],
+  notes: ['CONTACT is an id or an e-mail address.', `Shows at most ${maxEntries} entries.`],
+  run: async (invocation) => {
+    const [contact = ''] = invocation.args
+    const key = contact.includes('@') ? { email: contact } : idFrom('CONTACT', contact)
+    const entries = await withClient(invocation, async ({ contacts }) => {
+      const found: HistoryEntry[] = []
+      for await (const entry of iterateRecords((query) => contacts.history(key, query))) {
+        found.push(entry)
+        if (found.length === maxEntries) break
+      }
+      return found
+    })
+    const rows = entries.map(({ created_at, type, list_id, topic_id, source, token_id, ip }) => [
+      created_at,
+      type,
+      ...(list_id !== null ? ['list', list_id] : topic_id !== null ? ['topic', topic_id] : ['-', '-']),
+      token_id === null ? source : `token ${token_id}`,
+      ip,
+    ])
+    invocation.print({ json: entries, text: table(rows, 'no entries') })
+  },
+}
+
+export const contactCommands: readonly Command[] = [findContact, contactHistory, deleteContact]
 
 /** Finds a contact by its exact address, in any case. */
 async function contactOf({ contacts }: ClientMailkeep, email: string): Promise<Contact | undefined> {

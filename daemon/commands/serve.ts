@@ -18,7 +18,9 @@ export const serve: Command = {
   longRunning: true,
   run: async (invocation) => {
     const { config, logger, stopped, listenFd } = invocation
-    const mailkeep = await openMailkeep(config, logger, { create: true })
+    let ownUrl: string | undefined
+    const publicUrl = () => config.publicUrl ?? ownUrl
+    const mailkeep = await openMailkeep(config, logger, { create: true, publicUrl })
     let deadlineMs = 0
     try {
       const metrics = createMetrics(mailkeep, config.metricsToken)
@@ -44,6 +46,7 @@ export const serve: Command = {
           throw listenError(error, { host, port, setting: '--port or MAILKEEP_PORT' })
         },
       )
+      if (isLoopback(server.host)) ownUrl = server.url
       try {
         const first = await makeFirstToken(mailkeep, config, invocation.terminal)
         open()
@@ -59,6 +62,10 @@ export const serve: Command = {
       await mailkeep.close({ timeoutMs: Math.max(minDeliveryStopMs, deadlineMs - performance.now()) })
     }
   },
+}
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(host)
 }
 
 function printStart({ print }: Invocation, { url, host, port }: RunningServer, first: FirstToken | undefined): void {

@@ -1,8 +1,8 @@
 import * as v from 'valibot'
-import type { Source } from '../context.ts'
+import { type Source, sourceMeanings, sources } from '../context.ts'
 import { pageFields, WholeNumber } from '../page.ts'
 import { closedObject } from '../parse.ts'
-import { described, Id, namesOf, type RecordFields, recordFrom, Time } from '../record.ts'
+import { described, Id, type RecordFields, recordFrom, Time } from '../record.ts'
 import type { Timestamp } from '../time.ts'
 
 /** Every type of change that the audit log records. The first word is the kind of the record that `target_id` names. */
@@ -25,6 +25,7 @@ export const changeTypes = [
   'segment.updated',
   'segment.deleted',
   'attributes.declared',
+  'pages.updated',
   'contact.updated',
   'contact.deleted',
   'contact.unsubscribed',
@@ -32,6 +33,8 @@ export const changeTypes = [
   'contact.list_removed',
   'contact.topic_subscribed',
   'contact.topic_unsubscribed',
+  'suppression.created',
+  'suppression.deleted',
   'identity.created',
   'identity.deleted',
   'endpoint.created',
@@ -61,8 +64,10 @@ export const auditFields: RecordFields<AuditEntry> = {
   target_id: described(Id, 'The record that was changed. The first word of the type is its kind. It may be deleted.'),
   token_id: described(v.nullable(Id), 'The token of the request; null for a change without one.'),
   source: described(
-    namesOf<Source>({ api: true, library: true, cli: true }),
-    '`api`: a request. `library`: the host app. `cli`: the command line.',
+    v.picklist(sources),
+    `${Object.entries(sourceMeanings)
+      .map(([name, meaning]) => `\`${name}\`: ${meaning}`)
+      .join('. ')}.`,
   ),
   created_at: Time,
 }

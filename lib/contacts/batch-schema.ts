@@ -43,8 +43,10 @@ export interface BatchOperationInput {
   /** Ids of lists, for `upsert`, `add_to_list` and `remove_from_list`. The last two also take one id as `list_id`. */
   readonly lists?: readonly number[] | undefined
   readonly list_id?: number | undefined
+  /** For `upsert` and `add_to_list`: whether double opt-in of the lists is skipped. Only for admins. */
+  readonly confirmed?: boolean | undefined
   /** Attributes of `upsert` and `update`. */
-  readonly [attribute: string]: string | number | null | undefined | readonly string[] | readonly number[]
+  readonly [attribute: string]: string | number | boolean | null | undefined | readonly string[] | readonly number[]
 }
 
 export interface BatchInput {
@@ -79,6 +81,7 @@ export interface BatchOperation {
   readonly change?: v.InferOutput<typeof ContactChange>
   readonly tags: readonly string[]
   readonly lists: readonly number[]
+  readonly confirmed?: boolean | undefined
   /** The field that named the lists. */
   readonly listField: string
 }
@@ -115,6 +118,13 @@ const WithLists = closedObject({
   list_id: v.optional(ListId),
   list: v.optional(ListId),
 })
+const AddToLists = closedObject({
+  ...named,
+  lists: v.optional(Lists),
+  list_id: v.optional(ListId),
+  list: v.optional(ListId),
+  confirmed: v.optional(v.boolean('This must be true or false.')),
+})
 const Name = v.object({ op: v.picklist(batchOperationNames, `This must be one of ${batchOperationNames.join(', ')}.`) })
 const UpsertLists = v.object({ lists: v.optional(Lists) })
 
@@ -127,7 +137,7 @@ export function parseOperation(input: unknown): BatchOperation {
     case 'upsert': {
       const { lists = [] } = Array.isArray(input.lists) && input.lists.length === 0 ? {} : parse(UpsertLists, input)
       const contact = parse(NewContact, without(input, 'op', 'lists'))
-      return { ...none, emailKey: fold(contact.email), contact, lists }
+      return { ...none, emailKey: fold(contact.email), contact, lists, confirmed: contact.confirmed }
     }
     case 'update': {
       const change = parse(ContactChange, without(input, 'op', 'id', 'email'))
@@ -138,7 +148,10 @@ export function parseOperation(input: unknown): BatchOperation {
       const fields = parse(WithTags, input)
       return { ...none, ...contactOf(fields), tags: fields.tags }
     }
-    case 'add_to_list':
+    case 'add_to_list': {
+      const fields = parse(AddToLists, input)
+      return { ...none, ...contactOf(fields), ...listsOf(fields), confirmed: fields.confirmed }
+    }
     case 'remove_from_list': {
       const fields = parse(WithLists, input)
       return { ...none, ...contactOf(fields), ...listsOf(fields) }

@@ -1,4 +1,6 @@
 /** Runs operations of a batch that concern different contacts, those of one kind together. */
+import { type Change, recordHistory } from '../consent/history.ts'
+import { requirePublicUrl } from '../consent/links.ts'
 import { now, type Tx } from '../context.ts'
 import { isMailkeepError } from '../errors.ts'
 import { inputLimits } from '../limits.ts'
@@ -8,12 +10,16 @@ import { fold } from '../parse.ts'
 import { findTagIds } from '../tags/operations.ts'
 import { findSubscribers, isWanted, type Subscribers } from '../webhooks/outbox.ts'
 import type { BatchOperation, BatchOperationName, BatchOperationResult } from './batch-schema.ts'
-import { addTags, saveContacts, savedEvents } from './bulk.ts'
+import { saveContacts, savedEvents } from './bulk.ts'
 import type { StoredByEmail } from './bulk-limits.ts'
+import { addTags } from './bulk-memberships.ts'
 import * as bulk from './bulk-queries.ts'
+import { forgetRequests, needsConfirmation, requestConfirmations } from './double-opt-in.ts'
 import { type ContactEvent, raiseContactEvents } from './events.ts'
 import { tooMany } from './limits.ts'
+import { orRefused } from './merge.ts'
 import { eraseContact } from './operations.ts'
+import * as pending from './pending-queries.ts'
 import * as queries from './queries.ts'
 import { mergeAttributes, replaceTags, saveChanges } from './save.ts'
 
@@ -32,6 +38,7 @@ interface State {
   /** The contacts that exist, by folded e-mail address. */
   readonly stored: ReadonlyMap<string, StoredByEmail>
   readonly events: ContactEvent[]
+  readonly changes: Change[]
   readonly results: Map<number, BatchOperationResult>
 }
 
@@ -45,26 +52,36 @@ export async function runStep(tx: Tx, step: Step): Promise<Iterable<[number, Bat
     lists: listIds.length > 0 ? await findLists(tx, listIds) : new Map(),
     stored: new Map(stored.map((contact) => [contact.email_key, contact])),
     events: [],
+    changes: [],
     results: new Map(),
   }
-  await refuseOverLimits(tx, state, refuseUnknown(state, operations))
+  await refuseOverLimits(tx, state, refuseImpossible(tx, state, operations))
   for (const [op, run] of Object.entries(kinds)) {
     const some = operations.filter((each) => each.op === op && !state.results.has(each.at))
     if (some.length > 0) await run(tx, state, some)
   }
+  await recordHistory(tx, state.changes)
   await raiseContactEvents(tx, state.subscribers, state.events)
   return state.results
 }
 
-/** Refuses operations on contacts and lists that do not exist, and returns the others. */
-function refuseUnknown({ stored, lists, results }: State, operations: readonly Planned[]): Planned[] {
+const joins: ReadonlySet<BatchOperationName> = new Set(['upsert', 'add_to_list'])
+
+/**
+ * Refuses operations on contacts and lists that do not exist, and those that need a confirmation link while no public URL is
+ * configured. Returns the others.
+ */
+function refuseImpossible(tx: Tx, { stored, lists, results }: State, operations: readonly Planned[]): Planned[] {
   return operations.filter((operation) => {
-    const { at, op, key, id, listField } = operation
+    const { at, op, key, id, listField, confirmed } = operation
     const missing = operation.lists.findIndex((listId) => !lists.has(listId))
     if (op !== 'upsert' && !stored.has(key)) {
       refuse(results, at, { [id === undefined ? 'email' : 'id']: ['No such contact.'] })
     } else if (missing >= 0) {
       refuse(results, at, { [listField === 'lists' ? `lists.${missing}` : listField]: ['No such list.'] })
+    } else if (joins.has(op) && operation.lists.some((listId) => needsConfirmation(lists.get(listId)!, confirmed))) {
+      const refused = orRefused(() => requirePublicUrl(tx))
+      if (typeof refused === 'object') refuse(results, at, refused.refused.errors!)
     }
     return !results.has(at)
   })
@@ -193,11 +210,14 @@ const kinds: Readonly<Record<BatchOperationName, Run>> = {
       for (const list_id of lists) {
         const membership = { contact_id: contactId, list_id }
         const list = state.lists.get(list_id)!
+        await pending.deleteRequest(tx, membership)
         if ((await queries.deleteMembership(tx, membership)) > 0) {
           state.events.push({ type: 'contact.list_removed', contactId, list })
+          state.changes.push({ type: 'list_left', contactId, listId: list_id })
         }
         for (const { topic_id } of await queries.deleteListSubscriptions(tx, membership)) {
           state.events.push({ type: 'contact.topic_unsubscribed', contactId, topicId: topic_id })
+          state.changes.push({ type: 'topic_unsubscribed', contactId, topicId: topic_id })
         }
       }
     }
@@ -208,6 +228,7 @@ const kinds: Readonly<Record<BatchOperationName, Run>> = {
     const change = { client_id: tx.clientId, ids, unsubscribed_at: now(tx), by_contact: false }
     for (const { id: contactId } of await bulk.markAllUnsubscribed(tx, change)) {
       state.events.push({ type: 'contact.unsubscribed', contactId })
+      state.changes.push({ type: 'unsubscribed', contactId })
     }
     finish(state, operations)
   },
@@ -219,6 +240,7 @@ const kinds: Readonly<Record<BatchOperationName, Run>> = {
       by_contact: false,
     })) {
       state.events.push({ type: 'contact.resubscribed', contactId })
+      state.changes.push({ type: 'resubscribed', contactId })
     }
     finish(state, operations)
   },
@@ -248,9 +270,17 @@ async function tagAll(tx: Tx, state: State, tags: ReadonlyMap<number, readonly s
 }
 
 async function joinAll(tx: Tx, state: State, contacts: readonly (readonly [Planned, number])[]): Promise<void> {
-  const pairs = contacts.flatMap(([{ lists }, contact_id]) => lists.map((list_id) => ({ contact_id, list_id })))
+  const joinings = contacts.flatMap(([{ lists, confirmed }, contactId]) =>
+    lists.map((id) => ({ contactId, list: state.lists.get(id)!, confirmed })),
+  )
+  const mustConfirm = ({ list, confirmed }: (typeof joinings)[number]) => needsConfirmation(list, confirmed)
+  state.events.push(...(await requestConfirmations(tx, joinings.filter(mustConfirm))))
+  const direct = joinings.filter((joining) => !mustConfirm(joining))
+  await forgetRequests(tx, direct)
+  const pairs = direct.map(({ contactId, list }) => ({ contact_id: contactId, list_id: list.id }))
   if (pairs.length === 0) return
   for (const { contact_id, list_id } of await bulk.insertMembershipPairs(tx, { client_id: tx.clientId, pairs })) {
     state.events.push({ type: 'contact.subscribed', contactId: contact_id, list: state.lists.get(list_id)! })
+    state.changes.push({ type: 'list_joined', contactId: contact_id, listId: list_id })
   }
 }

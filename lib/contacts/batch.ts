@@ -1,6 +1,5 @@
 /** Many operations on contacts in one call. */
 import type { Context } from '../context.ts'
-import { isMailkeepError } from '../errors.ts'
 import { parse } from '../parse.ts'
 import { type AbortInput, AbortOptions } from '../signal.ts'
 import { transact } from '../storage/transaction.ts'
@@ -18,6 +17,8 @@ import { maxRowsPerBatch } from './batch-size.ts'
 import { type Planned, runStep, type Step } from './batch-steps.ts'
 import { lockBatches } from './bulk.ts'
 import { listEmailKeys } from './bulk-queries.ts'
+import { requireMayConfirm } from './double-opt-in.ts'
+import { refusal } from './merge.ts'
 
 /**
  * Runs up to 1,000 operations on contacts, in order. An operation that is refused changes nothing and does not stop the
@@ -67,10 +68,11 @@ async function planOperations(
   const parsed: (BatchOperation & { at: number })[] = []
   for (const [at, input] of inputs.entries()) {
     try {
-      parsed.push({ ...parseOperation(input), at })
+      const operation = parseOperation(input)
+      requireMayConfirm(ctx, operation.confirmed)
+      parsed.push({ ...operation, at })
     } catch (error) {
-      if (!isMailkeepError(error, 'validation_failed')) throw error
-      results[at] = { status: 'refused', errors: error.errors! }
+      results[at] = { status: 'refused', errors: refusal(error).refused.errors! }
     }
   }
   const ids = [...new Set(parsed.flatMap(({ id }) => id ?? []))]

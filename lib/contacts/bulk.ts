@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import PQueue from 'p-queue'
 import { type ChangedContact, indexAttributes } from '../attributes/operations.ts'
+import { addressErased, findErased } from '../consent/suppressions.ts'
 import { type Context, now, type Tx } from '../context.ts'
 import { invalid } from '../errors.ts'
 import { inputLimits } from '../limits.ts'
@@ -9,12 +10,13 @@ import type { List } from '../lists/schema.ts'
 import { fold, parse } from '../parse.ts'
 import { type AbortInput, AbortOptions } from '../signal.ts'
 import { transact } from '../storage/transaction.ts'
-import { ensureTags } from '../tags/operations.ts'
 import { findSubscribers, isWanted } from '../webhooks/outbox.ts'
 import { noAttributes, readAttributes, writeAttributes } from './attributes.ts'
 import { countDeliveries, type DeliveryCounts, maxRowsPerBatch, rowsOf } from './batch-size.ts'
 import { type ByEmail, countTags, type LimitState, limitsOf, type StoredByEmail } from './bulk-limits.ts'
+import { addTags, joinList } from './bulk-memberships.ts'
 import * as queries from './bulk-queries.ts'
+import { requireMayConfirm } from './double-opt-in.ts'
 import { type ContactEvent, raiseContactEvents } from './events.ts'
 import { tooMany } from './limits.ts'
 import { type BulkResult, isRefused, type Merged, mergeContacts, orRefused, type Refused } from './merge.ts'
@@ -48,18 +50,22 @@ export async function addContactsToList(
     throw invalid('body', `At most ${maxContactsPerCall.toLocaleString('en')} contacts at a time.`)
   }
   await getList(ctx, listId)
-  return await addEntries(ctx, listId, entriesOf(inputs), { signal })
+  return await addEntries(ctx, listId, entriesOf(ctx, inputs), { signal })
 }
 
 /** A validated contact, or the error of a refused one. */
 export type Entry = NewContact | Refused
 
-export function entryOf(input: unknown): Entry {
-  return orRefused(() => parse(NewContact, input))
+export function entryOf(ctx: Context, input: unknown): Entry {
+  return orRefused(() => {
+    const contact = parse(NewContact, input)
+    requireMayConfirm(ctx, contact.confirmed)
+    return contact
+  })
 }
 
-function* entriesOf(inputs: readonly unknown[]): Generator<Entry> {
-  for (const input of inputs) yield entryOf(input)
+function* entriesOf(ctx: Context, inputs: readonly unknown[]): Generator<Entry> {
+  for (const input of inputs) yield entryOf(ctx, input)
 }
 
 /** Called in the transaction of each batch. */
@@ -130,7 +136,8 @@ async function addBatch(
     const events = savedEvents(saved, ids)
     const tags = new Map(ids.map((id) => [id, saved.tags.get(id)!]))
     events.push(...(await addTags(tx, tags, isWanted(tx, subscribers, 'contact.tagged'))))
-    events.push(...(await addMemberships(tx, list, ids)))
+    const confirmed = new Set(confirmedIds(entries, saved.results))
+    events.push(...(await joinList(tx, list, ids, confirmed)))
     await raiseContactEvents(tx, subscribers, events)
     await onSave?.(tx)
     return saved.results
@@ -150,6 +157,15 @@ export async function lockBatches(tx: Tx): Promise<void> {
 function idsInOrder(entries: readonly Entry[], results: SavedContacts['results']): number[] {
   const saved = entries.map((entry) => (isRefused(entry) ? entry : results.get(entry)!))
   return [...new Set(saved.flatMap((result) => ('id' in result ? [result.id] : [])))]
+}
+
+/** The ids of the saved contacts of which an entry says that they have confirmed. */
+function* confirmedIds(entries: readonly Entry[], results: SavedContacts['results']): Generator<number> {
+  for (const entry of entries) {
+    if (isRefused(entry) || !entry.confirmed) continue
+    const result = results.get(entry)!
+    if ('id' in result) yield result.id
+  }
 }
 
 export interface SavedContacts {
@@ -218,7 +234,12 @@ async function saveStored(
 /** @returns The contacts that were not inserted, because another process inserted them first. */
 async function insertContacts(tx: Tx, newcomers: ByEmail, { results, tags, created }: SavedContacts): Promise<ByEmail> {
   const all = new Map<string, Merged>()
+  const erased = newcomers.size > 0 ? await findErased(tx, [...newcomers.keys()]) : new Set()
   for (const [key, contacts] of newcomers) {
+    if (erased.has(key)) {
+      for (const contact of contacts) results.set(contact, { refused: addressErased() })
+      continue
+    }
     const tagKeys = countTags(contacts) > inputLimits.tags ? new Set<string>() : undefined
     const merged = mergeContacts(contacts, () => noAttributes, tagKeys, results)
     if (merged.accepted.length > 0) all.set(key, merged)
@@ -251,34 +272,4 @@ function rowOf(email_key: string, { accepted, texts, attributes = noAttributes }
   const all = { ...noTexts, ...texts }
   const search = searchText(all.name, email)
   return { uuid: randomUUID(), email, email_key, ...all, attributes: writeAttributes(attributes), search }
-}
-
-/** @param isWanted Whether to find out which tags are new. @returns The events of new tags. */
-export async function addTags(
-  tx: Tx,
-  tags: ReadonlyMap<number, readonly string[]>,
-  isWanted: boolean,
-): Promise<ContactEvent[]> {
-  const names = new Set([...tags.values()].flat())
-  if (names.size === 0) return []
-  const tagIds = await ensureTags(tx, [...names])
-  const pairs = [...tags].flatMap(([contact_id, names]) =>
-    names.map((name) => ({ contact_id, tag_id: tagIds.get(fold(name))! })),
-  )
-  const rows = { client_id: tx.clientId, pairs }
-  if (!isWanted) {
-    await queries.insertTagsOfContacts(tx, rows)
-    return []
-  }
-  const added = await queries.insertMissingTagsOfContacts(tx, rows)
-  return added.map(({ contact_id, tag_id }) => ({ type: 'contact.tagged', contactId: contact_id, tagId: tag_id }))
-}
-
-/** @returns The events of the contacts that were not on the list, in the order of the ids. */
-export async function addMemberships(tx: Tx, list: List, contact_ids: readonly number[]): Promise<ContactEvent[]> {
-  const added = await queries.insertMemberships(tx, { client_id: tx.clientId, list_id: list.id, contact_ids })
-  const joined = new Set(added.map(({ contact_id }) => contact_id))
-  return contact_ids
-    .filter((id) => joined.has(id))
-    .map((contactId) => ({ type: 'contact.subscribed', contactId, list }))
 }

@@ -2,6 +2,7 @@
 
 import * as v from 'valibot'
 import { audit } from '../audit/operations.ts'
+import { refuseErased } from '../consent/suppressions.ts'
 import type { Context } from '../context.ts'
 import { invalid } from '../errors.ts'
 import { closedObject, fold, parse } from '../parse.ts'
@@ -29,6 +30,7 @@ export async function upsertContact(
   input: ContactInput,
 ): Promise<{ contact: Contact; created: boolean }> {
   const fields = parse(NewContact, input)
+  if (fields.confirmed !== undefined) throw invalid('confirmed', 'This is only for lists.')
   return transact(ctx, async (tx) => {
     const { id, created, updated } = await saveContact(tx, fields)
     const tagged = await addTags(tx, id, fields.tags, created)
@@ -58,6 +60,7 @@ export async function changeEmail(ctx: Context, key: ContactKey, input: EmailInp
     if (holder && holder.id !== stored.id) throw invalid('email', 'Another contact has this e-mail address.')
     const updated = email !== stored.email
     if (updated) {
+      await refuseErased(tx, email_key)
       const search = searchText(stored.name, email)
       await queries.updateEmail(tx, { client_id: tx.clientId, id: stored.id, email, email_key, search })
       const { id: contactId, search: before } = stored

@@ -28,6 +28,13 @@ export async function contactIdOf(ctx: Context, key: ContactKey): Promise<number
   return found.id
 }
 
+/** Returns the id of a contact that exists. @throws MailkeepError `not_found`, `validation_failed` */
+export async function requireContact(ctx: Context, key: ContactKey): Promise<number> {
+  const id = await contactIdOf(ctx, key)
+  if (!(await queries.findContact(ctx, { client_id: ctx.clientId, id }))) throw notFound('contact')
+  return id
+}
+
 /**
  * Locks the contact, so that no other transaction changes its row or its memberships until this one ends.
  *

@@ -1,6 +1,7 @@
 /** The events of a change to a contact. */
+import { contactLink } from '../consent/links.ts'
 import type { Tx } from '../context.ts'
-import type { List } from '../lists/schema.ts'
+import { type List, plainList } from '../lists/schema.ts'
 import { findTags } from '../tags/operations.ts'
 import { findTopics } from '../topics/operations.ts'
 import type { Topic } from '../topics/schema.ts'
@@ -27,6 +28,8 @@ export interface ContactChanges {
   readonly untagged?: readonly number[]
   /** The list that a subscribed contact was added to. */
   readonly joined?: List
+  /** The list that the contact was asked to confirm. */
+  readonly asked?: List
   readonly left?: List
   readonly topicsJoined?: readonly Topic[]
   /** Ids of topics. */
@@ -40,9 +43,19 @@ export interface ContactChanges {
  * @param contact The contact as read after the last write.
  */
 export async function raiseChanges(tx: Tx, contact: Contact, changes: ContactChanges): Promise<void> {
-  const { created, updated, tagged = [], untagged = [], joined, left, topicsJoined = [], topicsLeft = [] } = changes
+  const {
+    created,
+    updated,
+    tagged = [],
+    untagged = [],
+    joined,
+    asked,
+    left,
+    topicsJoined = [],
+    topicsLeft = [],
+  } = changes
   const count = tagged.length + untagged.length + topicsJoined.length + topicsLeft.length
-  if (count === 0 && !created && !updated && !joined && !left) return
+  if (count === 0 && !created && !updated && !joined && !asked && !left) return
   const subscribers = await findSubscribers(tx)
   const wants = (type: EventType) => isWanted(tx, subscribers, type)
   const send = (type: EventType, more: object = {}) =>
@@ -56,8 +69,11 @@ export async function raiseChanges(tx: Tx, contact: Contact, changes: ContactCha
   if (untagged.length > 0 && wants('contact.untagged')) {
     for (const tag of await findTags(tx, untagged)) await send('contact.untagged', { tag })
   }
-  if (joined) await send('contact.subscribed', { list: joined })
-  if (left) await send('contact.list_removed', { list: left })
+  if (joined) await send('contact.subscribed', { list: plainList(joined) })
+  if (asked && wants('contact.confirmation_requested')) {
+    await send('contact.confirmation_requested', confirmationOf(tx, contact, asked))
+  }
+  if (left) await send('contact.list_removed', { list: plainList(left) })
   for (const topic of topicsJoined) await send('contact.topic_subscribed', { topic })
   if (topicsLeft.length > 0 && wants('contact.topic_unsubscribed')) {
     for (const topic of await findTopics(tx, topicsLeft)) await send('contact.topic_unsubscribed', { topic })
@@ -108,12 +124,18 @@ export async function raiseContactEvents(
     const tag = tags.get(tagId!)
     const topic = topics.get(topicId!)
     if ((tagId && !tag) || (topicId && !topic)) continue // deleted since
-    const data = { contact, ...(list && { list }), ...(tag && { tag }), ...(topic && { topic }) }
+    const about =
+      type === 'contact.confirmation_requested' ? confirmationOf(tx, contact, list!) : list && { list: plainList(list) }
+    const data = { contact, ...about, ...(tag && { tag }), ...(topic && { topic }) }
     const ofType = occurrences.get(type)
     if (ofType) ofType.push({ data, contactId })
     else occurrences.set(type, [{ data, contactId }])
   }
   for (const [type, all] of occurrences) await raiseAllTo(tx, subscribers, type, all)
+}
+
+function confirmationOf(tx: Tx, contact: Contact, list: List) {
+  return { list: plainList(list), confirm_url: contactLink(tx, contact, 'confirm', list.id) }
 }
 
 function distinct(ids: readonly (number | undefined)[]): number[] {

@@ -1,5 +1,5 @@
 /** Merges the contacts of a batch that have the same e-mail address. See `bulk.ts`. */
-import { isMailkeepError, type MailkeepError } from '../errors.ts'
+import { invalid, isMailkeepError, type MailkeepError } from '../errors.ts'
 import { inputLimits } from '../limits.ts'
 import { fold } from '../parse.ts'
 import { type Attributes, changeAttributes } from './attributes.ts'
@@ -75,7 +75,8 @@ export function orRefused<T>(make: () => T): T | Refused {
 }
 
 /** Converts a validation error to a refusal of its entry. Rethrows any other error, which concerns the whole batch. */
-function refusal(error: unknown): Refused {
+export function refusal(error: unknown): Refused {
   if (isMailkeepError(error, 'validation_failed')) return { refused: error }
+  if (isMailkeepError(error, 'forbidden')) return { refused: invalid('confirmed', error.message) }
   throw error
 }

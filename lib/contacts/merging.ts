@@ -2,6 +2,7 @@
 
 import * as v from 'valibot'
 import { audit } from '../audit/operations.ts'
+import { moveHistoryOfContact } from '../consent/history.ts'
 import type { Context, Tx } from '../context.ts'
 import { invalid } from '../errors.ts'
 import { moveResultsOfContact } from '../idempotency/operations.ts'
@@ -18,6 +19,7 @@ import { raiseChanges, raiseDeleted } from './events.ts'
 import { requireAtMost } from './limits.ts'
 import * as mergeQueries from './merge-queries.ts'
 import { getContact } from './operations.ts'
+import { copyRequests } from './pending-queries.ts'
 import * as queries from './queries.ts'
 import { type StoredContact, saveChanges } from './save.ts'
 import { type Contact, type ContactTexts, textNames } from './schema.ts'
@@ -53,6 +55,7 @@ export async function mergeContact(ctx: Context, key: ContactKey, input: MergeIn
     const { source, target } = await lockBoth(tx, id, targetId)
     await mergeValues(tx, source, target)
     await moveMemberships(tx, id, targetId)
+    await copyRequests(tx, { source: id, target: targetId })
     const isUnsubscribed = (await mergeQueries.copyUnsubscription(tx, { source: id, target: targetId })) > 0
     await deleteSource(tx, source, targetId)
     await audit(tx, 'contact.deleted', id)
@@ -100,7 +103,7 @@ export const mergeJobs: JobHandlers = {
   },
 }
 
-const moveAll = inBatches(moveEventsOfContact, moveResultsOfContact)
+const moveAll = inBatches(moveHistoryOfContact, moveEventsOfContact, moveResultsOfContact)
 
 async function deleteSource(tx: Tx, { id }: StoredContact, into: number): Promise<void> {
   const { search, uuid, email } = (await queries.deleteContact(tx, { client_id: tx.clientId, id }))!

@@ -1,16 +1,21 @@
 import { audit } from '../audit/operations.ts'
+import { recordHistory } from '../consent/history.ts'
+import { forgetAddress, suppressErased } from '../consent/suppressions.ts'
 import { type Context, now, type Tx } from '../context.ts'
 import { invalid, notFound } from '../errors.ts'
 import { runOrEnqueue } from '../jobs/operations.ts'
 import { getList } from '../lists/operations.ts'
+import { type List, plainList } from '../lists/schema.ts'
 import { parse } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
 import { getTopic } from '../topics/operations.ts'
 import { raise } from '../webhooks/outbox.ts'
 import { type ContactKey, contactIdOf, lockContact } from './contact-key.ts'
 import { clearContact } from './deletion.ts'
+import { forgetRequests, needsConfirmation, requestConfirmation, requireMayConfirm } from './double-opt-in.ts'
 import { raiseChanges, raiseDeleted } from './events.ts'
 import { requireAtMost } from './limits.ts'
+import * as pending from './pending-queries.ts'
 import * as queries from './queries.ts'
 import { addTags, mergeAttributes, replaceTags, saveChanges, saveContact } from './save.ts'
 import {
@@ -19,6 +24,8 @@ import {
   type ContactChangeInput,
   type ContactInput,
   contactFrom,
+  type EraseInput,
+  EraseOptions,
   NewContact,
   type UnsubscribeInput,
   UnsubscribeOptions,
@@ -51,29 +58,51 @@ async function findDocument(ctx: Context, key: ContactKey): Promise<{ document: 
  * attributes by key. An unsubscribed contact stays unsubscribed. Raises `contact.subscribed` if the contact was not on
  * the list. A repeated call changes nothing and raises no event.
  *
- * @param input Fields besides `email`, `name` and `tags` are attributes.
+ * A list with double opt-in asks the contact to confirm, at most once in 10 minutes, and raises
+ * `contact.confirmation_requested` with the link. The contact joins the list when it follows the link, within 30 days.
+ *
+ * @param input Fields besides `email`, `name`, `tags` and `confirmed` are attributes.
  * @returns The contact as stored after the change, and whether it is new.
- * @throws MailkeepError `not_found`: no such list; `validation_failed`: `input` breaks a rule.
+ * @throws MailkeepError `not_found`: no such list; `validation_failed`: `input` breaks a rule, or a link is needed and no
+ *   public URL is configured; `forbidden`: only an admin may confirm.
  */
-export async function addContactToList(
-  ctx: Context,
-  listId: number,
-  input: ContactInput,
-): Promise<{ contact: Contact; created: boolean }> {
+export async function addContactToList(ctx: Context, listId: number, input: ContactInput): Promise<AddedContact> {
   const fields = parse(NewContact, input)
+  requireMayConfirm(ctx, fields.confirmed)
   return transact(ctx, async (tx) => {
     const list = await getList(tx, listId)
+    const mustConfirm = needsConfirmation(list, fields.confirmed)
     const { id, created, updated } = await saveContact(tx, fields)
     const tagged = await addTags(tx, id, fields.tags, created)
-    const joined = await queries.insertMembership(tx, { client_id: tx.clientId, contact_id: id, list_id: list.id })
+    const asked = mustConfirm && (await requestConfirmation(tx, id, list))
+    const membership = { client_id: tx.clientId, contact_id: id, list_id: list.id }
+    const joined = !mustConfirm && (await queries.insertMembership(tx, membership)) > 0
     // A new contact is within the limits, because the input was validated.
     if (tagged.length > 0 && !created) await requireAtMost(tx, 'tags', id)
     if (joined && !created) await requireAtMost(tx, 'lists', id)
+    if (joined) {
+      await recordHistory(tx, [{ contactId: id, type: 'list_joined', listId: list.id }])
+      await forgetRequests(tx, [{ contactId: id, list }])
+    }
     const contact = await getContact(tx, id) // after the last write, so that it includes the new list
     const isSubscribed = joined && !contact.unsubscribed_at
-    await raiseChanges(tx, contact, { created, updated, tagged, ...(isSubscribed && { joined: list }) })
-    return { contact, created }
+    await raiseChanges(tx, contact, {
+      ...{ created, updated, tagged },
+      ...(isSubscribed && { joined: list }),
+      ...(asked && { asked: list }),
+    })
+    const isPending = mustConfirm && contact.lists.every((one) => one.id !== list.id)
+    return { contact, created, ...(list.double_opt_in && { pending_lists: isPending ? [plainList(list)] : [] }) }
   })
+}
+
+/** A contact that was added to a list. */
+export interface AddedContact {
+  contact: Contact
+  /** Whether the contact is new. */
+  created: boolean
+  /** The list, if the contact has to confirm it before it joins. Only of a list with double opt-in. */
+  pending_lists?: List[]
 }
 
 /**
@@ -113,6 +142,7 @@ export async function unsubscribeContact(
     const changed = await queries.markUnsubscribed(tx, change)
     const contact = await getContact(tx, id)
     if (changed) await audit(tx, 'contact.unsubscribed', id)
+    if (changed) await recordHistory(tx, [{ contactId: id, type: 'unsubscribed' }])
     if (changed) await raise(tx, 'contact.unsubscribed', { contact }, id)
     return contact
   })
@@ -130,6 +160,7 @@ export async function resubscribeContact(ctx: Context, key: ContactKey): Promise
     const changed = await queries.markSubscribed(tx, change)
     const contact = await getContact(tx, id)
     if (changed) await audit(tx, 'contact.resubscribed', id)
+    if (changed) await recordHistory(tx, [{ contactId: id, type: 'resubscribed' }])
     if (changed) await raise(tx, 'contact.resubscribed', { contact }, id)
     return contact
   })
@@ -146,10 +177,15 @@ export async function removeContactFromList(ctx: Context, listId: number, contac
     const { id } = await lockContact(tx, contactId)
     const membership = { contact_id: id, list_id: list.id }
     const wasMember = (await queries.deleteMembership(tx, membership)) > 0
-    const topics = await queries.deleteListSubscriptions(tx, membership)
+    await pending.deleteRequest(tx, membership)
+    const topicsLeft = (await queries.deleteListSubscriptions(tx, membership)).map(({ topic_id }) => topic_id)
     await audit(tx, 'contact.list_removed', id)
+    await recordHistory(tx, [
+      ...(wasMember ? [{ contactId: id, type: 'list_left' as const, listId: list.id }] : []),
+      ...topicsLeft.map((topicId) => ({ contactId: id, type: 'topic_unsubscribed' as const, topicId })),
+    ])
     const contact = await getContact(tx, id)
-    await raiseChanges(tx, contact, { ...(wasMember && { left: list }), topicsLeft: topics.map((row) => row.topic_id) })
+    await raiseChanges(tx, contact, { ...(wasMember && { left: list }), topicsLeft })
     return contact
   })
 }
@@ -172,6 +208,7 @@ export async function subscribeToTopic(ctx: Context, contactId: ContactKey, topi
     if (isNew) {
       await requireAtMost(tx, 'topics', id)
       await audit(tx, 'contact.topic_subscribed', id)
+      await recordHistory(tx, [{ contactId: id, type: 'topic_subscribed', topicId: topic.id }])
     }
     const contact = await getContact(tx, id)
     await raiseChanges(tx, contact, { ...(isNew && { topicsJoined: [topic] }) })
@@ -190,6 +227,7 @@ export async function unsubscribeFromTopic(ctx: Context, contactId: ContactKey, 
     const topic = await getTopic(tx, topicId)
     const wasSubscribed = (await queries.deleteSubscription(tx, { contact_id: id, topic_id: topic.id })) > 0
     await audit(tx, 'contact.topic_unsubscribed', id)
+    if (wasSubscribed) await recordHistory(tx, [{ contactId: id, type: 'topic_unsubscribed', topicId: topic.id }])
     const contact = await getContact(tx, id)
     await raiseChanges(tx, contact, { ...(wasSubscribed && { topicsLeft: [topic.id] }) })
     return contact
@@ -200,21 +238,25 @@ export async function unsubscribeFromTopic(ctx: Context, contactId: ContactKey, 
  * Erases a contact, and every copy of its data in stored events and deliveries. On SQLite, a stored job then removes
  * the contact's text from the search index in the file. It starts after the commit, and pauses after each run.
  *
- * @throws MailkeepError `not_found`
+ * @param options `suppress` leaves a keyed hash of the address, so that it cannot be stored again.
+ * @throws MailkeepError `not_found`, `validation_failed`
  */
-export async function deleteContact(ctx: Context, key: ContactKey): Promise<void> {
+export async function deleteContact(ctx: Context, key: ContactKey, options: EraseInput = {}): Promise<void> {
+  const { suppress } = parse(EraseOptions, options)
   return transact(ctx, async (tx) => {
     const id = await contactIdOf(tx, key)
-    if (!(await eraseContact(tx, id))) throw notFound('contact')
+    if (!(await eraseContact(tx, id, suppress))) throw notFound('contact')
   })
 }
 
 /** Erases a contact and the copies of its data. @returns Whether it existed. */
-export async function eraseContact(tx: Tx, id: number): Promise<boolean> {
+export async function eraseContact(tx: Tx, id: number, suppress = false): Promise<boolean> {
   const deleted = await queries.deleteContact(tx, { client_id: tx.clientId, id })
   if (!deleted) return false
   tx.transaction.indexSearch({ clientId: tx.clientId, contactId: id, before: deleted.search, after: null })
   await audit(tx, 'contact.deleted', id)
+  if (suppress) await suppressErased(tx, deleted.email)
+  else await forgetAddress(tx, deleted.email)
   await runOrEnqueue(tx, clearContact, { targetId: id })
   await raiseDeleted(tx, { id, uuid: deleted.uuid, email: deleted.email })
   return true

@@ -42,6 +42,10 @@ export const lockContactByEmail = statement({ client_id: int, email_key: text },
     .modifyEnd(dialect.forUpdate),
 )
 
+export const findContact = statement(contactKey, (db, p) =>
+  db.selectFrom('mailkeep_contact').select('id').where('client_id', '=', p.client_id).where('id', '=', p.id),
+)
+
 export const findIdByEmail = statement({ client_id: int, email_key: text }, (db, p) =>
   db
     .selectFrom('mailkeep_contact')
@@ -50,24 +54,34 @@ export const findIdByEmail = statement({ client_id: int, email_key: text }, (db,
     .where('email_key', '=', p.email_key),
 )
 
-/** Inserts the contact. Returns undefined if the client already has the e-mail address. */
-export const insertContact = statement.inserted(
-  {
-    client_id: int,
-    uuid: text,
-    email: text,
-    email_key: text,
-    ...textColumns,
-    attributes: json,
-    search: text,
-    unsubscribed_by_contact: bool,
-    created_at: time,
-  },
-  (db, row) =>
-    db
-      .insertInto('mailkeep_contact')
-      .values(row)
-      .onConflict((c) => c.columns(['client_id', 'email_key']).doNothing()),
+const newContact = {
+  client_id: int,
+  uuid: text,
+  email: text,
+  email_key: text,
+  ...textColumns,
+  attributes: json,
+  search: text,
+  unsubscribed_by_contact: bool,
+  created_at: time,
+}
+const newColumns = Object.keys(newContact) as (keyof typeof newContact)[]
+
+/**
+ * Inserts the contact. Returns undefined if the client already has the e-mail address, or if the address was erased and
+ * suppressed.
+ */
+export const insertContact = statement.inserted({ ...newContact, email_hash: text }, (db, row) =>
+  db
+    .insertInto('mailkeep_contact')
+    .columns(newColumns)
+    .expression(
+      db.selectNoFrom(newColumns.map((name) => sql`${row[name]}`.as(name))).where(
+        sql<boolean>`not exists (select 1 from mailkeep_suppression
+            where client_id = ${row.client_id} and email_hash = ${row.email_hash} and reason = 'erased')`,
+      ),
+    )
+    .onConflict((c) => c.columns(['client_id', 'email_key']).doNothing()),
 )
 
 export const updateContact = statement(

@@ -1,6 +1,7 @@
 /** Writes of one contact: its row, its attributes and its tags. */
 import { randomUUID } from 'node:crypto'
 import { indexAttributes } from '../attributes/operations.ts'
+import { refuseErased } from '../consent/suppressions.ts'
 import { now, type Tx } from '../context.ts'
 import { fold } from '../parse.ts'
 import { ensureTags } from '../tags/operations.ts'
@@ -23,6 +24,7 @@ export async function saveContact(tx: Tx, fields: NewContact): Promise<Saved> {
   const stored = await queries.lockContactByEmail(tx, key)
   if (!stored) {
     const id = await insertContact(tx, key, fields)
+    if (!id) await refuseErased(tx, key.email_key)
     // Another process inserted the contact first. It may even have erased it again, so start over.
     return id ? { id, created: true, updated: false } : await saveContact(tx, fields)
   }
@@ -41,6 +43,7 @@ async function insertContact(
   const ownAttributes = changeAttributes(noAttributes, attributes)
   const id = await queries.insertContact(tx, {
     ...key,
+    email_hash: tx.local.addresses.of(tx.clientId, key.email_key),
     uuid: randomUUID(),
     email,
     ...all,

@@ -32,12 +32,17 @@ export interface ContactFieldsInput {
   /** Tag names. Missing tags are created. */
   readonly tags?: readonly string[] | undefined
   /** An attribute: a string of at most 10,000 characters. Null deletes it; undefined changes nothing. */
-  readonly [attribute: string]: string | null | undefined | readonly string[]
+  readonly [attribute: string]: string | null | undefined | boolean | readonly string[]
 }
 
 export interface ContactInput extends ContactFieldsInput {
   /** At most 254 characters. Identifies the contact, case-insensitively. */
   readonly email: string
+  /**
+   * Whether the contact has confirmed elsewhere that it joins the lists, so that double opt-in is skipped. Only for admins.
+   * A text of this name is an attribute.
+   */
+  readonly confirmed?: boolean | undefined
 }
 
 /** Absent fields stay unchanged. `tags` replaces the set. */
@@ -85,8 +90,17 @@ export const noTexts = Object.fromEntries(textNames.map((name) => [name, ''])) a
 /** The fields of a contact's input. Every other field is an attribute. */
 export const inputFields: ReadonlySet<string> = new Set(['email', ...textNames, 'tags'])
 
+/** True or false. Anything else is the value of an attribute. */
+const Flag = v.pipe(
+  v.unknown(),
+  v.transform((value) => (typeof value === 'boolean' ? value : undefined)),
+)
+
 /** Input for adding a contact to a list. */
-export const NewContact = withAttributes(v.object({ email: EmailAddress, ...textFields, tags: v.optional(TagNames) }))
+export const NewContact = withAttributes(
+  v.object({ email: EmailAddress, ...textFields, tags: v.optional(TagNames), confirmed: v.optional(Flag) }),
+  (key, value) => key === 'confirmed' && typeof value === 'boolean',
+)
 export type NewContact = v.InferOutput<typeof NewContact>
 
 /** Input for updating a contact. The e-mail address cannot be changed. */
@@ -102,7 +116,10 @@ export const ContactChange = withAttributes(
  * Returns a schema whose output has the known fields, the fields of `textFields` in `texts`, and every other field in
  * `attributes`. Valibot's `objectWithRest` drops names such as `__proto__`, which are valid attribute names.
  */
-function withAttributes<S extends v.GenericSchema<unknown, TextInputs>>(known: S) {
+function withAttributes<S extends v.GenericSchema<unknown, TextInputs>>(
+  known: S,
+  isFlag: (key: string, value: unknown) => boolean = () => false,
+) {
   return v.pipe(
     v.custom<Record<string, unknown>>(isRecord, 'This must be an object.'),
     v.rawTransform(({ dataset, addIssue, NEVER }) => {
@@ -115,7 +132,8 @@ function withAttributes<S extends v.GenericSchema<unknown, TextInputs>>(known: S
         return NEVER
       }
       for (const [key, value] of Object.entries(input)) {
-        if (inputFields.has(key) || value === undefined) continue // callers of the library may pass undefined
+        // Callers of the library may pass undefined.
+        if (inputFields.has(key) || value === undefined || isFlag(key, value)) continue
         const message = attributeProblem(key, value)
         if (message) addIssue({ message, path: [{ type: 'object', origin: 'value', input, key, value }] })
         else attributes.set(key, value as string | null)
@@ -161,6 +179,13 @@ export interface UnsubscribeInput {
   /** Whether the contact unsubscribed, rather than the client; default false. */
   readonly byContact?: boolean | undefined
 }
+
+export interface EraseInput {
+  /** Whether to leave a keyed hash of the address, so that it cannot be stored again; default false. */
+  readonly suppress?: boolean | '1' | '0' | 'true' | 'false' | undefined
+}
+
+export const EraseOptions = closedObject({ suppress: v.optional(QueryBoolean, false) })
 
 const { lists, tags, topics, search, ...otherFilters } = segmentFilterFields
 

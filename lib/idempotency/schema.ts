@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import * as v from 'valibot'
+import type { ClientOperations } from '../bind.ts'
 import { invalid } from '../errors.ts'
 import { atMost, Text } from '../parse.ts'
 
@@ -42,4 +43,30 @@ export function fingerprintOf(request: unknown): string {
 function sortFields(_: string, value: unknown): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
   return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
+}
+
+/** Operations that are safe to repeat, on `mailkeep.forClient(id)`. */
+export interface IdempotencyApi {
+  /**
+   * Runs `work` at most once for an idempotency key of the client. The key is committed in the same transaction as the
+   * work's changes. For 24 hours, a repeated call returns the first result and does nothing. If `work` throws, its
+   * changes and the key are rolled back. Stored results are encrypted, and are deleted with the contacts that they
+   * contain.
+   *
+   * @param key 1–255 characters. Use a random key for each task.
+   * @param request The parameters of the request, as JSON. They distinguish a repeat from another request.
+   * @param work Receives the client's operations, which run in one transaction. It may await only these, one after
+   *   another, and no operation of an outer client. It may run twice; then the first run is rolled back. On SQLite,
+   *   other writes wait for it, so it should change at most some hundreds of rows.
+   * @throws MailkeepError `idempotency_mismatch`: the key was used for another request; `conflict`: the first request
+   *   with this key is still running, or its result was encrypted with a key that is no longer configured;
+   *   `validation_failed`; and the errors that `work` throws.
+   * @example
+   * const { answer } = await acme.withIdempotencyKey(order.id, order, (client) => client.contacts.addToList(1, order.buyer))
+   */
+  withIdempotencyKey<T>(
+    key: string,
+    request: unknown,
+    work: (client: ClientOperations) => Promise<T>,
+  ): Promise<IdempotentResult<T>>
 }

@@ -8,7 +8,7 @@ import { listPage, mapPage, type Page, type PageInput } from '../page.ts'
 import { parse, requireId } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
 import * as queries from './queries.ts'
-import { type List, type ListInput, listFrom, NewList } from './schema.ts'
+import { type List, ListChange, type ListChangeInput, type ListInput, listFrom, NewList } from './schema.ts'
 
 export { deleteListsOfClient } from './queries.ts'
 
@@ -25,7 +25,9 @@ const deleteSubscriptions: BatchStep = async (tx, { limit, state }) => {
   return topics.length === 0 ? 0 : await queries.deleteSubscriptions(tx, { topic_ids: topics, limit })
 }
 
-export const listJobs: JobHandlers = { [clearList]: inBatches(queries.deleteMemberships, deleteSubscriptions) }
+export const listJobs: JobHandlers = {
+  [clearList]: inBatches(queries.deleteMemberships, queries.deleteRequests, deleteSubscriptions),
+}
 
 /**
  * Returns one page of the client's lists, by ascending id.
@@ -53,12 +55,13 @@ export async function findLists(ctx: Context, ids: readonly number[]): Promise<M
 
 /** @throws MailkeepError `validation_failed` */
 export async function createList(ctx: Context, input: ListInput): Promise<List> {
-  const { name } = parse(NewList, input)
+  const { name, double_opt_in = false } = parse(NewList, input)
   return transact(ctx, async (tx) => {
     const row = await queries.insertList(tx, {
       client_id: tx.clientId,
       uuid: randomUUID(),
       name,
+      double_opt_in,
       created_at: now(tx),
     })
     await audit(tx, 'list.created', row!.id)
@@ -67,15 +70,15 @@ export async function createList(ctx: Context, input: ListInput): Promise<List> 
 }
 
 /**
- * Renames a list.
+ * Changes a list's name, or whether it has double opt-in. Members and requests stay as they are.
  *
  * @throws MailkeepError `not_found`, `validation_failed`
  */
-export async function updateList(ctx: Context, id: number, input: ListInput): Promise<List> {
-  const { name } = parse(NewList, input)
+export async function updateList(ctx: Context, id: number, input: ListChangeInput): Promise<List> {
+  const { name = null, double_opt_in = null } = parse(ListChange, input)
   return transact(ctx, async (tx) => {
     requireId('listId', id)
-    const row = await queries.renameList(tx, { client_id: tx.clientId, id, name })
+    const row = await queries.updateList(tx, { client_id: tx.clientId, id, name, double_opt_in })
     if (!row) throw notFound('list')
     await audit(tx, 'list.updated', id)
     return listFrom(row)

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { deleteRows } from '../jobs/batches.ts'
-import { int, ints, statement, text, time } from '../storage/statement.ts'
+import { bool, int, ints, nullable, statement, text, time } from '../storage/statement.ts'
 
 export const listLists = statement.all(
   { client_id: int, after: int, limit: int },
@@ -27,17 +27,24 @@ export const listListsByIds = statement.all({ client_id: int, ids: ints }, (db, 
     .where(dialect.inList(sql.ref('id'), p.ids)),
 )
 
-export const insertList = statement({ client_id: int, uuid: text, name: text, created_at: time }, (db, row) =>
-  db.insertInto('mailkeep_list').values(row).returningAll(),
+export const insertList = statement(
+  { client_id: int, uuid: text, name: text, double_opt_in: bool, created_at: time },
+  (db, row) => db.insertInto('mailkeep_list').values(row).returningAll(),
 )
 
-export const renameList = statement({ client_id: int, id: int, name: text }, (db, p) =>
-  db
-    .updateTable('mailkeep_list')
-    .set({ name: p.name })
-    .where('client_id', '=', p.client_id)
-    .where('id', '=', p.id)
-    .returningAll(),
+/** Changes the given fields. */
+export const updateList = statement(
+  { client_id: int, id: int, name: nullable(text), double_opt_in: nullable(bool) },
+  (db, p) =>
+    db
+      .updateTable('mailkeep_list')
+      .set({
+        name: sql<string>`coalesce(${p.name}, name)`,
+        double_opt_in: sql<boolean>`coalesce(${p.double_opt_in}, double_opt_in)`,
+      })
+      .where('client_id', '=', p.client_id)
+      .where('id', '=', p.id)
+      .returningAll(),
 )
 
 /** Deletes the list. Its topics are deleted by cascade. */
@@ -51,6 +58,9 @@ export const listTopicIds = statement.all({ list_id: int }, (db, p) =>
 
 /** Deletes the memberships of a deleted list. */
 export const deleteMemberships = deleteRows('mailkeep_contact_list', 'list_id', 'contact_id')
+
+/** Deletes the requests to join a deleted list. */
+export const deleteRequests = deleteRows('mailkeep_pending_membership', 'list_id', 'contact_id')
 
 /** Deletes subscriptions to the topics of a deleted list. */
 export const deleteSubscriptions = statement.affected(

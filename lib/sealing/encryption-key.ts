@@ -3,19 +3,19 @@ import { MailkeepError } from '../errors.ts'
 import { statement, text } from '../storage/statement.ts'
 import { transact } from '../storage/transaction.ts'
 
-const findSetting = statement({ name: text }, (db, p) =>
+export const findSetting = statement({ name: text }, (db, p) =>
   db.selectFrom('mailkeep_setting').select('value').where('name', '=', p.name),
 )
 
 /** Inserts the setting unless it exists. If several processes start at the same time, the first one wins. */
-const insertSetting = statement({ name: text, value: text }, (db, row) =>
+export const insertSetting = statement({ name: text, value: text }, (db, row) =>
   db
     .insertInto('mailkeep_setting')
     .values(row)
     .onConflict((c) => c.doNothing()),
 )
 
-const saveSetting = statement({ name: text, value: text }, (db, row) =>
+export const saveSetting = statement({ name: text, value: text }, (db, row) =>
   db
     .insertInto('mailkeep_setting')
     .values(row)

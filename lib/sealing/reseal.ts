@@ -1,6 +1,7 @@
 import type { Context, Tx } from '../context.ts'
 import { transact } from '../storage/transaction.ts'
 import { saveEncryptionKeyId } from './encryption-key.ts'
+import { resealStoredKeys } from './stored-key.ts'
 
 /** A kind of rows with a sealed text. */
 export interface SealedRows {
@@ -33,7 +34,10 @@ export async function reseal(ctx: Context, kinds: readonly SealedRows[], signal?
       after = batch.next
     }
   }
-  await transact(ctx, saveEncryptionKeyId)
+  await transact(ctx, async (tx) => {
+    await resealStoredKeys(tx)
+    await saveEncryptionKeyId(tx)
+  })
   return resealed
 }
 

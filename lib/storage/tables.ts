@@ -1,5 +1,7 @@
 import type { Generated } from 'kysely'
+import type { HistoryType, SuppressionReason } from '../consent/schema.ts'
 import type { ContactTexts } from '../contacts/schema.ts'
+import type { Source } from '../context.ts'
 
 /** A stored boolean. SQLite stores 0 and 1. */
 export type StoredBoolean = boolean
@@ -28,7 +30,7 @@ export interface Tables {
     revoked_at: string | null
   }
   mailkeep_tag: Owned & { name: string /** folded */; name_key: string }
-  mailkeep_list: Owned & { name: string }
+  mailkeep_list: Owned & { name: string; double_opt_in: Generated<StoredBoolean> }
   mailkeep_topic: Owned & { list_id: number; name: string; description: string | null }
   mailkeep_contact: Owned & { -readonly [Name in keyof ContactTexts]: string } & {
     email: string
@@ -188,12 +190,42 @@ export interface Tables {
     client_id: number
     /** null for a change without a token: by the host or on the command line. */
     token_id: number | null
-    source: 'api' | 'library' | 'cli'
+    source: Source
     type: string
     /** The record that was changed. The type says which kind. */
     target_id: number
     created_at: string
   }
+  /** What changed the memberships of a contact: see lib/consent. */
+  mailkeep_contact_history: {
+    id: Generated<number>
+    contact_id: number
+    type: HistoryType
+    source: Source
+    list_id: number | null
+    topic_id: number | null
+    token_id: number | null
+    ip: string | null
+    user_agent: string | null
+    created_at: string
+  }
+  /** Memberships that begin when the contact confirms them. */
+  mailkeep_pending_membership: { contact_id: number; list_id: number; requested_at: string }
+  /** Addresses that must not be mailed. */
+  mailkeep_suppression: {
+    id: Generated<number>
+    client_id: number
+    /** Keyed hash of the folded address: see lib/consent/address-hash. */
+    email_hash: string
+    /** null for an erased address. */
+    email: string | null
+    /** folded; null for an erased address. */
+    email_key: string | null
+    reason: SuppressionReason
+    created_at: string
+  }
+  /** How a client's pages for contacts look. `settings` is JSON. */
+  mailkeep_page_settings: { client_id: number; settings: string }
   mailkeep_setting: { name: string; value: string }
   mailkeep_migration: { name: string; applied_at: string }
 }

@@ -43,6 +43,11 @@ export async function findTopics(ctx: Context, ids: readonly number[]): Promise<
   return (await queries.listTopicsByIds(ctx, { client_id: ctx.clientId, ids })).map(topicFrom)
 }
 
+/** Returns the first topics of these lists, by ascending id. */
+export async function findTopicsOfLists(ctx: Context, listIds: readonly number[], limit: number): Promise<Topic[]> {
+  return (await queries.listTopicsOfLists(ctx, { client_id: ctx.clientId, list_ids: listIds, limit })).map(topicFrom)
+}
+
 /** @throws MailkeepError `not_found`: no such list; `validation_failed`. */
 export async function createTopic(ctx: Context, listId: number, input: TopicInput): Promise<Topic> {
   const { name, description = null } = parse(NewTopic, input)

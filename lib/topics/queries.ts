@@ -29,6 +29,17 @@ export const listTopicsByIds = statement.all({ client_id: int, ids: ints }, (db,
     .orderBy('id'),
 )
 
+/** Returns topics of these lists, by ascending id. */
+export const listTopicsOfLists = statement.all({ client_id: int, list_ids: ints, limit: int }, (db, p, dialect) =>
+  db
+    .selectFrom('mailkeep_topic')
+    .selectAll()
+    .where('client_id', '=', p.client_id)
+    .where(dialect.inList(sql.ref('list_id'), p.list_ids))
+    .orderBy('id')
+    .limit(p.limit),
+)
+
 /** Locks the topic's row until the transaction ends. */
 export const lockTopic = statement({ client_id: int, id: int }, (db, p, dialect) =>
   db

@@ -11,6 +11,7 @@ export const extensionEventTypes = [
   'contact.untagged',
   'contact.topic_subscribed',
   'contact.topic_unsubscribed',
+  'contact.confirmation_requested',
 ] as const
 
 /** Every event type that an endpoint can subscribe to. */

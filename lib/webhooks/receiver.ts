@@ -46,6 +46,10 @@ export type ContactListRemovedEvent = EventEnvelope<'contact.list_removed', Cont
 export type ContactTaggedEvent = EventEnvelope<'contact.tagged', ContactData & { tag: Tag }>
 export type ContactUntaggedEvent = EventEnvelope<'contact.untagged', ContactData & { tag: Tag }>
 export type ContactTopicSubscribedEvent = EventEnvelope<'contact.topic_subscribed', ContactData & { topic: Topic }>
+export type ContactConfirmationRequestedEvent = EventEnvelope<
+  'contact.confirmation_requested',
+  ContactData & { list: List; confirm_url: string }
+>
 export type ContactTopicUnsubscribedEvent = EventEnvelope<'contact.topic_unsubscribed', ContactData & { topic: Topic }>
 
 /** All events. Switch on `type`, and ignore unknown types: later versions may add some. */
@@ -65,6 +69,7 @@ export type WebhookEvent =
   | ContactUntaggedEvent
   | ContactTopicSubscribedEvent
   | ContactTopicUnsubscribedEvent
+  | ContactConfirmationRequestedEvent
 
 /** Node's `request.headers`, any record with names in any letter case, or a Web `Headers`. */
 export type DeliveryHeaders =

@@ -48,7 +48,9 @@ const folders = [
   'identities',
   'topics',
   'attributes',
+  'pages',
   'segments',
+  'consent',
   'contacts',
   'sending',
   'testing',
@@ -65,6 +67,7 @@ const wiring = new Set([
   'testing.ts',
   'mailkeep.ts',
   'bind.ts',
+  'bound.ts',
   'housekeeping.ts',
 ])
 

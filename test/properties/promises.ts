@@ -33,7 +33,9 @@ export interface Promised {
 
 const isCount = (value: unknown) => Number.isSafeInteger(value) && (value as number) >= 0
 const isTime = (value: unknown) => typeof value === 'string' && offset.test(value)
+const isObject = (value: unknown) => typeof value === 'object' && value !== null
 const isArray = (value: unknown) => Array.isArray(value)
+const isRecord = (value: unknown) => typeof value === 'object' && value !== null
 
 const deliveryDetail: Shape = {
   ...delivery,
@@ -45,6 +47,7 @@ const deliveryDetail: Shape = {
 }
 const recovery: Shape = { id: isCount, status: /^(pending|running|done|stopped)$/, total: isCount, done: isCount }
 const segment: Shape = { ...list, filters: (value) => typeof value === 'object' && value !== null }
+const contactLinks: Shape = { unsubscribe_url: /^http/, preferences_url: /^http/, headers: isRecord }
 const attributeSettings: Shape = { indexed: isArray }
 const raised: Shape = { type: (value) => eventTypes.includes(value as never) }
 
@@ -63,9 +66,16 @@ const auditEntry: Shape = {
   type: /^[a-z]+\.[a-z_]+$/,
   target_id: isCount,
   token_id: (value) => value === null || isCount(value),
-  source: /^(api|library|cli)$/,
+  source: /^[a-z_]+$/,
   created_at: utc,
 }
+const isIdOrNull = (value: unknown) => value === null || isCount(value)
+const isTextOrNull = (value: unknown) => value === null || typeof value === 'string'
+const historyEntry: Shape = {
+  ...{ id: isCount, type: /^[a-z_]+$/, source: /^[a-z_]+$/, list_id: isIdOrNull, topic_id: isIdOrNull },
+  ...{ token_id: isIdOrNull, ip: isTextOrNull, user_agent: isTextOrNull, created_at: utc },
+}
+const suppression: Shape = { id: isCount, email: isTextOrNull, reason: /^[a-z_]+$/, created_at: utc }
 const endpointDelivery: Shape = { ...delivery, endpoint_id: isCount, created_at: offset }
 
 const report: Shape = { total: isCount, created: isCount, updated: isCount, refused: isCount, refused_rows: isArray }
@@ -107,11 +117,19 @@ export const promises: Readonly<Record<string, Promised>> = {
   'POST /contacts/:contactId/resubscribe': ok(contact),
   'PUT /contacts/:contactId/topics/:topicId': { ...ok(contact), byState: true },
   'DELETE /contacts/:contactId/topics/:topicId': ok(contact),
+  'GET /contacts/:contactId/data': ok({
+    ...{ contact: isObject, history: isArray, messages: isArray, deliveries: isArray },
+  }),
+  'GET /suppressions': page(suppression),
+  'POST /suppressions': { statuses: [200, 201], data: suppression },
+  'DELETE /suppressions/:suppressionId': nothing,
+  'GET /contacts/:contactId/history': page(historyEntry),
   'POST /contacts': ok(contact),
   'POST /contacts/:contactId/email': { ...ok(contact), byState: true },
   'POST /contacts/:contactId/tags': { ...ok(contact), byState: true },
   'DELETE /contacts/:contactId/tags': ok(contact),
   'POST /contacts/:contactId/merge': { statuses: [200, 404], data: contact, byState: true },
+  'POST /contacts/:contactId/links': ok(contactLinks),
   'POST /contacts/batch': {
     statuses: [200],
     data: { status: /^(created|updated|done|refused)$/ },

@@ -70,6 +70,7 @@ const makers: Readonly<Record<string, string>> = {
   'POST /lists/:listId/contacts': 'contactId',
   'POST /segments': 'segmentId',
   'POST /email-identities': 'identityId',
+  'POST /suppressions': 'suppressionId',
   'POST /webhook-endpoints': 'endpointId',
   'POST /webhook-endpoints/:endpointId/test': 'deliveryId',
   'POST /webhook-endpoints/:endpointId/recover': 'recoveryId',

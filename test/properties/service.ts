@@ -45,6 +45,7 @@ export async function openService(kind: Kind): Promise<Service> {
     encryptionKey: randomBytes(32),
     logger,
     webhooks: { allowPrivate: true },
+    publicUrl: 'https://mail.example.com',
   })
   const { surfaces } = createApi({ mailkeep, logger })
   const server = await listen({ surfaces, logger, host: '127.0.0.1', port: 0 })
@@ -83,6 +84,7 @@ async function makeRecords(client: ClientMailkeep): Promise<Tenant['ids']> {
   const endpoint = await client.webhooks.createEndpoint({ url: 'http://127.0.0.1:9/', events: [...events] })
   const { contact } = await client.contacts.addToList(list.id, { email: 'ada@example.org', tags: ['vip'] })
   const segment = await client.segments.create({ name: 'Fans', filters: { tags: contact.tags.map(({ id }) => id) } })
+  const { suppression } = await client.suppressions.create({ email: 'never@example.org' })
   const identity = await client.identities.add({ email: 'news@example.org' })
   const recovery = await client.webhooks.recover(endpoint.id, { since: '2999-01-01T00:00:00Z' })
   const deliveries = await client.webhooks.listDeliveries(endpoint.id)
@@ -92,6 +94,7 @@ async function makeRecords(client: ClientMailkeep): Promise<Tenant['ids']> {
     listId: [list.id],
     topicId: [topic.id],
     segmentId: [segment.id],
+    suppressionId: [suppression.id],
     endpointId: [endpoint.id],
     deliveryId: deliveries.data.map((delivery) => delivery.id),
     recoveryId: [recovery.id],

@@ -112,6 +112,7 @@ async function serveHere(
     logger,
     clock: () => Date.now() + aheadMs,
     webhooks: { allowPrivate: true, ...webhooks },
+    publicUrl: () => publicUrl ?? server.url,
     ...(lookup ? { lookup } : {}),
   })
   closing.push(() => mailkeep.close({ timeoutMs: 0 }))

@@ -116,7 +116,7 @@ function assertSound(method: string, target: string, { status, headers, text, bo
   const showsToken =
     /^(POST \/api\/v1\/tokens|GET \/api\/v1\/openapi\.json(\?.*)?)$/.test(`${method} ${target}`) && status < 300
   if (!showsToken) assert.doesNotMatch(text, /\bmk_/, `${what} leaks`)
-  assert.doesNotMatch(text, /SQLITE_|insert into|mailkeep_|node_modules|\.ts:\d/i, `${what} leaks`)
+  assert.doesNotMatch(text, /SQLITE_|insert into|MAILKEEP_(?!PUBLIC_URL)|node_modules|\.ts:\d/i, `${what} leaks`)
   // Only the description and the routes that create secrets may contain one.
   const showing = /^(POST \/api\/v1\/webhook-endpoints(\/\d+\/secret)?|GET \/api\/v1\/openapi\.json(\?.*)?)$/
   const showsSecret = showing.test(`${method} ${target}`) && status < 300

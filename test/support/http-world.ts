@@ -24,6 +24,7 @@ export async function openWorld({ client, data }: Tenant, name: string): Promise
   await data(200, 'PUT', `/contacts/${contactId}/topics/${topicId}`)
   const segment = { name: `segment of ${name}`, filters: { lists: [listId] } }
   const { id: segmentId } = await data(201, 'POST', '/segments', { body: segment })
+  const { id: suppressionId } = await data(201, 'POST', '/suppressions', { body: { email: `never@${name}.example` } })
   const { id: identityId } = await client.identities.add({ email: `sender@${name}.example` })
   const [{ id: deliveryId }] = await data(200, 'GET', `/webhook-endpoints/${endpointId}/deliveries`)
   const { id: tokenId } = await client.tokens.create({ name: `token of ${name}`, role: 'viewer' })
@@ -34,6 +35,7 @@ export async function openWorld({ client, data }: Tenant, name: string): Promise
     listId,
     topicId,
     segmentId,
+    suppressionId,
     endpointId,
     identityId,
     deliveryId,
@@ -59,6 +61,7 @@ const bodies: Readonly<Record<string, object>> = {
   'POST /contacts/batch': { operations: [{ op: 'upsert', email: 'new@example.org', tags: ['new'] }] },
   'PUT /contacts/:contactId': { name: 'new', tags: ['new'] },
   'POST /email-identities': { email: 'new@example.org', name: 'new' },
+  'POST /suppressions': { email: 'never@example.org' },
   'POST /segments': { name: 'new', filters: {} },
   'PATCH /segments/:segmentId': { name: 'new' },
   'PUT /settings/attributes': { indexed: ['company'] },

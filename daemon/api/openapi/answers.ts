@@ -15,11 +15,12 @@ export function answerOf(answer: AnswerDoc, route: Route): SuccessResponse {
     const schema: Schema = { type: 'object', properties: { data: arrayOf(ref(records)) }, required: ['data'] }
     return { description, content: json(schema, { data: [recordExamples[records]] }) }
   }
-  const { description, record, isFile } = answer
+  const { description, record, isFile, isAttachment } = answer
   if (isFile) return { description, content: files(Object.values(mediaTypes), true), headers: ['Content-Disposition'] }
   if (record === undefined) return { description }
   const schema: Schema = { type: 'object', properties: { data: ref(record) }, required: ['data'] }
-  return { description, content: json(schema, { data: recordExamples[record] }) }
+  const content = json(schema, { data: recordExamples[record] })
+  return { description, content, ...(isAttachment && { headers: ['Content-Disposition'] }) }
 }
 
 /** Describes one page of a listing: records in `data`, and `meta`. */

@@ -9,6 +9,7 @@ import {
   eventTypes,
   type IdentityInput,
   inputLimits,
+  type ListChangeInput,
   type ListInput,
   type MergeInput,
   type RecoverInput,
@@ -16,6 +17,7 @@ import {
   roles,
   type SegmentFiltersInput,
   type SegmentInput,
+  type SuppressionInput,
   type TagInput,
   type TagsInput,
   type TopicInput,
@@ -41,6 +43,12 @@ const name = {
 const address = { type: 'string', format: 'idn-email', maxLength: emailCharacters } as const
 const description = { type: 'string', maxLength: descriptionCharacters } as const
 
+const listName = { ...name, description: `${name.description} Two lists may have the same name.` }
+const doubleOptIn = {
+  ...flag,
+  description: 'Whether contacts join only after they follow the link of a confirmation mail. Default false.',
+}
+
 /** Fields that both contact bodies have. */
 const contact = {
   ...schemasOf(textFields),
@@ -51,15 +59,15 @@ const contact = {
 const attributes = {
   propertyNames: { type: 'string', maxLength: nameCharacters },
   patternProperties: {
-    [`^(?!(?:${[...inputFields].join('|')})$)`]: {
+    [`^(?!(?:${[...inputFields, 'confirmed'].join('|')})$)`]: {
       type: ['string', 'null'],
       maxLength: attributeCharacters,
       description: 'An attribute, stored in `extra_attributes`. null deletes it.',
     },
   },
   // patternProperties already matches every other field. Generated TypeScript types need this entry: their index
-  // signature must allow the type of `tags`.
-  additionalProperties: arrayOf({ type: 'string' }),
+  // signature must allow the types of `tags` and `confirmed`.
+  additionalProperties: { anyOf: [arrayOf({ type: 'string' }), flag] },
   maxProperties: inputLimits.fields,
 } as const
 
@@ -80,10 +88,8 @@ export const bodySchemas = {
     { name: { ...name, description: `${name.description} Unique without regard to case.` } },
     'name',
   ),
-  ListInput: input<ListInput>(
-    { name: { ...name, description: `${name.description} Two lists may have the same name.` } },
-    'name',
-  ),
+  ListInput: input<ListInput>({ name: listName, double_opt_in: doubleOptIn }, 'name'),
+  ListChange: { ...input<ListChangeInput>({ name: listName, double_opt_in: doubleOptIn }), minProperties: 1 },
   TopicInput: input<TopicInput>({ name, description: nullable(description) }, 'name'),
   TopicChange: input<Partial<TopicInput>>({ name, description: nullable(description) }),
   IdentityInput: input<Omit<IdentityInput, 'status'>>(
@@ -115,6 +121,12 @@ export const bodySchemas = {
         ...contact.tags,
         description: 'Names; tags that do not exist are created. Tags are added, never removed.',
       },
+      confirmed: {
+        type: ['boolean', 'string', 'null'],
+        maxLength: attributeCharacters,
+        description:
+          'true: the contact has confirmed elsewhere that it joins the list, so that double opt-in is skipped. Only for admins. A text is the value of an attribute.',
+      },
     },
     required: ['email'],
     ...attributes,
@@ -129,6 +141,7 @@ export const bodySchemas = {
     ...attributes,
     propertyNames: { ...attributes.propertyNames, not: { const: 'email' } },
   },
+  SuppressionInput: input<SuppressionInput>({ email: { ...address, description: 'Trimmed.' } }, 'email'),
   EmailInput: input<EmailInput>({ email: { ...address, description: 'The new address. Trimmed.' } }, 'email'),
   TagsInput: input<TagsInput>({ tags: { ...contact.tags, minItems: 1, description: 'Names of tags.' } }, 'tags'),
   MergeInput: input<MergeInput>(
@@ -159,6 +172,7 @@ export const bodySchemas = {
               maxItems: inputLimits.lists,
               description: 'For `upsert`, `add_to_list` and `remove_from_list`.',
             },
+            confirmed: { ...flag, description: 'Whether double opt-in of the lists is skipped. Only for admins.' },
             list_id: { ...id, description: 'One list, instead of `lists`, for the last two.' },
           },
           required: ['op'],

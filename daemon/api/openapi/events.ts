@@ -68,6 +68,16 @@ const events: Readonly<Record<EventType, EventDoc>> = {
   'contact.tagged': { when: 'A contact got a tag.', data: contactAndTag },
   'contact.untagged': { when: 'A contact lost a tag.', data: contactAndTag },
   'contact.topic_subscribed': { when: 'A contact was subscribed to a topic.', data: contactAndTopic },
+  'contact.confirmation_requested': {
+    when: 'A contact was asked to confirm that it joins a list with double opt-in.',
+    data: aboutContact(
+      record<{ contact: Contact; list: List; confirm_url: string }>({
+        contact: ref('Contact'),
+        list: ref('List'),
+        confirm_url: { ...text, format: 'uri', description: 'The page to confirm. Works for 30 days.' },
+      }),
+    ),
+  },
   'contact.topic_unsubscribed': { when: 'A contact was unsubscribed from a topic.', data: contactAndTopic },
 }
 

@@ -6,6 +6,7 @@ import type {
   ClientToken,
   Contact,
   ContactInput,
+  ContactLinks,
   ContactSeries,
   Delivery,
   DeliveryDetail,
@@ -15,6 +16,7 @@ import type {
   EventInput,
   EventType,
   FieldErrors,
+  HistoryEntry,
   Identity,
   ImportReport,
   List,
@@ -22,6 +24,7 @@ import type {
   Recovery,
   Segment,
   SegmentInput,
+  Suppression,
   Tag,
   TagInput,
   Topic,
@@ -64,6 +67,15 @@ const identity: Identity = {
 
 const segmentInput: SegmentInput = { name: 'Pro customers', filters: { tags: [3], attributes: { plan: 'pro' } } }
 const segment: Segment = { id: 1, uuid: uuidOf(18), ...segmentInput, created_at }
+const contactUrl = 'https://mail.example.com/c/AQAAAAAAAQAAAAAABwubfD5'
+const contactLinks: ContactLinks = {
+  unsubscribe_url: `${contactUrl}/unsubscribe`,
+  preferences_url: 'https://mail.example.com/c/AgAAAAAAAQAAAAAABwubfD5/preferences',
+  headers: {
+    'List-Unsubscribe': `<${contactUrl}/unsubscribe>`,
+    'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
+  },
+}
 const attributeSettings: AttributeSettings = { indexed: ['plan', 'city'] }
 const token: ClientToken = {
   ...{ id: 4, name: 'Billing', role: 'member', created_at, expires_at: null },
@@ -73,6 +85,13 @@ const token: ClientToken = {
 const auditEntry: AuditEntry = {
   ...{ id: 9, type: 'contact.deleted', target_id: 7, token_id: 4, source: 'api', created_at },
 }
+
+const historyEntry: HistoryEntry = {
+  ...{ id: 12, type: 'confirmed', source: 'confirmation_link', list_id: 1, topic_id: null, token_id: null },
+  ...{ ip: '192.0.2.7', user_agent: 'Mozilla/5.0', created_at },
+}
+
+const suppression: Suppression = { id: 1, email: 'ada@example.org', reason: 'manual', created_at }
 
 const importReport: ImportReport = {
   ...{ total: 2, created: 1, updated: 0, refused: 1 },
@@ -122,6 +141,11 @@ const dataOf: Readonly<Record<EventType, object>> = {
   'contact.untagged': { contact: { ...contact, tags: [] }, tag },
   'contact.topic_subscribed': { contact, topic },
   'contact.topic_unsubscribed': { contact: { ...contact, topics: [] }, topic },
+  'contact.confirmation_requested': {
+    contact: { ...contact, lists: [], topics: [] },
+    list,
+    confirm_url: 'https://mail.example.org/c/AwAAAAAAAQAAAAAAB5qU/confirm',
+  },
 }
 
 /** Returns an example body of an event. */
@@ -154,11 +178,16 @@ const recovery: Recovery = { id: 1, status: 'pending', total: 12, done: 0 }
 export const recordExamples = {
   Tag: tag,
   List: list,
+  ManagedList: list,
+  AddedContact: contactWithoutTopics,
   CountedTag: { ...tag, contacts_count: 1200 },
   CountedList: { ...list, contacts_count: 4800 },
   Topic: topic,
   Contact: contact,
   ContactWithoutTopics: contactWithoutTopics,
+  HistoryEntry: historyEntry,
+  PersonalData: { contact, history: [historyEntry], messages: [], deliveries: [] },
+  Suppression: suppression,
   Identity: identity,
   AuditEntry: auditEntry,
   Token: token,
@@ -167,6 +196,7 @@ export const recordExamples = {
   Segment: segment,
   AttributeSettings: attributeSettings,
   ContactCount: { count: 1200 },
+  ContactLinks: contactLinks,
   DeliverySeries: deliverySeries,
   ContactSeries: contactSeries,
   BatchResult: { status: 'created', id: 7 },
@@ -200,6 +230,7 @@ const eventInput: EventInput = { type: 'newsletter.sent', data: dataOf['newslett
 /** By schema name: an example body, and the errors of a refused body. */
 export const bodyExamples: Readonly<Record<BodyName, { readonly good: object; readonly errors: FieldErrors }>> = {
   TagInput: { good: tagInput, errors: { name: ['There is a tag of this name already.'] } },
+  ListChange: { good: { double_opt_in: true }, errors: { name: ['This field is required.'] } },
   ListInput: { good: { name: 'News' }, errors: { name: ['This field is required.'] } },
   TopicInput: { good: topicInput, errors: { name: ['This field is required.'] } },
   TopicChange: { good: { description: 'Every other Monday.' }, errors: { name: ['This must not be empty.'] } },
@@ -218,6 +249,7 @@ export const bodyExamples: Readonly<Record<BodyName, { readonly good: object; re
     good: { name: 'Ada King', tags: ['vip'], company: null },
     errors: { email: ['The e-mail address of a contact cannot be changed.'] },
   },
+  SuppressionInput: { good: { email: 'ada@example.org' }, errors: { email: ['This must be an e-mail address.'] } },
   EmailInput: { good: { email: 'ada@example.com' }, errors: { email: ['Another contact has this e-mail address.'] } },
   TagsInput: { good: { tags: ['vip'] }, errors: { tags: ['At least one tag is needed.'] } },
   MergeInput: { good: { into: 7 }, errors: { into: ['This must be another contact.'] } },

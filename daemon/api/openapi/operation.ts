@@ -132,6 +132,7 @@ const idDescriptions: Readonly<Record<keyof Params, string>> = {
   listId: 'A list.',
   topicId: 'A topic.',
   segmentId: 'A segment.',
+  suppressionId: 'A suppression.',
   endpointId: 'A webhook endpoint.',
   deliveryId: 'A delivery of the endpoint.',
   recoveryId: 'A recovery of the endpoint.',

@@ -1,9 +1,11 @@
 import {
   type ClientToken,
+  type ContactLinks,
   type ImportReport,
   inputLimits,
   type NewClientToken,
   type Page,
+  type PersonalData,
   type RefusedRow,
   type Series,
 } from '../../../lib/index.ts'
@@ -14,15 +16,18 @@ import {
   contactFields,
   contactPointFields,
   deliveryPointFields,
+  endpointDeliveryFields,
+  historyFields,
   identityFields,
   listFields,
   segmentFields,
   seriesSteps,
+  suppressionFields,
   tagFields,
   topicFields,
 } from '../../../lib/internal.ts'
 import { recordOf, schemasOf } from './fields.ts'
-import { arrayOf, count, fieldErrors, id, nullable, offset, record, ref, type Schema, text } from './schema.ts'
+import { arrayOf, count, fieldErrors, flag, id, nullable, offset, record, ref, type Schema, text } from './schema.ts'
 
 const { topics, ...contact } = schemasOf(contactFields)
 const { filters: _, ...segment } = segmentFields
@@ -52,6 +57,15 @@ function withCount(schema: Schema): Schema {
   return { ...schema, properties: { ...schema.properties, contacts_count } }
 }
 
+/** A list as its own routes show it. */
+const list: Schema = {
+  ...recordOf(listFields),
+  properties: {
+    ...schemasOf(listFields),
+    double_opt_in: { ...flag, description: 'true if contacts join only after they confirm it; else absent.' },
+  },
+}
+
 function seriesOf(point: Schema): Schema {
   return record<Series<unknown>>({
     from: offset,
@@ -66,10 +80,22 @@ export const recordSchemas = {
   Tag: recordOf(tagFields),
   List: recordOf(listFields),
   CountedTag: withCount(recordOf(tagFields)),
-  CountedList: withCount(recordOf(listFields)),
+  ManagedList: list,
+  CountedList: withCount(list),
   Topic: recordOf(topicFields),
   Segment: record({ ...schemasOf(segment), filters: ref('SegmentFilters') }),
   AttributeSettings: recordOf(attributeSettingsFields),
+  ContactLinks: record<ContactLinks>({
+    unsubscribe_url: { ...text, format: 'uri', description: 'Page with one button. Only its `POST` unsubscribes.' },
+    preferences_url: { ...text, format: 'uri', description: 'Page with the contact’s lists and topics.' },
+    headers: {
+      type: 'object',
+      properties: { 'List-Unsubscribe': text, 'List-Unsubscribe-Post': text },
+      required: ['List-Unsubscribe'],
+      description:
+        'Headers of a mail to this contact. `List-Unsubscribe-Post` is present if the public URL is `https`.',
+    },
+  }),
   DeliverySeries: seriesOf(recordOf(deliveryPointFields)),
   ContactSeries: seriesOf(recordOf(contactPointFields)),
   ContactCount: record<{ count: number }>({ count }),
@@ -78,6 +104,32 @@ export const recordSchemas = {
     { ...contact, extra_attributes },
     'A contact in the answers to create, update and remove from a list.',
   ),
+  PersonalData: record<PersonalData>({
+    contact: ref('Contact'),
+    history: { ...arrayOf(ref('HistoryEntry')), description: 'Newest first.' },
+    messages: { ...arrayOf({ type: 'object' }), description: 'Mails to the contact.' },
+    deliveries: {
+      ...arrayOf(ref('ContactDelivery')),
+      description: 'Webhook deliveries whose payload shows the contact.',
+    },
+  }),
+  ContactDelivery: record({
+    ...schemasOf(endpointDeliveryFields),
+    payload: { type: 'object', description: 'The event as sent, with null as `confirm_url`.' },
+  }),
+  HistoryEntry: recordOf(historyFields),
+  Suppression: recordOf(suppressionFields),
+  AddedContact: {
+    ...record({ ...contact, extra_attributes }),
+    properties: {
+      ...contact,
+      extra_attributes,
+      pending_lists: {
+        ...arrayOf(ref('List')),
+        description: 'The list, if the contact has to confirm it before it joins. Only of a list with double opt-in.',
+      },
+    },
+  },
   Identity: recordOf(identityFields),
   AuditEntry: recordOf(auditFields),
   Token: recordOf(clientTokenFields),

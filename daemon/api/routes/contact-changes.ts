@@ -62,6 +62,17 @@ export const contactChanges: readonly Route[] = [
   },
   {
     method: 'POST',
+    path: '/contacts/:contactId/links',
+    role: 'member',
+    name: 'createContactLinks',
+    summary: 'Links to a contact’s pages, and the mail headers for unsubscribing',
+    description:
+      'The links are for the contact only: they need no token. They never expire, and stop working when the contact is erased. Add the headers to each mail (RFC 8058). `List-Unsubscribe-Post` is present if the public URL is `https`. Refused with 422 if the public URL is not configured.',
+    answers: { 200: { record: 'ContactLinks', description: 'The links and headers.' } },
+    call: async ({ client, params }) => ok(await client.contacts.links(params.contactId)),
+  },
+  {
+    method: 'POST',
     path: '/contacts/batch',
     role: 'member',
     name: 'batchContacts',

@@ -32,19 +32,20 @@ export const contacts: readonly Route[] = [
     role: 'member',
     name: 'addContactToList',
     summary: 'Create or match a contact, and add it to a list',
-    description: 'Tags are added, and attributes are merged by key. An unsubscribed contact stays unsubscribed.',
+    description:
+      'Tags are added, and attributes are merged by key. An unsubscribed contact stays unsubscribed. A list with double opt-in asks the contact to confirm, at most once in 10 minutes, and the answer has `pending_lists`.',
     body: 'ContactInput',
     answers: {
       200: {
-        record: 'ContactWithoutTopics',
+        record: 'AddedContact',
         description: 'The contact existed already. The answer shows it after the change.',
       },
-      201: { record: 'ContactWithoutTopics', description: 'The contact was created.' },
+      201: { record: 'AddedContact', description: 'The contact was created.' },
     },
     call: async ({ client, params, body }) => {
-      const added = await client.contacts.addToList(params.listId, body)
-      const contact = withoutTopics(added.contact)
-      return added.created ? created(contact) : ok(contact)
+      const { contact, created: isNew, ...pending } = await client.contacts.addToList(params.listId, body)
+      const shown = { ...withoutTopics(contact), ...pending }
+      return isNew ? created(shown) : ok(shown)
     },
   },
   {
@@ -105,11 +106,18 @@ export const contactExtensions: readonly Route[] = [
     summary: 'Add the contacts of a file to a list',
     description:
       'The file is CSV with a header line, or has one JSON object per line. It may have any length. Each row acts like a `POST` to the list. Invalid rows are refused, and the others are saved. If the import fails, the rows saved before stay. Repeating an import changes nothing.',
+    query: {
+      confirmed: {
+        description:
+          'Whether the contacts have confirmed elsewhere that they join the list, so that double opt-in is skipped. Only for admins.',
+        schema: { type: 'boolean', default: false },
+      },
+    },
     body: 'file',
     answers: { 200: { record: 'ImportReport', description: 'The numbers of created, updated and refused rows.' } },
     key: 'none',
-    call: async ({ client, params, upload }) =>
-      ok(await client.contacts.import(params.listId, upload!.source, { format: upload!.format })),
+    call: async ({ client, params, query, upload }) =>
+      ok(await client.contacts.import(params.listId, upload!.source, { ...query, format: upload!.format })),
   },
   {
     method: 'GET',
@@ -137,9 +145,16 @@ export const contactExtensions: readonly Route[] = [
     role: 'member',
     name: 'eraseContact',
     summary: 'Erase a contact and every stored copy of its data',
+    query: {
+      suppress: {
+        description:
+          'Whether to leave a keyed hash of the address, so that it cannot be stored again. `1` and `0` are accepted too.',
+        schema: { type: 'boolean', default: false },
+      },
+    },
     answers: { 204: deleted },
-    call: async ({ client, params }) => {
-      await client.contacts.delete(params.contactId)
+    call: async ({ client, params, query }) => {
+      await client.contacts.delete(params.contactId, query)
       return noContent
     },
   },

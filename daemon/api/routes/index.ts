@@ -1,4 +1,5 @@
 import { auditExtensions } from './audit.ts'
+import { consentExtensions } from './consent.ts'
 import { contactChanges } from './contact-changes.ts'
 import { contactExtensions, contacts } from './contacts.ts'
 import { eventExtensions } from './events.ts'
@@ -31,6 +32,11 @@ export const chapters: readonly Chapter[] = [
     ...contactExtensions,
     ...contactChanges,
   ]),
+  extension(
+    'consent',
+    'the history of contacts, double opt-in, and addresses that must not be mailed.',
+    consentExtensions,
+  ),
   extension('lists', 'managing lists.', listExtensions),
   extension('topics', 'managing the topics of lists.', topicExtensions),
   extension('email identities', 'adding and deleting sender addresses. Only for admins.', identityExtensions),

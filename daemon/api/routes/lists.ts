@@ -19,7 +19,7 @@ export const listExtensions: readonly Route[] = [
     name: 'createList',
     summary: 'Create a list',
     body: 'ListInput',
-    answers: { 201: { record: 'List', description: 'The list was created.' } },
+    answers: { 201: { record: 'ManagedList', description: 'The list was created.' } },
     call: async ({ client, body }) => created(await client.lists.create(body)),
   },
   {
@@ -28,7 +28,7 @@ export const listExtensions: readonly Route[] = [
     role: 'viewer',
     name: 'getList',
     summary: 'One list',
-    answers: { 200: { record: 'List', description: 'The list.' } },
+    answers: { 200: { record: 'ManagedList', description: 'The list.' } },
     call: async ({ client, params }) => ok(await client.lists.get(params.listId)),
   },
   {
@@ -36,9 +36,10 @@ export const listExtensions: readonly Route[] = [
     path: '/lists/:listId',
     role: 'member',
     name: 'updateList',
-    summary: 'Rename a list',
-    body: 'ListInput',
-    answers: { 200: { record: 'List', description: 'The list was renamed.' } },
+    summary: 'Change a list',
+    description: 'Absent fields stay unchanged. Members and requests to join stay as they are.',
+    body: 'ListChange',
+    answers: { 200: { record: 'ManagedList', description: 'The list after the change.' } },
     call: async ({ client, params, body }) => ok(await client.lists.update(params.listId, body)),
   },
   {

@@ -21,6 +21,7 @@ export type Params = Readonly<
     | 'listId'
     | 'topicId'
     | 'segmentId'
+    | 'suppressionId'
     | 'endpointId'
     | 'deliveryId'
     | 'recoveryId'
@@ -80,7 +81,14 @@ export type QueryDoc = Readonly<
 /** A success answer, for the API description: a page of records, one record, some records, a file, or no body. */
 export type AnswerDoc =
   | { readonly page: RecordName }
-  | { readonly description: string; readonly record?: RecordName; readonly isFile?: true }
+  | {
+      readonly description: string
+      readonly record?: RecordName
+      /** Whether the answer is a file of contacts. */
+      readonly isFile?: true
+      /** Whether browsers save the record as a file. */
+      readonly isAttachment?: true
+    }
   | { readonly description: string; readonly records: RecordName }
 
 /** A route with its description, as data. */

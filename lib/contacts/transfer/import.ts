@@ -1,13 +1,14 @@
 import * as v from 'valibot'
 import { audit } from '../../audit/operations.ts'
-import type { Context, Tx } from '../../context.ts'
+import type { Caller, Context, Tx } from '../../context.ts'
 import { type FieldErrors, invalid, isMailkeepError, MailkeepError } from '../../errors.ts'
 import { getList } from '../../lists/operations.ts'
-import { closedObject, parse } from '../../parse.ts'
+import { closedObject, parse, QueryBoolean } from '../../parse.ts'
 import { type AbortInput, abortField, untilAborted } from '../../signal.ts'
 import { TurnLimit } from '../../time.ts'
 import { addEntries, type Entry, entryOf } from '../bulk.ts'
-import type { BulkResult } from '../merge.ts'
+import { requireMayConfirm } from '../double-opt-in.ts'
+import { type BulkResult, isRefused } from '../merge.ts'
 import { readCsv } from './csv.ts'
 import { type Format, formatField } from './format.ts'
 import { fieldsOf } from './imported.ts'
@@ -37,6 +38,11 @@ export interface ImportReport {
 
 export interface ImportInput extends AbortInput {
   readonly format: Format
+  /**
+   * Whether the contacts have confirmed elsewhere that they join the list, so that double opt-in is skipped. Only for
+   * admins. Default false.
+   */
+  readonly confirmed?: boolean | '1' | '0' | 'true' | 'false' | undefined
   /** Called after each batch of rows, with the counts so far. */
   readonly onProgress?: ((counts: ImportCounts) => void) | undefined
 }
@@ -53,6 +59,7 @@ export interface ImportCounts {
 const ImportOptions = closedObject({
   ...formatField,
   ...abortField,
+  confirmed: v.optional(QueryBoolean, false),
   onProgress: v.optional(
     v.custom<(counts: ImportCounts) => void>((value) => typeof value === 'function', 'This must be a function.'),
   ),
@@ -77,7 +84,8 @@ const maxBytesPerBatch = 2 * 1024 * 1024
  *   by semicolons or commas, or a JSON array. An empty cell changes nothing.
  * @param options `signal` stops the import, also while it waits for the source. The rows saved before stay.
  * @throws MailkeepError `not_found`: no such list; `invalid_json`: not UTF-8, or not CSV; `validation_failed`: wrong
- *   columns or format.
+ *   columns or format, or the list has double opt-in and no public URL is configured; `forbidden`: only an admin may
+ *   confirm.
  */
 export async function importContacts(
   ctx: Context,
@@ -85,17 +93,21 @@ export async function importContacts(
   source: Chunks,
   options: ImportInput,
 ): Promise<ImportReport> {
-  const { format, onProgress, signal } = parse(ImportOptions, options)
+  const { format, onProgress, signal, confirmed } = parse(ImportOptions, options)
+  requireMayConfirm(ctx, confirmed)
   if (!isIterable(source)) throw invalid('source', 'source must be a stream, or an iterable of text or bytes.')
   await getList(ctx, listId)
   const report: ImportReport = { total: 0, created: 0, updated: 0, refused: 0, refused_rows: [] }
   const addToReport = reporterOf(report)
-  const auditOnce = importAuditor(listId)
+  const auditOnce = importAuditor(ctx.caller, listId)
+  const importing: Context = { ...ctx, caller: { ...ctx.caller, source: 'import' } }
   const read = format === 'csv' ? readCsv : readNdjson
-  for await (const rows of batchesOf(read(bytesOf(untilAborted(source, signal))))) {
+  for await (const rows of batchesOf(read(bytesOf(untilAborted(source, signal))), (row) =>
+    importRowOf(importing, row, confirmed),
+  )) {
     await getList(ctx, listId) // also when every row of the batch is refused
     const results = await addEntries(
-      ctx,
+      importing,
       listId,
       rows.map(({ entry }) => entry),
       { signal, onSave: auditOnce },
@@ -108,11 +120,11 @@ export async function importContacts(
 }
 
 /** Returns a function that records the import in the audit log, with the first batch that is committed. */
-function importAuditor(listId: number): (tx: Tx) => Promise<void> {
+function importAuditor(caller: Caller, listId: number): (tx: Tx) => Promise<void> {
   let isRecorded = false
   return async (tx) => {
     if (isRecorded) return
-    await audit(tx, 'list.imported', listId)
+    await audit({ ...tx, caller }, 'list.imported', listId)
     tx.transaction.afterCommit(() => {
       isRecorded = true
     })
@@ -125,11 +137,12 @@ interface ImportRow {
   readonly entry: Entry
 }
 
-function importRowOf(row: Row): ImportRow {
+function importRowOf(ctx: Context, row: Row, confirmed: boolean): ImportRow {
   const { line } = row
   if (row.errors) return { line, entry: { refused: unreadableRow(row.errors) } }
   try {
-    return { line, entry: entryOf(fieldsOf(row.input)) }
+    const entry = entryOf(ctx, fieldsOf(row.input))
+    return { line, entry: confirmed && !isRefused(entry) ? { ...entry, confirmed } : entry }
   } catch (error) {
     if (!isMailkeepError(error, 'validation_failed')) throw error
     return { line, entry: { refused: error } }
@@ -164,7 +177,10 @@ function reporterOf(report: ImportReport): (line: number, result: BulkResult) =>
 /** A chunk of a file can contain thousands of rows. After this time the import yields to other work. */
 const maxTurnMs = 10
 
-async function* batchesOf(chunks: AsyncIterable<Row[]>): AsyncGenerator<ImportRow[]> {
+async function* batchesOf(
+  chunks: AsyncIterable<Row[]>,
+  importRowOf: (row: Row) => ImportRow,
+): AsyncGenerator<ImportRow[]> {
   let batch: ImportRow[] = []
   let bytes = 0
   let failure: { error: unknown } | undefined

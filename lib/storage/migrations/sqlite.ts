@@ -217,6 +217,38 @@ const auditLog: Migration = {
   ],
 }
 
+/** The history of contacts, memberships that wait for a confirmation, and addresses that must not be mailed. */
+const consent: Migration = {
+  name: '012-consent',
+  statements: [
+    // No foreign key to the contact: a contact may have any number of rows, which are deleted in batches.
+    `create table mailkeep_contact_history (${id}, contact_id integer not null, type text not null, source text not null,
+      list_id integer, topic_id integer, token_id integer, ip text, user_agent text, created_at text not null) strict`,
+    'create index mailkeep_contact_history_contact on mailkeep_contact_history (contact_id)',
+    'alter table mailkeep_list add column double_opt_in integer not null default 0',
+    `create table mailkeep_pending_membership (contact_id integer not null
+      references mailkeep_contact (id) on delete cascade, list_id integer not null, requested_at text not null,
+      primary key (contact_id, list_id)) strict, without rowid`,
+    'create index mailkeep_pending_membership_list on mailkeep_pending_membership (list_id, contact_id)',
+    'create index mailkeep_pending_membership_requested on mailkeep_pending_membership (requested_at)',
+    `create table mailkeep_suppression (${id}, ${client}, email_hash text not null, email text, email_key text,
+      reason text not null, created_at text not null, unique (client_id, email_hash)) strict`,
+    'create index mailkeep_suppression_client on mailkeep_suppression (client_id)',
+    `create index mailkeep_suppression_erased on mailkeep_suppression (client_id) where reason = 'erased'`,
+    `create index mailkeep_suppression_email on mailkeep_suppression (client_id, email_key)
+      where email_key is not null`,
+  ],
+}
+
+/** How the pages for contacts look. */
+const contactPages: Migration = {
+  name: '013-contact-pages',
+  statements: [
+    `create table mailkeep_page_settings (client_id integer primary key references mailkeep_client (id),
+      settings text not null) strict`,
+  ],
+}
+
 /** Counts of outcomes for the series of statistics, and indexes for those of contacts. */
 const statistics: Migration = {
   name: '016-statistics',
@@ -242,5 +274,7 @@ export const sqliteMigrations: readonly Migration[] = [
   searchRowCount,
   finding,
   auditLog,
+  consent,
+  contactPages,
   statistics,
 ]

@@ -1,0 +1,51 @@
+/** The history of a contact's memberships: append-only, written in the transaction of the change. */
+import { type Context, now, type Tx } from '../context.ts'
+import type { BatchStep } from '../jobs/batches.ts'
+import { listPage, mapPage, type Page, type PageInput } from '../page.ts'
+import * as queries from './queries.ts'
+import { type HistoryEntry, type HistoryType, historyEntryFrom } from './schema.ts'
+
+export { deleteHistoryOfContact, deleteHistoryOfContacts } from './queries.ts'
+
+/** One change of one contact. */
+export interface Change {
+  readonly contactId: number
+  readonly type: HistoryType
+  readonly listId?: number
+  readonly topicId?: number
+}
+
+/** Browsers send far less; anyone may send more. */
+const maxUserAgentCharacters = 500
+
+/** Records changes that were made, with the caller who made them. */
+export async function recordHistory(tx: Tx, changes: readonly Change[]): Promise<void> {
+  if (changes.length === 0) return
+  const { source, tokenId = null, ip = null, userAgent } = tx.caller
+  const madeBy = {
+    source,
+    token_id: tokenId,
+    ip,
+    user_agent: userAgent?.slice(0, maxUserAgentCharacters) ?? null,
+    created_at: now(tx),
+  }
+  const rows = changes.map(({ contactId, type, listId = null, topicId = null }) => ({
+    contact_id: contactId,
+    type,
+    list_id: listId,
+    topic_id: topicId,
+  }))
+  if (rows.length === 1) await queries.insertChange(tx, { ...rows[0]!, ...madeBy })
+  else await queries.insertChanges(tx, { changes: rows, ...madeBy })
+}
+
+/** @param contactId A contact of the client. */
+export async function listHistory(ctx: Context, contactId: number, query?: PageInput): Promise<Page<HistoryEntry>> {
+  const read = ({ desc, ...range }: { after: number; desc: boolean; limit: number }) =>
+    queries.listChanges(ctx, { contact_id: contactId, ...range }, { desc })
+  return mapPage(await listPage(query, read, true), (row) => historyEntryFrom(row as HistoryEntry))
+}
+
+/** Moves the history of a merged contact to the contact named in the job's state. */
+export const moveHistoryOfContact: BatchStep = (tx, { state, ...batch }) =>
+  queries.moveHistory(tx, { ...batch, into: (state as { into: number }).into })

@@ -1,0 +1,110 @@
+/** Addresses that must not be mailed. */
+import { type RawBuilder, sql } from 'kysely'
+import { audit } from '../audit/operations.ts'
+import { type Context, now, type Tx } from '../context.ts'
+import { invalid, type MailkeepError, notFound } from '../errors.ts'
+import { listPage, mapPage, type Page, type PageInput } from '../page.ts'
+import { fold, parse, requireId } from '../parse.ts'
+import { transact } from '../storage/transaction.ts'
+import * as queries from './queries.ts'
+import {
+  NewSuppression,
+  type Suppression,
+  type SuppressionInput,
+  type SuppressionReason,
+  suppressionFrom,
+} from './schema.ts'
+
+export { deleteSuppressionsOfClient } from './queries.ts'
+
+/**
+ * Returns one page of the client's suppressions, by ascending id.
+ *
+ * @throws MailkeepError `validation_failed`
+ */
+export async function listSuppressions(ctx: Context, query?: PageInput): Promise<Page<Suppression>> {
+  const read = ({ desc, ...range }: { after: number; desc: boolean; limit: number }) =>
+    queries.listSuppressions(ctx, { client_id: ctx.clientId, ...range }, { desc })
+  return mapPage(await listPage(query, read), suppressionFrom)
+}
+
+/**
+ * Suppresses an address: it is not mailed, whether or not a contact has it. A contact with it can still be stored. An
+ * address that is suppressed already keeps its reason.
+ *
+ * @returns The suppression, and whether it is new.
+ * @throws MailkeepError `validation_failed` on `email`
+ */
+export async function createSuppression(
+  ctx: Context,
+  input: SuppressionInput,
+): Promise<{ suppression: Suppression; created: boolean }> {
+  const { email } = parse(NewSuppression, input)
+  return transact(ctx, (tx) => suppress(tx, email, 'manual'))
+}
+
+/** Suppresses an address for a reason, unless it is suppressed already. */
+export async function suppress(
+  tx: Tx,
+  email: string,
+  reason: Exclude<SuppressionReason, 'erased'>,
+): Promise<{ suppression: Suppression; created: boolean }> {
+  const email_key = fold(email)
+  const key = { client_id: tx.clientId, email_hash: tx.local.addresses.of(tx.clientId, email_key) }
+  const row = await queries.insertSuppression(tx, { ...key, email, email_key, reason, created_at: now(tx) })
+  if (!row) return { suppression: suppressionFrom((await queries.findSuppression(tx, key))!), created: false }
+  await audit(tx, 'suppression.created', row.id)
+  return { suppression: suppressionFrom(row), created: true }
+}
+
+/**
+ * Removes a suppression, so that the address can be mailed, and stored if it was erased.
+ *
+ * @throws MailkeepError `not_found`
+ */
+export async function deleteSuppression(ctx: Context, id: number): Promise<void> {
+  return transact(ctx, async (tx) => {
+    requireId('suppressionId', id)
+    if (!(await queries.deleteSuppression(tx, { client_id: tx.clientId, id }))) throw notFound('suppression')
+    await audit(tx, 'suppression.deleted', id)
+  })
+}
+
+/** Leaves only a hash of the address of an erased contact. */
+export async function suppressErased(tx: Tx, email: string): Promise<void> {
+  const email_hash = tx.local.addresses.of(tx.clientId, fold(email))
+  const row = await queries.saveErased(tx, { client_id: tx.clientId, email_hash, created_at: now(tx) })
+  await audit(tx, 'suppression.created', row!.id)
+}
+
+/** Deletes the suppression that shows the address of an erased contact. */
+export async function forgetAddress(tx: Tx, email: string): Promise<void> {
+  await queries.deleteByAddress(tx, { client_id: tx.clientId, email_key: fold(email) })
+}
+
+/** @throws MailkeepError `validation_failed` on `email`: a contact with this address was erased and suppressed. */
+export async function refuseErased(tx: Tx, emailKey: string): Promise<void> {
+  const key = { client_id: tx.clientId, email_hash: tx.local.addresses.of(tx.clientId, emailKey) }
+  if ((await queries.findSuppression(tx, key))?.reason === 'erased') throw addressErased()
+}
+
+/** Returns those of the folded addresses that were erased and suppressed. Costs one statement if the client has none. */
+export async function findErased(tx: Tx, emailKeys: readonly string[]): Promise<ReadonlySet<string>> {
+  if (!(await queries.findAnyErased(tx, { client_id: tx.clientId }))) return new Set()
+  const keys = new Map(emailKeys.map((emailKey) => [tx.local.addresses.of(tx.clientId, emailKey), emailKey]))
+  const erased = await queries.listErased(tx, { client_id: tx.clientId, email_hashes: [...keys.keys()] })
+  return new Set(erased.map(({ email_hash }) => keys.get(email_hash)!))
+}
+
+export function addressErased(): MailkeepError {
+  return invalid(
+    'email',
+    'The contact with this address was erased, and the address was suppressed: it cannot be stored again. An admin can delete its suppression.',
+  )
+}
+
+/** A condition on a statement: the folded address of a client must not be mailed. It costs one index seek. */
+export function isSuppressed(clientId: RawBuilder<unknown>, emailKey: RawBuilder<unknown>): RawBuilder<boolean> {
+  return sql<boolean>`exists (select 1 from mailkeep_suppression as s
+    where s.client_id = ${clientId} and s.email_key = ${emailKey})`
+}

@@ -1,0 +1,45 @@
+import { recordHistory } from '../consent/history.ts'
+import type { Context } from '../context.ts'
+import { notFound } from '../errors.ts'
+import { getList } from '../lists/operations.ts'
+import { transact } from '../storage/transaction.ts'
+import { raise } from '../webhooks/outbox.ts'
+import { type ContactKey, lockContact } from './contact-key.ts'
+import { validSince } from './double-opt-in.ts'
+import { raiseChanges } from './events.ts'
+import { requireAtMost } from './limits.ts'
+import { getContact } from './operations.ts'
+import * as pending from './pending-queries.ts'
+import * as queries from './queries.ts'
+import type { Contact } from './schema.ts'
+
+/**
+ * Confirms that a contact joins a list with double opt-in, as its link does. A contact that had unsubscribed is subscribed
+ * again, because it asked for mail itself. A repeated call changes nothing. Raises `contact.subscribed`.
+ *
+ * @throws MailkeepError `not_found`: no such contact or list, or the contact was not asked in the last 30 days.
+ */
+export async function confirmContact(ctx: Context, listId: number, contactId: ContactKey): Promise<Contact> {
+  return transact(ctx, async (tx) => {
+    const list = await getList(tx, listId)
+    const { id } = await lockContact(tx, contactId)
+    const membership = { contact_id: id, list_id: list.id }
+    const wasAsked = await pending.findRequest(tx, { ...membership, requested_since: validSince(tx) })
+    await pending.deleteRequest(tx, membership)
+    const before = await getContact(tx, id)
+    if (before.lists.some((one) => one.id === list.id)) return before
+    if (!wasAsked) throw notFound('request to join this list')
+    await queries.insertMembership(tx, { client_id: tx.clientId, ...membership })
+    await requireAtMost(tx, 'lists', id)
+    await recordHistory(tx, [{ contactId: id, type: 'confirmed', listId: list.id }])
+    const isBack = before.unsubscribed_at !== null
+    if (isBack) {
+      await queries.markSubscribed(tx, { client_id: tx.clientId, id, by_contact: false })
+      await recordHistory(tx, [{ contactId: id, type: 'resubscribed' }])
+    }
+    const contact = await getContact(tx, id)
+    if (isBack) await raise(tx, 'contact.resubscribed', { contact }, id)
+    await raiseChanges(tx, contact, { joined: list })
+    return contact
+  })
+}

@@ -1,0 +1,61 @@
+import { getClient } from '../clients/operations.ts'
+import { contactLink, type LinkPurpose, readLinkToken } from '../consent/links.ts'
+import type { Context } from '../context.ts'
+import { isMailkeepError, notFound } from '../errors.ts'
+import type { ContactKey } from './contact-key.ts'
+import { getContact } from './operations.ts'
+import type { Contact } from './schema.ts'
+
+/** Links to a contact's pages, and headers for the mails to this contact. */
+export interface ContactLinks {
+  unsubscribe_url: string
+  preferences_url: string
+  /** Headers by name. `List-Unsubscribe-Post` is present if the public URL is https. */
+  headers: { 'List-Unsubscribe': string; 'List-Unsubscribe-Post'?: string }
+}
+
+/**
+ * Returns the links to a contact's pages, and the mail headers for unsubscribing with one click (RFC 8058). They never
+ * expire, and stop working when the contact is erased. `createContactPages` of mailkeep/http and the daemon serve them.
+ *
+ * @throws MailkeepError `not_found`; `validation_failed` on `public_url`: the public URL is not configured.
+ */
+export async function createLinks(ctx: Context, id: ContactKey): Promise<ContactLinks> {
+  const contact = await getContact(ctx, id)
+  const unsubscribe_url = contactLink(ctx, contact, 'unsubscribe')
+  // RFC 8058, 3.1: one click works with https only.
+  const oneClick = unsubscribe_url.startsWith('https:') ? { 'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click' } : {}
+  return {
+    unsubscribe_url,
+    preferences_url: contactLink(ctx, contact, 'preferences'),
+    headers: { 'List-Unsubscribe': `<${unsubscribe_url}>`, ...oneClick },
+  }
+}
+
+/** What the holder of a link may see and change. */
+export interface OpenedLink {
+  readonly clientId: number
+  readonly contact: Contact
+  /** The list to confirm; undefined for the other purposes. */
+  readonly listId: number | undefined
+}
+
+/**
+ * Verifies the token of a link, `…/c/TOKEN/PURPOSE`, and returns the contact that it belongs to.
+ *
+ * @param purpose `unsubscribe`, `preferences` or `confirm`.
+ * @throws MailkeepError `not_found`, always the same: the token is not valid for the purpose, or the contact was erased.
+ */
+export async function openLink(ctx: Context, token: string, purpose: LinkPurpose): Promise<OpenedLink> {
+  const content = readLinkToken(ctx, token, purpose)
+  if (!content) throw notFound('link')
+  const { clientId, contactId, contactUuid, listId } = content
+  try {
+    await getClient(ctx, clientId)
+    const contact = await getContact({ ...ctx, clientId }, contactId)
+    if (contact.uuid === contactUuid) return { clientId, contact, listId }
+  } catch (error) {
+    if (!isMailkeepError(error, 'not_found')) throw error
+  }
+  throw notFound('link')
+}

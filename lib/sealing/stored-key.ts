@@ -1,0 +1,30 @@
+/** Random keys that the database stores, sealed with the encryption key. Unlike derived keys they outlive its rotation. */
+import { randomBytes } from 'node:crypto'
+import type { Context, Tx } from '../context.ts'
+import { transact } from '../storage/transaction.ts'
+import { findSetting, insertSetting, saveSetting } from './encryption-key.ts'
+
+/** The names of all stored keys. */
+const names = ['address_hash_key'] as const
+export type StoredKeyName = (typeof names)[number]
+
+/** Returns the key. Creates it at the first use: if several processes do, the first one wins. */
+export async function loadStoredKey(ctx: Context, name: StoredKeyName): Promise<Buffer> {
+  return transact(ctx, async (tx) => {
+    let stored = await findSetting(tx, { name })
+    if (!stored) {
+      await insertSetting(tx, { name, value: tx.sealer.seal(randomBytes(32).toString('base64'), name) })
+      stored = await findSetting(tx, { name })
+    }
+    return Buffer.from(tx.sealer.openOnce(stored!.value, name), 'base64')
+  })
+}
+
+/** Re-encrypts the keys with the current encryption key. */
+export async function resealStoredKeys(tx: Tx): Promise<void> {
+  for (const name of names) {
+    const stored = await findSetting(tx, { name })
+    if (!stored || tx.sealer.isCurrent(stored.value)) continue
+    await saveSetting(tx, { name, value: tx.sealer.seal(tx.sealer.openOnce(stored.value, name), name) })
+  }
+}

@@ -1,0 +1,72 @@
+/** The deliveries that show one contact. */
+import { sql } from 'kysely'
+import type { Context } from '../context.ts'
+import { int, ints, statement } from '../storage/statement.ts'
+import { withOffset } from '../time.ts'
+import { type DeliveryStatus, deliveryFrom, type EndpointDelivery, type EventType } from './schema.ts'
+
+/** A delivery with what it sends. */
+export interface ContactDelivery extends EndpointDelivery {
+  /** The event, without the link of a confirmation. */
+  payload: unknown
+}
+
+/** An event has at most 64 KiB. */
+const eventsPerBatch = 10
+
+const listEvents = statement.all({ contact_id: int, after: int, limit: int }, (db, p) =>
+  db
+    .selectFrom('mailkeep_event')
+    .select(['id', 'type', 'body'])
+    .where('contact_id', '=', p.contact_id)
+    .where('id', '>', p.after)
+    .orderBy('id')
+    .limit(p.limit),
+)
+
+const listDeliveries = statement.all(
+  { event_ids: ints },
+  (_, p, dialect) => sql<Row>`
+    select d.id, d.uuid, d.endpoint_id, d.event_id, d.event_type, d.status, d.attempts, d.response_status, d.delivered_at,
+      d.created_at, e.active
+    from mailkeep_delivery as d cross join mailkeep_endpoint as e
+    where ${dialect.inList(sql.ref('d.event_id'), p.event_ids)} and e.id = d.endpoint_id`,
+)
+
+interface Row {
+  readonly id: number
+  readonly uuid: string
+  readonly endpoint_id: number
+  readonly event_id: number
+  readonly event_type: EventType
+  readonly status: DeliveryStatus
+  readonly attempts: number
+  readonly response_status: number | null
+  readonly delivered_at: Parameters<typeof deliveryFrom>[0]['delivered_at']
+  readonly created_at: Parameters<typeof withOffset>[0] & string
+  readonly active: boolean
+}
+
+/** Returns the deliveries whose payload shows a contact, by event. Reads some events at a time. */
+export async function* deliveriesOfContact(ctx: Context, contactId: number): AsyncGenerator<ContactDelivery> {
+  for (let after = 0; ; ) {
+    const events = await listEvents(ctx, { contact_id: contactId, after, limit: eventsPerBatch })
+    if (events.length === 0) return
+    const rows = await listDeliveries(ctx, { event_ids: events.map(({ id }) => id) })
+    for (const event of events) {
+      const payload = payloadOf(event)
+      for (const row of rows.filter(({ event_id }) => event_id === event.id)) {
+        const { endpoint_id, created_at } = row
+        yield { ...deliveryFrom(row, row.active), endpoint_id, created_at: withOffset(created_at), payload }
+      }
+    }
+    after = events.at(-1)!.id
+  }
+}
+
+/** Leaves out the link of a confirmation, because its holder could confirm in place of the contact. */
+function payloadOf({ type, body }: { type: string; body: string }): unknown {
+  const payload = JSON.parse(body) as { data: object }
+  if (type !== 'contact.confirmation_requested') return payload
+  return { ...payload, data: { ...payload.data, confirm_url: null } }
+}
