@@ -21,7 +21,6 @@ export { type AuditEntry, type AuditQueryInput, type ChangeType, changeTypes } f
 export type {
   ClientMailkeep,
   ClientOperations,
-  IdempotencyApi,
   SettingsApi,
 } from './bind.ts'
 export { type Unchecked, unchecked } from './bound.ts'
@@ -89,7 +88,7 @@ export {
   MailkeepError,
   type RateLimit,
 } from './errors.ts'
-export type { IdempotentResult } from './idempotency/schema.ts'
+export type { IdempotencyApi, IdempotentResult } from './idempotency/schema.ts'
 export type { IdentityProvider } from './identities/provider.ts'
 export {
   type Identity,
