@@ -55,7 +55,11 @@ async function open(t: TestContext) {
     return { ...all, Signature: sign(algorithm, Buffer.from(text), keys.key).toString('base64'), ...changes }
   }
   const contact = await kit.contact({ email: 'ada@example.org' })
-  const isMailed = async () => (await kit.client.contacts.get(contact.id)).unsubscribed_at === null
+  const reasons = async () =>
+    (await kit.client.suppressions.list()).data.map(({ email, reason }) => `${email} ${reason}`)
+  const isMailed = async () => (await reasons()).length === 0
+  const history = async () =>
+    (await kit.client.contacts.history(contact.id)).data.map(({ type, source }) => `${type} ${source}`)
   const mail = mailHeaders({
     messageId: 'x',
     from: 'news@acme.example',
@@ -77,29 +81,30 @@ async function open(t: TestContext) {
       mail: { headers },
       complaint: { complaintFeedbackType, complainedRecipients: recipients },
     })
-  return { kit, post, signed, asked, state, isMailed, bounce, complaint, headers, server }
+  return { kit, post, signed, asked, state, isMailed, reasons, history, bounce, complaint, server }
 }
 
 describe('POST /inbound/ses', { skip: authority ? false : 'OPENSSL IS MISSING: SNS is not tested' }, () => {
   for (const SignatureVersion of ['1', '2']) {
-    test(`a hard bounce with a signature of version ${SignatureVersion} ends all mail to the contact`, async (t) => {
-      const { post, signed, asked, isMailed, bounce } = await open(t)
+    test(`a hard bounce with a signature of version ${SignatureVersion} suppresses the address`, async (t) => {
+      const { post, signed, asked, reasons, history, bounce } = await open(t)
       const notification = signed({ Message: bounce('Permanent'), Subject: 'Bounce', SignatureVersion })
       assert.equal(await post(notification), 200)
-      assert.equal(await isMailed(), false)
       assert.equal(await post(notification), 200, 'SNS may repeat it')
+      assert.deepEqual(await reasons(), ['ada@example.org hard_bounce'])
+      assert.deepEqual(await history(), ['bounced provider', 'list_joined library'])
       assert.deepEqual(asked, [certificateUrl], 'the certificate is read once')
     })
   }
 
-  test('a complaint ends all mail; a temporary bounce and a "not spam" report change nothing', async (t) => {
-    const { post, signed, isMailed, bounce, complaint } = await open(t)
+  test('a complaint suppresses the address; a temporary bounce and a "not spam" report change nothing', async (t) => {
+    const { post, signed, isMailed, reasons, bounce, complaint } = await open(t)
     for (const Message of [bounce('Transient'), complaint('not-spam'), 'no JSON', '{}', '[]']) {
       assert.equal(await post(signed({ Message })), 200)
       assert.equal(await isMailed(), true, Message)
     }
     assert.equal(await post(signed({ Message: complaint('abuse') })), 200)
-    assert.equal(await isMailed(), false)
+    assert.deepEqual(await reasons(), ['ada@example.org complaint'])
   })
 
   test('unknown clients and addresses are ignored', async (t) => {
