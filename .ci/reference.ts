@@ -106,8 +106,15 @@ export function reference(): string {
       ...declared('daemon/http/web.ts', ['createFetchHandler']),
       ...declared('daemon/http/mount.ts', ['MountOptions']),
     ]),
-    ...section('Verifying sender addresses: `mailkeep/ses`', [
+    ...section('Sending mail: `mailkeep/smtp`', [
+      ...declared('lib/sending/transports/smtp.ts', ['smtp', 'SmtpOptions', 'DkimOptions']),
+      ...declared('lib/sending/transports/folder.ts', ['folder']),
+      ...declared('lib/sending/transport.ts', ['MailTransport', 'MailMessage', 'MailOutcome', 'UncertainError']),
+      ...declared('lib/sending/headers.ts', ['mailHeaders', 'MailHeadersInput']),
+    ]),
+    ...section('Amazon SES: `mailkeep/ses`', [
       ...declared('lib/identities/ses.ts', ['ses', 'SesOptions']),
+      ...declared('lib/sending/transports/ses.ts', ['sesMail', 'SesMailOptions']),
       ...declared('lib/identities/provider.ts', ['IdentityProvider']),
     ]),
     ...section('Testing: `mailkeep/testing`', [

@@ -114,6 +114,7 @@ export {
 export type { EncryptionKey } from './sealing/seal.ts'
 export type { IdsInput, SegmentFiltersInput } from './segments/filters.ts'
 export type { Segment, SegmentChangeInput, SegmentInput } from './segments/schema.ts'
+
 export type { NewslettersApi, SequencesApi } from './sending/api-types.ts'
 export type { Content } from './sending/content.ts'
 export type { MailFigures } from './sending/dispatch/mailer.ts'
@@ -160,6 +161,7 @@ export {
   type StopReason,
   sequenceStatuses,
 } from './sending/statuses.ts'
+
 export { type MailMessage, type MailOutcome, type MailTransport, UncertainError } from './sending/transport.ts'
 export { folder } from './sending/transports/folder.ts'
 export type { AbortInput } from './signal.ts'

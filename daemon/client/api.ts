@@ -790,7 +790,32 @@ export interface paths {
             };
         };
         put?: never;
-        post?: never;
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["IdentityInput"];
+                };
+            };
+            responses: {
+                /** @description The identity was added. */
+                201: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["Identity"];
+                        };
+                    };
+                };
+            };
+        };
         delete?: never;
         options?: never;
         head?: never;
@@ -831,7 +856,27 @@ export interface paths {
         };
         put?: never;
         post?: never;
-        delete?: never;
+        delete: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description An email identity. */
+                    identityId: number;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description Deleted. */
+                204: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+            };
+        };
         options?: never;
         head?: never;
         patch?: never;
@@ -4560,6 +4605,18 @@ export interface components {
             /** @description Trimmed and normalized to NFC before its length is checked. */
             name?: string;
             description?: string | null;
+        };
+        IdentityInput: {
+            /**
+             * Format: idn-email
+             * @description Unique without regard to case. Trimmed.
+             */
+            email: string;
+            /**
+             * @description The sender’s name.
+             * @default
+             */
+            name: string;
         };
         SegmentInput: {
             /** @description Trimmed and normalized to NFC before its length is checked. */

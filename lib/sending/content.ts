@@ -1,5 +1,6 @@
 /** The content of newsletters and steps: Liquid templates, rendered for each recipient. */
 import { type Issue, invalid } from '../errors.ts'
+import { escapeHtml } from './escape-html.ts'
 import { checkSize, type Format, parseTemplate, renderTemplate, type Template, variablesOf } from './liquid.ts'
 import { textTemplateOf, toPlainText } from './plain-text.ts'
 
@@ -197,8 +198,4 @@ function withPreheader(html: string, preheader: string): string {
   const tag = html.search(/<body[\s>]/i)
   const at = tag < 0 ? 0 : html.indexOf('>', tag) + 1
   return `${html.slice(0, at)}<div style="${hidden}">${escapeHtml(preheader)}</div>${html.slice(at)}`
-}
-
-function escapeHtml(text: string): string {
-  return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
 }

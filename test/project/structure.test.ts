@@ -53,7 +53,6 @@ const folders = [
   'segments',
   'consent',
   'contacts',
-  'consent',
   'sending',
   'testing',
   'wiring',
@@ -65,6 +64,7 @@ const wiring = new Set([
   'internal.ts',
   'sqlite.ts',
   'postgres.ts',
+  'ses.ts',
   'testing.ts',
   'mailkeep.ts',
   'bind.ts',
@@ -136,7 +136,8 @@ describe('the structure of the sources', () => {
   })
 
   test('the daemon imports only the library’s entries, its internal entry and the drivers’ modules', () => {
-    const entries = /^lib\/(index|internal|storage\/sqlite|storage\/postgres|webhooks\/receiver)\.ts$/
+    const entries =
+      /^lib\/(index|internal|storage\/sqlite|storage\/postgres|webhooks\/receiver|sending\/transports\/(?:folder|smtp|ses))\.ts$/
     for (const { path, imports } of daemon) {
       for (const name of imports) if (name.startsWith('lib/')) assert.match(name, entries, path)
     }

@@ -108,6 +108,7 @@ const known: Readonly<Record<string, readonly [required: Fields, optional: Field
     { name, role: fc.constantFrom('viewer', 'member', 'admin') },
     { expires_in: fc.integer({ min: 60, max: 86_400 }) },
   ],
+  'POST /email-identities': [{ email }, { name }],
   'POST /segments': [{ name, filters }, {}],
   'PATCH /segments/:segmentId': [{}, { name, filters }],
   'POST /newsletters': [

@@ -135,6 +135,8 @@ export const promises: Readonly<Record<string, Promised>> = {
   'POST /webhook-endpoints/:endpointId/secret': ok(newSecret),
   'GET /email-identities': page(identity),
   'GET /email-identities/:identityId': ok(identity),
+  'POST /email-identities': { ...created(identity), byState: true },
+  'DELETE /email-identities/:identityId': nothing,
   'DELETE /contacts/:contactId': nothing,
   'POST /contacts/:contactId/resubscribe': ok(contact),
   'PUT /contacts/:contactId/topics/:topicId': { ...ok(contact), byState: true },

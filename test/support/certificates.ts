@@ -27,11 +27,15 @@ function makeAuthority(): string | undefined {
 }
 
 /** Creates a certificate for an IP address, signed by the test authority or self-signed. */
-export function certificate(of: string, { address, selfSigned = false }: { address: string; selfSigned?: boolean }) {
+export function certificate(
+  of: string,
+  { address, selfSigned = false, rsa = false }: { address: string; selfSigned?: boolean; rsa?: boolean },
+) {
+  const key = rsa ? ['-newkey', 'rsa:2048', '-nodes'] : newKey
   const subject = ['-subj', `/CN=${of}`, '-addext', `subjectAltName=IP:${address}`]
-  if (selfSigned) openssl('req', '-x509', ...newKey, '-keyout', `${of}.key`, '-out', `${of}.pem`, ...subject)
+  if (selfSigned) openssl('req', '-x509', ...key, '-keyout', `${of}.key`, '-out', `${of}.pem`, ...subject)
   else {
-    openssl('req', ...newKey, '-keyout', `${of}.key`, '-out', `${of}.csr`, ...subject)
+    openssl('req', ...key, '-keyout', `${of}.key`, '-out', `${of}.csr`, ...subject)
     const signed = ['-CA', 'ca.pem', '-CAkey', 'ca.key', '-CAcreateserial', '-copy_extensions', 'copy', '-days', '2']
     openssl('x509', '-req', '-in', `${of}.csr`, ...signed, '-out', `${of}.pem`)
   }

@@ -66,6 +66,7 @@ const bodies: Readonly<Record<string, object>> = {
   'POST /contacts/:contactId/merge': { into: { email: 'spare@example.org' } },
   'POST /contacts/batch': { operations: [{ op: 'upsert', email: 'new@example.org', tags: ['new'] }] },
   'PUT /contacts/:contactId': { name: 'new', tags: ['new'] },
+  'POST /email-identities': { email: 'new@example.org', name: 'new' },
   'POST /suppressions': { email: 'never@example.org' },
   'POST /segments': { name: 'new', filters: {} },
   'PATCH /segments/:segmentId': { name: 'new' },

@@ -7,6 +7,7 @@ import {
   type EndpointInput,
   type EventInput,
   eventTypes,
+  type IdentityInput,
   inputLimits,
   type ListChangeInput,
   type ListInput,
@@ -93,6 +94,13 @@ export const bodySchemas = {
   ListChange: { ...input<ListChangeInput>({ name: listName, double_opt_in: doubleOptIn }), minProperties: 1 },
   TopicInput: input<TopicInput>({ name, description: nullable(description) }, 'name'),
   TopicChange: input<Partial<TopicInput>>({ name, description: nullable(description) }),
+  IdentityInput: input<Omit<IdentityInput, 'status'>>(
+    {
+      email: { ...address, description: 'Unique without regard to case. Trimmed.' },
+      name: { type: 'string', maxLength: nameCharacters, default: '', description: 'The sender’s name.' },
+    },
+    'email',
+  ),
   SegmentInput: input<SegmentInput>({ name, filters: ref('SegmentFilters') }, 'name', 'filters'),
   SegmentChange: input<Partial<SegmentInput>>({ name, filters: ref('SegmentFilters') }),
   AttributeSettingsInput: input<AttributeSettingsInput>(

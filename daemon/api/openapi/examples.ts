@@ -237,6 +237,10 @@ export const bodyExamples: Readonly<Record<BodyName, { readonly good: object; re
   ListInput: { good: { name: 'News' }, errors: { name: ['This field is required.'] } },
   TopicInput: { good: topicInput, errors: { name: ['This field is required.'] } },
   TopicChange: { good: { description: 'Every other Monday.' }, errors: { name: ['This must not be empty.'] } },
+  IdentityInput: {
+    good: { email: 'news@example.org', name: 'News' },
+    errors: { email: ['There is an identity of this address already.'] },
+  },
   SegmentInput: { good: segmentInput, errors: { name: ['This field is required.'] } },
   SegmentChange: { good: { name: 'Customers' }, errors: { name: ['This must not be empty.'] } },
   AttributeSettingsInput: {
