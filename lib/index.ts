@@ -62,7 +62,6 @@ export type { ContactLinks, OpenedLink } from './contacts/links.ts'
 export type { BulkResult } from './contacts/merge.ts'
 export type { MergeInput } from './contacts/merging.ts'
 export type { AddedContact } from './contacts/operations.ts'
-export type { PersonalData } from './contacts/personal-data.ts'
 export type { ListPreferences, Preferences, PreferencesInput, TopicPreference } from './contacts/preferences.ts'
 export type {
   Contact,
@@ -114,13 +113,13 @@ export {
 export type { EncryptionKey } from './sealing/seal.ts'
 export type { IdsInput, SegmentFiltersInput } from './segments/filters.ts'
 export type { Segment, SegmentChangeInput, SegmentInput } from './segments/schema.ts'
-
 export type { NewslettersApi, SequencesApi } from './sending/api-types.ts'
 export type { Content } from './sending/content.ts'
 export type { MailFigures } from './sending/dispatch/mailer.ts'
 export type { MessageOutcome } from './sending/dispatch/record.ts'
 export { type MailHeadersInput, mailHeaders } from './sending/headers.ts'
 export type { Message, MessageQueryInput } from './sending/message-schema.ts'
+export type { PersonalData } from './sending/personal-data.ts'
 export type {
   Audience,
   AudienceInput,
