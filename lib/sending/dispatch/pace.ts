@@ -59,7 +59,8 @@ export class TokenBucket {
   }
 }
 
-const maxRememberedIdentities = 10_000
+/** Maximum identities, and clients, that are remembered. */
+const maxRemembered = 10_000
 
 /**
  * Limits the messages a second, in all and of each sender identity, and shares them between clients: no client gets a
@@ -70,9 +71,9 @@ export class Pace {
   readonly #identityRate: number
   readonly #all: TokenBucket
   readonly #identities = new Map<string, TokenBucket>()
-  /** Round robin over the clients, and over the sources of a client: the next turn begins after these. */
+  /** Round robin over the clients, and over the sources of each client: the next turn begins after these. */
   #lastClientId = 0
-  #lastSourceKey = ''
+  readonly #lastSources = new Map<number, string>()
 
   constructor(clock: Clock, rate: number, identityRate: number) {
     this.#clock = clock
@@ -90,12 +91,13 @@ export class Pace {
     while (budget > 0 && clients.length > 0) {
       clients = clients.filter(([clientId, own]) => {
         if (budget === 0) return true
-        const chosen = this.#next(own, left, nowMs)
+        const chosen = this.#next(own, left, nowMs, this.#lastSources.get(clientId) ?? '')
         if (!chosen) return false
         chosen.allowed += 1
         budget -= 1
         this.#lastClientId = clientId
-        this.#lastSourceKey = keyOf(chosen.source)
+        if (this.#lastSources.size >= maxRemembered) this.#lastSources.clear()
+        this.#lastSources.set(clientId, keyOf(chosen.source))
         return true
       })
     }
@@ -116,8 +118,13 @@ export class Pace {
   }
 
   /** Chooses the source with the fewest allowed messages whose sender may send another one. */
-  #next(own: readonly Candidate[], left: Map<TokenBucket, number>, nowMs: number): Candidate | undefined {
-    const ordered = rotated([...own].sort(byKey), ({ source }) => keyOf(source) > this.#lastSourceKey)
+  #next(
+    own: readonly Candidate[],
+    left: Map<TokenBucket, number>,
+    nowMs: number,
+    lastKey: string,
+  ): Candidate | undefined {
+    const ordered = rotated([...own].sort(byKey), ({ source }) => keyOf(source) > lastKey)
     const open = ordered.filter(({ source }) => {
       const bucket = this.#bucketOf(source)
       return (left.get(bucket) ?? bucket.available(nowMs)) > 0
@@ -134,7 +141,7 @@ export class Pace {
     const key = `${clientId} ${identityId}`
     const known = this.#identities.get(key)
     if (known) return known
-    if (this.#identities.size >= maxRememberedIdentities) this.#forgetFull()
+    if (this.#identities.size >= maxRemembered) this.#forgetFull()
     const bucket = new TokenBucket(this.#identityRate, this.#clock())
     this.#identities.set(key, bucket)
     return bucket
