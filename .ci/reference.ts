@@ -50,13 +50,17 @@ export function reference(): string {
       ...declared('lib/idempotency/schema.ts', ['IdempotentResult']),
     ]),
     ...apiSection('lib/contacts/api-types.ts', 'Contacts'),
-    ...['Lists', 'Tags', 'Topics', 'Segments', 'Suppressions', 'Identities'].flatMap((slice) =>
-      apiSection('lib/api-types.ts', slice),
-    ),
+    ...apiSection('lib/consent/api-types.ts', 'Suppressions'),
+    ...['Lists', 'Tags', 'Topics', 'Segments', 'Identities'].flatMap((slice) => apiSection('lib/api-types.ts', slice)),
     ...section(
       '`mailkeep.forClient(id).settings.attributes`',
       members('lib/api-types.ts', 'interface AttributeSettingsApi', 'attributes'),
     ),
+    ...section(
+      '`mailkeep.forClient(id).settings.pages`',
+      members('lib/pages/api-types.ts', 'interface PageSettingsApi', 'pages'),
+    ),
+    ...section('`mailkeep.links`', members('lib/contacts/api-types.ts', 'interface LinksApi', 'links')),
     ...section('`mailkeep.forClient(id).tokens`', members('lib/api-types.ts', 'interface ClientTokensApi', 'tokens')),
     ...section('`mailkeep.forClient(id).auditLog`', members('lib/api-types.ts', 'interface AuditLogApi', 'auditLog')),
     ...['Newsletters', 'Sequences'].flatMap((slice) => apiSection('lib/sending/api-types.ts', slice)),
@@ -81,6 +85,7 @@ export function reference(): string {
         'topics',
         'segments',
         'consent',
+        'pages',
         'attributes',
         'identities',
         'webhooks',
@@ -90,6 +95,8 @@ export function reference(): string {
       ...declared('lib/webhooks/recovery.ts', ['Recovery']),
       ...declared('lib/contacts/group-counts.ts', ['Counted']),
       ...declared('lib/page.ts', ['Page']),
+      ...declared('lib/contacts/links.ts', ['ContactLinks', 'OpenedLink']),
+      ...declared('lib/contacts/preferences.ts', ['Preferences', 'ListPreferences', 'TopicPreference']),
     ]),
     ...section('Errors', [
       ...declared('lib/errors.ts', [
@@ -105,6 +112,8 @@ export function reference(): string {
       ...declared('daemon/http/node.ts', ['createHandler', 'Handler']),
       ...declared('daemon/http/web.ts', ['createFetchHandler']),
       ...declared('daemon/http/mount.ts', ['MountOptions']),
+      ...declared('daemon/http/contact-pages.ts', ['createContactPages', 'ContactPages']),
+      ...declared('daemon/pages/index.ts', ['ContactPagesOptions']),
     ]),
     ...section('Sending mail: `mailkeep/smtp`', [
       ...declared('lib/sending/transports/smtp.ts', ['smtp', 'SmtpOptions', 'DkimOptions']),

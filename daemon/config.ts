@@ -28,6 +28,8 @@ export interface Config {
   readonly copyTo: string | undefined
   /** Without a trailing slash. */
   readonly publicUrl: string | undefined
+  /** Whether `X-Forwarded-For` names the client. */
+  readonly trustProxy: boolean
   readonly adminToken: string | undefined
   /** The file that `adminToken` was read from, if any. */
   readonly adminTokenFile: string | undefined
@@ -152,6 +154,7 @@ function configFrom(settings: Settings): Omit<Config, 'adminTokenFile'> {
     }),
     copyTo: settings.COPY_TO,
     publicUrl: settings.PUBLIC_URL,
+    trustProxy: settings.TRUST_PROXY,
     adminToken: settings.ADMIN_TOKEN,
     encryptionKey: settings.ENCRYPTION_KEY,
     previousEncryptionKey: settings.PREVIOUS_ENCRYPTION_KEY,

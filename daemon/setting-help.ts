@@ -56,6 +56,12 @@ export const settingHelp: Readonly<Record<SettingName, SettingHelp>> = {
     default: "http:// and the request's Host; in links to contact pages the daemon's own address, on loopback only",
     example: 'https://mail.example.com',
   },
+  TRUST_PROXY: {
+    value: 'true|false',
+    about: 'Whether the proxy in front sets X-Forwarded-For, which then names the contact on contact pages',
+    default: 'false',
+    example: 'true',
+  },
   ADMIN_TOKEN: {
     value: 'TOKEN',
     about: 'First admin token, at least 32 characters; used only on an empty database',

@@ -111,6 +111,7 @@ export const Settings = v.object({
   DATABASE_POOLER: v.optional(yesOrNo),
   COPY_TO: v.optional(postgresUrl),
   PUBLIC_URL: v.optional(publicUrl),
+  TRUST_PROXY: v.optional(yesOrNo, 'false'),
   ADMIN_TOKEN: v.optional(adminToken),
   ENCRYPTION_KEY: v.optional(encryptionKey),
   PREVIOUS_ENCRYPTION_KEY: v.optional(encryptionKey),
@@ -155,6 +156,7 @@ export const fileSettings: ReadonlySet<string> = new Set([...secretSettings, 'DA
 /** Settings whose flag needs no value. */
 export const switchSettings: ReadonlySet<string> = new Set([
   'DISPATCH',
+  'TRUST_PROXY',
   'DATABASE_POOLER',
   'WEBHOOK_ALLOW_PRIVATE',
   'MAIL_ALLOW_UNVERIFIED',

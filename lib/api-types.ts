@@ -15,14 +15,10 @@ import type {
   Token,
   TokenInput,
 } from './clients/schema.ts'
-import type { LinkPurpose } from './consent/links.ts'
-import type { Suppression, SuppressionInput } from './consent/schema.ts'
 import type { Counted, GroupQueryInput } from './contacts/group-counts.ts'
-import type { OpenedLink } from './contacts/links.ts'
 import type { Identity, IdentityInput, IdentityQueryInput } from './identities/schema.ts'
 import type { List, ListChangeInput, ListInput } from './lists/schema.ts'
 import type { Page, PageInput } from './page.ts'
-import type { PageSettings, PageSettingsInput } from './pages/schema.ts'
 import type { Segment, SegmentChangeInput, SegmentInput } from './segments/schema.ts'
 import type { ContactSeries, DeliverySeries, DeliverySeriesQueryInput, SeriesQueryInput } from './statistics/schema.ts'
 import type { Tag, TagInput } from './tags/schema.ts'
@@ -102,17 +98,6 @@ export interface ClientTokensApi {
    * @throws MailkeepError `not_found`: no such token, or it is revoked already.
    */
   revoke(id: number): Promise<void>
-}
-
-/** Links to the pages for contacts: `mailkeep.links` */
-export interface LinksApi {
-  /**
-   * Verifies the token of a link, `…/c/TOKEN/PURPOSE`, and returns the contact that it belongs to.
-   *
-   * @param purpose `unsubscribe`, `preferences` or `confirm`.
-   * @throws MailkeepError `not_found`, always the same: the token is not valid for the purpose, or the contact was erased.
-   */
-  open(token: string, purpose: LinkPurpose): Promise<OpenedLink>
 }
 
 /** `mailkeep.forClient(id).auditLog` */
@@ -229,30 +214,6 @@ export interface SegmentsApi {
   delete(id: number): Promise<void>
 }
 
-/** Addresses that must not be mailed: `mailkeep.forClient(id).suppressions` */
-export interface SuppressionsApi {
-  /**
-   * Returns one page of the client's suppressions, by ascending id.
-   *
-   * @throws MailkeepError `validation_failed`
-   */
-  list(query?: PageInput): Promise<Page<Suppression>>
-  /**
-   * Suppresses an address: it is not mailed, whether or not a contact has it. A contact with it can still be stored. An
-   * address that is suppressed already keeps its reason.
-   *
-   * @returns The suppression, and whether it is new.
-   * @throws MailkeepError `validation_failed` on `email`
-   */
-  create(input: SuppressionInput): Promise<{ suppression: Suppression; created: boolean }>
-  /**
-   * Removes a suppression, so that the address can be mailed, and stored if it was erased.
-   *
-   * @throws MailkeepError `not_found`
-   */
-  delete(id: number): Promise<void>
-}
-
 /** The attributes by which contacts can be filtered: `mailkeep.forClient(id).settings.attributes` */
 export interface AttributeSettingsApi {
   /** Returns the attributes by which contacts can be filtered. */
@@ -264,18 +225,6 @@ export interface AttributeSettingsApi {
    * @throws MailkeepError `validation_failed`: more than 10 names, or not an attribute's name.
    */
   update(input: AttributeSettingsInput): Promise<AttributeSettings>
-}
-
-/** How the client's pages for contacts look: `mailkeep.forClient(id).settings.pages` */
-export interface PageSettingsApi {
-  /** Returns how the client's pages for contacts look. */
-  get(): Promise<PageSettings>
-  /**
-   * Replaces the settings of the client's pages for contacts. Absent fields are reset.
-   *
-   * @throws MailkeepError `validation_failed`
-   */
-  update(input: PageSettingsInput): Promise<PageSettings>
 }
 
 /** The client's sender addresses: `mailkeep.forClient(id).identities` */

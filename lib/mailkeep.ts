@@ -1,9 +1,12 @@
-import type { ClientsApi, LinksApi, TokensApi } from './api-types.ts'
+import type { ClientsApi, TokensApi } from './api-types.ts'
 import { Background } from './background.ts'
-import { bindClient, bindClients, bindLinks, bindTokens, type ClientMailkeep } from './bind.ts'
+import { bindClient, bindClients, bindLinks, bindTokens } from './bind.ts'
 import { BoundedCache } from './bounded-cache.ts'
+import type { ClientMailkeep } from './client-api.ts'
 import { TokenCache } from './clients/token-cache.ts'
 import { addressHash } from './consent/address-hash.ts'
+import { linkKey } from './consent/links.ts'
+import type { LinksApi } from './contacts/api-types.ts'
 import { runBatches } from './contacts/bulk.ts'
 import type { Caller, Context } from './context.ts'
 import { closed, invalid } from './errors.ts'
@@ -56,12 +59,8 @@ export async function createMailkeep(options: MailkeepOptions): Promise<Mailkeep
   const clock = options.clock ?? storage.clock
   try {
     await openSchema(storage, source.migrations, clock, options.migrate)
-    const mailkeep = new Mailkeep(
-      storage,
-      { ...options, logger, hostLogger: options.logger, clock },
-      sealer,
-      source.migrations,
-    )
+    const resolved = { ...options, logger, hostLogger: options.logger, clock }
+    const mailkeep = new Mailkeep(storage, resolved, sealer, source.migrations)
     await mailkeep.check()
     return mailkeep
   } catch (error) {
@@ -140,6 +139,7 @@ export class Mailkeep {
         runBatch: runBatches(),
         holdKey: holdKeys(),
         addresses: addressHash(),
+        linkKey: linkKey(),
       },
     }
     this.#ctx = ctx
@@ -156,6 +156,7 @@ export class Mailkeep {
   async check(): Promise<void> {
     await checkEncryptionKey(this.#ctx)
     await this.#ctx.local.addresses.load(this.#ctx)
+    await this.#ctx.local.linkKey.load(this.#ctx)
   }
 
   /**

@@ -27,6 +27,8 @@ export interface ApiRequest {
   readonly prefix?: string
   /** Whether the client used https. Links then use it too. */
   readonly secure?: boolean
+  /** The client's IP address, if the server knows it. */
+  readonly address?: string | undefined
   /** The host's own request, for its `authenticate`. */
   readonly source?: unknown
 }

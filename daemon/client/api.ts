@@ -209,7 +209,7 @@ export interface paths {
             };
             requestBody: {
                 content: {
-                    "application/json": components["schemas"]["ContactInput"];
+                    "application/json": components["schemas"]["ContactUpsert"];
                 };
             };
             responses: {
@@ -2995,6 +2995,68 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/settings/pages": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description The settings. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["PageSettings"];
+                        };
+                    };
+                };
+            };
+        };
+        put: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: {
+                content: {
+                    "application/json": components["schemas"]["PageSettingsInput"];
+                };
+            };
+            responses: {
+                /** @description The settings. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["PageSettings"];
+                        };
+                    };
+                };
+            };
+        };
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/deliveries": {
         parameters: {
             query?: never;
@@ -3876,6 +3938,23 @@ export interface components {
             /** @description Names of the attributes by which contacts can be filtered. */
             indexed: string[];
         };
+        PageSettings: {
+            /** @description Shown at the top of each page; null shows none. */
+            name: string | null;
+            /** @description Colour of buttons, `#rrggbb`; null is the built-in colour. */
+            colour: string | null;
+            /** @description Shown at the top of each page; null shows none. */
+            logo_url: string | null;
+            /**
+             * @description null follows the language of the contact’s browser.
+             * @enum {string|null}
+             */
+            language: "en" | "de" | "fr" | "es" | null;
+            /** @description Own texts by name. The others are built in. */
+            texts: {
+                [key: string]: string;
+            };
+        };
         ContactLinks: {
             /**
              * Format: uri
@@ -4595,7 +4674,7 @@ export interface components {
             name?: string;
             /** @description Whether contacts join only after they follow the link of a confirmation mail. Default false. */
             double_opt_in?: boolean;
-        };
+        } | unknown | unknown;
         TopicInput: {
             /** @description Trimmed and normalized to NFC before its length is checked. */
             name: string;
@@ -4632,6 +4711,43 @@ export interface components {
             /** @description Names of attributes. Repeats are dropped. */
             indexed: string[];
         };
+        PageSettingsInput: {
+            /** @description Shown at the top of each page. Trimmed and normalized to NFC before its length is checked. */
+            name?: string | null;
+            /** @description Of buttons. The text on it is black or white, whichever has more contrast. */
+            colour?: string | null;
+            /** @description Must be `https`. The pages load nothing else from elsewhere. */
+            logo_url?: string | null;
+            /**
+             * @description Without it, the language of the contact’s browser.
+             * @enum {string|null}
+             */
+            language?: "en" | "de" | "fr" | "es" | null;
+            /** @description Own texts by name, instead of the built-in ones. `{email}` and `{list}` are replaced. An empty text is left out; titles and buttons must not be empty. */
+            texts?: {
+                unsubscribe_title?: string;
+                unsubscribe_text?: string;
+                unsubscribe_button?: string;
+                unsubscribed_title?: string;
+                unsubscribed_text?: string;
+                resubscribe_hint?: string;
+                resubscribe_button?: string;
+                resubscribed_title?: string;
+                resubscribed_text?: string;
+                preferences_title?: string;
+                preferences_text?: string;
+                preferences_empty?: string;
+                preferences_button?: string;
+                preferences_saved?: string;
+                unsubscribe_all_text?: string;
+                unsubscribe_all_button?: string;
+                confirm_title?: string;
+                confirm_text?: string;
+                confirm_button?: string;
+                confirmed_title?: string;
+                confirmed_text?: string;
+            };
+        };
         /** @description Every other field is an attribute; a contact has at most 100. */
         ContactInput: {
             /**
@@ -4645,6 +4761,20 @@ export interface components {
             tags?: string[];
             /** @description true: the contact has confirmed elsewhere that it joins the list, so that double opt-in is skipped. Only for admins. A text is the value of an attribute. */
             confirmed?: boolean | string | null;
+        } & {
+            [key: string]: (string[] | boolean) | (string | null);
+        };
+        /** @description Every other field is an attribute; a contact has at most 100. */
+        ContactUpsert: {
+            /**
+             * Format: idn-email
+             * @description Identifies the contact, without regard to case. Trimmed.
+             */
+            email: string;
+            /** @description Full name. Unchanged when absent. */
+            name?: string;
+            /** @description Names; tags that do not exist are created. Tags are added, never removed. */
+            tags?: string[];
         } & {
             [key: string]: (string[] | boolean) | (string | null);
         };

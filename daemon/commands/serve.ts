@@ -5,6 +5,7 @@ import { createInbound } from '../inbound.ts'
 import { listenError } from '../listen-error.ts'
 import { createMetrics } from '../metrics.ts'
 import { openMailkeep } from '../open.ts'
+import { contactPages } from '../pages/index.ts'
 import type { Command, Invocation } from './command.ts'
 
 /** Time limit for stopping. Requests finish first. The deliveries get the rest of the time. */
@@ -24,7 +25,7 @@ export const serve: Command = {
     let deadlineMs = 0
     try {
       const metrics = createMetrics(mailkeep, config.metricsToken)
-      const { surfaces } = createApi({
+      const api = createApi({
         mailkeep,
         logger,
         metrics,
@@ -33,12 +34,14 @@ export const serve: Command = {
           : { inbound: createInbound({ mailkeep, topics: config.mail.sesTopics }) }),
         ...(config.publicUrl === undefined ? {} : { publicUrl: config.publicUrl }),
       })
+      const pages = contactPages({ mailkeep, logger, trustProxy: config.trustProxy })
       // Listen before the token is created. If listening failed afterwards, the printed token could be lost. Requests wait
       // for the token, so that a script may read its file as soon as the daemon answers.
       let open = () => {}
       const ready = new Promise<void>((resolve) => {
         open = resolve
       })
+      const surfaces = { ...api.surfaces, ...pages.surfaces }
       const { observe } = metrics
       const { host, port } = config
       const server = await listen({ surfaces, observe, logger, ready, host, port, fd: listenFd }).catch(

@@ -1,6 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { TLSSocket } from 'node:tls'
+import type { ErrorLog } from '../api/api-options.ts'
 import type { ApiRequest } from '../api/http-types.ts'
+import type { Answer } from '../api/index.ts'
 import { headersWithout, hostBody } from './host-body.ts'
 import { apiOf, type MountedTarget, type MountOptions, resolveMount } from './mount.ts'
 import { type HttpExchange, readBody, streamBody, tooLarge } from './request-body.ts'
@@ -76,12 +78,23 @@ interface HostCall {
  * app.use(createHandler({ mailkeep })) // Koa
  */
 export function createHandler<Request = HostRequest>(options: MountOptions<Request>): Handler {
-  const api = apiOf(options)
+  return nodeHandler(apiOf(options), options)
+}
+
+/** What a host mounts. */
+export interface MountedSurface {
+  readonly answer: Answer
+  readonly logger: ErrorLog
+  knows(target: string): boolean
+}
+
+/** Returns the handler of a surface for node:http and the hosts based on it. */
+export function nodeHandler(surface: MountedSurface, options: { prefix?: string; bodyBytes?: number }): Handler {
   const limits = { ...defaultSendLimits, ...(options.bodyBytes !== undefined && { bodyBytes: options.bodyBytes }) }
   return async (first: object, second: unknown, third?: Next) => {
     const call = hostCallOf(first, second, third)
     const mounted = resolveMount(call.url, call.originalUrl, options.prefix)
-    if (call.next && !(mounted && api.knows(mounted.target))) {
+    if (call.next && !(mounted && surface.knows(mounted.target))) {
       await call.next()
       return
     }
@@ -89,9 +102,9 @@ export function createHandler<Request = HostRequest>(options: MountOptions<Reque
     const { req, res } = call
     const exchange: HttpExchange = { req, res, awaitsContinue: false }
     try {
-      send(exchange, await api.answer(requestOf(exchange, call, mounted, limits.bodyBytes)), false, limits)
+      send(exchange, await surface.answer(requestOf(exchange, call, mounted, limits.bodyBytes)), false, limits)
     } catch (error) {
-      api.logger.error({ err: error }, 'request could not be answered')
+      surface.logger.error({ err: error }, 'request could not be answered')
       res.destroy()
     }
   }
@@ -151,6 +164,7 @@ function requestOf(
     headers: parsed.bytes ? headersWithout(req.headers, parsed.bytes) : req.headers,
     prefix: mounted?.prefix ?? '',
     secure: protocol === 'https' || (req.socket as Partial<TLSSocket> | undefined)?.encrypted === true,
+    address: addressOf(call),
     source,
     body: async () => {
       if (parsed.error) throw parsed.error
@@ -160,6 +174,12 @@ function requestOf(
     },
     stream: () => (parsed.bytes || parsed.error ? streamHostBody(parsed) : streamBody(exchange)),
   }
+}
+
+/** Express, Fastify and Koa have the client's address as `ip`. It respects the proxies that the host trusts. */
+function addressOf({ req, source }: HostCall): string | undefined {
+  const { ip } = source as { ip?: unknown }
+  return typeof ip === 'string' && ip !== '' ? ip : req.socket?.remoteAddress
 }
 
 interface HostBody {

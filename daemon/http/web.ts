@@ -1,4 +1,5 @@
 import type { ApiRequest } from '../api/http-types.ts'
+import type { Answer } from '../api/index.ts'
 import { apiOf, type MountedTarget, type MountOptions, resolveMount } from './mount.ts'
 import { endedEarly, tooLarge } from './request-body.ts'
 import { defaultSendLimits } from './send.ts'
@@ -15,13 +16,17 @@ export type FetchHandler = (request: Request) => Promise<Response>
  * export { handler as GET, handler as POST } // app/api/v1/[...path]/route.ts of Next.js
  */
 export function createFetchHandler(options: MountOptions<Request>): FetchHandler {
-  const api = apiOf(options)
+  return fetchHandler(apiOf(options).answer, options)
+}
+
+/** Returns the handler of a surface for Web-standard requests. */
+export function fetchHandler(answer: Answer, options: { prefix?: string; bodyBytes?: number }): FetchHandler {
   const { bodyBytes = defaultSendLimits.bodyBytes } = options
   return async (request) => {
     const url = new URL(request.url)
     const path = request.url.slice(request.url.indexOf('/', url.protocol.length + 2)).replace(/#.*$/s, '')
     const mounted = resolveMount(path, path, options.prefix)
-    const { status, headers, body, stream } = await api.answer(requestOf(request, url, mounted, bodyBytes))
+    const { status, headers, body, stream } = await answer(requestOf(request, url, mounted, bodyBytes))
     const ends = (await readToEnd(request)) ? {} : { Connection: 'close' }
     return new Response(stream ? webStream(stream) : (body ?? null), { status, headers: { ...headers, ...ends } })
   }

@@ -10,7 +10,11 @@ import { recordStatements } from '../support/recorded-statements.ts'
 async function open() {
   const handle = new Database(':memory:')
   const { texts, prepare } = recordStatements(handle)
-  const mailkeep = await createMailkeep({ database: sqlite(handle), encryptionKey: randomBytes(32) })
+  const mailkeep = await createMailkeep({
+    database: sqlite(handle),
+    encryptionKey: randomBytes(32),
+    publicUrl: 'https://mail.example.org',
+  })
   const { client } = (await mailkeep.clients.bootstrap())!
   const acme = mailkeep.forClient(client.id)
   await acme.settings.attributes.update({ indexed: ['plan', 'city'] })
@@ -51,7 +55,14 @@ async function open() {
       plans: [...texts].filter((sql) => sql.includes('select')).map((sql) => ({ sql, plan: explain(sql) })),
     }
   }
-  return { acme, plansOf, close: () => mailkeep.close() }
+  const plansAfter = async (work: () => Promise<void>) => {
+    texts.clear()
+    await work()
+    return [...texts]
+      .filter((sql) => /^\s*(?:select|insert|update|delete|with)/i.test(sql))
+      .map((sql) => ({ sql, plan: explain(sql) }))
+  }
+  return { acme, plansOf, plansAfter, close: () => mailkeep.close() }
 }
 
 /** Filters beyond the contract, each alone and with each of `companions`. */
@@ -185,6 +196,47 @@ describe('the contact listing', () => {
         expected.slice(0, 100).map(({ id }) => id),
         JSON.stringify(query),
       )
+    }
+  })
+})
+
+describe('the queries of history, requests and suppressions', () => {
+  test('use an index, and no sort', async (t) => {
+    const { acme, plansAfter, close } = await open()
+    t.after(close)
+    const list = await acme.lists.create({ name: 'Asked', double_opt_in: true })
+    for (let i = 0; i < 300; i++) await acme.suppressions.create({ email: `s${i}@example.org` })
+    await acme.suppressions.create({ email: 'user1@example.org' })
+    const plans = await plansAfter(async () => {
+      const contact = { email: 'user5@example.org' }
+      for (const cursor of [undefined, 'bmV4dDo1']) {
+        await acme.contacts.history(contact, { cursor })
+        await acme.suppressions.list({ cursor })
+      }
+      await acme.contacts.addToList(list.id, contact)
+      await acme.contacts.confirm(list.id, contact)
+      await acme.contacts.removeFromList(list.id, contact)
+      await acme.contacts.addToList(list.id, contact)
+      const { contact: old } = await acme.contacts.addToList(list.id, { email: 'old@example.org' })
+      await acme.contacts.merge(old.id, { into: contact })
+      await acme.contacts.addManyToList(list.id, [contact, { email: 'many@example.org' }])
+      for await (const _ of acme.contacts.data(contact)) {
+      }
+      await acme.contacts.recordBounce({ email: 'user1@example.org' })
+      await acme.contacts.delete(contact, { suppress: true })
+      await acme.contacts.addManyToList(1, [{ email: 'new@example.org' }])
+      await acme.contacts.upsert({ email: 'newer@example.org' })
+      await acme.contacts.delete({ email: 'newer@example.org' })
+      await acme.lists.delete(list.id)
+    })
+    const tables = /mailkeep_(contact_history|pending_membership|suppression)/
+    const seen = plans.filter(({ sql }) => tables.test(sql))
+    assert.ok(seen.length >= 15, `${seen.length} texts were seen`)
+    for (const { sql, plan } of seen) {
+      for (const step of plan) {
+        assert.doesNotMatch(step, /^SCAN (?:mailkeep_(?!contact$)\w+|s|w|d|e|m)\b/, `${plan.join('\n')}\n${sql}`)
+        assert.doesNotMatch(step, /TEMP B-TREE FOR ORDER BY/, `${plan.join('\n')}\n${sql}`)
+      }
     }
   })
 })

@@ -70,6 +70,7 @@ const wiring = new Set([
   'bind.ts',
   'bind-sending.ts',
   'bound.ts',
+  'client-api.ts',
   'housekeeping.ts',
   'background.ts',
 ])

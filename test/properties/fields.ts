@@ -128,6 +128,16 @@ const known: Readonly<Record<string, readonly [required: Fields, optional: Field
   'PUT /sequences/:sequenceId/steps': [{ steps: fc.array(step, { maxLength: 2 }) }, {}],
   'POST /sequences/:sequenceId/enrolments': [{ contact_id: fc.integer({ min: 1, max: 9 }) }, {}],
   'PUT /settings/attributes': [{ indexed: fc.array(name, { maxLength: 3 }) }, {}],
+  'PUT /settings/pages': [
+    {},
+    {
+      name: fc.option(name),
+      colour: fc.constantFrom(null, '#000000', '#FFaa01'),
+      logo_url: fc.constantFrom(null, 'https://example.com/logo.png'),
+      language: fc.constantFrom(null, 'en', 'de', 'fr', 'es'),
+      texts: fc.constantFrom({}, { unsubscribe_title: 'Leave', unsubscribe_text: '' }),
+    },
+  ],
   'POST /webhook-endpoints': [
     {
       url: fc.constantFrom('http://127.0.0.1:9/', 'https://example.com/hook', 'https://example.com:8443/?a=b'),

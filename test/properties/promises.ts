@@ -47,6 +47,10 @@ const deliveryDetail: Shape = {
 }
 const recovery: Shape = { id: isCount, status: /^(pending|running|done|stopped)$/, total: isCount, done: isCount }
 const segment: Shape = { ...list, filters: (value) => typeof value === 'object' && value !== null }
+const isNullOrText = (value: unknown) => value === null || typeof value === 'string'
+const pageSettings: Shape = {
+  ...{ name: isNullOrText, colour: isNullOrText, logo_url: isNullOrText, language: isNullOrText, texts: isRecord },
+}
 const contactLinks: Shape = { unsubscribe_url: /^http/, preferences_url: /^http/, headers: isRecord }
 const attributeSettings: Shape = { indexed: isArray }
 const raised: Shape = { type: (value) => eventTypes.includes(value as never) }
@@ -202,6 +206,8 @@ export const promises: Readonly<Record<string, Promised>> = {
   'DELETE /sequences/:sequenceId/enrolments/:contactId': { statuses: [204, 404] },
   'GET /settings/attributes': ok(attributeSettings),
   'PUT /settings/attributes': ok(attributeSettings),
+  'GET /settings/pages': ok(pageSettings),
+  'PUT /settings/pages': ok(pageSettings),
   'GET /lists/:listId/topics': page(topic),
   'POST /lists/:listId/topics': created(topic),
   'PATCH /topics/:topicId': ok(topic),

@@ -1,6 +1,21 @@
 /** @hono/node-server uses this name, but @types/node does not declare it. */
 type RequestInfo = string | URL | Request
 
+/** Names of the DOM in the types of playwright-core. With the whole DOM, the compiler would accept it everywhere. */
+interface Node {
+  readonly nodeType: number
+}
+interface HTMLElement extends Node {
+  readonly hidden: boolean
+}
+interface SVGElement extends Node {
+  readonly id: string
+}
+interface HTMLElementTagNameMap {
+  readonly div: HTMLElement
+}
+declare function getComputedStyle(element: HTMLElement | SVGElement): { readonly outline: string }
+
 /** The part of Koa that the tests use. @types/koa does not compile next to Express 5's content-disposition. */
 declare module 'koa' {
   import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'

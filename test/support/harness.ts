@@ -5,6 +5,7 @@ import { Agent } from 'node:http'
 import { describe, type TestContext } from 'node:test'
 import { createApi } from '../../daemon/api/index.ts'
 import { listen } from '../../daemon/http/server.ts'
+import { contactPages } from '../../daemon/pages/index.ts'
 import { createMailkeep, type Mailkeep, type MailkeepOptions } from '../../lib/index.ts'
 import { CapturingTransport } from '../../lib/testing/mail.ts'
 import { serveBinary, testedBinary } from './binary-service.ts'
@@ -19,6 +20,8 @@ export interface ServiceOptions extends Pick<MailkeepOptions, 'webhooks' | 'look
   /** For several services on one database; default: a random key. */
   readonly encryptionKey?: Buffer
   readonly publicUrl?: string
+  /** Whether the contact pages trust `X-Forwarded-For`; default false. */
+  readonly trustProxy?: boolean
   /** Whether webhooks are delivered; default true. */
   readonly dispatch?: boolean
   /** Whether the test expects errors in the log; default false. */
@@ -108,6 +111,7 @@ async function serveHere(
     encryptionKey = randomBytes(32),
     dispatch = true,
     hasErrors = false,
+    trustProxy = false,
   }: ServiceOptions,
   open: OpenDatabase,
   closing: (() => unknown)[],
@@ -130,7 +134,8 @@ async function serveHere(
   })
   closing.push(() => mailkeep.close({ timeoutMs: 0 }))
   if (dispatch) mailkeep.start()
-  const { surfaces } = createApi({ mailkeep, logger, ...(publicUrl === undefined ? {} : { publicUrl }) })
+  const api = createApi({ mailkeep, logger, ...(publicUrl === undefined ? {} : { publicUrl }) })
+  const surfaces = { ...api.surfaces, ...contactPages({ mailkeep, logger, trustProxy }).surfaces }
   const server = await listen({ surfaces, logger, host: '127.0.0.1', port: 0 })
   closing.push(() => server.close(0))
   return {

@@ -12,6 +12,9 @@ import {
   type ListChangeInput,
   type ListInput,
   type MergeInput,
+  type PageSettingsInput,
+  pageLanguages,
+  pageTextNames,
   type RecoverInput,
   type RotationInput,
   roles,
@@ -22,26 +25,14 @@ import {
   type TagsInput,
   type TopicInput,
 } from '../../../lib/index.ts'
-import {
-  batchOperationNames,
-  hostEventTypes,
-  inputFields,
-  maxOperationsPerBatch,
-  textFields,
-} from '../../../lib/internal.ts'
+import { batchOperationNames, hostEventTypes, maxOperationsPerBatch, textFields } from '../../../lib/internal.ts'
+import { address, contact, contactBodies, name } from './contact-bodies.ts'
 import { schemasOf } from './fields.ts'
 import { arrayOf, flag, id, input, nullable, ref, type Schema } from './schema.ts'
 import { sendingBodies } from './sending.ts'
 
-const { nameCharacters, descriptionCharacters, attributeCharacters, emailCharacters, urlCharacters } = inputLimits
+const { nameCharacters, descriptionCharacters, attributeCharacters, urlCharacters } = inputLimits
 
-const name = {
-  type: 'string',
-  minLength: 1,
-  maxLength: nameCharacters,
-  description: 'Trimmed and normalized to NFC before its length is checked.',
-} as const
-const address = { type: 'string', format: 'idn-email', maxLength: emailCharacters } as const
 const description = { type: 'string', maxLength: descriptionCharacters } as const
 
 const listName = { ...name, description: `${name.description} Two lists may have the same name.` }
@@ -49,30 +40,6 @@ const doubleOptIn = {
   ...flag,
   description: 'Whether contacts join only after they follow the link of a confirmation mail. Default false.',
 }
-
-/** Fields that both contact bodies have. */
-const contact = {
-  ...schemasOf(textFields),
-  tags: { ...arrayOf(name), maxItems: inputLimits.tags },
-} as const
-
-/** Every other field of a contact is an attribute. */
-const attributes = {
-  propertyNames: { type: 'string', maxLength: nameCharacters },
-  patternProperties: {
-    [`^(?!(?:${[...inputFields, 'confirmed'].join('|')})$)`]: {
-      type: ['string', 'null'],
-      maxLength: attributeCharacters,
-      description: 'An attribute, stored in `extra_attributes`. null deletes it.',
-    },
-  },
-  // patternProperties already matches every other field. Generated TypeScript types need this entry: their index
-  // signature must allow the types of `tags` and `confirmed`.
-  additionalProperties: { anyOf: [arrayOf({ type: 'string' }), flag] },
-  maxProperties: inputLimits.fields,
-} as const
-
-const attributesText = `Every other field is an attribute; a contact has at most ${inputLimits.attributes}.`
 
 const someIds = { ...arrayOf(id), maxItems: inputLimits.values } as const
 const time = {
@@ -91,7 +58,10 @@ export const bodySchemas = {
     'name',
   ),
   ListInput: input<ListInput>({ name: listName, double_opt_in: doubleOptIn }, 'name'),
-  ListChange: { ...input<ListChangeInput>({ name: listName, double_opt_in: doubleOptIn }), minProperties: 1 },
+  ListChange: {
+    ...input<ListChangeInput>({ name: listName, double_opt_in: doubleOptIn }),
+    anyOf: [{ required: ['name'] }, { required: ['double_opt_in'] }],
+  },
   TopicInput: input<TopicInput>({ name, description: nullable(description) }, 'name'),
   TopicChange: input<Partial<TopicInput>>({ name, description: nullable(description) }),
   IdentityInput: input<Omit<IdentityInput, 'status'>>(
@@ -113,36 +83,34 @@ export const bodySchemas = {
     },
     'indexed',
   ),
-  ContactInput: {
-    type: 'object',
-    description: attributesText,
-    properties: {
-      email: { ...address, description: 'Identifies the contact, without regard to case. Trimmed.' },
-      ...contact,
-      tags: {
-        ...contact.tags,
-        description: 'Names; tags that do not exist are created. Tags are added, never removed.',
-      },
-      confirmed: {
-        type: ['boolean', 'string', 'null'],
-        maxLength: attributeCharacters,
-        description:
-          'true: the contact has confirmed elsewhere that it joins the list, so that double opt-in is skipped. Only for admins. A text is the value of an attribute.',
-      },
+  PageSettingsInput: input<PageSettingsInput>({
+    name: nullable({ ...name, description: `Shown at the top of each page. ${name.description}` }),
+    colour: nullable({
+      type: 'string',
+      pattern: '^#[0-9A-Fa-f]{6}$',
+      description: 'Of buttons. The text on it is black or white, whichever has more contrast.',
+    }),
+    logo_url: nullable({
+      type: 'string',
+      maxLength: urlCharacters,
+      description: 'Must be `https`. The pages load nothing else from elsewhere.',
+    }),
+    language: nullable({
+      type: 'string',
+      enum: pageLanguages,
+      description: 'Without it, the language of the contact’s browser.',
+    }),
+    texts: {
+      type: 'object',
+      properties: Object.fromEntries(
+        pageTextNames.map((text) => [text, { type: 'string', maxLength: inputLimits.pageTextCharacters }]),
+      ),
+      additionalProperties: false,
+      description:
+        'Own texts by name, instead of the built-in ones. `{email}` and `{list}` are replaced. An empty text is left out; titles and buttons must not be empty.',
     },
-    required: ['email'],
-    ...attributes,
-  },
-  ContactChange: {
-    type: 'object',
-    description: `${attributesText} The e-mail address of a contact cannot be changed.`,
-    properties: {
-      ...contact,
-      tags: { ...contact.tags, description: 'Names. They replace the contact’s tags.' },
-    },
-    ...attributes,
-    propertyNames: { ...attributes.propertyNames, not: { const: 'email' } },
-  },
+  }),
+  ...contactBodies,
   SuppressionInput: input<SuppressionInput>({ email: { ...address, description: 'Trimmed.' } }, 'email'),
   EmailInput: input<EmailInput>({ email: { ...address, description: 'The new address. Trimmed.' } }, 'email'),
   TagsInput: input<TagsInput>({ tags: { ...contact.tags, minItems: 1, description: 'Names of tags.' } }, 'tags'),

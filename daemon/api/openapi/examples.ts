@@ -15,12 +15,12 @@ import type {
   EndpointInput,
   EventInput,
   EventType,
-  FieldErrors,
   HistoryEntry,
   Identity,
   ImportReport,
   List,
   Page,
+  PageSettings,
   Recovery,
   Segment,
   SegmentInput,
@@ -30,9 +30,8 @@ import type {
   Topic,
   TopicInput,
 } from '../../../lib/index.ts'
-import type { BodyName } from './bodies.ts'
 import type { recordSchemas } from './records.ts'
-import { sendingBodyExamples, sendingRecordExamples } from './sending.ts'
+import { sendingRecordExamples } from './sending.ts'
 import type { webhookSchemas } from './webhook-records.ts'
 
 type SchemaName = keyof typeof recordSchemas | keyof typeof webhookSchemas
@@ -66,18 +65,18 @@ const identity: Identity = {
   ...{ identity_status: 'verified', verified_at: created_at, created_at, updated_at: created_at },
 }
 
-const segmentInput: SegmentInput = { name: 'Pro customers', filters: { tags: [3], attributes: { plan: 'pro' } } }
+export const segmentInput: SegmentInput = { name: 'Pro customers', filters: { tags: [3], attributes: { plan: 'pro' } } }
 const segment: Segment = { id: 1, uuid: uuidOf(18), ...segmentInput, created_at }
-const contactUrl = 'https://mail.example.com/c/AQAAAAAAAQAAAAAABwubfD5'
-const contactLinks: ContactLinks = {
-  unsubscribe_url: `${contactUrl}/unsubscribe`,
-  preferences_url: 'https://mail.example.com/c/AgAAAAAAAQAAAAAABwubfD5/preferences',
-  headers: {
-    'List-Unsubscribe': `<${contactUrl}/unsubscribe>`,
-    'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
-  },
+export const pageSettings: PageSettings = {
+  ...{ name: 'Acme', colour: '#0a58ca', logo_url: 'https://acme.example/logo.png', language: null },
+  texts: { unsubscribed_text: 'We will miss you.' },
 }
-const attributeSettings: AttributeSettings = { indexed: ['plan', 'city'] }
+const contactLinks: ContactLinks = {
+  unsubscribe_url: 'https://mail.example.com/c/AQAAAAAAAQAAAAAABwubfD5/unsubscribe',
+  preferences_url: 'https://mail.example.com/c/AgAAAAAAAQAAAAAABwubfD5/preferences',
+  headers: { 'List-Unsubscribe': '<https://mail.example.com/c/AQAAAAAAAQAAAAAABwubfD5/unsubscribe>' },
+}
+export const attributeSettings: AttributeSettings = { indexed: ['plan', 'city'] }
 const token: ClientToken = {
   ...{ id: 4, name: 'Billing', role: 'member', created_at, expires_at: null },
   last_used_at: '2026-01-02T04:05:06.789012Z',
@@ -199,6 +198,7 @@ export const recordExamples = {
   AttributeSettings: attributeSettings,
   ContactCount: { count: 1200 },
   ContactLinks: contactLinks,
+  PageSettings: pageSettings,
   DeliverySeries: deliverySeries,
   ContactSeries: contactSeries,
   BatchResult: { status: 'created', id: 7 },
@@ -220,67 +220,14 @@ export const recordExamples = {
 /** A record that an answer may have: a schema with an example. */
 export type RecordName = keyof typeof recordExamples
 
-const tagInput: TagInput = { name: 'vip' }
-const contactInput: ContactInput = {
+export const tagInput: TagInput = { name: 'vip' }
+export const contactInput: ContactInput = {
   ...{ email: 'ada@example.org', name: 'Ada Lovelace', tags: ['vip'] },
   company: 'Engines',
 }
-const topicInput: TopicInput = { name: 'Weekly', description: 'Every Monday.' }
-const endpointInput: EndpointInput = { url: endpoint.url, events: endpoint.events, description: 'Partner' }
-const eventInput: EventInput = { type: 'newsletter.sent', data: dataOf['newsletter.sent'] }
-
-/** By schema name: an example body, and the errors of a refused body. */
-export const bodyExamples: Readonly<Record<BodyName, { readonly good: object; readonly errors: FieldErrors }>> = {
-  ...sendingBodyExamples,
-  TagInput: { good: tagInput, errors: { name: ['There is a tag of this name already.'] } },
-  ListChange: { good: { double_opt_in: true }, errors: { name: ['This field is required.'] } },
-  ListInput: { good: { name: 'News' }, errors: { name: ['This field is required.'] } },
-  TopicInput: { good: topicInput, errors: { name: ['This field is required.'] } },
-  TopicChange: { good: { description: 'Every other Monday.' }, errors: { name: ['This must not be empty.'] } },
-  IdentityInput: {
-    good: { email: 'news@example.org', name: 'News' },
-    errors: { email: ['There is an identity of this address already.'] },
-  },
-  SegmentInput: { good: segmentInput, errors: { name: ['This field is required.'] } },
-  SegmentChange: { good: { name: 'Customers' }, errors: { name: ['This must not be empty.'] } },
-  AttributeSettingsInput: {
-    good: attributeSettings,
-    errors: { indexed: ['At most 10 attributes can be indexed.'] },
-  },
-  ContactInput: { good: contactInput, errors: { email: ['This must be an e-mail address.'] } },
-  ContactChange: {
-    good: { name: 'Ada King', tags: ['vip'], company: null },
-    errors: { email: ['The e-mail address of a contact cannot be changed.'] },
-  },
-  SuppressionInput: { good: { email: 'ada@example.org' }, errors: { email: ['This must be an e-mail address.'] } },
-  EmailInput: { good: { email: 'ada@example.com' }, errors: { email: ['Another contact has this e-mail address.'] } },
-  TagsInput: { good: { tags: ['vip'] }, errors: { tags: ['At least one tag is needed.'] } },
-  MergeInput: { good: { into: 7 }, errors: { into: ['This must be another contact.'] } },
-  BatchInput: {
-    good: {
-      operations: [
-        { op: 'upsert', email: 'ada@example.org', tags: ['vip'], lists: [1] },
-        { op: 'unsubscribe', email: 'bob@example.org' },
-      ],
-    },
-    errors: { operations: ['At most 1,000 operations at a time.'] },
-  },
-  EndpointInput: { good: endpointInput, errors: { events: ['At least one event type is needed.'] } },
-  EndpointChange: { good: { active: false }, errors: { active: ['This must be true or false.'] } },
-  EventInput: { good: eventInput, errors: { data: ['This must be an object.'] } },
-  RotationInput: {
-    good: { overlap_hours: 24 },
-    errors: { overlap_hours: ['This must be a whole number from 0 to 72.'] },
-  },
-  TokenInput: {
-    good: { name: 'Billing', role: 'member', expires_in: 7_776_000 },
-    errors: { role: ['This must be admin, member or viewer.'] },
-  },
-  RecoverInput: {
-    good: { since: '2026-01-02T03:04:05Z' },
-    errors: { since: ['This must be a time with its offset, as in 2026-01-02T03:04:05Z.'] },
-  },
-}
+export const topicInput: TopicInput = { name: 'Weekly', description: 'Every Monday.' }
+export const endpointInput: EndpointInput = { url: endpoint.url, events: endpoint.events, description: 'Partner' }
+export const eventInput: EventInput = { type: 'newsletter.sent', data: dataOf['newsletter.sent'] }
 
 /** Returns an example file of a media type. */
 export function fileExample(type: string, exported: boolean): string {

@@ -20,6 +20,7 @@ import {
   historyFields,
   identityFields,
   listFields,
+  pageSettingsFields,
   segmentFields,
   seriesSteps,
   suppressionFields,
@@ -87,6 +88,7 @@ export const recordSchemas = {
   Topic: recordOf(topicFields),
   Segment: record({ ...schemasOf(segment), filters: ref('SegmentFilters') }),
   AttributeSettings: recordOf(attributeSettingsFields),
+  PageSettings: recordOf(pageSettingsFields),
   ContactLinks: record<ContactLinks>({
     unsubscribe_url: { ...text, format: 'uri', description: 'Page with one button. Only its `POST` unsubscribes.' },
     preferences_url: { ...text, format: 'uri', description: 'Page with the contact’s lists and topics.' },

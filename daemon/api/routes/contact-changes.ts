@@ -11,7 +11,7 @@ export const contactChanges: readonly Route[] = [
     name: 'upsertContact',
     summary: 'Create or match a contact, without a list',
     description: 'Tags are added, and attributes are merged by key. An unsubscribed contact stays unsubscribed.',
-    body: 'ContactInput',
+    body: 'ContactUpsert',
     answers: changed,
     call: async ({ client, body }) => ok((await client.contacts.upsert(body)).contact),
   },

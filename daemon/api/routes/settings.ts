@@ -23,4 +23,25 @@ export const settingExtensions: readonly Route[] = [
     answers: { 200: { record: 'AttributeSettings', description: 'The declared attributes.' } },
     call: async ({ client, body }) => ok(await client.settings.attributes.update(body)),
   },
+  {
+    method: 'GET',
+    path: '/settings/pages',
+    role: 'admin',
+    name: 'getPageSettings',
+    summary: 'How the pages for contacts look',
+    answers: { 200: { record: 'PageSettings', description: 'The settings.' } },
+    call: async ({ client }) => ok(await client.settings.pages.get()),
+  },
+  {
+    method: 'PUT',
+    path: '/settings/pages',
+    role: 'admin',
+    name: 'updatePageSettings',
+    summary: 'Change how the pages for contacts look',
+    description:
+      'Replaces the settings: absent fields are reset. The pages are those to unsubscribe, to choose lists and topics, and to confirm.',
+    body: 'PageSettingsInput',
+    answers: { 200: { record: 'PageSettings', description: 'The settings.' } },
+    call: async ({ client, body }) => ok(await client.settings.pages.update(body)),
+  },
 ]

@@ -1,0 +1,34 @@
+/** Escaped HTML. Only `html` makes it. */
+export class Html {
+  readonly text: string
+  constructor(text: string) {
+    this.text = text
+  }
+}
+
+export type HtmlValue = Html | string | number | undefined | readonly HtmlValue[]
+
+/** Template tag: escapes every value that is not HTML itself. Lists are joined, and undefined is left out. */
+export function html(parts: TemplateStringsArray, ...values: readonly HtmlValue[]): Html {
+  return new Html(parts.map((part, at) => part + render(values[at])).join(''))
+}
+
+function render(value: HtmlValue): string {
+  if (value === undefined) return ''
+  if (value instanceof Html) return value.text
+  if (typeof value === 'object') return value.map(render).join('')
+  return escapeText(String(value))
+}
+
+const entities: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+}
+
+/** Escapes text for element content and for quoted attributes. */
+function escapeText(text: string): string {
+  return text.replace(/[&<>"']/g, (character) => entities[character]!)
+}

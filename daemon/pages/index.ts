@@ -1,0 +1,146 @@
+/** Pages on which contacts unsubscribe, choose lists and topics, and confirm. They are reached by signed links. */
+import { isIP } from 'node:net'
+import { type Caller, type LinkPurpose, type Mailkeep, MailkeepError } from '../../lib/index.ts'
+import { checkApiOptions, type ErrorLog, errorLogOf } from '../api/api-options.ts'
+import { type ResponseContext, requestIdOf } from '../api/encode.ts'
+import { toPublicError } from '../api/errors.ts'
+import { type ApiRequest, type ApiResponse, declaredBody, header } from '../api/http-types.ts'
+import type { Answer, Surfaces } from '../api/index.ts'
+import { readTarget } from '../api/target.ts'
+import { confirmPage } from './confirm.ts'
+import { languageOf } from './language.ts'
+import { textsOf } from './layout.ts'
+import type { Page, Visit } from './page.ts'
+import { preferencesPage } from './preferences.ts'
+import { RateLimit } from './rate-limit.ts'
+import { contentPage, emptyPage, errorPage, stylePage } from './responses.ts'
+import { unsubscribePage } from './unsubscribe.ts'
+
+export interface ContactPagesOptions {
+  readonly mailkeep: Mailkeep
+  /** Log for unexpected errors. Default: the Mailkeep's logger, or the console if it has none. */
+  readonly logger?: ErrorLog
+  /**
+   * Whether a proxy in front sets `X-Forwarded-For`. Its last address then counts as the contact's. Default false: every
+   * sender could forge the header.
+   */
+  readonly trustProxy?: boolean
+  /** The path the pages are mounted at, such as `/mail`. Needed when the host does not strip it from the URL. */
+  readonly prefix?: string
+}
+
+/** The pages, for any HTTP server. */
+export interface ContactPagesSurface {
+  readonly answer: Answer
+  readonly surfaces: Surfaces
+  readonly logger: ErrorLog
+  /** @returns Whether the path belongs to the pages. */
+  knows(target: string): boolean
+}
+
+const optionNames = Object.keys({
+  mailkeep: true,
+  logger: true,
+  trustProxy: true,
+  prefix: true,
+} satisfies Record<keyof ContactPagesOptions, true>)
+
+/** Far more than a person needs, and few enough for the database. */
+const requestsPerMinute = 300
+
+const pages: Readonly<Record<LinkPurpose, { page: Page; source: Caller['source'] }>> = {
+  unsubscribe: { page: unsubscribePage, source: 'unsubscribe_page' },
+  preferences: { page: preferencesPage, source: 'preferences_page' },
+  confirm: { page: confirmPage, source: 'confirmation_link' },
+}
+
+/** @throws MailkeepError `validation_failed`: no Mailkeep, or an unknown option. */
+export function contactPages(options: ContactPagesOptions): ContactPagesSurface {
+  checkApiOptions(options, optionNames)
+  const { mailkeep, trustProxy = false } = options
+  const logger = errorLogOf(mailkeep, options.logger)
+  const state: PagesState = { mailkeep, trustProxy, rateLimit: new RateLimit(requestsPerMinute) }
+  const answer: Answer = async (request) => {
+    const context: ResponseContext = { requestId: requestIdOf(request), method: request.method, route: '/c/*' }
+    try {
+      return await answerPage(state, request, context)
+    } catch (error) {
+      return errorPage(request, context, toPublicError(error, context.requestId, logger))
+    }
+  }
+  return {
+    answer,
+    surfaces: { '/c/*': answer },
+    logger,
+    knows: (target) => /^\/c(?:\/|$)/.test(readTarget(target).path),
+  }
+}
+
+interface PagesState {
+  readonly mailkeep: Mailkeep
+  readonly trustProxy: boolean
+  readonly rateLimit: RateLimit
+}
+
+async function answerPage(state: PagesState, request: ApiRequest, context: ResponseContext): Promise<ApiResponse> {
+  const { path } = readTarget(request.target)
+  const [, style, colour] = /^\/c\/(style(?:-([\da-f]{6}))?\.css)$/.exec(path) ?? []
+  const address = addressOf(state, request)
+  if (!style) limitRate(state, address)
+  if (!['GET', 'HEAD', 'POST'].includes(request.method)) {
+    throw new MailkeepError('method_not_allowed', 'This path does not know this method.')
+  }
+  if (style && request.method !== 'POST') return stylePage(context, colour)
+  const [, token = '', purpose] = /^\/c\/([\w-]+)\/(\w+)$/.exec(path) ?? []
+  if (!isPurpose(purpose)) throw noSuchPage()
+  const link = await state.mailkeep.links.open(token, purpose)
+  context.route = `/c/:token/${purpose}`
+  const settings = await state.mailkeep.forClient(link.clientId).settings.pages.get()
+  const language = settings.language ?? languageOf(header(request, 'accept-language') ?? '')
+  const visitAs = (source: Caller['source']): Visit => {
+    const caller = { source, ip: address, userAgent: header(request, 'user-agent') }
+    return { ...link, client: state.mailkeep.forClient(link.clientId, caller), say: textsOf(language, settings.texts) }
+  }
+  const { page, source } = pages[purpose]
+  if (request.method !== 'POST') return contentPage(context, language, await page.show(visitAs(source)), settings)
+  const form = await readForm(request)
+  const isOneClick = purpose === 'unsubscribe' && /^one-click$/i.test(String(form.get('List-Unsubscribe')))
+  const content = await page.submit(visitAs(isOneClick ? 'one_click' : source), form)
+  // RFC 8058, 3.2: the sender of the request is a mail program, which shows nothing.
+  if (isOneClick) return emptyPage(context)
+  return contentPage(context, language, content, settings)
+}
+
+function isPurpose(name: string | undefined): name is LinkPurpose {
+  return name !== undefined && Object.hasOwn(pages, name)
+}
+
+function noSuchPage(): MailkeepError {
+  return new MailkeepError('not_found', 'There is nothing here.')
+}
+
+/** Returns the contact's address; undefined if the server does not know it. */
+function addressOf({ trustProxy }: PagesState, request: ApiRequest): string | undefined {
+  const forwarded = trustProxy ? header(request, 'x-forwarded-for')?.split(',').at(-1)?.trim() : undefined
+  const address = forwarded !== undefined && isIP(forwarded) !== 0 ? forwarded : request.address
+  return address?.replace(/^::ffff:(?=\d+\.)/i, '')
+}
+
+function limitRate({ rateLimit }: PagesState, address: string | undefined): void {
+  const waitSeconds = address === undefined ? undefined : rateLimit.count(address)
+  if (waitSeconds === undefined) return
+  const limit = { limit: requestsPerMinute, remaining: 0, resetSeconds: waitSeconds }
+  throw new MailkeepError('rate_limited', 'Too many requests.', { rateLimit: limit })
+}
+
+/** Reads a form, as browsers and mail programs send it. A body that is no form has no fields. */
+async function readForm(request: ApiRequest): Promise<FormData> {
+  if (declaredBody(request) === 'none') return new FormData()
+  const bytes = await request.body()
+  const type = header(request, 'content-type') ?? ''
+  try {
+    return await new Response(Buffer.from(bytes), { headers: { 'Content-Type': type } }).formData()
+  } catch {
+    return new FormData()
+  }
+}

@@ -1,0 +1,61 @@
+import type { PageLanguage, PageSettings } from '../../lib/index.ts'
+import { type Html, html } from './html.ts'
+import { builtInTexts, type TextName } from './texts.ts'
+
+/** What a page shows below the sender. */
+export interface Content {
+  readonly title: string
+  readonly body: Html
+}
+
+/** Returns a text in the page's language. Replaces `{email}` and `{list}`. */
+export type Say = (name: TextName, values?: { readonly email?: string; readonly list?: string }) => string
+
+/** @param own The client's own texts. They replace the built-in ones. */
+export function textsOf(language: PageLanguage, own: PageSettings['texts'] = {}): Say {
+  const texts: Readonly<Record<string, string>> = { ...builtInTexts[language], ...own }
+  return (name, values: Readonly<Record<string, string | undefined>> = {}) =>
+    texts[name]!.replace(/\{(email|list)\}/g, (placeholder, key: string) => values[key] ?? placeholder)
+}
+
+/** Returns a whole page. */
+export function layout(language: PageLanguage, { title, body }: Content, settings?: PageSettings): string {
+  const { name, logo_url, colour } = settings ?? { name: null, logo_url: null, colour: null }
+  const style = colour === null ? 'style.css' : `style-${colour.slice(1)}.css`
+  // Without a name, the image's text is empty: it is decoration.
+  const logo = logo_url === null ? undefined : html`<img src="${logo_url}" alt="">`
+  const sender =
+    name === null && logo === undefined ? undefined : html`<div class="sender">${logo}${name ?? ''}</div>\n`
+  return html`<!doctype html>
+<html lang="${language}">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${name === null ? title : `${title} · ${name}`}</title>
+<link rel="stylesheet" href="../${style}">
+</head>
+<body>
+<main>
+${sender}<h1>${title}</h1>
+${body}
+</main>
+</body>
+</html>
+`.text
+}
+
+/** Returns a text as a paragraph; nothing for an empty one. */
+export function paragraph(text: string, kind?: 'hint' | 'apart'): Html | undefined {
+  if (text === '') return undefined
+  return kind === undefined ? html`<p>${text}</p>\n` : html`<p class="${kind}">${text}</p>\n`
+}
+
+/** Returns a message about what was just done. Screen readers announce it. */
+export function notice(text: string): Html | undefined {
+  return text === '' ? undefined : html`<p class="notice" role="status">${text}</p>\n`
+}
+
+/** Returns a form with one button. */
+export function buttonForm(action: string, label: string, kind?: 'plain'): Html {
+  return html`<form method="post"><button name="action" value="${action}" class="${kind ?? ''}">${label}</button></form>\n`
+}

@@ -1,0 +1,86 @@
+import type { ListPreferences, Preferences, PreferencesInput, TopicPreference } from '../../lib/index.ts'
+import { type Html, html } from './html.ts'
+import { buttonForm, type Content, notice, paragraph, type Say } from './layout.ts'
+import type { Page } from './page.ts'
+import { unsubscribed } from './unsubscribe.ts'
+
+/** The contact's lists and topics with check boxes. */
+export const preferencesPage: Page = {
+  async show({ contact, client, say }) {
+    return choices(await client.contacts.preferences(contact.id), say)
+  },
+
+  async submit({ contact: { id }, client, say }, form) {
+    const { contacts } = client
+    switch (form.get('action')) {
+      case 'unsubscribe':
+        return unsubscribed(await contacts.unsubscribe(id, { byContact: true }), say)
+      case 'resubscribe': {
+        const { email } = await contacts.resubscribe(id)
+        return choices(await contacts.preferences(id), say, notice(say('resubscribed_text', { email })))
+      }
+      case 'save':
+        return choices(await contacts.updatePreferences(id, changesOf(form)), say, notice(say('preferences_saved')))
+      default:
+        return choices(await contacts.preferences(id), say)
+    }
+  },
+}
+
+/** The hidden fields name what was shown, so that what was added since stays. */
+function changesOf(form: FormData): PreferencesInput {
+  const checkedLists = idsOf(form.getAll('list'))
+  const checkedTopics = idsOf(form.getAll('topic'))
+  const isUnchecked = (checked: ReadonlySet<number>) => (id: number) => !checked.has(id)
+  return {
+    leaveLists: [...idsOf(form.getAll('lists'))].filter(isUnchecked(checkedLists)),
+    leaveTopics: [...idsOf(form.getAll('topics'))].filter(isUnchecked(checkedTopics)),
+    joinTopics: [...checkedTopics],
+  }
+}
+
+/** Returns the ids in fields of a form. Drops everything else. */
+function idsOf(values: readonly unknown[]): Set<number> {
+  const ids = values.flatMap((value) => (typeof value === 'string' ? value.split(',') : []))
+  return new Set(ids.filter((id) => /^[1-9]\d{0,14}$/.test(id)).map(Number))
+}
+
+function choices(preferences: Preferences, say: Say, message?: Html): Content {
+  const { email, unsubscribed_at, lists } = preferences
+  if (unsubscribed_at !== null) return unsubscribed(preferences, say)
+  const everything = html`<div class="apart">${paragraph(say('unsubscribe_all_text'), 'hint')}${buttonForm(
+    'unsubscribe',
+    say('unsubscribe_all_button'),
+    'plain',
+  )}</div>`
+  const title = say('preferences_title')
+  if (lists.length === 0) {
+    return { title, body: html`${message}${paragraph(say('preferences_empty', { email }))}${everything}` }
+  }
+  const topics = lists.flatMap((list) => list.topics)
+  const body = html`${message}<form method="post">
+<input type="hidden" name="lists" value="${lists.map(({ id }) => id).join()}">
+<input type="hidden" name="topics" value="${topics.map(({ id }) => id).join()}">
+<fieldset>
+<legend>${say('preferences_text', { email })}</legend>
+<ul class="lists">
+${lists.map(listItem)}</ul>
+</fieldset>
+<button name="action" value="save">${say('preferences_button')}</button>
+</form>
+${everything}`
+  return { title, body }
+}
+
+function listItem({ id, name, topics }: ListPreferences): Html {
+  const choosable = topics.length === 0 ? undefined : html`<ul>\n${topics.map(topicItem)}</ul>\n`
+  return html`<li><label><input type="checkbox" name="list" value="${id}" checked><span>${name}</span></label>
+${choosable}</li>
+`
+}
+
+function topicItem({ id, name, description, subscribed }: TopicPreference): Html {
+  const more = description ? html`<small>${description}</small>` : undefined
+  const checked = subscribed ? html` checked` : undefined
+  return html`<li><label><input type="checkbox" name="topic" value="${id}"${checked}><span>${name}${more}</span></label></li>\n`
+}

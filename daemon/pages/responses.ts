@@ -1,0 +1,76 @@
+import type { MailkeepError, PageLanguage, PageSettings } from '../../lib/index.ts'
+import { encode, type ResponseContext } from '../api/encode.ts'
+import { errorHeaders, statusOf } from '../api/errors.ts'
+import { type ApiRequest, type ApiResponse, header } from '../api/http-types.ts'
+import { html } from './html.ts'
+import { languageOf } from './language.ts'
+import { type Content, layout, paragraph, textsOf } from './layout.ts'
+import { styleSheet } from './style.ts'
+import type { TextName } from './texts.ts'
+
+export function stylePage(context: ResponseContext, colour: string | undefined): ApiResponse {
+  context.route = '/c/style.css'
+  const css = styleSheet(colour === undefined ? undefined : `#${colour}`)
+  return textResponse(context, 200, css, {
+    'Content-Type': 'text/css; charset=utf-8',
+    'Cache-Control': 'public, max-age=3600',
+  })
+}
+
+export function contentPage(
+  context: ResponseContext,
+  language: PageLanguage,
+  content: Content,
+  settings: PageSettings | undefined,
+  { status, headers }: Pick<ApiResponse, 'status' | 'headers'> = { status: 200, headers: {} },
+): ApiResponse {
+  return textResponse(context, status, layout(language, content, settings), {
+    ...pageHeaders(settings),
+    'Content-Type': 'text/html; charset=utf-8',
+    Vary: 'Accept-Language',
+    ...headers,
+  })
+}
+
+/** The page of an error is the same for every reason of the error. */
+export function errorPage(request: ApiRequest, context: ResponseContext, error: MailkeepError): ApiResponse {
+  const language = languageOf(header(request, 'accept-language') ?? '')
+  const say = textsOf(language)
+  const [title, text]: [TextName, TextName] =
+    error.code === 'not_found'
+      ? ['broken_link_title', 'broken_link_text']
+      : error.code === 'rate_limited'
+        ? ['too_many_title', 'too_many_text']
+        : ['failed_title', 'failed_text']
+  const content = { title: say(title), body: html`${paragraph(say(text))}` }
+  const allow = error.code === 'method_not_allowed' ? { Allow: 'GET, HEAD, POST' } : {}
+  return contentPage(context, language, content, undefined, {
+    status: statusOf[error.code],
+    headers: { ...errorHeaders(error), ...allow },
+  })
+}
+
+/** Answers a mail program, which shows nothing. */
+export function emptyPage(context: ResponseContext): ApiResponse {
+  return { ...encode(context, 200, undefined, { ...pageHeaders(), 'Content-Length': '0' }), body: '' }
+}
+
+function pageHeaders(settings?: PageSettings): Record<string, string> {
+  const image = settings?.logo_url ? `; img-src ${new URL(settings.logo_url).origin}` : ''
+  return {
+    'Content-Security-Policy': `default-src 'none'; style-src 'self'; form-action 'self'${image}`,
+    'Referrer-Policy': 'no-referrer',
+    'X-Robots-Tag': 'noindex',
+  }
+}
+
+function textResponse(
+  context: ResponseContext,
+  status: number,
+  text: string,
+  headers: Readonly<Record<string, string>>,
+): ApiResponse {
+  const length = { 'Content-Length': String(Buffer.byteLength(text)) }
+  const response = encode(context, status, undefined, { ...headers, ...length })
+  return context.method === 'HEAD' ? response : { ...response, body: text }
+}

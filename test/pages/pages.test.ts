@@ -1,0 +1,308 @@
+/** The pages on which contacts unsubscribe, and choose lists and topics. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { type Open, overHttp, type ServiceOptions } from '../support/harness.ts'
+import { fieldsOf, submit, type Visited, visit } from './visit.ts'
+
+const email = 'ada@example.org'
+
+/** Opens a service with a contact on a list with two topics, subscribed to the first. */
+async function populate(t: Parameters<Open>[0], open: Open, options?: ServiceOptions) {
+  const service = await open(t, options)
+  const { client } = service
+  const list = await client.lists.create({ name: 'News & <b>views</b>' })
+  const weekly = await client.topics.create(list.id, { name: 'Weekly', description: 'Every "Monday"' })
+  const offers = await client.topics.create(list.id, { name: 'Offers' })
+  const { contact } = await client.contacts.addToList(list.id, { email })
+  await client.contacts.subscribeToTopic(contact.id, weekly.id)
+  const links = await client.contacts.links(contact.id)
+  const read = () => client.contacts.get(contact.id)
+  return { ...service, id: contact.id, list, weekly, offers, ...links, read }
+}
+
+function assertSafe({ headers, html }: Visited): void {
+  assert.equal(headers.get('content-security-policy'), "default-src 'none'; style-src 'self'; form-action 'self'")
+  assert.equal(headers.get('referrer-policy'), 'no-referrer')
+  assert.equal(headers.get('x-robots-tag'), 'noindex')
+  assert.equal(headers.get('cache-control'), 'no-store')
+  assert.equal(headers.get('x-content-type-options'), 'nosniff')
+  assert.equal(headers.get('set-cookie'), null)
+  assert.doesNotMatch(html, /<script|<style|style="| on\w+=|https?:/)
+}
+
+overHttp('the page to unsubscribe', (open) => {
+  test('asks first, unsubscribes, and offers to undo', async (t) => {
+    const { client, receiver, unsubscribe_url, read } = await populate(t, open)
+    const hook = await receiver()
+    const events = ['contact.unsubscribed', 'contact.resubscribed'] as const
+    await client.webhooks.createEndpoint({ url: hook.url(), events })
+
+    const asked = await visit(unsubscribe_url)
+    assert.equal(asked.status, 200)
+    assert.match(asked.headers.get('content-type')!, /^text\/html; charset=utf-8$/)
+    assert.match(asked.html, /<h1>Unsubscribe<\/h1>\s.*ada@example\.org/)
+    assertSafe(asked)
+
+    const done = await submit(unsubscribe_url, fieldsOf(asked.html, 'unsubscribe'))
+    assert.match(done.html, /<h1>You are unsubscribed<\/h1>/)
+    assertSafe(done)
+    const { unsubscribed_at, unsubscribed_by_contact } = await read()
+    assert.ok(unsubscribed_at)
+    assert.equal(unsubscribed_by_contact, true)
+    assert.equal((await hook.next()).body.type, 'contact.unsubscribed')
+    assert.match((await visit(unsubscribe_url)).html, /You are unsubscribed/)
+    await submit(unsubscribe_url, fieldsOf(asked.html, 'unsubscribe'))
+    assert.equal((await read()).unsubscribed_at, unsubscribed_at, 'the first time stays')
+
+    const undone = await submit(unsubscribe_url, fieldsOf(done.html, 'resubscribe'))
+    assert.match(undone.html, /<h1>You are subscribed again<\/h1>/)
+    assert.equal((await read()).unsubscribed_at, null)
+    assert.equal((await hook.next()).body.type, 'contact.resubscribed')
+  })
+
+  test('does not change anything for scanners, which follow links and never press buttons', async (t) => {
+    const { unsubscribe_url, preferences_url, read } = await populate(t, open)
+    const before = await read()
+    for (const url of [unsubscribe_url, preferences_url]) {
+      const shown = await visit(url)
+      const head = await visit(url, { method: 'HEAD' })
+      assert.equal(head.status, 200)
+      assert.equal(head.html, '')
+      assert.equal(head.headers.get('content-length'), String(Buffer.byteLength(shown.html)))
+      assert.equal(
+        (await visit(url, { headers: { Purpose: 'prefetch', 'Sec-Purpose': 'prefetch;prerender' } })).status,
+        200,
+      )
+      assert.equal((await visit(`${url}?List-Unsubscribe=One-Click&action=unsubscribe`)).status, 200)
+      for (const method of ['OPTIONS', 'PUT', 'DELETE', 'PATCH']) {
+        const refused = await visit(url, { method })
+        assert.equal(refused.status, 405)
+        assert.equal(refused.headers.get('allow'), 'GET, HEAD, POST')
+      }
+    }
+    assert.deepEqual(await read(), before)
+  })
+
+  const oneClick = new FormData()
+  oneClick.set('List-Unsubscribe', 'One-Click')
+  for (const [kind, body] of [
+    ['a form', new URLSearchParams({ 'List-Unsubscribe': 'One-Click' })],
+    ['a multipart form', oneClick],
+  ] as const) {
+    test(`unsubscribes with one click, by ${kind}, and shows nothing`, async (t) => {
+      const { unsubscribe_url, read, call } = await populate(t, open)
+      for (const _ of ['once', 'again']) {
+        const answer = await visit(unsubscribe_url, { method: 'POST', body })
+        assert.equal(answer.status, 200)
+        assert.equal(answer.html, '')
+        assert.equal(answer.headers.get('set-cookie'), null)
+      }
+      assert.equal((await read()).unsubscribed_by_contact, true)
+      const { body: log } = await call('GET', '/audit-log?type=contact.unsubscribed')
+      assert.deepEqual(
+        log.data.map(({ source }: { source: string }) => source),
+        ['one_click'],
+      )
+    })
+  }
+
+  test('unsubscribes whatever the body is, so that no mail program fails', async (t) => {
+    const bodies = [undefined, 'garbage', '{"a":1}', '--x\r\nbroken']
+    const types = ['application/json', 'multipart/form-data; boundary=x', 'multipart/form-data', 'text/plain']
+    for (const [at, type] of types.entries()) {
+      const { unsubscribe_url, read } = await populate(t, open)
+      const init = bodies[at] === undefined ? {} : { body: bodies[at], headers: { 'Content-Type': type } }
+      assert.equal((await visit(unsubscribe_url, { method: 'POST', ...init })).status, 200)
+      assert.ok((await read()).unsubscribed_at)
+    }
+  })
+})
+
+overHttp('the page of preferences', (open) => {
+  test('shows the lists and topics of the contact, escaped', async (t) => {
+    const { client, preferences_url } = await populate(t, open)
+    const other = await client.lists.create({ name: 'Secret' })
+    await client.topics.create(other.id, { name: 'Hidden' })
+    const page = await visit(preferences_url)
+    assert.equal(page.status, 200)
+    assertSafe(page)
+    assert.match(page.html, /checked><span>News &amp; &lt;b&gt;views&lt;\/b&gt;<\/span>/)
+    assert.match(page.html, /checked><span>Weekly<small>Every &quot;Monday&quot;<\/small><\/span>/)
+    assert.match(page.html, /value="\d+"><span>Offers<\/span>/)
+    assert.doesNotMatch(page.html, /Secret|Hidden/)
+  })
+
+  test('saves topics in one transaction', async (t) => {
+    const { preferences_url, read, offers, client, call } = await populate(t, open)
+    const page = await visit(preferences_url)
+    const late = await client.lists.create({ name: 'Joined since' })
+    await client.contacts.addToList(late.id, { email })
+    const fields = fieldsOf(page.html, 'save').filter(([name]) => name !== 'topic')
+    const saved = await submit(preferences_url, [...fields, ['topic', String(offers.id)]])
+    assert.match(saved.html, /role="status">Your choices are saved\./)
+    const { topics, lists } = await read()
+    assert.deepEqual(
+      topics.map(({ id }) => id),
+      [offers.id],
+    )
+    assert.equal(lists.length, 2, 'a list that the page did not show stays')
+    const { body: log } = await call('GET', '/audit-log')
+    const own = log.data.filter(({ source }: { source: string }) => source === 'preferences_page')
+    assert.deepEqual(own.map(({ type }: { type: string }) => type).sort(), [
+      'contact.topic_subscribed',
+      'contact.topic_unsubscribed',
+    ])
+  })
+
+  test('takes the contact off a list, with its topics', async (t) => {
+    const { preferences_url, read } = await populate(t, open)
+    const page = await visit(preferences_url)
+    const fields = fieldsOf(page.html, 'save').filter(([name]) => name !== 'list')
+    const saved = await submit(preferences_url, fields)
+    assert.match(saved.html, /ada@example\.org is on no list\./)
+    const { lists, topics, unsubscribed_at } = await read()
+    assert.deepEqual({ lists, topics, unsubscribed_at }, { lists: [], topics: [], unsubscribed_at: null })
+  })
+
+  test('does not let a contact join lists and topics that the page does not offer', async (t) => {
+    const { preferences_url, read, client, list, weekly, addTenant } = await populate(t, open)
+    const before = await read()
+    const other = await client.lists.create({ name: 'Secret' })
+    const hidden = await client.topics.create(other.id, { name: 'Hidden' })
+    const foreign = await (await addTenant()).client.lists.create({ name: 'Foreign' })
+    const forged = {
+      action: 'save',
+      lists: `${list.id},${other.id},x,-1,1e3,99999999999999999999`,
+      topics: `${weekly.id}`,
+      list: `${list.id},${other.id},${foreign.id}`,
+      topic: `${weekly.id},${hidden.id}`,
+    }
+    assert.equal((await submit(preferences_url, forged)).status, 200)
+    assert.deepEqual(await read(), before)
+  })
+
+  test('changes nothing for a form that is incomplete', async (t) => {
+    const { preferences_url, read } = await populate(t, open)
+    const before = await read()
+    for (const fields of [{}, { action: 'save' }, { action: 'other' }]) {
+      assert.equal((await submit(preferences_url, fields)).status, 200)
+    }
+    assert.deepEqual(await read(), before)
+  })
+
+  test('unsubscribes from everything, and subscribes again with the same choices', async (t) => {
+    const { preferences_url, read } = await populate(t, open)
+    const before = await read()
+    const done = await submit(preferences_url, fieldsOf((await visit(preferences_url)).html, 'unsubscribe'))
+    assert.match(done.html, /You are unsubscribed/)
+    assert.equal((await read()).unsubscribed_by_contact, true)
+    const page = await visit(preferences_url)
+    assert.doesNotMatch(page.html, /checkbox/)
+    const again = await submit(preferences_url, fieldsOf(page.html, 'resubscribe'))
+    assert.match(again.html, /role="status">E-mails will be sent to ada@example\.org again\.[\s\S]*checkbox/)
+    assert.deepEqual(await read(), before)
+  })
+})
+
+overHttp('how contact pages look', (open) => {
+  test('is in the language of the browser: English, German, French or Spanish', async (t) => {
+    const { unsubscribe_url } = await populate(t, open)
+    for (const [accepted, language, title] of [
+      ['de-AT,en;q=0.8', 'de', 'Abmelden'],
+      ['fr;q=0.4, es;q=0.9', 'es', 'Darse de baja'],
+      ['pt, fr-CA;q=0.5', 'fr', 'Se désabonner'],
+      ['de;q=0, it', 'en', 'Unsubscribe'],
+      ['*', 'en', 'Unsubscribe'],
+      ['', 'en', 'Unsubscribe'],
+      [';;,q=,de-', 'en', 'Unsubscribe'],
+    ] as const) {
+      const { html, headers } = await visit(unsubscribe_url, { headers: { 'Accept-Language': accepted } })
+      assert.match(html, new RegExp(`<html lang="${language}">[\\s\\S]*<h1>${title}</h1>`), accepted)
+      assert.equal(headers.get('vary'), 'Accept-Language')
+    }
+  })
+
+  test('is set by the client', async (t) => {
+    const { data, unsubscribe_url, url } = await populate(t, open)
+    const nothing = { name: null, colour: null, logo_url: null, language: null, texts: {} }
+    assert.deepEqual(await data(200, 'GET', '/settings/pages'), nothing)
+    const settings = {
+      name: 'Müller & <Co>',
+      colour: '#FFCC00',
+      logo_url: 'https://cdn.example.com/logo.png?a="b"',
+      language: 'de',
+      texts: { unsubscribe_text: 'Schade, {email}! <script>' },
+    }
+    const saved = await data(200, 'PUT', '/settings/pages', { body: settings })
+    const expected = { ...settings, colour: '#ffcc00', logo_url: 'https://cdn.example.com/logo.png?a=%22b%22' }
+    assert.deepEqual(saved, expected)
+    assert.deepEqual(await data(200, 'GET', '/settings/pages'), expected)
+    const page = await visit(unsubscribe_url, { headers: { 'Accept-Language': 'fr' } })
+    assert.match(page.html, /<html lang="de">/)
+    assert.match(page.html, /<title>Abmelden · Müller &amp; &lt;Co&gt;<\/title>/)
+    assert.match(page.html, /Schade, ada@example\.org! &lt;script&gt;/)
+    assert.equal(
+      page.headers.get('content-security-policy'),
+      "default-src 'none'; style-src 'self'; form-action 'self'; img-src https://cdn.example.com",
+    )
+    const style = /href="\.\.\/(style-ffcc00\.css)"/.exec(page.html)![1]!
+    const css = await visit(`${url}/c/${style}`)
+    assert.equal(css.headers.get('content-type'), 'text/css; charset=utf-8')
+    assert.match(css.html, /--colour: #ffcc00; --on-colour: #000000/)
+    assert.deepEqual(await data(200, 'PUT', '/settings/pages', { body: {} }), nothing)
+    assert.match((await visit(unsubscribe_url)).html, /href="\.\.\/style\.css"/)
+  })
+
+  for (const [field, value] of [
+    ['colour', 'red'],
+    ['colour', '#fff'],
+    ['colour', '#12345;'],
+    ['logo_url', 'http://example.com/logo.png'],
+    ['logo_url', "https://a;script-src 'self'"],
+    ['logo_url', 'https://a;b.example/'],
+    ['logo_url', 'https://user@example.com/'],
+    ['logo_url', `https://example.com/${'a'.repeat(2048)}`],
+    ['language', 'it'],
+    ['name', ''],
+    ['texts.unsubscribe_button', ' '],
+    ['texts.unsubscribe_text', 'x'.repeat(501)],
+    ['texts.other', 'x'],
+    ['other', 'x'],
+  ] as const) {
+    test(`cannot be set with ${field} ${value.slice(0, 40)}`, async (t) => {
+      const { call } = await open(t)
+      const [name, text] = field.split('.') as [string, string?]
+      const { status, body } = await call('PUT', '/settings/pages', {
+        body: { [name]: text ? { [text]: value } : value },
+      })
+      assert.equal(status, 422)
+      assert.deepEqual(Object.keys(body.errors), [field])
+    })
+  }
+})
+
+overHttp('contact pages', (open) => {
+  test('refuse an address that requests too much, and no other', async (t) => {
+    const { preferences_url } = await populate(t, open, { trustProxy: true })
+    const from = (address: string) => visit(preferences_url, { headers: { 'X-Forwarded-For': `10.0.0.1, ${address}` } })
+    let refused: Visited | undefined
+    for (let i = 0; i < 400 && !refused; i++) {
+      const answer = await from('192.0.2.7')
+      if (answer.status === 429) refused = answer
+    }
+    assert.ok(refused, 'no request was refused')
+    assert.match(refused.html, /Too many requests/)
+    assertSafe(refused)
+    assert.ok(Number(refused.headers.get('retry-after')) > 0)
+    assert.equal((await from('192.0.2.8')).status, 200)
+  })
+
+  test('do not trust X-Forwarded-For unless a proxy sets it', async (t) => {
+    const { preferences_url } = await populate(t, open)
+    const statuses = new Set<number>()
+    for (let i = 0; i < 400; i++) {
+      statuses.add((await visit(preferences_url, { headers: { 'X-Forwarded-For': `192.0.2.${i % 250}` } })).status)
+    }
+    assert.deepEqual([...statuses], [200, 429])
+  })
+})
