@@ -79,7 +79,6 @@ export class Mailkeep {
   readonly tokens: TokensApi
   readonly links: LinksApi
   readonly #ctx: Context
-  readonly #storage: Database
   readonly #background: Background
   readonly #health: Health
   readonly #identityProvider: IdentityProvider | undefined
@@ -143,7 +142,6 @@ export class Mailkeep {
       },
     }
     this.#ctx = ctx
-    this.#storage = storage
     this.#identityProvider = identityProvider
     this.#background = new Background(ctx, sender ?? createSender(settings, clock, lookup))
     this.#health = new Health(ctx, this.#background.dispatcher, this.#background.mailer, migrations)
@@ -186,7 +184,7 @@ export class Mailkeep {
   using(transaction: unknown): Pick<Mailkeep, 'clients' | 'tokens' | 'forClient'> {
     this.#refuseClosed()
     const { local } = this.#ctx
-    const storage = this.#storage.within(transaction)
+    const storage = this.#ctx.storage.within(transaction)
     const ctx = { ...this.#ctx, storage, local: { ...local, tokens: new TokenCache(local.tokens) } }
     const forClient = (clientId: number, caller = ctx.caller) => bindClient({ ...ctx, clientId, caller })
     return { clients: bindClients(ctx), tokens: bindTokens(ctx), forClient }
@@ -296,6 +294,6 @@ export class Mailkeep {
 
   async #close(timeoutMs: number): Promise<void> {
     await this.#background.stop(timeoutMs)
-    await this.#storage.close()
+    await this.#ctx.storage.close()
   }
 }
