@@ -32,6 +32,7 @@ import { type Context, sources } from './context.ts'
 import { invalid } from './errors.ts'
 import * as idempotency from './idempotency/operations.ts'
 import * as identities from './identities/operations.ts'
+import * as imports from './imports/operations.ts'
 import * as lists from './lists/operations.ts'
 import * as pages from './pages/operations.ts'
 import { requireFunction, requireId, Text } from './parse.ts'
@@ -174,6 +175,9 @@ const identitiesApi = {
   remove: identities.removeIdentity,
 }
 
+/** The progress of imports: `mailkeep.forClient(id).imports` */
+const importsApi = { list: imports.listImports, get: imports.getImport }
+
 /** `mailkeep.forClient(id).webhooks` */
 const webhooksApi = {
   listEndpoints: webhooks.listEndpoints,
@@ -241,6 +245,7 @@ function bindOperations(ctx: Context): ClientOperations {
     webhooks: bind(ctx, webhooksApi),
     events: bind(ctx, eventsApi),
     identities: bind(ctx, identitiesApi),
+    imports: bind(ctx, importsApi),
     tokens: bind(ctx, clientTokensApi),
     auditLog: bind(ctx, auditLogApi),
     stats: bind(ctx, statsApi),

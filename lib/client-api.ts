@@ -13,6 +13,7 @@ import type {
 import type { SuppressionsApi } from './consent/api-types.ts'
 import type { ContactsApi } from './contacts/api-types.ts'
 import type { IdempotencyApi } from './idempotency/schema.ts'
+import type { ImportsApi } from './imports/api-types.ts'
 import type { PageSettingsApi } from './pages/api-types.ts'
 import type { NewslettersApi, SequencesApi } from './sending/api-types.ts'
 import type { EventsApi, WebhooksApi } from './webhooks/api-types.ts'
@@ -37,6 +38,7 @@ export interface ClientOperations {
   readonly webhooks: WebhooksApi
   readonly events: EventsApi
   readonly identities: IdentitiesApi
+  readonly imports: ImportsApi
   readonly tokens: ClientTokensApi
   readonly auditLog: AuditLogApi
   readonly stats: StatsApi

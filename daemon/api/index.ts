@@ -162,9 +162,9 @@ async function answerRoute(options: LoggedOptions, state: RequestState): Promise
   requireRole(caller, route.role)
   const input = { params: match.params, ...(await inputOf(request, route, target)) }
   const outcome = await perform(clientOf(mailkeep, caller), request, route, path, input)
-  if (outcome.download) return encodeDownload(context, outcome.status, outcome.download, options.logger)
+  if (outcome.download) return encodeDownload(context, outcome, options.logger)
   const replayed = outcome.replayed ? { 'Idempotency-Replayed': 'true' } : {}
-  return encode(context, outcome.status, bodyOf(options, state, route, outcome), replayed)
+  return encode(context, outcome.status, bodyOf(options, state, route, outcome), { ...replayed, ...outcome.headers })
 }
 
 /** Returns the operations of the caller's client. The audit log shows the caller's token. */

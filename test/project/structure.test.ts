@@ -51,6 +51,7 @@ const folders = [
   'attributes',
   'pages',
   'segments',
+  'imports',
   'consent',
   'contacts',
   'sending',

@@ -33,6 +33,13 @@ export async function openWorld({ client, data }: Tenant, name: string): Promise
   const [{ id: deliveryId }] = await data(200, 'GET', `/webhook-endpoints/${endpointId}/deliveries`)
   const { id: tokenId } = await client.tokens.create({ name: `token of ${name}`, role: 'viewer' })
   await client.contacts.upsert({ email: 'spare@example.org' }) // for the merge
+  let importId = 0
+  await client.contacts.import(listId, [], {
+    format: 'csv',
+    onStart: (id) => {
+      importId = id
+    },
+  })
   return {
     tagId: tags[0].id,
     contactId,
@@ -47,6 +54,7 @@ export async function openWorld({ client, data }: Tenant, name: string): Promise
     deliveryId,
     recoveryId,
     tokenId,
+    importId,
   }
 }
 

@@ -17,7 +17,9 @@ import type {
   EventType,
   HistoryEntry,
   Identity,
+  Import,
   ImportReport,
+  ImportRowResult,
   List,
   Page,
   PageSettings,
@@ -86,6 +88,12 @@ const auditEntry: AuditEntry = {
   ...{ id: 9, type: 'contact.deleted', target_id: 7, token_id: 4, source: 'api', created_at },
 }
 
+const importRowResult: ImportRowResult = { line: 2, status: 'created', id: 7 }
+const runningImport: Import = {
+  ...{ id: 1, list_id: 1, dry_run: false, status: 'running' },
+  ...{ rows: 3000, created: 2900, updated: 98, skipped: 0, refused: 2 },
+  ...{ error: null, started_at: created_at, finished_at: null },
+}
 const historyEntry: HistoryEntry = {
   ...{ id: 12, type: 'confirmed', source: 'confirmation_link', list_id: 1, topic_id: null, token_id: null },
   ...{ ip: '192.0.2.7', user_agent: 'Mozilla/5.0', created_at },
@@ -193,7 +201,9 @@ export const recordExamples = {
   AuditEntry: auditEntry,
   Token: token,
   NewToken: { ...token, last_used_at: null, token: exampleToken },
+  Import: runningImport,
   ImportReport: importReport,
+  ImportRowResult: importRowResult,
   Segment: segment,
   AttributeSettings: attributeSettings,
   ContactCount: { count: 1200 },

@@ -140,6 +140,7 @@ const idDescriptions: Readonly<Record<keyof Params, string>> = {
   recoveryId: 'A recovery of the endpoint.',
   identityId: 'An email identity.',
   tokenId: 'A token.',
+  importId: 'An import.',
 }
 
 function idParameters({ path }: Route): Parameter[] {

@@ -2,6 +2,7 @@ import {
   type ClientToken,
   type ContactLinks,
   type ImportReport,
+  type ImportRowResult,
   inputLimits,
   type NewClientToken,
   type Page,
@@ -19,6 +20,7 @@ import {
   endpointDeliveryFields,
   historyFields,
   identityFields,
+  importFields,
   listFields,
   pageSettingsFields,
   segmentFields,
@@ -57,6 +59,11 @@ const meta = {
 function withCount(schema: Schema): Schema {
   const contacts_count = { ...count, description: 'Subscribed contacts. Only with `counts`.' }
   return { ...schema, properties: { ...schema.properties, contacts_count } }
+}
+
+/** Makes fields of a record optional. */
+function optional(schema: Schema, ...names: readonly string[]): Schema {
+  return { ...schema, required: schema.required!.filter((name) => !names.includes(name)) }
 }
 
 /** A list as its own routes show it. */
@@ -141,16 +148,33 @@ export const recordSchemas = {
     ...(schemasOf(clientTokenFields) as Record<keyof ClientToken, Schema>),
     token: { type: 'string', pattern: '^mk_[A-Za-z0-9_-]{43}$', description: 'The token, shown only in this answer.' },
   }),
-  ImportReport: record<ImportReport>({
-    total: { ...count, description: 'Rows that were read, without blank rows.' },
-    created: { ...count, description: 'Rows that created a contact.' },
-    updated: { ...count, description: 'Rows whose contact existed already.' },
-    refused: count,
-    refused_rows: {
-      ...arrayOf(ref('RefusedRow')),
-      description: 'The first refused rows, up to one megabyte.',
-    },
-  }),
+  Import: recordOf(importFields),
+  ImportReport: optional(
+    record<ImportReport>({
+      total: { ...count, description: 'Rows that were read, without blank rows.' },
+      created: { ...count, description: 'Rows that created a contact.' },
+      updated: { ...count, description: 'Rows whose contact existed already.' },
+      refused: count,
+      skipped: { ...count, description: 'Rows whose contact existed already. Only with `mode=skip`.' },
+      dry_run: { type: 'boolean', description: 'Nothing was stored. Only with `dry_run`.' },
+      refused_rows: {
+        ...arrayOf(ref('RefusedRow')),
+        description: 'The first refused rows, up to one megabyte.',
+      },
+    }),
+    'skipped',
+    'dry_run',
+  ),
+  ImportRowResult: optional(
+    record<Omit<ImportRowResult, 'row'>>({
+      line: { type: 'integer', minimum: 1, description: 'Line of the file where the row ends.' },
+      status: { type: 'string', enum: ['created', 'updated', 'skipped', 'refused'] },
+      id: { ...id, description: 'The contact, unless the row was refused.' },
+      errors: { ...fieldErrors, description: 'Messages by field, if the row was refused.' },
+    }),
+    'id',
+    'errors',
+  ),
   RefusedRow: record<RefusedRow>({
     line: { type: 'integer', minimum: 1, description: 'Line of the file where the row ends.' },
     errors: { ...fieldErrors, description: 'Messages by field, as in an error; `row` if the row cannot be read.' },

@@ -28,7 +28,8 @@ export type Params = Readonly<
     | 'deliveryId'
     | 'recoveryId'
     | 'identityId'
-    | 'tokenId',
+    | 'tokenId'
+    | 'importId',
     number
   >
 >
@@ -49,7 +50,8 @@ export interface Call {
 
 /** A file that is produced while it is sent. */
 export interface Download {
-  readonly name: string
+  /** Name of the file; undefined for a stream that is no file. */
+  readonly name?: string
   readonly contentType: string
   readonly text: AsyncIterable<string>
 }
@@ -62,6 +64,8 @@ export interface Outcome {
   readonly json?: string
   readonly meta?: Page<unknown>['meta']
   readonly download?: Download
+  /** Headers of its own. */
+  readonly headers?: Readonly<Record<string, string>>
   /** Whether this is the stored answer to an earlier request with the same key. */
   readonly replayed?: boolean
 }
@@ -90,6 +94,8 @@ export type AnswerDoc =
       readonly isFile?: true
       /** Whether browsers save the record as a file. */
       readonly isAttachment?: true
+      /** Lines of NDJSON, if the client accepts only those. Then there is `X-Import-Id`, too. */
+      readonly rows?: RecordName
     }
   | { readonly description: string; readonly records: RecordName }
 

@@ -1,5 +1,5 @@
 import type { Migration } from '../migrate.ts'
-import { sendingMigration } from './sending.ts'
+import { postgresWords, sendingMigration } from './sending.ts'
 
 const id = 'id bigint generated always as identity primary key'
 const client = 'client_id bigint not null references mailkeep_client (id)'
@@ -216,6 +216,19 @@ const auditLog: Migration = {
   ],
 }
 
+/** The progress of imports. */
+const imports: Migration = {
+  name: '014-imports',
+  statements: [
+    `create table mailkeep_import (${id}, client_id bigint not null, list_id bigint,
+      dry_run boolean not null, status text not null, row_count bigint not null default 0,
+      created bigint not null default 0, updated bigint not null default 0, skipped bigint not null default 0,
+      refused bigint not null default 0, error text, started_at timestamptz not null, seen_at timestamptz not null,
+      finished_at timestamptz) ${frequentUpdates}`,
+    'create index mailkeep_import_client on mailkeep_import (client_id, id)',
+  ],
+}
+
 /** The history of contacts, memberships that wait for a confirmation, and addresses that must not be mailed. */
 const consent: Migration = {
   name: '012-consent',
@@ -264,11 +277,7 @@ const statistics: Migration = {
   ],
 }
 
-const sending = sendingMigration({
-  ...{ id, record, raised, int: 'bigint', time: 'timestamptz', bool: 'boolean', no: 'false', end: '' },
-  queue: ` ${queue}`,
-  inOrder: (columns) => `${columns}, id`,
-})
+const sending = sendingMigration({ id, record, raised, queue: ` ${queue}`, ...postgresWords })
 
 export const postgresMigrations: readonly Migration[] = [
   start,
@@ -281,6 +290,7 @@ export const postgresMigrations: readonly Migration[] = [
   auditLog,
   consent,
   contactPages,
+  imports,
   sending,
   statistics,
 ]

@@ -17,6 +17,18 @@ interface Words {
   readonly inOrder: (columns: string) => string
 }
 
+/** The words of SQLite. */
+export const sqliteWords = {
+  ...{ int: 'integer', time: 'text', bool: 'integer', no: '0', end: ' strict', queue: ' strict' },
+  inOrder: (columns: string) => columns,
+}
+
+/** The words of PostgreSQL. */
+export const postgresWords = {
+  ...{ int: 'bigint', time: 'timestamptz', bool: 'boolean', no: 'false', end: '' },
+  inOrder: (columns: string) => `${columns}, id`,
+}
+
 /** Newsletters, sequences, and the messages to their recipients. */
 export function sendingMigration({ id, record, raised, int, time, bool, no, end, queue, inOrder }: Words): Migration {
   return {
