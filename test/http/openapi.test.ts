@@ -361,7 +361,8 @@ function* values(limits: Limits): Generator<[unknown, boolean]> {
   if (maxItems === undefined) return
   const many = (count: number) =>
     Array.from({ length: count }, (_, at) => items?.enum?.[0] ?? (items?.format ? `t${at}@example.org` : `t${at}`))
-  yield [many(maxItems), false]
+  const needsFields = items?.required !== undefined && items.required.length > 1
+  if (!needsFields) yield [many(maxItems), false]
   yield [many(maxItems + 1), true]
   if (minItems) yield [[], true]
 }
