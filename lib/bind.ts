@@ -11,6 +11,7 @@ import { bind } from './bound.ts'
 import type { ClientMailkeep, ClientOperations } from './client-api.ts'
 import * as clientTokens from './clients/client-tokens.ts'
 import * as clients from './clients/operations.ts'
+import * as portal from './clients/portal.ts'
 import * as suppressions from './consent/suppressions.ts'
 import type { LinksApi } from './contacts/api-types.ts'
 import * as batching from './contacts/batch.ts'
@@ -198,6 +199,9 @@ const webhooksApi = {
 /** `mailkeep.forClient(id).events` */
 const eventsApi = { raise: webhooks.raiseEvent }
 
+/** `mailkeep.forClient(id).portal` */
+const portalApi = { createLink: portal.createPortalLink }
+
 /** `mailkeep.forClient(id).stats` */
 const statsApi = { deliveries: statistics.getDeliverySeries, contacts: statistics.getContactSeries }
 
@@ -249,5 +253,6 @@ function bindOperations(ctx: Context): ClientOperations {
     tokens: bind(ctx, clientTokensApi),
     auditLog: bind(ctx, auditLogApi),
     stats: bind(ctx, statsApi),
+    portal: bind(ctx, portalApi),
   }
 }

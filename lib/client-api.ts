@@ -5,6 +5,7 @@ import type {
   ClientTokensApi,
   IdentitiesApi,
   ListsApi,
+  PortalApi,
   SegmentsApi,
   StatsApi,
   TagsApi,
@@ -42,6 +43,7 @@ export interface ClientOperations {
   readonly tokens: ClientTokensApi
   readonly auditLog: AuditLogApi
   readonly stats: StatsApi
+  readonly portal: PortalApi
 }
 
 /** `mailkeep.forClient(id)`: a client's operations, and `withIdempotencyKey` to run several of them at most once. */

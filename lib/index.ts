@@ -7,6 +7,7 @@ export type {
   ClientTokensApi,
   IdentitiesApi,
   ListsApi,
+  PortalApi,
   SegmentsApi,
   StatsApi,
   TagsApi,
@@ -21,6 +22,7 @@ export type {
   ClientOperations,
   SettingsApi,
 } from './client-api.ts'
+export type { PortalLink, PortalLinkInput } from './clients/portal.ts'
 export type {
   Client,
   ClientInput,

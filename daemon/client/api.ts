@@ -3590,6 +3590,47 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/portal-links": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["PortalLinkInput"];
+                };
+            };
+            responses: {
+                /** @description The link. */
+                201: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["PortalLink"];
+                        };
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/stats/deliveries": {
         parameters: {
             query?: never;
@@ -4131,6 +4172,15 @@ export interface components {
                 "List-Unsubscribe": string;
                 "List-Unsubscribe-Post"?: string;
             };
+        };
+        PortalLink: {
+            /**
+             * Format: uri
+             * @description The session token is in the fragment, which browsers send to no server.
+             */
+            url: string;
+            /** Format: date-time */
+            expires_at: string;
         };
         DeliverySeries: {
             /** Format: date-time */
@@ -5080,6 +5130,18 @@ export interface components {
             role: "admin" | "member" | "viewer";
             /** @description Seconds from now. Without it the token is valid until it is revoked. */
             expires_in?: number;
+        };
+        PortalLinkInput: {
+            /**
+             * @description What the link opens.
+             * @enum {string}
+             */
+            role: "webhooks";
+            /**
+             * @description Seconds from now.
+             * @default 3600
+             */
+            expires_in: number;
         };
         RecoverInput: {
             /** @description ISO 8601 with an offset. */

@@ -77,6 +77,7 @@ export const operations = {
     revoke: 'DELETE /tokens/{tokenId}',
   },
   imports: { list: 'GET /imports', get: 'GET /imports/{importId}' },
+  portal: { createLink: 'POST /portal-links' },
   stats: { deliveries: 'GET /stats/deliveries', contacts: 'GET /stats/contacts' },
   auditLog: { list: 'GET /audit-log' },
 } as const
@@ -93,6 +94,7 @@ export const withoutKey: ReadonlySet<string> = new Set([
   'POST /webhook-endpoints',
   'POST /webhook-endpoints/{endpointId}/secret',
   'POST /tokens',
+  'POST /portal-links',
   'POST /lists/{listId}/contacts/import',
   'POST /contacts/import',
 ])

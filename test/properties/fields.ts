@@ -109,6 +109,7 @@ const known: Readonly<Record<string, readonly [required: Fields, optional: Field
     { expires_in: fc.integer({ min: 60, max: 86_400 }) },
   ],
   'POST /email-identities': [{ email }, { name }],
+  'POST /portal-links': [{ role: fc.constant('webhooks') }, { expires_in: fc.integer({ min: 60, max: 86_400 }) }],
   'POST /segments': [{ name, filters }, {}],
   'PATCH /segments/:segmentId': [{}, { name, filters }],
   'POST /newsletters': [

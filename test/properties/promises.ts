@@ -177,6 +177,7 @@ export const promises: Readonly<Record<string, Promised>> = {
   },
   'GET /tokens': page(token),
   'POST /tokens': { ...created(newToken), byState: true },
+  'POST /portal-links': { statuses: [201, 422], data: { url: /#token=mkp_/, expires_at: utc }, byState: true },
   'DELETE /tokens/:tokenId': nothing,
   'GET /audit-log': page(auditEntry),
   'GET /stats/deliveries': { ...ok(series), byState: true },

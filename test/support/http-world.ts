@@ -91,6 +91,7 @@ const bodies: Readonly<Record<string, object>> = {
   'POST /webhook-endpoints': { url: 'http://127.0.0.1:9/', events: eventTypes },
   'PATCH /webhook-endpoints/:endpointId': { description: 'new', active: true },
   'POST /webhook-endpoints/:endpointId/recover': { since: '2020-01-01T00:00:00Z' },
+  'POST /portal-links': { role: 'webhooks' },
   'POST /tokens': { name: 'new', role: 'viewer' },
   'POST /events': { type: 'newsletter.sent', data: {} },
 }

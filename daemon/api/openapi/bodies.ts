@@ -13,6 +13,7 @@ import {
   type ListInput,
   type MergeInput,
   type PageSettingsInput,
+  type PortalLinkInput,
   pageLanguages,
   pageTextNames,
   type RecoverInput,
@@ -204,6 +205,13 @@ export const bodySchemas = {
       },
     },
     'name',
+    'role',
+  ),
+  PortalLinkInput: input<PortalLinkInput>(
+    {
+      role: { type: 'string', enum: ['webhooks'], description: 'What the link opens.' },
+      expires_in: { type: 'integer', minimum: 60, maximum: 86_400, default: 3600, description: 'Seconds from now.' },
+    },
     'role',
   ),
   RecoverInput: input<RecoverInput>(

@@ -210,6 +210,7 @@ export const recordExamples = {
   ContactLinks: contactLinks,
   PageSettings: pageSettings,
   DeliverySeries: deliverySeries,
+  PortalLink: { url: `https://mail.example.org/portal#token=mkp_${'example'.repeat(5)}`, expires_at: created_at },
   ContactSeries: contactSeries,
   BatchResult: { status: 'created', id: 7 },
   Endpoint: endpoint,

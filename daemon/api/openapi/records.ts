@@ -7,6 +7,7 @@ import {
   type NewClientToken,
   type Page,
   type PersonalData,
+  type PortalLink,
   type RefusedRow,
   type Series,
 } from '../../../lib/index.ts'
@@ -30,7 +31,20 @@ import {
   topicFields,
 } from '../../../lib/internal.ts'
 import { recordOf, schemasOf } from './fields.ts'
-import { arrayOf, count, fieldErrors, flag, id, nullable, offset, record, ref, type Schema, text } from './schema.ts'
+import {
+  arrayOf,
+  count,
+  fieldErrors,
+  flag,
+  id,
+  nullable,
+  offset,
+  record,
+  ref,
+  type Schema,
+  text,
+  utc,
+} from './schema.ts'
 import { sendingRecords } from './sending.ts'
 
 const { topics, ...contact } = schemasOf(contactFields)
@@ -106,6 +120,14 @@ export const recordSchemas = {
       description:
         'Headers of a mail to this contact. `List-Unsubscribe-Post` is present if the public URL is `https`.',
     },
+  }),
+  PortalLink: record<PortalLink>({
+    url: {
+      ...text,
+      format: 'uri',
+      description: 'The session token is in the fragment, which browsers send to no server.',
+    },
+    expires_at: utc,
   }),
   DeliverySeries: seriesOf(recordOf(deliveryPointFields)),
   ContactSeries: seriesOf(recordOf(contactPointFields)),

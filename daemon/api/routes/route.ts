@@ -106,6 +106,8 @@ export interface Route {
   readonly path: string
   /** Minimum role of the caller: `viewer` reads, `member` also writes contacts, `admin` may do everything. */
   readonly role: Role
+  /** Whether the link of a portal gives access to it. */
+  readonly inPortal?: true
   /** `operationId` of the description. Generated clients use it as the function's name. */
   readonly name: string
   readonly summary: string
