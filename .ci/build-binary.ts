@@ -11,7 +11,7 @@ import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { build } from 'esbuild'
-import { absentModules, partsOfPackages } from './package-parts.ts'
+import { absentModules, absentPackages, partsOfPackages } from './package-parts.ts'
 
 const root = join(import.meta.dirname, '..')
 const dist = join(root, 'dist')
@@ -42,8 +42,8 @@ export async function buildBundle(directory = dist): Promise<readonly string[]> 
     legalComments: 'none',
     metafile: true,
     plugins: [partsOfPackages, absentModules],
-    // Optional dependencies of pg.
-    external: ['pg-native', 'cloudflare:sockets'],
+    // The first two are optional dependencies of pg.
+    external: ['pg-native', 'cloudflare:sockets', ...absentPackages],
     define: { MAILKEEP_COMMIT: JSON.stringify(commit()) },
     logLevel: 'warning',
   })

@@ -15,7 +15,7 @@ interface Locked {
 }
 
 /** Packages that the build bundles into the published files. */
-const bundled = ['pino', 'polka', 'prom-client', 'trouter', 'undici']
+const bundled = ['nodemailer', 'pino', 'polka', 'prom-client', 'trouter', 'undici']
 
 test('lib/README.md names every dependency with its reason, and counts all that npm installs', () => {
   const { dependencies, devDependencies, peerDependencies } = JSON.parse(read('package.json'))
