@@ -14,6 +14,8 @@ const files: Readonly<Record<string, string>> = {
   suppressionsApi: 'lib/consent/api-types.ts',
   webhooksApi: 'lib/webhooks/api-types.ts',
   eventsApi: 'lib/webhooks/api-types.ts',
+  newslettersApi: 'lib/sending/api-types.ts',
+  sequencesApi: 'lib/sending/api-types.ts',
 }
 
 const head = `/**
@@ -23,10 +25,10 @@ const head = `/**
 
 /** Returns the generated files by path. */
 export function apiTypes(): Map<string, string> {
-  const bind = parse('lib/bind.ts')
-  const modules = importsOf(bind)
+  const sources = ['lib/bind.ts', 'lib/bind-sending.ts'].map(parse)
+  const modules = new Map(sources.flatMap((source) => [...importsOf(source)]))
   const outputs = new Map<string, Output>()
-  for (const { name, doc, entries } of tablesOf(bind)) {
+  for (const { name, doc, entries } of sources.flatMap(tablesOf)) {
     const path = files[name] ?? 'lib/api-types.ts'
     const output: Output = outputs.get(path) ?? { imports: new Map(), interfaces: [] }
     outputs.set(path, output)

@@ -12,7 +12,7 @@ import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { build } from 'esbuild'
 import { builtConsole } from './console.ts'
-import { absentModules, partsOfPackages } from './package-parts.ts'
+import { absentModules, absentPackages, partsOfPackages } from './package-parts.ts'
 
 const root = join(import.meta.dirname, '..')
 const dist = join(root, 'dist')
@@ -44,8 +44,8 @@ export async function buildBundle(directory = dist): Promise<readonly string[]> 
     legalComments: 'none',
     metafile: true,
     plugins: [partsOfPackages, absentModules, builtConsole(consoleInputs)],
-    // Optional dependencies of pg.
-    external: ['pg-native', 'cloudflare:sockets'],
+    // The first two are optional dependencies of pg.
+    external: ['pg-native', 'cloudflare:sockets', ...absentPackages],
     define: { MAILKEEP_COMMIT: JSON.stringify(commit()) },
     logLevel: 'warning',
   })

@@ -10,7 +10,7 @@ import { dirname, join, relative } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { type BuildOptions, build, type Plugin } from 'esbuild'
 import { builtConsole } from './console.ts'
-import { absentModules, partsOfPackages } from './package-parts.ts'
+import { absentModules, absentPackages, partsOfPackages } from './package-parts.ts'
 
 const bundling: BuildOptions = {
   bundle: true,
@@ -77,7 +77,7 @@ async function bundleDaemon(root: string): Promise<string[]> {
     banner: {
       js: "import { createRequire as createRequireOfNode } from 'node:module';\nconst require = createRequireOfNode(import.meta.url);",
     },
-    external: Object.keys(dependencies), // npm installs them for the library
+    external: [...Object.keys(dependencies), ...absentPackages], // npm installs the dependencies for the library
     plugins: [partsOfPackages, builtConsole(consoleInputs), builtModules(root, 'daemon')],
   })
   return [...Object.keys(metafile!.inputs), ...consoleInputs]
@@ -91,6 +91,8 @@ function builtModules(root: string, folder: string): Plugin {
       onResolve({ filter: /^\.\.?\/.*\.ts$/ }, ({ path, resolveDir, kind }) => {
         if (kind === 'entry-point') return undefined
         const built = relative(root, join(resolveDir, path)).replace(/\.ts$/, '.js')
+        // Users of the library install nodemailer beside it. The daemon contains it, with the modules that load it.
+        if (built.startsWith('lib/sending/transports/')) return undefined
         if (!existsSync(join(root, 'dist', built))) return undefined
         const external = relative(folder, built)
         return { path: external.startsWith('.') ? external : `./${external}`, external: true }

@@ -40,3 +40,6 @@ export const absentModules: Plugin = {
     }))
   },
 }
+
+/** Packages that no bundle contains. Amazon's SDK installs a hundred more; users of SES install it beside mailkeep. */
+export const absentPackages: readonly string[] = ['@aws-sdk/client-sesv2']

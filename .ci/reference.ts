@@ -30,6 +30,8 @@ export function reference(): string {
       ...declared('lib/mailkeep.ts', ['createMailkeep']),
       ...declared('lib/options.ts', ['MailkeepOptions']),
       ...declared('lib/webhooks/settings.ts', ['WebhookSettings']),
+      ...declared('lib/sending/settings.ts', ['MailSettings']),
+      ...declared('lib/sending/transport.ts', ['MailTransport', 'MailMessage', 'MailOutcome', 'UncertainError']),
       ...declared('lib/storage/sqlite.ts', ['sqlite', 'SqliteOptions']),
       ...declared('lib/storage/sqlite/handle.ts', ['SqliteHandle', 'SqliteStatement']),
       ...declared('lib/storage/postgres.ts', ['postgres', 'PostgresOptions']),
@@ -62,6 +64,7 @@ export function reference(): string {
     ...section('`mailkeep.links`', members('lib/contacts/api-types.ts', 'interface LinksApi', 'links')),
     ...section('`mailkeep.forClient(id).tokens`', members('lib/api-types.ts', 'interface ClientTokensApi', 'tokens')),
     ...section('`mailkeep.forClient(id).auditLog`', members('lib/api-types.ts', 'interface AuditLogApi', 'auditLog')),
+    ...['Newsletters', 'Sequences'].flatMap((slice) => apiSection('lib/sending/api-types.ts', slice)),
     ...['Webhooks', 'Events'].flatMap((slice) => apiSection('lib/webhooks/api-types.ts', slice)),
     ...section('Inputs', [
       ...inputFiles.flatMap((file) =>
@@ -88,7 +91,9 @@ export function reference(): string {
         'attributes',
         'identities',
         'webhooks',
-      ].flatMap(records),
+        'sending',
+      ].flatMap((slice) => records(`lib/${slice}/schema.ts`)),
+      ...['message', 'sequence'].flatMap((name) => records(`lib/sending/${name}-schema.ts`)),
       ...declared('lib/webhooks/recovery.ts', ['Recovery']),
       ...declared('lib/contacts/group-counts.ts', ['Counted']),
       ...declared('lib/page.ts', ['Page']),
@@ -112,8 +117,15 @@ export function reference(): string {
       ...declared('daemon/http/contact-pages.ts', ['createContactPages', 'ContactPages']),
       ...declared('daemon/pages/index.ts', ['ContactPagesOptions']),
     ]),
-    ...section('Verifying sender addresses: `mailkeep/ses`', [
+    ...section('Sending mail: `mailkeep/smtp`', [
+      ...declared('lib/sending/transports/smtp.ts', ['smtp', 'SmtpOptions', 'DkimOptions']),
+      ...declared('lib/sending/transports/folder.ts', ['folder']),
+      ...declared('lib/sending/transport.ts', ['MailTransport', 'MailMessage', 'MailOutcome', 'UncertainError']),
+      ...declared('lib/sending/headers.ts', ['mailHeaders', 'MailHeadersInput']),
+    ]),
+    ...section('Amazon SES: `mailkeep/ses`', [
       ...declared('lib/identities/ses.ts', ['ses', 'SesOptions']),
+      ...declared('lib/sending/transports/ses.ts', ['sesMail', 'SesMailOptions']),
       ...declared('lib/identities/provider.ts', ['IdentityProvider']),
     ]),
     ...section('Testing: `mailkeep/testing`', [
@@ -121,6 +133,7 @@ export function reference(): string {
       ...declared('lib/testing/clock.ts', ['Duration', 'DurationUnit']),
       ...members('lib/testing/clock.ts', 'class TestClock', 'clock'),
       ...declared('lib/testing/sender.ts', ['CapturedDelivery', 'ReplyTo', 'Reply']),
+      ...declared('lib/testing/mail.ts', ['CapturedMail', 'MailReplyTo', 'MailReply']),
     ]),
     ...section('Calling the API: `mailkeep/client`', [
       ...declared('daemon/client/index.ts', ['createClient', 'Client', 'ImportFile', 'ImportOptions', 'ImportCounts']),
@@ -168,6 +181,9 @@ const inputFiles = [
   ...['consent', 'lists', 'tags', 'topics', 'identities', 'webhooks'].map((slice) => `lib/${slice}/schema.ts`),
   'lib/webhooks/delivery-listing.ts',
   'lib/webhooks/recovery.ts',
+  'lib/sending/schema.ts',
+  'lib/sending/message-schema.ts',
+  'lib/sending/sequence-schema.ts',
 ]
 
 /** Whether the name is a type of input: `ContactInput`, `IdsInput`. */
@@ -175,8 +191,7 @@ function isInput(name: string): boolean {
   return /Input$/.test(name) || ['ImportCounts', 'BatchOperationResult'].includes(name)
 }
 
-const records = (slice: string) => {
-  const file = `lib/${slice}/schema.ts`
+const records = (file: string) => {
   return declared(
     file,
     exported(file).filter((name) => !isInput(name) && /^export interface/.test(itemOf(file, name)?.code ?? '')),

@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import * as v from 'valibot'
-import type { WebhookSettings } from '../lib/index.ts'
+import type { MailSettings, WebhookSettings } from '../lib/index.ts'
 import { CliError, reasonOf } from './cli-error.ts'
-import { isServer } from './database-setting.ts'
+import { inMemory, isServer } from './database-setting.ts'
 import {
   fileSettings,
   flagOf,
@@ -46,6 +47,20 @@ export interface Config {
   readonly portalOrigins: readonly string[]
   /** Only the settings that are set. The library has the defaults. */
   readonly webhooks: Partial<WebhookSettings>
+  readonly mail: MailConfig
+}
+
+/** How mail is sent. */
+export interface MailConfig {
+  readonly transport:
+    | { readonly kind: 'folder'; readonly path: string }
+    | { readonly kind: 'smtp'; readonly url: string }
+    | { readonly kind: 'ses' }
+    | { readonly kind: 'none' }
+  /** Only the settings that are set. The library has the defaults. */
+  readonly settings: Partial<MailSettings>
+  /** ARNs of the SNS topics whose notifications are accepted. */
+  readonly sesTopics: readonly string[]
 }
 
 /** Options for the library's `postgres()`. */
@@ -165,7 +180,31 @@ function configFrom(settings: Settings): Omit<Config, 'adminTokenFile'> {
       testDeliveriesPerMinute: settings.TEST_DELIVERIES_PER_MINUTE,
       retentionDays: settings.DELIVERY_RETENTION_DAYS,
     }),
+    mail: {
+      transport: mailTransport(settings),
+      settings: defined({
+        rate: settings.MAIL_RATE,
+        connections: settings.MAIL_CONNECTIONS,
+        allowUnverified: settings.MAIL_ALLOW_UNVERIFIED,
+        postalAddress: settings.POSTAL_ADDRESS,
+      }),
+      sesTopics: settings.SES_TOPICS ?? [],
+    },
   }
+}
+
+/** @throws CliError The SMTP server is missing. */
+function mailTransport({ MAIL_TRANSPORT, SMTP_URL, DATABASE }: Settings): MailConfig['transport'] {
+  const chosen = MAIL_TRANSPORT ?? (SMTP_URL === undefined ? usualTransport(DATABASE) : 'smtp')
+  if (chosen.startsWith('folder:')) return { kind: 'folder', path: chosen.slice('folder:'.length) }
+  if (chosen !== 'smtp') return { kind: chosen as 'ses' | 'none' }
+  if (SMTP_URL === undefined) throw new CliError('MAILKEEP_MAIL_TRANSPORT is smtp: set MAILKEEP_SMTP_URL too.')
+  return { kind: 'smtp', url: SMTP_URL }
+}
+
+/** The first newsletter works with nothing set up: it is written to files. */
+function usualTransport(database: string): string {
+  return isServer(database) || database === inMemory ? 'none' : `folder:${join(dirname(database), 'mail')}`
 }
 
 type Defined<T> = { [K in keyof T]?: Exclude<T[K], undefined> }

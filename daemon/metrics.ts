@@ -112,6 +112,16 @@ function render(stats: Stats): string {
     metricFamily('oldest_due_delivery_seconds', 'gauge', 'How long the delivery that waits longest has been due', [
       [stats.oldestDueSeconds],
     ]),
+    metricFamily(
+      'messages_total',
+      'counter',
+      'Attempts to hand over mail, by outcome',
+      labelled('outcome', stats.messages),
+    ),
+    metricFamily('messages_in_flight', 'gauge', 'Mails that are being handed over', [[stats.messagesInFlight]]),
+    metricFamily('oldest_due_message_seconds', 'gauge', 'How long the mail that waits longest has been due', [
+      [stats.oldestDueMessageSeconds],
+    ]),
     metricFamily('endpoints_due', 'gauge', 'Endpoints with a delivery that is due', [[stats.endpointsDue]]),
     metricFamily(
       'endpoints',

@@ -7,6 +7,7 @@ import type { Config } from './config.ts'
 import { holdsDatabase, inMemory, isServer, refuseMissingDirectory, shownDatabase } from './database-setting.ts'
 import { loadPostgres, loadSqlite } from './drivers.ts'
 import { openEncryptionKey } from './encryption-key.ts'
+import { mailOptions } from './mail.ts'
 
 interface OpenOptions {
   /** Whether to create a missing database and its key. */
@@ -33,6 +34,7 @@ export async function openMailkeep(
     previousEncryptionKeys: config.previousEncryptionKey === undefined ? [] : [config.previousEncryptionKey],
     logger,
     webhooks: config.webhooks,
+    mail: mailOptions(config.mail),
     publicUrl,
     source: 'cli',
   })

@@ -1,4 +1,4 @@
-import { defaultWebhookSettings as webhooks } from '../lib/index.ts'
+import { defaultMailSettings as mail, defaultWebhookSettings as webhooks } from '../lib/index.ts'
 import type { SettingName } from './settings.ts'
 
 /** Help for one setting. */
@@ -175,5 +175,47 @@ export const settingHelp: Readonly<Record<SettingName, SettingHelp>> = {
     about: 'Days that deliveries are kept',
     default: String(webhooks.retentionDays),
     example: '90',
+  },
+  MAIL_TRANSPORT: {
+    value: 'TRANSPORT',
+    about: 'How mail is sent: folder:PATH writes .eml files, smtp, ses, or none',
+    default: 'smtp with an SMTP URL, else the folder `mail` beside the SQLite file; with PostgreSQL none',
+    example: 'smtp',
+  },
+  SMTP_URL: {
+    value: 'URL',
+    about: 'SMTP server; smtp: requires STARTTLS unless it is on this machine, smtps: is TLS from the start',
+    default: 'none',
+    example: 'smtp://user:…@smtp.example.com:587',
+  },
+  MAIL_RATE: {
+    value: 'NUMBER',
+    about: 'Maximum messages a second, in all and of one sender identity',
+    default: String(mail.rate),
+    example: '50',
+  },
+  MAIL_CONNECTIONS: {
+    value: 'NUMBER',
+    about: 'Maximum connections to the mail server',
+    default: String(mail.connections),
+    example: '10',
+  },
+  MAIL_ALLOW_UNVERIFIED: {
+    value: 'true|false',
+    about: 'Development only: send from addresses that are not verified',
+    default: String(mail.allowUnverified),
+    example: 'true',
+  },
+  POSTAL_ADDRESS: {
+    value: 'TEXT',
+    about: 'Postal address that templates show as client.postal_address',
+    default: 'none',
+    example: "'Acme Ltd, 1 High Street, London'",
+  },
+  SES_TOPICS: {
+    value: 'ARNS',
+    about: 'SNS topics whose bounces and complaints of Amazon SES are accepted, separated by commas',
+    default: 'none',
+    example: 'arn:aws:sns:eu-central-1:123456789012:bounces',
   },
 }

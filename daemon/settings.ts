@@ -84,6 +84,28 @@ const origins = v.pipe(
   ),
 )
 
+const mailTransport = v.pipe(
+  v.string(),
+  v.regex(/^(?:folder:.+|smtp|ses|none)$/s, 'must be folder:PATH, smtp, ses or none'),
+)
+
+/** The library checks the parts of the URL. */
+const smtpUrl = v.pipe(
+  v.string(),
+  v.regex(/^smtps?:\/\/\S+$/i, 'must be a URL: smtp://USER:PASSWORD@HOST:PORT or smtps://…'),
+)
+
+const topicArns = v.pipe(
+  v.string(),
+  v.transform((text) => text.split(',').map((part) => part.trim())),
+  v.check(
+    (parts) => parts.every((part) => /^arn:aws[\w-]*:sns:[a-z\d-]+:\d{12}:[\w-]{1,256}$/.test(part)),
+    'must be ARNs of SNS topics with commas between: arn:aws:sns:REGION:ACCOUNT:NAME',
+  ),
+)
+
+const postalAddress = v.pipe(v.string(), v.trim(), v.maxLength(1000, 'must have at most 1000 characters'))
+
 const encryptionKey = v.pipe(v.string(), v.regex(/^[A-Za-z\d+/_-]{43}=?$/, 'must be the base64 of 32 bytes'))
 
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
@@ -118,6 +140,13 @@ export const Settings = v.object({
   ENDPOINTS_PER_CLIENT: v.optional(numeric(1, 1_000_000)),
   TEST_DELIVERIES_PER_MINUTE: v.optional(numeric(0, 1_000_000)),
   DELIVERY_RETENTION_DAYS: v.optional(numeric(0.001, 36_500, 'decimal')),
+  MAIL_TRANSPORT: v.optional(mailTransport),
+  SMTP_URL: v.optional(smtpUrl),
+  MAIL_RATE: v.optional(numeric(0.01, 100_000, 'decimal')),
+  MAIL_CONNECTIONS: v.optional(numeric(1, 1000)),
+  MAIL_ALLOW_UNVERIFIED: v.optional(yesOrNo),
+  POSTAL_ADDRESS: v.optional(postalAddress),
+  SES_TOPICS: v.optional(topicArns),
 })
 export type Settings = v.InferOutput<typeof Settings>
 export type SettingName = keyof Settings
@@ -129,6 +158,7 @@ export const secretSettings: ReadonlySet<string> = new Set([
   'PREVIOUS_ENCRYPTION_KEY',
   'METRICS_TOKEN',
   'COPY_TO',
+  'SMTP_URL',
 ])
 
 /** Settings that `MAILKEEP_…_FILE` can read from a file. DATABASE is one, because its URL may contain a password. */
@@ -141,6 +171,7 @@ export const switchSettings: ReadonlySet<string> = new Set([
   'TRUST_PROXY',
   'DATABASE_POOLER',
   'WEBHOOK_ALLOW_PRIVATE',
+  'MAIL_ALLOW_UNVERIFIED',
 ])
 
 export const settingNames = Object.keys(Settings.entries) as SettingName[]

@@ -6,6 +6,7 @@ import * as v from 'valibot'
 import type { ClientsApi, TokensApi } from './api-types.ts'
 import * as attributes from './attributes/operations.ts'
 import * as audit from './audit/operations.ts'
+import { newslettersApi, sequencesApi } from './bind-sending.ts'
 import { bind } from './bound.ts'
 import type { ClientMailkeep, ClientOperations } from './client-api.ts'
 import * as clientTokens from './clients/client-tokens.ts'
@@ -25,7 +26,6 @@ import * as links from './contacts/links.ts'
 import * as listing from './contacts/listing.ts'
 import * as merging from './contacts/merging.ts'
 import * as contacts from './contacts/operations.ts'
-import * as personalData from './contacts/personal-data.ts'
 import * as preferences from './contacts/preferences.ts'
 import * as exporting from './contacts/transfer/export.ts'
 import * as importing from './contacts/transfer/import.ts'
@@ -38,6 +38,8 @@ import * as lists from './lists/operations.ts'
 import * as pages from './pages/operations.ts'
 import { requireFunction, requireId, Text } from './parse.ts'
 import * as segments from './segments/operations.ts'
+import * as messages from './sending/messages.ts'
+import * as personalData from './sending/personal-data.ts'
 import * as statistics from './statistics/operations.ts'
 import * as tags from './tags/operations.ts'
 import * as topics from './topics/operations.ts'
@@ -103,6 +105,7 @@ const contactsApi = {
   subscribeToTopic: contacts.subscribeToTopic,
   unsubscribeFromTopic: contacts.unsubscribeFromTopic,
   links: links.createLinks,
+  messages: messages.listMessagesOfContact,
   preferences: preferences.getPreferences,
   updatePreferences: preferences.updatePreferences,
   delete: contacts.deleteContact,
@@ -239,6 +242,8 @@ function bindOperations(ctx: Context): ClientOperations {
     tags: bind(ctx, tagsApi),
     topics: bind(ctx, topicsApi),
     segments: bind(ctx, segmentsApi),
+    newsletters: bind(ctx, newslettersApi),
+    sequences: bind(ctx, sequencesApi),
     suppressions: bind(ctx, suppressionsApi),
     settings: { attributes: bind(ctx, attributeSettingsApi), pages: bind(ctx, pageSettingsApi) },
     webhooks: bind(ctx, webhooksApi),

@@ -16,4 +16,8 @@ export class BoundedCache<K, V> {
     this.#values.set(key, created)
     return created
   }
+
+  delete(key: K): void {
+    this.#values.delete(key)
+  }
 }

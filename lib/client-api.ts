@@ -16,6 +16,7 @@ import type { ContactsApi } from './contacts/api-types.ts'
 import type { IdempotencyApi } from './idempotency/schema.ts'
 import type { ImportsApi } from './imports/api-types.ts'
 import type { PageSettingsApi } from './pages/api-types.ts'
+import type { NewslettersApi, SequencesApi } from './sending/api-types.ts'
 import type { EventsApi, WebhooksApi } from './webhooks/api-types.ts'
 
 /** The client's settings: `mailkeep.forClient(id).settings` */
@@ -31,6 +32,8 @@ export interface ClientOperations {
   readonly tags: TagsApi
   readonly topics: TopicsApi
   readonly segments: SegmentsApi
+  readonly newsletters: NewslettersApi
+  readonly sequences: SequencesApi
   readonly suppressions: SuppressionsApi
   readonly settings: SettingsApi
   readonly webhooks: WebhooksApi

@@ -1,12 +1,14 @@
 import type { Role } from './clients/schema.ts'
 import type { TokenCache } from './clients/token-cache.ts'
 import type { AddressHash } from './consent/address-hash.ts'
+import type { Change } from './consent/history.ts'
 import type { LinkKey } from './consent/links.ts'
 import type { RunBatch } from './contacts/bulk.ts'
 import type { HoldKey } from './idempotency/operations.ts'
 import type { JobHandlers } from './jobs/operations.ts'
 import type { Logger } from './logger.ts'
 import type { Sealer } from './sealing/seal.ts'
+import type { MailPort } from './sending/settings.ts'
 import type { Scope } from './storage/statement.ts'
 import type { Within } from './storage/transaction.ts'
 import { type Clock, type Timestamp, timestamp } from './time.ts'
@@ -71,6 +73,9 @@ export interface Caller {
 export interface Local {
   readonly tokens: TokenCache
   readonly webhooks: WebhookPort
+  readonly mail: MailPort
+  /** Called in the transaction of changes of memberships, after they were recorded. */
+  readonly onMemberships: (tx: Tx, changes: readonly Change[]) => Promise<void>
   /** The URL before `/c/` in links to the contact pages; undefined when it is not configured. */
   readonly publicUrl: () => string | undefined
   /** The handlers of stored jobs, and a function that wakes the worker because there is a new job. */

@@ -15,6 +15,16 @@ import { deleteFinishedJobs, type JobHandlers, nextJobMs, runDueJob } from './jo
 import { deleteListsOfClient, listJobs } from './lists/operations.ts'
 import { deletePageSettingsOfClient } from './pages/operations.ts'
 import { deleteSegmentsOfClient } from './segments/operations.ts'
+import {
+  deleteExpiredMessages,
+  deleteSendingOfClient,
+  eraseMessagesOfContact,
+  moveEnrolmentsOfContact,
+  moveMessagesOfContact,
+  stopEnrolmentsOfErased,
+} from './sending/deletion.ts'
+import { sequenceJobs } from './sending/enrolments.ts'
+import { newsletterJobs } from './sending/jobs.ts'
 import { deleteCountsOfClient, deleteExpiredCounts } from './statistics/operations.ts'
 import { deleteTagsOfClient, tagJobs } from './tags/operations.ts'
 import { nextTurn } from './time.ts'
@@ -30,15 +40,18 @@ export const jobHandlers: JobHandlers = {
   ...tagJobs,
   ...listJobs,
   ...topicJobs,
-  ...contactJobs,
+  ...contactJobs([eraseMessagesOfContact, stopEnrolmentsOfErased]),
   ...attributeJobs,
-  ...mergeJobs,
+  ...mergeJobs([moveMessagesOfContact, moveEnrolmentsOfContact]),
   ...searchPurgeJobs,
   ...endpointJobs,
   ...eventJobs,
   ...pauseJobs,
   ...recoveryJobs,
+  ...newsletterJobs,
+  ...sequenceJobs,
   ...clientJobs([
+    ...deleteSendingOfClient,
     ...deleteWebhooksOfClient,
     deleteResultsOfClient,
     deleteContactsOfClient,
@@ -137,6 +150,7 @@ export class Housekeeping {
     if (this.#minutes++ % minutesBetweenSweeps > 0) return
     void this.#logAndRetry(async () => {
       await deleteExpired(this.#ctx)
+      await deleteExpiredMessages(this.#ctx)
       await deleteExpiredAnswers(this.#ctx)
       await deleteFinishedJobs(this.#ctx)
       await deleteExpiredEntries(this.#ctx)

@@ -62,7 +62,6 @@ export type { ContactLinks, OpenedLink } from './contacts/links.ts'
 export type { BulkResult } from './contacts/merge.ts'
 export type { MergeInput } from './contacts/merging.ts'
 export type { AddedContact } from './contacts/operations.ts'
-export type { PersonalData } from './contacts/personal-data.ts'
 export type { ListPreferences, Preferences, PreferencesInput, TopicPreference } from './contacts/preferences.ts'
 export type {
   Contact,
@@ -125,6 +124,56 @@ export {
 export type { EncryptionKey } from './sealing/seal.ts'
 export type { IdsInput, SegmentFiltersInput } from './segments/filters.ts'
 export type { Segment, SegmentChangeInput, SegmentInput } from './segments/schema.ts'
+export type { NewslettersApi, SequencesApi } from './sending/api-types.ts'
+export type { Content } from './sending/content.ts'
+export type { MailFigures } from './sending/dispatch/mailer.ts'
+export type { MessageOutcome } from './sending/dispatch/record.ts'
+export { type MailHeadersInput, mailHeaders } from './sending/headers.ts'
+export type { Message, MessageQueryInput } from './sending/message-schema.ts'
+export type { PersonalData } from './sending/personal-data.ts'
+export type {
+  Audience,
+  AudienceInput,
+  ContentInput,
+  MessageCounts,
+  Newsletter,
+  NewsletterChangeInput,
+  NewsletterInput,
+  NewsletterQueryInput,
+  NewsletterSummary,
+  Preview,
+  PreviewInput,
+  ResumeInput,
+  SendInput,
+  TestInput,
+  TestResult,
+} from './sending/schema.ts'
+export type {
+  Enrolment,
+  EnrolmentInput,
+  Sequence,
+  SequenceChangeInput,
+  SequenceInput,
+  SequenceStep,
+  SequenceSummary,
+  StepInput,
+  StepsInput,
+} from './sending/sequence-schema.ts'
+export { defaultMailSettings, type MailSettings } from './sending/settings.ts'
+export {
+  type EnrolmentStatus,
+  type MessageStatus,
+  messageStatuses,
+  type NewsletterStatus,
+  newsletterStatuses,
+  type SequenceStatus,
+  type SkipReason,
+  type StopReason,
+  sequenceStatuses,
+} from './sending/statuses.ts'
+
+export { type MailMessage, type MailOutcome, type MailTransport, UncertainError } from './sending/transport.ts'
+export { folder } from './sending/transports/folder.ts'
 export type { AbortInput } from './signal.ts'
 export type {
   ContactPoint,

@@ -13,6 +13,18 @@ export { pageSettingsFields } from './pages/schema.ts'
 export { type AnySchema, Email, Id, OffsetTime, Time, Uuid } from './record.ts'
 export { encryptionKeyId } from './sealing/seal.ts'
 export { segmentFields } from './segments/schema.ts'
+export { type Feedback, feedbackOf } from './sending/inbound/ses-feedback.ts'
+export { createSnsReceiver, type SnsOptions } from './sending/inbound/sns.ts'
+export { messageFields } from './sending/message-schema.ts'
+export {
+  countFields as messageCountFields,
+  newsletterFields,
+  previewFields,
+  summaryFields as newsletterSummaryFields,
+  testResultFields,
+} from './sending/schema.ts'
+export { enrolmentFields, sequenceFields, sequenceSummaryFields, stepFields } from './sending/sequence-schema.ts'
+
 export { contactPointFields, deliveryPointFields, steps as seriesSteps } from './statistics/schema.ts'
 export { tagFields } from './tags/schema.ts'
 export { topicFields } from './topics/schema.ts'

@@ -1,4 +1,5 @@
 import type { ClientsApi, TokensApi } from './api-types.ts'
+import { Background } from './background.ts'
 import { bindClient, bindClients, bindLinks, bindTokens } from './bind.ts'
 import { BoundedCache } from './bounded-cache.ts'
 import type { ClientMailkeep } from './client-api.ts'
@@ -9,7 +10,7 @@ import type { LinksApi } from './contacts/api-types.ts'
 import { runBatches } from './contacts/bulk.ts'
 import type { Caller, Context } from './context.ts'
 import { closed, invalid } from './errors.ts'
-import { Housekeeping, jobHandlers } from './housekeeping.ts'
+import { jobHandlers } from './housekeeping.ts'
 import { holdKeys, sealedAnswers } from './idempotency/operations.ts'
 import * as identities from './identities/operations.ts'
 import type { IdentityProvider } from './identities/provider.ts'
@@ -26,12 +27,13 @@ import { parse } from './parse.ts'
 import { checkEncryptionKey } from './sealing/encryption-key.ts'
 import { reseal } from './sealing/reseal.ts'
 import { createSealer } from './sealing/seal.ts'
+import { followMemberships } from './sending/enrolments.ts'
+import { defaultMailSettings } from './sending/settings.ts'
 import { type AbortInput, AbortOptions } from './signal.ts'
 import type { Database, DatabaseSource } from './storage/database.ts'
 import { checkSource } from './storage/kysely.ts'
 import { openSchema } from './storage/migrate.ts'
 import type { Clock } from './time.ts'
-import { Dispatcher } from './webhooks/dispatch/dispatcher.ts'
 import type { EventHandler } from './webhooks/handlers/handlers.ts'
 import { type Subscriber, subscribe } from './webhooks/handlers/subscribers.ts'
 import { Health, type Readiness, type Stats } from './webhooks/health.ts'
@@ -77,14 +79,11 @@ export class Mailkeep {
   readonly tokens: TokensApi
   readonly links: LinksApi
   readonly #ctx: Context
-  readonly #storage: Database
-  readonly #dispatcher: Dispatcher
-  readonly #housekeeping: Housekeeping
+  readonly #background: Background
   readonly #health: Health
   readonly #identityProvider: IdentityProvider | undefined
   /** Cached, because servers need one at every request. */
   readonly #clientApis = new BoundedCache<number | string, ClientMailkeep>(maxCachedClientApis)
-  #stopListening: (() => void) | undefined
   #closed: Promise<void> | undefined
 
   /** @internal Use `createMailkeep`. */
@@ -96,6 +95,7 @@ export class Mailkeep {
       clock,
       lookup,
       webhooks,
+      mail,
       identityProvider,
       publicUrl,
       sender,
@@ -121,12 +121,20 @@ export class Mailkeep {
           settings,
           onEvent,
           wake: () => {
-            this.#dispatcher.wake()
+            this.#background.dispatcher.loop.wake()
             storage.changes.notify()
           },
-          abort: (matches) => this.#dispatcher.abort(matches),
+          abort: (matches) => this.#background.dispatcher.loop.abort(matches),
         },
-        jobs: { handlers: jobHandlers, wake: () => this.#housekeeping.wake() },
+        mail: {
+          settings: { ...defaultMailSettings, ...mail },
+          wake: () => {
+            this.#background.mailer.loop.wake()
+            storage.changes.notify()
+          },
+        },
+        onMemberships: followMemberships,
+        jobs: { handlers: jobHandlers, wake: () => this.#background.housekeeping.wake() },
         runBatch: runBatches(),
         holdKey: holdKeys(),
         addresses: addressHash(),
@@ -134,11 +142,9 @@ export class Mailkeep {
       },
     }
     this.#ctx = ctx
-    this.#storage = storage
     this.#identityProvider = identityProvider
-    this.#dispatcher = new Dispatcher(ctx, sender ?? createSender(settings, clock, lookup))
-    this.#housekeeping = new Housekeeping(ctx)
-    this.#health = new Health(ctx, this.#dispatcher, migrations)
+    this.#background = new Background(ctx, sender ?? createSender(settings, clock, lookup))
+    this.#health = new Health(ctx, this.#background.dispatcher, this.#background.mailer, migrations)
     this.clients = bindClients(ctx)
     this.tokens = bindTokens(ctx)
     this.links = bindLinks(ctx)
@@ -178,7 +184,7 @@ export class Mailkeep {
   using(transaction: unknown): Pick<Mailkeep, 'clients' | 'tokens' | 'forClient'> {
     this.#refuseClosed()
     const { local } = this.#ctx
-    const storage = this.#storage.within(transaction)
+    const storage = this.#ctx.storage.within(transaction)
     const ctx = { ...this.#ctx, storage, local: { ...local, tokens: new TokenCache(local.tokens) } }
     const forClient = (clientId: number, caller = ctx.caller) => bindClient({ ...ctx, clientId, caller })
     return { clients: bindClients(ctx), tokens: bindTokens(ctx), forClient }
@@ -205,25 +211,21 @@ export class Mailkeep {
     checkOptions('on', options)
     return await subscribe(
       this.#ctx,
-      this.#dispatcher.handlers,
+      this.#background.dispatcher.handlers,
       { name: options.name, events },
       handler as unknown as EventHandler,
     )
   }
 
   /**
-   * Starts the delivery of webhooks and the housekeeping. A process that only reads and writes data need not call it.
+   * Starts the delivery of webhooks and mail, and the housekeeping. A process that only reads and writes data need not call it.
    *
    * @throws MailkeepError `validation_failed` on a wrong option; `unavailable`: already closed.
    */
   start(options: StartOptions = {}): void {
     checkOptions('start', options)
     this.#refuseClosed()
-    if (this.#stopListening) return
-    this.#housekeeping.start()
-    if (options.dispatch === false) return
-    this.#dispatcher.start()
-    this.#stopListening = this.#storage.changes.subscribe(() => this.#dispatcher.wake())
+    this.#background.start(options.dispatch !== false)
   }
 
   /** Checks that the database accepts writes, its schema is up to date, and the dispatcher is running. */
@@ -237,17 +239,16 @@ export class Mailkeep {
   }
 
   /**
-   * Runs the stored jobs, sends all due deliveries, and resolves when every attempt is recorded. Works without `start`.
+   * Runs the stored jobs, sends all due deliveries and mails, and resolves when every attempt is recorded. Works without `start`.
    *
-   * @returns When the next delivery is due, in milliseconds since 1970; undefined when none waits.
+   * @returns When the next delivery or mail is due, in milliseconds since 1970; undefined when none waits.
    * @throws MailkeepError `unavailable`
    */
   async deliverDue(options: AbortInput = {}): Promise<number | undefined> {
     const { signal } = parse(AbortOptions, options, 'options')
     this.#refuseClosed()
     signal?.throwIfAborted()
-    await this.#housekeeping.finish()
-    return await this.#dispatcher.deliverDue(signal)
+    return await this.#background.finishDue(signal)
   }
 
   /**
@@ -292,8 +293,7 @@ export class Mailkeep {
   }
 
   async #close(timeoutMs: number): Promise<void> {
-    this.#stopListening?.()
-    await Promise.all([this.#dispatcher.stop(timeoutMs), this.#housekeeping.stop()])
-    await this.#storage.close()
+    await this.#background.stop(timeoutMs)
+    await this.#ctx.storage.close()
   }
 }

@@ -5,6 +5,7 @@
 import * as v from 'valibot'
 import { sources } from './context.ts'
 import { invalid } from './errors.ts'
+import type { MailSettings } from './sending/settings.ts'
 import type { LookupSettings } from './webhooks/http/resolve.ts'
 import type { WebhookSettings } from './webhooks/settings.ts'
 
@@ -69,6 +70,19 @@ const webhookValues = {
   retentionDays: must((value) => isNumber(0, 36_500)(value) && value !== 0, 'must be a number above 0, at most 36500'),
 } satisfies ValuesOf<WebhookSettings>
 
+const isPositive = (max: number) => (value: unknown) => isNumber(0, max)(value) && value !== 0
+
+const mailValues = {
+  transport: must(isObjectWith('send'), 'must have the function send, like smtp()'),
+  rate: must(isPositive(maxCount), `must be a number above 0, at most ${maxCount}`),
+  identityRate: must(isPositive(maxCount), `must be a number above 0, at most ${maxCount}`),
+  connections: whole(1, maxCount),
+  allowUnverified: flag,
+  postalAddress: must((value) => typeof value === 'string', 'must be a string'),
+  timeoutSeconds: must(isPositive(3600), 'must be a number above 0, at most 3600'),
+  retentionDays: must(isPositive(36_500), 'must be a number above 0, at most 36500'),
+} satisfies ValuesOf<MailSettings>
+
 const lookupValues = {
   resolver: must((value) => typeof value === 'object' && value !== null, 'must be a resolver of host names'),
   timeoutMs: number(0, maxTimerMs),
@@ -88,6 +102,7 @@ const schemas: Readonly<Record<string, v.GenericSchema>> = {
     previousEncryptionKeys: must(Array.isArray, 'must be a list of keys'),
     logger,
     webhooks: v.optional(v.object(webhookValues, 'must be an object')),
+    mail: v.optional(v.object(mailValues, 'must be an object')),
     identityProvider: must(isObjectWith('start', 'status'), 'must have the functions start and status, like ses()'),
     publicUrl: must(
       (value) => typeof value === 'function' || isPublicUrl(value),

@@ -9,6 +9,7 @@ import type { Logger } from './logger.ts'
 import { checkOptionValues } from './option-values.ts'
 import { closedObject, parse } from './parse.ts'
 import type { EncryptionKey } from './sealing/seal.ts'
+import type { MailSettings } from './sending/settings.ts'
 import type { DatabaseSource } from './storage/database.ts'
 import type { KyselyOptions } from './storage/kysely.ts'
 import type { PostgresOptions } from './storage/postgres.ts'
@@ -29,6 +30,8 @@ export interface MailkeepOptions {
   readonly logger?: Logger
   /** Settings that differ from `defaultWebhookSettings`. */
   readonly webhooks?: Partial<WebhookSettings>
+  /** How mail is sent, and settings that differ from `defaultMailSettings`. Without a transport nothing is sent. */
+  readonly mail?: Partial<MailSettings>
   /** Used by `refreshIdentities()`: `ses()` of mailkeep/ses, or your own. */
   readonly identityProvider?: IdentityProvider
   /**
@@ -102,6 +105,19 @@ const lookup = v.optional(
   } satisfies OptionsOf<LookupSettings>),
 )
 
+const mail = v.optional(
+  closedObject({
+    transport: anything,
+    rate: anything,
+    identityRate: anything,
+    connections: anything,
+    allowUnverified: anything,
+    postalAddress: anything,
+    timeoutSeconds: anything,
+    retentionDays: anything,
+  } satisfies OptionsOf<MailSettings>),
+)
+
 const schemas = {
   createMailkeep: closedObject({
     database: anything,
@@ -109,6 +125,7 @@ const schemas = {
     previousEncryptionKeys: anything,
     logger: anything,
     webhooks,
+    mail,
     identityProvider: anything,
     publicUrl: anything,
     source: anything,
@@ -131,6 +148,7 @@ const schemas = {
   testMailkeep: closedObject({
     now: anything,
     webhooks,
+    mail,
     logger: anything,
     identityProvider: anything,
   } satisfies OptionsOf<TestOptions>),

@@ -12,14 +12,19 @@ import type { MailkeepOptions } from './options.ts'
 import { checkOptions } from './options.ts'
 import { sqlite } from './storage/sqlite.ts'
 import { TestClock } from './testing/clock.ts'
+import { type CapturedMail, CapturingTransport, type MailReply } from './testing/mail.ts'
 import { type CapturedDelivery, CapturingSender, type Reply } from './testing/sender.ts'
 import type { WebhookEvent } from './webhooks/receiver.ts'
 import { type EventType, extensionEventTypes } from './webhooks/schema.ts'
 
 export type { Duration, DurationUnit, TestClock } from './testing/clock.ts'
+export type { CapturedMail, MailReply, MailReplyTo } from './testing/mail.ts'
 export type { CapturedDelivery, Reply, ReplyTo } from './testing/sender.ts'
 
-export interface TestOptions extends Pick<MailkeepOptions, 'webhooks' | 'logger' | 'identityProvider'> {
+/** Messages a second: tests need not wait. */
+const testRate = 1_000_000
+
+export interface TestOptions extends Pick<MailkeepOptions, 'webhooks' | 'mail' | 'logger' | 'identityProvider'> {
   /** Initial time of the kit's clock, in milliseconds since 1970; default: now. Only `clock.advance` moves the clock. */
   readonly now?: number | Date
 }
@@ -59,7 +64,11 @@ export interface TestKit extends AsyncDisposable {
   deliveries(): CapturedDelivery[]
   /** Sets the answer of receivers. Without arguments it is 200, the initial answer. */
   answer(reply?: Reply): void
-  /** Clears the captured attempts and events, but no data. */
+  /** Returns all mails so far, oldest first, as the mail server would get them. `deliver` and the clock send what is due. */
+  mail(): CapturedMail[]
+  /** Sets what becomes of mails. Without arguments they are sent, as initially. */
+  answerMail(reply?: MailReply): void
+  /** Clears the captured attempts, mails and events, but no data. */
   forget(): void
   close(): Promise<void>
 }
@@ -76,16 +85,19 @@ export interface TestKit extends AsyncDisposable {
  */
 export async function testMailkeep(given: TestOptions = {}): Promise<TestKit> {
   checkOptions('testMailkeep', given)
-  const { now = Date.now(), ...options } = given
+  const { now = Date.now(), mail, ...options } = given
   const raised: RaisedEvent[] = []
   const clock = new TestClock(Number(now), () => mailkeep.deliverDue())
   const sender = new CapturingSender(clock)
+  const transport = new CapturingTransport(clock.now)
   const mailkeep = await createMailkeep({
     ...options,
     database: sqlite(':memory:'),
     encryptionKey: randomBytes(32),
     clock: clock.now,
     sender,
+    publicUrl: 'https://mail.example.com',
+    mail: { transport, allowUnverified: true, rate: testRate, ...mail },
     onEvent: (event) => raised.push(event),
   })
   const addClient = async (name = 'Test') => {
@@ -111,8 +123,13 @@ export async function testMailkeep(given: TestOptions = {}): Promise<TestKit> {
     answer: (reply = 200) => {
       sender.reply = reply
     },
+    mail: () => [...transport.captured],
+    answerMail: (reply = 'sent') => {
+      transport.reply = reply
+    },
     forget() {
       raised.length = 0
+      transport.captured.length = 0
       sender.captured.length = 0
     },
     close,

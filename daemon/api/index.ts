@@ -16,6 +16,7 @@ import { encode, encodeError, type ResponseContext, requestIdOf } from './encode
 import { toPublicError } from './errors.ts'
 import { type ApiRequest, type ApiResponse, header } from './http-types.ts'
 import { keyOf, performOnce } from './idempotency.ts'
+import { type Inbound, inboundPages } from './inbound.ts'
 import { readQuery, refuseParameters } from './query.ts'
 import { compileRoutes } from './router.ts'
 import { routes } from './routes/index.ts'
@@ -42,6 +43,8 @@ export interface ApiOptions {
   readonly authenticate?: Authenticate<never>
   /** Whether a host mounts the API. The OpenAPI description then omits paths outside `/api/v1`. */
   readonly mounted?: boolean
+  /** Takes the reports of mail providers. Without it their paths are not found. */
+  readonly inbound?: Inbound
 }
 
 /** Answers one request. Never rejects: errors become answers. */
@@ -91,7 +94,8 @@ export function createApi(options: ApiOptions): Api {
   const logged: LoggedOptions = { ...options, logger }
   const surfaceOf = (handler: RequestHandler) => (request: ApiRequest) => answer(logged, request, handler)
   const pages = Object.fromEntries(Object.entries(servicePages).map(([path, page]) => [path, surfaceOf(page)]))
-  const exact: Surfaces = { ...pages, [descriptionPath]: surfaceOf(descriptionPage) }
+  const inbound = Object.fromEntries(Object.entries(inboundPages).map(([path, page]) => [path, surfaceOf(page)]))
+  const exact: Surfaces = { ...pages, ...inbound, [descriptionPath]: surfaceOf(descriptionPage) }
   const api = surfaceOf(answerRoute)
   return {
     answer: (request) => (exact[readTarget(request.target).path] ?? api)(request),
@@ -109,6 +113,7 @@ const optionNames = Object.keys({
   metrics: true,
   authenticate: true,
   mounted: true,
+  inbound: true,
 } satisfies Record<keyof ApiOptions, true>)
 
 const prefix = '/api/v1'

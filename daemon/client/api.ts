@@ -790,7 +790,32 @@ export interface paths {
             };
         };
         put?: never;
-        post?: never;
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["IdentityInput"];
+                };
+            };
+            responses: {
+                /** @description The identity was added. */
+                201: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["Identity"];
+                        };
+                    };
+                };
+            };
+        };
         delete?: never;
         options?: never;
         head?: never;
@@ -831,7 +856,27 @@ export interface paths {
         };
         put?: never;
         post?: never;
-        delete?: never;
+        delete: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description An email identity. */
+                    identityId: number;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description Deleted. */
+                204: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+            };
+        };
         options?: never;
         head?: never;
         patch?: never;
@@ -2188,6 +2233,866 @@ export interface paths {
         };
         trace?: never;
     };
+    "/api/v1/newsletters": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: {
+            parameters: {
+                query?: {
+                    /** @description Maximum records of a page. */
+                    per_page?: number;
+                    /** @description `next_cursor` or `prev_cursor` of a page of the same listing. */
+                    cursor?: string;
+                    /** @description Only newsletters with this status. */
+                    status?: "draft" | "scheduled" | "sending" | "paused" | "sent" | "cancelled" | "failed";
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description A page of the listing. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["NewsletterSummary"][];
+                            meta: components["schemas"]["Meta"];
+                        };
+                    };
+                };
+            };
+        };
+        put?: never;
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["NewsletterInput"];
+                };
+            };
+            responses: {
+                /** @description The newsletter was created. */
+                201: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["Newsletter"];
+                        };
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/newsletters/{newsletterId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description The newsletter. */
+                    newsletterId: number;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description The newsletter. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["Newsletter"];
+                        };
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description The newsletter. */
+                    newsletterId: number;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description Deleted. */
+                204: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+            };
+        };
+        options?: never;
+        head?: never;
+        patch: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description The newsletter. */
+                    newsletterId: number;
+                };
+                cookie?: never;
+            };
+            requestBody?: {
+                content: {
+                    "application/json": components["schemas"]["NewsletterChange"];
+                };
+            };
+            responses: {
+                /** @description The newsletter after the change. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["Newsletter"];
+                        };
+                    };
+                };
+            };
+        };
+        trace?: never;
+    };
+    "/api/v1/newsletters/{newsletterId}/audience": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description The newsletter. */
+                    newsletterId: number;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description The number of contacts. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["ContactCount"];
+                        };
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/newsletters/{newsletterId}/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description The newsletter. */
+                    newsletterId: number;
+                };
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["PreviewInput"];
+                };
+            };
+            responses: {
+                /** @description The newsletter as the contact would get it. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["Preview"];
+                        };
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/newsletters/{newsletterId}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description The newsletter. */
+                    newsletterId: number;
+                };
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["TestInput"];
+                };
+            };
+            responses: {
+                /** @description What became of each message. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["TestResult"][];
+                        };
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/newsletters/{newsletterId}/send": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description The newsletter. */
+                    newsletterId: number;
+                };
+                cookie?: never;
+            };
+            requestBody?: {
+                content: {
+                    "application/json": components["schemas"]["SendInput"];
+                };
+            };
+            responses: {
+                /** @description The newsletter is `sending` or `scheduled`. */
+                202: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["Newsletter"];
+                        };
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/newsletters/{newsletterId}/pause": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description The newsletter. */
+                    newsletterId: number;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description The newsletter is paused. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["Newsletter"];
+                        };
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/newsletters/{newsletterId}/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description The newsletter. */
+                    newsletterId: number;
+                };
+                cookie?: never;
+            };
+            requestBody?: {
+                content: {
+                    "application/json": components["schemas"]["ResumeInput"];
+                };
+            };
+            responses: {
+                /** @description The newsletter after the change. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["Newsletter"];
+                        };
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/newsletters/{newsletterId}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description The newsletter. */
+                    newsletterId: number;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description The newsletter is cancelled. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["Newsletter"];
+                        };
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/newsletters/{newsletterId}/messages": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: {
+            parameters: {
+                query?: {
+                    /** @description Maximum records of a page. */
+                    per_page?: number;
+                    /** @description `next_cursor` or `prev_cursor` of a page of the same listing. */
+                    cursor?: string;
+                    /** @description Only messages with this status. */
+                    status?: "pending" | "sent" | "failed" | "skipped" | "uncertain";
+                };
+                header?: never;
+                path: {
+                    /** @description The newsletter. */
+                    newsletterId: number;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description A page of the listing. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["Message"][];
+                            meta: components["schemas"]["Meta"];
+                        };
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/contacts/{contactId}/messages": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: {
+            parameters: {
+                query?: {
+                    /** @description Maximum records of a page. */
+                    per_page?: number;
+                    /** @description `next_cursor` or `prev_cursor` of a page of the same listing. */
+                    cursor?: string;
+                };
+                header?: never;
+                path: {
+                    /** @description A contact. */
+                    contactId: number;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description A page of the listing. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["Message"][];
+                            meta: components["schemas"]["Meta"];
+                        };
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sequences": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: {
+            parameters: {
+                query?: {
+                    /** @description Maximum records of a page. */
+                    per_page?: number;
+                    /** @description `next_cursor` or `prev_cursor` of a page of the same listing. */
+                    cursor?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description A page of the listing. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["SequenceSummary"][];
+                            meta: components["schemas"]["Meta"];
+                        };
+                    };
+                };
+            };
+        };
+        put?: never;
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["SequenceInput"];
+                };
+            };
+            responses: {
+                /** @description The sequence was created, without steps. */
+                201: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["Sequence"];
+                        };
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sequences/{sequenceId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description The sequence. */
+                    sequenceId: number;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description The sequence. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["Sequence"];
+                        };
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description The sequence. */
+                    sequenceId: number;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description Deleted. */
+                204: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+            };
+        };
+        options?: never;
+        head?: never;
+        patch: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description The sequence. */
+                    sequenceId: number;
+                };
+                cookie?: never;
+            };
+            requestBody?: {
+                content: {
+                    "application/json": components["schemas"]["SequenceChange"];
+                };
+            };
+            responses: {
+                /** @description The sequence after the change. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["Sequence"];
+                        };
+                    };
+                };
+            };
+        };
+        trace?: never;
+    };
+    "/api/v1/sequences/{sequenceId}/steps": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description The sequence. */
+                    sequenceId: number;
+                };
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["StepsInput"];
+                };
+            };
+            responses: {
+                /** @description The sequence with its steps. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["Sequence"];
+                        };
+                    };
+                };
+            };
+        };
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sequences/{sequenceId}/enrolments": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: {
+            parameters: {
+                query?: {
+                    /** @description Maximum records of a page. */
+                    per_page?: number;
+                    /** @description `next_cursor` or `prev_cursor` of a page of the same listing. */
+                    cursor?: string;
+                };
+                header?: never;
+                path: {
+                    /** @description The sequence. */
+                    sequenceId: number;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description A page of the listing. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["Enrolment"][];
+                            meta: components["schemas"]["Meta"];
+                        };
+                    };
+                };
+            };
+        };
+        put?: never;
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description The sequence. */
+                    sequenceId: number;
+                };
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["EnrolmentInput"];
+                };
+            };
+            responses: {
+                /** @description The enrolment. */
+                201: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["Enrolment"];
+                        };
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sequences/{sequenceId}/enrolments/{contactId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        delete: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description The sequence. */
+                    sequenceId: number;
+                    /** @description A contact. */
+                    contactId: number;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description The enrolment has ended. */
+                204: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+            };
+        };
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/settings/attributes": {
         parameters: {
             query?: never;
@@ -2833,7 +3738,7 @@ export interface paths {
                     /** @description Id of a token: only changes that were made with it. */
                     token?: number;
                     /** @description Only changes of this type. */
-                    type?: "client.created" | "client.updated" | "token.created" | "token.revoked" | "list.created" | "list.updated" | "list.deleted" | "list.imported" | "topic.created" | "topic.updated" | "topic.deleted" | "tag.created" | "tag.updated" | "tag.deleted" | "segment.created" | "segment.updated" | "segment.deleted" | "attributes.declared" | "pages.updated" | "contact.updated" | "contact.deleted" | "contact.unsubscribed" | "contact.resubscribed" | "contact.list_removed" | "contact.topic_subscribed" | "contact.topic_unsubscribed" | "suppression.created" | "suppression.deleted" | "identity.created" | "identity.deleted" | "endpoint.created" | "endpoint.updated" | "endpoint.deleted" | "endpoint.secret_rotated" | "endpoint.recovered" | "delivery.redelivered";
+                    type?: "client.created" | "client.updated" | "token.created" | "token.revoked" | "list.created" | "list.updated" | "list.deleted" | "list.imported" | "topic.created" | "topic.updated" | "topic.deleted" | "tag.created" | "tag.updated" | "tag.deleted" | "segment.created" | "segment.updated" | "segment.deleted" | "attributes.declared" | "pages.updated" | "contact.updated" | "contact.deleted" | "contact.unsubscribed" | "contact.resubscribed" | "contact.list_removed" | "contact.topic_subscribed" | "contact.topic_unsubscribed" | "suppression.created" | "suppression.deleted" | "identity.created" | "identity.deleted" | "newsletter.created" | "newsletter.updated" | "newsletter.deleted" | "newsletter.started" | "newsletter.paused" | "newsletter.resumed" | "newsletter.cancelled" | "sequence.created" | "sequence.updated" | "sequence.deleted" | "sequence.enrolled" | "sequence.stopped" | "endpoint.created" | "endpoint.updated" | "endpoint.deleted" | "endpoint.secret_rotated" | "endpoint.recovered" | "delivery.redelivered";
                 };
                 header?: never;
                 path?: never;
@@ -2902,6 +3807,259 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        Newsletter: {
+            /** Format: int64 */
+            id: number;
+            /** Format: uuid */
+            uuid: string;
+            name: string;
+            subject: string;
+            preheader: string | null;
+            /**
+             * Format: int64
+             * @description null: the first verified identity when it is sent.
+             */
+            from_identity_id: number | null;
+            /** Format: idn-email */
+            reply_to: string | null;
+            /** @enum {string} */
+            status: "draft" | "scheduled" | "sending" | "paused" | "sent" | "cancelled" | "failed";
+            /** @description Why it could not start. */
+            error: string | null;
+            counts: components["schemas"]["MessageCounts"];
+            /** Format: date-time */
+            scheduled_at: string | null;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+            /** Format: date-time */
+            started_at: string | null;
+            /** Format: date-time */
+            finished_at: string | null;
+            html: string;
+            /** @description null: made from the html. */
+            text: string | null;
+            /** @description Subscribed contacts who match every filter. Without filters: all of them. */
+            audience: {
+                /** @description On any of these lists. */
+                lists?: number[];
+                /** @description With any of these tags. */
+                tags?: number[];
+                /** @description Subscribed to any of these topics. */
+                topics?: number[];
+                /** @description On none of these lists. */
+                exclude_lists?: number[];
+                /** @description With none of these tags. */
+                exclude_tags?: number[];
+                /**
+                 * Format: int64
+                 * @description A segment, whose filters apply too.
+                 */
+                segment?: number;
+            };
+        };
+        NewsletterSummary: {
+            /** Format: int64 */
+            id: number;
+            /** Format: uuid */
+            uuid: string;
+            name: string;
+            subject: string;
+            preheader: string | null;
+            /**
+             * Format: int64
+             * @description null: the first verified identity when it is sent.
+             */
+            from_identity_id: number | null;
+            /** Format: idn-email */
+            reply_to: string | null;
+            /** @enum {string} */
+            status: "draft" | "scheduled" | "sending" | "paused" | "sent" | "cancelled" | "failed";
+            /** @description Why it could not start. */
+            error: string | null;
+            counts: components["schemas"]["MessageCounts"];
+            /** Format: date-time */
+            scheduled_at: string | null;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+            /** Format: date-time */
+            started_at: string | null;
+            /** Format: date-time */
+            finished_at: string | null;
+            /** @description Subscribed contacts who match every filter. Without filters: all of them. */
+            audience: {
+                /** @description On any of these lists. */
+                lists?: number[];
+                /** @description With any of these tags. */
+                tags?: number[];
+                /** @description Subscribed to any of these topics. */
+                topics?: number[];
+                /** @description On none of these lists. */
+                exclude_lists?: number[];
+                /** @description With none of these tags. */
+                exclude_tags?: number[];
+                /**
+                 * Format: int64
+                 * @description A segment, whose filters apply too.
+                 */
+                segment?: number;
+            };
+        };
+        MessageCounts: {
+            /** @description The sum of the others. It grows while sending starts. */
+            recipients: number;
+            pending: number;
+            sent: number;
+            failed: number;
+            skipped: number;
+            uncertain: number;
+        };
+        Step: {
+            /** Format: int64 */
+            id: number;
+            /**
+             * Format: int64
+             * @description From 1.
+             */
+            position: number;
+            /** @description After the step before it; for the first step, after the enrolment. */
+            delay_seconds: number;
+            subject: string;
+            preheader: string | null;
+            html: string;
+            /** @description null: made from the html. */
+            text: string | null;
+        };
+        Preview: {
+            subject: string;
+            html: string;
+            text: string;
+        };
+        TestResult: {
+            /** Format: idn-email */
+            email: string;
+            /** @enum {string} */
+            status: "sent" | "failed" | "uncertain";
+            error: string | null;
+        };
+        Message: {
+            /** Format: int64 */
+            id: number;
+            /**
+             * Format: uuid
+             * @description The left part of the `Message-ID`.
+             */
+            uuid: string;
+            /**
+             * Format: int64
+             * @description null once the contact is erased.
+             */
+            contact_id: number | null;
+            /** Format: int64 */
+            newsletter_id: number | null;
+            /** Format: int64 */
+            sequence_id: number | null;
+            /** Format: int64 */
+            step_id: number | null;
+            /**
+             * @description `uncertain`: the process or the connection was lost while it was handed over. It is not sent again by itself.
+             * @enum {string}
+             */
+            status: "pending" | "sent" | "failed" | "skipped" | "uncertain";
+            /**
+             * @description Why it was skipped.
+             * @enum {string|null}
+             */
+            reason: "unsubscribed" | "suppressed" | "erased" | "left_list" | "left_topic" | "stopped" | "cancelled" | "uncertain" | null;
+            attempts: number;
+            error: string | null;
+            provider_message_id: string | null;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            sent_at: string | null;
+        };
+        Sequence: {
+            /** Format: int64 */
+            id: number;
+            /** Format: uuid */
+            uuid: string;
+            name: string;
+            /**
+             * Format: int64
+             * @description Contacts who are added to this list are enrolled.
+             */
+            list_id: number | null;
+            /**
+             * Format: int64
+             * @description null: the first verified identity.
+             */
+            from_identity_id: number | null;
+            /** Format: idn-email */
+            reply_to: string | null;
+            /** @enum {string} */
+            status: "active" | "paused";
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+            steps: components["schemas"]["Step"][];
+        };
+        SequenceSummary: {
+            /** Format: int64 */
+            id: number;
+            /** Format: uuid */
+            uuid: string;
+            name: string;
+            /**
+             * Format: int64
+             * @description Contacts who are added to this list are enrolled.
+             */
+            list_id: number | null;
+            /**
+             * Format: int64
+             * @description null: the first verified identity.
+             */
+            from_identity_id: number | null;
+            /** Format: idn-email */
+            reply_to: string | null;
+            /** @enum {string} */
+            status: "active" | "paused";
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+        };
+        Enrolment: {
+            /** Format: int64 */
+            id: number;
+            /** Format: int64 */
+            sequence_id: number;
+            /** Format: int64 */
+            contact_id: number;
+            /** @enum {string} */
+            status: "active" | "completed" | "stopped";
+            /**
+             * @description Why it stopped. `manual`: by hand.
+             * @enum {string|null}
+             */
+            reason: "unsubscribed" | "left_list" | "erased" | "manual" | null;
+            /**
+             * Format: int64
+             * @description null when no step follows, or when it has ended.
+             */
+            next_step_id: number | null;
+            /**
+             * Format: date-time
+             * @description When the next step is due. null also while its message is under way.
+             */
+            due_at: string | null;
+            /** Format: date-time */
+            created_at: string;
+        };
         Tag: {
             /** Format: int64 */
             id: number;
@@ -3268,7 +4426,7 @@ export interface components {
             /** Format: int64 */
             id: number;
             /** @enum {string} */
-            type: "client.created" | "client.updated" | "token.created" | "token.revoked" | "list.created" | "list.updated" | "list.deleted" | "list.imported" | "topic.created" | "topic.updated" | "topic.deleted" | "tag.created" | "tag.updated" | "tag.deleted" | "segment.created" | "segment.updated" | "segment.deleted" | "attributes.declared" | "pages.updated" | "contact.updated" | "contact.deleted" | "contact.unsubscribed" | "contact.resubscribed" | "contact.list_removed" | "contact.topic_subscribed" | "contact.topic_unsubscribed" | "suppression.created" | "suppression.deleted" | "identity.created" | "identity.deleted" | "endpoint.created" | "endpoint.updated" | "endpoint.deleted" | "endpoint.secret_rotated" | "endpoint.recovered" | "delivery.redelivered";
+            type: "client.created" | "client.updated" | "token.created" | "token.revoked" | "list.created" | "list.updated" | "list.deleted" | "list.imported" | "topic.created" | "topic.updated" | "topic.deleted" | "tag.created" | "tag.updated" | "tag.deleted" | "segment.created" | "segment.updated" | "segment.deleted" | "attributes.declared" | "pages.updated" | "contact.updated" | "contact.deleted" | "contact.unsubscribed" | "contact.resubscribed" | "contact.list_removed" | "contact.topic_subscribed" | "contact.topic_unsubscribed" | "suppression.created" | "suppression.deleted" | "identity.created" | "identity.deleted" | "newsletter.created" | "newsletter.updated" | "newsletter.deleted" | "newsletter.started" | "newsletter.paused" | "newsletter.resumed" | "newsletter.cancelled" | "sequence.created" | "sequence.updated" | "sequence.deleted" | "sequence.enrolled" | "sequence.stopped" | "endpoint.created" | "endpoint.updated" | "endpoint.deleted" | "endpoint.secret_rotated" | "endpoint.recovered" | "delivery.redelivered";
             /**
              * Format: int64
              * @description The record that was changed. The first word of the type is its kind. It may be deleted.
@@ -3604,6 +4762,161 @@ export interface components {
         RaisedEvent: {
             type: string;
         };
+        NewsletterInput: {
+            /** @description Recipients do not see it. The subject when absent. */
+            name?: string;
+            /** @description Liquid. */
+            subject: string;
+            /** @description Shown beside the subject. */
+            preheader?: string | null;
+            /** @description Liquid. Must contain `{{ unsubscribe_url }}` when it is sent. */
+            html: string;
+            /** @description Liquid. Made from the html when absent or null. */
+            text?: string | null;
+            /**
+             * Format: int64
+             * @description null: the first verified identity.
+             */
+            from_identity_id?: number | null;
+            /** Format: idn-email */
+            reply_to?: string | null;
+            /** @description Subscribed contacts who match every filter. Without filters: all of them. */
+            audience?: {
+                /** @description On any of these lists. */
+                lists?: number[];
+                /** @description With any of these tags. */
+                tags?: number[];
+                /** @description Subscribed to any of these topics. */
+                topics?: number[];
+                /** @description On none of these lists. */
+                exclude_lists?: number[];
+                /** @description With none of these tags. */
+                exclude_tags?: number[];
+                /**
+                 * Format: int64
+                 * @description A segment, whose filters apply too.
+                 */
+                segment?: number;
+            };
+        };
+        NewsletterChange: {
+            /** @description Recipients do not see it. The subject when absent. */
+            name?: string;
+            /** @description Liquid. */
+            subject?: string;
+            /** @description Shown beside the subject. */
+            preheader?: string | null;
+            /** @description Liquid. Must contain `{{ unsubscribe_url }}` when it is sent. */
+            html?: string;
+            /** @description Liquid. Made from the html when absent or null. */
+            text?: string | null;
+            /**
+             * Format: int64
+             * @description null: the first verified identity.
+             */
+            from_identity_id?: number | null;
+            /** Format: idn-email */
+            reply_to?: string | null;
+            /** @description Subscribed contacts who match every filter. Without filters: all of them. */
+            audience?: {
+                /** @description On any of these lists. */
+                lists?: number[];
+                /** @description With any of these tags. */
+                tags?: number[];
+                /** @description Subscribed to any of these topics. */
+                topics?: number[];
+                /** @description On none of these lists. */
+                exclude_lists?: number[];
+                /** @description With none of these tags. */
+                exclude_tags?: number[];
+                /**
+                 * Format: int64
+                 * @description A segment, whose filters apply too.
+                 */
+                segment?: number;
+            };
+        };
+        PreviewInput: {
+            /** Format: int64 */
+            contact_id: number;
+        };
+        TestInput: {
+            emails: string[];
+        };
+        SendInput: {
+            /** @description ISO 8601 with an offset. Now when absent. */
+            at?: string;
+        };
+        ResumeInput: {
+            /**
+             * @description What to do with `uncertain` messages.
+             * @enum {string}
+             */
+            uncertain?: "skip" | "resend";
+        };
+        SequenceInput: {
+            name: string;
+            /**
+             * Format: int64
+             * @description Contacts who are added to this list are enrolled.
+             */
+            list_id?: number | null;
+            /**
+             * Format: int64
+             * @description null: the first verified identity.
+             */
+            from_identity_id?: number | null;
+            /** Format: idn-email */
+            reply_to?: string | null;
+            /**
+             * @default active
+             * @enum {string}
+             */
+            status: "active" | "paused";
+        };
+        SequenceChange: {
+            name?: string;
+            /**
+             * Format: int64
+             * @description Contacts who are added to this list are enrolled.
+             */
+            list_id?: number | null;
+            /**
+             * Format: int64
+             * @description null: the first verified identity.
+             */
+            from_identity_id?: number | null;
+            /** Format: idn-email */
+            reply_to?: string | null;
+            /**
+             * @default active
+             * @enum {string}
+             */
+            status: "active" | "paused";
+        };
+        StepsInput: {
+            steps: {
+                /**
+                 * Format: int64
+                 * @description A step that stays. Without it the step is new.
+                 */
+                id?: number;
+                /** @description After the step before it. */
+                delay_seconds: number;
+                /** @description Liquid. */
+                subject: string;
+                /** @description Shown beside the subject. */
+                preheader?: string | null;
+                /** @description Liquid. Must contain `{{ unsubscribe_url }}` when it is sent. */
+                html: string;
+                /** @description Liquid. Made from the html when absent or null. */
+                text?: string | null;
+            }[];
+        };
+        EnrolmentInput: {
+            /** Format: int64 */
+            contact_id: number;
+        };
         TagInput: {
             /** @description Trimmed and normalized to NFC before its length is checked. Unique without regard to case. */
             name: string;
@@ -3629,6 +4942,18 @@ export interface components {
             /** @description Trimmed and normalized to NFC before its length is checked. */
             name?: string;
             description?: string | null;
+        };
+        IdentityInput: {
+            /**
+             * Format: idn-email
+             * @description Unique without regard to case. Trimmed.
+             */
+            email: string;
+            /**
+             * @description The sender’s name.
+             * @default
+             */
+            name: string;
         };
         SegmentInput: {
             /** @description Trimmed and normalized to NFC before its length is checked. */

@@ -3,6 +3,7 @@ import { commit } from '../addon.ts'
 import { checkDatabase } from '../checks/database.ts'
 import type { Finding } from '../checks/finding.ts'
 import { checkMachine } from '../checks/machine.ts'
+import { checkMail } from '../checks/mail.ts'
 import { CliError } from '../cli-error.ts'
 import { type Command, table } from './command.ts'
 
@@ -10,7 +11,7 @@ const marks = { ok: 'ok', warning: 'WARNING', fault: 'FAULT' } as const
 
 export const doctor: Command = {
   usage: 'doctor',
-  about: 'Check database, key, clock, port, disk and permissions, and suggest a remedy for each fault',
+  about: 'Check database, key, clock, port, disk, mail and permissions, and suggest a remedy for each fault',
   settings: true,
   run: async ({ config, print }) => {
     const built = `mailkeep ${version}${commit === undefined ? ' from its sources' : ` (${commit})`}`
@@ -18,6 +19,7 @@ export const doctor: Command = {
       { check: 'program', state: 'ok', message: `${built}, node ${process.versions.node}` },
       ...(await checkDatabase(config)),
       ...(await checkMachine(config)),
+      await checkMail(config),
     ]
     const faults = findings.filter(({ state }) => state === 'fault')
     const rows = findings.flatMap(({ check, state, message, remedy }) => [

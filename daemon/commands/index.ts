@@ -12,6 +12,7 @@ import { identityCommands } from './identity.ts'
 import { importCommand } from './import.ts'
 import { listCommands } from './list.ts'
 import { compact, migrate, reseal } from './maintenance.ts'
+import { newsletterCommands } from './newsletter.ts'
 import { restore } from './restore.ts'
 import { serve } from './serve.ts'
 import { tokenCommands } from './token.ts'
@@ -27,6 +28,7 @@ export const commands: readonly Command[] = [
   ...contactCommands,
   ...endpointCommands,
   ...identityCommands,
+  ...newsletterCommands,
   reseal,
   importCommand,
   exportCommand,

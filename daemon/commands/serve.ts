@@ -2,6 +2,7 @@ import { createApi } from '../api/index.ts'
 import { consoleSurfaces } from '../console-surface.ts'
 import { curlLine, type FirstToken, makeFirstToken } from '../first-token.ts'
 import { listen, type RunningServer } from '../http/server.ts'
+import { createInbound } from '../inbound.ts'
 import { listenError } from '../listen-error.ts'
 import { createMetrics } from '../metrics.ts'
 import { openMailkeep } from '../open.ts'
@@ -29,6 +30,9 @@ export const serve: Command = {
         mailkeep,
         logger,
         metrics,
+        ...(config.mail.sesTopics.length === 0
+          ? {}
+          : { inbound: createInbound({ mailkeep, topics: config.mail.sesTopics }) }),
         ...(config.publicUrl === undefined ? {} : { publicUrl: config.publicUrl }),
       })
       const pages = contactPages({ mailkeep, logger, trustProxy: config.trustProxy })

@@ -9,9 +9,13 @@ import { Lists } from './groups/lists.tsx'
 import { Tags } from './groups/tags.tsx'
 import { Identities } from './identities/identities.tsx'
 import { Import } from './import/import.tsx'
+import { NewsletterPage } from './newsletters/newsletter.tsx'
+import { Newsletters } from './newsletters/newsletters.tsx'
 import { Overview } from './overview/overview.tsx'
 import { PageSettingsPage } from './pages/page-settings.tsx'
 import { Page } from './parts/page.tsx'
+import { SequencePage } from './sequences/sequence.tsx'
+import { Sequences } from './sequences/sequences.tsx'
 import { Shell } from './shell/shell.tsx'
 import './style/style.css'
 import { Suppressions } from './suppressions/suppressions.tsx'
@@ -36,6 +40,10 @@ function Console() {
           <Route path="/console/tags" component={Tags} />
           <Route path="/console/suppressions" component={Suppressions} />
           <Route path="/console/pages" component={PageSettingsPage} />
+          <Route path="/console/newsletters" component={Newsletters} />
+          <Route path="/console/newsletters/:newsletterId" component={NewsletterPage} />
+          <Route path="/console/sequences" component={Sequences} />
+          <Route path="/console/sequences/:sequenceId" component={SequencePage} />
           <Route path="/console/webhooks" component={Endpoints} />
           <Route path="/console/webhooks/:endpointId" component={EndpointPage} />
           <Route path="/console/webhooks/:endpointId/deliveries/:deliveryId" component={DeliveryPage} />

@@ -37,6 +37,7 @@ export async function recordHistory(tx: Tx, changes: readonly Change[]): Promise
   }))
   if (rows.length === 1) await queries.insertChange(tx, { ...rows[0]!, ...madeBy })
   else await queries.insertChanges(tx, { changes: rows, ...madeBy })
+  await tx.local.onMemberships(tx, changes)
 }
 
 /** @param contactId A contact of the client. */

@@ -5,6 +5,7 @@
 import type { LinkPurpose } from '../consent/links.ts'
 import type { HistoryEntry } from '../consent/schema.ts'
 import type { Page, PageInput } from '../page.ts'
+import type { Message } from '../sending/message-schema.ts'
 import type { AbortInput } from '../signal.ts'
 import type { BatchInput, BatchOperationInput, BatchOperationResult } from './batch-schema.ts'
 import type { EmailInput, TagsInput } from './changing.ts'
@@ -240,6 +241,12 @@ export interface ContactsApi {
    * @throws MailkeepError `not_found`; `validation_failed` on `public_url`: the public URL is not configured.
    */
   links(id: ContactKey): Promise<ContactLinks>
+  /**
+   * Returns one page of the messages to a contact, newest first.
+   *
+   * @throws MailkeepError `not_found`, `validation_failed`
+   */
+  messages(contact: ContactKey, query?: PageInput): Promise<Page<Message>>
   /**
    * Returns the contact's lists and their topics, as the preferences page shows them.
    *

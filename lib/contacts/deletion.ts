@@ -15,8 +15,11 @@ export const purgeStep: BatchStep = async (tx) => {
   return 0
 }
 
-export const contactJobs: JobHandlers = {
-  [clearContact]: inBatches(deleteHistoryOfContact, eraseEventsOfContact, deleteResultsOfContact, purgeStep),
+/** @param more Further steps of an erasure, of slices above this one. */
+export function contactJobs(more: readonly BatchStep[]): JobHandlers {
+  return {
+    [clearContact]: inBatches(...more, deleteHistoryOfContact, eraseEventsOfContact, deleteResultsOfContact, purgeStep),
+  }
 }
 
 const listContacts = statement.all(

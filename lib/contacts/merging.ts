@@ -6,7 +6,7 @@ import { moveHistoryOfContact } from '../consent/history.ts'
 import type { Context, Tx } from '../context.ts'
 import { invalid } from '../errors.ts'
 import { moveResultsOfContact } from '../idempotency/operations.ts'
-import { inBatches } from '../jobs/batches.ts'
+import { type BatchStep, inBatches } from '../jobs/batches.ts'
 import { type JobHandlers, runOrEnqueue } from '../jobs/operations.ts'
 import { closedObject, isRecord, parse } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
@@ -93,17 +93,20 @@ const mergeKind = 'merge contact'
 /**
  * Moves the stored events and answers that show a merged contact, so that an erasure of the person finds them. If the
  * target was erased before that, they are erased too.
+ *
+ * @param more Further steps of a merge, of slices above this one.
  */
-export const mergeJobs: JobHandlers = {
-  [mergeKind]: async (tx, job) => {
-    const { into } = job.state as { into: number }
-    const target = await queries.lockContact(tx, { client_id: tx.clientId, id: into })
-    const handler = target ? moveAll : tx.local.jobs.handlers[clearContact]!
-    return await handler(tx, job)
-  },
+export function mergeJobs(more: readonly BatchStep[]): JobHandlers {
+  const moveAll = inBatches(...more, moveHistoryOfContact, moveEventsOfContact, moveResultsOfContact)
+  return {
+    [mergeKind]: async (tx, job) => {
+      const { into } = job.state as { into: number }
+      const target = await queries.lockContact(tx, { client_id: tx.clientId, id: into })
+      const handler = target ? moveAll : tx.local.jobs.handlers[clearContact]!
+      return await handler(tx, job)
+    },
+  }
 }
-
-const moveAll = inBatches(moveHistoryOfContact, moveEventsOfContact, moveResultsOfContact)
 
 async function deleteSource(tx: Tx, { id }: StoredContact, into: number): Promise<void> {
   const { search, uuid, email } = (await queries.deleteContact(tx, { client_id: tx.clientId, id }))!

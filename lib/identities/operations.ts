@@ -5,6 +5,7 @@ import { invalid, isMailkeepError, notFound } from '../errors.ts'
 import { mapPage, type Page, readPage } from '../page.ts'
 import { fold, parse, requireId } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
+import { withoutAddresses } from '../without-addresses.ts'
 import type { IdentityProvider } from './provider.ts'
 import * as queries from './queries.ts'
 import {
@@ -119,11 +120,6 @@ async function askProvider(
     ctx.logger.warn({ identity: id, reason: withoutAddresses(error) }, 'the identity provider did not answer')
     return identity_status
   }
-}
-
-/** Removes e-mail addresses from an error's message. Amazon's message about a missing permission contains the address. */
-function withoutAddresses(error: unknown): string {
-  return String(error).replace(/[^\s/:'"<>]+(?:@|%40)[^\s'"<>]+/gi, '[address]')
 }
 
 function setStatus(ctx: Context, id: number, identity_status: IdentityStatus): Promise<Identity | undefined> {

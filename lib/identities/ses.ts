@@ -1,4 +1,4 @@
-/** mailkeep/ses: verifies sender addresses with Amazon SES. Loads the AWS SDK at the first request. */
+/** Part of mailkeep/ses: verifies sender addresses with Amazon SES. Loads the AWS SDK at the first request. */
 import { domainToASCII } from 'node:url'
 import { MailkeepError } from '../errors.ts'
 import { refuseUnknownNames } from '../unknown-names.ts'
@@ -26,7 +26,8 @@ const optionNames = Object.keys({ client: true, region: true, timeoutMs: true } 
 
 /** The used part of `@aws-sdk/client-sesv2`. */
 interface Sdk {
-  readonly SESv2Client: new (settings: { region?: string }) => SesClient
+  readonly SESv2Client: new (settings: { region?: string; maxAttempts?: number }) => SesClient
+  readonly SendEmailCommand: new (input: object) => object
   readonly CreateEmailIdentityCommand: new (input: { EmailIdentity: string }) => object
   readonly GetEmailIdentityCommand: new (input: { EmailIdentity: string }) => object
 }
@@ -76,7 +77,7 @@ export function ses(options: SesOptions = {}): IdentityProvider {
 }
 
 async function open({ client, region, timeoutMs = 15_000 }: SesOptions): Promise<Ask> {
-  const sdk = await load()
+  const sdk = await loadSesSdk()
   const opened = client ?? new sdk.SESv2Client(region === undefined ? {} : { region })
   return async (operation, email) => {
     const command = new sdk[`${operation}Command`]({ EmailIdentity: withAsciiDomain(email) })
@@ -85,7 +86,8 @@ async function open({ client, region, timeoutMs = 15_000 }: SesOptions): Promise
   }
 }
 
-async function load(): Promise<Sdk> {
+/** @throws MailkeepError `validation_failed`: the SDK is not installed. */
+export async function loadSesSdk(): Promise<Sdk> {
   try {
     // @ts-expect-error optional peer dependency, because it installs a hundred packages
     return await import('@aws-sdk/client-sesv2')
@@ -115,7 +117,7 @@ function statusOf({ VerificationStatus, VerifiedForSendingStatus }: Answer): Ide
 }
 
 /** Encodes the domain in Punycode, the only form of internationalised domains that SES accepts. */
-function withAsciiDomain(email: string): string {
+export function withAsciiDomain(email: string): string {
   const at = email.lastIndexOf('@') + 1
   return email.slice(0, at) + (domainToASCII(email.slice(at)) || email.slice(at))
 }

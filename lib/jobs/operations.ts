@@ -124,9 +124,12 @@ export async function runDueJob(ctx: Context): Promise<boolean> {
   }
 }
 
-/** @returns When the next job is due, in milliseconds since 1970; undefined when none waits. */
-export async function nextJobMs(ctx: Context): Promise<number | undefined> {
-  const next = await queries.findNextRun(ctx, { kinds: Object.keys(ctx.local.jobs.handlers) })
+/** @returns When the next job of these kinds is due, in milliseconds since 1970; undefined when none waits. */
+export async function nextJobMs(
+  ctx: Context,
+  kinds: readonly string[] = Object.keys(ctx.local.jobs.handlers),
+): Promise<number | undefined> {
+  const next = await queries.findNextRun(ctx, { kinds })
   return next?.run_at ? Date.parse(next.run_at) : undefined
 }
 

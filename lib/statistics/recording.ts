@@ -18,7 +18,7 @@ type Sums = { -readonly [Name in keyof Counted]: Counted[Name] }
 export async function countAttempts(tx: Tx, recorded: readonly RecordedAttempt[]): Promise<void> {
   const counts = new Map<string, Sums>()
   for (const attempt of recorded) {
-    const { delivery, outcome } = attempt
+    const { task: delivery, outcome } = attempt
     if (delivery.kind === 'handler' || outcome.kind === 'refused') continue
     for (const endpointId of [allEndpoints, delivery.endpointId]) {
       for (const step of steps) add(sumsOf(counts, delivery.clientId, endpointId, step, attempt.endedMs), attempt)
@@ -46,11 +46,11 @@ function sumsOf(counts: Map<string, Sums>, clientId: number, endpointId: number,
   return sums
 }
 
-function add(sums: Sums, { delivery, disposition, endedMs }: RecordedAttempt): void {
+function add(sums: Sums, { task, disposition, endedMs }: RecordedAttempt): void {
   if (disposition.status === 'pending') sums.retried += 1
   else if (disposition.status === 'failed') sums.failed += 1
   else {
     sums.delivered += 1
-    sums[bucketColumns[bucketOf(endedMs - msOf(delivery.raisedAt))]!] += 1
+    sums[bucketColumns[bucketOf(endedMs - msOf(task.raisedAt))]!] += 1
   }
 }

@@ -2,11 +2,12 @@ import type { Generated } from 'kysely'
 import type { HistoryType, SuppressionReason } from '../consent/schema.ts'
 import type { ContactTexts } from '../contacts/schema.ts'
 import type { Source } from '../context.ts'
+import type { SendingTables } from './sending-tables.ts'
 
 /** A stored boolean. SQLite stores 0 and 1. */
 export type StoredBoolean = boolean
 
-interface Owned {
+export interface Owned {
   id: Generated<number>
   client_id: number
   uuid: string
@@ -14,7 +15,7 @@ interface Owned {
 }
 
 /** The columns of the tables. SQLite stores times as text in the format of `timestamp()`. */
-export interface Tables {
+export interface Tables extends SendingTables {
   mailkeep_client: { id: Generated<number>; uuid: string; name: string; created_at: string; deleted_at: string | null }
   mailkeep_token: {
     id: Generated<number>

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { type Context, now } from '../context.ts'
 import { isMailkeepError } from '../errors.ts'
+import type { Mailer, MailFigures } from '../sending/dispatch/mailer.ts'
 import type { StorageFigures } from '../storage/database.ts'
 import { type Migration, unappliedMigrations } from '../storage/migrate.ts'
 import { statement, text } from '../storage/statement.ts'
@@ -21,12 +22,14 @@ export interface Readiness {
 /**
  * Metrics of this process. Counts are since the start and only increase. Values from the database may be a second old.
  */
-export interface Stats extends DeliveryFigures {
+export interface Stats extends DeliveryFigures, MailFigures {
   readonly database: StorageFigures
   /** Delivery attempts in flight. */
   readonly inFlight: number
   /** How long the oldest due delivery has been due; 0 when none is due. */
   readonly oldestDueSeconds: number
+  /** How long the oldest due message has been due; 0 when none is due. */
+  readonly oldestDueMessageSeconds: number
   /** Number of endpoints that have deliveries due. */
   readonly endpointsDue: number
   /** Number of endpoints: active ones, and inactive ones by `disabled_reason`. */
@@ -59,19 +62,21 @@ interface Cached<T> {
 }
 
 /** The metrics that are read from the database. */
-type Stored = Pick<Stats, 'oldestDueSeconds' | 'endpointsDue' | 'endpoints'>
+type Stored = Pick<Stats, 'oldestDueSeconds' | 'oldestDueMessageSeconds' | 'endpointsDue' | 'endpoints'>
 
 /** Checks readiness and collects metrics. */
 export class Health {
   readonly #ctx: Context
   readonly #dispatcher: Dispatcher
+  readonly #mailer: Mailer
   readonly #migrations: readonly Migration[]
   #probe: Cached<Readiness> | undefined
   #count: Cached<Stored> | undefined
 
-  constructor(ctx: Context, dispatcher: Dispatcher, migrations: readonly Migration[]) {
+  constructor(ctx: Context, dispatcher: Dispatcher, mailer: Mailer, migrations: readonly Migration[]) {
     this.#ctx = ctx
     this.#dispatcher = dispatcher
+    this.#mailer = mailer
     this.#migrations = migrations
   }
 
@@ -91,8 +96,8 @@ export class Health {
         return unapplied.length > 0 ? `The database lacks ${unapplied.join(', ')}.` : null
       }),
     ])
-    const idleMs = this.#dispatcher.sinceLastTurnMs()
-    const stuck = idleMs !== undefined && idleMs > maxDispatcherSilenceMs
+    const idleMs = Math.max(...[this.#dispatcher, this.#mailer].map(({ loop }) => loop.sinceLastTurnMs() ?? 0))
+    const stuck = idleMs > maxDispatcherSilenceMs
     const dispatcher = stuck ? `Nothing could be claimed for ${Math.round(idleMs / 1000)} s: see the log.` : null
     return { ready: !database && !migrations && !dispatcher, database, dispatcher, migrations }
   }
@@ -115,7 +120,12 @@ export class Health {
       this.#count = { startedMs: nowMs, result: this.#countStored() }
     }
     const stored = await this.#count.result
-    return { ...this.#dispatcher.figures(), ...stored, database: this.#ctx.storage.figures() }
+    return {
+      ...this.#dispatcher.figures(),
+      ...this.#mailer.figures(),
+      ...stored,
+      database: this.#ctx.storage.figures(),
+    }
   }
 
   async #countStored(): Promise<Stored> {
@@ -123,7 +133,8 @@ export class Health {
     for (const { disabled_reason, count } of await countEndpoints(this.#ctx, {})) {
       endpoints[disabled_reason ?? 'active'] = Number(count)
     }
-    return { ...(await this.#backlog()), endpoints }
+    const oldestDueMessageSeconds = await this.#mailer.oldestDueSeconds()
+    return { ...(await this.#backlog()), oldestDueMessageSeconds, endpoints }
   }
 
   /** Uses the dispatcher's query, whose cost does not depend on the length of the backlogs. */

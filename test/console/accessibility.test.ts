@@ -9,6 +9,10 @@ const pages: readonly (readonly [path: string, title: string])[] = [
   ['/console/lists', 'Lists and topics'],
   ['/console/lists/1', 'News'],
   ['/console/tags', 'Tags'],
+  ['/console/newsletters', 'Newsletters'],
+  ['/console/newsletters/1', 'January'],
+  ['/console/sequences', 'Sequences'],
+  ['/console/sequences/1', 'Welcome'],
   ['/console/webhooks', 'Webhooks'],
   ['/console/webhooks/1', 'http://127.0.0.1:9/'],
   ['/console/webhooks/1/deliveries/1', 'Delivery 1'],
@@ -37,6 +41,8 @@ for (const [name, options] of [
       await data('POST', '/lists/1/topics', { name: 'Weekly' })
       await data('POST', '/webhook-endpoints', { url: 'http://127.0.0.1:9/', events: ['contact.created'] })
       await data('POST', '/lists/1/contacts', { email: 'ada@example.org', name: 'Ada', tags: ['vip'], plan: 'pro' })
+      await data('POST', '/newsletters', { name: 'January', subject: 'Hello', html: '<p>{{ unsubscribe_url }}</p>' })
+      await data('POST', '/sequences', { name: 'Welcome', list_id: 1 })
       for (const [path, title] of pages) {
         await visit(path)
         await heading(page, title)

@@ -66,6 +66,8 @@ consoleTest('everything is reached by keys', async ({ page, visit, data }) => {
     ['i', 'Import'],
     ['l', 'Lists and topics'],
     ['t', 'Tags'],
+    ['n', 'Newsletters'],
+    ['q', 'Sequences'],
     ['w', 'Webhooks'],
     ['d', 'Deliveries'],
     ['s', 'Sender identities'],

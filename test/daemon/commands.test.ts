@@ -481,3 +481,29 @@ describe('rotating the key', () => {
     assert.match((await doctor()).remedy!, /or restore .*mailkeep\.db\.key/)
   })
 })
+
+describe('newsletter send', () => {
+  test('sends, and says what became of the messages', async (t) => {
+    const cwd = await directory(t)
+    const env = { MAILKEEP_MAIL_TRANSPORT: 'folder:mail', MAILKEEP_PUBLIC_URL: 'https://mail.example.com' }
+    const place = { cwd, env }
+    const { client, of } = await populate(place)
+    const sender = ['--email', 'news@acme.example', '--name', 'Acme', '--status', 'verified']
+    await run(['identity', 'add', ...of, ...sender], place)
+    const database = new Database(join(cwd, 'mailkeep.db'))
+    const at = '2026-01-02T03:04:05.000000Z'
+    const columns = 'client_id, uuid, created_at, updated_at, name, subject, html, audience, status'
+    const html = '<a href="{{ unsubscribe_url }}">Unsubscribe</a>'
+    database
+      .prepare(`insert into mailkeep_newsletter (${columns}) values (?, 'n', ?, ?, 'News', 'News', ?, '{}', 'draft')`)
+      .run(BigInt(client.id), at, at, html)
+    database.close()
+    const { out, code, err } = await run(['newsletter', 'send', '1'], place)
+    assert.equal(code, 0, err)
+    assert.match(out, /^newsletter 1 is sent: 2 recipients, 2 sent$/m)
+    assert.equal((await readdir(join(cwd, 'mail'))).length, 2)
+    const again = await run(['newsletter', 'send', '1'], place)
+    assert.notEqual(again.code, 0)
+    assert.match(again.err, /The newsletter is sent/)
+  })
+})

@@ -51,6 +51,7 @@ test('without any setting the defaults apply', () => {
       console: true,
       portalOrigins: [],
       webhooks: {},
+      mail: { transport: { kind: 'folder', path: 'mail' }, settings: {}, sesTopics: [] },
     },
     warnings: [],
   })
@@ -85,6 +86,13 @@ const everything = {
   ENDPOINTS_PER_CLIENT: '1000',
   TEST_DELIVERIES_PER_MINUTE: '5',
   DELIVERY_RETENTION_DAYS: '7',
+  MAIL_TRANSPORT: 'smtp',
+  SMTP_URL: 'smtp://user:password@smtp.example.com',
+  MAIL_RATE: '0.5',
+  MAIL_CONNECTIONS: '2',
+  MAIL_ALLOW_UNVERIFIED: 'true',
+  POSTAL_ADDRESS: ' Acme, 1 High Street ',
+  SES_TOPICS: 'arn:aws:sns:eu-central-1:123456789012:bounces, arn:aws:sns:us-east-1:123456789012:complaints',
 }
 const understood: Config = {
   host: '::1',
@@ -116,6 +124,11 @@ const understood: Config = {
     testDeliveriesPerMinute: 5,
     retentionDays: 7,
   },
+  mail: {
+    transport: { kind: 'smtp', url: 'smtp://user:password@smtp.example.com' },
+    settings: { rate: 0.5, connections: 2, allowUnverified: true, postalAddress: 'Acme, 1 High Street' },
+    sesTopics: ['arn:aws:sns:eu-central-1:123456789012:bounces', 'arn:aws:sns:us-east-1:123456789012:complaints'],
+  },
 }
 
 test('every setting is read from the environment', () => {
@@ -128,7 +141,8 @@ test('every setting except secrets is a flag too, and the flag wins', () => {
   const named = Object.entries(everything).filter(([name]) => !secretSettings.has(name))
   const flags = Object.fromEntries(named.map(([name, value]) => [flagOf(name), value]))
   assert.equal(flags['webhook-allow-private'], '1')
-  const env = { MAILKEEP_PORT: '1', MAILKEEP_HOST: 'elsewhere', MAILKEEP_DATABASE_FILE: '/nowhere' }
+  const smtp = { MAILKEEP_SMTP_URL: everything.SMTP_URL }
+  const env = { MAILKEEP_PORT: '1', MAILKEEP_HOST: 'elsewhere', MAILKEEP_DATABASE_FILE: '/nowhere', ...smtp }
   const secrets = {
     adminToken: undefined,
     encryptionKey: undefined,
@@ -142,6 +156,24 @@ test('every setting except secrets is a flag too, and the flag wins', () => {
 test('an empty variable counts as not set', () => {
   const empty = Object.fromEntries(settingNames.map((name) => [`MAILKEEP_${name}`, '']))
   assert.deepEqual(config({ ...empty, MAILKEEP_ADMIN_TOKEN_FILE: '' }), config({}))
+})
+
+test('mail goes to a folder beside the SQLite file, to an SMTP server that is set, or is switched off', () => {
+  const transport = (env: Record<string, string>) => config(env).mail.transport
+  assert.deepEqual(transport({}), { kind: 'folder', path: 'mail' })
+  assert.deepEqual(transport({ MAILKEEP_DATABASE: '/var/lib/a/b.db' }), {
+    kind: 'folder',
+    path: join('/var/lib/a', 'mail'),
+  })
+  assert.deepEqual(transport({ MAILKEEP_DATABASE: ':memory:' }), { kind: 'none' })
+  assert.deepEqual(transport({ MAILKEEP_DATABASE: 'postgres://h/d' }), { kind: 'none' })
+  const MAILKEEP_SMTP_URL = 'smtp://127.0.0.1:2525'
+  assert.deepEqual(transport({ MAILKEEP_SMTP_URL }), { kind: 'smtp', url: MAILKEEP_SMTP_URL })
+  assert.deepEqual(transport({ MAILKEEP_SMTP_URL, MAILKEEP_MAIL_TRANSPORT: 'none' }), { kind: 'none' })
+  assert.deepEqual(transport({ MAILKEEP_MAIL_TRANSPORT: 'ses' }), { kind: 'ses' })
+  const folder = { MAILKEEP_MAIL_TRANSPORT: 'folder:/tmp/a: b' }
+  assert.deepEqual(transport(folder), { kind: 'folder', path: '/tmp/a: b' })
+  assert.match(configErrorOf({ MAILKEEP_MAIL_TRANSPORT: 'smtp' }).message, /MAILKEEP_SMTP_URL/)
 })
 
 test('switches as flags need no value', () => {
@@ -173,6 +205,13 @@ test('a wrong setting is one line that names it', () => {
     WEBHOOK_CONCURRENCY: ['0', '2.5'],
     ENDPOINTS_PER_CLIENT: ['0', '-1', '2.5', 'many'],
     DELIVERY_RETENTION_DAYS: ['0', '1e9'],
+    MAIL_TRANSPORT: ['mail', 'folder', 'folder:', 'SMTP', 'smtp:'],
+    SMTP_URL: ['smtp.example.com', 'http://smtp.example.com', 'smtp://a b'],
+    MAIL_RATE: ['0', '-1', 'fast'],
+    MAIL_CONNECTIONS: ['0', '1.5'],
+    MAIL_ALLOW_UNVERIFIED: ['yes'],
+    POSTAL_ADDRESS: ['x'.repeat(1001)],
+    SES_TOPICS: ['bounces', 'arn:aws:sqs:eu-central-1:123456789012:x', 'arn:aws:sns:eu-central-1:12:x'],
   }
   for (const [name, values] of Object.entries(wrong)) {
     for (const value of values) {

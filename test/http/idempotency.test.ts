@@ -212,6 +212,7 @@ describe('an idempotency key', () => {
     const without = routes.filter(({ key }) => key === 'none').map(titleOf)
     assert.deepEqual(without.sort(), [
       'POST /lists/:listId/contacts/import',
+      'POST /newsletters/:newsletterId/test',
       'POST /tokens',
       'POST /webhook-endpoints',
       'POST /webhook-endpoints/:endpointId/secret',

@@ -115,7 +115,7 @@ describe('the description of the API', () => {
   })
 
   test('has examples of wrong fields that the operation has', () => {
-    const general = ['dry_run', 'tag', 'active', 'topic_id', 'body']
+    const general = ['status', 'dry_run', 'tag', 'active', 'topic_id', 'body']
     for (const route of routes) {
       const { responses, parameters = [], requestBody } = operationOf(route)
       const content = (responses['422'] as Response).content!['application/json']!
@@ -294,6 +294,7 @@ describe('the description', () => {
       for (const [fields, wrong] of trials(description.components.schemas[name] as Limits)) {
         const found = await fieldsOf(fields)
         const field = Object.keys(fields)[0]!
+        if (field.endsWith('_id') && !wrong) continue // there is no such record
         const isRefused = found.some((each) => each === field || each.startsWith(`${field}.`) || each === 'body')
         assert.equal(isRefused, wrong, `${titleOf(route)} ${JSON.stringify(fields).slice(0, 100)}: ${found}`)
       }
@@ -360,8 +361,10 @@ function* values(limits: Limits): Generator<[unknown, boolean]> {
   if (minLength) yield ['', true]
   if (words) for (const word of [...words, 'unknown']) yield [word, word === 'unknown']
   if (maxItems === undefined) return
-  const many = (count: number) => Array.from({ length: count }, (_, at) => items?.enum?.[0] ?? `t${at}`)
-  yield [many(maxItems), false]
+  const many = (count: number) =>
+    Array.from({ length: count }, (_, at) => items?.enum?.[0] ?? (items?.format ? `t${at}@example.org` : `t${at}`))
+  const needsFields = items?.required !== undefined && items.required.length > 1
+  if (!needsFields) yield [many(maxItems), false]
   yield [many(maxItems + 1), true]
   if (minItems) yield [[], true]
 }

@@ -207,4 +207,47 @@ describe('the test kit', () => {
     assert.ok(process.getActiveResourcesInfo().length <= before)
     await assert.rejects(kit.contact(), (error) => isMailkeepError(error, 'unavailable'))
   })
+
+  test('captures mails, and sends a sequence of months in milliseconds', async () => {
+    await using kit = await testMailkeep()
+    const { client } = kit
+    await client.identities.add({ email: 'news@example.org', name: 'News' })
+    const list = await kit.list()
+    const html = '<a href="{{ unsubscribe_url }}">Unsubscribe</a>'
+    const { id } = await client.sequences.create({ name: 'Year', list_id: list.id })
+    const steps = Array.from({ length: 12 }, (_, at) => ({
+      subject: `Month ${at + 1}`,
+      html,
+      delay_seconds: 30 * 86_400,
+    }))
+    await client.sequences.setSteps(id, { steps })
+    await kit.contact({ email: 'ada@example.org' }, { list })
+    await kit.clock.advance('400 days')
+    assert.deepEqual(
+      kit.mail().map(({ subject }) => subject),
+      steps.map(({ subject }) => subject),
+    )
+    assert.equal(kit.events('sequence.completed').length, 1)
+    kit.forget()
+    assert.deepEqual(kit.mail(), [])
+  })
+
+  test('simulates the mail server', async () => {
+    await using kit = await testMailkeep()
+    const { client } = kit
+    await client.identities.add({ email: 'news@example.org' })
+    await kit.contact({ email: 'gone@example.org' })
+    kit.answerMail(({ to }) => (to.email === 'gone@example.org' ? 'unknown mailbox' : 'sent'))
+    const html = '<a href="{{ unsubscribe_url }}">Unsubscribe</a>'
+    const { id } = await client.newsletters.create({ subject: 'News', html })
+    await client.newsletters.send(id)
+    await kit.deliver()
+    assert.equal((await client.newsletters.get(id)).counts.failed, 1)
+    assert.equal((await client.suppressions.list()).data[0]!.reason, 'hard_bounce')
+    const second = await client.newsletters.create({ subject: 'More', html })
+    await client.newsletters.send(second.id)
+    await kit.deliver()
+    assert.equal((await client.newsletters.messages(second.id)).data[0]!.reason, 'suppressed')
+    assert.equal(kit.mail().length, 1)
+  })
 })

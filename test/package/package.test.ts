@@ -57,6 +57,7 @@ const names = {
   'mailkeep/client': 'createClient',
   'mailkeep/receiver': 'verifyDelivery',
   'mailkeep/ses': 'ses',
+  'mailkeep/smtp': 'smtp',
   'mailkeep/testing': 'testMailkeep',
 }
 const imports = Object.entries(names)
@@ -135,7 +136,7 @@ describe('the packed package', { concurrency: 2 }, () => {
   })
 
   test('loads only the drivers that are used', async () => {
-    const free = ['mailkeep', 'mailkeep/http', 'mailkeep/receiver', 'mailkeep/ses']
+    const free = ['mailkeep', 'mailkeep/http', 'mailkeep/receiver', 'mailkeep/ses', 'mailkeep/smtp']
       .map((name) => `await import('${name}')`)
       .join('\n')
     const project = packed.project('bare', ['kysely'], {

@@ -17,6 +17,7 @@ interface Locked {
 /** Packages that the build bundles into the published files. */
 const bundled = [
   '@preact/signals',
+  'nodemailer',
   'openapi-fetch',
   'pino',
   'polka',

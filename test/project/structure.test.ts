@@ -36,6 +36,7 @@ const daemon = sourcesIn('daemon')
 const folders = [
   'top',
   'storage',
+  'dispatch',
   'jobs',
   'sealing',
   'idempotency',
@@ -53,6 +54,7 @@ const folders = [
   'imports',
   'consent',
   'contacts',
+  'sending',
   'testing',
   'wiring',
 ]
@@ -63,12 +65,15 @@ const wiring = new Set([
   'internal.ts',
   'sqlite.ts',
   'postgres.ts',
+  'ses.ts',
   'testing.ts',
   'mailkeep.ts',
   'bind.ts',
+  'bind-sending.ts',
   'bound.ts',
   'client-api.ts',
   'housekeeping.ts',
+  'background.ts',
 ])
 
 function folderOf(path: string): string {
@@ -133,7 +138,8 @@ describe('the structure of the sources', () => {
   })
 
   test('the daemon imports only the library’s entries, its internal entry and the drivers’ modules', () => {
-    const entries = /^lib\/(index|internal|storage\/sqlite|storage\/postgres|webhooks\/receiver)\.ts$/
+    const entries =
+      /^lib\/(index|internal|storage\/sqlite|storage\/postgres|webhooks\/receiver|sending\/transports\/(?:folder|smtp|ses))\.ts$/
     for (const { path, imports } of daemon) {
       for (const name of imports) if (name.startsWith('lib/')) assert.match(name, entries, path)
     }

@@ -67,6 +67,14 @@ const filters = fc.record(
   { requiredKeys: [] },
 )
 
+const line = fc.constantFrom('News', 'News for {{ contact.name }}', 'ł{')
+const audience = fc.record({ tags: fc.array(fc.integer({ min: 1, max: 9 }), { maxLength: 3 }) }, { requiredKeys: [] })
+const step = fc.record({
+  delay_seconds: fc.integer({ min: 0, max: 86_400 }),
+  subject: fc.constant('News'),
+  html: fc.constant('<a href="{{ unsubscribe_url }}">x</a>'),
+})
+
 /** Required fields first; `optional` fields may be left out. */
 const known: Readonly<Record<string, readonly [required: Fields, optional: Fields, more?: fc.Arbitrary<object>]>> = {
   'POST /tags': [{ name }, {}],
@@ -100,9 +108,26 @@ const known: Readonly<Record<string, readonly [required: Fields, optional: Field
     { name, role: fc.constantFrom('viewer', 'member', 'admin') },
     { expires_in: fc.integer({ min: 60, max: 86_400 }) },
   ],
+  'POST /email-identities': [{ email }, { name }],
   'POST /portal-links': [{ role: fc.constant('webhooks') }, { expires_in: fc.integer({ min: 60, max: 86_400 }) }],
   'POST /segments': [{ name, filters }, {}],
   'PATCH /segments/:segmentId': [{}, { name, filters }],
+  'POST /newsletters': [
+    { subject: line, html: text },
+    { name, preheader: fc.option(line), text: fc.option(text), audience, from_identity_id: fc.constant(null) },
+  ],
+  'PATCH /newsletters/:newsletterId': [{}, { name, subject: line, html: text, reply_to: fc.option(email), audience }],
+  'POST /newsletters/:newsletterId/preview': [{ contact_id: fc.integer({ min: 1, max: 9 }) }, {}],
+  'POST /newsletters/:newsletterId/test': [{ emails: fc.array(email, { minLength: 1, maxLength: 3 }) }, {}],
+  'POST /newsletters/:newsletterId/send': [{}, { at: fc.constantFrom('2999-01-01T00:00:00Z') }],
+  'POST /newsletters/:newsletterId/resume': [{}, { uncertain: fc.constantFrom('skip', 'resend') }],
+  'POST /sequences': [{ name }, { list_id: fc.constant(null), status: fc.constantFrom('active', 'paused') }],
+  'PATCH /sequences/:sequenceId': [
+    {},
+    { name, status: fc.constantFrom('active', 'paused'), reply_to: fc.option(email) },
+  ],
+  'PUT /sequences/:sequenceId/steps': [{ steps: fc.array(step, { maxLength: 2 }) }, {}],
+  'POST /sequences/:sequenceId/enrolments': [{ contact_id: fc.integer({ min: 1, max: 9 }) }, {}],
   'PUT /settings/attributes': [{ indexed: fc.array(name, { maxLength: 3 }) }, {}],
   'PUT /settings/pages': [
     {},

@@ -79,6 +79,30 @@ const historyEntry: Shape = {
   ...{ id: isCount, type: /^[a-z_]+$/, source: /^[a-z_]+$/, list_id: isIdOrNull, topic_id: isIdOrNull },
   ...{ token_id: isIdOrNull, ip: isTextOrNull, user_agent: isTextOrNull, created_at: utc },
 }
+const isText = (value: unknown) => typeof value === 'string'
+const isUtcOrNull = (value: unknown) => value === null || isUtc(value)
+const newsletterSummary: Shape = {
+  ...{ ...list, subject: isText, preheader: isTextOrNull, from_identity_id: isIdOrNull, reply_to: isTextOrNull },
+  ...{ audience: isRecord, status: /^[a-z]+$/, error: isTextOrNull, counts: isRecord, scheduled_at: isUtcOrNull },
+  ...{ updated_at: utc, started_at: isUtcOrNull, finished_at: isUtcOrNull },
+}
+const newsletter: Shape = { ...newsletterSummary, html: isText, text: isTextOrNull }
+const preview: Shape = { subject: isText, html: isText, text: isText }
+const testResult: Shape = { email: isText, status: /^(sent|failed|uncertain)$/, error: isTextOrNull }
+const message: Shape = {
+  ...{ id: isCount, uuid: isText, contact_id: isIdOrNull, newsletter_id: isIdOrNull, sequence_id: isIdOrNull },
+  ...{ step_id: isIdOrNull, status: /^[a-z]+$/, reason: isTextOrNull, attempts: isCount, error: isTextOrNull },
+  ...{ provider_message_id: isTextOrNull, created_at: utc, sent_at: isUtcOrNull },
+}
+const sequenceSummary: Shape = {
+  ...{ ...list, list_id: isIdOrNull, from_identity_id: isIdOrNull, reply_to: isTextOrNull },
+  ...{ status: /^(active|paused)$/, updated_at: utc },
+}
+const sequence: Shape = { ...sequenceSummary, steps: isArray }
+const enrolment: Shape = {
+  ...{ id: isCount, sequence_id: isCount, contact_id: isCount, status: /^[a-z]+$/, reason: isTextOrNull },
+  ...{ next_step_id: isIdOrNull, due_at: isUtcOrNull, created_at: utc },
+}
 const suppression: Shape = { id: isCount, email: isTextOrNull, reason: /^[a-z_]+$/, created_at: utc }
 const endpointDelivery: Shape = { ...delivery, endpoint_id: isCount, created_at: offset }
 
@@ -126,6 +150,8 @@ export const promises: Readonly<Record<string, Promised>> = {
   'POST /webhook-endpoints/:endpointId/secret': ok(newSecret),
   'GET /email-identities': page(identity),
   'GET /email-identities/:identityId': ok(identity),
+  'POST /email-identities': { ...created(identity), byState: true },
+  'DELETE /email-identities/:identityId': nothing,
   'DELETE /contacts/:contactId': nothing,
   'POST /contacts/:contactId/resubscribe': ok(contact),
   'PUT /contacts/:contactId/topics/:topicId': { ...ok(contact), byState: true },
@@ -167,6 +193,29 @@ export const promises: Readonly<Record<string, Promised>> = {
   'GET /segments/:segmentId': ok(segment),
   'PATCH /segments/:segmentId': { ...ok(segment), byState: true },
   'DELETE /segments/:segmentId': nothing,
+  'GET /newsletters': page(newsletterSummary),
+  'POST /newsletters': created(newsletter),
+  'GET /newsletters/:newsletterId': ok(newsletter),
+  'PATCH /newsletters/:newsletterId': { ...ok(newsletter), byState: true },
+  'DELETE /newsletters/:newsletterId': { ...nothing, byState: true },
+  'GET /newsletters/:newsletterId/audience': ok({ count: isCount }),
+  'POST /newsletters/:newsletterId/preview': { statuses: [200, 404], data: preview, byState: true },
+  'POST /newsletters/:newsletterId/test': { ...ok(testResult), byState: true },
+  'POST /newsletters/:newsletterId/send': { ...accepted(newsletter), byState: true },
+  'POST /newsletters/:newsletterId/pause': { ...ok(newsletter), byState: true },
+  'POST /newsletters/:newsletterId/resume': { ...ok(newsletter), byState: true },
+  'POST /newsletters/:newsletterId/cancel': { ...ok(newsletter), byState: true },
+  'GET /newsletters/:newsletterId/messages': page(message),
+  'GET /contacts/:contactId/messages': page(message),
+  'GET /sequences': page(sequenceSummary),
+  'POST /sequences': created(sequence),
+  'GET /sequences/:sequenceId': ok(sequence),
+  'PATCH /sequences/:sequenceId': ok(sequence),
+  'DELETE /sequences/:sequenceId': nothing,
+  'PUT /sequences/:sequenceId/steps': { ...ok(sequence), byState: true },
+  'GET /sequences/:sequenceId/enrolments': page(enrolment),
+  'POST /sequences/:sequenceId/enrolments': { ...created(enrolment), byState: true },
+  'DELETE /sequences/:sequenceId/enrolments/:contactId': { statuses: [204, 404] },
   'GET /settings/attributes': ok(attributeSettings),
   'PUT /settings/attributes': ok(attributeSettings),
   'GET /settings/pages': ok(pageSettings),

@@ -84,6 +84,9 @@ async function makeRecords(client: ClientMailkeep): Promise<Tenant['ids']> {
   const endpoint = await client.webhooks.createEndpoint({ url: 'http://127.0.0.1:9/', events: [...events] })
   const { contact } = await client.contacts.addToList(list.id, { email: 'ada@example.org', tags: ['vip'] })
   const segment = await client.segments.create({ name: 'Fans', filters: { tags: contact.tags.map(({ id }) => id) } })
+  const content = { subject: 'News', html: '<a href="{{ unsubscribe_url }}">x</a>' }
+  const newsletter = await client.newsletters.create(content)
+  const sequence = await client.sequences.create({ name: 'Welcome' })
   const { suppression } = await client.suppressions.create({ email: 'never@example.org' })
   const identity = await client.identities.add({ email: 'news@example.org' })
   const recovery = await client.webhooks.recover(endpoint.id, { since: '2999-01-01T00:00:00Z' })
@@ -96,6 +99,8 @@ async function makeRecords(client: ClientMailkeep): Promise<Tenant['ids']> {
     listId: [list.id],
     topicId: [topic.id],
     segmentId: [segment.id],
+    newsletterId: [newsletter.id],
+    sequenceId: [sequence.id],
     suppressionId: [suppression.id],
     endpointId: [endpoint.id],
     deliveryId: deliveries.data.map((delivery) => delivery.id),

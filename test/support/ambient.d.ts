@@ -43,3 +43,7 @@ declare module 'koa' {
   }
   export default Koa
 }
+
+/** postal-mime uses the types of these classes, of which @types/node declares only the values. */
+type TextEncoder = InstanceType<typeof globalThis.TextEncoder>
+type TextDecoder = InstanceType<typeof globalThis.TextDecoder>

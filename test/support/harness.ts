@@ -7,6 +7,7 @@ import { createApi } from '../../daemon/api/index.ts'
 import { listen } from '../../daemon/http/server.ts'
 import { contactPages } from '../../daemon/pages/index.ts'
 import { createMailkeep, type Mailkeep, type MailkeepOptions } from '../../lib/index.ts'
+import { CapturingTransport } from '../../lib/testing/mail.ts'
 import { serveBinary, testedBinary } from './binary-service.ts'
 import { type Answer, type Call, callerOf } from './http-call.ts'
 import { openReceiver, type Receiver } from './http-receiver.ts'
@@ -15,7 +16,7 @@ import { onKinds, openPlace, type Place } from './kinds.ts'
 /** Opens a database for a service. */
 type OpenDatabase = () => Promise<Pick<Place, 'source' | 'close'>>
 
-export interface ServiceOptions extends Pick<MailkeepOptions, 'webhooks' | 'lookup'> {
+export interface ServiceOptions extends Pick<MailkeepOptions, 'webhooks' | 'lookup' | 'mail'> {
   /** For several services on one database; default: a random key. */
   readonly encryptionKey?: Buffer
   readonly publicUrl?: string
@@ -97,12 +98,16 @@ export async function openService(t: TestContext, options: ServiceOptions = {}, 
   }
 }
 
+/** Sends one message, so that a newsletter with several recipients stays under way. */
+const oneMail = { rate: 0.0001, allowUnverified: true }
+
 /** Runs the service in this process. */
 async function serveHere(
   {
     publicUrl,
     lookup,
     webhooks,
+    mail,
     encryptionKey = randomBytes(32),
     dispatch = true,
     hasErrors = false,
@@ -123,6 +128,7 @@ async function serveHere(
     logger,
     clock: () => Date.now() + aheadMs,
     webhooks: { allowPrivate: true, ...webhooks },
+    mail: { ...oneMail, transport: new CapturingTransport(Date.now), ...mail },
     publicUrl: () => publicUrl ?? server.url,
     ...(lookup ? { lookup } : {}),
   })

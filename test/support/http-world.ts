@@ -24,6 +24,10 @@ export async function openWorld({ client, data }: Tenant, name: string): Promise
   await data(200, 'PUT', `/contacts/${contactId}/topics/${topicId}`)
   const segment = { name: `segment of ${name}`, filters: { lists: [listId] } }
   const { id: segmentId } = await data(201, 'POST', '/segments', { body: segment })
+  const news = { name: `newsletter of ${name}`, subject: 'News', html: '<a href="{{ unsubscribe_url }}">x</a>' }
+  const { id: newsletterId } = await data(201, 'POST', '/newsletters', { body: news })
+  const { id: sequenceId } = await data(201, 'POST', '/sequences', { body: { name: `sequence of ${name}` } })
+  await data(201, 'POST', `/sequences/${sequenceId}/enrolments`, { body: { contact_id: contactId } })
   const { id: suppressionId } = await data(201, 'POST', '/suppressions', { body: { email: `never@${name}.example` } })
   const { id: identityId } = await client.identities.add({ email: `sender@${name}.example` })
   const [{ id: deliveryId }] = await data(200, 'GET', `/webhook-endpoints/${endpointId}/deliveries`)
@@ -42,6 +46,8 @@ export async function openWorld({ client, data }: Tenant, name: string): Promise
     listId,
     topicId,
     segmentId,
+    newsletterId,
+    sequenceId,
     suppressionId,
     endpointId,
     identityId,
@@ -68,9 +74,18 @@ const bodies: Readonly<Record<string, object>> = {
   'POST /contacts/:contactId/merge': { into: { email: 'spare@example.org' } },
   'POST /contacts/batch': { operations: [{ op: 'upsert', email: 'new@example.org', tags: ['new'] }] },
   'PUT /contacts/:contactId': { name: 'new', tags: ['new'] },
+  'POST /email-identities': { email: 'new@example.org', name: 'new' },
   'POST /suppressions': { email: 'never@example.org' },
   'POST /segments': { name: 'new', filters: {} },
   'PATCH /segments/:segmentId': { name: 'new' },
+  'POST /newsletters': { name: 'new', subject: 'New', html: '<a href="{{ unsubscribe_url }}">x</a>' },
+  'PATCH /newsletters/:newsletterId': { name: 'new' },
+  'POST /newsletters/:newsletterId/preview': { contact_id: 1 },
+  'POST /newsletters/:newsletterId/test': { emails: ['new@example.org'] },
+  'POST /sequences': { name: 'new' },
+  'PATCH /sequences/:sequenceId': { name: 'new' },
+  'PUT /sequences/:sequenceId/steps': { steps: [] },
+  'POST /sequences/:sequenceId/enrolments': { contact_id: 1 },
   'PUT /settings/attributes': { indexed: ['company'] },
   'PUT /settings/pages': { name: 'new' },
   'POST /webhook-endpoints': { url: 'http://127.0.0.1:9/', events: eventTypes },

@@ -7,6 +7,7 @@ import {
   type EndpointInput,
   type EventInput,
   eventTypes,
+  type IdentityInput,
   inputLimits,
   type ListChangeInput,
   type ListInput,
@@ -29,6 +30,7 @@ import { batchOperationNames, hostEventTypes, maxOperationsPerBatch, textFields 
 import { address, contact, contactBodies, name } from './contact-bodies.ts'
 import { schemasOf } from './fields.ts'
 import { arrayOf, flag, id, input, nullable, ref, type Schema } from './schema.ts'
+import { sendingBodies } from './sending.ts'
 
 const { nameCharacters, descriptionCharacters, attributeCharacters, urlCharacters } = inputLimits
 
@@ -51,6 +53,7 @@ const roleText = '`viewer` reads, `member` also writes contacts, tags, lists and
 
 /** Schemas of request bodies. */
 export const bodySchemas = {
+  ...sendingBodies,
   TagInput: input<TagInput>(
     { name: { ...name, description: `${name.description} Unique without regard to case.` } },
     'name',
@@ -62,6 +65,13 @@ export const bodySchemas = {
   },
   TopicInput: input<TopicInput>({ name, description: nullable(description) }, 'name'),
   TopicChange: input<Partial<TopicInput>>({ name, description: nullable(description) }),
+  IdentityInput: input<Omit<IdentityInput, 'status'>>(
+    {
+      email: { ...address, description: 'Unique without regard to case. Trimmed.' },
+      name: { type: 'string', maxLength: nameCharacters, default: '', description: 'The sender’s name.' },
+    },
+    'email',
+  ),
   SegmentInput: input<SegmentInput>({ name, filters: ref('SegmentFilters') }, 'name', 'filters'),
   SegmentChange: input<Partial<SegmentInput>>({ name, filters: ref('SegmentFilters') }),
   AttributeSettingsInput: input<AttributeSettingsInput>(

@@ -11,15 +11,21 @@ import {
   tagInput,
   topicInput,
 } from './examples.ts'
+import { sendingBodyExamples } from './sending.ts'
 
 /** By schema name: an example body, and the errors of a refused body. */
 export const bodyExamples: Readonly<Record<BodyName, { readonly good: object; readonly errors: FieldErrors }>> = {
+  ...sendingBodyExamples,
   TagInput: { good: tagInput, errors: { name: ['There is a tag of this name already.'] } },
   ListChange: { good: { double_opt_in: true }, errors: { name: ['This field is required.'] } },
   ListInput: { good: { name: 'News' }, errors: { name: ['This field is required.'] } },
   TopicInput: { good: topicInput, errors: { name: ['This field is required.'] } },
   TopicChange: { good: { description: 'Every other Monday.' }, errors: { name: ['This must not be empty.'] } },
   PageSettingsInput: { good: pageSettings, errors: { colour: ['This must be a colour such as #0a58ca.'] } },
+  IdentityInput: {
+    good: { email: 'news@example.org', name: 'News' },
+    errors: { email: ['There is an identity of this address already.'] },
+  },
   SegmentInput: { good: segmentInput, errors: { name: ['This field is required.'] } },
   SegmentChange: { good: { name: 'Customers' }, errors: { name: ['This must not be empty.'] } },
   AttributeSettingsInput: {

@@ -33,6 +33,7 @@ import type {
   TopicInput,
 } from '../../../lib/index.ts'
 import type { recordSchemas } from './records.ts'
+import { sendingRecordExamples } from './sending.ts'
 import type { webhookSchemas } from './webhook-records.ts'
 
 type SchemaName = keyof typeof recordSchemas | keyof typeof webhookSchemas
@@ -183,6 +184,7 @@ const recovery: Recovery = { id: 1, status: 'pending', total: 12, done: 0 }
 
 /** Example records by schema name. */
 export const recordExamples = {
+  ...sendingRecordExamples,
   Tag: tag,
   List: list,
   ManagedList: list,

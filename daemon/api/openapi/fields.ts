@@ -5,7 +5,9 @@ import {
   Email,
   Id,
   listFields,
+  messageCountFields,
   OffsetTime,
+  stepFields,
   Time,
   tagFields,
   topicFields,
@@ -28,6 +30,8 @@ const recordNames = new Map<unknown, string>([
   [listFields, 'List'],
   [topicFields, 'Topic'],
   [attemptFields, 'Attempt'],
+  [messageCountFields, 'MessageCounts'],
+  [stepFields, 'Step'],
 ])
 
 /** Returns the schema of a record from the schemas of its fields. */

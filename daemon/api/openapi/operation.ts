@@ -131,6 +131,8 @@ const idDescriptions: Readonly<Record<keyof Params, string>> = {
   contactId: 'A contact.',
   listId: 'A list.',
   topicId: 'A topic.',
+  newsletterId: 'The newsletter.',
+  sequenceId: 'The sequence.',
   segmentId: 'A segment.',
   suppressionId: 'A suppression.',
   endpointId: 'A webhook endpoint.',

@@ -45,6 +45,7 @@ import {
   text,
   utc,
 } from './schema.ts'
+import { sendingRecords } from './sending.ts'
 
 const { topics, ...contact } = schemasOf(contactFields)
 const { filters: _, ...segment } = segmentFields
@@ -99,6 +100,7 @@ function seriesOf(point: Schema): Schema {
 
 /** Schemas of records in answers, except webhooks. */
 export const recordSchemas = {
+  ...sendingRecords,
   Tag: recordOf(tagFields),
   List: recordOf(listFields),
   CountedTag: withCount(recordOf(tagFields)),

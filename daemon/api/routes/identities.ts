@@ -1,7 +1,7 @@
 import { identityStatuses } from '../../../lib/index.ts'
-import { listing, ok, paging, type Route } from './route.ts'
+import { refuseUnknownNames } from '../../../lib/internal.ts'
+import { created, deleted, listing, noContent, ok, paging, type Route } from './route.ts'
 
-/** Identities are read-only over HTTP. The command line registers them. */
 export const identities: readonly Route[] = [
   {
     method: 'GET',
@@ -27,5 +27,35 @@ export const identities: readonly Route[] = [
     summary: 'One sender identity',
     answers: { 200: { record: 'Identity', description: 'The identity.' } },
     call: async ({ client, params }) => ok(await client.identities.get(params.identityId)),
+  },
+]
+
+/** Beyond the contract. The provider verifies the address, so the status cannot be set over HTTP. */
+export const identityExtensions: readonly Route[] = [
+  {
+    method: 'POST',
+    path: '/email-identities',
+    role: 'admin',
+    name: 'createIdentity',
+    summary: 'Add a sender identity',
+    description: 'It is `pending` until the provider verifies the address. An address can be added once.',
+    body: 'IdentityInput',
+    answers: { 201: { record: 'Identity', description: 'The identity was added.' } },
+    call: async ({ client, body }) => {
+      refuseUnknownNames(body, ['email', 'name'])
+      return created(await client.identities.add(body))
+    },
+  },
+  {
+    method: 'DELETE',
+    path: '/email-identities/:identityId',
+    role: 'admin',
+    name: 'deleteIdentity',
+    summary: 'Delete a sender identity',
+    answers: { 204: deleted },
+    call: async ({ client, params }) => {
+      await client.identities.remove(params.identityId)
+      return noContent
+    },
   },
 ]

@@ -3,11 +3,13 @@ import { consentExtensions } from './consent.ts'
 import { contactChanges } from './contact-changes.ts'
 import { contactExtensions, contacts } from './contacts.ts'
 import { eventExtensions } from './events.ts'
-import { identities } from './identities.ts'
+import { identities, identityExtensions } from './identities.ts'
 import { importExtensions } from './imports.ts'
 import { listExtensions } from './lists.ts'
+import { newsletterExtensions } from './newsletters.ts'
 import type { Route } from './route.ts'
 import { segmentExtensions } from './segments.ts'
+import { sequenceExtensions } from './sequences.ts'
 import { settingExtensions } from './settings.ts'
 import { statsExtensions } from './stats.ts'
 import { tags } from './tags.ts'
@@ -28,7 +30,7 @@ export const chapters: readonly Chapter[] = [
   chapter('Tags', 'Names that organise contacts.', tags),
   chapter('Contacts', 'Contacts and their lists.', contacts),
   chapter('Webhook endpoints', 'Receivers of events. Only for admins.', webhooks),
-  chapter('Email identities', 'Sender addresses, read-only over HTTP.', identities),
+  chapter('Email identities', 'Sender addresses.', identities),
   extension('contacts', 'changes, count, export, erasure, resubscription, topics.', [
     ...contactExtensions,
     ...contactChanges,
@@ -41,7 +43,10 @@ export const chapters: readonly Chapter[] = [
   ),
   extension('lists', 'managing lists.', listExtensions),
   extension('topics', 'managing the topics of lists.', topicExtensions),
+  extension('email identities', 'adding and deleting sender addresses. Only for admins.', identityExtensions),
   extension('segments', 'named filters of contacts.', segmentExtensions),
+  extension('newsletters', 'mail to many contacts.', newsletterExtensions),
+  extension('sequences', 'series of mail to each contact. Only admins change them.', sequenceExtensions),
   extension('settings', 'settings of the client. Only for admins.', settingExtensions),
   extension('webhook endpoints', 'single endpoints and deliveries, redelivery, recovery.', webhookExtensions),
   extension('events', 'events of the host app. Only for admins.', eventExtensions),

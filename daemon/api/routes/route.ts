@@ -21,6 +21,8 @@ export type Params = Readonly<
     | 'listId'
     | 'topicId'
     | 'segmentId'
+    | 'newsletterId'
+    | 'sequenceId'
     | 'suppressionId'
     | 'endpointId'
     | 'deliveryId'

@@ -10,6 +10,7 @@ import { ContactState } from './contacts.tsx'
 import { EditContact } from './edit-contact.tsx'
 import { History } from './history.tsx'
 import { Memberships } from './memberships.tsx'
+import { ContactMessages } from './messages.tsx'
 import { PersonalData } from './personal-data.tsx'
 import { ContactTags } from './tags.tsx'
 
@@ -128,6 +129,7 @@ function ContactView({ contact, reload, erase }: { contact: Contact; reload(): v
       </div>
       <Attributes attributes={contact.extra_attributes} />
       <History contactId={contact.id} version={contact} />
+      <ContactMessages contactId={contact.id} />
       <PersonalData contactId={contact.id} />
       {isEditing && <EditContact contact={contact} close={() => setEditing(false)} reload={reload} />}
     </Page>

@@ -1,5 +1,5 @@
-import type { ComponentChildren, TargetedSubmitEvent } from 'preact'
-import { useId, useState } from 'preact/hooks'
+import type { ComponentChildren, TargetedEvent, TargetedSubmitEvent } from 'preact'
+import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import type { RequestError } from '../api.ts'
 import { asRequestError, ErrorBox } from './load.tsx'
 
@@ -7,12 +7,16 @@ interface FormProps {
   /** Label of the button. */
   readonly action: string
   readonly cancel?: () => void
+  /** Submits when the typing pauses. */
+  readonly isLive?: boolean
   readonly submit: (fields: FormData) => Promise<void>
   readonly children: ComponentChildren
 }
 
+const typingPauseMs = 1000
+
 /** A form. It shows the error of its action, and cannot be sent twice at once. */
-export function Form({ action, cancel, submit, children }: FormProps) {
+export function Form({ action, cancel, isLive = false, submit, children }: FormProps) {
   const [isBusy, setBusy] = useState(false)
   const [error, setError] = useState<RequestError>()
   const onSubmit = async (event: TargetedSubmitEvent<HTMLFormElement>) => {
@@ -28,8 +32,14 @@ export function Form({ action, cancel, submit, children }: FormProps) {
       setBusy(false)
     }
   }
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
+  useEffect(() => () => clearTimeout(timer.current), [])
+  const submitLater = ({ currentTarget: form }: TargetedEvent<HTMLFormElement>) => {
+    clearTimeout(timer.current)
+    timer.current = setTimeout(() => form.checkValidity() && form.requestSubmit(), typingPauseMs)
+  }
   return (
-    <form onSubmit={onSubmit}>
+    <form onSubmit={onSubmit} onInput={isLive ? submitLater : undefined}>
       <div class="body">
         {children}
         {error && <ErrorBox error={error} />}

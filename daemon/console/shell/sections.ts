@@ -20,6 +20,8 @@ const consoleSections: readonly Section[] = [
   { href: '/console/import', title: 'Import', key: 'i' },
   { href: '/console/lists', title: 'Lists & topics', key: 'l' },
   { href: '/console/tags', title: 'Tags', key: 't' },
+  { href: '/console/newsletters', title: 'Newsletters', key: 'n' },
+  { href: '/console/sequences', title: 'Sequences', key: 'q' },
   { href: '/console/webhooks', title: 'Webhooks', key: 'w', role: 'admin' },
   { href: '/console/deliveries', title: 'Deliveries', key: 'd', role: 'admin' },
   { href: '/console/identities', title: 'Identities', key: 's' },

@@ -1,4 +1,5 @@
 import type { Migration } from '../migrate.ts'
+import { postgresWords, sendingMigration } from './sending.ts'
 
 const id = 'id bigint generated always as identity primary key'
 const client = 'client_id bigint not null references mailkeep_client (id)'
@@ -276,6 +277,8 @@ const statistics: Migration = {
   ],
 }
 
+const sending = sendingMigration({ id, record, raised, queue: ` ${queue}`, ...postgresWords })
+
 export const postgresMigrations: readonly Migration[] = [
   start,
   keptAnswers,
@@ -288,5 +291,6 @@ export const postgresMigrations: readonly Migration[] = [
   consent,
   contactPages,
   imports,
+  sending,
   statistics,
 ]

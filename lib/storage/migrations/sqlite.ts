@@ -1,4 +1,5 @@
 import type { Migration } from '../migrate.ts'
+import { sendingMigration, sqliteWords } from './sending.ts'
 
 const id = 'id integer primary key autoincrement' // autoincrement: ids of deleted rows are never reused
 const client = 'client_id integer not null references mailkeep_client (id)'
@@ -278,6 +279,8 @@ const statistics: Migration = {
   ],
 }
 
+const sending = sendingMigration({ id, record, raised, ...sqliteWords })
+
 export const sqliteMigrations: readonly Migration[] = [
   start,
   keptAnswers,
@@ -290,5 +293,6 @@ export const sqliteMigrations: readonly Migration[] = [
   consent,
   contactPages,
   imports,
+  sending,
   statistics,
 ]

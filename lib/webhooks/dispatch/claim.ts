@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
 import { type Context, now, type Tx } from '../../context.ts'
+import type { TasksInFlight } from '../../dispatch/loop.ts'
 import { maxRowsPerBatch } from '../../jobs/operations.ts'
 import { int, ints, nullable, statement, text, time } from '../../storage/statement.ts'
 import { transact } from '../../storage/transaction.ts'
@@ -34,8 +35,8 @@ export interface ClaimedDelivery {
   readonly body: string
 }
 
-/** The result of a poll. */
-export interface DueWork {
+/** The endpoints that have work. */
+export interface DueEndpoints {
   readonly endpoints: readonly DueEndpoint[]
   /** When the next waiting delivery is due, in milliseconds since 1970; undefined when none waits. */
   readonly nextDueMs: number | undefined
@@ -187,7 +188,7 @@ export const failDelivery = statement({ id: int, error: nullable(text), now: tim
  * @param maxDue Stops counting an endpoint's due deliveries at this number.
  * @param handled Ids of the endpoints that have a handler in this process.
  */
-export async function findDue(ctx: Context, maxDue: number, handled: readonly number[]): Promise<DueWork> {
+export async function findDue(ctx: Context, maxDue: number, handled: readonly number[]): Promise<DueEndpoints> {
   const rows = await listDueEndpoints(ctx, { now: now(ctx), max_due: maxDue, handled })
   const endpoints: DueEndpoint[] = []
   let next: Timestamp | null = null
@@ -217,7 +218,7 @@ function dueEndpointFrom({ id, client_id: clientId, due, proven }: DueEndpointRo
 export async function claimDeliveries(
   tx: Tx,
   allowances: readonly Allowance[],
-  inFlight: ReadonlyMap<number, unknown>,
+  inFlight: TasksInFlight,
 ): Promise<ClaimedDelivery[]> {
   const found: number[] = []
   for (const { endpointId, limit } of allowances) {

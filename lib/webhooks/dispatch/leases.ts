@@ -4,6 +4,8 @@
  */
 import { sql } from 'kysely'
 import { now, type Tx } from '../../context.ts'
+import { toleratedDriftMs } from '../../dispatch/clock-watch.ts'
+import type { TasksInFlight } from '../../dispatch/loop.ts'
 import { int, ints, statement, time } from '../../storage/statement.ts'
 import { type Clock, type Timestamp, timestamp } from '../../time.ts'
 import { insertAttempt } from '../queries.ts'
@@ -11,8 +13,6 @@ import type { DeliveryStatus } from '../schema.ts'
 import { failDelivery } from './claim.ts'
 
 const maxRowsPerTurn = 500
-/** A larger drift between wall clock and monotonic clock means that the wall clock was set. */
-const toleratedDriftMs = 2000
 
 interface ExpiredLease {
   id: number
@@ -62,7 +62,7 @@ const releaseSchedules = statement.affected(
  * @param inFlight Deliveries in flight in this process. They keep their claim, even if a clock change ended their lease.
  * @returns The number of expired leases.
  */
-export async function releaseExpiredLeases(tx: Tx, inFlight: ReadonlyMap<number, unknown>): Promise<number> {
+export async function releaseExpiredLeases(tx: Tx, inFlight: TasksInFlight): Promise<number> {
   const limit = maxRowsPerTurn + inFlight.size
   const rows = await listExpiredLeases(tx, { now: now(tx), future: futureOf(tx.clock), limit })
   const expired = rows.filter(({ id }) => !inFlight.has(id))
@@ -105,15 +105,4 @@ export function releaseStaleSchedules(tx: Tx): Promise<number> {
 
 function futureOf(clock: Clock): Timestamp {
   return timestamp(clock() + toleratedDriftMs)
-}
-
-/** Returns a function that reports whether the clock was set since its last call. */
-export function watchClock(clock: Clock): () => boolean {
-  let expectedDriftMs = clock() - performance.now()
-  return () => {
-    const driftMs = clock() - performance.now()
-    const wasSet = Math.abs(driftMs - expectedDriftMs) > toleratedDriftMs
-    expectedDriftMs = driftMs
-    return wasSet
-  }
 }

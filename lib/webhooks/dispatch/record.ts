@@ -12,7 +12,7 @@ import type { Disposition } from './retry.ts'
 
 /** An attempt that has ended and is not recorded yet. */
 export interface FinishedAttempt {
-  readonly delivery: ClaimedDelivery
+  readonly task: ClaimedDelivery
   readonly outcome: Outcome
   readonly disposition: Disposition
   /** Milliseconds since 1970. */
@@ -98,14 +98,14 @@ export async function recordAttempts(tx: Tx, finished: readonly FinishedAttempt[
   return recorded
 }
 
-function logFailure({ logger }: Tx, { delivery, outcome }: RecordedAttempt): void {
-  const { clientId: client_id, endpointId: endpoint_id, uuid, eventType: event_type, attempt } = delivery
+function logFailure({ logger }: Tx, { task, outcome }: RecordedAttempt): void {
+  const { clientId: client_id, endpointId: endpoint_id, uuid, eventType: event_type, attempt } = task
   const fields = { client_id, endpoint_id, delivery: uuid, event_type, attempt, reason: errorOf(outcome) }
   logger.warn(fields, 'a delivery failed and will not be retried')
 }
 
 async function recordAttempt(tx: Tx, attempt: FinishedAttempt): Promise<boolean> {
-  const { delivery, outcome, disposition, startedMs, endedMs } = attempt
+  const { task: delivery, outcome, disposition, startedMs, endedMs } = attempt
   const endedAt = timestamp(endedMs)
   const isRetried = disposition.status === 'pending'
   const responseStatus = 'status' in outcome ? (outcome.status ?? null) : null
@@ -161,7 +161,7 @@ interface EndpointTally {
 }
 
 function addToTally(tallies: Map<number, EndpointTally>, attempt: FinishedAttempt): void {
-  const { delivery, outcome, disposition, startedMs, endedMs } = attempt
+  const { task: delivery, outcome, disposition, startedMs, endedMs } = attempt
   const tally = tallies.get(delivery.endpointId) ?? {
     clientId: delivery.clientId,
     succeeded: false,

@@ -1,19 +1,22 @@
 import { listHistory } from '../consent/history.ts'
 import type { HistoryEntry } from '../consent/schema.ts'
+import type { ContactKey } from '../contacts/contact-key.ts'
+import { getContact } from '../contacts/operations.ts'
+import type { Contact } from '../contacts/schema.ts'
 import type { Context } from '../context.ts'
 import { inputLimits } from '../limits.ts'
+import type { Page, PageInput } from '../page.ts'
 import { type ContactDelivery, deliveriesOfContact } from '../webhooks/contact-deliveries.ts'
-import type { ContactKey } from './contact-key.ts'
-import { getContact } from './operations.ts'
-import type { Contact } from './schema.ts'
+import type { Message } from './message-schema.ts'
+import { listMessagesOfContact } from './messages.ts'
 
 /** Everything that is stored about a contact, as `contacts.data` writes it. */
 export interface PersonalData {
   contact: Contact
   /** Newest first. */
   history: HistoryEntry[]
-  /** Mails to the contact. */
-  messages: object[]
+  /** Mails to the contact, newest first. Their content is not stored. */
+  messages: Message[]
   /** Deliveries of webhooks whose payload shows the contact. */
   deliveries: ContactDelivery[]
 }
@@ -28,16 +31,19 @@ export interface PersonalData {
 export async function* exportContactData(ctx: Context, id: ContactKey): AsyncGenerator<string, void, undefined> {
   const contact = await getContact(ctx, id)
   yield `{"contact":${JSON.stringify(contact)},"history":[`
-  yield* joined(historyOf(ctx, contact.id))
-  yield '],"messages":[],"deliveries":['
+  yield* joined(recordsOf((query) => listHistory(ctx, contact.id, query)))
+  yield '],"messages":['
+  yield* joined(recordsOf((query) => listMessagesOfContact(ctx, contact.id, query)))
+  yield '],"deliveries":['
   yield* joined(deliveriesOfContact(ctx, contact.id))
   yield ']}'
 }
 
-async function* historyOf(ctx: Context, contactId: number): AsyncGenerator<HistoryEntry> {
+/** Reads a listing page by page. */
+async function* recordsOf<T>(list: (query: PageInput) => Promise<Page<T>>): AsyncGenerator<T> {
   let cursor: string | undefined
   do {
-    const page = await listHistory(ctx, contactId, { per_page: inputLimits.pageRecords, cursor })
+    const page = await list({ per_page: inputLimits.pageRecords, cursor })
     yield* page.data
     cursor = page.meta.next_cursor ?? undefined
   } while (cursor !== undefined)

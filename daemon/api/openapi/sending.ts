@@ -1,0 +1,190 @@
+/** Schemas and examples of newsletters, sequences and messages. */
+import {
+  type AudienceInput,
+  type Enrolment,
+  type EnrolmentInput,
+  inputLimits,
+  type Message,
+  type Newsletter,
+  type NewsletterInput,
+  type PreviewInput,
+  type ResumeInput,
+  type SendInput,
+  type Sequence,
+  type SequenceInput,
+  type StepInput,
+  type StepsInput,
+  sequenceStatuses,
+  type TestInput,
+} from '../../../lib/index.ts'
+import {
+  enrolmentFields,
+  messageCountFields,
+  messageFields,
+  newsletterFields,
+  newsletterSummaryFields,
+  previewFields,
+  sequenceFields,
+  sequenceSummaryFields,
+  stepFields,
+  testResultFields,
+} from '../../../lib/internal.ts'
+import { recordOf, schemasOf } from './fields.ts'
+import { arrayOf, id, input, nullable, record, type Schema } from './schema.ts'
+
+const someIds = { ...arrayOf(id), maxItems: inputLimits.values } as const
+const audience: Schema = {
+  ...input<AudienceInput>({
+    lists: { ...someIds, description: 'On any of these lists.' },
+    tags: { ...someIds, description: 'With any of these tags.' },
+    topics: { ...someIds, description: 'Subscribed to any of these topics.' },
+    exclude_lists: { ...someIds, description: 'On none of these lists.' },
+    exclude_tags: { ...someIds, description: 'With none of these tags.' },
+    segment: { ...id, description: 'A segment, whose filters apply too.' },
+  }),
+  description: 'Subscribed contacts who match every filter. Without filters: all of them.',
+}
+
+const name: Schema = { type: 'string', minLength: 1, maxLength: inputLimits.nameCharacters }
+const template = { type: 'string', maxLength: 500_000, description: 'Liquid.' } as const
+const line = { type: 'string', minLength: 1, maxLength: 998, description: 'Liquid.' } as const
+const content = {
+  subject: line,
+  preheader: nullable({ type: 'string', maxLength: 998, description: 'Shown beside the subject.' }),
+  html: { ...template, description: 'Liquid. Must contain `{{ unsubscribe_url }}` when it is sent.' },
+  text: nullable({ ...template, description: 'Liquid. Made from the html when absent or null.' }),
+} as const
+const sender = {
+  from_identity_id: { ...nullable(id), description: 'null: the first verified identity.' },
+  reply_to: nullable({ type: 'string', format: 'idn-email', maxLength: inputLimits.emailCharacters }),
+} as const
+
+const newsletterInput = {
+  name: { ...name, description: 'Recipients do not see it. The subject when absent.' },
+  ...content,
+  ...sender,
+  audience,
+}
+const sequenceInput = {
+  name,
+  list_id: { ...nullable(id), description: 'Contacts who are added to this list are enrolled.' },
+  ...sender,
+  status: { type: 'string', enum: sequenceStatuses, default: 'active' },
+} as const
+
+const step: Schema = input<StepInput>(
+  {
+    id: { ...id, description: 'A step that stays. Without it the step is new.' },
+    delay_seconds: { type: 'integer', minimum: 0, maximum: 31_622_400, description: 'After the step before it.' },
+    ...content,
+  },
+  'delay_seconds',
+  'subject',
+  'html',
+)
+
+export const sendingBodies = {
+  NewsletterInput: input<NewsletterInput>(newsletterInput, 'subject', 'html'),
+  NewsletterChange: input<Partial<NewsletterInput>>(newsletterInput),
+  PreviewInput: input<PreviewInput>({ contact_id: id }, 'contact_id'),
+  TestInput: input<TestInput>(
+    { emails: { ...arrayOf({ type: 'string', format: 'idn-email' }), minItems: 1, maxItems: 10 } },
+    'emails',
+  ),
+  SendInput: input<SendInput>({
+    at: {
+      type: 'string',
+      pattern: String.raw`^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$`,
+      description: 'ISO 8601 with an offset. Now when absent.',
+    },
+  }),
+  ResumeInput: input<ResumeInput>({
+    uncertain: { type: 'string', enum: ['skip', 'resend'], description: 'What to do with `uncertain` messages.' },
+  }),
+  SequenceInput: input<SequenceInput>(sequenceInput, 'name'),
+  SequenceChange: input<Partial<SequenceInput>>(sequenceInput),
+  StepsInput: input<StepsInput>({ steps: { ...arrayOf(step), maxItems: 50 } }, 'steps'),
+  EnrolmentInput: input<EnrolmentInput>({ contact_id: id }, 'contact_id'),
+}
+
+/** Returns the schema of a record that has an audience, whose filters the library's schema does not describe. */
+function withAudience({ audience: _, ...fields }: Parameters<typeof schemasOf>[0]): Schema {
+  return record({ ...schemasOf(fields), audience })
+}
+
+export const sendingRecords = {
+  Newsletter: withAudience(newsletterFields),
+  NewsletterSummary: withAudience(newsletterSummaryFields),
+  MessageCounts: recordOf(messageCountFields),
+  Step: recordOf(stepFields),
+  Preview: recordOf(previewFields),
+  TestResult: recordOf(testResultFields),
+  Message: recordOf(messageFields),
+  Sequence: recordOf(sequenceFields),
+  SequenceSummary: recordOf(sequenceSummaryFields),
+  Enrolment: recordOf(enrolmentFields),
+} satisfies Readonly<Record<string, Schema>>
+
+const created_at = '2026-01-02T03:04:05.678901Z'
+const uuid = '5f2b8c1e-7d4a-4b6f-9e3a-0c1d2e3f4a5b'
+const templates = {
+  subject: 'News for {{ contact.name }}',
+  preheader: null,
+  html: '<p>Hello {{ contact.name }}</p><a href="{{ unsubscribe_url }}">Unsubscribe</a>',
+  text: null,
+}
+const { html, text: textTemplate, ...subjects } = templates
+
+const counts = { recipients: 1200, pending: 1000, sent: 195, failed: 1, skipped: 4, uncertain: 0 }
+const summary = {
+  ...{ id: 1, uuid, name: 'January', ...subjects, from_identity_id: 1, reply_to: null, audience: { lists: [1] } },
+  ...{ status: 'sending' as const, error: null, counts, scheduled_at: null },
+  ...{ created_at, updated_at: created_at, started_at: created_at, finished_at: null },
+}
+const newsletter: Newsletter = { ...summary, html, text: textTemplate }
+const sequenceSummary = {
+  ...{ id: 1, uuid, name: 'Welcome', list_id: 1, from_identity_id: 1, reply_to: null },
+  ...{ status: 'active' as const, created_at, updated_at: created_at },
+}
+const sequence: Sequence = { ...sequenceSummary, steps: [{ id: 1, position: 1, delay_seconds: 0, ...templates }] }
+const message: Message = {
+  ...{ id: 1, uuid, contact_id: 7, newsletter_id: 1, sequence_id: null, step_id: null, status: 'sent', reason: null },
+  ...{ attempts: 1, error: null, provider_message_id: '0102018d', created_at, sent_at: created_at },
+}
+const enrolment: Enrolment = {
+  ...{ id: 1, sequence_id: 1, contact_id: 7, status: 'active', reason: null, next_step_id: 1 },
+  ...{ due_at: created_at, created_at },
+}
+
+export const sendingRecordExamples = {
+  Newsletter: newsletter,
+  NewsletterSummary: summary,
+  Preview: { subject: 'News for Ada', html: '<p>Hello Ada</p>', text: 'Hello Ada' },
+  TestResult: { email: 'ada@example.org', status: 'sent', error: null },
+  Message: message,
+  Sequence: sequence,
+  SequenceSummary: sequenceSummary,
+  Enrolment: enrolment,
+}
+
+const required = { errors: { name: ['This must not be empty.'] } }
+const status = { errors: { status: ['The newsletter is sent: it cannot be sent.'] } }
+
+export const sendingBodyExamples = {
+  NewsletterInput: {
+    good: { name: 'January', ...templates, audience: { lists: [1] } },
+    errors: { subject: ['This field is required.'] },
+  },
+  NewsletterChange: { good: { subject: 'Other news' }, ...required },
+  PreviewInput: { good: { contact_id: 7 }, errors: { contact_id: ['This field is required.'] } },
+  TestInput: { good: { emails: ['ada@example.org'] }, errors: { emails: ['At most 10 addresses.'] } },
+  SendInput: { good: { at: '2026-01-02T03:04:05Z' }, ...status },
+  ResumeInput: { good: { uncertain: 'skip' }, ...status },
+  SequenceInput: { good: { name: 'Welcome', list_id: 1 }, ...required },
+  SequenceChange: { good: { status: 'paused' }, ...required },
+  StepsInput: {
+    good: { steps: [{ delay_seconds: 0, ...templates }] },
+    errors: { steps: ['A sequence has at most 50 steps.'] },
+  },
+  EnrolmentInput: { good: { contact_id: 7 }, errors: { contact_id: ['No such contact.'] } },
+}

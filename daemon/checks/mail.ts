@@ -1,0 +1,32 @@
+import type { Config } from '../config.ts'
+import { openTransport } from '../mail.ts'
+import { type Finding, fault, ok } from './finding.ts'
+
+/** Checks that mail can be sent: that the server is reachable, that its TLS is right, and that it takes the login. */
+export async function checkMail({ mail }: Config): Promise<Finding> {
+  const { transport } = mail
+  if (transport.kind === 'none') return ok('mail', 'is not sent: no transport is set')
+  if (transport.kind === 'folder') return ok('mail', `is written to the folder ${transport.path}, not sent`)
+  const server = transport.kind === 'ses' ? 'Amazon SES' : `the SMTP server ${new URL(transport.url).host}`
+  let opened: ReturnType<typeof openTransport>
+  try {
+    opened = openTransport(mail)
+    await opened?.check?.()
+    if (transport.kind === 'ses') return ok('mail', 'is sent with Amazon SES; its rights are not checked')
+    return ok('mail', `${server} can be reached, and takes the login`)
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error)
+    return fault('mail', `${server}: ${message}`, remedyFor((error as { code?: string }).code))
+  } finally {
+    await opened?.close?.()
+  }
+}
+
+function remedyFor(code: string | undefined): string {
+  if (code === 'EAUTH') return 'correct the user and the password in MAILKEEP_SMTP_URL'
+  if (code === 'ETLS')
+    return 'the server must offer STARTTLS with a valid certificate, or use smtps:// in MAILKEEP_SMTP_URL'
+  if (code === 'validation_failed')
+    return 'install the package, or use MAILKEEP_SMTP_URL, which also reaches Amazon SES'
+  return 'check the host and the port in MAILKEEP_SMTP_URL, the firewall, and the certificate of the server'
+}

@@ -1,0 +1,70 @@
+import { setTimeout as wait } from 'node:timers/promises'
+import type { ClientMailkeep, Mailkeep, Newsletter } from '../../lib/index.ts'
+import { CliError } from '../cli-error.ts'
+import { plural } from '../progress.ts'
+import { type Command, findOwner, type Invocation, idFrom, withMailkeep } from './command.ts'
+
+const pollIntervalMs = 200
+
+const sendNewsletter: Command = {
+  usage: 'newsletter send ID',
+  about: 'Send a newsletter, and show the progress until all its messages are final',
+  examples: { ID: '1' },
+  flags: [
+    {
+      name: 'at',
+      value: 'TIME',
+      about: 'Schedule it instead, as in 2026-01-02T03:04:05Z',
+      example: '2027-01-02T03:04:05Z',
+    },
+  ],
+  notes: ['If it is stopped, a daemon on the same database continues.'],
+  run: async (invocation) => {
+    const id = idFrom('ID', invocation.args[0])
+    const newsletter = await withMailkeep(invocation, (mailkeep) => send(mailkeep, id, invocation))
+    invocation.print({ json: newsletter, text: textOf(newsletter) })
+  },
+}
+
+export const newsletterCommands: readonly Command[] = [sendNewsletter]
+
+async function send(mailkeep: Mailkeep, id: number, invocation: Invocation): Promise<Newsletter> {
+  const owner = await findOwner(mailkeep, (client) => client.newsletters.get(id))
+  if (!owner) throw new CliError(`There is no newsletter ${id}.`)
+  const { client } = owner
+  const { at } = invocation.flags
+  const started = await client.newsletters.send(id, at === undefined ? {} : { at })
+  if (started.status === 'scheduled') return started
+  mailkeep.start()
+  return await showUntilFinal(client, started, invocation)
+}
+
+async function showUntilFinal(
+  client: ClientMailkeep,
+  started: Newsletter,
+  { progress, stopped }: Invocation,
+): Promise<Newsletter> {
+  let isStopped = false
+  const stop = stopped.then(() => {
+    isStopped = true
+  })
+  try {
+    for (let newsletter = started; ; newsletter = await client.newsletters.get(started.id)) {
+      const { recipients, pending } = newsletter.counts
+      progress?.show({ what: newsletter.name, done: recipients - pending, total: recipients, unit: 'message' })
+      if (newsletter.status !== 'sending' || isStopped) return newsletter
+      await Promise.race([wait(pollIntervalMs), stop])
+    }
+  } finally {
+    progress?.clear()
+  }
+}
+
+function textOf({ id, status, scheduled_at, counts }: Newsletter): string {
+  if (status === 'scheduled') return `newsletter ${id} is scheduled at ${scheduled_at}`
+  const { recipients, sent, failed, skipped, uncertain, pending } = counts
+  const parts = { sent, failed, skipped, uncertain, pending }
+  const shown = Object.entries(parts).filter(([name, count]) => count > 0 || name === 'sent')
+  const figures = shown.map(([name, count]) => `${count.toLocaleString('en')} ${name}`)
+  return `newsletter ${id} is ${status}: ${plural(recipients, 'recipient')}, ${figures.join(', ')}`
+}

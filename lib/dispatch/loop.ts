@@ -1,0 +1,268 @@
+import PQueue from 'p-queue'
+import type { Context, Tx } from '../context.ts'
+import { transact } from '../storage/transaction.ts'
+import { nextTurn } from '../time.ts'
+import { watchClock } from './clock-watch.ts'
+import { Signal } from './signal.ts'
+
+/** Maximum poll interval. Also covers changes of the system clock. */
+const maxPollIntervalMs = 1000
+const pauseAfterErrorMs = 1000
+/** After a long poll, the pause before the next poll is this many times as long. It leaves the thread to other work. */
+const pausePerPollDuration = 4
+/** Polls up to this duration need no pause. */
+const shortPollMs = 5
+
+/** The result of a poll. */
+export interface DueWork<Plan> {
+  /** What may be claimed now; undefined when nothing may. */
+  readonly plan: Plan | undefined
+  /** When the next waiting task is due, in milliseconds since 1970; undefined when none waits. */
+  readonly nextDueMs: number | undefined
+  /** When the first lease ends, in milliseconds since 1970. Includes the leases of this process. */
+  readonly nextLeaseEndMs: number | undefined
+}
+
+/** A claimed task whose outcome is not recorded yet. */
+export interface InFlight<Task> {
+  readonly task: Task
+  /** Aborts the attempt. Set by `attempt`. */
+  abort?: () => void
+}
+
+/** The tasks in flight in this process, by id. */
+export type TasksInFlight = ReadonlyMap<number, unknown>
+
+/** What was recorded in a turn. */
+export interface Recorded {
+  /** When the first task that is retried is due; undefined when none is. */
+  readonly nextDueMs: number | undefined
+  /** Called after the commit. */
+  readonly committed: () => void
+}
+
+/** The work of a loop. The functions that get a `tx` run in the transaction of a turn and may await only statements. */
+export interface LoopWork<Plan, Task extends { readonly id: number }, Finished extends { readonly task: Task }> {
+  /** The noun of log messages, in the plural. */
+  readonly what: string
+  /** Maximum attempts in flight. */
+  readonly concurrency: number
+  /** Number of tasks that may be claimed now. */
+  freeSlots(): number
+  /** Finds what is due, and decides what to claim. */
+  poll(freeSlots: number): Promise<DueWork<Plan>>
+  /** Records finished attempts whose claim is current. */
+  record(tx: Tx, finished: readonly Finished[]): Promise<Recorded>
+  /**
+   * Releases tasks whose lease has expired. They are not among `inFlight`.
+   *
+   * @param isClockSuspect Whether the clock may have been set back since due times were stored.
+   * @returns The number of released tasks.
+   */
+  release(tx: Tx, inFlight: TasksInFlight, isClockSuspect: boolean): Promise<number>
+  claim(tx: Tx, plan: Plan, inFlight: TasksInFlight): Promise<Task[]>
+  /** Called for each claimed task after the commit, in the order of the claims. */
+  started(task: Task): void
+  /** Makes one attempt. Never throws. */
+  attempt(entry: InFlight<Task>): Promise<Finished>
+  close(): Promise<void>
+}
+
+/** The result of one turn of the loop. */
+interface Turn {
+  readonly claimed: number
+  /** When the next turn has work, in milliseconds since 1970; undefined when nothing waits. */
+  readonly nextMs: number | undefined
+}
+
+const noWork = { plan: undefined, nextDueMs: undefined, nextLeaseEndMs: undefined }
+
+/**
+ * Does tasks that are stored in the database. Each turn is one transaction, which records finished attempts and claims
+ * new tasks. A queue then runs the claimed tasks. No transaction is open during an attempt. Attempts that finish while a
+ * turn commits are recorded by the next turn.
+ */
+export class Loop<Plan, Task extends { readonly id: number }, Finished extends { readonly task: Task }> {
+  readonly #ctx: Context
+  readonly #work: LoopWork<Plan, Task, Finished>
+  /** Runs one job per attempt, and limits how many run at the same time. */
+  readonly #queue: PQueue
+  readonly #signal = new Signal()
+  readonly #clockWasSet: () => boolean
+  /** Claimed tasks whose attempt is not recorded yet, by id. */
+  readonly #inFlight = new Map<number, InFlight<Task>>()
+  #finished: Finished[] = []
+  #lastTurn: Promise<unknown> = Promise.resolve()
+  #lastTurnMs = 0
+  #nextPollMs = 0
+  /** True when the clock may have been set back since due times were stored. Always true at the start. */
+  #isClockSuspect = true
+  #running: Promise<void> | undefined
+  #isStopping = false
+
+  constructor(ctx: Context, work: LoopWork<Plan, Task, Finished>) {
+    this.#ctx = ctx
+    this.#work = work
+    this.#queue = new PQueue({ concurrency: work.concurrency })
+    this.#clockWasSet = watchClock(ctx.clock)
+  }
+
+  get inFlight(): number {
+    return this.#inFlight.size
+  }
+
+  start(): void {
+    this.#lastTurnMs = performance.now()
+    this.#running ??= this.#run()
+  }
+
+  /**
+   * Does all tasks that are due now, and resolves when the outcomes are recorded. Works without `start`.
+   *
+   * @returns When the next task is due, in milliseconds since 1970; undefined when none waits, or after `stop`.
+   * @param signal When aborted, nothing more is claimed, and the attempts in flight are recorded first.
+   * @throws MailkeepError `unavailable`: the database cannot be used; the signal's reason once it is aborted.
+   */
+  async finishDue(signal?: AbortSignal): Promise<number | undefined> {
+    const wake = () => this.wake()
+    signal?.addEventListener('abort', wake)
+    try {
+      while (!this.#isStopping) {
+        const { seen } = this.#signal
+        const mayClaim = !signal?.aborted
+        const { claimed, nextMs } = await this.#takeTurn({ mustPoll: true, mayClaim })
+        // The attempts in flight are recorded first, unless the running loop does that.
+        if (!mayClaim && (this.#running || this.#inFlight.size === 0)) throw signal!.reason
+        if (mayClaim && (claimed > 0 || (nextMs !== undefined && nextMs <= this.#ctx.clock()))) continue
+        if (mayClaim && this.#inFlight.size === 0) return nextMs
+        await this.#signal.wait(seen, maxPollIntervalMs)
+      }
+      return undefined
+    } finally {
+      signal?.removeEventListener('abort', wake)
+    }
+  }
+
+  /** Starts the next turn now, because a task may be due. */
+  wake(): void {
+    this.#signal.wake()
+  }
+
+  /** Milliseconds since the last turn that succeeded; undefined when not running. */
+  sinceLastTurnMs(): number | undefined {
+    return this.#running && !this.#isStopping ? performance.now() - this.#lastTurnMs : undefined
+  }
+
+  /** Aborts the attempts in flight for which `matches` returns true. */
+  abort(matches: (task: Task) => boolean): void {
+    for (const { task, abort } of this.#inFlight.values()) if (matches(task)) abort?.()
+  }
+
+  /** Stops claiming and waits for the attempts in flight. Aborts them after `timeoutMs`. Records all of them. */
+  async stop(timeoutMs: number): Promise<void> {
+    this.#isStopping = true
+    this.#signal.wake()
+    const timer = setTimeout(() => this.abort(() => true), timeoutMs)
+    await this.#lastTurn // may still claim
+    await (this.#running ?? this.#run())
+    clearTimeout(timer)
+    await this.#work.close()
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#isStopping || this.#inFlight.size > 0) {
+      const { seen } = this.#signal
+      const sleepMs = await this.#takeTurn({ mustPoll: false }).then(
+        (turn) => this.#sleepMs(turn),
+        (error: unknown) => this.#sleepAfter(error),
+      )
+      await this.#signal.wait(seen, sleepMs)
+    }
+  }
+
+  /** Runs turns one after another. Two parallel turns would find the same tasks and plan them twice. */
+  #takeTurn({ mustPoll, mayClaim = true }: { mustPoll: boolean; mayClaim?: boolean }): Promise<Turn> {
+    const turn = this.#lastTurn.then(() => this.#turn(mustPoll, mayClaim))
+    this.#lastTurn = turn.catch(() => {})
+    return turn
+  }
+
+  async #turn(mustPoll: boolean, mayClaim: boolean): Promise<Turn> {
+    await nextTurn() // so that attempts which end in the same turn of the event loop are recorded together
+    const { plan, nextDueMs, nextLeaseEndMs } = mayClaim ? await this.#poll(mustPoll) : noWork
+    this.#isClockSuspect ||= this.#clockWasSet()
+    const mustRelease = this.#isClockSuspect || (nextLeaseEndMs ?? Infinity) <= this.#ctx.clock()
+    const finished = this.#finished.splice(0)
+    const turn =
+      finished.length > 0 || plan !== undefined || mustRelease
+        ? await this.#recordAndClaim(finished, plan, mustRelease)
+        : { claimed: [], nextDueMs: undefined }
+    this.#lastTurnMs = performance.now()
+    for (const task of turn.claimed) this.#begin(task)
+    const times = [nextDueMs, turn.nextDueMs, mustRelease ? undefined : nextLeaseEndMs]
+    return { claimed: turn.claimed.length, nextMs: earliest(times) }
+  }
+
+  async #recordAndClaim(finished: Finished[], plan: Plan | undefined, mustRelease: boolean) {
+    try {
+      const done = await transact(this.#ctx, async (tx) => {
+        const recorded = await this.#work.record(tx, finished)
+        const released = mustRelease ? await this.#work.release(tx, this.#inFlight, this.#isClockSuspect) : 0
+        const claimed = plan === undefined ? [] : await this.#work.claim(tx, plan, this.#inFlight)
+        return { recorded, claimed, released: released > 0 }
+      })
+      if (!done.released) this.#isClockSuspect = false
+      for (const { task } of finished) this.#inFlight.delete(task.id)
+      done.recorded.committed()
+      return { claimed: done.claimed, nextDueMs: done.released ? this.#ctx.clock() : done.recorded.nextDueMs }
+    } catch (error) {
+      this.#finished.unshift(...finished)
+      throw error
+    }
+  }
+
+  /** Finds due tasks, unless nothing may be claimed now or the previous poll took long. */
+  async #poll(mustPoll: boolean): Promise<DueWork<Plan>> {
+    const startedMs = performance.now()
+    const freeSlots = this.#work.freeSlots()
+    if (this.#isStopping || freeSlots <= 0) return noWork
+    if (startedMs < this.#nextPollMs && !mustPoll) {
+      return { ...noWork, nextDueMs: this.#ctx.clock() + this.#nextPollMs - startedMs }
+    }
+    const due = await this.#work.poll(freeSlots)
+    const pollMs = performance.now() - startedMs
+    // A database server runs the query in another process, so only SQLite blocks this thread.
+    const mustPause = pollMs > shortPollMs && !this.#ctx.storage.dialect.concurrentWriters
+    this.#nextPollMs = mustPause ? startedMs + pollMs * (1 + pausePerPollDuration) : 0
+    return due
+  }
+
+  #sleepMs({ claimed, nextMs }: Turn): number {
+    if (claimed > 0) return 0
+    return nextMs === undefined ? maxPollIntervalMs : Math.min(nextMs - this.#ctx.clock(), maxPollIntervalMs)
+  }
+
+  /** Logs the error. While stopping, drops attempts that could not be recorded: their lease ends. */
+  #sleepAfter(error: unknown): number {
+    const fields = { err: error, attempts: this.#finished.length }
+    this.#ctx.logger.error(fields, `could not claim or record ${this.#work.what}`)
+    if (!this.#isStopping) return pauseAfterErrorMs
+    for (const { task } of this.#finished.splice(0)) this.#inFlight.delete(task.id)
+    return maxPollIntervalMs
+  }
+
+  #begin(task: Task): void {
+    const entry: InFlight<Task> = { task }
+    this.#inFlight.set(task.id, entry)
+    this.#work.started(task)
+    void this.#queue.add(async () => {
+      this.#finished.push(await this.#work.attempt(entry))
+      this.#signal.wake()
+    })
+  }
+}
+
+export function earliest(times: readonly (number | undefined)[]): number | undefined {
+  const known = times.filter((ms) => ms !== undefined)
+  return known.length > 0 ? known.reduce((first, ms) => Math.min(first, ms)) : undefined
+}

@@ -1,0 +1,201 @@
+/** The content of newsletters and steps: Liquid templates, rendered for each recipient. */
+import { type Issue, invalid } from '../errors.ts'
+import { escapeHtml } from './escape-html.ts'
+import { checkSize, type Format, parseTemplate, renderTemplate, type Template, variablesOf } from './liquid.ts'
+import { textTemplateOf, toPlainText } from './plain-text.ts'
+
+/** The templates of a newsletter or step. Without a text it is made from the html. */
+export interface Content {
+  readonly subject: string
+  readonly preheader: string | null
+  readonly html: string
+  readonly text: string | null
+}
+
+/** The parsed templates of a content. */
+export interface PreparedContent {
+  readonly subject: readonly Template[]
+  readonly preheader: readonly Template[] | null
+  readonly html: readonly Template[]
+  /** Null: made from the rendered html. */
+  readonly text: readonly Template[] | null
+}
+
+/** What templates may show. */
+export interface ContentVariables {
+  readonly contact: {
+    readonly name: string | null
+    readonly email: string
+    readonly attributes: Readonly<Record<string, string>>
+  }
+  readonly unsubscribe_url: string
+  readonly preferences_url: string
+  readonly client: { readonly name: string; readonly postal_address: string }
+}
+
+export interface RenderedContent {
+  readonly subject: string
+  readonly html: string
+  readonly text: string
+}
+
+type Field = keyof Content
+
+/** Only html is escaped. The preheader is escaped as a whole when it is put into the html. */
+const formats: Readonly<Record<Field, Format>> = { subject: 'text', preheader: 'text', html: 'html', text: 'text' }
+const fields = Object.keys(formats) as Field[]
+
+const knownVariables = [
+  'contact.name',
+  'contact.email',
+  'contact.attributes',
+  'unsubscribe_url',
+  'preferences_url',
+  'client.name',
+  'client.postal_address',
+]
+
+/** Used to try a template before any recipient is known. */
+const sample: ContentVariables = {
+  contact: { name: 'Ada', email: 'ada@example.org', attributes: {} },
+  unsubscribe_url: 'https://example.org/unsubscribe',
+  preferences_url: 'https://example.org/preferences',
+  client: { name: 'Example', postal_address: 'Example Street 1' },
+}
+
+const maxSubjectCharacters = 500
+const maxPreheaderCharacters = 500
+
+/** Maximum unknown variables that the errors of one field name, and characters quoted of each. */
+const maxListedVariables = 20
+const maxQuotedCharacters = 100
+
+/**
+ * Checks templates without a recipient: their syntax, size and variables, and that they end when they are rendered.
+ * `unsubscribe_url` must be in the html, and in the text if there is one.
+ *
+ * @returns The problems, with the field as path; empty when there are none.
+ */
+export function checkContent(content: Content): Issue[] {
+  return fields.flatMap((field) => checkTemplate(field, content).map((message) => ({ path: field, message })))
+}
+
+const lostLink =
+  'The text made from this html does not contain {{ unsubscribe_url }}. Write a text, or simplify the html.'
+
+function checkTemplate(field: Field, { [field]: source, text }: Content): string[] {
+  if (source === null) return []
+  const hasText = text !== null
+  const format = formats[field]
+  try {
+    checkSize(source)
+    const templates = parseTemplate(format, source)
+    const paths = variablesOf(format, templates)
+    const problems = unknownVariables(paths)
+    const needsLink = field === 'html' || field === 'text'
+    if (needsLink && !paths.some(([root]) => root === 'unsubscribe_url')) {
+      problems.push('This must contain {{ unsubscribe_url }}.')
+    }
+    if (problems.length > 0) return problems
+    const rendered = renderTemplate(format, templates, sample)
+    const needsText = field === 'html' && !hasText
+    return needsText && !toPlainText(rendered).includes(sample.unsubscribe_url) ? [lostLink] : []
+  } catch (error) {
+    return [messageOf(error)]
+  }
+}
+
+function unknownVariables(paths: readonly (readonly unknown[])[]): string[] {
+  const unknown = new Set<string>()
+  for (const path of paths) {
+    if (unknown.size === maxListedVariables) break
+    if (!isKnown(path))
+      unknown.add(
+        path
+          .filter((part) => typeof part !== 'object')
+          .join('.')
+          .slice(0, maxQuotedCharacters),
+      )
+  }
+  return [...unknown].map((name) => `There is no variable "${name}". Known: ${knownVariables.join(', ')}.`)
+}
+
+/** Attributes may have any name, also one that the template computes. */
+function isKnown([root, field]: readonly unknown[]): boolean {
+  return knownVariables.includes(root === 'contact' || root === 'client' ? `${root}.${field}` : String(root))
+}
+
+/** Says what is wrong with a template. The first line of Liquid's message has the place. */
+function messageOf(error: unknown): string {
+  if (!(error instanceof Error)) throw error
+  const { message } = error
+  if (/call stack/.test(message)) return 'This template is nested too deeply.'
+  if (/limit exceeded/.test(message))
+    return `This template takes too much time or memory: ${message.slice(0, maxQuotedCharacters)}.`
+  return `This template is wrong: ${message.slice(0, 2 * maxQuotedCharacters)}.`
+}
+
+/**
+ * Parses the templates once for many recipients.
+ *
+ * @throws MailkeepError `validation_failed` on the field whose syntax is wrong. `checkContent` finds that before.
+ */
+export function prepareContent(content: Content): PreparedContent {
+  const prepare = (field: Field) =>
+    attempt(field, () => {
+      checkSize(content[field]!)
+      return parseTemplate(formats[field], content[field]!)
+    })
+  return {
+    subject: prepare('subject'),
+    preheader: content.preheader === null ? null : prepare('preheader'),
+    html: prepare('html'),
+    text: content.text === null ? textTemplateOf(content.html) : prepare('text'),
+  }
+}
+
+/**
+ * Renders a content for one recipient. Without a text template the text is made from the html.
+ *
+ * @returns The subject is one line without control characters.
+ * @throws MailkeepError `validation_failed` on the field that takes too much time or memory.
+ */
+export function render(prepared: PreparedContent, variables: ContentVariables): RenderedContent {
+  const scope = scopeOf(variables)
+  const fill = (field: Field) =>
+    attempt(field, () => renderTemplate(formats[field], prepared[field] as Template[], scope))
+  const html = fill('html')
+  const text = prepared.text === null ? attempt('text', () => toPlainText(html)) : fill('text')
+  const preheader = prepared.preheader === null ? '' : oneLine(fill('preheader'), maxPreheaderCharacters)
+  return { subject: oneLine(fill('subject'), maxSubjectCharacters), html: withPreheader(html, preheader), text }
+}
+
+function attempt<T>(field: Field, work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    throw invalid(field, messageOf(error), error)
+  }
+}
+
+/** Liquid's `size` of an object is the number of its fields. Here it is an attribute like any other. */
+function scopeOf({ contact, ...rest }: ContentVariables): object {
+  const attributes = { ...contact.attributes }
+  if (!Object.hasOwn(attributes, 'size')) Object.defineProperty(attributes, 'size', { value: '' })
+  return { ...rest, contact: { ...contact, attributes } }
+}
+
+function oneLine(text: string, maxCharacters: number): string {
+  const line = text.replace(/[\p{Cc}\p{Zl}\p{Zp}\s]+/gu, ' ').trim()
+  return line.length <= maxCharacters ? line : [...line].slice(0, maxCharacters).join('').trimEnd()
+}
+
+const hidden = 'display:none;font-size:1px;line-height:1px;max-height:0;max-width:0;opacity:0;overflow:hidden'
+
+/** Puts the preheader at the start of the body, hidden. Mail programs show it beside the subject. */
+function withPreheader(html: string, preheader: string): string {
+  if (preheader === '') return html
+  const tag = html.search(/<body[\s>]/i)
+  const at = tag < 0 ? 0 : html.indexOf('>', tag) + 1
+  return `${html.slice(0, at)}<div style="${hidden}">${escapeHtml(preheader)}</div>${html.slice(at)}`
+}

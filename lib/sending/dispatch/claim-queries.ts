@@ -1,0 +1,205 @@
+/** The statements of the loop that sends mail. */
+import { type RawBuilder, sql } from 'kysely'
+import { isSuppressed } from '../../consent/suppressions.ts'
+import type { Dialect } from '../../storage/dialect.ts'
+import { int, ints, nullable, statement, text, time, word } from '../../storage/statement.ts'
+import type { MessageStatus, SkipReason } from '../statuses.ts'
+
+interface DueRow {
+  kind: 'newsletter' | 'sequence'
+  id: number
+  client_id: number
+  from_identity_id: number | null
+  due_at: string
+}
+
+/** Whether the sender may send; without one, whether the client has one. */
+function hasSender(source: string, verified: boolean): RawBuilder<unknown> {
+  const from = sql.ref(`${source}.from_identity_id`)
+  return sql`exists (select 1 from mailkeep_identity as i where i.client_id = ${sql.ref(`${source}.client_id`)}
+    and (${from} is null or i.id = ${from}) ${verified ? sql`and i.identity_status = 'verified'` : sql``})`
+}
+
+/**
+ * Lists what is being sent and has work now or later, with the time of the first. Each costs a few index seeks. What has
+ * no sender waits for one.
+ */
+export const listSources = statement.all(
+  {},
+  (_, __, ___, { verified }) => sql<DueRow>`select * from (
+    select 'newsletter' as kind, n.id, n.client_id, n.from_identity_id, (select min(due_at) from mailkeep_message
+      where newsletter_id = n.id and status = 'pending' and lease_until is null) as due_at
+    from mailkeep_newsletter as n where n.status = 'sending' and ${hasSender('n', verified)}
+    union all
+    select 'sequence', s.id, s.client_id, s.from_identity_id, (select min(due_at) from mailkeep_message
+      where sequence_id = s.id and status = 'pending' and lease_until is null)
+    from mailkeep_sequence as s where s.status = 'active' and ${hasSender('s', verified)}
+    union all
+    select 'sequence', s.id, s.client_id, s.from_identity_id, (select min(due_at) from mailkeep_enrolment
+      where sequence_id = s.id and status = 'active' and due_at is not null)
+    from mailkeep_sequence as s where s.status = 'active' and ${hasSender('s', verified)}) as source
+    where due_at is not null`,
+  ['verified'],
+)
+
+export const findNextLeaseEnd = statement(
+  {},
+  () => sql<{ lease_until: string | null }>`
+    select min(lease_until) as lease_until from mailkeep_message where lease_until is not null`,
+)
+
+/** A message that is due, with its recipient as it is now. */
+export interface DueMessage {
+  id: number
+  uuid: string
+  attempts: number
+  step_id: number | null
+  /** null when the contact is erased. */
+  contact_id: number | null
+  contact_uuid: string
+  email: string
+  name: string
+  attributes: string
+  is_unsubscribed: boolean
+  is_suppressed: boolean
+  left_list: boolean
+  left_topic: boolean
+  is_stopped: boolean
+}
+
+const recipient = sql`c.id as contact_id, c.uuid as contact_uuid, c.email, c.name, c.attributes,
+  (c.unsubscribed_at is not null) as is_unsubscribed, ${isSuppressed(sql.ref('c.client_id'), sql.ref('c.email_key'))} as is_suppressed`
+
+/** Locks what remains of a select, but not the contacts, which other transactions may change. */
+function locked(alias: string, dialect: Dialect): RawBuilder<unknown> {
+  return dialect.concurrentWriters ? sql`for update of ${sql.ref(alias)} skip locked` : sql``
+}
+
+/** Locks the newsletter, unless another process has. While it is locked, it cannot be paused or cancelled. */
+export const lockSending = statement(
+  { id: int },
+  (_, p, dialect) => sql<{ audience: string; from_identity_id: number; reply_to: string | null }>`
+    select audience, from_identity_id, reply_to from mailkeep_newsletter
+    where id = ${p.id} and status = 'sending' ${dialect.forUpdateSkipLocked}`,
+)
+
+export const lockActiveSequence = statement(
+  { id: int },
+  (_, p, dialect) => sql<{ list_id: number | null; from_identity_id: number | null; reply_to: string | null }>`
+    select list_id, from_identity_id, reply_to from mailkeep_sequence
+    where id = ${p.id} and status = 'active' ${dialect.forUpdateSkipLocked}`,
+)
+
+/** Lists messages of a newsletter that are due. The last columns say whether they must be skipped. */
+export const listDueOfNewsletter = statement.all(
+  { id: int, now: time, limit: int, lists: ints, topics: ints },
+  (_, p, dialect, { byList, byTopic }) => sql<DueMessage>`
+    select m.id, m.uuid, m.attempts, m.step_id, ${recipient},
+      ${byList ? sql`not ${dialect.isMember('list', sql.ref('m.contact_id'), p.lists)}` : sql`false`} as left_list,
+      ${byTopic ? sql`not ${dialect.isMember('topic', sql.ref('m.contact_id'), p.topics)}` : sql`false`} as left_topic,
+      false as is_stopped
+    from mailkeep_message as m left join mailkeep_contact as c on c.id = m.contact_id
+    where m.newsletter_id = ${p.id} and m.status = 'pending' and m.lease_until is null and m.due_at <= ${p.now}
+    order by m.due_at limit ${p.limit} ${locked('m', dialect)}`,
+  ['byList', 'byTopic'],
+)
+
+/** Lists messages of a sequence that are tried again. */
+export const listDueOfSequence = statement.all(
+  { id: int, now: time, limit: int },
+  (_, p, dialect) => sql<DueMessage>`
+    select m.id, m.uuid, m.attempts, m.step_id, ${recipient}, false as left_list, false as left_topic,
+      not exists (select 1 from mailkeep_enrolment as e where e.sequence_id = m.sequence_id
+        and e.contact_id = m.contact_id and e.status = 'active') as is_stopped
+    from mailkeep_message as m left join mailkeep_contact as c on c.id = m.contact_id
+    where m.sequence_id = ${p.id} and m.status = 'pending' and m.lease_until is null and m.due_at <= ${p.now}
+    order by m.due_at limit ${p.limit} ${locked('m', dialect)}`,
+)
+
+/** An enrolment whose next step is due, with its contact as it is now. */
+export interface DueEnrolment extends Omit<DueMessage, 'id' | 'uuid' | 'attempts' | 'step_id' | 'is_stopped'> {
+  id: number
+  last_step_id: number | null
+  enrolled_id: number
+}
+
+export const listDueEnrolments = statement.all(
+  { id: int, now: time, limit: int, list_id: int },
+  (_, p, dialect) => sql<DueEnrolment>`
+    select e.id, e.last_step_id, e.contact_id as enrolled_id, ${recipient}, (e.is_member and not exists (
+      select 1 from mailkeep_contact_list as m where m.contact_id = e.contact_id and m.list_id = ${p.list_id})) as left_list
+    from mailkeep_enrolment as e left join mailkeep_contact as c on c.id = e.contact_id
+    where e.sequence_id = ${p.id} and e.status = 'active' and e.due_at is not null and e.due_at <= ${p.now}
+    order by e.due_at limit ${p.limit} ${locked('e', dialect)}`,
+)
+
+/** Writes the claim. `attempts` increases here, so that an attempt is counted even if the process dies during it. */
+export const setClaim = statement({ ids: ints, claim: text, now: time, lease_until: time }, (db, p, dialect) =>
+  db
+    .updateTable('mailkeep_message')
+    .set((eb) => ({
+      claim: p.claim,
+      claimed_at: p.now,
+      lease_until: p.lease_until,
+      attempts: eb('attempts', '+', 1),
+    }))
+    .where(dialect.inList(sql.ref('id'), p.ids)),
+)
+
+export const skipMessages = statement({ ids: ints, reason: word<SkipReason>() }, (db, p, dialect) =>
+  db
+    .updateTable('mailkeep_message')
+    .set({ status: 'skipped', reason: p.reason })
+    .where(dialect.inList(sql.ref('id'), p.ids)),
+)
+
+/** Updates the message only if the claim is still current. What identifies an erased contact is not stored. */
+export const recordOutcome = statement(
+  {
+    id: int,
+    claim: text,
+    status: word<MessageStatus>(),
+    due_at: time,
+    uncounted: int,
+    error: nullable(text),
+    provider_message_id: nullable(text),
+    sent_at: nullable(time),
+  },
+  (_, p) => sql<{ newsletter_id: number | null; sequence_id: number | null; contact_id: number | null }>`
+    update mailkeep_message set status = ${p.status}, due_at = ${p.due_at}, claim = null, claimed_at = null,
+      lease_until = null, attempts = attempts - ${p.uncounted}, sent_at = ${p.sent_at},
+      error = case when contact_id is not null then ${p.error} end,
+      provider_message_id = case when contact_id is not null then ${p.provider_message_id} end
+    where id = ${p.id} and claim = ${p.claim} returning newsletter_id, sequence_id, contact_id`,
+)
+
+/** Lists leases that have ended. A lease whose claim is in the future is void too: the clock was set back after it. */
+export const listExpiredLeases = statement.all(
+  { now: time, future: time, limit: int },
+  (_, p, dialect) => sql<{
+    id: number
+    client_id: number
+    newsletter_id: number | null
+    sequence_id: number | null
+    contact_id: number | null
+    step_id: number | null
+  }>`select id, client_id, newsletter_id, sequence_id, contact_id, step_id from mailkeep_message
+    where lease_until is not null and (lease_until <= ${p.now} or claimed_at > ${p.future})
+    order by lease_until limit ${p.limit} ${dialect.forUpdateSkipLocked}`,
+)
+
+export const markUncertain = statement(
+  { ids: ints, error: text },
+  (_, p, dialect) => sql`
+  update mailkeep_message set status = 'uncertain', claim = null, claimed_at = null, lease_until = null,
+    error = case when contact_id is not null then ${p.error} end
+  where ${dialect.inList(sql.ref('id'), p.ids)}`,
+)
+
+/** Makes messages due whose next attempt is later than any retry can be: the clock was set back. */
+export const releaseStale = statement.affected(
+  { now: time, latest: time, limit: int },
+  (_, p, dialect) => sql`update mailkeep_message set due_at = ${p.now} where id in
+    (select id from mailkeep_message where status = 'pending' and lease_until is null and attempts > 0
+      and due_at > ${p.latest} limit ${p.limit} ${dialect.forUpdateSkipLocked})`,
+)

@@ -1,0 +1,256 @@
+import { randomUUID } from 'node:crypto'
+import { type Context, now, type Tx } from '../../context.ts'
+import type { TasksInFlight } from '../../dispatch/loop.ts'
+import { isMailkeepError } from '../../errors.ts'
+import { filtersOfSegment } from '../../segments/operations.ts'
+import { type Timestamp, timestamp } from '../../time.ts'
+import { advance, saveProgress } from '../enrolments.ts'
+import { nextPlace } from '../places.ts'
+import { addCounts } from '../preparing.ts'
+import type { Audience } from '../schema.ts'
+import { findSequence, insertStepMessage, listPlaces, setUnderWay, stopEnrolments } from '../sequence-queries.ts'
+import { sequenceSummaryFrom } from '../sequence-schema.ts'
+import type { SkipReason, StopReason } from '../statuses.ts'
+import * as queries from './claim-queries.ts'
+import type { Allowance, Source } from './pace.ts'
+
+/** A message claimed for one attempt, with its recipient. */
+export interface ClaimedMessage {
+  readonly id: number
+  readonly uuid: string
+  readonly source: Source
+  /** The step; null for a newsletter. */
+  readonly stepId: number | null
+  /** Version of the step's content. */
+  readonly version: number
+  /** This attempt's number, from 1. */
+  readonly attempt: number
+  /** Random token of the claim. This process may record the outcome only while the row has this token. */
+  readonly claim: string
+  readonly contact: Recipient
+  readonly identityId: number | null
+  readonly replyTo: string | null
+}
+
+export interface Recipient {
+  readonly id: number
+  readonly uuid: string
+  readonly email: string
+  readonly name: string
+  /** JSON */
+  readonly attributes: string
+}
+
+/** A lease lasts this much longer than the attempt's timeout. Then the outcome is not known. */
+const leaseMarginMs = 15_000
+/** Recipients who must be skipped cost no message, so this many more are read. */
+const maxSkipped = 50
+
+export function leaseEnd({ clock, local }: Context): Timestamp {
+  return timestamp(clock() + local.mail.settings.timeoutSeconds * 1000 + leaseMarginMs)
+}
+
+/** The claims of a turn, and whether anything else was done. */
+export interface Claims {
+  readonly claimed: ClaimedMessage[]
+  readonly hasChanged: boolean
+}
+
+/** Claims due messages within the allowances, and skips those that must not be sent. */
+export async function claimMessages(
+  tx: Tx,
+  allowances: readonly Allowance[],
+  inFlight: TasksInFlight,
+): Promise<Claims> {
+  const claimed: ClaimedMessage[] = []
+  let hasChanged = false
+  for (const { source, limit } of allowances) {
+    const ofClient = { ...tx, clientId: source.clientId }
+    const claim = source.kind === 'newsletter' ? claimOfNewsletter : claimOfSequence
+    const done = await claim(ofClient, source, limit, inFlight)
+    claimed.push(...done.claimed)
+    hasChanged ||= done.hasChanged
+  }
+  return { claimed, hasChanged }
+}
+
+const nothing: Claims = { claimed: [], hasChanged: false }
+
+async function claimOfNewsletter(tx: Tx, source: Source, limit: number, inFlight: TasksInFlight): Promise<Claims> {
+  const newsletter = await queries.lockSending(tx, { id: source.id })
+  if (!newsletter) return nothing
+  const { lists, topics } = await requiredMemberships(tx, JSON.parse(newsletter.audience))
+  const rows = await queries.listDueOfNewsletter(
+    tx,
+    { id: source.id, now: now(tx), limit: limit + maxSkipped, lists, topics },
+    { byList: lists.length > 0, byTopic: topics.length > 0 },
+  )
+  const { claimed, skipped } = await claimOrSkip(tx, source, rows, limit, inFlight, newsletter)
+  if (skipped > 0) await addCounts(tx, source.id, { skipped })
+  return { claimed, hasChanged: skipped > 0 }
+}
+
+/** Who leaves these lists or topics before the message is sent does not get it. */
+async function requiredMemberships(tx: Tx, { lists, topics, segment }: Audience) {
+  const ofSegment = segment === undefined ? {} : await segmentFilters(tx, segment)
+  return { lists: lists ?? ofSegment.lists ?? [], topics: topics ?? ofSegment.topics ?? [] }
+}
+
+async function segmentFilters(tx: Tx, id: number): Promise<Pick<Audience, 'lists' | 'topics'>> {
+  try {
+    return await filtersOfSegment(tx, id)
+  } catch (error) {
+    if (isMailkeepError(error, 'not_found')) return {}
+    throw error
+  }
+}
+
+interface Sending {
+  readonly from_identity_id: number | null
+  readonly reply_to: string | null
+}
+
+/** Claims at most `limit` of these messages. Skips those that must not be sent. */
+async function claimOrSkip(
+  tx: Tx,
+  source: Source,
+  rows: readonly queries.DueMessage[],
+  limit: number,
+  inFlight: TasksInFlight,
+  { from_identity_id: identityId, reply_to: replyTo }: Sending,
+  versions: ReadonlyMap<number, number> = new Map(),
+) {
+  const skipped = new Map<SkipReason, queries.DueMessage[]>()
+  const ready: queries.DueMessage[] = []
+  for (const row of rows) {
+    if (inFlight.has(row.id)) continue // a clock change ended its lease
+    const reason = skipReasonOf(row)
+    if (reason) skipped.set(reason, [...(skipped.get(reason) ?? []), row])
+    else ready.push(row)
+  }
+  for (const [reason, some] of skipped) await queries.skipMessages(tx, { ids: some.map(({ id }) => id), reason })
+  const taken = ready.slice(0, limit)
+  const claim = randomUUID()
+  const ids = taken.map(({ id }) => id)
+  if (ids.length > 0) await queries.setClaim(tx, { ids, claim, now: now(tx), lease_until: leaseEnd(tx) })
+  const claimed = taken.map((row): ClaimedMessage => {
+    const { id, uuid, step_id: stepId, attempts } = row
+    const version = stepId === null ? 0 : (versions.get(stepId) ?? 0)
+    return {
+      id,
+      uuid,
+      source,
+      stepId,
+      version,
+      attempt: attempts + 1,
+      claim,
+      contact: recipientOf(row),
+      identityId,
+      replyTo,
+    }
+  })
+  const all = [...skipped.values()].flat()
+  return { claimed, skipped: all.length, skippedRows: all }
+}
+
+function skipReasonOf(row: queries.DueMessage): SkipReason | undefined {
+  if (row.contact_id === null) return 'erased'
+  if (row.is_unsubscribed) return 'unsubscribed'
+  if (row.is_suppressed) return 'suppressed'
+  if (row.left_list) return 'left_list'
+  if (row.left_topic) return 'left_topic'
+  return row.is_stopped ? 'stopped' : undefined
+}
+
+function recipientOf(
+  row: Pick<queries.DueMessage, 'contact_id' | 'contact_uuid' | 'email' | 'name' | 'attributes'>,
+): Recipient {
+  const { contact_id, contact_uuid: uuid, email, name, attributes } = row
+  return { id: contact_id!, uuid, email, name, attributes }
+}
+
+/** Claims messages that are tried again first, then steps that are due. */
+async function claimOfSequence(tx: Tx, source: Source, limit: number, inFlight: TasksInFlight): Promise<Claims> {
+  const sequence = await queries.lockActiveSequence(tx, { id: source.id })
+  if (!sequence) return nothing
+  const places = await listPlaces(tx, { sequence_id: source.id })
+  const versions = new Map(places.map(({ id, version }) => [id, version]))
+  const due = { id: source.id, now: now(tx), limit: limit + maxSkipped }
+  const retries = await queries.listDueOfSequence(tx, due)
+  const { claimed, skippedRows } = await claimOrSkip(tx, source, retries, limit, inFlight, sequence, versions)
+  for (const { id: messageId, step_id, contact_id } of skippedRows) {
+    if (contact_id === null) continue
+    await advance(tx, { sequenceId: source.id, contactId: contact_id, stepId: step_id!, messageId, isSent: false })
+  }
+  const enrolments = await queries.listDueEnrolments(tx, { ...due, list_id: sequence.list_id ?? 0 })
+  let left = limit - claimed.length
+  let hasChanged = skippedRows.length > 0
+  for (const enrolment of enrolments) {
+    const reason = stopReasonOf(enrolment)
+    const place = nextPlace(places, enrolment.last_step_id)
+    if (!reason && place && left === 0) continue
+    hasChanged = true
+    if (reason) await stopEnrolments(tx, { ids: [enrolment.id], reason })
+    else if (!place) await finishEarly(tx, source.id, enrolment, places)
+    else if (enrolment.is_suppressed) await skipStep(tx, source.id, enrolment, place.id)
+    else {
+      claimed.push(await claimStep(tx, source, enrolment, place, sequence))
+      left -= 1
+    }
+  }
+  return { claimed, hasChanged }
+}
+
+function stopReasonOf(enrolment: queries.DueEnrolment): StopReason | undefined {
+  if (enrolment.contact_id === null) return 'erased'
+  if (enrolment.is_unsubscribed) return 'unsubscribed'
+  return enrolment.left_list ? 'left_list' : undefined
+}
+
+type Places = Awaited<ReturnType<typeof listPlaces>>
+
+/** The next step was removed before its job has moved the enrolment. */
+async function finishEarly(tx: Tx, sequenceId: number, enrolment: queries.DueEnrolment, places: Places): Promise<void> {
+  const { id, last_step_id: lastStepId, enrolled_id: contactId } = enrolment
+  const row = await findSequence(tx, { client_id: tx.clientId, id: sequenceId })
+  await saveProgress(tx, { id, contactId, summary: sequenceSummaryFrom(row!), places, lastStepId, since: now(tx) })
+}
+
+/** Writes a skipped message for a contact whose address must not be mailed, and goes on to the next step. */
+async function skipStep(tx: Tx, sequenceId: number, enrolment: queries.DueEnrolment, stepId: number): Promise<void> {
+  const contactId = enrolment.contact_id!
+  const at = now(tx)
+  const messageId = await insertStepMessage(tx, {
+    ...{ client_id: tx.clientId, uuid: randomUUID(), created_at: at, contact_id: contactId, sequence_id: sequenceId },
+    ...{ step_id: stepId, status: 'skipped', reason: 'suppressed', attempts: 0, due_at: at },
+    ...{ claim: null, claimed_at: null, lease_until: null },
+  })
+  await advance(tx, { sequenceId, contactId, stepId, messageId: messageId!, isSent: false })
+}
+
+/** Writes the message of a step, already claimed. */
+async function claimStep(
+  tx: Tx,
+  source: Source,
+  enrolment: queries.DueEnrolment,
+  { id: stepId, version }: Places[number],
+  { from_identity_id: identityId, reply_to: replyTo }: Sending,
+): Promise<ClaimedMessage> {
+  const contact = recipientOf(enrolment)
+  const claim = randomUUID()
+  const uuid = randomUUID()
+  const at = now(tx)
+  const id = await insertStepMessage(tx, {
+    ...{
+      client_id: tx.clientId,
+      uuid,
+      created_at: at,
+      contact_id: contact.id,
+      sequence_id: source.id,
+      step_id: stepId,
+    },
+    ...{ status: 'pending', reason: null, attempts: 1, due_at: at, claim, claimed_at: at, lease_until: leaseEnd(tx) },
+  })
+  await setUnderWay(tx, { ids: [enrolment.id] })
+  return { id: id!, uuid, source, stepId, version, attempt: 1, claim, contact, identityId, replyTo }
+}

@@ -1,0 +1,76 @@
+import { BoundedCache } from '../../bounded-cache.ts'
+import { getClient } from '../../clients/operations.ts'
+import { contactLink } from '../../consent/links.ts'
+import type { Context } from '../../context.ts'
+import { type ContentVariables, type PreparedContent, prepareContent, render } from '../content.ts'
+import { mailHeaders } from '../headers.ts'
+import { getNewsletter } from '../newsletters.ts'
+import { findSender } from '../sendable.ts'
+import { listSteps } from '../sequence-queries.ts'
+import type { MailMessage } from '../transport.ts'
+import type { ClaimedMessage, Recipient } from './claim.ts'
+
+const maxPreparedContents = 50
+
+/** Renders messages for their recipients. The templates of a newsletter or step are parsed once. */
+export class Composer {
+  readonly #ctx: Context
+  readonly #contents = new BoundedCache<string, Promise<PreparedContent>>(maxPreparedContents)
+
+  constructor(ctx: Context) {
+    this.#ctx = ctx
+  }
+
+  /** @throws MailkeepError The sender is not verified any more, or the content cannot be rendered. */
+  async compose(task: ClaimedMessage): Promise<MailMessage> {
+    const ctx = { ...this.#ctx, clientId: task.source.clientId }
+    const sender = await findSender(ctx, task.identityId)
+    if (!sender) throw new Error('The sender identity is not verified, or does not exist.')
+    const content = await this.#contentOf(ctx, task)
+    const variables = await variablesOf(ctx, task.contact)
+    return {
+      id: task.uuid,
+      clientId: ctx.clientId,
+      from: { name: sender.name, email: sender.email },
+      to: { name: task.contact.name || null, email: task.contact.email },
+      ...(task.replyTo === null ? {} : { replyTo: task.replyTo }),
+      ...render(content, variables),
+      headers: mailHeaders({
+        messageId: task.uuid,
+        from: sender.email,
+        clientId: ctx.clientId,
+        campaign: `${task.source.kind}-${task.source.id}`,
+        unsubscribeUrl: variables.unsubscribe_url,
+      }),
+    }
+  }
+
+  /** Newsletters do not change once they are sent; steps have a version. */
+  async #contentOf(ctx: Context, { source, stepId, version }: ClaimedMessage): Promise<PreparedContent> {
+    const key = `${source.kind} ${source.id} ${stepId} ${version}`
+    try {
+      return await this.#contents.get(key, () => loadContent(ctx, source.id, stepId))
+    } catch (error) {
+      this.#contents.delete(key)
+      throw error
+    }
+  }
+}
+
+async function loadContent(ctx: Context, sourceId: number, stepId: number | null): Promise<PreparedContent> {
+  if (stepId === null) return prepareContent(await getNewsletter(ctx, sourceId))
+  const step = (await listSteps(ctx, { sequence_id: sourceId })).find(({ id }) => id === stepId)
+  if (!step) throw new Error('The step was removed.')
+  return prepareContent(step)
+}
+
+/** Returns what templates show of a contact. */
+export async function variablesOf(ctx: Context, contact: Recipient): Promise<ContentVariables> {
+  const { name } = await getClient(ctx, ctx.clientId)
+  return {
+    contact: { name: contact.name, email: contact.email, attributes: JSON.parse(contact.attributes) },
+    unsubscribe_url: contactLink(ctx, contact, 'unsubscribe'),
+    preferences_url: contactLink(ctx, contact, 'preferences'),
+    client: { name, postal_address: ctx.local.mail.settings.postalAddress },
+  }
+}

@@ -1,0 +1,194 @@
+import type { Context, Tx } from '../../context.ts'
+import {
+  type DueWork,
+  earliest,
+  type InFlight,
+  Loop,
+  type LoopWork,
+  type Recorded,
+  type TasksInFlight,
+} from '../../dispatch/loop.ts'
+import { isMailkeepError } from '../../errors.ts'
+import { msOf } from '../../time.ts'
+import { allowsUnverified, type MailSettings } from '../settings.ts'
+import { isUncertainError, type MailTransport } from '../transport.ts'
+import { type ClaimedMessage, claimMessages } from './claim.ts'
+import { findNextLeaseEnd, listSources } from './claim-queries.ts'
+import { Composer } from './compose.ts'
+import { type Allowance, Pace, type Source } from './pace.ts'
+import {
+  type FinishedAttempt,
+  type MessageOutcome,
+  type Outcome,
+  recordAttempts,
+  releaseExpiredLeases,
+  releaseStaleSchedules,
+} from './record.ts'
+
+/** Counts of this process since it started. */
+export interface MailFigures {
+  readonly messages: Readonly<Record<MessageOutcome, number>>
+  readonly messagesInFlight: number
+}
+
+type Plan = readonly Allowance[]
+
+/** When another process holds what is due, the next turn waits this long. */
+const lockedPauseMs = 50
+/** A transport that does not obey its signal gets this much longer. */
+const patienceMs = 5000
+
+const noAnswer = 'The transport gave no answer in time: the outcome is not known.'
+
+/** The work of the loop that sends newsletters and sequences. */
+export class Mailer implements LoopWork<Plan, ClaimedMessage, FinishedAttempt> {
+  readonly what = 'messages'
+  readonly concurrency: number
+  readonly loop: Loop<Plan, ClaimedMessage, FinishedAttempt>
+  readonly #ctx: Context
+  readonly #settings: MailSettings
+  readonly #pace: Pace
+  readonly #composer: Composer
+  readonly #messages: Record<MessageOutcome, number> = { sent: 0, failed: 0, uncertain: 0, retried: 0 }
+  /** Whether the last claims found nothing, because another process had locked it. */
+  #wasLocked = false
+
+  constructor(ctx: Context) {
+    const { settings } = ctx.local.mail
+    this.#ctx = ctx
+    this.#settings = settings
+    this.concurrency = settings.connections
+    this.#pace = new Pace(ctx.clock, settings.rate, settings.identityRate ?? settings.rate)
+    this.#composer = new Composer(ctx)
+    this.loop = new Loop(ctx, this)
+  }
+
+  figures(): MailFigures {
+    return { messages: { ...this.#messages }, messagesInFlight: this.loop.inFlight }
+  }
+
+  /** How long the oldest due message or step has been due, in seconds; 0 when none is due. */
+  async oldestDueSeconds(): Promise<number> {
+    const sources = await listSources(this.#ctx, {}, { verified: false })
+    const nowMs = this.#ctx.clock()
+    return (nowMs - Math.min(nowMs, ...sources.map(({ due_at }) => msOf(due_at)))) / 1000
+  }
+
+  freeSlots(): number {
+    return this.#settings.transport ? this.concurrency - this.loop.inFlight : 0
+  }
+
+  async poll(freeSlots: number): Promise<DueWork<Plan>> {
+    const nowMs = this.#ctx.clock()
+    const due = new Map<string, Source>()
+    const later: number[] = []
+    const verified = !allowsUnverified(this.#settings)
+    for (const { kind, id, client_id: clientId, from_identity_id, due_at } of await listSources(
+      this.#ctx,
+      {},
+      { verified },
+    )) {
+      const dueMs = msOf(due_at)
+      if (dueMs <= nowMs) due.set(`${kind} ${id}`, { kind, id, clientId, identityId: from_identity_id ?? 0 })
+      else later.push(dueMs)
+    }
+    const sources = [...due.values()]
+    const plan = this.#pace.allow(sources, freeSlots)
+    const lease = await findNextLeaseEnd(this.#ctx, {})
+    // What is left over, and what is skipped now, is found by the next turn.
+    const waitMs = plan.length === 0 ? this.#pace.waitMs(sources) : this.#wasLocked ? lockedPauseMs : 0
+    if (sources.length > 0) later.push(nowMs + waitMs)
+    return {
+      plan: plan.length > 0 ? plan : undefined,
+      nextDueMs: earliest(later),
+      nextLeaseEndMs: lease?.lease_until ? msOf(lease.lease_until) : undefined,
+    }
+  }
+
+  async record(tx: Tx, finished: readonly FinishedAttempt[]): Promise<Recorded> {
+    const recorded = await recordAttempts(tx, finished)
+    return {
+      nextDueMs: earliest(recorded.map(({ dueMs }) => dueMs)),
+      committed: () => {
+        for (const { outcome } of recorded) this.#messages[outcome] += 1
+      },
+    }
+  }
+
+  async release(tx: Tx, inFlight: TasksInFlight, isClockSuspect: boolean): Promise<number> {
+    const released = await releaseExpiredLeases(tx, inFlight)
+    return released + (isClockSuspect ? await releaseStaleSchedules(tx) : 0)
+  }
+
+  async claim(tx: Tx, plan: Plan, inFlight: TasksInFlight): Promise<ClaimedMessage[]> {
+    const { claimed, hasChanged } = await claimMessages(tx, plan, inFlight)
+    this.#wasLocked = claimed.length === 0 && !hasChanged
+    return claimed
+  }
+
+  started({ source }: ClaimedMessage): void {
+    this.#pace.take(source, 1)
+  }
+
+  async attempt(entry: InFlight<ClaimedMessage>): Promise<FinishedAttempt> {
+    const { task } = entry
+    const outcome = await this.#send(entry)
+    return { task, outcome, endedMs: this.#ctx.clock() }
+  }
+
+  async close(): Promise<void> {
+    await this.#settings.transport?.close?.()
+  }
+
+  async #send(entry: InFlight<ClaimedMessage>): Promise<Outcome> {
+    const { task } = entry
+    const controller = new AbortController()
+    let isStopped = false
+    entry.abort = () => {
+      isStopped = true
+      controller.abort(new Error('mailkeep is shutting down.'))
+    }
+    try {
+      const message = await this.#composer.compose(task)
+      if (isStopped) return { kind: 'interrupted' }
+      return await handOver(this.#settings, message, controller)
+    } catch (error) {
+      if (isUncertainError(error)) return { kind: 'uncertain', error: error.message }
+      if (isStopped) return { kind: 'interrupted' }
+      this.#logFault(task, error)
+      if (isMailkeepError(error, 'validation_failed')) {
+        return { kind: 'permanent', error: error.message, unknownMailbox: false }
+      }
+      return { kind: 'temporary', error: error instanceof Error ? error.message : 'The message could not be sent.' }
+    }
+  }
+
+  #logFault({ source, uuid, attempt }: ClaimedMessage, err: unknown): void {
+    const fields = { client_id: source.clientId, [source.kind]: source.id, message: uuid, attempt }
+    const { name } = err instanceof Error ? err : { name: 'unknown' }
+    // The error itself may contain the recipient's address.
+    this.#ctx.logger.warn({ ...fields, error: name }, 'a message could not be handed over')
+  }
+}
+
+/** Hands the message over, and aborts it after the time-out. */
+export async function handOver(
+  { transport, timeoutSeconds }: MailSettings,
+  message: Parameters<MailTransport['send']>[0],
+  controller: AbortController,
+): Promise<Outcome> {
+  const timeoutMs = timeoutSeconds * 1000
+  const timer = setTimeout(() => controller.abort(new Error('The attempt timed out.')), timeoutMs)
+  let end: NodeJS.Timeout | undefined
+  const deaf = new Promise<Outcome>((resolve) => {
+    controller.signal.addEventListener('abort', () => {
+      end = setTimeout(() => resolve({ kind: 'uncertain', error: noAnswer }), patienceMs)
+    })
+  })
+  try {
+    return await Promise.race([transport!.send(message, controller.signal), deaf])
+  } finally {
+    clearTimeout(timer)
+    clearTimeout(end)
+  }
+}

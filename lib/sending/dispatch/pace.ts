@@ -1,0 +1,180 @@
+import type { Clock } from '../../time.ts'
+
+/** What is being sent: a newsletter, or a sequence. */
+export interface Source {
+  readonly kind: 'newsletter' | 'sequence'
+  readonly id: number
+  readonly clientId: number
+  /** The sender identity; 0 when it is the client's first one. */
+  readonly identityId: number
+}
+
+/** How many messages of a source may be claimed now. */
+export interface Allowance {
+  readonly source: Source
+  readonly limit: number
+}
+
+interface Candidate {
+  readonly source: Source
+  allowed: number
+}
+
+/** The share of a second's messages that may be sent at once. */
+const burstSeconds = 0.1
+
+/** A token bucket. It starts full. */
+export class TokenBucket {
+  readonly #rate: number
+  readonly #capacity: number
+  #tokens: number
+  #filledMs: number
+
+  constructor(rate: number, nowMs: number) {
+    this.#rate = rate
+    this.#capacity = Math.max(1, rate * burstSeconds)
+    this.#tokens = this.#capacity
+    this.#filledMs = nowMs
+  }
+
+  /** Number of messages that may be sent now. */
+  available(nowMs: number): number {
+    const addedMs = Math.max(0, nowMs - this.#filledMs) // negative when the clock was set back
+    this.#tokens = Math.min(this.#capacity, this.#tokens + (addedMs * this.#rate) / 1000)
+    this.#filledMs = nowMs
+    return Math.floor(this.#tokens + 1e-9)
+  }
+
+  take(count: number): void {
+    this.#tokens -= count
+  }
+
+  /** Milliseconds until the next message may be sent; 0 if it may be sent now. */
+  waitMs(nowMs: number): number {
+    return this.available(nowMs) > 0 ? 0 : Math.max(1, Math.ceil(((1 - this.#tokens) * 1000) / this.#rate))
+  }
+
+  get isFull(): boolean {
+    return this.#tokens >= this.#capacity
+  }
+}
+
+/** Maximum identities, and clients, that are remembered. */
+const maxRemembered = 10_000
+
+/**
+ * Limits the messages a second, in all and of each sender identity, and shares them between clients: no client gets a
+ * second message before each client that waits has a first one.
+ */
+export class Pace {
+  readonly #clock: Clock
+  readonly #identityRate: number
+  readonly #all: TokenBucket
+  readonly #identities = new Map<string, TokenBucket>()
+  /** Round robin over the clients, and over the sources of each client: the next turn begins after these. */
+  #lastClientId = 0
+  readonly #lastSources = new Map<number, string>()
+
+  constructor(clock: Clock, rate: number, identityRate: number) {
+    this.#clock = clock
+    this.#identityRate = identityRate
+    this.#all = new TokenBucket(rate, clock())
+  }
+
+  /** Returns how many messages of each source may be claimed now. */
+  allow(due: readonly Source[], freeSlots: number): Allowance[] {
+    const nowMs = this.#clock()
+    const left = new Map<TokenBucket, number>()
+    let budget = Math.min(freeSlots, this.#all.available(nowMs))
+    const candidates = due.map((source) => ({ source, allowed: 0 }))
+    let clients = rotated(byClient(candidates), ([id]) => id > this.#lastClientId)
+    while (budget > 0 && clients.length > 0) {
+      clients = clients.filter(([clientId, own]) => {
+        if (budget === 0) return true
+        const chosen = this.#next(own, left, nowMs, this.#lastSources.get(clientId) ?? '')
+        if (!chosen) return false
+        chosen.allowed += 1
+        budget -= 1
+        this.#lastClientId = clientId
+        if (this.#lastSources.size >= maxRemembered) this.#lastSources.clear()
+        this.#lastSources.set(clientId, keyOf(chosen.source))
+        return true
+      })
+    }
+    return candidates.filter(({ allowed }) => allowed > 0).map(({ source, allowed }) => ({ source, limit: allowed }))
+  }
+
+  /** Counts messages that were claimed. */
+  take(source: Source, count: number): void {
+    this.#all.take(count)
+    this.#bucketOf(source).take(count)
+  }
+
+  /** Milliseconds until a message of one of these sources may be sent. */
+  waitMs(due: readonly Source[]): number {
+    const nowMs = this.#clock()
+    const identities = due.map((source) => this.#bucketOf(source).waitMs(nowMs))
+    return Math.max(this.#all.waitMs(nowMs), Math.min(...identities))
+  }
+
+  /** Chooses the source with the fewest allowed messages whose sender may send another one. */
+  #next(
+    own: readonly Candidate[],
+    left: Map<TokenBucket, number>,
+    nowMs: number,
+    lastKey: string,
+  ): Candidate | undefined {
+    const ordered = rotated([...own].sort(byKey), ({ source }) => keyOf(source) > lastKey)
+    const open = ordered.filter(({ source }) => {
+      const bucket = this.#bucketOf(source)
+      return (left.get(bucket) ?? bucket.available(nowMs)) > 0
+    })
+    const [first, ...rest] = open
+    if (!first) return undefined
+    const chosen = rest.reduce((fewest, one) => (one.allowed < fewest.allowed ? one : fewest), first)
+    const bucket = this.#bucketOf(chosen.source)
+    left.set(bucket, (left.get(bucket) ?? bucket.available(nowMs)) - 1)
+    return chosen
+  }
+
+  #bucketOf({ clientId, identityId }: Source): TokenBucket {
+    const key = `${clientId} ${identityId}`
+    const known = this.#identities.get(key)
+    if (known) return known
+    if (this.#identities.size >= maxRemembered) this.#forgetFull()
+    const bucket = new TokenBucket(this.#identityRate, this.#clock())
+    this.#identities.set(key, bucket)
+    return bucket
+  }
+
+  #forgetFull(): void {
+    const nowMs = this.#clock()
+    for (const [key, bucket] of this.#identities) {
+      bucket.available(nowMs)
+      if (bucket.isFull) this.#identities.delete(key)
+    }
+  }
+}
+
+function keyOf({ kind, id }: Source): string {
+  return `${kind} ${String(id).padStart(16, '0')}`
+}
+
+function byKey(a: Candidate, b: Candidate): number {
+  return keyOf(a.source) < keyOf(b.source) ? -1 : 1
+}
+
+function byClient(candidates: readonly Candidate[]): [number, Candidate[]][] {
+  const clients = new Map<number, Candidate[]>()
+  for (const candidate of candidates) {
+    const { clientId } = candidate.source
+    clients.set(clientId, [...(clients.get(clientId) ?? []), candidate])
+  }
+  return [...clients].sort(([a], [b]) => a - b)
+}
+
+/** Begins with the first item for which `isAfter` is true. */
+function rotated<T>(items: readonly T[], isAfter: (item: T) => boolean): T[] {
+  const first = items.findIndex(isAfter)
+  return first <= 0 ? [...items] : [...items.slice(first), ...items.slice(0, first)]
+}

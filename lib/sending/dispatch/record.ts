@@ -1,0 +1,162 @@
+import { recordBounce } from '../../contacts/bounces.ts'
+import { now, type Tx } from '../../context.ts'
+import { toleratedDriftMs } from '../../dispatch/clock-watch.ts'
+import type { TasksInFlight } from '../../dispatch/loop.ts'
+import { isMailkeepError } from '../../errors.ts'
+import { maxRowsPerBatch, runOrEnqueue } from '../../jobs/operations.ts'
+import { timestamp } from '../../time.ts'
+import { advance } from '../enrolments.ts'
+import { skipMessages } from '../jobs.ts'
+import { addCounts } from '../preparing.ts'
+import type { MailOutcome } from '../transport.ts'
+import type { ClaimedMessage } from './claim.ts'
+import * as queries from './claim-queries.ts'
+
+/** What became of an attempt. `interrupted`: this process stopped before the message was handed over. */
+export type Outcome =
+  | MailOutcome
+  | { readonly kind: 'uncertain'; readonly error: string }
+  | { readonly kind: 'interrupted' }
+
+/** An attempt that has ended and is not recorded yet. */
+export interface FinishedAttempt {
+  readonly task: ClaimedMessage
+  readonly outcome: Outcome
+  /** Milliseconds since 1970. */
+  readonly endedMs: number
+}
+
+/** What was recorded of an attempt. `retried`: the message stays pending. */
+export type MessageOutcome = 'sent' | 'failed' | 'uncertain' | 'retried'
+
+export interface RecordedAttempt {
+  readonly outcome: MessageOutcome
+  /** When a retried message is due, in milliseconds since 1970. */
+  readonly dueMs: number | undefined
+}
+
+/** Delays after temporary errors: about a day in all. Then the message fails. */
+const retrySeconds = [60, 300, 900, 1800, 3600, 7200, 14_400, 14_400, 14_400, 14_400, 14_400]
+const maxRetryDelayMs = 1000 * Math.max(...retrySeconds) * 1.2
+
+const lostProcess = 'The process was lost while the message was handed over: its outcome is not known.'
+
+interface Tally {
+  readonly clientId: number
+  sent: number
+  failed: number
+  uncertain: number
+  retried: number
+}
+
+/** Records attempts whose claim is current, and counts them with their newsletters. */
+export async function recordAttempts(tx: Tx, finished: readonly FinishedAttempt[]): Promise<RecordedAttempt[]> {
+  const recorded: RecordedAttempt[] = []
+  const tallies = new Map<number, Tally>()
+  for (const attempt of finished) {
+    const { task } = attempt
+    const { clientId } = task.source
+    const { status, dueMs } = dispositionOf(attempt)
+    const row = await recordOutcome(tx, attempt, status, dueMs)
+    if (!row) continue // the message was deleted, or its lease had ended
+    const outcome = status === 'pending' ? 'retried' : status
+    recorded.push({ outcome, dueMs })
+    if (row.newsletter_id !== null) tallyOf(tallies, row.newsletter_id, clientId)[outcome] += 1
+    const ofClient = { ...tx, clientId }
+    if (row.sequence_id !== null && row.contact_id !== null && status !== 'pending') {
+      const done = { sequenceId: row.sequence_id, contactId: row.contact_id, stepId: task.stepId!, messageId: task.id }
+      await advance(ofClient, { ...done, isSent: status === 'sent' })
+    }
+    if (attempt.outcome.kind === 'permanent' && attempt.outcome.unknownMailbox && row.contact_id !== null) {
+      await suppress(ofClient, row.contact_id)
+    }
+  }
+  await countAll(tx, tallies)
+  return recorded
+}
+
+/** Suppresses the address of a contact whose mailbox does not exist, unless the contact was erased since. */
+async function suppress(tx: Tx, contactId: number): Promise<void> {
+  try {
+    await recordBounce(tx, contactId)
+  } catch (error) {
+    if (!isMailkeepError(error, 'not_found')) throw error
+  }
+}
+
+function tallyOf(tallies: Map<number, Tally>, newsletterId: number, clientId: number): Tally {
+  const tally = tallies.get(newsletterId) ?? { clientId, sent: 0, failed: 0, uncertain: 0, retried: 0 }
+  tallies.set(newsletterId, tally)
+  return tally
+}
+
+/** Sorted by id, so that two processes lock newsletters in the same order and cannot deadlock. */
+async function countAll(tx: Tx, tallies: ReadonlyMap<number, Tally>): Promise<void> {
+  for (const [id, { clientId, retried, ...counts }] of [...tallies].sort(([a], [b]) => a - b)) {
+    const ofClient = { ...tx, clientId }
+    const status = await addCounts(ofClient, id, counts)
+    if (status === 'cancelled' && retried > 0) await runOrEnqueue(ofClient, skipMessages, { targetId: id })
+  }
+}
+
+function dispositionOf({ task, outcome, endedMs }: FinishedAttempt): {
+  status: 'sent' | 'failed' | 'uncertain' | 'pending'
+  dueMs: number | undefined
+} {
+  if (outcome.kind === 'sent' || outcome.kind === 'uncertain') return { status: outcome.kind, dueMs: undefined }
+  if (outcome.kind === 'permanent') return { status: 'failed', dueMs: undefined }
+  if (outcome.kind === 'interrupted') return { status: 'pending', dueMs: endedMs }
+  const delaySeconds = retrySeconds[task.attempt - 1]
+  if (delaySeconds === undefined) return { status: 'failed', dueMs: undefined }
+  return { status: 'pending', dueMs: Math.ceil(endedMs + delaySeconds * 1000 * (1 + Math.random() / 5)) }
+}
+
+function recordOutcome(
+  tx: Tx,
+  { task, outcome, endedMs }: FinishedAttempt,
+  status: 'sent' | 'failed' | 'uncertain' | 'pending',
+  dueMs: number | undefined,
+) {
+  return queries.recordOutcome(tx, {
+    id: task.id,
+    claim: task.claim,
+    status,
+    due_at: timestamp(dueMs ?? endedMs),
+    uncounted: outcome.kind === 'interrupted' ? 1 : 0,
+    error: 'error' in outcome ? outcome.error.slice(0, 1000) : null,
+    provider_message_id: outcome.kind === 'sent' ? (outcome.providerMessageId ?? null) : null,
+    sent_at: status === 'sent' ? timestamp(endedMs) : null,
+  })
+}
+
+/**
+ * Marks the messages whose lease has expired as uncertain: their process died while it handed them over.
+ *
+ * @returns The number of expired leases.
+ */
+export async function releaseExpiredLeases(tx: Tx, inFlight: TasksInFlight): Promise<number> {
+  const limit = maxRowsPerBatch + inFlight.size
+  const rows = await queries.listExpiredLeases(tx, {
+    now: now(tx),
+    future: timestamp(tx.clock() + toleratedDriftMs),
+    limit,
+  })
+  const expired = rows.filter(({ id }) => !inFlight.has(id))
+  if (expired.length === 0) return 0
+  await queries.markUncertain(tx, { ids: expired.map(({ id }) => id), error: lostProcess })
+  const tallies = new Map<number, Tally>()
+  for (const { id: messageId, client_id: clientId, newsletter_id, sequence_id, contact_id, step_id } of expired) {
+    if (newsletter_id !== null) tallyOf(tallies, newsletter_id, clientId).uncertain += 1
+    if (sequence_id === null || contact_id === null) continue
+    const done = { sequenceId: sequence_id, contactId: contact_id, stepId: step_id!, messageId, isSent: false }
+    await advance({ ...tx, clientId }, done)
+  }
+  await countAll(tx, tallies)
+  return expired.length
+}
+
+/** Makes messages due whose retry was scheduled before the clock was set back. @returns Their number, up to a limit. */
+export function releaseStaleSchedules(tx: Tx): Promise<number> {
+  const latest = timestamp(tx.clock() + maxRetryDelayMs)
+  return queries.releaseStale(tx, { now: now(tx), latest, limit: maxRowsPerBatch })
+}

@@ -1,0 +1,207 @@
+/** Contacts on their way through a sequence. */
+import { audit } from '../audit/operations.ts'
+import type { Change } from '../consent/history.ts'
+import { type ContactKey, contactIdOf } from '../contacts/contact-key.ts'
+import { getContact } from '../contacts/operations.ts'
+import { type Context, now, type Tx } from '../context.ts'
+import { invalid, isMailkeepError, notFound } from '../errors.ts'
+import { again, done, type Job, type JobHandlers, type JobResult, maxRowsPerBatch } from '../jobs/operations.ts'
+import { listPage, mapPage, type Page, type PageInput } from '../page.ts'
+import { parse } from '../parse.ts'
+import { transact } from '../storage/transaction.ts'
+import { msOf, timestamp } from '../time.ts'
+import { findSubscribers, isWanted, raiseTo } from '../webhooks/outbox.ts'
+import { nextPlace, type Place } from './places.ts'
+import * as queries from './sequence-queries.ts'
+import { type Enrolment, type EnrolmentInput, NewEnrolment, sequenceSummaryFrom } from './sequence-schema.ts'
+import { getSequenceSummary, lockSequence } from './sequences.ts'
+
+export const rescheduleSequence = 'reschedule sequence'
+
+export const sequenceJobs: JobHandlers = { [rescheduleSequence]: rescheduleBatch }
+
+/**
+ * Returns one page of a sequence's enrolments, by ascending id.
+ *
+ * @throws MailkeepError `not_found`, `validation_failed`
+ */
+export async function listEnrolments(ctx: Context, sequenceId: number, query?: PageInput): Promise<Page<Enrolment>> {
+  await getSequenceSummary(ctx, sequenceId)
+  const places = await queries.listPlaces(ctx, { sequence_id: sequenceId })
+  const page = await listPage(query, (range) =>
+    queries.listEnrolments(ctx, { sequence_id: sequenceId, ...range }, range),
+  )
+  return mapPage(page, (row) => enrolmentFrom(row, places))
+}
+
+/**
+ * Enrols a contact. An enrolment that has ended begins again from the first step; one that is active stays as it is.
+ *
+ * @throws MailkeepError `not_found`: no such sequence; `validation_failed` on `contact_id`: no such contact, or it has
+ *   unsubscribed.
+ */
+export async function enrolContact(ctx: Context, sequenceId: number, input: EnrolmentInput): Promise<Enrolment> {
+  const { contact_id } = parse(NewEnrolment, input)
+  return transact(ctx, async (tx) => {
+    const { list_id } = await lockSequence(tx, sequenceId)
+    const contact = await getContact(tx, contact_id).catch((error) => {
+      throw isMailkeepError(error, 'not_found') ? invalid('contact_id', error.message) : error
+    })
+    if (contact.unsubscribed_at) throw invalid('contact_id', 'The contact has unsubscribed.')
+    const places = await queries.listPlaces(tx, { sequence_id: sequenceId })
+    const key = { sequence_id: sequenceId, contact_id }
+    const since = now(tx)
+    const due_at = dueAfter(nextPlace(places, null), since)
+    // A contact who is not on the list cannot leave it.
+    const is_member = contact.lists.some(({ id }) => id === list_id)
+    const isNew = await queries.enrol(tx, { client_id: tx.clientId, ...key, is_member, since, due_at })
+    if (isNew) await audit(tx, 'sequence.enrolled', sequenceId)
+    tx.transaction.afterCommit(tx.local.mail.wake)
+    return enrolmentFrom((await queries.findEnrolment(tx, key))!, places)
+  })
+}
+
+/**
+ * Stops the enrolment of a contact. It is no error if it has ended already.
+ *
+ * @throws MailkeepError `not_found`: no such sequence, or the contact is not enrolled.
+ */
+export async function stopEnrolment(ctx: Context, sequenceId: number, contact: ContactKey): Promise<void> {
+  return transact(ctx, async (tx) => {
+    await lockSequence(tx, sequenceId)
+    const key = { sequence_id: sequenceId, contact_id: await contactIdOf(tx, contact) }
+    if (!(await queries.findEnrolment(tx, key))) throw notFound('enrolment')
+    if ((await queries.stopEnrolment(tx, key)) > 0) await audit(tx, 'sequence.stopped', sequenceId)
+  })
+}
+
+/** Enrols contacts who joined a list, and stops the enrolments of those who left it or unsubscribed. */
+export async function followMemberships(tx: Tx, changes: readonly Change[]): Promise<void> {
+  const of = (type: Change['type']) => changes.filter((change) => change.type === type)
+  // A contact joins a list with double opt-in when it confirms it.
+  for (const [list_id, contact_ids] of byList([...of('list_joined'), ...of('confirmed')])) {
+    for (const { id, delay_seconds } of await queries.listTriggered(tx, { list_id })) {
+      const since = now(tx)
+      const due_at = delay_seconds === null ? null : dueAfter({ delay_seconds }, since)
+      const start = { client_id: tx.clientId, sequence_id: id, is_member: true, since, due_at }
+      await queries.enrolAll(tx, { ...start, contact_ids })
+      tx.transaction.afterCommit(tx.local.mail.wake)
+    }
+  }
+  const gone = of('unsubscribed').map(({ contactId }) => contactId)
+  if (gone.length > 0) {
+    await queries.stopEnrolmentsOf(tx, { contact_ids: gone, reason: 'unsubscribed', list_id: 0 }, { onList: false })
+  }
+  for (const [list_id, contact_ids] of byList(of('list_left'))) {
+    await queries.stopEnrolmentsOf(tx, { contact_ids, reason: 'left_list', list_id }, { onList: true })
+  }
+}
+
+function byList(changes: readonly Change[]): Map<number, number[]> {
+  const lists = new Map<number, number[]>()
+  for (const { listId, contactId } of changes) {
+    if (listId !== undefined) lists.set(listId, [...(lists.get(listId) ?? []), contactId])
+  }
+  return lists
+}
+
+/**
+ * Moves an enrolment past a step whose message is final. After the last step it is completed, and `sequence.completed` is
+ * raised.
+ *
+ * @param isSent Whether to raise `sequence_step.sent`.
+ */
+export async function advance(tx: Tx, { sequenceId, contactId, stepId, messageId, isSent }: StepDone): Promise<void> {
+  const sequence = await queries.findSequence(tx, { client_id: tx.clientId, id: sequenceId })
+  const enrolment = await queries.findEnrolment(tx, { sequence_id: sequenceId, contact_id: contactId })
+  if (!sequence) return
+  const places = await queries.listPlaces(tx, { sequence_id: sequenceId })
+  const summary = sequenceSummaryFrom(sequence)
+  if (isSent) {
+    const [step] = (await queries.listSteps(tx, { sequence_id: sequenceId })).filter(({ id }) => id === stepId)
+    const { id, position, delay_seconds, subject } = step ?? { id: stepId, position: 0, delay_seconds: 0, subject: '' }
+    const shown = { id, position, delay_seconds, subject }
+    await raiseFor(tx, 'sequence_step.sent', contactId, { sequence: summary, step: shown, message_id: messageId })
+  }
+  if (enrolment?.status !== 'active') return
+  await saveProgress(tx, { id: enrolment.id, contactId, summary, places, lastStepId: stepId, since: now(tx) })
+}
+
+interface StepDone {
+  readonly sequenceId: number
+  readonly contactId: number
+  readonly stepId: number
+  readonly messageId: number
+  readonly isSent: boolean
+}
+
+interface Progress {
+  readonly id: number
+  readonly contactId: number
+  readonly summary: ReturnType<typeof sequenceSummaryFrom>
+  readonly places: readonly Place[]
+  readonly lastStepId: number | null
+  readonly since: string
+}
+
+/** Saves the place of an enrolment and when its next step is due. Without one it is completed, unless it is at the start. */
+export async function saveProgress(tx: Tx, progress: Progress): Promise<void> {
+  const { id, contactId, summary, places, lastStepId, since } = progress
+  const next = nextPlace(places, lastStepId)
+  const isDone = !next && lastStepId !== null
+  const status = isDone ? 'completed' : 'active'
+  await queries.saveProgress(tx, { id, status, last_step_id: lastStepId, since, due_at: dueAfter(next, since) })
+  if (isDone) await raiseFor(tx, 'sequence.completed', contactId, { sequence: summary })
+}
+
+/** Raises an event with the contact, unless the contact is erased or the event is not wanted. */
+async function raiseFor(
+  tx: Tx,
+  type: 'sequence_step.sent' | 'sequence.completed',
+  contactId: number,
+  more: object,
+): Promise<void> {
+  const subscribers = await findSubscribers(tx)
+  if (!isWanted(tx, subscribers, type)) return
+  try {
+    const contact = await getContact(tx, contactId)
+    await raiseTo(tx, subscribers, type, { data: { contact, ...more }, contactId })
+  } catch (error) {
+    if (!isMailkeepError(error, 'not_found')) throw error
+  }
+}
+
+/** Moves the due times of contacts under way after the steps were changed. */
+async function rescheduleBatch(tx: Tx, { targetId: sequence_id, state }: Job): Promise<JobResult> {
+  const { after } = state as { after: number }
+  const sequence = await queries.lockSequence(tx, { client_id: tx.clientId, id: sequence_id })
+  if (!sequence) return done()
+  const places = await queries.listPlaces(tx, { sequence_id })
+  const rows = await queries.listWaiting(tx, { sequence_id, after, limit: maxRowsPerBatch })
+  const enrolments: { id: number; due_at: string | null }[] = []
+  for (const { id, contact_id, last_step_id, since } of rows) {
+    const next = nextPlace(places, last_step_id)
+    if (next || last_step_id === null) enrolments.push({ id, due_at: dueAfter(next, since) })
+    else {
+      const summary = sequenceSummaryFrom(sequence)
+      await saveProgress(tx, { id, contactId: contact_id, summary, places, lastStepId: last_step_id, since })
+    }
+  }
+  if (enrolments.length > 0) await queries.setDue(tx, { enrolments })
+  tx.transaction.afterCommit(tx.local.mail.wake)
+  return rows.length < maxRowsPerBatch ? done() : again({ after: rows.at(-1)!.id })
+}
+
+function dueAfter(place: Pick<Place, 'delay_seconds'> | undefined, since: string): string | null {
+  return place ? timestamp(msOf(since) + place.delay_seconds * 1000) : null
+}
+
+interface EnrolmentRow extends Omit<Enrolment, 'next_step_id'> {
+  last_step_id: number | null
+}
+
+function enrolmentFrom(row: EnrolmentRow, places: readonly Place[]): Enrolment {
+  const { id, sequence_id, contact_id, status, reason, last_step_id, due_at, created_at } = row
+  const next_step_id = status === 'active' ? (nextPlace(places, last_step_id)?.id ?? null) : null
+  return { id, sequence_id, contact_id, status, reason, next_step_id, due_at, created_at }
+}

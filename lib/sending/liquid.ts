@@ -1,0 +1,92 @@
+/** Liquid for mail: no file access, own properties only, bounded in time and memory. */
+import { type Context, type Emitter, Liquid, type Template, Token } from 'liquidjs'
+
+export type { Template }
+
+/** Maximum length of a template, in UTF-16 code units. */
+const maxTemplateCharacters = 500_000
+
+/** Maximum outputs and tags of a template. Parsing 50,000 takes seconds. */
+const maxTags = 5000
+
+/** Maximum time of one rendering. It blocks the process, so it is short. */
+const maxRenderMs = 500
+
+/** Maximum characters that one rendering may make, in outputs, captures, ranges and filters together. */
+const maxRenderedCharacters = 4_000_000
+
+const options = {
+  ownPropertyOnly: true,
+  strictFilters: true,
+  parseLimit: maxTemplateCharacters,
+  renderLimit: maxRenderMs,
+  memoryLimit: maxRenderedCharacters,
+  timezoneOffset: 0, // UTC, whatever the machine's zone is
+  locale: 'en-US',
+} as const
+
+/** Tags that read other templates. */
+const fileTags = ['include', 'render', 'layout', 'block']
+
+function createEngine(outputEscape?: 'escape'): Liquid {
+  const liquid = new Liquid(outputEscape === undefined ? options : { ...options, outputEscape })
+  for (const tag of fileTags) delete liquid.tags[tag]
+  // Liquid's own limits do not count what a template writes. This emitter does, also inside `capture`.
+  const { renderer } = liquid
+  const renderTemplates = renderer.renderTemplates.bind(renderer)
+  renderer.renderTemplates = (templates, ctx, emitter = new CountingEmitter(ctx)) =>
+    renderTemplates(templates, ctx, emitter)
+  return liquid
+}
+
+class CountingEmitter implements Emitter {
+  buffer = ''
+  readonly #memory: Context['memoryLimit']
+
+  constructor(ctx: Context) {
+    this.#memory = ctx.memoryLimit
+  }
+
+  write(value: unknown): void {
+    const text = typeof value === 'string' ? value : toText(value)
+    this.#memory.use(text.length)
+    this.buffer += text
+  }
+}
+
+function toText(value: unknown): string {
+  if (value === null || value === undefined) return ''
+  return Array.isArray(value) ? value.map(toText).join('') : String(value)
+}
+
+/** `html` escapes every output that has no `raw` filter; `text` escapes nothing. */
+const engines = { html: createEngine('escape'), text: createEngine() } as const
+export type Format = keyof typeof engines
+
+/** @throws Error The template is too long, or has too many tags. */
+export function checkSize(source: string): void {
+  if (source.length > maxTemplateCharacters) throw new Error(`it has more than ${maxTemplateCharacters} characters`)
+  if (source.split(/\{[{%]/, maxTags + 2).length > maxTags + 1) throw new Error(`it has more than ${maxTags} tags`)
+}
+
+export function parseTemplate(format: Format, source: string): Template[] {
+  return engines[format].parse(source)
+}
+
+export function renderTemplate(format: Format, templates: Template[], variables: object): string {
+  return engines[format].renderSync(templates, variables) as string
+}
+
+/** Returns the variables that a template takes from outside, each as its path. */
+export function variablesOf(format: Format, templates: Template[]): unknown[][] {
+  const { prototype } = Token
+  const { getPosition } = prototype
+  try {
+    // The analysis counts the lines before each variable, which takes minutes if there are many. They are not needed.
+    prototype.getPosition = () => [0, 0]
+    const { globals } = engines[format].analyzeSync(templates, { partials: false })
+    return Object.values(globals).flatMap((uses) => uses.map((variable) => variable.toArray()))
+  } finally {
+    prototype.getPosition = getPosition
+  }
+}

@@ -1,0 +1,146 @@
+import { sql } from 'kysely'
+import { type BatchStep, batch, deleteRows } from '../jobs/batches.ts'
+import { int, ints, nullable, rows, statement, text, time, word } from '../storage/statement.ts'
+import { type MessageStatus, messageStatuses, type SkipReason } from './statuses.ts'
+
+const listed = sql`m.id, m.uuid, m.contact_id, m.newsletter_id, m.sequence_id, m.step_id, m.status, m.reason, m.attempts,
+  m.error, m.provider_message_id, m.created_at, m.sent_at`
+
+interface MessageRow {
+  id: number
+  uuid: string
+  contact_id: number | null
+  newsletter_id: number | null
+  sequence_id: number | null
+  step_id: number | null
+  status: MessageStatus
+  reason: SkipReason | null
+  attempts: number
+  error: string | null
+  provider_message_id: string | null
+  created_at: string
+  sent_at: string | null
+}
+
+/** Lists a newsletter's messages in the order of their ids. The index has them by status, so all statuses are merged. */
+export const listMessages = statement.all(
+  { newsletter_id: int, after: int, limit: int, status: word<MessageStatus>() },
+  (_, p, dialect, { desc, byStatus }) => {
+    const range = (status: unknown) => sql`select id from (select id from mailkeep_message
+      where newsletter_id = ${p.newsletter_id} and status = ${status} and id ${desc ? sql`<` : sql`>`} ${p.after}
+      order by id ${desc ? sql`desc` : sql`asc`} limit ${p.limit}) as ranged`
+    const ranges = byStatus ? [range(p.status)] : messageStatuses.map((status) => range(sql.lit(status)))
+    return sql<MessageRow>`select ${listed} from mailkeep_message as m where m.id in
+      (select id from (${dialect.merge(ranges, { distinct: false, desc, limit: p.limit })}) as merged)
+      order by m.id ${desc ? sql`desc` : sql`asc`}`
+  },
+  ['desc', 'byStatus'],
+)
+
+export const listMessagesOfContact = statement.all(
+  { client_id: int, contact_id: int, after: int, limit: int },
+  (_, p, __, { desc }) => sql<MessageRow>`select ${listed} from mailkeep_message as m
+    where m.contact_id = ${p.contact_id} and m.client_id = ${p.client_id} and m.id ${desc ? sql`<` : sql`>`} ${p.after}
+    order by m.id ${desc ? sql`desc` : sql`asc`} limit ${p.limit}`,
+  ['desc'],
+)
+
+const recipient = { uuid: text, contact_id: int }
+
+/** Inserts one message for each contact that has none of this newsletter. */
+export const insertRecipients = statement.affected(
+  { client_id: int, newsletter_id: int, now: time, recipients: rows(recipient) },
+  (_, p, dialect) => sql`
+    insert into mailkeep_message (client_id, uuid, created_at, contact_id, newsletter_id, status, attempts, due_at)
+    select ${p.client_id}, item.uuid, ${p.now}, item.contact_id, ${p.newsletter_id}, 'pending', 0, ${p.now}
+    from ${dialect.unnestRows(p.recipients, recipient)} where true
+    on conflict do nothing`,
+)
+
+/** Ends messages of a newsletter that no process is handing over. */
+export const skipPending = statement.affected(
+  { newsletter_id: int, limit: int },
+  (_, p, dialect) => sql`update mailkeep_message set status = 'skipped', reason = 'cancelled' where id in
+    (select id from mailkeep_message where newsletter_id = ${p.newsletter_id} and status = 'pending'
+      and lease_until is null limit ${p.limit} ${dialect.forUpdateSkipLocked})`,
+)
+
+export const listUncertain = statement.all({ newsletter_id: int, after: int, limit: int }, (db, p, dialect) =>
+  db
+    .selectFrom('mailkeep_message')
+    .select('id')
+    .where('newsletter_id', '=', p.newsletter_id)
+    .where('status', '=', sql.lit('uncertain' as const))
+    .where('id', '>', p.after)
+    .orderBy('id')
+    .limit(p.limit)
+    .modifyEnd(dialect.forUpdate),
+)
+
+/** Resends or skips messages whose outcome is not known. */
+export const settleUncertain = statement(
+  { ids: ints, status: word<MessageStatus>(), reason: nullable(word<SkipReason>()), now: time },
+  (db, p, dialect) =>
+    db
+      .updateTable('mailkeep_message')
+      .set({ status: p.status, reason: p.reason, due_at: p.now, error: null })
+      .where(dialect.inList(sql.ref('id'), p.ids)),
+)
+
+const ofContact = (p: { target: unknown; limit: unknown }) =>
+  sql`select id from mailkeep_message where contact_id = ${p.target} order by id limit ${p.limit}`
+
+/** Removes what the messages of an erased contact say about it. The counts of their newsletters stay. */
+export const eraseMessagesOfContact: BatchStep = statement.affected(
+  batch,
+  (_, p) => sql`update mailkeep_message set contact_id = null, error = null, provider_message_id = null
+    where id in (${ofContact(p)})`,
+)
+
+const moveMessages = statement.affected(
+  { ...batch, into: int },
+  (_, p) => sql`update mailkeep_message set contact_id = case when newsletter_id is null or not exists (
+      select 1 from mailkeep_message as other
+      where other.newsletter_id = mailkeep_message.newsletter_id and other.contact_id = ${p.into}) then ${p.into} end
+    where id in (${ofContact(p)})`,
+)
+
+/**
+ * Moves the messages of a merged contact to the contact named in the job's state. A newsletter that both get is sent
+ * once.
+ */
+export const moveMessagesOfContact: BatchStep = (tx, { state, ...rest }) =>
+  moveMessages(tx, { ...rest, into: (state as { into: number }).into })
+
+export const deleteMessagesOfNewsletter = deleteRows('mailkeep_message', 'newsletter_id')
+export const deleteMessagesOfSequence = deleteRows('mailkeep_message', 'sequence_id')
+
+/** Deletes the messages of a client's newsletters or sequences. */
+function deleteMessagesOf(kind: 'newsletter' | 'sequence'): BatchStep {
+  const column = sql.ref(`${kind}_id`)
+  return statement.affected(
+    batch,
+    (_, p) => sql`delete from mailkeep_message where id in (select id from mailkeep_message
+      where ${column} in (select id from ${sql.table(`mailkeep_${kind}`)} where client_id = ${p.target}) limit ${p.limit})`,
+  )
+}
+
+export const deleteMessagesOfClient = [deleteMessagesOf('newsletter'), deleteMessagesOf('sequence')]
+
+export const deleteMessages = statement({ ids: ints }, (db, p, dialect) =>
+  db.deleteFrom('mailkeep_message').where(dialect.inList(sql.ref('id'), p.ids)),
+)
+
+/** Lists messages by id, so that the table needs no index on `created_at`. */
+export const listOldest = statement.all({ after: int, before: time, limit: int }, (db, p) =>
+  db
+    .selectFrom('mailkeep_message')
+    .select([
+      'id',
+      sql<boolean>`created_at < ${p.before} and status <> 'pending'`.as('expired'),
+      sql<boolean>`created_at < ${p.before}`.as('old'),
+    ])
+    .where('id', '>', p.after)
+    .orderBy('id')
+    .limit(p.limit),
+)

@@ -1,0 +1,42 @@
+import { type ContactKey, requireContact } from '../contacts/contact-key.ts'
+import type { Context } from '../context.ts'
+import { listPage, mapPage, type Page, type PageInput, readPage } from '../page.ts'
+import { parse } from '../parse.ts'
+import * as queries from './message-queries.ts'
+import { type Message, MessageQuery, type MessageQueryInput, messageFrom } from './message-schema.ts'
+import { getNewsletter } from './newsletters.ts'
+
+/**
+ * Returns one page of a newsletter's messages, by ascending id.
+ *
+ * @throws MailkeepError `not_found`, `validation_failed`
+ */
+export async function listMessages(
+  ctx: Context,
+  newsletterId: number,
+  query?: MessageQueryInput,
+): Promise<Page<Message>> {
+  const { status, ...pageQuery } = parse(MessageQuery, query ?? {})
+  await getNewsletter(ctx, newsletterId)
+  const filters = { newsletter_id: newsletterId, status: status ?? 'pending' }
+  const page = await readPage(pageQuery, ({ desc, ...range }) =>
+    queries.listMessages(ctx, { ...filters, ...range }, { desc, byStatus: status !== undefined }),
+  )
+  return mapPage(page, messageFrom)
+}
+
+/**
+ * Returns one page of the messages to a contact, newest first.
+ *
+ * @throws MailkeepError `not_found`, `validation_failed`
+ */
+export async function listMessagesOfContact(
+  ctx: Context,
+  contact: ContactKey,
+  query?: PageInput,
+): Promise<Page<Message>> {
+  const contact_id = await requireContact(ctx, contact)
+  const read = ({ desc, ...range }: { after: number; desc: boolean; limit: number }) =>
+    queries.listMessagesOfContact(ctx, { client_id: ctx.clientId, contact_id, ...range }, { desc })
+  return mapPage(await listPage(query, read, true), messageFrom)
+}

@@ -1,0 +1,145 @@
+import { sql } from 'kysely'
+import { deleteRows } from '../jobs/batches.ts'
+import { bool, int, nullable, statement, text, time, word } from '../storage/statement.ts'
+import type { NewsletterStatus } from './statuses.ts'
+
+const key = { client_id: int, id: int }
+
+const counts = ['recipients', 'sent', 'failed', 'skipped', 'uncertain'] as const
+
+const summaryColumns = [
+  ...(['id', 'uuid', 'name', 'subject', 'preheader', 'from_identity_id', 'reply_to', 'audience', 'status'] as const),
+  ...(['error', 'scheduled_at', 'created_at', 'updated_at', 'started_at', 'finished_at'] as const),
+  ...counts,
+] as const
+const columns = [...summaryColumns, 'html', 'text'] as const
+
+/** Lists newsletters without their content, which may have megabytes. */
+export const listNewsletters = statement.all(
+  { client_id: int, after: int, limit: int, status: word<NewsletterStatus>() },
+  (db, p, _, { desc, byStatus }) => {
+    const query = db
+      .selectFrom('mailkeep_newsletter')
+      .select(summaryColumns)
+      .where('client_id', '=', p.client_id)
+      .where('id', desc ? '<' : '>', p.after)
+      .orderBy('id', desc ? 'desc' : 'asc')
+      .limit(p.limit)
+    return byStatus ? query.where('status', '=', p.status) : query
+  },
+  ['desc', 'byStatus'],
+)
+
+export const findNewsletter = statement(key, (db, p) =>
+  db.selectFrom('mailkeep_newsletter').select(columns).where('client_id', '=', p.client_id).where('id', '=', p.id),
+)
+
+/** Locks the newsletter. While it is locked, no process claims its messages. */
+export const lockNewsletter = statement(key, (db, p, dialect) =>
+  db
+    .selectFrom('mailkeep_newsletter')
+    .select([...columns, 'is_prepared', 'is_announced'])
+    .where('client_id', '=', p.client_id)
+    .where('id', '=', p.id)
+    .modifyEnd(dialect.forUpdate),
+)
+
+const content = {
+  name: text,
+  subject: text,
+  preheader: nullable(text),
+  from_identity_id: nullable(int),
+  reply_to: nullable(text),
+  html: text,
+  text: nullable(text),
+  audience: text,
+  updated_at: time,
+}
+
+export const insertNewsletter = statement(
+  { client_id: int, uuid: text, ...content, status: word<NewsletterStatus>(), created_at: time },
+  (db, row) => db.insertInto('mailkeep_newsletter').values(row).returning(columns),
+)
+
+export const updateNewsletter = statement({ ...key, ...content }, (db, { client_id, id, ...row }) =>
+  db
+    .updateTable('mailkeep_newsletter')
+    .set(row)
+    .where('client_id', '=', client_id)
+    .where('id', '=', id)
+    .returning(columns),
+)
+
+export const deleteNewsletter = statement.affected(key, (db, p) =>
+  db.deleteFrom('mailkeep_newsletter').where('client_id', '=', p.client_id).where('id', '=', p.id),
+)
+
+/** Changes the state. Times that are null stay. */
+export const updateState = statement(
+  {
+    ...key,
+    status: word<NewsletterStatus>(),
+    now: time,
+    error: nullable(text),
+    from_identity_id: nullable(int),
+    scheduled_at: nullable(time),
+    started_at: nullable(time),
+    finished_at: nullable(time),
+  },
+  (db, p) =>
+    db
+      .updateTable('mailkeep_newsletter')
+      .set((eb) => ({
+        status: p.status,
+        updated_at: p.now,
+        error: p.error,
+        from_identity_id: eb.fn.coalesce(p.from_identity_id, 'from_identity_id'),
+        scheduled_at: eb.fn.coalesce(p.scheduled_at, 'scheduled_at'),
+        started_at: eb.fn.coalesce('started_at', p.started_at),
+        finished_at: eb.fn.coalesce(p.finished_at, 'finished_at'),
+      }))
+      .where('client_id', '=', p.client_id)
+      .where('id', '=', p.id)
+      .returning(columns),
+)
+
+/** Adds to the counts, and returns the newsletter with what decides whether it is finished. */
+export const addCounts = statement(
+  { id: int, recipients: int, sent: int, failed: int, skipped: int, uncertain: int },
+  (db, p) =>
+    db
+      .updateTable('mailkeep_newsletter')
+      .set((eb) => ({
+        recipients: eb('recipients', '+', p.recipients),
+        sent: eb('sent', '+', p.sent),
+        failed: eb('failed', '+', p.failed),
+        skipped: eb('skipped', '+', p.skipped),
+        uncertain: eb('uncertain', '+', p.uncertain),
+      }))
+      .where('id', '=', p.id)
+      .returning([...summaryColumns, 'client_id', 'is_prepared', 'is_announced']),
+)
+
+export const setPrepared = statement({ id: int }, (db, p) =>
+  db
+    .updateTable('mailkeep_newsletter')
+    .set({ is_prepared: sql`${sql.lit(true)}` })
+    .where('id', '=', p.id),
+)
+
+export const finish = statement({ id: int, now: time, announced: bool }, (db, p) =>
+  db
+    .updateTable('mailkeep_newsletter')
+    .set({ status: 'sent', finished_at: p.now, is_announced: p.announced })
+    .where('id', '=', p.id)
+    .returning([...summaryColumns, 'client_id']),
+)
+
+/** Returns the last contact of the client, whose id limits who gets a newsletter that starts now. */
+export const findLastContact = statement(
+  { client_id: int },
+  (_, p) => sql<{ id: number | null }>`select max(id) as id from (
+    select max(id) as id from mailkeep_contact where client_id = ${p.client_id} and unsubscribed_at is null) as last`,
+)
+
+export const deleteNewslettersOfClient = deleteRows('mailkeep_newsletter', 'client_id')

@@ -1,0 +1,175 @@
+import { randomUUID } from 'node:crypto'
+import { audit } from '../audit/operations.ts'
+import { countContacts } from '../contacts/listing.ts'
+import { type Context, now, type Tx } from '../context.ts'
+import { invalid, MailkeepError, notFound } from '../errors.ts'
+import { getIdentity } from '../identities/operations.ts'
+import { runOrEnqueue } from '../jobs/operations.ts'
+import { mapPage, type Page, readPage } from '../page.ts'
+import { parse, requireId } from '../parse.ts'
+import { filtersOfSegment } from '../segments/operations.ts'
+import { transact } from '../storage/transaction.ts'
+import { clearNewsletter } from './deletion.ts'
+import * as queries from './newsletter-queries.ts'
+import {
+  type Audience,
+  NewNewsletter,
+  type Newsletter,
+  NewsletterChange,
+  type NewsletterChangeInput,
+  type NewsletterInput,
+  NewsletterQuery,
+  type NewsletterQueryInput,
+  type NewsletterSummary,
+  newsletterFrom,
+  summaryFrom,
+} from './schema.ts'
+import { requireSendable } from './sendable.ts'
+
+/**
+ * Returns one page of the client's newsletters without their content, newest first.
+ *
+ * @throws MailkeepError `validation_failed`
+ */
+export async function listNewsletters(ctx: Context, query?: NewsletterQueryInput): Promise<Page<NewsletterSummary>> {
+  const { status, ...pageQuery } = parse(NewsletterQuery, query ?? {})
+  const filters = { client_id: ctx.clientId, status: status ?? 'draft' }
+  const read = ({ desc, ...range }: { after: number; desc: boolean; limit: number }) =>
+    queries.listNewsletters(ctx, { ...filters, ...range }, { desc, byStatus: status !== undefined })
+  return mapPage(await readPage(pageQuery, read, true), summaryFrom)
+}
+
+/** @throws MailkeepError `not_found` */
+export async function getNewsletter(ctx: Context, id: number): Promise<Newsletter> {
+  requireId('newsletterId', id)
+  const row = await queries.findNewsletter(ctx, { client_id: ctx.clientId, id })
+  if (!row) throw notFound('newsletter')
+  return newsletterFrom(row)
+}
+
+/**
+ * Creates a newsletter as a draft. Its templates are checked when it is previewed, tested, scheduled or sent.
+ *
+ * @throws MailkeepError `validation_failed`: also when the sender identity or the segment does not exist.
+ */
+export async function createNewsletter(ctx: Context, input: NewsletterInput): Promise<Newsletter> {
+  const { audience, ...fields } = parse(NewNewsletter, input)
+  return transact(ctx, async (tx) => {
+    await requireReferences(tx, fields.from_identity_id, audience)
+    const at = now(tx)
+    const row = await queries.insertNewsletter(tx, {
+      client_id: tx.clientId,
+      uuid: randomUUID(),
+      name: fields.name ?? [...fields.subject].slice(0, 255).join(''),
+      subject: fields.subject,
+      preheader: fields.preheader ?? null,
+      from_identity_id: fields.from_identity_id ?? null,
+      reply_to: fields.reply_to ?? null,
+      html: fields.html,
+      text: fields.text ?? null,
+      audience: JSON.stringify(audience),
+      status: 'draft',
+      created_at: at,
+      updated_at: at,
+    })
+    await audit(tx, 'newsletter.created', row!.id)
+    return newsletterFrom(row!)
+  })
+}
+
+/**
+ * Changes a newsletter that has not started. A scheduled newsletter must stay ready to be sent.
+ *
+ * @throws MailkeepError `not_found`; `validation_failed`: also on `status` when it has started; `forbidden`: it is
+ *   scheduled, and the caller's token is not an admin's.
+ */
+export async function updateNewsletter(ctx: Context, id: number, input: NewsletterChangeInput): Promise<Newsletter> {
+  const { audience, ...change } = parse(NewsletterChange, input)
+  return transact(ctx, async (tx) => {
+    const stored = await lockNewsletter(tx, id)
+    if (stored.status !== 'draft' && stored.status !== 'scheduled') {
+      throw invalid(
+        'status',
+        `The newsletter is ${stored.status}: only a draft or a scheduled newsletter can be changed.`,
+      )
+    }
+    if (stored.status === 'scheduled') requireAdmin(tx, 'changing a scheduled newsletter')
+    await requireReferences(tx, change.from_identity_id, audience ?? {})
+    const { preheader, from_identity_id, reply_to, html, text } = stored
+    const row = await queries.updateNewsletter(tx, {
+      client_id: tx.clientId,
+      id,
+      ...{ name: stored.name, subject: stored.subject, preheader, from_identity_id, reply_to, html, text },
+      ...withoutUndefined(change),
+      audience: audience ? JSON.stringify(audience) : JSON.stringify(stored.audience),
+      updated_at: now(tx),
+    })
+    const newsletter = newsletterFrom(row!)
+    if (stored.status === 'scheduled') await requireSendable(tx, newsletter)
+    await audit(tx, 'newsletter.updated', id)
+    return newsletter
+  })
+}
+
+function withoutUndefined<T extends object>(fields: T): { [K in keyof T]-?: Exclude<T[K], undefined> } {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never
+}
+
+/**
+ * Deletes a newsletter that is not being sent, with its messages.
+ *
+ * @throws MailkeepError `not_found`; `validation_failed` on `status`: it is scheduled, being sent or paused: cancel it
+ *   first; `forbidden`: it is no draft, and the caller's token is not an admin's.
+ */
+export async function deleteNewsletter(ctx: Context, id: number): Promise<void> {
+  return transact(ctx, async (tx) => {
+    const { status } = await lockNewsletter(tx, id)
+    if (status === 'scheduled' || status === 'sending' || status === 'paused') {
+      throw invalid('status', `The newsletter is ${status}: cancel it first.`)
+    }
+    if (status !== 'draft') requireAdmin(tx, 'deleting a newsletter that was sent')
+    await queries.deleteNewsletter(tx, { client_id: tx.clientId, id })
+    await audit(tx, 'newsletter.deleted', id)
+    await runOrEnqueue(tx, clearNewsletter, { targetId: id })
+  })
+}
+
+/**
+ * Counts the contacts who would get the newsletter if it were sent now.
+ *
+ * @throws MailkeepError `not_found`: also when its segment was deleted; `unavailable`: the index of an attribute is being
+ *   filled.
+ */
+export async function countAudience(ctx: Context, id: number): Promise<{ count: number }> {
+  const { audience } = await getNewsletter(ctx, id)
+  return { count: await countContacts(ctx, { ...audience }) }
+}
+
+/** Locks the newsletter. @throws MailkeepError `not_found` */
+export async function lockNewsletter(tx: Tx, id: number) {
+  requireId('newsletterId', id)
+  const row = await queries.lockNewsletter(tx, { client_id: tx.clientId, id })
+  if (!row) throw notFound('newsletter')
+  return { ...newsletterFrom(row), is_prepared: Boolean(row.is_prepared), is_announced: Boolean(row.is_announced) }
+}
+
+/** Tokens of members change drafts only. The library's callers have no role and may do everything. */
+function requireAdmin({ caller }: Context, what: string): void {
+  if (caller.role === undefined || caller.role === 'admin') return
+  throw new MailkeepError('forbidden', `This needs a token with the role admin: ${what}.`)
+}
+
+async function requireReferences(tx: Tx, identityId: number | null | undefined, { segment }: Audience): Promise<void> {
+  if (identityId) await requireExists('from_identity_id', () => getIdentity(tx, identityId))
+  if (segment) await requireExists('audience.segment', () => filtersOfSegment(tx, segment))
+}
+
+/** Turns a missing record that a field names into an error of that field. */
+export async function requireExists(field: string, find: () => Promise<unknown>): Promise<void> {
+  try {
+    await find()
+  } catch (error) {
+    if (error instanceof MailkeepError && error.code === 'not_found') throw invalid(field, error.message)
+    throw error
+  }
+}

@@ -1,0 +1,99 @@
+/** Writes one message for each recipient of a newsletter that starts, and notices when all of them are final. */
+import { randomUUID } from 'node:crypto'
+import { selectContacts } from '../contacts/selection.ts'
+import { now, type Tx } from '../context.ts'
+import { isMailkeepError } from '../errors.ts'
+import { again, done, type Job, type JobResult, maxRowsPerBatch, runOrEnqueue } from '../jobs/operations.ts'
+import { raise } from '../webhooks/outbox.ts'
+import { insertRecipients } from './message-queries.ts'
+import * as queries from './newsletter-queries.ts'
+import { type Audience, type MessageCounts, type Newsletter, newsletterFrom, summaryFrom } from './schema.ts'
+import { requireSendable } from './sendable.ts'
+
+export const prepareNewsletter = 'prepare newsletter'
+
+/** The columns of a change of state that changes nothing else. */
+export function unchangedState(tx: Tx, id: number) {
+  const none = { error: null, from_identity_id: null, scheduled_at: null, started_at: null, finished_at: null }
+  return { client_id: tx.clientId, id, now: now(tx), ...none }
+}
+
+/** Starts a newsletter. The first batch of messages is written in this transaction. */
+export async function startNow(tx: Tx, { id }: { readonly id: number }, identityId: number): Promise<Newsletter> {
+  const started_at = now(tx)
+  const change = { ...unchangedState(tx, id), status: 'sending' as const, from_identity_id: identityId, started_at }
+  await queries.updateState(tx, change)
+  const last = await queries.findLastContact(tx, { client_id: tx.clientId })
+  await runOrEnqueue(tx, prepareNewsletter, { targetId: id, state: { after: 0, until: last?.id ?? 0 } })
+  return newsletterFrom((await queries.findNewsletter(tx, { client_id: tx.clientId, id }))!)
+}
+
+/** Starts a scheduled newsletter. If it cannot be sent any more, it fails with the reason. */
+export async function startScheduled(tx: Tx, { targetId: id }: Job): Promise<JobResult> {
+  const newsletter = await queries.lockNewsletter(tx, { client_id: tx.clientId, id })
+  // It may have been cancelled, or scheduled for another time, which has its own job.
+  if (newsletter?.status !== 'scheduled' || newsletter.scheduled_at! > now(tx)) return done()
+  try {
+    const sender = await requireSendable(tx, newsletter)
+    await startNow(tx, newsletter, sender.id)
+  } catch (error) {
+    if (!isMailkeepError(error) || error.code === 'unavailable') throw error
+    await queries.updateState(tx, { ...unchangedState(tx, id), status: 'failed', error: error.message })
+  }
+  return done()
+}
+
+interface Progress {
+  /** The last contact that has been selected. */
+  readonly after: number
+  /** The last contact that may be selected: contacts that are created later are not added. */
+  readonly until: number
+}
+
+/** Writes the messages of one batch of recipients. */
+export async function prepareBatch(tx: Tx, { targetId: newsletter_id, state }: Job): Promise<JobResult> {
+  const newsletter = await queries.lockNewsletter(tx, { client_id: tx.clientId, id: newsletter_id })
+  if (newsletter?.status !== 'sending' && newsletter?.status !== 'paused') return done()
+  const { after, until } = state as Progress
+  const ids = await selectRecipients(tx, JSON.parse(newsletter.audience), after)
+  const recipients = ids.filter((id) => id <= until).map((contact_id) => ({ uuid: randomUUID(), contact_id }))
+  const at = { client_id: tx.clientId, newsletter_id, now: now(tx) }
+  const added = recipients.length > 0 ? await insertRecipients(tx, { ...at, recipients }) : 0
+  const isLast = recipients.length < maxRowsPerBatch
+  if (isLast) await queries.setPrepared(tx, { id: newsletter_id })
+  await addCounts(tx, newsletter_id, { recipients: added })
+  tx.transaction.afterCommit(tx.local.mail.wake)
+  return isLast ? done() : again({ after: ids.at(-1)!, until })
+}
+
+/** A segment that was deleted selects no contact. */
+async function selectRecipients(tx: Tx, audience: Audience, after: number): Promise<number[]> {
+  try {
+    const select = await selectContacts(tx, audience)
+    return await select(after, maxRowsPerBatch)
+  } catch (error) {
+    if (isMailkeepError(error, 'not_found')) return []
+    throw error
+  }
+}
+
+const noCounts = { recipients: 0, sent: 0, failed: 0, skipped: 0, uncertain: 0 }
+
+/**
+ * Adds to the counts of a newsletter. When every message is final, the newsletter is finished, and `newsletter.sent` is
+ * raised once.
+ *
+ * @returns The newsletter's status; undefined if it was deleted.
+ */
+export async function addCounts(tx: Tx, id: number, change: Partial<Omit<MessageCounts, 'pending'>>) {
+  const row = await queries.addCounts(tx, { id, ...noCounts, ...change })
+  if (!row) return undefined
+  const { counts, status } = summaryFrom(row)
+  const isActive = status === 'sending' || status === 'paused'
+  if (!isActive || !row.is_prepared || counts.pending > 0) return status
+  const finished = await queries.finish(tx, { id, now: now(tx), announced: true })
+  if (row.is_announced) return 'sent'
+  const ofClient = { ...tx, clientId: row.client_id }
+  await raise(ofClient, 'newsletter.sent', { newsletter: summaryFrom(finished!), counts }, null)
+  return 'sent'
+}

@@ -1,0 +1,87 @@
+/** What must be right before something is sent: the content, the sender, and the settings. */
+import { contactLink } from '../consent/links.ts'
+import type { Context } from '../context.ts'
+import { type FieldErrors, invalid, isMailkeepError, MailkeepError } from '../errors.ts'
+import { getIdentity, listIdentities } from '../identities/operations.ts'
+import type { Identity } from '../identities/schema.ts'
+import { type Content, checkContent } from './content.ts'
+import { allowsUnverified } from './settings.ts'
+import type { MailTransport } from './transport.ts'
+
+const noTransport =
+  'Sending is not set up: set MAILKEEP_MAIL_TRANSPORT, or the option mail.transport of createMailkeep.'
+
+/** @throws MailkeepError `validation_failed` on `mail`: there is no transport. */
+export function requireTransport({ local }: Context): MailTransport {
+  const { transport } = local.mail.settings
+  if (!transport) throw invalid('mail', noTransport)
+  return transport
+}
+
+/**
+ * Checks that a newsletter can be sent now.
+ *
+ * @returns Its sender.
+ * @throws MailkeepError `validation_failed` on the field that is wrong, on `mail` or on `public_url`.
+ */
+export async function requireSendable(
+  ctx: Context,
+  newsletter: Content & { readonly from_identity_id: number | null },
+): Promise<Identity> {
+  requireContent(newsletter)
+  const identity = await requireSender(ctx, newsletter.from_identity_id)
+  requireTransport(ctx)
+  requireLinks(ctx)
+  return identity
+}
+
+/**
+ * @param prefix Path of the content in the input, with a dot at its end.
+ * @throws MailkeepError `validation_failed` on the templates that are wrong.
+ */
+export function requireContent(content: Content, prefix = ''): void {
+  const { subject, preheader, html, text } = content
+  const issues = checkContent({ subject, preheader, html, text })
+  if (issues.length === 0) return
+  const errors: FieldErrors = {}
+  for (const { path, message } of issues) {
+    errors[prefix + path] ??= []
+    errors[prefix + path]!.push(message)
+  }
+  throw new MailkeepError('validation_failed', issues[0]!.message, { errors })
+}
+
+/** @throws MailkeepError `validation_failed` on `public_url` */
+export function requireLinks(ctx: Context): void {
+  contactLink(ctx, { id: 1, uuid: '00000000-0000-0000-0000-000000000000' }, 'unsubscribe')
+}
+
+/**
+ * Returns the sender, by default the first one that is verified.
+ *
+ * @throws MailkeepError `validation_failed` on `from_identity_id`
+ */
+export async function requireSender(ctx: Context, id: number | null): Promise<Identity> {
+  const identity = await findSender(ctx, id)
+  if (!identity && id === null) {
+    throw invalid('from_identity_id', 'There is no verified sender identity: add one, and verify it.')
+  }
+  if (!identity) throw invalid('from_identity_id', 'The sender identity is not verified, or does not exist.')
+  return identity
+}
+
+/** Returns the sender if it may send; undefined otherwise. */
+export async function findSender(ctx: Context, id: number | null): Promise<Identity | undefined> {
+  const allowUnverified = allowsUnverified(ctx.local.mail.settings)
+  if (id === null) {
+    const query = { per_page: 1, ...(allowUnverified ? {} : { identity_status: 'verified' as const }) }
+    return (await listIdentities(ctx, query)).data[0]
+  }
+  try {
+    const identity = await getIdentity(ctx, id)
+    return allowUnverified || identity.identity_status === 'verified' ? identity : undefined
+  } catch (error) {
+    if (isMailkeepError(error, 'not_found')) return undefined
+    throw error
+  }
+}

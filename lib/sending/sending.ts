@@ -1,0 +1,106 @@
+/** Starting, pausing, resuming and cancelling newsletters. */
+import { audit } from '../audit/operations.ts'
+import type { ChangeType } from '../audit/schema.ts'
+import { type Context, now, type Tx } from '../context.ts'
+import { invalid } from '../errors.ts'
+import { enqueue, runOrEnqueue } from '../jobs/operations.ts'
+import { parse } from '../parse.ts'
+import { transact } from '../storage/transaction.ts'
+import { msOf } from '../time.ts'
+import { settleUncertain, skipMessages, startNewsletter } from './jobs.ts'
+import * as queries from './newsletter-queries.ts'
+import { lockNewsletter } from './newsletters.ts'
+import { startNow, unchangedState } from './preparing.ts'
+import {
+  type Newsletter,
+  newsletterFrom,
+  type ResumeInput,
+  ResumeOptions,
+  type SendInput,
+  SendOptions,
+} from './schema.ts'
+import { requireSendable } from './sendable.ts'
+import type { NewsletterStatus } from './statuses.ts'
+
+/**
+ * Sends a newsletter now, or schedules it. The recipients are the contacts who match its audience when it starts. A
+ * stored job writes a message for each of them, and the mailers of all processes send the messages.
+ *
+ * @throws MailkeepError `not_found`; `validation_failed`: on `status` when it has started, on the template that is wrong,
+ *   on `from_identity_id`, `at`, `mail` or `public_url`.
+ */
+export async function sendNewsletter(ctx: Context, id: number, input: SendInput = {}): Promise<Newsletter> {
+  const { at } = parse(SendOptions, input)
+  return transact(ctx, async (tx) => {
+    const newsletter = await lockNewsletter(tx, id)
+    requireStatus(newsletter.status, ['draft', 'scheduled'], 'sent')
+    const sender = await requireSendable(tx, newsletter)
+    await audit(tx, 'newsletter.started', id)
+    if (at === undefined || msOf(at) <= tx.clock()) return await startNow(tx, newsletter, sender.id)
+    const row = await queries.updateState(tx, {
+      ...unchangedState(tx, id),
+      status: 'scheduled',
+      from_identity_id: sender.id,
+      scheduled_at: at,
+    })
+    await enqueue(tx, startNewsletter, { targetId: id }, msOf(at))
+    return newsletterFrom(row!)
+  })
+}
+
+/**
+ * Stops sending a newsletter until it is resumed. Messages that are being handed over are finished.
+ *
+ * @throws MailkeepError `not_found`; `validation_failed` on `status`: it is not being sent.
+ */
+export async function pauseNewsletter(ctx: Context, id: number): Promise<Newsletter> {
+  return transact(ctx, async (tx) => {
+    requireStatus((await lockNewsletter(tx, id)).status, ['sending'], 'paused')
+    return await changeStatus(tx, id, 'paused', 'newsletter.paused')
+  })
+}
+
+/**
+ * Continues a newsletter that is paused.
+ *
+ * @param input `uncertain` also sends again, or skips, the messages whose outcome is not known. With it, a newsletter that
+ *   is being sent or was sent can be resumed too. Who got such a message may get it twice.
+ * @throws MailkeepError `not_found`; `validation_failed` on `status`: there is nothing to resume.
+ */
+export async function resumeNewsletter(ctx: Context, id: number, input: ResumeInput = {}): Promise<Newsletter> {
+  const { uncertain } = parse(ResumeOptions, input)
+  return transact(ctx, async (tx) => {
+    const { status } = await lockNewsletter(tx, id)
+    requireStatus(status, uncertain ? ['paused', 'sending', 'sent'] : ['paused'], 'resumed')
+    const isActive = status === 'paused' || uncertain === 'resend'
+    const resumed = await changeStatus(tx, id, isActive ? 'sending' : status, 'newsletter.resumed')
+    tx.transaction.afterCommit(tx.local.mail.wake)
+    if (!uncertain) return resumed
+    await runOrEnqueue(tx, settleUncertain, { targetId: id, state: { after: 0, uncertain } })
+    return newsletterFrom((await queries.findNewsletter(tx, { client_id: tx.clientId, id }))!)
+  })
+}
+
+/**
+ * Ends a newsletter. Its pending messages are skipped. Messages that are being handed over are finished.
+ *
+ * @throws MailkeepError `not_found`; `validation_failed` on `status`: it is neither scheduled, being sent nor paused.
+ */
+export async function cancelNewsletter(ctx: Context, id: number): Promise<Newsletter> {
+  return transact(ctx, async (tx) => {
+    requireStatus((await lockNewsletter(tx, id)).status, ['scheduled', 'sending', 'paused'], 'cancelled')
+    await changeStatus(tx, id, 'cancelled', 'newsletter.cancelled')
+    await runOrEnqueue(tx, skipMessages, { targetId: id })
+    return newsletterFrom((await queries.findNewsletter(tx, { client_id: tx.clientId, id }))!)
+  })
+}
+
+function requireStatus(status: NewsletterStatus, allowed: readonly NewsletterStatus[], what: string): void {
+  if (!allowed.includes(status)) throw invalid('status', `The newsletter is ${status}: it cannot be ${what}.`)
+}
+
+async function changeStatus(tx: Tx, id: number, status: NewsletterStatus, type: ChangeType): Promise<Newsletter> {
+  await audit(tx, type, id)
+  const finished_at = status === 'cancelled' ? now(tx) : null
+  return newsletterFrom((await queries.updateState(tx, { ...unchangedState(tx, id), status, finished_at }))!)
+}

@@ -1,0 +1,298 @@
+import { sql } from 'kysely'
+import { type BatchStep, batch, deleteRows } from '../jobs/batches.ts'
+import { bool, int, ints, nullable, rows, statement, text, time, word } from '../storage/statement.ts'
+import type { EnrolmentStatus, MessageStatus, SequenceStatus, SkipReason, StopReason } from './statuses.ts'
+
+const key = { client_id: int, id: int }
+const columns = [
+  'id',
+  'uuid',
+  'name',
+  'list_id',
+  'from_identity_id',
+  'reply_to',
+  'status',
+  'created_at',
+  'updated_at',
+] as const
+
+export const listSequences = statement.all(
+  { client_id: int, after: int, limit: int },
+  (db, p, _, { desc }) =>
+    db
+      .selectFrom('mailkeep_sequence')
+      .select(columns)
+      .where('client_id', '=', p.client_id)
+      .where('id', desc ? '<' : '>', p.after)
+      .orderBy('id', desc ? 'desc' : 'asc')
+      .limit(p.limit),
+  ['desc'],
+)
+
+export const findSequence = statement(key, (db, p) =>
+  db.selectFrom('mailkeep_sequence').select(columns).where('client_id', '=', p.client_id).where('id', '=', p.id),
+)
+
+export const lockSequence = statement(key, (db, p, dialect) =>
+  db
+    .selectFrom('mailkeep_sequence')
+    .select(columns)
+    .where('client_id', '=', p.client_id)
+    .where('id', '=', p.id)
+    .modifyEnd(dialect.forUpdate),
+)
+
+const settings = {
+  name: text,
+  list_id: nullable(int),
+  from_identity_id: nullable(int),
+  reply_to: nullable(text),
+  status: word<SequenceStatus>(),
+  updated_at: time,
+}
+
+export const insertSequence = statement({ client_id: int, uuid: text, ...settings, created_at: time }, (db, row) =>
+  db.insertInto('mailkeep_sequence').values(row).returning(columns),
+)
+
+export const updateSequence = statement({ ...key, ...settings }, (db, { client_id, id, ...row }) =>
+  db
+    .updateTable('mailkeep_sequence')
+    .set(row)
+    .where('client_id', '=', client_id)
+    .where('id', '=', id)
+    .returning(columns),
+)
+
+/** Deletes the sequence. Its steps are deleted by cascade. */
+export const deleteSequence = statement.affected(key, (db, p) =>
+  db.deleteFrom('mailkeep_sequence').where('client_id', '=', p.client_id).where('id', '=', p.id),
+)
+
+/** Lists all steps with their content, without the removed ones. */
+export const listSteps = statement.all({ sequence_id: int }, (db, p) =>
+  db
+    .selectFrom('mailkeep_step')
+    .select(['id', 'position', 'delay_seconds', 'subject', 'preheader', 'html', 'text'])
+    .where('sequence_id', '=', p.sequence_id)
+    .where('is_removed', '=', sql.lit(false))
+    .orderBy('position'),
+)
+
+/** Lists the places of all steps, also of removed ones, in their order. A removed step comes after those at its position. */
+export const listPlaces = statement.all({ sequence_id: int }, (db, p) =>
+  db
+    .selectFrom('mailkeep_step')
+    .select(['id', 'position', 'is_removed', 'delay_seconds', 'version'])
+    .where('sequence_id', '=', p.sequence_id)
+    .orderBy('position')
+    .orderBy('is_removed')
+    .orderBy('id'),
+)
+
+const content = { delay_seconds: int, subject: text, preheader: nullable(text), html: text, text: nullable(text) }
+
+export const insertStep = statement({ sequence_id: int, position: int, ...content }, (db, row) =>
+  db.insertInto('mailkeep_step').values(row).returning('id'),
+)
+
+export const updateStep = statement(
+  { sequence_id: int, id: int, position: int, ...content },
+  (db, { sequence_id, id, ...row }) =>
+    db
+      .updateTable('mailkeep_step')
+      .set((eb) => ({ ...row, version: eb('version', '+', 1) }))
+      .where('sequence_id', '=', sequence_id)
+      .where('id', '=', id)
+      .where('is_removed', '=', sql.lit(false))
+      .returning('id'),
+)
+
+/** Takes a step out. Its content is deleted, its place stays. */
+export const removeStep = statement({ id: int, position: int }, (db, p) =>
+  db
+    .updateTable('mailkeep_step')
+    .set({ position: p.position, is_removed: sql.lit(true), subject: '', preheader: null, html: '', text: null })
+    .where('id', '=', p.id),
+)
+
+const enrolment = [
+  'id',
+  'sequence_id',
+  'contact_id',
+  'status',
+  'reason',
+  'last_step_id',
+  'due_at',
+  'created_at',
+] as const
+
+export const listEnrolments = statement.all(
+  { sequence_id: int, after: int, limit: int },
+  (db, p, _, { desc }) =>
+    db
+      .selectFrom('mailkeep_enrolment')
+      .select(enrolment)
+      .where('sequence_id', '=', p.sequence_id)
+      .where('id', desc ? '<' : '>', p.after)
+      .orderBy('id', desc ? 'desc' : 'asc')
+      .limit(p.limit),
+  ['desc'],
+)
+
+export const findEnrolment = statement({ sequence_id: int, contact_id: int }, (db, p) =>
+  db
+    .selectFrom('mailkeep_enrolment')
+    .select(enrolment)
+    .where('sequence_id', '=', p.sequence_id)
+    .where('contact_id', '=', p.contact_id),
+)
+
+const start = { client_id: int, sequence_id: int, is_member: bool, since: time, due_at: nullable(time) }
+
+/** Enrols a contact by hand. An enrolment that has ended begins again. */
+export const enrol = statement(
+  { ...start, contact_id: int },
+  (_, p) => sql<{ id: number }>`
+  insert into mailkeep_enrolment (client_id, sequence_id, contact_id, status, is_member, since, due_at, created_at)
+  values (${p.client_id}, ${p.sequence_id}, ${p.contact_id}, 'active', ${p.is_member}, ${p.since}, ${p.due_at}, ${p.since})
+  on conflict (sequence_id, contact_id) do update set status = 'active', reason = null, last_step_id = null,
+    is_member = excluded.is_member, since = excluded.since, due_at = excluded.due_at
+  where mailkeep_enrolment.status <> 'active' returning id`,
+)
+
+/** Enrols subscribed contacts who joined the list of a sequence. Each is enrolled once. */
+export const enrolAll = statement.affected(
+  { ...start, contact_ids: ints },
+  (_, p, dialect) => sql`
+  insert into mailkeep_enrolment (client_id, sequence_id, contact_id, status, is_member, since, due_at, created_at)
+  select ${p.client_id}, ${p.sequence_id}, c.id, 'active', ${p.is_member}, ${p.since}, ${p.due_at}, ${p.since}
+  from ${dialect.unnest(p.contact_ids)} cross join mailkeep_contact as c
+  where c.id = item.value and c.client_id = ${p.client_id} and c.unsubscribed_at is null
+  on conflict (sequence_id, contact_id) do nothing`,
+)
+
+/** Lists the active sequences of a list, with the delay of the first step; null if there is no step. */
+export const listTriggered = statement.all(
+  { list_id: int },
+  (_, p) => sql<{ id: number; delay_seconds: number | null }>`
+    select s.id, (select delay_seconds from mailkeep_step where sequence_id = s.id and not is_removed
+      order by position limit 1) as delay_seconds
+    from mailkeep_sequence as s where s.list_id = ${p.list_id} and s.status = 'active'`,
+)
+
+const stop = sql`status = 'stopped', due_at = null`
+
+export const stopEnrolments = statement(
+  { ids: ints, reason: word<StopReason>() },
+  (_, p, dialect) => sql`
+  update mailkeep_enrolment set ${stop}, reason = ${p.reason} where ${dialect.inList(sql.ref('id'), p.ids)}`,
+)
+
+/** Stops the active enrolments of contacts; with `list_id` those that depend on their membership of this list. */
+export const stopEnrolmentsOf = statement(
+  { contact_ids: ints, reason: word<StopReason>(), list_id: int },
+  (_, p, dialect, { onList }) => sql`update mailkeep_enrolment set ${stop}, reason = ${p.reason}
+    where ${dialect.inList(sql.ref('contact_id'), p.contact_ids)} and status = 'active'
+      ${onList ? sql`and is_member and sequence_id in (select id from mailkeep_sequence where list_id = ${p.list_id})` : sql``}`,
+  ['onList'],
+)
+
+export const stopEnrolment = statement.affected(
+  { sequence_id: int, contact_id: int },
+  (_, p) => sql`update mailkeep_enrolment set ${stop}, reason = 'manual'
+    where sequence_id = ${p.sequence_id} and contact_id = ${p.contact_id} and status = 'active'`,
+)
+
+/** Saves the place of an enrolment. */
+export const saveProgress = statement(
+  { id: int, status: word<EnrolmentStatus>(), last_step_id: nullable(int), since: time, due_at: nullable(time) },
+  (db, { id, ...row }) =>
+    db
+      .updateTable('mailkeep_enrolment')
+      .set(row)
+      .where('id', '=', id)
+      .where('status', '=', sql.lit('active' as const))
+      .returning('id'),
+)
+
+/** Waits for the outcome of the message of the step. */
+export const setUnderWay = statement({ ids: ints }, (db, p, dialect) =>
+  db
+    .updateTable('mailkeep_enrolment')
+    .set({ due_at: null })
+    .where(dialect.inList(sql.ref('id'), p.ids)),
+)
+
+/** Lists active enrolments that wait for a step, and not for the outcome of a message. */
+export const listWaiting = statement.all(
+  { sequence_id: int, after: int, limit: int },
+  (_, p, dialect) => sql<{ id: number; contact_id: number; last_step_id: number | null; since: string }>`
+    select id, contact_id, last_step_id, since from mailkeep_enrolment as e
+    where sequence_id = ${p.sequence_id} and status = 'active' and id > ${p.after}
+      and (due_at is not null or not exists (select 1 from mailkeep_message as m
+        where m.sequence_id = e.sequence_id and m.contact_id = e.contact_id and m.status = 'pending'))
+    order by id limit ${p.limit} ${dialect.forUpdate}`,
+)
+
+const due = { id: int, due_at: nullable(time) }
+
+export const setDue = statement(
+  { enrolments: rows(due) },
+  (_, p, dialect) => sql`
+  update mailkeep_enrolment set due_at = (select item.due_at from ${dialect.unnestRows(p.enrolments, due)}
+    where item.id = mailkeep_enrolment.id)
+  where id in (select item.id from ${dialect.unnestRows(p.enrolments, due)})`,
+)
+
+/** Inserts the message of a step. */
+export const insertStepMessage = statement.inserted(
+  {
+    client_id: int,
+    uuid: text,
+    created_at: time,
+    contact_id: int,
+    sequence_id: int,
+    step_id: int,
+    status: word<MessageStatus>(),
+    reason: nullable(word<SkipReason>()),
+    attempts: int,
+    due_at: time,
+    claim: nullable(text),
+    claimed_at: nullable(time),
+    lease_until: nullable(time),
+  },
+  (db, row) => db.insertInto('mailkeep_message').values(row),
+)
+
+const ofContact = (p: { target: unknown; limit: unknown }) => sql`select id from mailkeep_enrolment
+  where contact_id = ${p.target} and status = 'active' limit ${p.limit}`
+
+export const stopEnrolmentsOfErased: BatchStep = statement.affected(
+  batch,
+  (_, p) => sql`update mailkeep_enrolment set ${stop}, reason = 'erased' where id in (${ofContact(p)})`,
+)
+
+const moveEnrolments = statement.affected(
+  { ...batch, into: int },
+  (
+    _,
+    p,
+  ) => sql`update mailkeep_enrolment set contact_id = ${p.into} where id in (select id from mailkeep_enrolment as own
+    where own.contact_id = ${p.target} and not exists (select 1 from mailkeep_enrolment as other
+      where other.sequence_id = own.sequence_id and other.contact_id = ${p.into}) limit ${p.limit})`,
+)
+
+/** Moves the enrolments of a merged contact. Where the other contact has one, that one continues. */
+export const moveEnrolmentsOfContact: BatchStep = async (tx, { state, ...rest }) => {
+  const moved = await moveEnrolments(tx, { ...rest, into: (state as { into: number }).into })
+  return moved > 0 ? moved : await stopEnrolmentsOfErased(tx, { ...rest, state })
+}
+
+export const deleteEnrolmentsOfClient: BatchStep = statement.affected(
+  batch,
+  (_, p) => sql`delete from mailkeep_enrolment where id in (select id from mailkeep_enrolment
+    where sequence_id in (select id from mailkeep_sequence where client_id = ${p.target}) limit ${p.limit})`,
+)
+
+export const deleteSequencesOfClient = deleteRows('mailkeep_sequence', 'client_id')

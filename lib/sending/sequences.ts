@@ -1,0 +1,171 @@
+import { randomUUID } from 'node:crypto'
+import { audit } from '../audit/operations.ts'
+import { type Context, now, type Tx } from '../context.ts'
+import { invalid, notFound } from '../errors.ts'
+import { runOrEnqueue } from '../jobs/operations.ts'
+import { getList } from '../lists/operations.ts'
+import { listPage, mapPage, type Page, type PageInput } from '../page.ts'
+import { parse, requireId } from '../parse.ts'
+import { transact } from '../storage/transaction.ts'
+import { clearSequence } from './deletion.ts'
+import { rescheduleSequence } from './enrolments.ts'
+import { requireExists } from './newsletters.ts'
+import { removedPlaces } from './places.ts'
+import { requireContent, requireSender } from './sendable.ts'
+import * as queries from './sequence-queries.ts'
+import {
+  NewSequence,
+  type NewStep,
+  NewSteps,
+  type Sequence,
+  SequenceChange,
+  type SequenceChangeInput,
+  type SequenceInput,
+  type SequenceSummary,
+  type StepsInput,
+  sequenceSummaryFrom,
+  stepFrom,
+} from './sequence-schema.ts'
+
+/**
+ * Returns one page of the client's sequences without their steps, by ascending id.
+ *
+ * @throws MailkeepError `validation_failed`
+ */
+export async function listSequences(ctx: Context, query?: PageInput): Promise<Page<SequenceSummary>> {
+  const page = await listPage(query, (range) =>
+    queries.listSequences(ctx, { client_id: ctx.clientId, ...range }, range),
+  )
+  return mapPage(page, sequenceSummaryFrom)
+}
+
+/** Returns a sequence with its steps. @throws MailkeepError `not_found` */
+export async function getSequence(ctx: Context, id: number): Promise<Sequence> {
+  const summary = await getSequenceSummary(ctx, id)
+  const steps = await queries.listSteps(ctx, { sequence_id: id })
+  return { ...summary, steps: steps.map(stepFrom) }
+}
+
+/** @throws MailkeepError `not_found` */
+export async function getSequenceSummary(ctx: Context, id: number): Promise<SequenceSummary> {
+  requireId('sequenceId', id)
+  const row = await queries.findSequence(ctx, { client_id: ctx.clientId, id })
+  if (!row) throw notFound('sequence')
+  return sequenceSummaryFrom(row)
+}
+
+/**
+ * Creates a sequence without steps. Contacts who are added to its list from now on are enrolled.
+ *
+ * @throws MailkeepError `validation_failed`: also when the list does not exist, or the sender identity is not verified.
+ */
+export async function createSequence(ctx: Context, input: SequenceInput): Promise<Sequence> {
+  const {
+    name,
+    list_id = null,
+    from_identity_id = null,
+    reply_to = null,
+    status = 'active',
+  } = parse(NewSequence, input)
+  return transact(ctx, async (tx) => {
+    await requireReferences(tx, list_id, from_identity_id)
+    const at = now(tx)
+    const settings = { name, list_id, from_identity_id, reply_to, status, updated_at: at }
+    const fixed = { client_id: tx.clientId, uuid: randomUUID(), created_at: at }
+    const row = await queries.insertSequence(tx, { ...fixed, ...settings })
+    await audit(tx, 'sequence.created', row!.id)
+    return { ...sequenceSummaryFrom(row!), steps: [] }
+  })
+}
+
+/**
+ * Changes a sequence. While it is paused, nothing is sent and no contact is enrolled by the list. What became due is sent
+ * when it is active again.
+ *
+ * @throws MailkeepError `not_found`; `validation_failed`: also when the list does not exist, or the sender identity is
+ *   not verified.
+ */
+export async function updateSequence(ctx: Context, id: number, input: SequenceChangeInput): Promise<Sequence> {
+  const change = parse(SequenceChange, input)
+  return transact(ctx, async (tx) => {
+    const stored = await lockSequence(tx, id)
+    await requireReferences(tx, change.list_id ?? null, change.from_identity_id ?? null)
+    const { name = stored.name, status = stored.status } = change
+    await queries.updateSequence(tx, {
+      client_id: tx.clientId,
+      id,
+      name,
+      status,
+      list_id: change.list_id === undefined ? stored.list_id : change.list_id,
+      from_identity_id: change.from_identity_id === undefined ? stored.from_identity_id : change.from_identity_id,
+      reply_to: change.reply_to === undefined ? stored.reply_to : change.reply_to,
+      updated_at: now(tx),
+    })
+    await audit(tx, 'sequence.updated', id)
+    tx.transaction.afterCommit(tx.local.mail.wake)
+    return await getSequence(tx, id)
+  })
+}
+
+/**
+ * Deletes a sequence with its steps, enrolments and messages.
+ *
+ * @throws MailkeepError `not_found`
+ */
+export async function deleteSequence(ctx: Context, id: number): Promise<void> {
+  return transact(ctx, async (tx) => {
+    await lockSequence(tx, id)
+    await queries.deleteSequence(tx, { client_id: tx.clientId, id })
+    await audit(tx, 'sequence.deleted', id)
+    await runOrEnqueue(tx, clearSequence, { targetId: id })
+  })
+}
+
+/**
+ * Replaces the steps. Steps with an `id` stay, and contacts who are past them stay past them. A new step is sent to the
+ * contacts who are not past its place. A removed step is left out. A stored job moves the due times of those under way.
+ *
+ * @throws MailkeepError `not_found`; `validation_failed`: also on the template that is wrong, as in `steps.0.html`.
+ */
+export async function setSteps(ctx: Context, id: number, input: StepsInput): Promise<Sequence> {
+  const { steps } = parse(NewSteps, input)
+  for (const [at, step] of steps.entries()) requireContent(contentOf(step), `steps.${at}.`)
+  return transact(ctx, async (tx) => {
+    await lockSequence(tx, id)
+    const places = await queries.listPlaces(tx, { sequence_id: id })
+    const positions = new Map<number, number>()
+    for (const [at, step] of steps.entries()) {
+      const row = { sequence_id: id, position: at + 1, delay_seconds: step.delay_seconds, ...contentOf(step) }
+      if (step.id === undefined) {
+        await queries.insertStep(tx, row)
+        continue
+      }
+      if (positions.has(step.id)) throw invalid(`steps.${at}.id`, 'This step is in the list already.')
+      if (!(await queries.updateStep(tx, { ...row, id: step.id }))) throw invalid(`steps.${at}.id`, 'No such step.')
+      positions.set(step.id, at + 1)
+    }
+    for (const [stepId, position] of removedPlaces(places, positions)) {
+      await queries.removeStep(tx, { id: stepId, position })
+    }
+    await audit(tx, 'sequence.updated', id)
+    await runOrEnqueue(tx, rescheduleSequence, { targetId: id, state: { after: 0 } })
+    return await getSequence(tx, id)
+  })
+}
+
+function contentOf({ subject, preheader = null, html, text = null }: NewStep) {
+  return { subject, preheader, html, text }
+}
+
+/** Locks the sequence. While it is locked, no process claims its steps. */
+export async function lockSequence(tx: Tx, id: number): Promise<SequenceSummary> {
+  requireId('sequenceId', id)
+  const row = await queries.lockSequence(tx, { client_id: tx.clientId, id })
+  if (!row) throw notFound('sequence')
+  return sequenceSummaryFrom(row)
+}
+
+async function requireReferences(tx: Tx, listId: number | null, identityId: number | null): Promise<void> {
+  if (listId !== null) await requireExists('list_id', () => getList(tx, listId))
+  if (identityId !== null) await requireSender(tx, identityId)
+}

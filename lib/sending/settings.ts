@@ -1,0 +1,42 @@
+import type { MailTransport } from './transport.ts'
+
+/** Settings of sending. The defaults are in `defaultMailSettings`. */
+export interface MailSettings {
+  /** Hands messages over. Without it nothing is sent, and newsletters cannot be started. */
+  readonly transport?: MailTransport | undefined
+  /** Maximum messages a second in all, of this process. */
+  readonly rate: number
+  /** Maximum messages a second of each sender identity; default: `rate`. */
+  readonly identityRate?: number | undefined
+  /** Maximum messages that are handed over at the same time. */
+  readonly connections: number
+  /** For development: sender identities need not be verified. */
+  readonly allowUnverified: boolean
+  /** The postal address of senders, for templates: `client.postal_address`. */
+  readonly postalAddress: string
+  /** Time-out of a whole attempt. */
+  readonly timeoutSeconds: number
+  /** How long messages are stored. The counts of newsletters stay. */
+  readonly retentionDays: number
+}
+
+export const defaultMailSettings: MailSettings = {
+  rate: 10,
+  connections: 5,
+  allowUnverified: false,
+  postalAddress: '',
+  timeoutSeconds: 120,
+  retentionDays: 365,
+}
+
+/** What operations on mail reach in this process. */
+export interface MailPort {
+  readonly settings: MailSettings
+  /** Wakes the mailers of all processes, because messages are due. */
+  readonly wake: () => void
+}
+
+/** Whether sender identities need not be verified: in development, or if nothing leaves the machine. */
+export function allowsUnverified({ allowUnverified, transport }: MailSettings): boolean {
+  return allowUnverified || transport?.isLocal === true
+}

@@ -1,0 +1,30 @@
+/** States of what is sent. The tables, the records and the API name them alike. */
+
+export const newsletterStatuses = ['draft', 'scheduled', 'sending', 'paused', 'sent', 'cancelled', 'failed'] as const
+export type NewsletterStatus = (typeof newsletterStatuses)[number]
+
+export const messageStatuses = ['pending', 'sent', 'failed', 'skipped', 'uncertain'] as const
+export type MessageStatus = (typeof messageStatuses)[number]
+
+/** Why a message was not sent. */
+export const skipReasons = [
+  'unsubscribed',
+  'suppressed',
+  'erased',
+  'left_list',
+  'left_topic',
+  'stopped',
+  'cancelled',
+  'uncertain',
+] as const
+export type SkipReason = (typeof skipReasons)[number]
+
+export const sequenceStatuses = ['active', 'paused'] as const
+export type SequenceStatus = (typeof sequenceStatuses)[number]
+
+export const enrolmentStatuses = ['active', 'completed', 'stopped'] as const
+export type EnrolmentStatus = (typeof enrolmentStatuses)[number]
+
+/** Why an enrolment stopped. `manual`: by hand. */
+export const stopReasons = ['unsubscribed', 'left_list', 'erased', 'manual'] as const
+export type StopReason = (typeof stopReasons)[number]

@@ -1,0 +1,43 @@
+/** Loads nodemailer when the first message is sent, and converts messages to its options. */
+import { MailkeepError } from '../../errors.ts'
+import type { MailMessage } from '../transport.ts'
+
+/** Options of nodemailer for one message. Addresses are objects, so nodemailer does not parse text for further addresses. */
+export function mailOptions({ from, to, replyTo, subject, html, text, headers }: MailMessage) {
+  return {
+    from: { name: from.name, address: from.email },
+    to: { name: to.name ?? '', address: to.email },
+    ...(replyTo === undefined ? {} : { replyTo: { name: '', address: replyTo } }),
+    subject,
+    html,
+    text,
+    // Prepared headers are written as they are. Nodemailer would fold List-Unsubscribe, which some receivers misread.
+    headers: Object.entries(headers).map(([key, value]) => ({
+      key,
+      value: { prepared: true, value: value.replace(/\p{Cc}+/gu, ' ') } as unknown as string,
+    })),
+    envelope: { from: from.email, to: to.email },
+    xMailer: false as const,
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  }
+}
+
+/** Returns the message as RFC 5322 text. */
+export async function composeMail(message: MailMessage): Promise<Buffer> {
+  const { default: MailComposer } = await load(() => import('nodemailer/lib/mail-composer'))
+  return await new MailComposer(mailOptions(message)).compile().build()
+}
+
+export function loadNodemailer(): Promise<typeof import('nodemailer')> {
+  return load(() => import('nodemailer'))
+}
+
+async function load<T>(from: () => Promise<T>): Promise<T> {
+  try {
+    return await from()
+  } catch (cause) {
+    const message = 'Sending mail needs the package nodemailer beside mailkeep: npm install nodemailer'
+    throw new MailkeepError('validation_failed', message, { errors: { transport: [message] }, cause })
+  }
+}

@@ -1,0 +1,85 @@
+/** Sends mail with Amazon SES. Part of mailkeep/ses. */
+import { loadSesSdk, type SesClient, type SesOptions, withAsciiDomain } from '../../identities/ses.ts'
+import { refuseUnknownNames } from '../../unknown-names.ts'
+import { withoutAddresses } from '../../without-addresses.ts'
+import { type MailMessage, type MailOutcome, type MailTransport, UncertainError } from '../transport.ts'
+import { composeMail } from './nodemailer.ts'
+
+export interface SesMailOptions extends SesOptions {
+  /** Configuration set of SES, for its events. */
+  readonly configurationSet?: string
+}
+
+const optionNames = Object.keys({
+  client: true,
+  region: true,
+  timeoutMs: true,
+  configurationSet: true,
+} satisfies Record<keyof SesMailOptions, true>)
+
+/** The used part of the SDK's errors. Without a status, Amazon has not answered. */
+interface SesError extends Error {
+  readonly $metadata?: { readonly httpStatusCode?: number }
+  readonly code?: string
+}
+
+/** Errors that concern this one message. All others concern the account or the network, and pass. */
+const refusals: readonly string[] = ['MessageRejected', 'BadRequestException']
+
+/** Errors that are thrown before the request is sent. */
+const unsentCodes: readonly unknown[] = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'ENETUNREACH', 'EHOSTUNREACH']
+
+/**
+ * Sends with the API v2 of Amazon SES. Needs the packages `@aws-sdk/client-sesv2` and `nodemailer`, and the permission
+ * `ses:SendEmail`. A client of your own must not retry (`maxAttempts: 1`): SES would send a message twice whose first
+ * answer was lost.
+ *
+ * - `temporary`: throttling, a paused account, an address that is not verified, or no connection.
+ * - `permanent`: SES rejects the message. Unknown mailboxes are reported later, by SNS.
+ * - UncertainError: the request was sent, and no answer came.
+ *
+ * @throws MailkeepError `validation_failed` on an unknown option; when a message is sent: the SDK cannot be loaded.
+ */
+export function sesMail(options: SesMailOptions = {}): MailTransport {
+  refuseUnknownNames(options, optionNames)
+  const { region, timeoutMs = 15_000, configurationSet } = options
+  let client: SesClient | undefined = options.client
+  return {
+    async send(message, signal) {
+      const { SESv2Client, SendEmailCommand } = await loadSesSdk()
+      client ??= new SESv2Client({ maxAttempts: 1, ...(region === undefined ? {} : { region }) })
+      const command = new SendEmailCommand(await inputFor(message, configurationSet))
+      const abortSignal = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)])
+      try {
+        const { MessageId } = (await client.send(command as never, { abortSignal })) as { MessageId?: string }
+        return { kind: 'sent', ...(MessageId === undefined ? {} : { providerMessageId: MessageId }) }
+      } catch (error) {
+        return outcomeOf(error as SesError)
+      }
+    },
+    /** Only checks that the SDK is installed. */
+    async check() {
+      await loadSesSdk()
+    },
+  }
+}
+
+/** https://docs.aws.amazon.com/ses/latest/APIReference-V2/API_SendEmail.html */
+async function inputFor(message: MailMessage, configurationSet: string | undefined) {
+  return {
+    FromEmailAddress: withAsciiDomain(message.from.email),
+    Destination: { ToAddresses: [withAsciiDomain(message.to.email)] },
+    Content: { Raw: { Data: await composeMail(message) } },
+    ...(configurationSet === undefined ? {} : { ConfigurationSetName: configurationSet }),
+  }
+}
+
+/** @throws UncertainError */
+function outcomeOf(error: SesError): MailOutcome {
+  const text = withoutAddresses(`${error.name}: ${error.message}`).slice(0, 500)
+  const isAnswered = error.$metadata?.httpStatusCode !== undefined
+  const isUnsent = unsentCodes.includes(error.code) || error.name === 'CredentialsProviderError'
+  if (!isAnswered && !isUnsent) throw new UncertainError(text, { cause: error })
+  const isRefused = refusals.includes(error.name) && !/not verified/i.test(error.message)
+  return isRefused ? { kind: 'permanent', error: text, unknownMailbox: false } : { kind: 'temporary', error: text }
+}

@@ -1,0 +1,44 @@
+/** What an error of an SMTP session means for the message. */
+import { withoutAddresses } from '../../without-addresses.ts'
+import type { MailOutcome } from '../transport.ts'
+
+/** The used part of nodemailer's errors. */
+export interface SmtpError extends Error {
+  readonly code?: string
+  /** The reply of the server; missing if the connection failed. */
+  readonly responseCode?: number
+  readonly response?: string
+  /** The command that failed: `MAIL FROM`, `RCPT TO`, `DATA`, `CONN`, `API` … */
+  readonly command?: string
+}
+
+/** Replies that concern this mailkeep's login or TLS, not the message. RFC 4954, 6 and RFC 3207, 4. */
+const sessionReplies: readonly unknown[] = [503, 530, 534, 535, 538]
+
+/** RFC 3463: bad mailbox, bad domain, bad syntax, mailbox moved, domain without mail (RFC 7505). */
+const unknownMailboxStatus = /\b5\.1\.(?:1|2|3|6|10)\b/
+
+/** Used where the server sends no status of RFC 3463: a bare 550 may also mean that it refuses the content. */
+const unknownMailboxText =
+  /(?:user|mailbox|recipient|address|account)\b.{0,40}\b(?:unknown|not found|does(?: not|n't) exist|unavailable)|no such (?:user|mailbox|recipient|address)|(?:unknown|invalid) (?:user|mailbox|recipient)/i
+
+const maxErrorCharacters = 500
+
+/** Maps a refusal of the message to `permanent`, and everything else to `temporary`. */
+export function outcomeOf(error: SmtpError): MailOutcome {
+  const text = withoutAddresses(error.message).slice(0, maxErrorCharacters)
+  if (!isRefusal(error)) return { kind: 'temporary', error: text }
+  return { kind: 'permanent', error: text, unknownMailbox: error.command !== 'MAIL FROM' && isUnknownMailbox(error) }
+}
+
+/** A 5xx reply to a command of this message, or a message that nodemailer cannot send to this server at all. */
+function isRefusal({ code, responseCode, command }: SmtpError): boolean {
+  if (code !== 'EENVELOPE' && code !== 'EMESSAGE') return false
+  if (responseCode === undefined) return command === 'API' || code === 'EMESSAGE'
+  return responseCode >= 500 && !sessionReplies.includes(responseCode)
+}
+
+function isUnknownMailbox({ responseCode, response = '' }: SmtpError): boolean {
+  if (/\b5\.\d{1,3}\.\d{1,3}\b/.test(response)) return unknownMailboxStatus.test(response)
+  return [550, 551, 553].includes(responseCode ?? 0) && unknownMailboxText.test(response)
+}

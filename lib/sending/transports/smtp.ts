@@ -1,0 +1,161 @@
+/** mailkeep/smtp: sends mail through an SMTP server. Loads nodemailer when the first message is sent. */
+import { invalid } from '../../errors.ts'
+import { refuseUnknownNames } from '../../unknown-names.ts'
+import { withoutAddresses } from '../../without-addresses.ts'
+import { type MailMessage, type MailOutcome, type MailTransport, UncertainError } from '../transport.ts'
+import { loadNodemailer, mailOptions } from './nodemailer.ts'
+import { outcomeOf, type SmtpError } from './smtp-errors.ts'
+
+export interface SmtpOptions {
+  /**
+   * `smtp://USER:PASSWORD@HOST:587`, or `smtps://…` for TLS from the start (port 465). `smtp:` switches to TLS with
+   * STARTTLS, and fails where the server has none, unless the host is this machine.
+   */
+  readonly url: string
+  /** Maximum connections; default 5. */
+  readonly connections?: number
+  /** Signs each message (RFC 6376). */
+  readonly dkim?: DkimOptions
+  /** Certificate authorities in PEM to trust instead of Node's own. */
+  readonly ca?: string
+  /** How long to wait for each answer of the server; default 60,000. */
+  readonly timeoutMs?: number
+}
+
+export interface DkimOptions {
+  /** The signing domain: that of the sender's address. */
+  readonly domain: string
+  /** The public key is in the DNS record `SELECTOR._domainkey.DOMAIN`. */
+  readonly selector: string
+  /** The private key in PEM. */
+  readonly privateKey: string
+}
+
+type All<Options> = Record<keyof Options, true>
+const optionNames = Object.keys({
+  url: true,
+  connections: true,
+  dkim: true,
+  ca: true,
+  timeoutMs: true,
+} satisfies All<SmtpOptions>)
+const dkimNames = Object.keys({ domain: true, selector: true, privateKey: true } satisfies All<DkimOptions>)
+
+type Server = ReturnType<typeof serverOf>
+type Pool = Awaited<ReturnType<typeof openPool>>
+
+/**
+ * Sends through an SMTP server, over a pool of connections. Needs the package `nodemailer`.
+ *
+ * - `temporary`: a 4xx reply, a failed connection, TLS or login.
+ * - `permanent`: a 5xx reply to the sender, the recipient or the message.
+ * - UncertainError: the connection was lost after the whole message was written, and before the reply.
+ *
+ * @throws MailkeepError `validation_failed` on a wrong or unknown option.
+ * @example
+ * const mailkeep = await createMailkeep({ database, encryptionKey, mail: { transport: smtp({ url }) } })
+ */
+export function smtp(options: SmtpOptions): MailTransport {
+  refuseUnknownNames(options, optionNames)
+  if (options.dkim) refuseUnknownNames(options.dkim, dkimNames)
+  const server = serverOf(options.url)
+  let opening: Promise<Pool> | undefined
+  const open = () => {
+    opening ??= openPool(server, options).catch((error) => {
+      opening = undefined // retry next time: the package may be installed by then
+      throw error
+    })
+    return opening
+  }
+  return {
+    send: async (message, signal) => await sendThrough(await open(), message, signal),
+    async check() {
+      await (await open()).verify()
+    },
+    async close() {
+      const pool = await opening?.catch(() => undefined)
+      pool?.close()
+    },
+  }
+}
+
+const wrongUrl = 'url must be smtp://USER:PASSWORD@HOST:PORT or smtps://…, without path and query.'
+
+/** @throws MailkeepError `validation_failed`, without the URL, which may contain a password. */
+function serverOf(url: unknown) {
+  if (typeof url !== 'string' || !URL.canParse(url)) throw invalid('url', wrongUrl)
+  const { protocol, hostname, port, username, password, pathname, search, hash } = new URL(url)
+  const hasMore = pathname.replace('/', '') !== '' || search !== '' || hash !== ''
+  if (!/^smtps?:$/.test(protocol) || hostname === '' || hasMore) throw invalid('url', wrongUrl)
+  const secure = protocol === 'smtps:'
+  const host = hostname.replace(/^\[|\]$/g, '')
+  const isLoopback = /^(?:localhost|127\.\d+\.\d+\.\d+|::1)$/i.test(host)
+  return {
+    host,
+    port: port === '' ? (secure ? 465 : 587) : Number(port),
+    secure,
+    requireTLS: !isLoopback,
+    // On this machine the connection may be plain, so it may also be encrypted without a valid certificate.
+    tls: { rejectUnauthorized: !isLoopback },
+    ...(username === '' ? {} : { auth: { user: decode(username), pass: decode(password) } }),
+  }
+}
+
+function decode(part: string): string {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    throw invalid('url', 'url must have its user and password percent-encoded.')
+  }
+}
+
+async function openPool({ tls, ...server }: Server, { connections = 5, dkim, ca, timeoutMs = 60_000 }: SmtpOptions) {
+  const { createTransport } = await loadNodemailer()
+  const pool = createTransport({
+    ...server,
+    pool: true,
+    maxConnections: connections,
+    // A connection that the server closed while it was idle is replaced once. The sending loop does all other retries.
+    maxRequeues: 1,
+    tls: ca === undefined ? tls : { rejectUnauthorized: true, ca },
+    connectionTimeout: timeoutMs,
+    greetingTimeout: timeoutMs,
+    socketTimeout: timeoutMs,
+    ...(dkim === undefined
+      ? {}
+      : { dkim: { domainName: dkim.domain, keySelector: dkim.selector, privateKey: dkim.privateKey } }),
+  })
+  // Keeps the stream of each attempt. It is only read after the server has asked for the message.
+  pool.use('stream', (mail, done) => {
+    const { message, data } = mail
+    const create = message.createReadStream.bind(message)
+    message.createReadStream = (options) => {
+      const stream = create(options)
+      ;(data as unknown as HandOver).handOver.stream = stream
+      return stream
+    }
+    done()
+  })
+  return pool
+}
+
+/** A further field of nodemailer's data of one message: what was read of it. */
+interface HandOver {
+  readonly handOver: { stream?: { readonly readableEnded: boolean } }
+}
+
+async function sendThrough(pool: Pool, message: MailMessage, signal: AbortSignal): Promise<MailOutcome> {
+  const handOver: HandOver['handOver'] = {}
+  try {
+    const mail: object = { ...mailOptions(message), handOver, signal }
+    const { serverMessageId, response } = await pool.sendMail(mail)
+    const id = serverMessageId ?? /queued as <?([^\s>]{1,200})/i.exec(response)?.[1]
+    return { kind: 'sent', ...(id === undefined ? {} : { providerMessageId: id }) }
+  } catch (cause) {
+    const error = cause as SmtpError
+    const isAnswered = error.responseCode !== undefined
+    if (!isAnswered && handOver.stream?.readableEnded)
+      throw new UncertainError(withoutAddresses(error.message), { cause })
+    return outcomeOf(error)
+  }
+}

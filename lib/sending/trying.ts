@@ -1,0 +1,93 @@
+/** Trying a newsletter before it is sent: previews and test messages. */
+import { randomUUID } from 'node:crypto'
+import { getClient } from '../clients/operations.ts'
+import { contactLink } from '../consent/links.ts'
+import { getContact } from '../contacts/operations.ts'
+import type { Context } from '../context.ts'
+import { parse } from '../parse.ts'
+import { type ContentVariables, prepareContent, render } from './content.ts'
+import { handOver } from './dispatch/mailer.ts'
+import { mailHeaders } from './headers.ts'
+import { getNewsletter } from './newsletters.ts'
+import {
+  type Preview,
+  type PreviewInput,
+  PreviewOptions,
+  type TestInput,
+  TestOptions,
+  type TestResult,
+} from './schema.ts'
+import { requireContent, requireSendable } from './sendable.ts'
+import { isUncertainError } from './transport.ts'
+
+/**
+ * Renders a newsletter as a contact would get it. Sends nothing.
+ *
+ * @throws MailkeepError `not_found`: no such newsletter or contact; `validation_failed` on the template that is wrong, or
+ *   on `public_url`.
+ */
+export async function previewNewsletter(ctx: Context, id: number, input: PreviewInput): Promise<Preview> {
+  const { contact_id } = parse(PreviewOptions, input)
+  const newsletter = await getNewsletter(ctx, id)
+  const contact = await getContact(ctx, contact_id)
+  requireContent(newsletter)
+  return render(prepareContent(newsletter), {
+    ...(await clientVariables(ctx)),
+    contact: { name: contact.name, email: contact.email, attributes: contact.extra_attributes },
+    unsubscribe_url: contactLink(ctx, contact, 'unsubscribe'),
+    preferences_url: contactLink(ctx, contact, 'preferences'),
+  })
+}
+
+/** The links of test messages belong to no contact. They lead to the page of a link that does not work. */
+const sampleContact = { id: 1, uuid: '00000000-0000-0000-0000-000000000000' }
+
+/**
+ * Sends a newsletter to some addresses now, with sample values and links that do not work. Nothing is stored.
+ *
+ * @param input At most 10 addresses.
+ * @returns What became of each message.
+ * @throws MailkeepError `not_found`; `validation_failed`: also on the template that is wrong, on `from_identity_id`,
+ *   `mail` or `public_url`.
+ */
+export async function testNewsletter(ctx: Context, id: number, input: TestInput): Promise<TestResult[]> {
+  const { emails } = parse(TestOptions, input)
+  const newsletter = await getNewsletter(ctx, id)
+  const sender = await requireSendable(ctx, newsletter)
+  const prepared = prepareContent(newsletter)
+  const variables = await clientVariables(ctx)
+  const unsubscribe_url = contactLink(ctx, sampleContact, 'unsubscribe')
+  const preferences_url = contactLink(ctx, sampleContact, 'preferences')
+  const { reply_to, id: newsletterId } = newsletter
+  const sendTo = async (email: string): Promise<TestResult> => {
+    const uuid = randomUUID()
+    const contact = { name: '', email, attributes: {} }
+    const message = {
+      id: uuid,
+      clientId: ctx.clientId,
+      from: { name: sender.name, email: sender.email },
+      to: { name: null, email },
+      ...(reply_to === null ? {} : { replyTo: reply_to }),
+      ...render(prepared, { ...variables, contact, unsubscribe_url, preferences_url }),
+      headers: mailHeaders({
+        ...{ messageId: uuid, from: sender.email, clientId: ctx.clientId },
+        ...{ campaign: `newsletter-${newsletterId}`, unsubscribeUrl: unsubscribe_url },
+      }),
+    }
+    try {
+      const outcome = await handOver(ctx.local.mail.settings, message, new AbortController())
+      if (outcome.kind === 'sent') return { email, status: 'sent', error: null }
+      const error = 'error' in outcome ? outcome.error : null
+      return { email, status: outcome.kind === 'uncertain' ? 'uncertain' : 'failed', error }
+    } catch (error) {
+      const { message: reason } = error instanceof Error ? error : { message: 'The message could not be sent.' }
+      return { email, status: isUncertainError(error) ? 'uncertain' : 'failed', error: reason }
+    }
+  }
+  return await Promise.all(emails.map(sendTo))
+}
+
+async function clientVariables(ctx: Context): Promise<Pick<ContentVariables, 'client'>> {
+  const { name } = await getClient(ctx, ctx.clientId)
+  return { client: { name, postal_address: ctx.local.mail.settings.postalAddress } }
+}

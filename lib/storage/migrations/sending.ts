@@ -1,0 +1,81 @@
+import type { Migration } from '../migrate.ts'
+
+/** What differs between databases in this migration. */
+interface Words {
+  /** Columns that every record has. */
+  readonly id: string
+  readonly record: string
+  readonly raised: string
+  readonly int: string
+  readonly time: string
+  readonly bool: string
+  readonly no: string
+  /** Options at the end of a table, and of a table with many inserts and deletes. */
+  readonly end: string
+  readonly queue: string
+  /** The columns of an index whose rows are read in the order of their ids. */
+  readonly inOrder: (columns: string) => string
+}
+
+/** The words of SQLite. */
+export const sqliteWords = {
+  ...{ int: 'integer', time: 'text', bool: 'integer', no: '0', end: ' strict', queue: ' strict' },
+  inOrder: (columns: string) => columns,
+}
+
+/** The words of PostgreSQL. */
+export const postgresWords = {
+  ...{ int: 'bigint', time: 'timestamptz', bool: 'boolean', no: 'false', end: '' },
+  inOrder: (columns: string) => `${columns}, id`,
+}
+
+/** Newsletters, sequences, and the messages to their recipients. */
+export function sendingMigration({ id, record, raised, int, time, bool, no, end, queue, inOrder }: Words): Migration {
+  return {
+    name: '015-sending',
+    statements: [
+      `create table mailkeep_newsletter (${record}, name text not null, subject text not null, preheader text,
+      from_identity_id ${int}, reply_to text, html text not null, text text, audience text not null, status text not null,
+      error text, scheduled_at ${time}, updated_at ${time} not null, started_at ${time}, finished_at ${time},
+      recipients ${int} not null default 0, sent ${int} not null default 0, failed ${int} not null default 0,
+      skipped ${int} not null default 0, uncertain ${int} not null default 0, is_prepared ${bool} not null default ${no},
+      is_announced ${bool} not null default ${no})${end}`,
+      `create index mailkeep_newsletter_client on mailkeep_newsletter (${inOrder('client_id')})`,
+      `create index mailkeep_newsletter_sending on mailkeep_newsletter (${inOrder('status')}) where status = 'sending'`,
+      `create table mailkeep_sequence (${record}, name text not null, list_id ${int}, from_identity_id ${int}, reply_to text,
+      status text not null, updated_at ${time} not null)${end}`,
+      `create index mailkeep_sequence_client on mailkeep_sequence (${inOrder('client_id')})`,
+      'create index mailkeep_sequence_list on mailkeep_sequence (list_id) where list_id is not null',
+      `create index mailkeep_sequence_active on mailkeep_sequence (${inOrder('status')}) where status = 'active'`,
+      // A removed step stays: enrolments whose last step it was must find their place.
+      `create table mailkeep_step (${id}, sequence_id ${int} not null references mailkeep_sequence (id) on delete cascade,
+      position ${int} not null, is_removed ${bool} not null default ${no}, version ${int} not null default 1,
+      delay_seconds ${int} not null, subject text not null, preheader text, html text not null, text text)${end}`,
+      'create index mailkeep_step_sequence on mailkeep_step (sequence_id, position)',
+      // No foreign keys to the contact, the newsletter and the sequence: their rows are deleted in batches.
+      `create table mailkeep_enrolment (${id}, client_id ${int} not null, sequence_id ${int} not null,
+      contact_id ${int} not null, status text not null, reason text, is_member ${bool} not null, last_step_id ${int},
+      since ${time} not null, due_at ${time}, created_at ${time} not null, unique (sequence_id, contact_id))${queue}`,
+      `create index mailkeep_enrolment_due on mailkeep_enrolment (sequence_id, due_at)
+      where status = 'active' and due_at is not null`,
+      `create index mailkeep_enrolment_sequence on mailkeep_enrolment (${inOrder('sequence_id')})`,
+      'create index mailkeep_enrolment_contact on mailkeep_enrolment (contact_id)',
+      `create table mailkeep_message (${raised}, contact_id ${int}, newsletter_id ${int}, sequence_id ${int},
+      step_id ${int}, status text not null, reason text, attempts ${int} not null, due_at ${time} not null, claim text,
+      claimed_at ${time}, lease_until ${time}, error text, provider_message_id text, sent_at ${time})${queue}`,
+      `create unique index mailkeep_message_recipient on mailkeep_message (newsletter_id, contact_id)
+      where newsletter_id is not null`,
+      `create index mailkeep_message_contact on mailkeep_message (${inOrder('contact_id')}) where contact_id is not null`,
+      `create index mailkeep_message_status on mailkeep_message (${inOrder('newsletter_id, status')})
+      where newsletter_id is not null`,
+      `create index mailkeep_message_sequence on mailkeep_message (${inOrder('sequence_id')}) where sequence_id is not null`,
+      `create index mailkeep_message_due on mailkeep_message (newsletter_id, due_at)
+      where newsletter_id is not null and status = 'pending' and lease_until is null`,
+      `create index mailkeep_message_due_step on mailkeep_message (sequence_id, due_at)
+      where sequence_id is not null and status = 'pending' and lease_until is null`,
+      `create index mailkeep_message_retry on mailkeep_message (due_at)
+      where status = 'pending' and lease_until is null and attempts > 0`,
+      'create index mailkeep_message_lease on mailkeep_message (lease_until) where lease_until is not null',
+    ],
+  }
+}

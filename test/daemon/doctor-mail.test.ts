@@ -1,0 +1,62 @@
+/** What the doctor says about mail. The program under test is the bundle, so it also shows that nodemailer is in it. */
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { openMailServer, reply } from '../sending/mail-server.ts'
+import { directory, run } from '../support/program.ts'
+
+interface Finding {
+  readonly check: string
+  readonly state: string
+  readonly message: string
+  readonly remedy?: string
+}
+
+async function findingAbout(cwd: string, env: Record<string, string>): Promise<Finding> {
+  const { out, err } = await run(['doctor', '--port', '0', '--json'], { cwd, env })
+  assert.doesNotMatch(out + err, /secret/, 'a password is never shown')
+  const { findings } = JSON.parse(out) as { findings: Finding[] }
+  return findings.find(({ check }) => check === 'mail')!
+}
+
+describe('the doctor, about mail,', { concurrency: 2 }, () => {
+  test('names the folder, or that nothing is sent', async (t) => {
+    const cwd = await directory(t)
+    const folder = await findingAbout(cwd, {})
+    assert.deepEqual([folder.state, folder.message], ['ok', 'is written to the folder mail, not sent'])
+    const none = await findingAbout(cwd, { MAILKEEP_MAIL_TRANSPORT: 'none' })
+    assert.deepEqual([none.state, none.message], ['ok', 'is not sent: no transport is set'])
+  })
+
+  test('finds a server that can be reached and takes the login well, a wrong password not', async (t) => {
+    const { port } = await openMailServer(t, {
+      authOptional: false,
+      onAuth: ({ password }, _session, done) =>
+        password === 'secret' ? done(null, { user: 'ada' }) : done(reply(535, 'wrong')),
+    })
+    const cwd = await directory(t)
+    const url = (password: string) => ({ MAILKEEP_SMTP_URL: `smtp://ada:${password}@127.0.0.1:${port}` })
+    const good = await findingAbout(cwd, url('secret'))
+    assert.equal(good.state, 'ok', good.message)
+    assert.match(good.message, new RegExp(`127\\.0\\.0\\.1:${port} can be reached`))
+    const wrong = await findingAbout(cwd, url('secret2'))
+    assert.equal(wrong.state, 'fault')
+    assert.match(wrong.remedy!, /password in MAILKEEP_SMTP_URL/)
+  })
+
+  test('finds a fault where the SDK of Amazon SES is missing', async (t) => {
+    const found = await findingAbout(await directory(t), { MAILKEEP_MAIL_TRANSPORT: 'ses' })
+    assert.equal(found.state, 'fault')
+    assert.match(found.message, /npm install @aws-sdk\/client-sesv2/)
+  })
+
+  test('finds a fault where no server listens, and where TLS is missing', async (t) => {
+    const cwd = await directory(t)
+    const missing = await findingAbout(cwd, { MAILKEEP_SMTP_URL: 'smtp://127.0.0.1:1' })
+    assert.equal(missing.state, 'fault')
+    assert.match(missing.message, /127\.0\.0\.1:1: .*ECONNREFUSED/)
+    const { port } = await openMailServer(t, { hideSTARTTLS: true, disabledCommands: ['STARTTLS'] })
+    const plain = await findingAbout(cwd, { MAILKEEP_SMTP_URL: `smtp://0.0.0.0:${port}` })
+    assert.equal(plain.state, 'fault')
+    assert.match(plain.remedy!, /STARTTLS|certificate/)
+  })
+})

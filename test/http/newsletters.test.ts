@@ -1,0 +1,123 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { CapturingTransport } from '../../lib/testing/mail.ts'
+import { overHttp, type Service, until } from '../support/harness.ts'
+
+const html = '<p>Hello {{ contact.name }}</p><a href="{{ unsubscribe_url }}">Unsubscribe</a>'
+
+/** Adds a sender and a list with contacts. */
+async function addReaders({ client, data }: Service, count: number): Promise<number> {
+  await client.identities.add({ email: 'news@acme.example', name: 'Acme', status: 'verified' })
+  const { id } = await data(201, 'POST', '/lists', { body: { name: 'Readers' } })
+  for (let at = 0; at < count; at++) {
+    await data(201, 'POST', `/lists/${id}/contacts`, { body: { email: `r${at}@example.org`, name: `Reader ${at}` } })
+  }
+  return id
+}
+
+const fast = () => ({ mail: { transport: new CapturingTransport(Date.now), rate: 1000, connections: 5 } })
+
+overHttp('newsletters over HTTP', (open) => {
+  test('are created, previewed, sent and counted', async (t) => {
+    const options = fast()
+    const service = await open(t, options)
+    const { data } = service
+    const list = await addReaders(service, 3)
+    const body = { name: 'January', subject: 'News', html, audience: { lists: [list] } }
+    const draft = await data(201, 'POST', '/newsletters', { body })
+    assert.equal(draft.status, 'draft')
+    assert.deepEqual(draft.counts, { recipients: 0, pending: 0, sent: 0, failed: 0, skipped: 0, uncertain: 0 })
+    assert.deepEqual(await data(200, 'GET', `/newsletters/${draft.id}/audience`), { count: 3 })
+    const [contact] = await data(200, 'GET', '/contacts')
+    const preview = await data(200, 'POST', `/newsletters/${draft.id}/preview`, { body: { contact_id: contact.id } })
+    assert.deepEqual(Object.keys(preview).sort(), ['html', 'subject', 'text'])
+    assert.match(preview.html, /Hello Reader 0/)
+    const tested = await data(200, 'POST', `/newsletters/${draft.id}/test`, { body: { emails: ['me@example.org'] } })
+    assert.deepEqual(tested, [{ email: 'me@example.org', status: 'sent', error: null }])
+    await data(202, 'POST', `/newsletters/${draft.id}/send`)
+    const sent = await until(
+      () => data(200, 'GET', `/newsletters/${draft.id}`),
+      ({ status }) => status === 'sent',
+    )
+    assert.deepEqual(sent.counts, { recipients: 3, pending: 0, sent: 3, failed: 0, skipped: 0, uncertain: 0 })
+    const messages = await data(200, 'GET', `/newsletters/${draft.id}/messages`, { query: 'status=sent&per_page=2' })
+    assert.equal(messages.length, 2)
+    const [message] = await data(200, 'GET', `/contacts/${contact.id}/messages`)
+    assert.equal(message.newsletter_id, draft.id)
+    await data(422, 'POST', `/newsletters/${draft.id}/send`)
+    await data(422, 'PATCH', `/newsletters/${draft.id}`, { body: { subject: 'Late' } })
+    assert.equal(options.mail.transport.captured.length, 4)
+  })
+
+  test('deliver newsletter.sent to endpoints that ask for it', async (t) => {
+    const service = await open(t, fast())
+    const { data } = service
+    const list = await addReaders(service, 1)
+    const receiver = await service.receiver()
+    const hook = { url: receiver.url(), events: ['newsletter.sent'] }
+    await data(201, 'POST', '/webhook-endpoints', { body: hook })
+    const { id } = await data(201, 'POST', '/newsletters', {
+      body: { subject: 'News', html, audience: { lists: [list] } },
+    })
+    await data(202, 'POST', `/newsletters/${id}/send`)
+    const [endpoint] = await data(200, 'GET', '/webhook-endpoints')
+    const deliveries = `/webhook-endpoints/${endpoint.id}/deliveries`
+    const [delivery] = await until(
+      () => data(200, 'GET', deliveries),
+      (all) => all.length > 0,
+    )
+    const { payload } = await data(200, 'GET', `${deliveries}/${delivery.id}`)
+    assert.equal(payload.data.newsletter.id, id)
+    assert.equal(payload.data.counts.sent, 1)
+    assert.equal(payload.data.newsletter.html, undefined)
+  })
+
+  test('are drafted by members, and sent by admins', async (t) => {
+    const service = await open(t)
+    const { data, member, call } = service
+    await addReaders(service, 2)
+    const { id } = await data(201, 'POST', '/newsletters', { body: { subject: 'News', html }, token: member })
+    await data(200, 'PATCH', `/newsletters/${id}`, { body: { name: 'January' }, token: member })
+    await data(403, 'POST', `/newsletters/${id}/send`, { token: member })
+    const scheduled = await data(202, 'POST', `/newsletters/${id}/send`, { body: { at: '2999-01-01T00:00:00Z' } })
+    assert.equal(scheduled.scheduled_at, '2999-01-01T00:00:00.000000Z')
+    await data(403, 'PATCH', `/newsletters/${id}`, { body: { name: 'Other' }, token: member })
+    await data(200, 'PATCH', `/newsletters/${id}`, { body: { name: 'Other' } })
+    await data(200, 'POST', `/newsletters/${id}/cancel`)
+    await data(403, 'DELETE', `/newsletters/${id}`, { token: member })
+    await data(204, 'DELETE', `/newsletters/${id}`)
+    assert.equal((await call('GET', `/newsletters/${id}`)).status, 404)
+  })
+})
+
+overHttp('sequences over HTTP', (open) => {
+  test('are created with steps, and enrol contacts', async (t) => {
+    const service = await open(t, fast())
+    const { data } = service
+    const list = await addReaders(service, 0)
+    const { id } = await data(201, 'POST', '/sequences', { body: { name: 'Welcome', list_id: list } })
+    const steps = [
+      { delay_seconds: 0, subject: 'One', html },
+      { delay_seconds: 86_400, subject: 'Two', html },
+    ]
+    const sequence = await data(200, 'PUT', `/sequences/${id}/steps`, { body: { steps } })
+    assert.deepEqual(
+      sequence.steps.map(({ subject, position }: { subject: string; position: number }) => [position, subject]),
+      [
+        [1, 'One'],
+        [2, 'Two'],
+      ],
+    )
+    const contact = await data(201, 'POST', `/lists/${list}/contacts`, { body: { email: 'ada@example.org' } })
+    const messages = await until(
+      () => data(200, 'GET', `/contacts/${contact.id}/messages`),
+      ([first]) => first?.status === 'sent',
+    )
+    assert.equal(messages[0].step_id, sequence.steps[0].id)
+    await data(204, 'DELETE', `/sequences/${id}/enrolments/${contact.id}`)
+    const [enrolment] = await data(200, 'GET', `/sequences/${id}/enrolments`)
+    assert.deepEqual([enrolment.status, enrolment.reason], ['stopped', 'manual'])
+    await data(201, 'POST', `/sequences/${id}/enrolments`, { body: { contact_id: contact.id } })
+    await data(422, 'POST', `/sequences/${id}/enrolments`, { body: { contact_id: 999_999 } })
+  })
+})

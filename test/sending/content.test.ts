@@ -1,0 +1,188 @@
+/** Content of newsletters: what a template may contain, what it renders to, and hostile templates. */
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { isMailkeepError } from '../../lib/index.ts'
+import { type Content, type ContentVariables, checkContent, prepareContent, render } from '../../lib/sending/content.ts'
+
+const link = '{{ unsubscribe_url }}'
+
+function content(fields: Partial<Content>): Content {
+  return { subject: 'Hello', preheader: null, html: `<p>Hi</p>${link}`, text: null, ...fields }
+}
+
+const ada: ContentVariables = {
+  contact: { name: 'Ada <b>&', email: 'ada@example.org', attributes: { plan: 'pro & more', 'home town': 'Rome' } },
+  unsubscribe_url: 'https://mail.example.org/c/T/unsubscribe?a=1&b=2',
+  preferences_url: 'https://mail.example.org/c/T/preferences',
+  client: { name: 'Acme', postal_address: 'Street 1' },
+}
+
+function rendered(fields: Partial<Content>, contact: Partial<ContentVariables['contact']> = {}) {
+  return render(prepareContent(content(fields)), { ...ada, contact: { ...ada.contact, ...contact } })
+}
+
+function pathsOf(fields: Partial<Content>): string[] {
+  return checkContent(content(fields)).map(({ path }) => path)
+}
+
+/** Returns the message of the only problem. */
+function problemOf(html: string): string {
+  const problems = checkContent(content({ html: link + html }))
+  assert.deepEqual(
+    problems.map(({ path }) => path),
+    ['html'],
+    html.slice(0, 100),
+  )
+  return problems[0]!.message
+}
+
+describe('content', () => {
+  test('shows every variable, escaped in html and as it is in subject and text', () => {
+    const all =
+      '{{ contact.name }}|{{ contact.email }}|{{ contact.attributes.plan }}|{{ contact.attributes["home town"] }}|' +
+      '{{ unsubscribe_url }}|{{ preferences_url }}|{{ client.name }}|{{ client.postal_address }}'
+    assert.deepEqual(checkContent(content({ subject: all, preheader: all, html: all, text: all })), [])
+    const { subject, html, text } = rendered({ subject: all, html: all, text: all })
+    const plain =
+      'Ada <b>&|ada@example.org|pro & more|Rome|https://mail.example.org/c/T/unsubscribe?a=1&b=2|' +
+      'https://mail.example.org/c/T/preferences|Acme|Street 1'
+    assert.equal(text, plain)
+    assert.equal(subject, plain)
+    assert.equal(html, plain.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;'))
+  })
+
+  test('a missing attribute and a missing name are empty, and filters and conditions work', () => {
+    const html = '[{{ contact.attributes.none }}{{ contact.attributes.size }}{{ contact.name | default: "there" }}]'
+    assert.equal(rendered({ html }, { name: null }).html, '[there]')
+    const choice = '{% if contact.attributes.plan == "free" %}A{% else %}B{% endif %}'
+    assert.equal(rendered({ html: choice }).html, 'B')
+    assert.equal(rendered({ html: choice }, { attributes: { plan: 'free' } }).html, 'A')
+    assert.equal(rendered({ html: '{{ contact.attributes.size }}' }, { attributes: { size: 'XL' } }).html, 'XL')
+    assert.equal(rendered({ html: '{{ 0 | date: "%Y-%m-%d %H:%M" }}' }).html, '1970-01-01 00:00', 'in UTC')
+  })
+
+  test('an unknown variable, filter or tag is a problem of its field', () => {
+    assert.deepEqual(pathsOf({ subject: '{{ foo }}', preheader: '{{ contact }}', text: `${link}{{ contact.foo }}` }), [
+      'subject',
+      'preheader',
+      'text',
+    ])
+    for (const html of [
+      '{{ name }}',
+      '{{ contact[client.name] }}',
+      '{% for x in contacts %}{% endfor %}',
+      '{% if false %}{{ foo }}{% endif %}',
+      '{{ "a" | nonsense }}',
+      '{% nonsense %}',
+      '{{ contact.name',
+      '{% if true %}',
+    ])
+      problemOf(html)
+    assert.match(problemOf('{{ contact.nmae }}'), /"contact\.nmae".*contact\.name/)
+    assert.deepEqual(pathsOf({ html: `${link}{% assign x = 1 %}{{ x }}{% for i in (1..2) %}{{ i }}{% endfor %}` }), [])
+    assert.deepEqual(pathsOf({ html: `${link}{{ contact.attributes[contact.name] }}` }), [])
+  })
+
+  test('unsubscribe_url is required in the html, and in a text if there is one', () => {
+    assert.deepEqual(pathsOf({ html: '<p>Hi</p>' }), ['html'])
+    assert.deepEqual(pathsOf({ html: '<p>Hi</p>', text: 'Hi' }), ['html', 'text'])
+    assert.deepEqual(pathsOf({ text: 'Hi' }), ['text'])
+    assert.deepEqual(pathsOf({ text: `Hi ${link}` }), [])
+    assert.deepEqual(pathsOf({ html: `<style>${link}</style>` }), ['html'], 'the text would not have it')
+    assert.deepEqual(pathsOf({ html: `<style>${link}</style>`, text: link }), [])
+  })
+
+  test('a missing text is made from the html, with the same outputs', () => {
+    const html =
+      '<html><head><style>p {}</style></head><body><h1>Hi {{ contact.name }}</h1><img src="x.png" alt="x">' +
+      '<p>Your plan: {{ contact.attributes.plan }} &amp; so on</p><a href="{{ unsubscribe_url }}">Leave</a></body></html>'
+    const expected =
+      'Hi Ada <b>&\n\nYour plan: pro & more & so on\n\nLeave [https://mail.example.org/c/T/unsubscribe?a=1&b=2]'
+    assert.equal(rendered({ html }).text, expected)
+    const withTag = html.replace('<h1>', '{% if contact.name %}<h1>').replace('</h1>', '</h1>{% endif %}')
+    assert.equal(rendered({ html: withTag }).text, expected, 'also where the rendered html must be converted')
+    assert.equal(rendered({ html: '{{ "}}" }} a &#123;&#123; b }}' }).text, '}} a {{ b }}')
+  })
+
+  test('a preheader is hidden at the start of the body, escaped, and not in the text', () => {
+    const { html, text } = rendered({
+      preheader: 'News & <i> {{ contact.name }}',
+      html: '<html><body class="x">Hi</body></html>',
+    })
+    assert.match(
+      html,
+      /^<html><body class="x"><div style="display:none[^>]*>News &#38; &#60;i&#62; Ada &#60;b&#62;&#38;<\/div>Hi</,
+    )
+    assert.equal(text, 'Hi')
+    assert.match(rendered({ preheader: 'News', html: 'Hi' }).html, /^<div style="display:none[^>]*>News<\/div>Hi$/)
+  })
+
+  test('a subject is one line without control characters, at most 500 characters', () => {
+    const name = 'Ada\r\nBcc: eve@example.org\u0000\u0085\u2028x'
+    assert.equal(rendered({ subject: ' Hi {{ contact.name }}\n' }, { name }).subject, 'Hi Ada Bcc: eve@example.org x')
+    assert.equal(rendered({ subject: '{{ contact.name }}' }, { name: 'é'.repeat(9000) }).subject, 'é'.repeat(500))
+  })
+})
+
+describe('hostile templates', () => {
+  /** Each blocks the process, so each must end soon. The limit is far above what they take. */
+  const maxMs = 8000
+
+  for (const [name, html] of [
+    ['a loop over a billion', '{% for i in (1..1000000000) %}x{% endfor %}'],
+    ['loops in loops', `${'{% for i in (1..1000) %}'.repeat(5)}${'{% endfor %}'.repeat(5)}`],
+    ['a huge output', `{% for i in (1..100000) %}${'x'.repeat(50_000)}{% endfor %}`],
+    ['text that doubles', `{% assign x = "xxxxxxxxxx" %}${'{% assign x = x | append: x %}'.repeat(60)}`],
+    ['captures that double', `${'{% capture x %}{{ x }}{{ x }}xxxxxxxxx{% endcapture %}'.repeat(60)}`],
+    ['a wide date', '{{ "now" | date: "%999999999d" }}'],
+    ['deep parentheses', `{{ ${'('.repeat(200_000)} }}`],
+    ['too many tags', '{% if true %}{% endif %}'.repeat(20_000)],
+    [
+      'an expression that never ends',
+      `{{ contact.attributes${'[contact.attributes'.repeat(20_000)}${']'.repeat(20_000)} }}`,
+    ],
+    ['a long path', `{{ contact${'.a'.repeat(200_000)} }}`],
+    ['too many characters', 'x'.repeat(500_001)],
+    ['unclosed tags', '{% '.repeat(4000)],
+    ['a file', '{% include "/etc/passwd" %}'],
+    ['another file', '{% render "/etc/passwd" %}'],
+    ['a layout', '{% layout "/etc/passwd" %}'],
+    ['a file in another way', '{% liquid\ninclude "/etc/passwd" %}'],
+  ] as const) {
+    test(`${name}: is a problem of the html, in bounded time`, () => {
+      const start = performance.now()
+      const problems = checkContent(content({ html: `${link}${html}`, text: link }))
+      assert.ok(performance.now() - start < maxMs, `${performance.now() - start} ms`)
+      assert.equal(problems[0]?.path, 'html')
+      for (const { message } of problems) assert.ok(message.length < 500, message)
+    })
+  }
+
+  test('the html of a text that is not given is converted in bounded time', () => {
+    for (const tag of ['<div>', '<ul><li>', '<table><tr><td>', '<a href=x>', '<!--', '<', '&']) {
+      const start = performance.now()
+      assert.deepEqual(pathsOf({ html: tag.repeat(490_000 / tag.length) + link }), ['html'], tag)
+      assert.ok(performance.now() - start < maxMs, `${tag}: ${performance.now() - start} ms`)
+    }
+  })
+
+  test('prototypes and functions cannot be reached', () => {
+    const html =
+      '[{{ contact.attributes.constructor }}{{ contact.attributes.__proto__ }}{{ contact.attributes.toString }}' +
+      '{{ contact.name.constructor }}{{ contact.attributes.plan.constructor.constructor }}]'
+    assert.equal(rendered({ html }).html, '[]')
+    for (const path of ['contact.constructor', 'constructor', '__proto__', 'toString', 'process.env']) {
+      assert.match(problemOf(`{{ ${path} }}`), /no variable/)
+    }
+  })
+
+  test('a template that is too slow for one contact only fails to render for that contact', () => {
+    const prepared = prepareContent(content({ html: `${link}{% for i in (1..contact.attributes.n) %}x{% endfor %}` }))
+    const withN = (n: string) => ({ ...ada, contact: { ...ada.contact, attributes: { n } } })
+    assert.match(render(prepared, withN('3')).html, /xxx$/)
+    assert.throws(
+      () => render(prepared, withN('1000000000')),
+      (error) => isMailkeepError(error, 'validation_failed') && error.issues[0]?.path === 'html',
+    )
+  })
+})

@@ -1,0 +1,216 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { isMailkeepError } from '../../lib/index.ts'
+import { addAudience, addNewsletter, emailOf, openAnother, openMail } from '../support/mail-harness.ts'
+import { dayMs, hourMs, onEveryDatabase, onSharedDatabases } from '../support/webhook-harness.ts'
+
+const refused = (field: string) => (error: unknown) =>
+  isMailkeepError(error, 'validation_failed') && error.issues.some(({ path }) => path === field)
+
+onEveryDatabase('a newsletter', (open) => {
+  test('is sent once to each subscribed contact of its audience, with its own content', async (t) => {
+    const mail = await openMail(t, {}, open)
+    const { acme } = mail
+    const { list, ids } = await addAudience(mail, 5)
+    await acme.contacts.unsubscribe(ids[1]!)
+    await acme.contacts.upsert({ email: 'other@example.org' })
+    const newsletter = await addNewsletter(mail, { lists: [list.id] })
+    assert.deepEqual(await acme.newsletters.audience(newsletter.id), { count: 4 })
+    const started = await acme.newsletters.send(newsletter.id)
+    assert.equal(started.status, 'sending')
+    assert.equal(started.counts.recipients, 4)
+    await mail.run()
+    const sent = await acme.newsletters.get(newsletter.id)
+    assert.equal(sent.status, 'sent')
+    assert.deepEqual(sent.counts, { recipients: 4, pending: 0, sent: 4, failed: 0, skipped: 0, uncertain: 0 })
+    assert.deepEqual(mail.mailed(), [1, 3, 4, 5].map(emailOf))
+    const first = mail.transport.captured.find(({ to }) => to.email === emailOf(1))!
+    assert.equal(first.subject, 'News for Contact 1')
+    assert.match(first.html, /Hello Contact 1/)
+    assert.match(first.text, /https:\/\/mail\.example\.com\/c\/.*\/unsubscribe/)
+    assert.equal(first.headers['List-Unsubscribe-Post'], 'List-Unsubscribe=One-Click')
+    assert.deepEqual(first.from, { name: 'Acme', email: 'news@acme.example' })
+    const { data } = await acme.newsletters.messages(newsletter.id, { status: 'sent' })
+    assert.equal(data.length, 4)
+    assert.equal(data[0]!.provider_message_id, `test-${data[0]!.uuid}`)
+    assert.deepEqual(
+      (await acme.contacts.messages(ids[0]!)).data.map(({ newsletter_id }) => newsletter_id),
+      [newsletter.id],
+    )
+  })
+
+  test('is sent at its time, to the contacts who match at that time', async (t) => {
+    const mail = await openMail(t, {}, open)
+    const { acme } = mail
+    const { list } = await addAudience(mail, 1)
+    const newsletter = await addNewsletter(mail, { lists: [list.id] })
+    const at = new Date(mail.clock.read() + dayMs).toISOString()
+    assert.equal((await acme.newsletters.send(newsletter.id, { at })).status, 'scheduled')
+    await acme.newsletters.update(newsletter.id, { subject: 'Changed' })
+    await acme.contacts.addToList(list.id, { email: 'later@example.org' })
+    const nextMs = await mail.run()
+    assert.equal(new Date(nextMs!).toISOString(), at)
+    assert.deepEqual(mail.mailed(), [])
+    mail.advance(dayMs)
+    await mail.run()
+    assert.deepEqual(mail.mailed(), [emailOf(1), 'later@example.org'])
+    assert.equal(mail.transport.captured[0]!.subject, 'Changed')
+  })
+
+  test('fails when it cannot start at its time', async (t) => {
+    const mail = await openMail(t, { mail: { allowUnverified: false } }, open)
+    const { acme } = mail
+    const { list, identity } = await addAudience(mail, 1)
+    const newsletter = await addNewsletter(mail, { lists: [list.id] })
+    await acme.newsletters.send(newsletter.id, { at: new Date(mail.clock.read() + hourMs).toISOString() })
+    await acme.identities.remove(identity.id)
+    mail.advance(hourMs)
+    await mail.run()
+    const failed = await acme.newsletters.get(newsletter.id)
+    assert.equal(failed.status, 'failed')
+    assert.match(failed.error!, /sender identity/)
+    assert.deepEqual(mail.mailed(), [])
+  })
+
+  test('skips contacts who unsubscribed, were erased or left its list or topic before their message', async (t) => {
+    const mail = await openMail(t, { connections: 1 }, open)
+    const { acme } = mail
+    const { list, ids } = await addAudience(mail, 5)
+    const topic = await acme.topics.create(list.id, { name: 'Tips' })
+    for (const id of ids) await acme.contacts.subscribeToTopic(id, topic.id)
+    const newsletter = await addNewsletter(mail, { lists: [list.id], topics: [topic.id] })
+    await acme.newsletters.send(newsletter.id)
+    await acme.contacts.unsubscribe(ids[0]!)
+    await acme.contacts.delete(ids[1]!)
+    await acme.contacts.removeFromList(list.id, ids[2]!)
+    await acme.contacts.unsubscribeFromTopic(ids[3]!, topic.id)
+    await mail.run()
+    assert.deepEqual(mail.mailed(), [emailOf(5)])
+    const { data } = await acme.newsletters.messages(newsletter.id, { status: 'skipped' })
+    assert.deepEqual(data.map(({ reason }) => reason).sort(), ['erased', 'left_list', 'left_topic', 'unsubscribed'])
+    const { counts, status } = await acme.newsletters.get(newsletter.id)
+    assert.deepEqual(counts, { recipients: 5, pending: 0, sent: 1, failed: 0, skipped: 4, uncertain: 0 })
+    assert.equal(status, 'sent')
+  })
+
+  test('raises newsletter.sent once, when every message is final', async (t) => {
+    const events: string[] = []
+    const mail = await openMail(t, { onEvent: ({ type }) => events.push(type) }, open)
+    const { acme } = mail
+    const { list } = await addAudience(mail, 3)
+    mail.transport.reply = ({ to }) =>
+      to.email === emailOf(1) ? 'uncertain' : to.email === emailOf(2) ? 'permanent' : 'sent'
+    const newsletter = await addNewsletter(mail, { lists: [list.id] })
+    await acme.newsletters.send(newsletter.id)
+    await mail.run()
+    const { counts } = await acme.newsletters.get(newsletter.id)
+    assert.deepEqual(counts, { recipients: 3, pending: 0, sent: 1, failed: 1, skipped: 0, uncertain: 1 })
+    mail.transport.reply = 'sent'
+    assert.equal((await acme.newsletters.resume(newsletter.id, { uncertain: 'resend' })).status, 'sending')
+    await mail.run()
+    assert.deepEqual((await acme.newsletters.get(newsletter.id)).counts, { ...counts, sent: 2, uncertain: 0 })
+    assert.equal(mail.mailed().filter((email) => email === emailOf(1)).length, 2)
+    assert.equal(events.filter((type) => type === 'newsletter.sent').length, 1)
+  })
+
+  test('retries temporary errors for a day, and then fails', async (t) => {
+    const mail = await openMail(t, {}, open)
+    const { acme } = mail
+    const { list } = await addAudience(mail, 2)
+    mail.transport.reply = ({ to }) => (to.email === emailOf(1) ? 'temporary' : 'sent')
+    const newsletter = await addNewsletter(mail, { lists: [list.id] })
+    await acme.newsletters.send(newsletter.id)
+    for (let nextMs = await mail.run(); nextMs !== undefined; nextMs = await mail.run()) {
+      mail.advance(Math.max(0, nextMs - mail.clock.read()))
+    }
+    const attempts = mail.transport.captured.filter(({ to }) => to.email === emailOf(1))
+    const tookMs = attempts.at(-1)!.sentMs - attempts[0]!.sentMs
+    assert.ok(attempts.length > 5 && tookMs > 20 * hourMs && tookMs < 30 * hourMs, `${attempts.length} in ${tookMs} ms`)
+    const [failed] = (await acme.newsletters.messages(newsletter.id, { status: 'failed' })).data
+    assert.match(failed!.error!, /451/)
+    assert.equal(failed!.attempts, attempts.length)
+    assert.equal((await acme.newsletters.get(newsletter.id)).status, 'sent')
+  })
+
+  test('is paused, resumed and cancelled, and its counts add up', async (t) => {
+    const mail = await openMail(t, { connections: 1, rate: 10 }, open)
+    const { acme } = mail
+    const { list } = await addAudience(mail, 4)
+    const newsletter = await addNewsletter(mail, { lists: [list.id] })
+    await acme.newsletters.send(newsletter.id)
+    await mail.run() // one message: the pace allows no more
+    assert.equal(mail.mailed().length, 1)
+    await acme.newsletters.pause(newsletter.id)
+    mail.advance(hourMs)
+    await mail.run()
+    assert.equal(mail.mailed().length, 1)
+    await acme.newsletters.resume(newsletter.id)
+    await mail.run()
+    assert.equal(mail.mailed().length, 2)
+    const cancelled = await acme.newsletters.cancel(newsletter.id)
+    assert.deepEqual(cancelled.counts, { recipients: 4, pending: 0, sent: 2, failed: 0, skipped: 2, uncertain: 0 })
+    mail.advance(hourMs)
+    await mail.run()
+    assert.equal(mail.mailed().length, 2)
+    assert.equal((await acme.newsletters.get(newsletter.id)).status, 'cancelled')
+  })
+
+  test('is refused with the field that is wrong', async (t) => {
+    const mail = await openMail(t, { mail: { allowUnverified: false } }, open)
+    const { acme } = mail
+    const html = '<p>{{ contact.nam }}</p>'
+    const { id } = await acme.newsletters.create({ subject: 'News', html })
+    await assert.rejects(acme.newsletters.send(id), refused('html'))
+    await acme.newsletters.update(id, { html: '<p>Hello</p>' })
+    await assert.rejects(acme.newsletters.send(id), refused('html'))
+    await acme.newsletters.update(id, { html: '<a href="{{ unsubscribe_url }}">x</a>' })
+    await assert.rejects(acme.newsletters.send(id), refused('from_identity_id'))
+    const pending = await acme.identities.add({ email: 'a@acme.example' })
+    await acme.newsletters.update(id, { from_identity_id: pending.id })
+    await assert.rejects(acme.newsletters.send(id), refused('from_identity_id'))
+    await assert.rejects(acme.newsletters.update(id, { from_identity_id: 999 }), refused('from_identity_id'))
+    await assert.rejects(acme.newsletters.update(id, { audience: { segment: 999 } }), refused('audience.segment'))
+    await assert.rejects(acme.newsletters.pause(id), refused('status'))
+    await assert.rejects(acme.newsletters.cancel(id), refused('status'))
+    await assert.rejects(acme.newsletters.resume(id), refused('status'))
+  })
+})
+
+onSharedDatabases('a newsletter of several processes', (open) => {
+  test('marks what a dead process was handing over as uncertain, and sends the rest once', async (t) => {
+    const first = await openMail(t, { connections: 2 }, open)
+    const { acme } = first
+    const { list } = await addAudience(first, 6)
+    let hang = () => {}
+    const hanging = new Promise<void>((resolve) => {
+      hang = resolve
+    })
+    let handedOver = 0
+    first.transport.reply = () => {
+      handedOver += 1
+      if (handedOver === 2) hang()
+      return new Promise(() => {}) // the process dies before the answer
+    }
+    const newsletter = await addNewsletter(first, { lists: [list.id] })
+    await acme.newsletters.send(newsletter.id)
+    void first.run().catch(() => {})
+    await hanging
+    const second = await openAnother(t, first, first.clock.read)
+    await second.run()
+    assert.deepEqual((await acme.newsletters.get(newsletter.id)).counts, {
+      ...{ recipients: 6, pending: 2, sent: 4, failed: 0, skipped: 0, uncertain: 0 },
+    })
+    first.advance(hourMs)
+    await second.run()
+    const { counts, status } = await acme.newsletters.get(newsletter.id)
+    assert.deepEqual(counts, { recipients: 6, pending: 0, sent: 4, failed: 0, skipped: 0, uncertain: 2 })
+    assert.equal(status, 'sent')
+    const all = [...first.mailed(), ...second.mailed()]
+    assert.equal(new Set(all).size, 6)
+    assert.equal(all.length, 6)
+    await acme.newsletters.resume(newsletter.id, { uncertain: 'skip' })
+    assert.deepEqual((await acme.newsletters.get(newsletter.id)).counts, { ...counts, skipped: 2, uncertain: 0 })
+    await second.run()
+    assert.equal(second.mailed().length, 4)
+  })
+})

@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { Pace, type Source } from '../../lib/sending/dispatch/pace.ts'
+import { addAudience, addNewsletter, openMail } from '../support/mail-harness.ts'
+import { onEveryDatabase } from '../support/webhook-harness.ts'
+
+const newsletter = (id: number, clientId: number, identityId = clientId): Source => ({
+  ...{ kind: 'newsletter', id, clientId, identityId },
+})
+
+/** Sends one message after the other until a time, and returns how many each newsletter got. */
+function sendFor(ms: number, rate: number, identityRate: number, due: readonly Source[]): Record<number, number> {
+  let nowMs = 0
+  const pace = new Pace(() => nowMs, rate, identityRate)
+  const sent: Record<number, number> = {}
+  for (; nowMs <= ms; nowMs += 10) {
+    for (const { source, limit } of pace.allow(due, 100)) {
+      pace.take(source, limit)
+      sent[source.id] = (sent[source.id] ?? 0) + limit
+    }
+  }
+  return sent
+}
+
+describe('the pace of mail', () => {
+  test('is the rate in all, after a short burst', () => {
+    const sent = sendFor(10_000, 100, 100, [newsletter(1, 1)])
+    assert.ok(sent[1]! >= 1000 && sent[1]! <= 1011, `${sent[1]}`)
+  })
+
+  test('is shared between clients, however many newsletters one of them sends', () => {
+    const due = [newsletter(1, 1), ...[2, 3, 4, 5, 6].map((id) => newsletter(id, 2))]
+    const sent = sendFor(10_000, 100, 100, due)
+    const other = [2, 3, 4, 5, 6].map((id) => sent[id]!)
+    assert.ok(Math.abs(sent[1]! - 500) < 20, JSON.stringify(sent))
+    assert.ok(Math.max(...other) - Math.min(...other) < 10, JSON.stringify(sent))
+  })
+
+  test('is limited for each sender identity', () => {
+    const sent = sendFor(10_000, 100, 20, [newsletter(1, 1), newsletter(2, 2)])
+    for (const id of [1, 2]) assert.ok(Math.abs(sent[id]! - 200) < 10, JSON.stringify(sent))
+  })
+
+  test('waits until the next message may be sent', () => {
+    let nowMs = 0
+    const pace = new Pace(() => nowMs, 10, 10)
+    const due = [newsletter(1, 1)]
+    pace.take(due[0]!, 1)
+    assert.deepEqual(pace.allow(due, 5), [])
+    nowMs += pace.waitMs(due)
+    assert.equal(pace.allow(due, 5)[0]!.limit, 1)
+    assert.ok(nowMs >= 100 && nowMs < 110, `${nowMs}`)
+  })
+})
+
+onEveryDatabase('a newsletter that is sent at a pace', (open) => {
+  test('takes the time of its rate on the clock, and none in reality', async (t) => {
+    const mail = await openMail(t, { rate: 10 }, open)
+    const { list } = await addAudience(mail, 21)
+    const { id } = await addNewsletter(mail, { lists: [list.id] })
+    const startedMs = mail.clock.read()
+    await mail.acme.newsletters.send(id)
+    for (let nextMs = await mail.run(); mail.mailed().length < 21; nextMs = await mail.run()) {
+      mail.advance(Math.max(1, nextMs! - mail.clock.read()))
+    }
+    const tookMs = mail.clock.read() - startedMs
+    assert.ok(tookMs >= 1900 && tookMs < 2500, `${tookMs} ms`)
+  })
+})

@@ -1,0 +1,183 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { isMailkeepError } from '../../lib/index.ts'
+import { addAudience, content, emailOf, type OpenedMail, openMail } from '../support/mail-harness.ts'
+import { dayMs, onEveryDatabase } from '../support/webhook-harness.ts'
+
+const daySeconds = 86_400
+
+const step = (subject: string, days: number, id?: number) => ({
+  ...content,
+  subject,
+  delay_seconds: days * daySeconds,
+  ...(id === undefined ? {} : { id }),
+})
+
+/** Subjects of the mails to an address, in their order. */
+const subjectsTo = (mail: OpenedMail, email: string) =>
+  mail.transport.captured.filter(({ to }) => to.email === email).map(({ subject }) => subject)
+
+/** Moves the clock day by day, and sends what is due. */
+async function passDays(mail: OpenedMail, days: number): Promise<void> {
+  for (let day = 0; day < days; day++) {
+    mail.advance(dayMs)
+    await mail.run()
+  }
+}
+
+onEveryDatabase('a sequence', (open) => {
+  test('sends its steps to contacts who join its list, each after its delay', async (t) => {
+    const events: { type: string; data: object }[] = []
+    const mail = await openMail(t, { onEvent: ({ type, data }) => events.push({ type, data }) }, open)
+    const { acme } = mail
+    const { list } = await addAudience(mail, 1)
+    const { id } = await acme.sequences.create({ name: 'Welcome', list_id: list.id })
+    const { steps } = await acme.sequences.setSteps(id, { steps: [step('One', 0), step('Two', 2)] })
+    assert.deepEqual(
+      steps.map(({ position, subject }) => [position, subject]),
+      [
+        [1, 'One'],
+        [2, 'Two'],
+      ],
+    )
+    const { contact } = await acme.contacts.addToList(list.id, { email: 'ada@example.org' })
+    await mail.run()
+    assert.deepEqual(subjectsTo(mail, 'ada@example.org'), ['One'])
+    const [enrolment] = (await acme.sequences.enrolments(id)).data
+    assert.equal(enrolment!.contact_id, contact.id)
+    assert.equal(enrolment!.next_step_id, steps[1]!.id)
+    await passDays(mail, 1)
+    assert.deepEqual(subjectsTo(mail, 'ada@example.org'), ['One'])
+    await passDays(mail, 1)
+    assert.deepEqual(subjectsTo(mail, 'ada@example.org'), ['One', 'Two'])
+    assert.equal((await acme.sequences.enrolments(id)).data[0]!.status, 'completed')
+    assert.deepEqual(subjectsTo(mail, emailOf(1)), [], 'who joined before the sequence is not enrolled')
+    const own = events.filter(({ type }) => type.startsWith('sequence'))
+    assert.deepEqual(
+      own.map(({ type }) => type),
+      ['sequence_step.sent', 'sequence_step.sent', 'sequence.completed'],
+    )
+    assert.deepEqual(
+      own.map(({ data }) => Object.keys(data)),
+      [
+        ['contact', 'sequence', 'step', 'message_id'],
+        ['contact', 'sequence', 'step', 'message_id'],
+        ['contact', 'sequence'],
+      ],
+    )
+    const [newest] = (await acme.contacts.messages(contact.id)).data
+    assert.equal(newest!.step_id, steps[1]!.id)
+  })
+
+  test('enrols contacts of bulk saves and batches, but none who has unsubscribed', async (t) => {
+    const mail = await openMail(t, {}, open)
+    const { acme } = mail
+    const { list } = await addAudience(mail, 1)
+    const gone = await acme.contacts.upsert({ email: 'gone@example.org' })
+    await acme.contacts.unsubscribe(gone.contact.id)
+    const { id } = await acme.sequences.create({ name: 'Welcome', list_id: list.id })
+    await acme.sequences.setSteps(id, { steps: [step('One', 0)] })
+    await acme.contacts.addManyToList(list.id, [{ email: 'a@example.org' }, { email: 'gone@example.org' }])
+    await acme.contacts.batch([{ op: 'upsert', email: 'b@example.org', lists: [list.id] }])
+    await mail.run()
+    assert.deepEqual(mail.mailed(), ['a@example.org', 'b@example.org'])
+  })
+
+  test('stops for contacts who unsubscribe, leave its list, are erased or are stopped by hand', async (t) => {
+    const mail = await openMail(t, {}, open)
+    const { acme } = mail
+    const list = await acme.lists.create({ name: 'Readers' })
+    await acme.identities.add({ email: 'news@acme.example', status: 'verified' })
+    const { id } = await acme.sequences.create({ name: 'Welcome', list_id: list.id })
+    await acme.sequences.setSteps(id, { steps: [step('One', 1)] })
+    const people = ['a', 'b', 'c', 'd', 'e'].map((name) => ({ email: `${name}@example.org` }))
+    const ids = (await acme.contacts.addManyToList(list.id, people)).map((result) => (result as { id: number }).id)
+    await acme.contacts.unsubscribe(ids[0]!)
+    await acme.contacts.resubscribe(ids[0]!)
+    await acme.contacts.removeFromList(list.id, ids[1]!)
+    await acme.contacts.delete(ids[2]!)
+    await acme.sequences.stop(id, ids[3]!)
+    const { data } = await acme.sequences.enrolments(id)
+    assert.deepEqual(
+      data.map(({ reason }) => reason),
+      ['unsubscribed', 'left_list', 'erased', 'manual', null],
+    )
+    await passDays(mail, 2)
+    assert.deepEqual(mail.mailed(), ['e@example.org'])
+    const again = await acme.sequences.enrol(id, { contact_id: ids[1]! })
+    assert.equal(again.status, 'active')
+    await passDays(mail, 2)
+    assert.deepEqual(mail.mailed(), ['b@example.org', 'e@example.org'], 'by hand, without the list')
+  })
+
+  test('takes a step that is added later, and leaves out one that is removed', async (t) => {
+    const mail = await openMail(t, {}, open)
+    const { acme } = mail
+    const { ids } = await addAudience(mail, 2)
+    const { id } = await acme.sequences.create({ name: 'Course' })
+    const { steps } = await acme.sequences.setSteps(id, { steps: [step('One', 0), step('Two', 2), step('Three', 2)] })
+    const [one, , three] = steps.map((each) => each.id)
+    await acme.sequences.enrol(id, { contact_id: ids[0]! })
+    await mail.run()
+    await acme.sequences.setSteps(id, {
+      steps: [step('Zero', 0), step('One', 0, one), step('New', 1), step('Three', 2, three)],
+    })
+    await acme.sequences.enrol(id, { contact_id: ids[1]! })
+    await passDays(mail, 5)
+    assert.deepEqual(subjectsTo(mail, emailOf(1)), ['One', 'New', 'Three'])
+    assert.deepEqual(subjectsTo(mail, emailOf(2)), ['Zero', 'One', 'New', 'Three'])
+  })
+
+  test('completes contacts whose last steps were removed', async (t) => {
+    const mail = await openMail(t, {}, open)
+    const { acme } = mail
+    const { ids } = await addAudience(mail, 1)
+    const { id } = await acme.sequences.create({ name: 'Course' })
+    const { steps } = await acme.sequences.setSteps(id, { steps: [step('One', 0), step('Two', 30)] })
+    await acme.sequences.enrol(id, { contact_id: ids[0]! })
+    await mail.run()
+    await acme.sequences.setSteps(id, { steps: [step('One', 0, steps[0]!.id)] })
+    assert.equal((await acme.sequences.enrolments(id)).data[0]!.status, 'completed')
+  })
+
+  test('sends nothing while it is paused, and what became due afterwards', async (t) => {
+    const mail = await openMail(t, {}, open)
+    const { acme } = mail
+    const { list } = await addAudience(mail, 0)
+    const { id } = await acme.sequences.create({ name: 'Welcome', list_id: list.id })
+    await acme.sequences.setSteps(id, { steps: [step('One', 1)] })
+    await acme.contacts.addToList(list.id, { email: 'ada@example.org' })
+    await acme.sequences.update(id, { status: 'paused' })
+    await acme.contacts.addToList(list.id, { email: 'bob@example.org' })
+    await passDays(mail, 3)
+    assert.deepEqual(mail.mailed(), [])
+    await acme.sequences.update(id, { status: 'active' })
+    await mail.run()
+    assert.deepEqual(mail.mailed(), ['ada@example.org'])
+  })
+
+  test('refuses steps whose templates are wrong', async (t) => {
+    const { acme } = await openMail(t, {}, open)
+    const { id } = await acme.sequences.create({ name: 'Course' })
+    const wrong = [step('One', 0), { subject: 'Two', html: '<p>no link</p>', delay_seconds: 0 }]
+    await assert.rejects(acme.sequences.setSteps(id, { steps: wrong }), (error) => {
+      return isMailkeepError(error, 'validation_failed') && error.issues.some(({ path }) => path === 'steps.1.html')
+    })
+    assert.deepEqual((await acme.sequences.get(id)).steps, [])
+  })
+
+  test('is deleted with its enrolments and messages', async (t) => {
+    const mail = await openMail(t, {}, open)
+    const { acme } = mail
+    const { ids } = await addAudience(mail, 1)
+    const { id } = await acme.sequences.create({ name: 'Course' })
+    await acme.sequences.setSteps(id, { steps: [step('One', 0), step('Two', 1)] })
+    await acme.sequences.enrol(id, { contact_id: ids[0]! })
+    await mail.run()
+    await acme.sequences.delete(id)
+    await passDays(mail, 2)
+    assert.equal(mail.mailed().length, 1)
+    assert.deepEqual((await acme.contacts.messages(ids[0]!)).data, [])
+    await assert.rejects(acme.sequences.get(id), (error) => isMailkeepError(error, 'not_found'))
+  })
+})

@@ -1,0 +1,317 @@
+/** The SMTP transport, against real servers. */
+import assert from 'node:assert/strict'
+import { generateKeyPairSync } from 'node:crypto'
+import { EventEmitter, once } from 'node:events'
+import { describe, test } from 'node:test'
+import type { SMTPServerOptions } from 'smtp-server'
+import { isMailkeepError } from '../../lib/index.ts'
+import { isUncertainError } from '../../lib/sending/transport.ts'
+import { smtp } from '../../lib/sending/transports/smtp.ts'
+import { authority, certificate } from '../support/certificates.ts'
+import { connect, message, openMailServer, openRawServer, parsed, reply, type Script } from './mail-server.ts'
+
+describe('smtp', () => {
+  test('hands over a message unchanged', async (t) => {
+    const server = await openMailServer(t)
+    const { send } = connect(t, server.port)
+    assert.equal((await send()).kind, 'sent')
+    assert.deepEqual(server.envelopes, [
+      { from: 'news@acme.example', to: ['ada@example.org'], secure: true, user: undefined },
+    ])
+    const mail = await parsed(server.received[0]!)
+    assert.deepEqual([mail.from?.name, mail.from?.address], [message.from.name, message.from.email])
+    assert.deepEqual([mail.to?.[0]?.name, mail.to?.[0]?.address], [message.to.name, message.to.email])
+    assert.deepEqual(
+      mail.replyTo?.map(({ address }) => address),
+      ['office@acme.example'],
+    )
+    assert.deepEqual(
+      [mail.subject, mail.text?.trimEnd(), mail.html?.trimEnd()],
+      [message.subject, message.text, message.html],
+    )
+    assert.equal(mail.headers.find(({ key }) => key === 'x-test')?.value, 'one')
+    assert.ok(!mail.headers.some(({ key }) => key === 'x-mailer'))
+  })
+
+  test('names and subjects cannot add headers or recipients', async (t) => {
+    const server = await openMailServer(t)
+    const { send } = connect(t, server.port)
+    const hostile = 'x\r\nBcc: eve@example.org\r\n\r\nbody <eve@example.org>, eve@example.org'
+    const from = { name: hostile, email: 'news@acme.example' }
+    await send({
+      from,
+      to: { name: hostile, email: 'ada@example.org' },
+      subject: hostile,
+      headers: { 'X-Test': hostile },
+    })
+    assert.deepEqual(server.envelopes[0]?.to, ['ada@example.org'])
+    const mail = await parsed(server.received[0]!)
+    assert.deepEqual([mail.from?.address, mail.to?.length, mail.bcc], ['news@acme.example', 1, undefined])
+    assert.equal(mail.to?.[0]?.address, 'ada@example.org')
+    assert.equal(mail.text?.trimEnd(), message.text)
+  })
+
+  test('an internationalised domain is sent in its ASCII form', async (t) => {
+    const server = await openMailServer(t)
+    const { send } = connect(t, server.port)
+    assert.equal((await send({ to: { name: null, email: 'ada@bücher.example' } })).kind, 'sent')
+    assert.match(server.received[0]!.toString(), /^To: ada@xn--bcher-kva\.example\r$/m)
+  })
+
+  test('keeps its connections open for further messages, at most as many as allowed', async (t) => {
+    const server = await openMailServer(t)
+    const { send } = connect(t, server.port, { connections: 2 })
+    await Promise.all(Array.from({ length: 12 }, () => send()))
+    assert.equal(server.received.length, 12)
+    assert.equal(server.connections, 2)
+  })
+
+  test('logs in with the user and the password of the URL', async (t) => {
+    const onAuth: SMTPServerOptions['onAuth'] = ({ username, password }, _session, done) =>
+      username === 'us:er' && password === 'p@ss/' ? done(null, { user: 'us:er' }) : done(reply(535, 'wrong'))
+    const server = await openMailServer(t, { onAuth, authOptional: false })
+    const right = connect(t, server.port, { url: `smtp://us%3Aer:p%40ss%2F@127.0.0.1:${server.port}` })
+    assert.equal((await right.send()).kind, 'sent')
+    assert.equal(server.envelopes[0]?.user, 'us:er')
+    await right.transport.check?.()
+    const wrong = connect(t, server.port, { url: `smtp://us%3Aer:secret@127.0.0.1:${server.port}` })
+    const outcome = await wrong.send()
+    assert.equal(outcome.kind, 'temporary', 'the message is not to blame')
+    assert.doesNotMatch(JSON.stringify(outcome), /secret/)
+    await assert.rejects(async () => wrong.transport.check?.(), /535|login/i)
+    assert.equal((await connect(t, server.port).send()).kind, 'temporary', 'the server asks for a login')
+  })
+
+  test('a signature can be verified', async (t) => {
+    if (Number(process.versions.node.split('.')[0]) < 22) return t.skip('MAILAUTH NEEDS NODE 22: DKIM is not verified')
+    const { authenticate } = await import('mailauth')
+    const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+    const pem = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
+    const server = await openMailServer(t)
+    const { send } = connect(t, server.port, {
+      dkim: { domain: 'acme.example', selector: 'mk', privateKey: pem },
+    })
+    await send()
+    const record = `v=DKIM1; k=rsa; p=${publicKey.export({ type: 'spki', format: 'der' }).toString('base64')}`
+    const resolver = async (name: string, type: string) => {
+      if (name === 'mk._domainkey.acme.example' && type === 'TXT') return [[record]]
+      throw Object.assign(new Error('not found'), { code: 'ENOTFOUND' })
+    }
+    const verify = async (mail: Buffer | string) => {
+      const { dkim } = await authenticate(mail, {
+        ip: '192.0.2.1',
+        helo: 'x',
+        sender: message.from.email,
+        resolver,
+      } as never)
+      return dkim.results.map(({ status }: { status: { result: string } }) => status.result)
+    }
+    assert.deepEqual(await verify(server.received[0]!), ['pass'])
+    assert.notDeepEqual(await verify(server.received[0]!.toString('latin1').replace('Ada', 'Eve')), ['pass'])
+  })
+
+  for (const [options, field] of [
+    [{ url: 'http://127.0.0.1' }, 'url'],
+    [{ url: 'smtp://user:secret@' }, 'url'],
+    [{ url: 'smtp://u:secret@127.0.0.1/path' }, 'url'],
+    [{ url: 'smtp://u:secret@127.0.0.1?tls=no' }, 'url'],
+    [{ url: 'smtp://u:%secret@127.0.0.1' }, 'url'],
+    [{ url: undefined }, 'url'],
+    [{ url: 'smtp://127.0.0.1', pool: true }, 'pool'],
+    [{ url: 'smtp://127.0.0.1', dkim: { keys: 1 } }, 'keys'],
+  ] as const) {
+    test(`refuses ${JSON.stringify(options)}`, () => {
+      assert.throws(
+        () => smtp(options as never),
+        (error) =>
+          isMailkeepError(error, 'validation_failed') && field in error.errors! && !/secret/.test(error.message),
+      )
+    })
+  }
+})
+
+describe('TLS of smtp', { skip: authority ? false : 'OPENSSL IS MISSING: certificates are not tested' }, () => {
+  // 0.0.0.0 reaches this machine, but does not count as it.
+  const elsewhere = (port: number, protocol = 'smtp') => `${protocol}://0.0.0.0:${port}`
+  const good = () => certificate('good', { address: '0.0.0.0' })
+
+  for (const secure of [false, true]) {
+    const protocol = secure ? 'smtps' : 'smtp'
+    test(`${protocol}: sends where the certificate is valid`, async (t) => {
+      const server = await openMailServer(t, { ...good(), secure })
+      const { send } = connect(t, server.port, { url: elsewhere(server.port, protocol), ca: authority! })
+      assert.equal((await send()).kind, 'sent')
+      assert.equal(server.envelopes[0]?.secure, true)
+    })
+
+    for (const [what, keys] of [
+      ['is for another host', () => certificate('other', { address: '192.0.2.1' })],
+      ['is self-signed', () => certificate('selfsigned', { address: '0.0.0.0', selfSigned: true })],
+    ] as const) {
+      test(`${protocol}: sends nothing where the certificate ${what}`, async (t) => {
+        const server = await openMailServer(t, { ...keys(), secure })
+        const { send, transport } = connect(t, server.port, { url: elsewhere(server.port, protocol), ca: authority! })
+        assert.equal((await send()).kind, 'temporary')
+        await assert.rejects(async () => transport.check?.())
+        assert.equal(server.received.length, 0)
+      })
+    }
+  }
+
+  test('sends nothing to another host without STARTTLS', async (t) => {
+    const server = await openMailServer(t, { hideSTARTTLS: true, disabledCommands: ['STARTTLS'] })
+    const { send, transport } = connect(t, server.port, { url: elsewhere(server.port) })
+    assert.equal((await send()).kind, 'temporary')
+    await assert.rejects(async () => transport.check?.())
+    assert.equal(server.received.length, 0)
+  })
+
+  test('sends to this machine without TLS', async (t) => {
+    const server = await openMailServer(t, { hideSTARTTLS: true, disabledCommands: ['STARTTLS'] })
+    const { send, transport } = connect(t, server.port)
+    await transport.check?.()
+    assert.equal((await send()).kind, 'sent')
+    assert.equal(server.envelopes[0]?.secure, false)
+  })
+})
+
+describe('what a reply means', () => {
+  const cases: [at: string, reply: string, outcome: string][] = [
+    ['connect', '421 4.7.0 too many connections', 'temporary'],
+    ['connect', '554 5.7.1 your address is blocked', 'temporary'],
+    ['EHLO', '421 4.3.2 shutting down', 'temporary'],
+    ['MAIL', '450 4.7.1 slow down', 'temporary'],
+    ['MAIL', '530 5.7.0 authentication required', 'temporary'],
+    ['MAIL', '550 5.7.60 not allowed to send as this sender', 'permanent'],
+    ['MAIL', '550 5.1.8 unknown sender', 'permanent'],
+    ['RCPT', '450 4.2.0 greylisted', 'temporary'],
+    ['RCPT', '452 4.2.2 mailbox full', 'temporary'],
+    ['RCPT', '421 4.7.0 try again later', 'temporary'],
+    ['RCPT', '550 5.1.1 no such person', 'unknown mailbox'],
+    ['RCPT', '550 5.1.10 null MX', 'unknown mailbox'],
+    ['RCPT', '550 No such user here', 'unknown mailbox'],
+    ['RCPT', '550 Requested action not taken: mailbox unavailable', 'unknown mailbox'],
+    ['RCPT', '550 5.7.1 your message looks like spam, user unknown', 'permanent'],
+    ['RCPT', '550 blocked by policy', 'permanent'],
+    ['RCPT', '552 5.2.2 mailbox full', 'permanent'],
+    ['DATA', '451 4.3.0 try again', 'temporary'],
+    ['DATA', '554 5.5.1 no valid recipients', 'permanent'],
+    ['.', '451 4.7.1 greylisted', 'temporary'],
+    ['.', '421 4.3.2 shutting down', 'temporary'],
+    ['.', '552 5.3.4 message too big', 'permanent'],
+    ['.', '550 5.1.1 <ada@example.org> unknown', 'unknown mailbox'],
+  ]
+  for (const [at, text, expected] of cases) {
+    test(`${at}: ${text}: ${expected}`, async (t) => {
+      const { port } = await openRawServer(t, (line) => (line.startsWith(at) ? text : undefined))
+      const outcome = await connect(t, port).send()
+      const shown = outcome.kind === 'permanent' && outcome.unknownMailbox ? 'unknown mailbox' : outcome.kind
+      assert.equal(shown, expected)
+      assert.match(JSON.stringify(outcome), new RegExp(text.slice(0, 3)))
+      assert.doesNotMatch(JSON.stringify(outcome), /ada@/)
+    })
+  }
+
+  test('the server’s id of an accepted message is returned', async (t) => {
+    const { port } = await openRawServer(t, (line) => (line === '.' ? '250 2.0.0 Ok: queued as 4ZxABC' : undefined))
+    assert.deepEqual(await connect(t, port).send(), { kind: 'sent', providerMessageId: '4ZxABC' })
+  })
+})
+
+describe('connections that fail', () => {
+  test('where no server listens it is temporary', async (t) => {
+    const { port } = await openRawServer(t, () => undefined)
+    assert.equal((await connect(t, port === 1 ? 2 : 1).send()).kind, 'temporary')
+  })
+
+  for (const at of ['connect', 'EHLO', 'MAIL', 'RCPT', 'DATA']) {
+    test(`a connection lost at ${at} is temporary`, async (t) => {
+      const { port } = await openRawServer(t, (line) => (line.startsWith(at) ? 'cut' : undefined))
+      assert.equal((await connect(t, port).send()).kind, 'temporary')
+    })
+
+    test(`no answer to ${at} is temporary`, async (t) => {
+      const { port } = await openRawServer(t, (line) => (line.startsWith(at) ? '' : undefined))
+      assert.equal((await connect(t, port, { timeoutMs: 200 }).send()).kind, 'temporary')
+    })
+  }
+
+  /** Script of a server that takes the message and then behaves like this. */
+  const afterMessage =
+    (behaviour: string): Script =>
+    (line) =>
+      line === '.' ? behaviour : undefined
+
+  test('a connection lost after the message, before its answer, is uncertain', async (t) => {
+    const { port, lines } = await openRawServer(t, afterMessage('cut'))
+    await assert.rejects(connect(t, port).send(), isUncertainError)
+    assert.equal(lines.filter((line) => line === '.').length, 1, 'and the message is not sent again')
+  })
+
+  test('no answer to the message is uncertain', async (t) => {
+    const { port, lines } = await openRawServer(t, afterMessage(''))
+    await assert.rejects(connect(t, port, { timeoutMs: 300 }).send(), isUncertainError)
+    assert.equal(lines.filter((line) => line === '.').length, 1)
+  })
+
+  test('an abort after the message is uncertain, and temporary before it', async (t) => {
+    for (const [at, isUncertain] of [
+      ['.', true],
+      ['RCPT', false],
+    ] as const) {
+      const abort = new AbortController()
+      const { port } = await openRawServer(t, (line) => {
+        if (!line.startsWith(at)) return undefined
+        setImmediate(() => abort.abort())
+        return ''
+      })
+      const sending = connect(t, port).send({}, abort.signal)
+      if (isUncertain) await assert.rejects(sending, isUncertainError)
+      else assert.equal((await sending).kind, 'temporary')
+    }
+  })
+
+  test('a connection lost in the middle of a large message is temporary', async (t) => {
+    const { port } = await openRawServer(t, (line, socket) => {
+      if (line === 'DATA') setTimeout(() => socket.pause(), 0)
+      if (line === 'DATA') setTimeout(() => socket.destroy(), 100)
+      return undefined
+    })
+    assert.equal((await connect(t, port).send({ text: 'x\n'.repeat(20_000_000) })).kind, 'temporary')
+  })
+
+  test('a message after the server closed an idle connection is sent once', async (t) => {
+    const connection = new EventEmitter()
+    const closed = once(connection, 'close')
+    const { port, lines } = await openRawServer(t, (line, socket) => {
+      socket.once('close', () => connection.emit('close'))
+      if (line === '.') setImmediate(() => socket.end('421 4.4.2 idle for too long\r\n'))
+      return undefined
+    })
+    const { send } = connect(t, port)
+    assert.equal((await send()).kind, 'sent')
+    await closed
+    assert.equal((await send()).kind, 'sent')
+    assert.equal(lines.filter((line) => line === '.').length, 2)
+  })
+
+  test('a greylisted message is accepted when it is sent again', async (t) => {
+    let asked = 0
+    const server = await openMailServer(t, {
+      onRcptTo: (_address, _session, done) => done(asked++ === 0 ? reply(450, '4.2.0 greylisted') : null),
+    })
+    const { send } = connect(t, server.port, { connections: 1 })
+    assert.equal((await send()).kind, 'temporary')
+    assert.equal((await send()).kind, 'sent')
+    assert.equal(server.connections, 1, 'on the same connection')
+  })
+
+  test('close ends the connections', async (t) => {
+    const server = await openMailServer(t)
+    const { send, transport } = connect(t, server.port)
+    await send()
+    await transport.close?.()
+    const outcome = await send()
+    assert.equal(outcome.kind, 'temporary')
+  })
+})
