@@ -18,13 +18,13 @@ consoleTest('a newsletter is written with a live preview, and sent', async ({ pa
   const html = `<style>p { color: red }</style><p style="color: green">Dear {{ contact.name }}</p><script>1</script>
     <img src="https://example.com/x.png" alt="Logo"><a href="{{ unsubscribe_url }}">Unsubscribe</a>`
   await page.getByLabel('HTML').fill(html)
-  await page.getByText('Dear Ada').waitFor()
-  await page.getByText('[picture: Logo]').waitFor()
+  await page.getByText('Dear Ada', { exact: true }).waitFor()
+  await page.getByText('[picture: Logo]').first().waitFor()
   assert.equal(await page.locator('.mail script, .mail img, .mail style').count(), 0)
   await page.getByLabel('Contact of the preview').selectOption('bob@example.org')
-  await page.getByText('Dear Bob').waitFor()
+  await page.getByText('Dear Bob', { exact: true }).waitFor()
   await page.getByLabel('News', { exact: true }).check()
-  await page.getByText('1 contacts').waitFor()
+  await page.getByText('1 contact', { exact: true }).waitFor()
 
   await page.getByRole('button', { name: 'Send', exact: true }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Send' }).click()

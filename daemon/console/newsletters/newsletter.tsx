@@ -81,7 +81,11 @@ function NewsletterView({ newsletter, set }: { newsletter: Newsletter; set(newsl
           </>
         )}
         <dt>Audience now</dt>
-        <dd>{audience.value ? `${number(audience.value.count)} contacts` : '…'}</dd>
+        <dd>
+          {audience.value
+            ? `${number(audience.value.count)} ${audience.value.count === 1 ? 'contact' : 'contacts'}`
+            : '…'}
+        </dd>
         {newsletter.started_at && (
           <>
             <dt>Started</dt>

@@ -25,8 +25,8 @@ export function SendButtons({ newsletter, audience, set }: SendButtonsProps) {
       title: 'Send this newsletter now?',
       text: (
         <p>
-          {audience === undefined ? 'It' : `${number(audience)} contacts`} will get it. Sent messages cannot be
-          recalled.
+          {audience === undefined ? 'It' : `${number(audience)} ${audience === 1 ? 'contact' : 'contacts'}`} will get
+          it. Sent messages cannot be recalled.
         </p>
       ),
       action: 'Send',
