@@ -44,7 +44,8 @@ function Checks({ title, name, of, chosen }: ChecksProps) {
   )
 }
 
-/** Returns the filters of the form. Other filters of the audience stay. */
-export function audienceOf(fields: FormData): Audience {
-  return { lists: fields.getAll('lists').map(Number), tags: fields.getAll('tags').map(Number) }
+/** Returns the audience with the form's filters. An empty filter would match no contact. */
+export function audienceOf({ lists: _lists, tags: _tags, ...others }: Audience, fields: FormData): Audience {
+  const [lists, tags] = ['lists', 'tags'].map((name) => fields.getAll(name).map(Number)) as [number[], number[]]
+  return { ...others, ...(lists.length > 0 && { lists }), ...(tags.length > 0 && { tags }) }
 }

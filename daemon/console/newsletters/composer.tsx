@@ -36,7 +36,7 @@ export function Composer({ newsletter, canChange, set }: ComposerProps) {
       text: textOf(fields, 'text') === '' ? null : String(fields.get('text')),
       from_identity_id: from === '' ? null : Number(from),
       reply_to: textOf(fields, 'reply') || null,
-      audience: { ...newsletter.audience, ...audienceOf(fields) },
+      audience: audienceOf(newsletter.audience, fields),
     }
     set(await dataOf(api.PATCH('/api/v1/newsletters/{newsletterId}', { ...path, body })))
     if (newsletter.status !== 'draft') say('The newsletter is saved.')
