@@ -39,7 +39,10 @@ export function consoleTest(
   const { browser } = found
   test(name, async (t) => {
     const cwd = await directory(t)
-    const { url, ask } = await daemon(t, { cwd, env: { MAILKEEP_WEBHOOK_ALLOW_PRIVATE: 'true' } })
+    const { url, ask } = await daemon(t, {
+      cwd,
+      env: { MAILKEEP_WEBHOOK_ALLOW_PRIVATE: 'true', MAILKEEP_MAIL_TRANSPORT: 'folder:mail' },
+    })
     const token = (await readFile(join(cwd, 'mailkeep.db.admin-token'), 'utf8')).trim()
     const { page, context, problems } = await openTab(browser, url, options)
     t.after(() => context.close())

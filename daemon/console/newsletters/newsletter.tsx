@@ -107,13 +107,13 @@ function NewsletterView({ newsletter, set }: { newsletter: Newsletter; set(newsl
 }
 
 function Progress({ counts }: { counts: Schemas['MessageCounts'] }) {
-  const entries = Object.entries(counts).filter(([name]) => name !== 'total') as [string, number][]
-  const all = entries.reduce((sum, [, count]) => sum + count, 0)
+  const { recipients, pending } = counts
+  const entries: readonly (readonly [string, number])[] = Object.entries(counts)
   return (
     <section>
       <label>
-        {number(all - counts.pending)} of {number(all)} messages are final
-        <progress max={Math.max(1, all)} value={all - counts.pending} />
+        {number(recipients - pending)} of {number(recipients)} messages are final
+        <progress max={Math.max(1, recipients)} value={recipients - pending} />
       </label>
       <dl class="figures">
         {entries.map(([name, count]) => (
