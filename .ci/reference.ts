@@ -54,6 +54,11 @@ export function reference(): string {
       '`mailkeep.forClient(id).settings.attributes`',
       members('lib/api-types.ts', 'interface AttributeSettingsApi', 'attributes'),
     ),
+    ...section(
+      '`mailkeep.forClient(id).settings.pages`',
+      members('lib/pages/api-types.ts', 'interface PageSettingsApi', 'pages'),
+    ),
+    ...section('`mailkeep.links`', members('lib/contacts/api-types.ts', 'interface LinksApi', 'links')),
     ...section('`mailkeep.forClient(id).tokens`', members('lib/api-types.ts', 'interface ClientTokensApi', 'tokens')),
     ...section('`mailkeep.forClient(id).auditLog`', members('lib/api-types.ts', 'interface AuditLogApi', 'auditLog')),
     ...['Webhooks', 'Events'].flatMap((slice) => apiSection('lib/webhooks/api-types.ts', slice)),
@@ -77,6 +82,7 @@ export function reference(): string {
         'topics',
         'segments',
         'consent',
+        'pages',
         'attributes',
         'identities',
         'webhooks',
@@ -84,6 +90,8 @@ export function reference(): string {
       ...declared('lib/webhooks/recovery.ts', ['Recovery']),
       ...declared('lib/contacts/group-counts.ts', ['Counted']),
       ...declared('lib/page.ts', ['Page']),
+      ...declared('lib/contacts/links.ts', ['ContactLinks', 'OpenedLink']),
+      ...declared('lib/contacts/preferences.ts', ['Preferences', 'ListPreferences', 'TopicPreference']),
     ]),
     ...section('Errors', [
       ...declared('lib/errors.ts', [
@@ -99,6 +107,8 @@ export function reference(): string {
       ...declared('daemon/http/node.ts', ['createHandler', 'Handler']),
       ...declared('daemon/http/web.ts', ['createFetchHandler']),
       ...declared('daemon/http/mount.ts', ['MountOptions']),
+      ...declared('daemon/http/contact-pages.ts', ['createContactPages', 'ContactPages']),
+      ...declared('daemon/pages/index.ts', ['ContactPagesOptions']),
     ]),
     ...section('Verifying sender addresses: `mailkeep/ses`', [
       ...declared('lib/identities/ses.ts', ['ses', 'SesOptions']),

@@ -15,13 +15,10 @@ import type {
   Token,
   TokenInput,
 } from './clients/schema.ts'
-import type { LinkPurpose } from './consent/links.ts'
 import type { Counted, GroupQueryInput } from './contacts/group-counts.ts'
-import type { OpenedLink } from './contacts/links.ts'
 import type { Identity, IdentityInput, IdentityQueryInput } from './identities/schema.ts'
 import type { List, ListChangeInput, ListInput } from './lists/schema.ts'
 import type { Page, PageInput } from './page.ts'
-import type { PageSettings, PageSettingsInput } from './pages/schema.ts'
 import type { Segment, SegmentChangeInput, SegmentInput } from './segments/schema.ts'
 import type { ContactSeries, DeliverySeries, DeliverySeriesQueryInput, SeriesQueryInput } from './statistics/schema.ts'
 import type { Tag, TagInput } from './tags/schema.ts'
@@ -101,17 +98,6 @@ export interface ClientTokensApi {
    * @throws MailkeepError `not_found`: no such token, or it is revoked already.
    */
   revoke(id: number): Promise<void>
-}
-
-/** Links to the pages for contacts: `mailkeep.links` */
-export interface LinksApi {
-  /**
-   * Verifies the token of a link, `…/c/TOKEN/PURPOSE`, and returns the contact that it belongs to.
-   *
-   * @param purpose `unsubscribe`, `preferences` or `confirm`.
-   * @throws MailkeepError `not_found`, always the same: the token is not valid for the purpose, or the contact was erased.
-   */
-  open(token: string, purpose: LinkPurpose): Promise<OpenedLink>
 }
 
 /** `mailkeep.forClient(id).auditLog` */
@@ -239,18 +225,6 @@ export interface AttributeSettingsApi {
    * @throws MailkeepError `validation_failed`: more than 10 names, or not an attribute's name.
    */
   update(input: AttributeSettingsInput): Promise<AttributeSettings>
-}
-
-/** How the client's pages for contacts look: `mailkeep.forClient(id).settings.pages` */
-export interface PageSettingsApi {
-  /** Returns how the client's pages for contacts look. */
-  get(): Promise<PageSettings>
-  /**
-   * Replaces the settings of the client's pages for contacts. Absent fields are reset.
-   *
-   * @throws MailkeepError `validation_failed`
-   */
-  update(input: PageSettingsInput): Promise<PageSettings>
 }
 
 /** The client's sender addresses: `mailkeep.forClient(id).identities` */

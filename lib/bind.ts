@@ -3,29 +3,15 @@
  * `npm run reference` writes the types of these tables, with the operations' docstrings, to the files `api-types.ts`.
  */
 import * as v from 'valibot'
-import type {
-  AttributeSettingsApi,
-  AuditLogApi,
-  ClientsApi,
-  ClientTokensApi,
-  IdentitiesApi,
-  LinksApi,
-  ListsApi,
-  PageSettingsApi,
-  SegmentsApi,
-  StatsApi,
-  TagsApi,
-  TokensApi,
-  TopicsApi,
-} from './api-types.ts'
+import type { ClientsApi, TokensApi } from './api-types.ts'
 import * as attributes from './attributes/operations.ts'
 import * as audit from './audit/operations.ts'
 import { bind } from './bound.ts'
+import type { ClientMailkeep, ClientOperations } from './client-api.ts'
 import * as clientTokens from './clients/client-tokens.ts'
 import * as clients from './clients/operations.ts'
-import type { SuppressionsApi } from './consent/api-types.ts'
 import * as suppressions from './consent/suppressions.ts'
-import type { ContactsApi } from './contacts/api-types.ts'
+import type { LinksApi } from './contacts/api-types.ts'
 import * as batching from './contacts/batch.ts'
 import * as bounces from './contacts/bounces.ts'
 import * as bulk from './contacts/bulk.ts'
@@ -45,7 +31,6 @@ import * as importing from './contacts/transfer/import.ts'
 import { type Context, sources } from './context.ts'
 import { invalid } from './errors.ts'
 import * as idempotency from './idempotency/operations.ts'
-import type { IdempotencyApi } from './idempotency/schema.ts'
 import * as identities from './identities/operations.ts'
 import * as lists from './lists/operations.ts'
 import * as pages from './pages/operations.ts'
@@ -54,7 +39,6 @@ import * as segments from './segments/operations.ts'
 import * as statistics from './statistics/operations.ts'
 import * as tags from './tags/operations.ts'
 import * as topics from './topics/operations.ts'
-import type { EventsApi, WebhooksApi } from './webhooks/api-types.ts'
 import * as deliveries from './webhooks/deliveries.ts'
 import * as deliveryListing from './webhooks/delivery-listing.ts'
 import * as webhooks from './webhooks/operations.ts'
@@ -209,32 +193,6 @@ const eventsApi = { raise: webhooks.raiseEvent }
 
 /** `mailkeep.forClient(id).stats` */
 const statsApi = { deliveries: statistics.getDeliverySeries, contacts: statistics.getContactSeries }
-
-/** The client's settings: `mailkeep.forClient(id).settings` */
-export interface SettingsApi {
-  readonly attributes: AttributeSettingsApi
-  readonly pages: PageSettingsApi
-}
-
-/** The operations on one client's records. An id of another client's record is `not_found`. */
-export interface ClientOperations {
-  readonly contacts: ContactsApi
-  readonly lists: ListsApi
-  readonly tags: TagsApi
-  readonly topics: TopicsApi
-  readonly segments: SegmentsApi
-  readonly suppressions: SuppressionsApi
-  readonly settings: SettingsApi
-  readonly webhooks: WebhooksApi
-  readonly events: EventsApi
-  readonly identities: IdentitiesApi
-  readonly tokens: ClientTokensApi
-  readonly auditLog: AuditLogApi
-  readonly stats: StatsApi
-}
-
-/** `mailkeep.forClient(id)`: a client's operations, and `withIdempotencyKey` to run several of them at most once. */
-export interface ClientMailkeep extends ClientOperations, IdempotencyApi {}
 
 export function bindClients(ctx: Context): ClientsApi {
   return bind(ctx, clientsApi)

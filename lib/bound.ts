@@ -1,4 +1,4 @@
-import type { ClientOperations } from './bind.ts'
+import type { ClientOperations } from './client-api.ts'
 import type { Context } from './context.ts'
 
 /** The operations without their first parameter. */

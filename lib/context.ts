@@ -1,6 +1,7 @@
 import type { Role } from './clients/schema.ts'
 import type { TokenCache } from './clients/token-cache.ts'
 import type { AddressHash } from './consent/address-hash.ts'
+import type { LinkKey } from './consent/links.ts'
 import type { RunBatch } from './contacts/bulk.ts'
 import type { HoldKey } from './idempotency/operations.ts'
 import type { JobHandlers } from './jobs/operations.ts'
@@ -77,6 +78,7 @@ export interface Local {
   readonly runBatch: RunBatch
   readonly holdKey: HoldKey
   readonly addresses: AddressHash
+  readonly linkKey: LinkKey
   /** Called with each contact whose data an operation returns. Set where answers are stored for idempotency. */
   readonly onContactRead?: (contactId: number) => void
 }

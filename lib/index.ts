@@ -6,9 +6,7 @@ export type {
   ClientsApi,
   ClientTokensApi,
   IdentitiesApi,
-  LinksApi,
   ListsApi,
-  PageSettingsApi,
   SegmentsApi,
   StatsApi,
   TagsApi,
@@ -17,12 +15,12 @@ export type {
 } from './api-types.ts'
 export type { AttributeSettings, AttributeSettingsInput } from './attributes/schema.ts'
 export { type AuditEntry, type AuditQueryInput, type ChangeType, changeTypes } from './audit/schema.ts'
+export { type Unchecked, unchecked } from './bound.ts'
 export type {
   ClientMailkeep,
   ClientOperations,
   SettingsApi,
-} from './bind.ts'
-export { type Unchecked, unchecked } from './bound.ts'
+} from './client-api.ts'
 export type {
   Client,
   ClientInput,
@@ -47,7 +45,7 @@ export {
   type SuppressionReason,
   suppressionReasons,
 } from './consent/schema.ts'
-export type { ContactsApi } from './contacts/api-types.ts'
+export type { ContactsApi, LinksApi } from './contacts/api-types.ts'
 export type {
   BatchInput,
   BatchOperationInput,
@@ -103,6 +101,7 @@ export type { Logger } from './logger.ts'
 export { createMailkeep, type Mailkeep } from './mailkeep.ts'
 export type { CloseOptions, MailkeepOptions, StartOptions, SubscriberOptions } from './options.ts'
 export type { Page, PageInput } from './page.ts'
+export type { PageSettingsApi } from './pages/api-types.ts'
 export {
   type PageLanguage,
   type PageSettings,

@@ -1,8 +1,11 @@
-import type { ClientsApi, LinksApi, TokensApi } from './api-types.ts'
-import { bindClient, bindClients, bindLinks, bindTokens, type ClientMailkeep } from './bind.ts'
+import type { ClientsApi, TokensApi } from './api-types.ts'
+import { bindClient, bindClients, bindLinks, bindTokens } from './bind.ts'
 import { BoundedCache } from './bounded-cache.ts'
+import type { ClientMailkeep } from './client-api.ts'
 import { TokenCache } from './clients/token-cache.ts'
 import { addressHash } from './consent/address-hash.ts'
+import { linkKey } from './consent/links.ts'
+import type { LinksApi } from './contacts/api-types.ts'
 import { runBatches } from './contacts/bulk.ts'
 import type { Caller, Context } from './context.ts'
 import { closed, invalid } from './errors.ts'
@@ -54,12 +57,8 @@ export async function createMailkeep(options: MailkeepOptions): Promise<Mailkeep
   const clock = options.clock ?? storage.clock
   try {
     await openSchema(storage, source.migrations, clock, options.migrate)
-    const mailkeep = new Mailkeep(
-      storage,
-      { ...options, logger, hostLogger: options.logger, clock },
-      sealer,
-      source.migrations,
-    )
+    const resolved = { ...options, logger, hostLogger: options.logger, clock }
+    const mailkeep = new Mailkeep(storage, resolved, sealer, source.migrations)
     await mailkeep.check()
     return mailkeep
   } catch (error) {
@@ -131,6 +130,7 @@ export class Mailkeep {
         runBatch: runBatches(),
         holdKey: holdKeys(),
         addresses: addressHash(),
+        linkKey: linkKey(),
       },
     }
     this.#ctx = ctx
@@ -148,6 +148,7 @@ export class Mailkeep {
   async check(): Promise<void> {
     await checkEncryptionKey(this.#ctx)
     await this.#ctx.local.addresses.load(this.#ctx)
+    await this.#ctx.local.linkKey.load(this.#ctx)
   }
 
   /**

@@ -3,7 +3,7 @@
  * files or global state, so that tests can run in parallel. Works with node:test, Vitest and Jest.
  */
 import { randomBytes } from 'node:crypto'
-import type { ClientMailkeep } from './bind.ts'
+import type { ClientMailkeep } from './client-api.ts'
 import type { Contact, ContactFieldsInput, ContactInput } from './contacts/schema.ts'
 import type { RaisedEvent } from './context.ts'
 import type { List } from './lists/schema.ts'

@@ -31,6 +31,7 @@ const rooms = [
   'properties',
   'webhooks',
   'contacts',
+  'pages',
   'library',
   'project',
 ]

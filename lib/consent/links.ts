@@ -2,11 +2,32 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { type Context, now } from '../context.ts'
 import { invalid } from '../errors.ts'
+import { loadStoredKey } from '../sealing/stored-key.ts'
 import { msOf } from '../time.ts'
 
 /** What a link lets its holder do. Each number is in the tokens of sent mails, so it must not change. */
 const purposes = { unsubscribe: 1, preferences: 2, confirm: 3 } as const
 export type LinkPurpose = keyof typeof purposes
+
+/** The key that signs links. */
+export interface LinkKey {
+  /** Loads the key. Must be called before `value` is used. */
+  load(ctx: Context): Promise<void>
+  readonly value: Buffer
+}
+
+/** The key is derived from the encryption key once, and then stored: links of sent mails outlive rotations. */
+export function linkKey(): LinkKey {
+  let value: Buffer = Buffer.alloc(0)
+  return {
+    async load(ctx) {
+      value = await loadStoredKey(ctx, 'link_key', () => ctx.sealer.deriveKey('contact links'))
+    },
+    get value() {
+      return value
+    },
+  }
+}
 
 /** What a valid token names. The contact may be erased since. */
 export interface LinkContent {
@@ -62,7 +83,7 @@ export function contactLink(ctx: Context, contact: LinkedContact, purpose: LinkP
   ]
   if (listId !== undefined) parts.push(numberOf(listId), numberOf(Math.floor(msOf(now(ctx)) / 1000)))
   const content = Buffer.concat(parts)
-  const token = Buffer.concat([content, macOf(linkKeys(ctx)[0]!, content)]).toString('base64url')
+  const token = Buffer.concat([content, macOf(ctx.local.linkKey.value, content)]).toString('base64url')
   return `${url.replace(/\/+$/, '')}/c/${token}/${purpose}`
 }
 
@@ -78,7 +99,7 @@ export function readLinkToken(ctx: Context, token: string, purpose: LinkPurpose)
   if (bytes.toString('base64url') !== token) return undefined // base64url has several spellings of some bytes
   const content = bytes.subarray(0, -macBytes)
   const mac = bytes.subarray(-macBytes)
-  if (!linkKeys(ctx).some((key) => timingSafeEqual(macOf(key, content), mac))) return undefined
+  if (!timingSafeEqual(macOf(ctx.local.linkKey.value, content), mac)) return undefined
   if (content[0] !== purposes[purpose]) return undefined
   const idAt = (position: number) => content.readUIntBE(1 + position * idBytes, idBytes)
   const uuidStart = 1 + 2 * idBytes
@@ -93,10 +114,6 @@ export function readLinkToken(ctx: Context, token: string, purpose: LinkPurpose)
     contactUuid: uuidFrom(content.subarray(uuidStart, uuidStart + 16)),
     listId: isConfirmation ? rest.readUIntBE(0, idBytes) : undefined,
   }
-}
-
-function linkKeys(ctx: Context): readonly Buffer[] {
-  return ctx.sealer.deriveKeys('contact links')
 }
 
 function macOf(key: Buffer, content: Buffer): Buffer {

@@ -2,6 +2,7 @@
  * Types of the operations, with the documentation that editors show. Written by `npm run reference` from lib/bind.ts and
  * the docstrings of the operations: change them, not this file.
  */
+import type { LinkPurpose } from '../consent/links.ts'
 import type { HistoryEntry } from '../consent/schema.ts'
 import type { Page, PageInput } from '../page.ts'
 import type { AbortInput } from '../signal.ts'
@@ -9,7 +10,7 @@ import type { BatchInput, BatchOperationInput, BatchOperationResult } from './ba
 import type { EmailInput, TagsInput } from './changing.ts'
 import type { ContactKey } from './contact-key.ts'
 import type { IterateInput } from './iterate.ts'
-import type { ContactLinks } from './links.ts'
+import type { ContactLinks, OpenedLink } from './links.ts'
 import type { BulkResult } from './merge.ts'
 import type { MergeInput } from './merging.ts'
 import type { AddedContact } from './operations.ts'
@@ -25,6 +26,17 @@ import type {
 } from './schema.ts'
 import type { ExportInput } from './transfer/export.ts'
 import type { Chunks, ImportInput, ImportReport } from './transfer/import.ts'
+
+/** Links to the pages for contacts: `mailkeep.links` */
+export interface LinksApi {
+  /**
+   * Verifies the token of a link, `…/c/TOKEN/PURPOSE`, and returns the contact that it belongs to.
+   *
+   * @param purpose `unsubscribe`, `preferences` or `confirm`.
+   * @throws MailkeepError `not_found`, always the same: the token is not valid for the purpose, or the contact was erased.
+   */
+  open(token: string, purpose: LinkPurpose): Promise<OpenedLink>
+}
 
 /** `mailkeep.forClient(id).contacts` */
 export interface ContactsApi {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import * as v from 'valibot'
-import type { ClientOperations } from '../bind.ts'
+import type { ClientOperations } from '../client-api.ts'
 import { invalid } from '../errors.ts'
 import { atMost, Text } from '../parse.ts'
 

@@ -17,12 +17,8 @@ export interface Sealer {
   canOpen(sealed: string): boolean
   /** Whether the text is sealed with the current key. */
   isCurrent(sealed: string): boolean
-  /**
-   * Derives a key of 32 bytes from each encryption key, with HKDF-SHA256 (RFC 5869). The current key's is the first.
-   *
-   * @param purpose Keys for different purposes are unrelated.
-   */
-  deriveKeys(purpose: string): readonly Buffer[]
+  /** Derives a key of 32 bytes for a purpose from the current key, with HKDF-SHA256 (RFC 5869). */
+  deriveKey(purpose: string): Buffer
 }
 
 /**
@@ -38,7 +34,6 @@ export function createSealer(key: EncryptionKey, previousKeys: readonly Encrypti
   const keyId = idOf(bytes)
   const keys = new Map([...previousKeys.map(bytesOf), bytes].map((each) => [idOf(each), each]))
   const opened = new BoundedCache<string, string>(1000)
-  const derived = new BoundedCache<string, readonly Buffer[]>(10)
   const openOnce = (sealed: string, owner: string) => {
     const [version, id, data] = sealed.split('.')
     const opening = keys.get(id ?? '')
@@ -55,10 +50,7 @@ export function createSealer(key: EncryptionKey, previousKeys: readonly Encrypti
     openOnce,
     canOpen: (sealed) => keys.has(keyIdOf(sealed)),
     isCurrent: (sealed) => keyIdOf(sealed) === keyId,
-    deriveKeys: (purpose) =>
-      derived.get(purpose, () =>
-        [bytes, ...keys.values()].map((each) => Buffer.from(hkdfSync('sha256', each, '', `mailkeep ${purpose}`, 32))),
-      ),
+    deriveKey: (purpose) => Buffer.from(hkdfSync('sha256', bytes, '', `mailkeep ${purpose}`, 32)),
   }
 }
 

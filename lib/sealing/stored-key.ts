@@ -1,19 +1,23 @@
-/** Random keys that the database stores, sealed with the encryption key. Unlike derived keys they outlive its rotation. */
+/** Keys that the database stores, sealed with the encryption key. Unlike derived keys they outlive its rotation. */
 import { randomBytes } from 'node:crypto'
 import type { Context, Tx } from '../context.ts'
 import { transact } from '../storage/transaction.ts'
 import { findSetting, insertSetting, saveSetting } from './encryption-key.ts'
 
 /** The names of all stored keys. */
-const names = ['address_hash_key'] as const
+const names = ['address_hash_key', 'link_key'] as const
 export type StoredKeyName = (typeof names)[number]
 
 /** Returns the key. Creates it at the first use: if several processes do, the first one wins. */
-export async function loadStoredKey(ctx: Context, name: StoredKeyName): Promise<Buffer> {
+export async function loadStoredKey(
+  ctx: Context,
+  name: StoredKeyName,
+  create: () => Buffer = () => randomBytes(32),
+): Promise<Buffer> {
   return transact(ctx, async (tx) => {
     let stored = await findSetting(tx, { name })
     if (!stored) {
-      await insertSetting(tx, { name, value: tx.sealer.seal(randomBytes(32).toString('base64'), name) })
+      await insertSetting(tx, { name, value: tx.sealer.seal(create().toString('base64'), name) })
       stored = await findSetting(tx, { name })
     }
     return Buffer.from(tx.sealer.openOnce(stored!.value, name), 'base64')

@@ -369,7 +369,7 @@ let made = 0
 
 /** Returns a text of this length that is valid except for its length. */
 function textOf({ format, description }: Limits & { description?: string }, length: number): string {
-  if (description?.includes('https')) return `http://127.0.0.1:9/${'a'.repeat(length - 19)}`
+  if (description?.includes('https')) return `https://example.com/${'a'.repeat(length - 20)}`
   if (format !== 'idn-email') return `${++made} `.padEnd(length, 'a')
   const domain = `${`${'d'.repeat(60)}.`.repeat(3)}example`
   return `${'a'.repeat(length - domain.length - 1)}@${domain}`

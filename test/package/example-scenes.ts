@@ -144,6 +144,18 @@ export const scenes: Readonly<Record<string, (t: TestContext, place: Place) => P
   hono: (t, place) => withToken(t, place, 'hono'),
   'node-http': (t, place) => withToken(t, place, 'node-http'),
 
+  async 'contact-pages'(t, place) {
+    const { origin, running, stop } = await serving(t, place, 'contact-pages')
+    const [, link] = await running.line(/^unsubscribe at (http:\S+)$/)
+    assert.ok(link!.startsWith(`${origin}/mail/c/`))
+    assert.match(await (await fetch(link!)).text(), /<h1>Unsubscribe<\/h1>/)
+    const body = new URLSearchParams({ 'List-Unsubscribe': 'One-Click' })
+    assert.equal(await (await fetch(link!, { method: 'POST', body })).text(), '')
+    assert.match(await (await fetch(link!)).text(), /You are unsubscribed/)
+    assert.equal((await fetch(`${origin}/mail/c/style.css`)).status, 200)
+    await stop()
+  },
+
   async 'unit-test'(t, place) {
     const running = start(t, place, ['--test', '--test-reporter=tap', example('unit-test')])
     await running.line(/^# pass 2$/)

@@ -203,7 +203,6 @@ test('links survive the rotation of the encryption key, and no other key opens t
   const rotated = await open(second, first)
   assert.equal((await rotated.links.open(old.unsubscribe, 'unsubscribe')).contact.id, old.id)
   const renewed = await newContact(rotated, clientId, 'ada@example.org')
-  assert.notEqual(renewed.unsubscribe, old.unsubscribe)
   await rotated.resealSecrets()
   await rotated.close()
 

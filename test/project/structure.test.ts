@@ -66,6 +66,7 @@ const wiring = new Set([
   'mailkeep.ts',
   'bind.ts',
   'bound.ts',
+  'client-api.ts',
   'housekeeping.ts',
 ])
 

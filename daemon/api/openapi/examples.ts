@@ -70,14 +70,10 @@ export const pageSettings: PageSettings = {
   ...{ name: 'Acme', colour: '#0a58ca', logo_url: 'https://acme.example/logo.png', language: null },
   texts: { unsubscribed_text: 'We will miss you.' },
 }
-const contactUrl = 'https://mail.example.com/c/AQAAAAAAAQAAAAAABwubfD5'
 const contactLinks: ContactLinks = {
-  unsubscribe_url: `${contactUrl}/unsubscribe`,
+  unsubscribe_url: 'https://mail.example.com/c/AQAAAAAAAQAAAAAABwubfD5/unsubscribe',
   preferences_url: 'https://mail.example.com/c/AgAAAAAAAQAAAAAABwubfD5/preferences',
-  headers: {
-    'List-Unsubscribe': `<${contactUrl}/unsubscribe>`,
-    'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
-  },
+  headers: { 'List-Unsubscribe': '<https://mail.example.com/c/AQAAAAAAAQAAAAAABwubfD5/unsubscribe>' },
 }
 export const attributeSettings: AttributeSettings = { indexed: ['plan', 'city'] }
 const token: ClientToken = {
@@ -200,9 +196,9 @@ export const recordExamples = {
   AttributeSettings: attributeSettings,
   ContactCount: { count: 1200 },
   ContactLinks: contactLinks,
+  PageSettings: pageSettings,
   DeliverySeries: deliverySeries,
   ContactSeries: contactSeries,
-  PageSettings: pageSettings,
   BatchResult: { status: 'created', id: 7 },
   Endpoint: endpoint,
   NewEndpoint: {
