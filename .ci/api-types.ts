@@ -8,6 +8,7 @@ const root = join(import.meta.dirname, '..')
 /** Tables with a file of their own. The others are in lib/api-types.ts. No file may have more than 300 lines. */
 const files: Readonly<Record<string, string>> = {
   contactsApi: 'lib/contacts/api-types.ts',
+  importsApi: 'lib/imports/api-types.ts',
   linksApi: 'lib/contacts/api-types.ts',
   pageSettingsApi: 'lib/pages/api-types.ts',
   suppressionsApi: 'lib/consent/api-types.ts',

@@ -48,6 +48,7 @@ export function reference(): string {
       ...declared('lib/idempotency/schema.ts', ['IdempotentResult']),
     ]),
     ...apiSection('lib/contacts/api-types.ts', 'Contacts'),
+    ...apiSection('lib/imports/api-types.ts', 'Imports'),
     ...apiSection('lib/consent/api-types.ts', 'Suppressions'),
     ...['Lists', 'Tags', 'Topics', 'Segments', 'Identities'].flatMap((slice) => apiSection('lib/api-types.ts', slice)),
     ...section(
@@ -77,6 +78,7 @@ export function reference(): string {
         'clients',
         'audit',
         'contacts',
+        'imports',
         'lists',
         'tags',
         'topics',

@@ -139,8 +139,9 @@ function checkArgumentCount(command: Command, args: readonly string[]): void {
 
 function ownFlags(command: Command, flags: GivenFlags): Record<string, string> {
   const own: Record<string, string> = {}
-  for (const { name, value: shape, required } of command.flags ?? []) {
-    const value = flags[name]
+  for (const { name, value: shape, required, repeats } of command.flags ?? []) {
+    const given = flags[name]
+    const value = repeats && Array.isArray(given) ? given.join('\0') : given
     if (value === undefined && !required) continue
     if (value === undefined) throw missingFlag(command, name)
     if (typeof value !== 'string') throw new CliError(`--${name} needs one value.`, usageExitCode)

@@ -4,6 +4,7 @@
  */
 import type { AttributeSettings, AttributeSettingsInput } from './attributes/schema.ts'
 import type { AuditEntry, AuditQueryInput } from './audit/schema.ts'
+import type { PortalLink, PortalLinkInput } from './clients/portal.ts'
 import type {
   Client,
   ClientInput,
@@ -245,6 +246,16 @@ export interface IdentitiesApi {
   add(input: IdentityInput): Promise<Identity>
   /** @throws MailkeepError `not_found` */
   remove(id: number): Promise<void>
+}
+
+/** `mailkeep.forClient(id).portal` */
+export interface PortalApi {
+  /**
+   * Creates a link that opens the console's webhook pages for this client only. It cannot be revoked before it expires.
+   *
+   * @throws MailkeepError `validation_failed`: also on `public_url`, when no public URL is set; `not_found`: no such client.
+   */
+  createLink(input: PortalLinkInput): Promise<PortalLink>
 }
 
 /** `mailkeep.forClient(id).stats` */

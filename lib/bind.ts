@@ -10,6 +10,7 @@ import { bind } from './bound.ts'
 import type { ClientMailkeep, ClientOperations } from './client-api.ts'
 import * as clientTokens from './clients/client-tokens.ts'
 import * as clients from './clients/operations.ts'
+import * as portal from './clients/portal.ts'
 import * as suppressions from './consent/suppressions.ts'
 import type { LinksApi } from './contacts/api-types.ts'
 import * as batching from './contacts/batch.ts'
@@ -32,6 +33,7 @@ import { type Context, sources } from './context.ts'
 import { invalid } from './errors.ts'
 import * as idempotency from './idempotency/operations.ts'
 import * as identities from './identities/operations.ts'
+import * as imports from './imports/operations.ts'
 import * as lists from './lists/operations.ts'
 import * as pages from './pages/operations.ts'
 import { requireFunction, requireId, Text } from './parse.ts'
@@ -171,6 +173,9 @@ const identitiesApi = {
   remove: identities.removeIdentity,
 }
 
+/** The progress of imports: `mailkeep.forClient(id).imports` */
+const importsApi = { list: imports.listImports, get: imports.getImport }
+
 /** `mailkeep.forClient(id).webhooks` */
 const webhooksApi = {
   listEndpoints: webhooks.listEndpoints,
@@ -190,6 +195,9 @@ const webhooksApi = {
 
 /** `mailkeep.forClient(id).events` */
 const eventsApi = { raise: webhooks.raiseEvent }
+
+/** `mailkeep.forClient(id).portal` */
+const portalApi = { createLink: portal.createPortalLink }
 
 /** `mailkeep.forClient(id).stats` */
 const statsApi = { deliveries: statistics.getDeliverySeries, contacts: statistics.getContactSeries }
@@ -236,8 +244,10 @@ function bindOperations(ctx: Context): ClientOperations {
     webhooks: bind(ctx, webhooksApi),
     events: bind(ctx, eventsApi),
     identities: bind(ctx, identitiesApi),
+    imports: bind(ctx, importsApi),
     tokens: bind(ctx, clientTokensApi),
     auditLog: bind(ctx, auditLogApi),
     stats: bind(ctx, statsApi),
+    portal: bind(ctx, portalApi),
   }
 }

@@ -5,6 +5,7 @@ import type {
   ClientTokensApi,
   IdentitiesApi,
   ListsApi,
+  PortalApi,
   SegmentsApi,
   StatsApi,
   TagsApi,
@@ -13,6 +14,7 @@ import type {
 import type { SuppressionsApi } from './consent/api-types.ts'
 import type { ContactsApi } from './contacts/api-types.ts'
 import type { IdempotencyApi } from './idempotency/schema.ts'
+import type { ImportsApi } from './imports/api-types.ts'
 import type { PageSettingsApi } from './pages/api-types.ts'
 import type { EventsApi, WebhooksApi } from './webhooks/api-types.ts'
 
@@ -34,9 +36,11 @@ export interface ClientOperations {
   readonly webhooks: WebhooksApi
   readonly events: EventsApi
   readonly identities: IdentitiesApi
+  readonly imports: ImportsApi
   readonly tokens: ClientTokensApi
   readonly auditLog: AuditLogApi
   readonly stats: StatsApi
+  readonly portal: PortalApi
 }
 
 /** `mailkeep.forClient(id)`: a client's operations, and `withIdempotencyKey` to run several of them at most once. */

@@ -10,6 +10,7 @@ import type { Context } from './context.ts'
 import { isMailkeepError } from './errors.ts'
 import { deleteExpiredAnswers, deleteResultsOfClient } from './idempotency/operations.ts'
 import { deleteIdentitiesOfClient } from './identities/operations.ts'
+import { deleteExpiredImports, deleteImportsOfClient } from './imports/operations.ts'
 import { deleteFinishedJobs, type JobHandlers, nextJobMs, runDueJob } from './jobs/operations.ts'
 import { deleteListsOfClient, listJobs } from './lists/operations.ts'
 import { deletePageSettingsOfClient } from './pages/operations.ts'
@@ -51,6 +52,7 @@ export const jobHandlers: JobHandlers = {
     deleteIdentitiesOfClient,
     deletePageSettingsOfClient,
     deleteEntriesOfClient,
+    deleteImportsOfClient,
     deleteCountsOfClient,
   ]),
 }
@@ -138,6 +140,7 @@ export class Housekeeping {
       await deleteExpiredAnswers(this.#ctx)
       await deleteFinishedJobs(this.#ctx)
       await deleteExpiredEntries(this.#ctx)
+      await deleteExpiredImports(this.#ctx)
       await deleteExpiredSecrets(this.#ctx)
       await deleteExpiredRequests(this.#ctx)
       await deleteExpiredCounts(this.#ctx)

@@ -7,6 +7,7 @@ export type {
   ClientTokensApi,
   IdentitiesApi,
   ListsApi,
+  PortalApi,
   SegmentsApi,
   StatsApi,
   TagsApi,
@@ -21,6 +22,7 @@ export type {
   ClientOperations,
   SettingsApi,
 } from './client-api.ts'
+export type { PortalLink, PortalLinkInput } from './clients/portal.ts'
 export type {
   Client,
   ClientInput,
@@ -74,7 +76,15 @@ export type {
 } from './contacts/schema.ts'
 export type { ExportInput } from './contacts/transfer/export.ts'
 export type { Format } from './contacts/transfer/format.ts'
-export type { Chunks, ImportCounts, ImportInput, ImportReport, RefusedRow } from './contacts/transfer/import.ts'
+export type {
+  Chunks,
+  ImportCounts,
+  ImportInput,
+  ImportReport,
+  ImportRowResult,
+  RefusedRow,
+} from './contacts/transfer/import-schema.ts'
+export type { ImportMode } from './contacts/transfer/steps.ts'
 export type { Caller, RaisedEvent, Source } from './context.ts'
 export {
   type ErrorCode,
@@ -95,6 +105,8 @@ export {
   type IdentityStatus,
   identityStatuses,
 } from './identities/schema.ts'
+export type { ImportsApi } from './imports/api-types.ts'
+export type { Import } from './imports/schema.ts'
 export { inputLimits } from './limits.ts'
 export type { List, ListChangeInput, ListInput } from './lists/schema.ts'
 export type { Logger } from './logger.ts'

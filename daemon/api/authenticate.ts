@@ -1,11 +1,15 @@
 import { type Mailkeep, MailkeepError, type Principal, type Role, roles } from '../../lib/index.ts'
 import { type ApiRequest, header } from './http-types.ts'
+import type { Route } from './routes/route.ts'
 
 /** What each role may do: everything that the roles before it may, and more. */
 const ranks: Readonly<Record<Role, number>> = { viewer: 0, member: 1, admin: 2 }
 
-/** @throws MailkeepError `forbidden`: the caller's role is lower than the one that the route needs. */
-export function requireRole(caller: Principal, role: Role): void {
+/** @throws MailkeepError `forbidden`: the caller's role is lower than the one that the route needs, or its scope ends. */
+export function requireRole(caller: Principal, { role, inPortal }: Pick<Route, 'role' | 'inPortal'>): void {
+  if (caller.scope !== undefined && !inPortal) {
+    throw new MailkeepError('forbidden', 'This link opens webhook endpoints and their deliveries only.')
+  }
   if (ranks[caller.role] >= ranks[role]) return
   const higher = role === 'member' ? 'member or admin' : role
   throw new MailkeepError('forbidden', `This needs a token with the role ${higher}.`)

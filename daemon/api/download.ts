@@ -2,18 +2,19 @@ import type { ErrorLog } from './api-options.ts'
 import { encode, type ResponseContext } from './encode.ts'
 import { toPublicError } from './errors.ts'
 import type { ApiResponse } from './http-types.ts'
-import type { Download } from './routes/route.ts'
+import type { Outcome } from './routes/route.ts'
 
 /** Encodes an answer that is a file. The file is produced while it is sent. */
 export function encodeDownload(
   context: ResponseContext,
-  status: number,
-  { name, contentType, text }: Download,
+  { status, download, headers }: Outcome,
   logger: ErrorLog,
 ): ApiResponse {
+  const { name, contentType, text } = download!
   const response = encode(context, status, undefined, {
     'Content-Type': contentType,
-    'Content-Disposition': `attachment; filename="${name}"`,
+    ...(name !== undefined && { 'Content-Disposition': `attachment; filename="${name}"` }),
+    ...headers,
   })
   return context.method === 'HEAD' ? response : { ...response, stream: logErrors(text, context.requestId, logger) }
 }

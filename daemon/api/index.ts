@@ -154,12 +154,12 @@ async function answerRoute(options: LoggedOptions, state: RequestState): Promise
   const route = match.methods.get(request.method === 'HEAD' ? 'GET' : request.method)
   if (!route) throw new MailkeepError('method_not_allowed', 'This path does not know this method.')
   context.route = prefix + route.path
-  requireRole(caller, route.role)
+  requireRole(caller, route)
   const input = { params: match.params, ...(await inputOf(request, route, target)) }
   const outcome = await perform(clientOf(mailkeep, caller), request, route, path, input)
-  if (outcome.download) return encodeDownload(context, outcome.status, outcome.download, options.logger)
+  if (outcome.download) return encodeDownload(context, outcome, options.logger)
   const replayed = outcome.replayed ? { 'Idempotency-Replayed': 'true' } : {}
-  return encode(context, outcome.status, bodyOf(options, state, route, outcome), replayed)
+  return encode(context, outcome.status, bodyOf(options, state, route, outcome), { ...replayed, ...outcome.headers })
 }
 
 /** Returns the operations of the caller's client. The audit log shows the caller's token. */

@@ -905,58 +905,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/lists/{listId}/contacts/import": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        post: {
-            parameters: {
-                query?: {
-                    /** @description Whether the contacts have confirmed elsewhere that they join the list, so that double opt-in is skipped. Only for admins. */
-                    confirmed?: boolean;
-                };
-                header?: never;
-                path: {
-                    /** @description A list. */
-                    listId: number;
-                };
-                cookie?: never;
-            };
-            requestBody?: {
-                content: {
-                    "text/csv": string;
-                    "application/csv": string;
-                    "application/x-ndjson": string;
-                    "application/ndjson": string;
-                    "application/jsonl": string;
-                    "application/x-jsonlines": string;
-                };
-            };
-            responses: {
-                /** @description The numbers of created, updated and refused rows. */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["ImportReport"];
-                        };
-                    };
-                };
-            };
-        };
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/api/v1/contacts/export": {
         parameters: {
             query?: never;
@@ -999,6 +947,8 @@ export interface paths {
                     segment?: number;
                     /** @description Default: CSV if `Accept` names it and not NDJSON, otherwise NDJSON. */
                     format?: "csv" | "ndjson";
+                    /** @description Whether cells of CSV that begin with `=`, `+`, `-`, `@` or a tab stay as they are. Otherwise they get a leading apostrophe, which the import removes. */
+                    raw?: boolean;
                 };
                 header?: never;
                 path?: never;
@@ -1369,6 +1319,216 @@ export interface paths {
                 };
             };
         };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/lists/{listId}/contacts/import": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: {
+            parameters: {
+                query?: {
+                    /** @description Format of the file. Default: as `Content-Type` says. */
+                    format?: "csv" | "ndjson";
+                    /** @description Names of columns by field: `email`, `name`, `first_name`, `last_name`, `tags`, `status`, `unsubscribed_at`, `created_at`, or an attribute. Without it, the usual names are known. */
+                    map?: {
+                        [key: string]: string;
+                    };
+                    /** @description What becomes of contacts that exist. `skip`: they stay as they are. `replace_tags`: the tags of the row replace theirs. */
+                    mode?: "merge" | "skip" | "replace_tags";
+                    /** @description `unsubscribed`: everybody in the file has unsubscribed. No event is raised. */
+                    status?: "unsubscribed";
+                    /** @description Whether the contacts have confirmed elsewhere that they join the list, so that double opt-in is skipped. Only for admins. */
+                    confirmed?: boolean;
+                    /** @description Whether every row is checked and nothing is stored. `1` and `0` are accepted too. */
+                    dry_run?: boolean;
+                };
+                header?: never;
+                path: {
+                    /** @description A list. */
+                    listId: number;
+                };
+                cookie?: never;
+            };
+            requestBody?: {
+                content: {
+                    "text/csv": string;
+                    "application/csv": string;
+                    "application/x-ndjson": string;
+                    "application/ndjson": string;
+                    "application/jsonl": string;
+                    "application/x-jsonlines": string;
+                };
+            };
+            responses: {
+                /** @description The numbers of created, updated and refused rows, or the result of each row. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["ImportReport"];
+                        };
+                        "application/x-ndjson": components["schemas"]["ImportRowResult"];
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/contacts/import": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: {
+            parameters: {
+                query?: {
+                    /** @description Format of the file. Default: as `Content-Type` says. */
+                    format?: "csv" | "ndjson";
+                    /** @description Names of columns by field: `email`, `name`, `first_name`, `last_name`, `tags`, `status`, `unsubscribed_at`, `created_at`, or an attribute. Without it, the usual names are known. */
+                    map?: {
+                        [key: string]: string;
+                    };
+                    /** @description What becomes of contacts that exist. `skip`: they stay as they are. `replace_tags`: the tags of the row replace theirs. */
+                    mode?: "merge" | "skip" | "replace_tags";
+                    /** @description `unsubscribed`: everybody in the file has unsubscribed. No event is raised. */
+                    status?: "unsubscribed";
+                    /** @description Whether the contacts have confirmed elsewhere that they join the list, so that double opt-in is skipped. Only for admins. */
+                    confirmed?: boolean;
+                    /** @description Whether every row is checked and nothing is stored. `1` and `0` are accepted too. */
+                    dry_run?: boolean;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: {
+                content: {
+                    "text/csv": string;
+                    "application/csv": string;
+                    "application/x-ndjson": string;
+                    "application/ndjson": string;
+                    "application/jsonl": string;
+                    "application/x-jsonlines": string;
+                };
+            };
+            responses: {
+                /** @description The numbers of created, updated and refused rows, or the result of each row. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["ImportReport"];
+                        };
+                        "application/x-ndjson": components["schemas"]["ImportRowResult"];
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/imports": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: {
+            parameters: {
+                query?: {
+                    /** @description Maximum records of a page. */
+                    per_page?: number;
+                    /** @description `next_cursor` or `prev_cursor` of a page of the same listing. */
+                    cursor?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description A page of the listing. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["Import"][];
+                            meta: components["schemas"]["Meta"];
+                        };
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/imports/{importId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description An import. */
+                    importId: number;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description The import. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["Import"];
+                        };
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -2525,6 +2685,47 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/portal-links": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["PortalLinkInput"];
+                };
+            };
+            responses: {
+                /** @description The link. */
+                201: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["PortalLink"];
+                        };
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/stats/deliveries": {
         parameters: {
             query?: never;
@@ -2813,6 +3014,15 @@ export interface components {
                 "List-Unsubscribe": string;
                 "List-Unsubscribe-Post"?: string;
             };
+        };
+        PortalLink: {
+            /**
+             * Format: uri
+             * @description The session token is in the fragment, which browsers send to no server.
+             */
+            url: string;
+            /** Format: date-time */
+            expires_at: string;
         };
         DeliverySeries: {
             /** Format: date-time */
@@ -3119,6 +3329,35 @@ export interface components {
             /** @description The token, shown only in this answer. */
             token: string;
         };
+        Import: {
+            /** Format: int64 */
+            id: number;
+            /**
+             * Format: int64
+             * @description The list of the import; null if the file names the lists.
+             */
+            list_id: number | null;
+            /** @description Whether nothing is stored. */
+            dry_run: boolean;
+            /**
+             * @description `failed` also when its process died. The rows saved before stay.
+             * @enum {string}
+             */
+            status: "running" | "finished" | "failed";
+            /** @description Rows read so far, without blank ones. */
+            rows: number;
+            created: number;
+            updated: number;
+            /** @description Rows whose contact existed already, with `mode=skip`. */
+            skipped: number;
+            refused: number;
+            /** @description Code of the error that ended it, or `abandoned`. */
+            error: string | null;
+            /** Format: date-time */
+            started_at: string;
+            /** Format: date-time */
+            finished_at: string | null;
+        };
         ImportReport: {
             /** @description Rows that were read, without blank rows. */
             total: number;
@@ -3127,8 +3366,27 @@ export interface components {
             /** @description Rows whose contact existed already. */
             updated: number;
             refused: number;
+            /** @description Rows whose contact existed already. Only with `mode=skip`. */
+            skipped?: number;
+            /** @description Nothing was stored. Only with `dry_run`. */
+            dry_run?: boolean;
             /** @description The first refused rows, up to one megabyte. */
             refused_rows: components["schemas"]["RefusedRow"][];
+        };
+        ImportRowResult: {
+            /** @description Line of the file where the row ends. */
+            line: number;
+            /** @enum {string} */
+            status: "created" | "updated" | "skipped" | "refused";
+            /**
+             * Format: int64
+             * @description The contact, unless the row was refused.
+             */
+            id?: number;
+            /** @description Messages by field, if the row was refused. */
+            errors?: {
+                [key: string]: string[];
+            };
         };
         RefusedRow: {
             /** @description Line of the file where the row ends. */
@@ -3547,6 +3805,18 @@ export interface components {
             role: "admin" | "member" | "viewer";
             /** @description Seconds from now. Without it the token is valid until it is revoked. */
             expires_in?: number;
+        };
+        PortalLinkInput: {
+            /**
+             * @description What the link opens.
+             * @enum {string}
+             */
+            role: "webhooks";
+            /**
+             * @description Seconds from now.
+             * @default 3600
+             */
+            expires_in: number;
         };
         RecoverInput: {
             /** @description ISO 8601 with an offset. */

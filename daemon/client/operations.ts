@@ -76,6 +76,8 @@ export const operations = {
     create: 'POST /tokens',
     revoke: 'DELETE /tokens/{tokenId}',
   },
+  imports: { list: 'GET /imports', get: 'GET /imports/{importId}' },
+  portal: { createLink: 'POST /portal-links' },
   stats: { deliveries: 'GET /stats/deliveries', contacts: 'GET /stats/contacts' },
   auditLog: { list: 'GET /audit-log' },
 } as const
@@ -83,6 +85,7 @@ export const operations = {
 /** Files that are sent or received while they are read. */
 export const files = {
   import: 'POST /lists/{listId}/contacts/import',
+  restore: 'POST /contacts/import',
   export: 'GET /contacts/export',
 } as const
 
@@ -91,5 +94,7 @@ export const withoutKey: ReadonlySet<string> = new Set([
   'POST /webhook-endpoints',
   'POST /webhook-endpoints/{endpointId}/secret',
   'POST /tokens',
+  'POST /portal-links',
   'POST /lists/{listId}/contacts/import',
+  'POST /contacts/import',
 ])

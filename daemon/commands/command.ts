@@ -46,6 +46,8 @@ export interface Flag {
   /** Meaning, with the unit. */
   readonly about: string
   readonly required?: boolean
+  /** May be given several times. The values are separated by NUL characters, which no argument has. */
+  readonly repeats?: boolean
   readonly default?: string
   readonly example?: string
 }

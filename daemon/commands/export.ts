@@ -7,7 +7,11 @@ import { type Command, clientFlag, formatFlag, formatFrom, type Invocation, with
 export const exportCommand: Command = {
   usage: 'export',
   about: 'Write all contacts of a client to standard output, unsubscribed ones too; --json writes one array',
-  flags: [clientFlag, { ...formatFlag, default: 'ndjson' }],
+  flags: [
+    clientFlag,
+    { ...formatFlag, default: 'ndjson' },
+    { name: 'raw', about: 'CSV: leave cells that look like formulas as they are; without it they get an apostrophe' },
+  ],
   run: (invocation) => {
     const { json, flags } = invocation
     const format = formatFrom(flags.format) ?? 'ndjson'
@@ -19,11 +23,12 @@ export const exportCommand: Command = {
 type OutputFormat = Format | 'array'
 
 async function write(
-  { output, progress }: Invocation,
+  { output, progress, flags }: Invocation,
   { contacts }: ClientMailkeep,
   form: OutputFormat,
 ): Promise<void> {
-  const pieces = contacts.export({ format: form === 'array' ? 'ndjson' : form, include_unsubscribed: true })
+  const format = form === 'array' ? 'ndjson' : form
+  const pieces = contacts.export({ format, include_unsubscribed: true, raw: flags.raw !== undefined })
   const watched = progress ? withProgress(pieces, await contacts.count(), progress) : pieces
   const text = form === 'array' ? arrayOf(watched) : watched
   try {

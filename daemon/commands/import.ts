@@ -1,11 +1,12 @@
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
-import { basename, extname } from 'node:path'
-import type { Format, ImportReport } from '../../lib/index.ts'
+import { basename, extname, resolve } from 'node:path'
+import type { ClientMailkeep, Format, ImportInput, ImportReport, Mailkeep } from '../../lib/index.ts'
 import { CliError, fieldMessage, reasonOf } from '../cli-error.ts'
 import { plural } from '../progress.ts'
 import {
   type Command,
+  clientFlag,
   findOwner,
   formatFlag,
   formatFrom,
@@ -14,6 +15,7 @@ import {
   table,
   withMailkeep,
 } from './command.ts'
+import { openRefusedFile } from './refused-file.ts'
 
 const standardInput = '-'
 
@@ -22,22 +24,86 @@ export const importCommand: Command = {
   about: 'Add the contacts of a CSV or NDJSON file to a list; - reads standard input; importing again changes nothing',
   examples: { FILE: 'people.csv' },
   flags: [
-    { name: 'list', value: 'ID', about: 'Id of the list, as list list shows it', required: true, example: '1' },
+    { name: 'list', value: 'ID', about: 'Id of the list, as list list shows it', example: '1' },
+    { ...clientFlag, required: false, about: 'Instead of --list: only the lists and topics that an export names' },
     { ...formatFlag, default: "by the file's name: .csv, .ndjson or .jsonl" },
+    {
+      name: 'map',
+      value: 'FIELD=COLUMN',
+      about: 'Which column is the field: --map email="Email Address"; may be repeated',
+      default: 'the usual names, also of Mailchimp, Brevo, listmonk and Mailcoach',
+      repeats: true,
+    },
+    {
+      name: 'mode',
+      value: 'merge|skip|replace_tags',
+      about: 'What becomes of contacts that exist: skip leaves them as they are',
+      default: 'merge',
+    },
+    { name: 'status', value: 'unsubscribed', about: 'Everybody in the file has unsubscribed' },
+    { name: 'dry-run', about: 'Check every row and store nothing' },
+    { name: 'refused', value: 'FILE', about: 'Write the refused rows with their reasons to this file' },
     { name: 'allow-refused', about: 'Exit with 0 although rows were refused; without it that is 2' },
   ],
   run: async (invocation) => {
     const [file = ''] = invocation.args
     const { flags, print } = invocation
-    const listId = idFrom('--list', flags.list)
     const format = formatFrom(flags.format) ?? formatOfName(file)
+    const options = optionsFrom(flags, format)
+    if (flags.list === undefined && flags.client === undefined) {
+      throw new CliError('import needs --list, or --client to use the lists that an export names.', 2)
+    }
+    if (flags.list !== undefined && flags.client !== undefined)
+      throw new CliError('Use --list or --client, not both.', 2)
+    const ids = {
+      list: flags.list === undefined ? null : idFrom('--list', flags.list),
+      client: flags.client === undefined ? undefined : idFrom('--client', flags.client),
+    }
     const source = await openSource(file, invocation)
-    const report = await withMailkeep(invocation, (mailkeep) => load(mailkeep, listId, source, format, invocation))
+    if (flags.refused !== undefined && file !== standardInput && resolve(flags.refused) === resolve(file)) {
+      throw new CliError('--refused must not be the imported file.', 2)
+    }
+    const report = await withMailkeep(invocation, async (mailkeep) => {
+      const client = await clientOf(mailkeep, ids)
+      return await load(client, ids.list, source, options, invocation)
+    })
     print({ json: report, text: textOf(report) })
     if (report.refused === 0 || flags['allow-refused'] !== undefined) return
     const refused = `${plural(report.refused, 'row')} of ${plural(report.total, 'row')}`
     throw new CliError(`${refused} ${report.refused === 1 ? 'was' : 'were'} refused (--allow-refused exits with 0).`, 2)
   },
+}
+
+/** @throws CliError A flag has a wrong value. The library checks the columns. */
+function optionsFrom(flags: Invocation['flags'], format: Format): ImportInput {
+  const { mode, status } = flags
+  if (mode !== undefined && mode !== 'merge' && mode !== 'skip' && mode !== 'replace_tags') {
+    throw new CliError('--mode must be merge, skip or replace_tags.', 2)
+  }
+  if (status !== undefined && status !== 'unsubscribed') throw new CliError('--status must be unsubscribed.', 2)
+  return { format, map: mapFrom(flags.map), mode, status, dry_run: flags['dry-run'] !== undefined }
+}
+
+function mapFrom(text: string | undefined): Record<string, string> {
+  const pairs = (text?.split('\0') ?? []).map((pair) => {
+    const [, field, column] = /^([^=]+)=(.+)$/s.exec(pair) ?? []
+    if (field === undefined) throw new CliError('--map must be FIELD=COLUMN, such as email="Email Address".', 2)
+    return [field, column!] as const
+  })
+  return Object.fromEntries(pairs)
+}
+
+async function clientOf(
+  mailkeep: Mailkeep,
+  { list, client }: { readonly list: number | null; readonly client: number | undefined },
+): Promise<ClientMailkeep> {
+  if (client !== undefined) {
+    await mailkeep.clients.get(client)
+    return mailkeep.forClient(client)
+  }
+  const owner = await findOwner(mailkeep, (each) => each.lists.get(list!))
+  if (!owner) throw new CliError(`There is no list ${list}.`)
+  return owner.client
 }
 
 function formatOfName(file: string): Format {
@@ -69,14 +135,13 @@ async function openSource(file: string, { input }: Invocation): Promise<Source> 
 }
 
 async function load(
-  mailkeep: Parameters<typeof findOwner>[0],
-  listId: number,
+  client: ClientMailkeep,
+  listId: number | null,
   { name, chunks, sizeBytes }: Source,
-  format: Format,
-  { progress }: Invocation,
+  options: ImportInput,
+  { progress, flags }: Invocation,
 ): Promise<ImportReport> {
-  const owner = await findOwner(mailkeep, (client) => client.lists.get(listId))
-  if (!owner) throw new CliError(`There is no list ${listId}.`)
+  const refused = flags.refused === undefined ? undefined : await openRefusedFile(flags.refused, options.format)
   let readBytes = 0
   const counted = async function* () {
     for await (const chunk of chunks) {
@@ -89,16 +154,18 @@ async function load(
     progress?.show({ what: name, done: total, unit: 'row', part })
   }
   try {
-    return await owner.client.contacts.import(listId, counted(), { format, onProgress })
+    const onResults = refused && { onResults: refused.write }
+    return await client.contacts.import(listId, counted(), { ...options, onProgress, ...onResults })
   } finally {
     progress?.clear()
+    await refused?.close()
   }
 }
 
 /** Maximum refused rows in the text output. The JSON output has more. */
 const maxShownRows = 20
 
-function textOf({ total, created, updated, refused, refused_rows }: ImportReport): string {
+function textOf({ total, created, updated, skipped, refused, dry_run, refused_rows }: ImportReport): string {
   const shown = refused_rows.slice(0, maxShownRows).flatMap(({ line, errors }) => {
     return Object.entries(errors).map(([field, messages]) => `line ${line}: ${fieldMessage(field, messages)}`)
   })
@@ -106,5 +173,8 @@ function textOf({ total, created, updated, refused, refused_rows }: ImportReport
   const [fresh, there, no] = [created, updated, refused].map((count) => count.toLocaleString('en'))
   // Column names could contain terminal escape sequences, which `table` replaces.
   const lines = [...shown, ...more].map((line) => table([[line]], ''))
-  return [`${plural(total, 'row')}: ${fresh} new, ${there} there before, ${no} refused`, ...lines].join('\n')
+  const left = skipped === undefined ? '' : `, ${skipped.toLocaleString('en')} skipped`
+  const dry = dry_run ? 'Dry run, nothing was stored: ' : ''
+  const summary = `${dry}${plural(total, 'row')}: ${fresh} new, ${there} there before${left}, ${no} refused`
+  return [summary, ...lines].join('\n')
 }

@@ -37,8 +37,11 @@ export function send(
     req.httpVersionMajor < 2 && isUnread(exchange) && (closeAfter || !isSmall(exchange, limits.bodyBytes))
   res.writeHead(status, closeAfter || mustDrain ? { ...headers, Connection: 'close' } : headers)
   if (stream) {
+    // The answer to an import begins while the client is still sending the file.
+    if (isUnread(exchange)) res.flushHeaders()
     // On an error, cut the connection: the client then sees that the answer is incomplete.
-    sendStream(res, stream, exchange.answerBudget ?? unlimitedBudget).catch(() => res.destroy())
+    const end = () => (mustDrain && isUnread(exchange) ? drain(exchange, limits) : res.end())
+    sendStream(res, stream, exchange.answerBudget ?? unlimitedBudget, end).catch(() => res.destroy())
     return
   }
   if (!mustDrain) {
@@ -54,14 +57,19 @@ export function send(
 const unlimitedBudget = new AnswerBudget(Number.MAX_SAFE_INTEGER)
 
 /** Produces a chunk only after the socket has accepted the previous one. A client that does not read costs one chunk. */
-async function sendStream(res: ServerResponse, stream: AsyncIterable<string>, budget: AnswerBudget): Promise<void> {
+async function sendStream(
+  res: ServerResponse,
+  stream: AsyncIterable<string>,
+  budget: AnswerBudget,
+  end: () => void,
+): Promise<void> {
   const chunks = stream[Symbol.asyncIterator]()
   try {
     while (!res.destroyed) {
       await budget.waitForRoom(res)
       const { done, value } = await chunks.next()
       if (done) {
-        res.end()
+        end()
         return
       }
       await sendChunk(res, value, budget)

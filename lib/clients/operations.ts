@@ -7,6 +7,7 @@ import { type JobHandlers, runOrEnqueue } from '../jobs/operations.ts'
 import { parse, requireId } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
 import { msOf, timestamp } from '../time.ts'
+import { readSession } from './portal.ts'
 import * as queries from './queries.ts'
 import {
   Bootstrap,
@@ -158,6 +159,8 @@ export async function revokeToken(ctx: Context, id: number): Promise<void> {
 /** @returns The token's client and role; undefined when it is unknown, revoked or expired, or its client is deleted. */
 export async function authenticate(ctx: Context, token: string): Promise<Principal | undefined> {
   if (typeof token !== 'string') throw invalid('token', 'token must be a string.')
+  const session = await readSession(ctx, token)
+  if (session) return session
   const { tokens } = ctx.local
   const tokenHash = hashOf(token)
   const version = await ctx.storage.changes.version()

@@ -37,6 +37,8 @@ export interface NewToken extends Pick<Token, 'id' | 'client_id' | 'name' | 'rol
 export interface Principal {
   clientId: number
   role: Role
+  /** Limits the request to the routes of the portal: webhook endpoints and their deliveries. */
+  scope?: 'webhooks'
   /** Id of the token, for logs; absent when the host authenticates in another way. */
   tokenId?: number
 }

@@ -1,7 +1,7 @@
 /** The tokens of links to the pages for contacts. A link is its holder's only credential. */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { type Context, now } from '../context.ts'
-import { invalid } from '../errors.ts'
+import { requirePublicUrl } from '../public-url.ts'
 import { loadStoredKey } from '../sealing/stored-key.ts'
 import { msOf } from '../time.ts'
 
@@ -49,20 +49,10 @@ const tokenBytes = 1 + 2 * idBytes + 16 + macBytes
 /** A confirmation also has the list, and the second of its issue. */
 const confirmationBytes = tokenBytes + 2 * idBytes
 
-const noPublicUrl =
-  'Links need the URL at which contacts reach this service: set MAILKEEP_PUBLIC_URL, or the option publicUrl of createMailkeep.'
-
 /** The fields of a contact that a link needs. */
 export interface LinkedContact {
   readonly id: number
   readonly uuid: string
-}
-
-/** Returns the URL before `/c/` in links. @throws MailkeepError `validation_failed` on `public_url` */
-export function requirePublicUrl(ctx: Context): string {
-  const url = ctx.local.publicUrl()
-  if (url === undefined) throw invalid('public_url', noPublicUrl)
-  return url
 }
 
 /**
@@ -84,7 +74,7 @@ export function contactLink(ctx: Context, contact: LinkedContact, purpose: LinkP
   if (listId !== undefined) parts.push(numberOf(listId), numberOf(Math.floor(msOf(now(ctx)) / 1000)))
   const content = Buffer.concat(parts)
   const token = Buffer.concat([content, macOf(ctx.local.linkKey.value, content)]).toString('base64url')
-  return `${url.replace(/\/+$/, '')}/c/${token}/${purpose}`
+  return `${url}/c/${token}/${purpose}`
 }
 
 /**

@@ -89,10 +89,10 @@ export async function refuseErased(tx: Tx, emailKey: string): Promise<void> {
 }
 
 /** Returns those of the folded addresses that were erased and suppressed. Costs one statement if the client has none. */
-export async function findErased(tx: Tx, emailKeys: readonly string[]): Promise<ReadonlySet<string>> {
-  if (!(await queries.findAnyErased(tx, { client_id: tx.clientId }))) return new Set()
-  const keys = new Map(emailKeys.map((emailKey) => [tx.local.addresses.of(tx.clientId, emailKey), emailKey]))
-  const erased = await queries.listErased(tx, { client_id: tx.clientId, email_hashes: [...keys.keys()] })
+export async function findErased(ctx: Context, emailKeys: readonly string[]): Promise<ReadonlySet<string>> {
+  if (!(await queries.findAnyErased(ctx, { client_id: ctx.clientId }))) return new Set()
+  const keys = new Map(emailKeys.map((emailKey) => [ctx.local.addresses.of(ctx.clientId, emailKey), emailKey]))
+  const erased = await queries.listErased(ctx, { client_id: ctx.clientId, email_hashes: [...keys.keys()] })
   return new Set(erased.map(({ email_hash }) => keys.get(email_hash)!))
 }
 

@@ -25,7 +25,7 @@ import type {
   UnsubscribeInput,
 } from './schema.ts'
 import type { ExportInput } from './transfer/export.ts'
-import type { Chunks, ImportInput, ImportReport } from './transfer/import.ts'
+import type { Chunks, ImportInput, ImportReport } from './transfer/import-schema.ts'
 
 /** Links to the pages for contacts: `mailkeep.links` */
 export interface LinksApi {
@@ -108,18 +108,26 @@ export interface ContactsApi {
    * Adds the contacts of a file to a list, each row as `addToList` does. Invalid rows are refused, and the others are
    * saved. After an error the rows saved before it stay, and the import can be repeated safely.
    *
+   * People who have unsubscribed elsewhere, by a column `unsubscribed_at` or `status`, are stored as unsubscribed, and
+   * raise no event. No one is subscribed again. A file of `export` restores names, tags, attributes, lists and topics by
+   * their names, the subscription and `created_at`; not ids. Lists and topics that are missing are created.
+   *
+   * @param listId Null: the contacts get only the lists that an export names.
    * @param source A stream of bytes or text, of any length, read with back-pressure. NDJSON: each line is an input of
-   *   `addToList`. CSV: the first line names the columns `email`, `name`, `tags`, and attributes. Tags are names separated
-   *   by semicolons or commas, or a JSON array. An empty cell changes nothing.
-   * @param options `signal` stops the import, also while it waits for the source. The rows saved before stay.
+   *   `addToList`. CSV: the first line names the columns `email`, `name`, `tags`, and attributes, in any case, or as
+   *   Mailchimp, Brevo, listmonk and Mailcoach name them. Tags are names separated by semicolons or commas, or a JSON
+   *   array. An empty cell changes nothing.
+   * @param options `map` names the columns. `dry_run` only checks the rows. `signal` stops the import, also while it waits
+   *   for the source. The rows saved before stay.
    * @throws MailkeepError `not_found`: no such list; `invalid_json`: not UTF-8, or not CSV; `validation_failed`: wrong
-   *   columns or format, or the list has double opt-in and no public URL is configured; `forbidden`: only an admin may
+   *   columns or options, or the list has double opt-in and no public URL is configured; `forbidden`: only an admin may
    *   confirm.
    */
-  import(listId: number, source: Chunks, options: ImportInput): Promise<ImportReport>
+  import(listId: number | null, source: Chunks, options: ImportInput): Promise<ImportReport>
   /**
    * Exports the client's contacts as a file, with the filters of `list`. NDJSON has one contact per line. CSV has the
-   * fields as columns, attributes as JSON, and the names of tags, lists and topics.
+   * fields as columns, attributes as JSON, and the names of tags, lists and topics. Cells that begin with `=`, `+`, `-`,
+   * `@` or a tab get a leading apostrophe, so that spreadsheets do not run them; `import` removes it.
    *
    * @returns Chunks of text, each of whole lines, read page by page.
    * @throws MailkeepError `validation_failed`, when the first chunk is read.

@@ -25,9 +25,17 @@ export async function countDeliveries(ctx: Context): Promise<DeliveryCounts> {
   }
 }
 
+/** A contact of an import can be added to lists and topics, too. */
+interface Counted extends NewContact {
+  readonly restored?: { readonly lists: readonly unknown[]; readonly topics: readonly unknown[] }
+}
+
 /** Returns how many rows a contact counts as. */
-export function rowsOf({ tags = [], attributes }: NewContact, { perTag }: DeliveryCounts): number {
+export function rowsOf({ tags = [], attributes, restored }: Counted, { perTag, perContact }: DeliveryCounts): number {
   let characters = 0
   for (const value of attributes.values()) characters += value?.length ?? 0
-  return 1 + tags.length * (1 + perTag) + Math.floor(characters / attributeCharactersPerRow)
+  const memberships = restored ? restored.lists.length + restored.topics.length : 0
+  return (
+    1 + tags.length * (1 + perTag) + memberships * (1 + perContact) + Math.floor(characters / attributeCharactersPerRow)
+  )
 }

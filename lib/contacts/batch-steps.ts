@@ -1,12 +1,12 @@
 /** Runs operations of a batch that concern different contacts, those of one kind together. */
 import { type Change, recordHistory } from '../consent/history.ts'
-import { requirePublicUrl } from '../consent/links.ts'
 import { now, type Tx } from '../context.ts'
 import { isMailkeepError } from '../errors.ts'
 import { inputLimits } from '../limits.ts'
 import { findLists } from '../lists/operations.ts'
 import type { List } from '../lists/schema.ts'
 import { fold } from '../parse.ts'
+import { requirePublicUrl } from '../public-url.ts'
 import { findTagIds } from '../tags/operations.ts'
 import { findSubscribers, isWanted, type Subscribers } from '../webhooks/outbox.ts'
 import type { BatchOperation, BatchOperationName, BatchOperationResult } from './batch-schema.ts'

@@ -1,5 +1,5 @@
 /** Finds the stored contacts of a batch that are at or near a limit. */
-import type { Tx } from '../context.ts'
+import type { Context } from '../context.ts'
 import { inputLimits } from '../limits.ts'
 import type { List } from '../lists/schema.ts'
 import * as queries from './bulk-queries.ts'
@@ -23,7 +23,7 @@ export interface LimitState {
 
 /** @param list The list that the contacts will be added to. */
 export async function limitsOf(
-  tx: Tx,
+  tx: Context,
   list: List | undefined,
   stored: readonly StoredByEmail[],
   contacts: ByEmail,

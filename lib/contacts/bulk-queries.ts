@@ -6,16 +6,22 @@ import { storedColumns, textColumns } from './queries.ts'
 /** Takes an advisory lock until the transaction ends. SQLite has none, because it allows one writer at a time. */
 export const lockBatches = statement({ name: text }, (_, p, dialect) => dialect.lock!(p.name))
 
+function contactsByEmail(locks: boolean) {
+  return statement.all({ client_id: int, email_keys: texts }, (db, p, dialect) =>
+    db
+      .selectFrom('mailkeep_contact')
+      .select([...storedColumns, 'email_key'])
+      .where('client_id', '=', p.client_id)
+      .where(dialect.inList(sql.ref('email_key'), p.email_keys))
+      .orderBy('email_key')
+      .modifyEnd(locks ? dialect.forUpdate : sql``),
+  )
+}
+
+export const listContactsByEmail = contactsByEmail(false)
+
 /** Locks contacts in a fixed order, so that two transactions cannot deadlock. */
-export const lockContactsByEmail = statement.all({ client_id: int, email_keys: texts }, (db, p, dialect) =>
-  db
-    .selectFrom('mailkeep_contact')
-    .select([...storedColumns, 'email_key'])
-    .where('client_id', '=', p.client_id)
-    .where(dialect.inList(sql.ref('email_key'), p.email_keys))
-    .orderBy('email_key')
-    .modifyEnd(dialect.forUpdate),
-)
+export const lockContactsByEmail = contactsByEmail(true)
 
 const newContact = { uuid: text, email: text, email_key: text, ...textColumns, attributes: json, search: text }
 const newColumns = Object.keys(newContact)

@@ -68,20 +68,29 @@ function* entriesOf(ctx: Context, inputs: readonly unknown[]): Generator<Entry> 
   for (const input of inputs) yield entryOf(ctx, input)
 }
 
-/** Called in the transaction of each batch. */
-type OnSave = (tx: Tx) => Promise<void>
+/** What an import adds to each batch, in its transaction. */
+export interface BatchSteps {
+  /** Returns the contacts to save. `complete` sets the results of the others. */
+  choose(tx: Tx, contacts: ByEmail): Promise<ByEmail>
+  /** Runs before the events are raised, and returns those to raise. */
+  complete(tx: Tx, saved: SavedContacts, events: ContactEvent[]): Promise<ContactEvent[]>
+}
 
-/** Saves contacts that are already validated, as `addContactsToList` does. */
+/**
+ * Saves contacts that are already validated, as `addContactsToList` does.
+ *
+ * @param listId Without it, the contacts are added to no list.
+ */
 export async function addEntries(
   ctx: Context,
-  listId: number,
+  listId: number | undefined,
   entries: Iterable<Entry>,
-  options: AbortInput & { readonly onSave?: OnSave } = {},
+  options: AbortInput & { readonly steps?: BatchSteps } = {},
 ): Promise<BulkResult[]> {
   const results: BulkResult[] = []
   for (const batch of batchesOf(entries, await countDeliveries(ctx))) {
     options.signal?.throwIfAborted()
-    const save = () => addBatch(ctx, listId, batch, options.onSave)
+    const save = () => addBatch(ctx, listId, batch, options.steps)
     results.push(...(await (ctx.transaction ? save() : ctx.local.runBatch(save))))
   }
   return results
@@ -122,24 +131,23 @@ function* batchesOf(entries: Iterable<Entry>, deliveries: DeliveryCounts): Gener
 
 async function addBatch(
   ctx: Context,
-  listId: number,
+  listId: number | undefined,
   { entries, contacts }: Batch,
-  onSave?: OnSave,
+  steps?: BatchSteps,
 ): Promise<BulkResult[]> {
   if (contacts.size === 0) return entries.filter(isRefused)
   const results = await transact(ctx, async (tx) => {
     await lockBatches(tx)
-    const list = await getList(tx, listId)
+    const list = listId === undefined ? undefined : await getList(tx, listId)
     const subscribers = await findSubscribers(tx)
-    const saved = await saveContacts(tx, list, contacts)
+    const saved = await saveContacts(tx, list, steps ? await steps.choose(tx, contacts) : contacts)
     const ids = idsInOrder(entries, saved.results)
     const events = savedEvents(saved, ids)
     const tags = new Map(ids.map((id) => [id, saved.tags.get(id)!]))
     events.push(...(await addTags(tx, tags, isWanted(tx, subscribers, 'contact.tagged'))))
     const confirmed = new Set(confirmedIds(entries, saved.results))
-    events.push(...(await joinList(tx, list, ids, confirmed)))
-    await raiseContactEvents(tx, subscribers, events)
-    await onSave?.(tx)
+    if (list) events.push(...(await joinList(tx, list, ids, confirmed)))
+    await raiseContactEvents(tx, subscribers, steps ? await steps.complete(tx, saved, events) : events)
     return saved.results
   })
   return entries.map((entry) => (isRefused(entry) ? entry : results.get(entry)!))
@@ -155,8 +163,8 @@ export async function lockBatches(tx: Tx): Promise<void> {
 
 /** The ids of the saved contacts, in the order of their first entries. Events and new tags follow it. */
 function idsInOrder(entries: readonly Entry[], results: SavedContacts['results']): number[] {
-  const saved = entries.map((entry) => (isRefused(entry) ? entry : results.get(entry)!))
-  return [...new Set(saved.flatMap((result) => ('id' in result ? [result.id] : [])))]
+  const saved = entries.map((entry) => (isRefused(entry) ? entry : results.get(entry)))
+  return [...new Set(saved.flatMap((result) => (result && 'id' in result ? [result.id] : [])))]
 }
 
 /** The ids of the saved contacts of which an entry says that they have confirmed. */

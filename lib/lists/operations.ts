@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { audit } from '../audit/operations.ts'
-import { type Context, now } from '../context.ts'
+import { type Context, now, type Tx } from '../context.ts'
 import { notFound } from '../errors.ts'
 import { type BatchStep, inBatches } from '../jobs/batches.ts'
 import { deleteInTwoPasses, type JobHandlers } from '../jobs/operations.ts'
@@ -51,6 +51,16 @@ export async function getList(ctx: Context, id: number): Promise<List> {
 export async function findLists(ctx: Context, ids: readonly number[]): Promise<Map<number, List>> {
   const rows = await queries.listListsByIds(ctx, { client_id: ctx.clientId, ids })
   return new Map(rows.map((row) => [row.id, listFrom(row)]))
+}
+
+/** Returns a list of each of these names, and creates those that the client does not have. */
+export async function ensureLists(tx: Tx, names: readonly string[]): Promise<Map<string, List>> {
+  const lists = new Map<string, List>()
+  for (const row of await queries.listListsByNames(tx, { client_id: tx.clientId, names })) {
+    if (!lists.has(row.name)) lists.set(row.name, listFrom(row)) // of lists with the same name, the oldest
+  }
+  for (const name of names) if (!lists.has(name)) lists.set(name, await createList(tx, { name }))
+  return lists
 }
 
 /** @throws MailkeepError `validation_failed` */

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { deleteRows } from '../jobs/batches.ts'
-import { bool, int, ints, nullable, statement, text, time } from '../storage/statement.ts'
+import { bool, int, ints, nullable, statement, text, texts, time } from '../storage/statement.ts'
 
 export const listLists = statement.all(
   { client_id: int, after: int, limit: int },
@@ -25,6 +25,16 @@ export const listListsByIds = statement.all({ client_id: int, ids: ints }, (db, 
     .selectAll()
     .where('client_id', '=', p.client_id)
     .where(dialect.inList(sql.ref('id'), p.ids)),
+)
+
+/** Returns the client's lists of these names, by ascending id. */
+export const listListsByNames = statement.all({ client_id: int, names: texts }, (db, p, dialect) =>
+  db
+    .selectFrom('mailkeep_list')
+    .selectAll()
+    .where('client_id', '=', p.client_id)
+    .where(dialect.inList(sql.ref('name'), p.names))
+    .orderBy('id'),
 )
 
 export const insertList = statement(

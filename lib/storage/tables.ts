@@ -196,6 +196,26 @@ export interface Tables {
     target_id: number
     created_at: string
   }
+  /** The progress of imports: see lib/imports. */
+  mailkeep_import: {
+    id: Generated<number>
+    client_id: number
+    /** null if the file names the lists */
+    list_id: number | null
+    dry_run: StoredBoolean
+    status: 'running' | 'finished' | 'failed'
+    row_count: Generated<number>
+    created: Generated<number>
+    updated: Generated<number>
+    skipped: Generated<number>
+    refused: Generated<number>
+    /** Code of the error that ended it. */
+    error: string | null
+    started_at: string
+    /** Time of the last update. If it is long ago, the process has died. */
+    seen_at: string
+    finished_at: string | null
+  }
   /** What changed the memberships of a contact: see lib/consent. */
   mailkeep_contact_history: {
     id: Generated<number>

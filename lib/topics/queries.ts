@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { deleteRows } from '../jobs/batches.ts'
-import { int, ints, nullable, statement, text, time } from '../storage/statement.ts'
+import { int, ints, nullable, statement, text, texts, time } from '../storage/statement.ts'
 
 export const listTopics = statement.all(
   { client_id: int, list_id: int, after: int, limit: int },
@@ -26,6 +26,16 @@ export const listTopicsByIds = statement.all({ client_id: int, ids: ints }, (db,
     .selectAll()
     .where('client_id', '=', p.client_id)
     .where(dialect.inList(sql.ref('id'), p.ids))
+    .orderBy('id'),
+)
+
+/** Returns the topics of these lists that have one of these names, by ascending id. */
+export const listTopicsByNames = statement.all({ list_ids: ints, names: texts }, (db, p, dialect) =>
+  db
+    .selectFrom('mailkeep_topic')
+    .selectAll()
+    .where(dialect.inList(sql.ref('list_id'), p.list_ids))
+    .where(dialect.inList(sql.ref('name'), p.names))
     .orderBy('id'),
 )
 

@@ -306,12 +306,8 @@ describe('imports', { concurrency: 2 }, () => {
     const place = { cwd: await directory(t) }
     await populate(place)
     const files: [text: string, said: RegExp][] = [
-      ['email;name\nada@example.org;Ada\n', /separated by semicolons.*save it with commas/i],
-      ['email\tname\n', /separated by tabs.*save it with commas/i],
-      [
-        'Email Address,First Name\na@example.org,A\n',
-        /found "Email Address" and "First Name".*rename "Email Address" to email/,
-      ],
+      ['Kontakt;Name\nada@example.org;Ada\n', /Found: "Kontakt", "Name"\. Pass .*--map email=COLUMN/],
+      ['email|name\n', /Found: "email\|name"/],
       ['ada@example.org,Ada\n', /first line.*an e-mail address instead of the columns' names/],
     ]
     for (const [text, said] of files) {
@@ -325,6 +321,57 @@ describe('imports', { concurrency: 2 }, () => {
       /missing\.csv cannot be read: ENOENT/,
     )
     assert.match(await errorLineOf(['import', '.', '--list', '1', '--format', 'csv'], place), /is a directory/)
+  })
+
+  test('map columns, check without storing, and write the refused rows to a file that can be imported', async (t) => {
+    const place = { cwd: await directory(t) }
+    await populate(place)
+    const to = ['import', 'file.csv', '--list', '1', '--json']
+    const map = ['--map', 'email=E-Mail der Person', '--map', 'name=Wer']
+    await writeFile(join(place.cwd, 'file.csv'), 'E-Mail der Person;Wer\r\neve@example.org;Eve\r\n"no""one";"N; 1"\r\n')
+    const dry = await run([...to, ...map, '--dry-run'], place)
+    assert.deepEqual([dry.code, JSON.parse(dry.out).dry_run, JSON.parse(dry.out).created], [2, true, 1])
+    const loaded = await run([...to, ...map, '--refused', 'refused.csv'], place)
+    assert.deepEqual([loaded.code, JSON.parse(loaded.out).created], [2, 1], loaded.err)
+    const refused = await readFile(join(place.cwd, 'refused.csv'), 'utf8')
+    const head = 'E-Mail der Person,Wer,refused_line,refused_reason'
+    assert.equal(refused, `${head}\r\n"no""one",N; 1,3,email must be an e-mail address.\r\n`)
+    await writeFile(join(place.cwd, 'refused.csv'), refused.replace('"no""one"', 'no.one@example.org'))
+    const mended = ['import', 'refused.csv', '--list', '1', ...map, '--json']
+    assert.equal((await runJson<{ created: number }>(mended.slice(0, -1), place)).created, 1)
+    const people = await runJson<{ email: string; extra_attributes: object }[]>(['export', '--client', '1'], place)
+    assert.deepEqual([people.at(-1)!.email, people.at(-1)!.extra_attributes], ['no.one@example.org', {}])
+    for (const [flags, said] of [
+      [['--map', 'email'], /--map must be FIELD=COLUMN/],
+      [['--mode', 'other'], /--mode must be/],
+      [['--status', 'gone'], /--status must be unsubscribed/],
+      [['--refused', './file.csv'], /--refused must not be the imported file/],
+      [['--client', '1'], /Use --list or --client/],
+    ] as const) {
+      assert.match(await usageErrorOf(['import', 'file.csv', '--list', '1', ...flags], place), said)
+    }
+  })
+
+  test('without a list restore the lists and topics of an export', async (t) => {
+    const place = { cwd: await directory(t) }
+    await populate(place)
+    await runJson(['client', 'create', 'Other'], place)
+    for (const [format, words] of [
+      ['csv', []],
+      ['ndjson', ['--raw']],
+    ] as const) {
+      const { out } = await run(['export', '--client', '1', '--format', format, ...words], place)
+      await writeFile(join(place.cwd, `all.${format}`), out)
+      await runJson(['import', `all.${format}`, '--client', '2'], place)
+    }
+    const restored = await runJson<{ email: string; lists: { name: string }[] }[]>(['export', '--client', '2'], place)
+    assert.deepEqual(
+      restored.map(({ email, lists }) => [email, lists.map(({ name }) => name)]),
+      [
+        ['Ada@example.org', ['News']],
+        ['bob@example.org', ['News']],
+      ],
+    )
   })
 
   test('print a long report completely, however slowly it is read', async (t) => {

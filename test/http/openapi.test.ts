@@ -222,8 +222,10 @@ describe('the description', () => {
   })
 
   test('has every error that happens, and each of them happens', async (t) => {
-    const service = await open(t)
+    const service = await open(t, { publicUrl: 'https://mail.example.org' })
     const world = await openWorld(service, 'mine')
+    const { url } = await service.client.portal.createLink({ role: 'webhooks' })
+    const scoped = [world, { token: url.slice(url.indexOf('mkp_')) }] as const
     const missing = Object.fromEntries(Object.keys(world).map((name) => [name, 999_999]))
     const json = { 'content-type': 'application/json' }
     const csv = { 'content-type': 'text/csv' }
@@ -249,7 +251,7 @@ describe('the description', () => {
     for (const route of routes) {
       const bySegment = route.query && 'segment' in route.query ? [noSegment] : []
       const answers = await Promise.all(
-        [...(route.body === 'file' ? badFiles : bad), unknown, ...bySegment].map(([ids, options]) =>
+        [...(route.body === 'file' ? badFiles : bad), unknown, scoped, ...bySegment].map(([ids, options]) =>
           service.call(route.method, pathTo(route, route.method === 'DELETE' ? missing : ids), {
             body: bodyOf(route),
             ...options,

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { Agent, request } from 'node:http'
 import type { TestContext } from 'node:test'
 import { test } from '../support/databases.ts'
-import { type Open, overHttp } from '../support/harness.ts'
+import { needsClock, type Open, overHttp, until } from '../support/harness.ts'
 import { assertInvalid } from '../support/http-call.ts'
 import { assertShape, contact } from '../support/http-shapes.ts'
 
@@ -134,6 +134,136 @@ overHttp('imports over HTTP', (open) => {
       assert.equal(second.statusCode, 200)
       await bodyOf(second)
     }
+  })
+})
+
+overHttp('the progress and the results of imports', (open) => {
+  const rows = (from: number, count: number) =>
+    Array.from({ length: count }, (_, n) => `{"email":"p${from + n}@example.org"}\n`).join('')
+
+  test('are shown row by row while the file is sent, and on another connection', async (t) => {
+    const opened = await openList(open, t)
+    const { call, data, list } = opened
+    const req = upload(opened, { ...ndjson, accept: 'application/x-ndjson', expect: '100-continue' })
+    const [continued, responded] = [once(req, 'continue'), once(req, 'response')]
+    req.flushHeaders()
+    await continued
+    const [res] = await responded
+    const id = Number(res.headers['x-import-id'])
+    assert.deepEqual(
+      [res.statusCode, String(res.headers['content-type'])],
+      [200, 'application/x-ndjson; charset=utf-8'],
+    )
+    const before = await data(200, 'GET', `/imports/${id}`)
+    assert.deepEqual([before.status, before.rows, before.list_id, before.finished_at], ['running', 0, list.id, null])
+    let text = ''
+    res.setEncoding('utf8').on('data', (chunk: string) => {
+      text += chunk
+    })
+    req.write(rows(0, 1000))
+    const during = await until(
+      () => data(200, 'GET', `/imports/${id}`),
+      (found) => found.rows === 1000,
+    )
+    assert.deepEqual([during.status, during.created, during.refused], ['running', 1000, 0])
+    await until(
+      async () => text.split('\n').length,
+      (count) => count === 1001,
+    )
+    req.end(`${rows(999, 2)}{"email":"no one"}\n`)
+    await once(res, 'end')
+    const results = text
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+    const idOf = async (email: string) => (await data(200, 'GET', '/contacts', { query: `email=${email}` }))[0].id
+    assert.deepEqual(results.slice(1000), [
+      { line: 1001, status: 'updated', id: await idOf('p999@example.org') },
+      { line: 1002, status: 'created', id: await idOf('p1000@example.org') },
+      { line: 1003, status: 'refused', errors: { email: ['This must be an e-mail address.'] } },
+    ])
+    const after = await data(200, 'GET', `/imports/${id}`)
+    const { started_at, finished_at, ...counts } = after
+    assert.ok(started_at <= finished_at)
+    assert.deepEqual(counts, {
+      ...{ id, list_id: list.id, dry_run: false, status: 'finished', rows: 1003 },
+      ...{ created: 1001, updated: 1, skipped: 0, refused: 1, error: null },
+    })
+    assert.deepEqual(await data(200, 'GET', '/imports', { token: opened.viewer }), [after])
+    const other = await opened.addTenant('other')
+    assert.equal((await other.call('GET', `/imports/${id}`)).status, 404)
+    assert.equal((await call('GET', '/imports/999')).status, 404)
+  })
+
+  test('end with the error of the file, and are recorded as failed', async (t) => {
+    const { call, data, path } = await openList(open, t)
+    const accept = { accept: 'application/x-ndjson' }
+    const file = 'email\nada@example.org\n"a"b\n'
+    const answer = await call('POST', path, { raw: file, headers: { ...csv, ...accept } })
+    const [saved, failed] = answer.text
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+    assert.deepEqual([answer.status, saved.status, failed.error.code], [200, 'created', 'invalid_json'])
+    const id = answer.headers['x-import-id']
+    const { status, error, created } = await data(200, 'GET', `/imports/${id}`)
+    assert.deepEqual([status, error, created], ['failed', 'invalid_json', 1])
+    const headless = await call('POST', path, { raw: 'name\nx\n', headers: csv })
+    assert.match(headless.body.errors.body[0], /Found: "name"\. Pass map\[email\]=/)
+    const wrong = await call('POST', path, { query: 'mode=x&dry=1', headers: accept })
+    assertInvalid(wrong, 'mode', 'dry')
+    const missing = await call('POST', '/lists/999/contacts/import', { headers: accept })
+    assert.equal(missing.status, 404)
+    const [newest] = await data(200, 'GET', '/imports')
+    assert.deepEqual([newest.status, newest.error], ['failed', 'validation_failed'])
+  })
+
+  test(
+    'do not say running for ever when the process has died, and are deleted after 30 days',
+    needsClock,
+    async (t) => {
+      const opened = await openList(open, t)
+      const { mailkeep, id: clientId } = opened
+      // A source that never ends stands for a process that has died: only its heartbeats are missing.
+      const controller = new AbortController()
+      let importId = 0
+      const source = new ReadableStream<Uint8Array>() as unknown as AsyncIterable<Uint8Array>
+      const running = mailkeep.forClient(clientId).contacts.import(opened.list.id, source, {
+        format: 'csv',
+        signal: controller.signal,
+        onStart: (id) => {
+          importId = id
+        },
+      })
+      await until(
+        async () => importId,
+        (id) => id > 0,
+      )
+      opened.advance(61_000)
+      const { status, error, finished_at } = await opened.data(200, 'GET', `/imports/${importId}`)
+      assert.deepEqual([status, error, typeof finished_at], ['failed', 'abandoned', 'string'])
+      controller.abort()
+      await assert.rejects(running, { name: 'AbortError' })
+    },
+  )
+
+  test('take map, mode, status and dry_run from the query, and export raw cells', async (t) => {
+    const { call, data, path } = await openList(open, t)
+    const map = 'map[email]=Kontakt&map%5Bname%5D=Wer'
+    const raw = "Kontakt,Wer,note\nada@example.org,Ada,'=1+1\n"
+    const dry = await call('POST', path, { raw, headers: csv, query: `${map}&dry_run=true` })
+    assert.match(String(dry.headers['x-import-id']), /^\d+$/)
+    assert.deepEqual([dry.body.data.dry_run, dry.body.data.created], [true, 1])
+    assert.deepEqual(await data(200, 'GET', '/contacts'), [])
+    await data(200, 'POST', path, { raw, headers: csv, query: `${map}&status=unsubscribed` })
+    const again = await data(200, 'POST', '/contacts/import', { raw, headers: csv, query: `${map}&mode=skip` })
+    assert.deepEqual([again.skipped, again.updated], [1, 0])
+    const [ada] = await data(200, 'GET', '/contacts', { query: 'include_unsubscribed=1' })
+    assert.deepEqual([ada.name, ada.extra_attributes, ada.unsubscribed_at !== null], ['Ada', { note: '=1+1' }, true])
+    await data(200, 'POST', path, { raw: 'email,name\n+x@example.org,@home\n', headers: csv })
+    const cells = async (query: string) => (await call('GET', '/contacts/export', { query })).text.split('\r\n')[1]!
+    assert.match(await cells('format=csv'), /,'@home,'\+x@example\.org,/)
+    assert.match(await cells('format=csv&raw=true'), /,@home,\+x@example\.org,/)
   })
 })
 

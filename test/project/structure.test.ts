@@ -50,6 +50,7 @@ const folders = [
   'attributes',
   'pages',
   'segments',
+  'imports',
   'consent',
   'contacts',
   'testing',

@@ -100,6 +100,7 @@ const known: Readonly<Record<string, readonly [required: Fields, optional: Field
     { name, role: fc.constantFrom('viewer', 'member', 'admin') },
     { expires_in: fc.integer({ min: 60, max: 86_400 }) },
   ],
+  'POST /portal-links': [{ role: fc.constant('webhooks') }, { expires_in: fc.integer({ min: 60, max: 86_400 }) }],
   'POST /segments': [{ name, filters }, {}],
   'PATCH /segments/:segmentId': [{}, { name, filters }],
   'PUT /settings/attributes': [{ indexed: fc.array(name, { maxLength: 3 }) }, {}],

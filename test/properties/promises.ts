@@ -86,6 +86,14 @@ const report: Shape = { total: isCount, created: isCount, updated: isCount, refu
 
 const series = { from: offset, to: offset, step: /^(minute|hour|day)$/, series: isArray } as const
 
+const isTotal = (value: unknown) => value === null || isCount(value)
+const importRecord: Shape = {
+  ...{ id: isCount, list_id: isTotal, dry_run: (value) => typeof value === 'boolean' },
+  ...{ status: /^(running|finished|failed)$/, rows: isCount, created: isCount, updated: isCount },
+  ...{ skipped: isCount, refused: isCount, error: (value) => value === null || typeof value === 'string' },
+  ...{ started_at: utc, finished_at: (value) => value === null || isUtc(value) },
+}
+
 const page = (data: Shape): Promised => ({ statuses: [200], data, meta })
 const ok = (data: Shape): Promised => ({ statuses: [200], data })
 const created = (data: Shape): Promised => ({ statuses: [201], data })
@@ -101,6 +109,9 @@ export const promises: Readonly<Record<string, Promised>> = {
   'GET /contacts/count': ok({ count: isCount }),
   'GET /contacts/export': { statuses: [200] },
   'POST /lists/:listId/contacts/import': { statuses: [200, 400], data: report, byState: true },
+  'POST /contacts/import': { statuses: [200, 400], data: report, byState: true },
+  'GET /imports': page(importRecord),
+  'GET /imports/:importId': ok(importRecord),
   'GET /contacts/:contactId': ok(contact),
   'POST /lists/:listId/contacts': { statuses: [200, 201], data: contactWithoutTopics },
   'PUT /contacts/:contactId': ok(contactWithoutTopics),
@@ -140,6 +151,7 @@ export const promises: Readonly<Record<string, Promised>> = {
   },
   'GET /tokens': page(token),
   'POST /tokens': { ...created(newToken), byState: true },
+  'POST /portal-links': { statuses: [201, 422], data: { url: /#token=mkp_/, expires_at: utc }, byState: true },
   'DELETE /tokens/:tokenId': nothing,
   'GET /audit-log': page(auditEntry),
   'GET /stats/deliveries': { ...ok(series), byState: true },

@@ -87,6 +87,8 @@ async function makeRecords(client: ClientMailkeep): Promise<Tenant['ids']> {
   const { suppression } = await client.suppressions.create({ email: 'never@example.org' })
   const identity = await client.identities.add({ email: 'news@example.org' })
   const recovery = await client.webhooks.recover(endpoint.id, { since: '2999-01-01T00:00:00Z' })
+  const importIds: number[] = []
+  await client.contacts.import(list.id, [], { format: 'csv', onStart: (id) => importIds.push(id) })
   const deliveries = await client.webhooks.listDeliveries(endpoint.id)
   return {
     tagId: contact.tags.map((tag) => tag.id),
@@ -99,5 +101,6 @@ async function makeRecords(client: ClientMailkeep): Promise<Tenant['ids']> {
     deliveryId: deliveries.data.map((delivery) => delivery.id),
     recoveryId: [recovery.id],
     identityId: [identity.id],
+    importId: importIds,
   }
 }

@@ -29,6 +29,13 @@ export async function openWorld({ client, data }: Tenant, name: string): Promise
   const [{ id: deliveryId }] = await data(200, 'GET', `/webhook-endpoints/${endpointId}/deliveries`)
   const { id: tokenId } = await client.tokens.create({ name: `token of ${name}`, role: 'viewer' })
   await client.contacts.upsert({ email: 'spare@example.org' }) // for the merge
+  let importId = 0
+  await client.contacts.import(listId, [], {
+    format: 'csv',
+    onStart: (id) => {
+      importId = id
+    },
+  })
   return {
     tagId: tags[0].id,
     contactId,
@@ -41,6 +48,7 @@ export async function openWorld({ client, data }: Tenant, name: string): Promise
     deliveryId,
     recoveryId,
     tokenId,
+    importId,
   }
 }
 
@@ -68,6 +76,7 @@ const bodies: Readonly<Record<string, object>> = {
   'POST /webhook-endpoints': { url: 'http://127.0.0.1:9/', events: eventTypes },
   'PATCH /webhook-endpoints/:endpointId': { description: 'new', active: true },
   'POST /webhook-endpoints/:endpointId/recover': { since: '2020-01-01T00:00:00Z' },
+  'POST /portal-links': { role: 'webhooks' },
   'POST /tokens': { name: 'new', role: 'viewer' },
   'POST /events': { type: 'newsletter.sent', data: {} },
 }

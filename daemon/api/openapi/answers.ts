@@ -16,12 +16,18 @@ export function answerOf(answer: AnswerDoc, route: Route): SuccessResponse {
     const schema: Schema = { type: 'object', properties: { data: arrayOf(ref(records)) }, required: ['data'] }
     return { description, content: json(schema, { data: [recordExamples[records]] }) }
   }
-  const { description, record, isFile, isAttachment } = answer
+  const { description, record, isFile, isAttachment, rows } = answer
   if (isFile) return { description, content: files(Object.values(mediaTypes), true), headers: ['Content-Disposition'] }
   if (record === undefined) return { description }
   const schema: Schema = { type: 'object', properties: { data: ref(record) }, required: ['data'] }
   const content = json(schema, { data: recordExamples[record] })
-  return { description, content, ...(isAttachment && { headers: ['Content-Disposition'] }) }
+  if (rows === undefined) return { description, content, ...(isAttachment && { headers: ['Content-Disposition'] }) }
+  // OpenAPI 3.1 cannot describe single lines, so this is the schema of each.
+  return {
+    description,
+    content: { ...content, [mediaTypes.ndjson]: { schema: ref(rows), example: recordExamples[rows] } },
+    headers: ['X-Import-Id'],
+  }
 }
 
 /** Describes one page of a listing: records in `data`, and `meta`. */
@@ -57,7 +63,11 @@ export function bodyOf({ body }: Route): BodyDoc | undefined {
 
 const importFile: BodyDoc = {
   body: { required: false, content: files(formatOf.keys(), false) },
-  errors: { body: ['The first line must name the columns, separated by commas: one of them must be email.'] },
+  errors: {
+    body: [
+      'No column for the email address. Found: "Name". Pass map[email]=COLUMN (on the command line --map email=COLUMN).',
+    ],
+  },
   messages: {
     unsupported_media_type: 'Imports must be text/csv or application/x-ndjson in UTF-8, not compressed.',
     invalid_json: 'After line 3 a quote is missing or too much. The rows before it were imported.',

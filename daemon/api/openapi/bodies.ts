@@ -12,6 +12,7 @@ import {
   type ListInput,
   type MergeInput,
   type PageSettingsInput,
+  type PortalLinkInput,
   pageLanguages,
   pageTextNames,
   type RecoverInput,
@@ -194,6 +195,13 @@ export const bodySchemas = {
       },
     },
     'name',
+    'role',
+  ),
+  PortalLinkInput: input<PortalLinkInput>(
+    {
+      role: { type: 'string', enum: ['webhooks'], description: 'What the link opens.' },
+      expires_in: { type: 'integer', minimum: 60, maximum: 86_400, default: 3600, description: 'Seconds from now.' },
+    },
     'role',
   ),
   RecoverInput: input<RecoverInput>(

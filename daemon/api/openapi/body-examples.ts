@@ -56,6 +56,10 @@ export const bodyExamples: Readonly<Record<BodyName, { readonly good: object; re
     good: { name: 'Billing', role: 'member', expires_in: 7_776_000 },
     errors: { role: ['This must be admin, member or viewer.'] },
   },
+  PortalLinkInput: {
+    good: { role: 'webhooks', expires_in: 900 },
+    errors: { role: ['This must be webhooks.'] },
+  },
   RecoverInput: {
     good: { since: '2026-01-02T03:04:05Z' },
     errors: { since: ['This must be a time with its offset, as in 2026-01-02T03:04:05Z.'] },

@@ -17,7 +17,9 @@ import type {
   EventType,
   HistoryEntry,
   Identity,
+  Import,
   ImportReport,
+  ImportRowResult,
   List,
   Page,
   PageSettings,
@@ -85,6 +87,12 @@ const auditEntry: AuditEntry = {
   ...{ id: 9, type: 'contact.deleted', target_id: 7, token_id: 4, source: 'api', created_at },
 }
 
+const importRowResult: ImportRowResult = { line: 2, status: 'created', id: 7 }
+const runningImport: Import = {
+  ...{ id: 1, list_id: 1, dry_run: false, status: 'running' },
+  ...{ rows: 3000, created: 2900, updated: 98, skipped: 0, refused: 2 },
+  ...{ error: null, started_at: created_at, finished_at: null },
+}
 const historyEntry: HistoryEntry = {
   ...{ id: 12, type: 'confirmed', source: 'confirmation_link', list_id: 1, topic_id: null, token_id: null },
   ...{ ip: '192.0.2.7', user_agent: 'Mozilla/5.0', created_at },
@@ -191,13 +199,16 @@ export const recordExamples = {
   AuditEntry: auditEntry,
   Token: token,
   NewToken: { ...token, last_used_at: null, token: exampleToken },
+  Import: runningImport,
   ImportReport: importReport,
+  ImportRowResult: importRowResult,
   Segment: segment,
   AttributeSettings: attributeSettings,
   ContactCount: { count: 1200 },
   ContactLinks: contactLinks,
   PageSettings: pageSettings,
   DeliverySeries: deliverySeries,
+  PortalLink: { url: `https://mail.example.org/portal#token=mkp_${'example'.repeat(5)}`, expires_at: created_at },
   ContactSeries: contactSeries,
   BatchResult: { status: 'created', id: 7 },
   Endpoint: endpoint,

@@ -48,6 +48,11 @@ export const headers: Readonly<Record<string, Header>> = {
     required: true,
     schema: { type: 'string', pattern: '^attachment; filename=' },
   },
+  'X-Import-Id': {
+    description: 'Id of the import, for `GET /imports/{importId}`.',
+    required: true,
+    schema: { type: 'integer', minimum: 1 },
+  },
   'RateLimit-Reset': { description: 'Seconds until more requests are allowed.', required: true, schema: seconds },
 }
 

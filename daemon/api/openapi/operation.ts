@@ -138,6 +138,7 @@ const idDescriptions: Readonly<Record<keyof Params, string>> = {
   recoveryId: 'A recovery of the endpoint.',
   identityId: 'An email identity.',
   tokenId: 'A token.',
+  importId: 'An import.',
 }
 
 function idParameters({ path }: Route): Parameter[] {
@@ -171,11 +172,11 @@ const key: Parameter = {
 }
 
 function errorsOf(route: Route): ErrorCode[] {
-  const { method, path, role, body } = route
+  const { method, path, body } = route
   const takesBody = body !== undefined || method === 'POST' || method === 'PUT' || method === 'PATCH'
   return [
     'unauthenticated',
-    ...(role === 'viewer' ? [] : (['forbidden'] as const)),
+    'forbidden', // the link of a portal opens few routes
     ...(path.includes(':') ? (['not_found'] as const) : []),
     'validation_failed', // every route refuses unknown parameters
     ...(takesBody ? bodyErrorsOf(route) : []),

@@ -2,10 +2,12 @@ import {
   type ClientToken,
   type ContactLinks,
   type ImportReport,
+  type ImportRowResult,
   inputLimits,
   type NewClientToken,
   type Page,
   type PersonalData,
+  type PortalLink,
   type RefusedRow,
   type Series,
 } from '../../../lib/index.ts'
@@ -19,6 +21,7 @@ import {
   endpointDeliveryFields,
   historyFields,
   identityFields,
+  importFields,
   listFields,
   pageSettingsFields,
   segmentFields,
@@ -28,7 +31,20 @@ import {
   topicFields,
 } from '../../../lib/internal.ts'
 import { recordOf, schemasOf } from './fields.ts'
-import { arrayOf, count, fieldErrors, flag, id, nullable, offset, record, ref, type Schema, text } from './schema.ts'
+import {
+  arrayOf,
+  count,
+  fieldErrors,
+  flag,
+  id,
+  nullable,
+  offset,
+  record,
+  ref,
+  type Schema,
+  text,
+  utc,
+} from './schema.ts'
 
 const { topics, ...contact } = schemasOf(contactFields)
 const { filters: _, ...segment } = segmentFields
@@ -56,6 +72,11 @@ const meta = {
 function withCount(schema: Schema): Schema {
   const contacts_count = { ...count, description: 'Subscribed contacts. Only with `counts`.' }
   return { ...schema, properties: { ...schema.properties, contacts_count } }
+}
+
+/** Makes fields of a record optional. */
+function optional(schema: Schema, ...names: readonly string[]): Schema {
+  return { ...schema, required: schema.required!.filter((name) => !names.includes(name)) }
 }
 
 /** A list as its own routes show it. */
@@ -98,6 +119,14 @@ export const recordSchemas = {
         'Headers of a mail to this contact. `List-Unsubscribe-Post` is present if the public URL is `https`.',
     },
   }),
+  PortalLink: record<PortalLink>({
+    url: {
+      ...text,
+      format: 'uri',
+      description: 'The session token is in the fragment, which browsers send to no server.',
+    },
+    expires_at: utc,
+  }),
   DeliverySeries: seriesOf(recordOf(deliveryPointFields)),
   ContactSeries: seriesOf(recordOf(contactPointFields)),
   ContactCount: record<{ count: number }>({ count }),
@@ -139,16 +168,33 @@ export const recordSchemas = {
     ...(schemasOf(clientTokenFields) as Record<keyof ClientToken, Schema>),
     token: { type: 'string', pattern: '^mk_[A-Za-z0-9_-]{43}$', description: 'The token, shown only in this answer.' },
   }),
-  ImportReport: record<ImportReport>({
-    total: { ...count, description: 'Rows that were read, without blank rows.' },
-    created: { ...count, description: 'Rows that created a contact.' },
-    updated: { ...count, description: 'Rows whose contact existed already.' },
-    refused: count,
-    refused_rows: {
-      ...arrayOf(ref('RefusedRow')),
-      description: 'The first refused rows, up to one megabyte.',
-    },
-  }),
+  Import: recordOf(importFields),
+  ImportReport: optional(
+    record<ImportReport>({
+      total: { ...count, description: 'Rows that were read, without blank rows.' },
+      created: { ...count, description: 'Rows that created a contact.' },
+      updated: { ...count, description: 'Rows whose contact existed already.' },
+      refused: count,
+      skipped: { ...count, description: 'Rows whose contact existed already. Only with `mode=skip`.' },
+      dry_run: { type: 'boolean', description: 'Nothing was stored. Only with `dry_run`.' },
+      refused_rows: {
+        ...arrayOf(ref('RefusedRow')),
+        description: 'The first refused rows, up to one megabyte.',
+      },
+    }),
+    'skipped',
+    'dry_run',
+  ),
+  ImportRowResult: optional(
+    record<Omit<ImportRowResult, 'row'>>({
+      line: { type: 'integer', minimum: 1, description: 'Line of the file where the row ends.' },
+      status: { type: 'string', enum: ['created', 'updated', 'skipped', 'refused'] },
+      id: { ...id, description: 'The contact, unless the row was refused.' },
+      errors: { ...fieldErrors, description: 'Messages by field, if the row was refused.' },
+    }),
+    'id',
+    'errors',
+  ),
   RefusedRow: record<RefusedRow>({
     line: { type: 'integer', minimum: 1, description: 'Line of the file where the row ends.' },
     errors: { ...fieldErrors, description: 'Messages by field, as in an error; `row` if the row cannot be read.' },

@@ -99,27 +99,6 @@ export const contactExtensions: readonly Route[] = [
     call: async ({ client, query }) => ok({ count: await client.contacts.count(query) }),
   },
   {
-    method: 'POST',
-    path: '/lists/:listId/contacts/import',
-    role: 'member',
-    name: 'importContacts',
-    summary: 'Add the contacts of a file to a list',
-    description:
-      'The file is CSV with a header line, or has one JSON object per line. It may have any length. Each row acts like a `POST` to the list. Invalid rows are refused, and the others are saved. If the import fails, the rows saved before stay. Repeating an import changes nothing.',
-    query: {
-      confirmed: {
-        description:
-          'Whether the contacts have confirmed elsewhere that they join the list, so that double opt-in is skipped. Only for admins.',
-        schema: { type: 'boolean', default: false },
-      },
-    },
-    body: 'file',
-    answers: { 200: { record: 'ImportReport', description: 'The numbers of created, updated and refused rows.' } },
-    key: 'none',
-    call: async ({ client, params, query, upload }) =>
-      ok(await client.contacts.import(params.listId, upload!.source, { ...query, format: upload!.format })),
-  },
-  {
     method: 'GET',
     path: '/contacts/export',
     role: 'viewer',
@@ -132,6 +111,11 @@ export const contactExtensions: readonly Route[] = [
       format: {
         description: 'Default: CSV if `Accept` names it and not NDJSON, otherwise NDJSON.',
         schema: { type: 'string', enum: Object.keys(mediaTypes) },
+      },
+      raw: {
+        description:
+          'Whether cells of CSV that begin with `=`, `+`, `-`, `@` or a tab stay as they are. Otherwise they get a leading apostrophe, which the import removes.',
+        schema: { type: 'boolean', default: false },
       },
     },
     answers: { 200: { isFile: true, description: 'One contact per line.' } },

@@ -4,6 +4,7 @@ import { contactChanges } from './contact-changes.ts'
 import { contactExtensions, contacts } from './contacts.ts'
 import { eventExtensions } from './events.ts'
 import { identities } from './identities.ts'
+import { importExtensions } from './imports.ts'
 import { listExtensions } from './lists.ts'
 import type { Route } from './route.ts'
 import { segmentExtensions } from './segments.ts'
@@ -28,10 +29,11 @@ export const chapters: readonly Chapter[] = [
   chapter('Contacts', 'Contacts and their lists.', contacts),
   chapter('Webhook endpoints', 'Receivers of events. Only for admins.', webhooks),
   chapter('Email identities', 'Sender addresses, read-only over HTTP.', identities),
-  extension('contacts', 'changes, count, import, export, erasure, resubscription, topics.', [
+  extension('contacts', 'changes, count, export, erasure, resubscription, topics.', [
     ...contactExtensions,
     ...contactChanges,
   ]),
+  extension('imports', 'contacts from files, and the progress.', importExtensions),
   extension(
     'consent',
     'the history of contacts, double opt-in, and addresses that must not be mailed.',

@@ -26,7 +26,8 @@ export type Params = Readonly<
     | 'deliveryId'
     | 'recoveryId'
     | 'identityId'
-    | 'tokenId',
+    | 'tokenId'
+    | 'importId',
     number
   >
 >
@@ -47,7 +48,8 @@ export interface Call {
 
 /** A file that is produced while it is sent. */
 export interface Download {
-  readonly name: string
+  /** Name of the file; undefined for a stream that is no file. */
+  readonly name?: string
   readonly contentType: string
   readonly text: AsyncIterable<string>
 }
@@ -60,6 +62,8 @@ export interface Outcome {
   readonly json?: string
   readonly meta?: Page<unknown>['meta']
   readonly download?: Download
+  /** Headers of its own. */
+  readonly headers?: Readonly<Record<string, string>>
   /** Whether this is the stored answer to an earlier request with the same key. */
   readonly replayed?: boolean
 }
@@ -88,6 +92,8 @@ export type AnswerDoc =
       readonly isFile?: true
       /** Whether browsers save the record as a file. */
       readonly isAttachment?: true
+      /** Lines of NDJSON, if the client accepts only those. Then there is `X-Import-Id`, too. */
+      readonly rows?: RecordName
     }
   | { readonly description: string; readonly records: RecordName }
 
@@ -98,6 +104,8 @@ export interface Route {
   readonly path: string
   /** Minimum role of the caller: `viewer` reads, `member` also writes contacts, `admin` may do everything. */
   readonly role: Role
+  /** Whether the link of a portal gives access to it. */
+  readonly inPortal?: true
   /** `operationId` of the description. Generated clients use it as the function's name. */
   readonly name: string
   readonly summary: string

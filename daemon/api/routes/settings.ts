@@ -27,6 +27,7 @@ export const settingExtensions: readonly Route[] = [
     method: 'GET',
     path: '/settings/pages',
     role: 'admin',
+    inPortal: true,
     name: 'getPageSettings',
     summary: 'How the pages for contacts look',
     answers: { 200: { record: 'PageSettings', description: 'The settings.' } },

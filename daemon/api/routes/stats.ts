@@ -27,6 +27,7 @@ export const statsExtensions: readonly Route[] = [
     method: 'GET',
     path: '/stats/deliveries',
     role: 'admin',
+    inPortal: true,
     name: 'getDeliverySeries',
     summary: 'Delivered and failed attempts over time',
     description: 'Counts are kept for 90 days, also after the deliveries are deleted.',

@@ -38,4 +38,17 @@ export const tokenExtensions: readonly Route[] = [
       return noContent
     },
   },
+  {
+    method: 'POST',
+    path: '/portal-links',
+    role: 'admin',
+    name: 'createPortalLink',
+    summary: 'Create a link to the webhook pages for a customer',
+    description:
+      'The link opens the webhook endpoints and deliveries of this client in the console, and nothing else. It works for an hour by default, and cannot be revoked.',
+    body: 'PortalLinkInput',
+    answers: { 201: { record: 'PortalLink', description: 'The link.' } },
+    key: 'none',
+    call: async ({ client, body }) => created(await client.portal.createLink(body)),
+  },
 ]

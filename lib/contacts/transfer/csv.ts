@@ -1,27 +1,35 @@
 import type { Parser } from 'csv-parse'
-import { invalid, MailkeepError } from '../../errors.ts'
-import { inputLimits } from '../../limits.ts'
-import { inputFields } from '../schema.ts'
-import { exportMarkerField } from './imported.ts'
+import { MailkeepError } from '../../errors.ts'
+import { type Column, type ColumnMap, columnsOf, type RowState } from './columns.ts'
 import { maxBytesPerChunk, maxBytesPerRow, type Row, unreadable } from './row.ts'
 
 /** Separate the names in one cell. If a name contains one of them, the cell is a JSON array. */
 const separators = /[;,]/
 
+/** How the rows of a file are read. */
+export interface ReadOptions {
+  readonly map: ColumnMap
+  /** Whether an empty cell of tags means no tags, rather than no change. */
+  readonly emptyTags: boolean
+  /** Whether rows keep what the file has, for the file of refused rows. */
+  readonly keepSource: boolean
+}
+
 /**
- * Parses CSV (RFC 4180) in UTF-8. The first line names the columns. An empty cell changes nothing. `tags` is names
- * separated by semicolons or commas, or a JSON array.
+ * Parses CSV (RFC 4180) in UTF-8. The cells are separated by commas, semicolons or tabs: whatever the first line has
+ * most of. The first line names the columns. An empty cell changes nothing. `tags` is names separated by semicolons or
+ * commas, or a JSON array.
  *
  * @returns The rows of each chunk of the file as one array.
  * @throws MailkeepError `validation_failed` on the columns; `invalid_json`: the rest is not UTF-8 or not CSV.
  */
-export async function* readCsv(source: AsyncIterable<Uint8Array>): AsyncGenerator<Row[]> {
-  let columns: readonly string[] | undefined
+export async function* readCsv(source: AsyncIterable<Uint8Array>, options: ReadOptions): AsyncGenerator<Row[]> {
+  let rowOf: ((record: CsvRecord) => Row) | undefined
   for await (const records of recordsOf(source)) {
     const rows: Row[] = []
-    for (const { cells, line } of records) {
-      if (columns) rows.push(rowOf(columns, cells, line))
-      else columns = columnsOf(cells)
+    for (const record of records) {
+      if (rowOf) rows.push(rowOf(record))
+      else rowOf = rowReader(record.cells, options)
     }
     yield rows
   }
@@ -34,10 +42,19 @@ interface CsvRecord {
 
 async function* recordsOf(source: AsyncIterable<Uint8Array>): AsyncGenerator<CsvRecord[]> {
   const { Parser } = await import('csv-parse')
+  const texts = textOf(source)
+  let line = 0
+  let head: string
+  try {
+    head = await readHead(texts)
+  } catch (error) {
+    throw toImportError(error, line)
+  }
   let read: CsvRecord[] = []
-  let [records, breaks, line] = [0, 0, 0]
+  let [records, breaks] = [0, 0]
   const parser: Parser = new Parser({
     bom: true,
+    delimiter: delimiterOf(head),
     max_record_size: maxBytesPerRow,
     record_delimiter: ['\r\n', '\n', '\r'],
     relax_column_count: true, // so that only such rows are refused
@@ -59,7 +76,7 @@ async function* recordsOf(source: AsyncIterable<Uint8Array>): AsyncGenerator<Csv
   parser.on('error', () => {}) // the callbacks of `write` and `end` report errors
   let openRecordLength = 0
   try {
-    for await (const text of textOf(source)) {
+    for await (const text of concatenate(head, texts)) {
       const before = linesRead()
       const error = await new Promise((resolve) => parser.write(text, resolve))
       yield takeRecords()
@@ -73,7 +90,34 @@ async function* recordsOf(source: AsyncIterable<Uint8Array>): AsyncGenerator<Csv
     if (error) throw error
   } catch (error) {
     throw toImportError(error, line)
+  } finally {
+    await texts.return(undefined) // `concatenate` may not have begun to read it
   }
+}
+
+/** Reads up to the end of the first line, which names the columns, or more. */
+async function readHead(texts: AsyncGenerator<string>): Promise<string> {
+  let head = ''
+  while (head.length < maxBytesPerChunk && !/[^\r\n][\r\n]/.test(head)) {
+    const { done, value } = await texts.next()
+    if (done) break
+    head += value
+  }
+  return head
+}
+
+const delimiters = [',', ';', '\t'] as const
+
+/** Returns the delimiter that the first line has most of, outside quotes. */
+function delimiterOf(head: string): string {
+  const line = /[^\r\n]*/.exec(head.replace(/^\ufeff?[\r\n]*/, ''))![0].replace(/"[^"]*"/g, '')
+  const counts = delimiters.map((delimiter) => line.split(delimiter).length)
+  return delimiters[counts.indexOf(Math.max(...counts))]!
+}
+
+async function* concatenate(head: string, rest: AsyncIterable<string>): AsyncGenerator<string> {
+  yield head
+  yield* rest
 }
 
 async function* textOf(source: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
@@ -89,7 +133,8 @@ async function* textOf(source: AsyncIterable<Uint8Array>): AsyncGenerator<string
 /** Converts an error of the parser or decoder. The parser's message is not used, because it quotes the file. */
 function toImportError(cause: unknown, line: number): unknown {
   const code = String((cause as { code?: unknown }).code)
-  const what = code === 'ERR_ENCODING_INVALID_ENCODED_DATA' ? 'it is not UTF-8' : parserErrors.get(code)
+  const what =
+    code === 'ERR_ENCODING_INVALID_ENCODED_DATA' ? 'it is not UTF-8 (save it as UTF-8)' : parserErrors.get(code)
   if (what === undefined) return cause
   return new MailkeepError('invalid_json', `After line ${line} ${what}. The rows before it were imported.`, { cause })
 }
@@ -102,55 +147,40 @@ const parserErrors: ReadonlyMap<string, string> = new Map([
   ['CSV_MAX_RECORD_SIZE', `a row has more than ${maxBytesPerRow.toLocaleString('en')} bytes, or a quote is missing`],
 ])
 
-function columnsOf(cells: readonly string[]): string[] {
-  if (cells.length > inputLimits.fields) throw invalid('body', `At most ${inputLimits.fields} columns.`)
-  const columns = cells.map((cell) => {
-    const name = cell.trim()
-    return inputFields.has(name.toLowerCase()) ? name.toLowerCase() : name // other columns are attributes
-  })
-  const twice = columns.find((name, at) => columns.indexOf(name) < at)
-  if (twice !== undefined) throw invalid('body', `Two columns have the name ${JSON.stringify(twice)}.`)
-  if (columns.includes('')) throw invalid('body', 'A column has no name.')
-  if (!columns.includes('email')) throw invalid('body', missingEmailMessage(columns))
-  return columns
+/** A cell that `defused` has marked. */
+const marked = /^'+[=+\-@\t]/
+
+/** Returns the function that converts the records after the first line. */
+function rowReader(names: readonly string[], { map, emptyTags, keepSource }: ReadOptions): (record: CsvRecord) => Row {
+  const columns = columnsOf(names, map)
+  return ({ cells, line }) => {
+    const bytes = cells.reduce((sum, cell) => sum + cell.length + 1, 0)
+    const source = keepSource ? { source: Object.fromEntries(names.map((name, at) => [name, cells[at] ?? ''])) } : {}
+    if (cells.length !== columns.length) {
+      const message = `This row has ${cells.length} cells, and there are ${columns.length} columns.`
+      return { ...unreadable(line, message, bytes), ...source }
+    }
+    const fields: [string, unknown][] = []
+    const state: Record<string, unknown> = {}
+    let hasState = false
+    for (const [at, column] of columns.entries()) {
+      const cell = marked.test(cells[at]!) ? cells[at]!.slice(1) : cells[at]!
+      if (column.kind === 'ignored' || (cell === '' && !(emptyTags && column.name === 'tags'))) continue
+      const value = isNames(column) ? namesOf(cell) : cell
+      if (column.kind === 'input') fields.push([column.name, value])
+      else {
+        state[column.name] = value
+        hasState = true
+      }
+    }
+    const input = Object.fromEntries(fields) // not assignment, because a column may be called __proto__
+    return { line, bytes, input, ...(hasState && { state: state as RowState }), ...source }
+  }
 }
 
-/** Returns the error for a missing email column. The message omits cells that may be personal data. */
-function missingEmailMessage(columns: readonly string[]): string {
-  const rule = 'The first line must name the columns, separated by commas, and one of them must be email'
-  const [first = ''] = columns
-  const separator = columns.length === 1 ? otherSeparators.find(([character]) => first.includes(character)) : undefined
-  if (separator) return `${rule}: they are separated by ${separator[1]}, so save it with commas.`
-  if (columns.some((name) => name.includes('@')))
-    return `${rule}: it has an e-mail address instead of the columns' names.`
-  const shown = columns.slice(0, maxShownColumns).map((name) => JSON.stringify(name.slice(0, 50)))
-  const more = columns.length > shown.length ? [`${columns.length - shown.length} more`] : []
-  const found = [...shown, ...more].join(', ').replace(/, ([^,]*)$/, ' and $1')
-  const emailLike = columns.find((name) => /^e-?mail[ _-]?(?:address)?$|^address$/i.test(name))
-  const remedy = emailLike === undefined ? '' : `: rename ${JSON.stringify(emailLike)} to email`
-  return `${rule}: found ${found}${remedy}.`
-}
-
-const maxShownColumns = 10
-
-const otherSeparators = [
-  [';', 'semicolons'],
-  ['\t', 'tabs'],
-  ['|', 'bars'],
-] as const
-
-function rowOf(columns: readonly string[], cells: readonly string[], line: number): Row {
-  const bytes = cells.reduce((sum, cell) => sum + cell.length + 1, 0)
-  if (cells.length !== columns.length) {
-    return unreadable(line, `This row has ${cells.length} cells, and there are ${columns.length} columns.`, bytes)
-  }
-  const fields: [string, unknown][] = []
-  for (const [at, name] of columns.entries()) {
-    const cell = cells[at]!
-    // Keep an empty marker cell, because it identifies the row of an export.
-    if (cell !== '' || name === exportMarkerField) fields.push([name, name === 'tags' ? namesOf(cell) : cell])
-  }
-  return { line, bytes, input: Object.fromEntries(fields) } // not assignment, because a column may be called __proto__
+function isNames(column: Column): boolean {
+  if (column.kind === 'ignored') return false
+  return column.name === 'tags' || (column.kind === 'state' && /^(?:lists|topics)$/.test(column.name))
 }
 
 /** Parses a cell of names. Returns invalid JSON unchanged, so that validation refuses it. */
@@ -162,16 +192,25 @@ function namesOf(cell: string): unknown {
       return cell
     }
   }
-  return cell.split(separators).filter((name) => name.trim() !== '')
+  // Mailchimp quotes each name: "one","two"
+  const names = /^\s*"/.test(cell)
+    ? [...cell.matchAll(/"((?:[^"]|"")*)"/g)].map(([, name]) => name!)
+    : cell.split(separators)
+  return names.filter((name) => name.trim() !== '')
 }
 
 /** Writes names as one cell that `readCsv` can parse. */
 export function cellOfNames(names: readonly string[]): string {
-  const plain = names.every((name) => !separators.test(name) && !name.startsWith('['))
+  const plain = names.every((name) => !separators.test(name) && !/^[["]/.test(name))
   return plain ? names.join(';') : JSON.stringify(names)
 }
 
 /** Quotes a cell if necessary (RFC 4180, 2.5–2.7). */
 export function quoted(cell: string): string {
   return /[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell
+}
+
+/** Marks a cell that a spreadsheet would run as a formula. The import removes the apostrophe. */
+export function defused(cell: string): string {
+  return /^'*[=+\-@\t]/.test(cell) ? `'${cell}` : cell
 }

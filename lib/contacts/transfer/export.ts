@@ -1,6 +1,7 @@
+import * as v from 'valibot'
 import type { Context } from '../../context.ts'
 import { inputLimits } from '../../limits.ts'
-import { closedObject, parse } from '../../parse.ts'
+import { closedObject, parse, QueryBoolean } from '../../parse.ts'
 import { type AbortInput, abortField } from '../../signal.ts'
 import { listDocuments } from '../listing.ts'
 import { type ContactFiltersInput, contactFrom, filterFields } from '../schema.ts'
@@ -12,20 +13,28 @@ const per_page = inputLimits.pageRecords
 
 export interface ExportInput extends ContactFiltersInput, AbortInput {
   readonly format: Format
+  /** In CSV, leaves cells that look like formulas as they are; default false. */
+  readonly raw?: boolean | '1' | '0' | 'true' | 'false' | undefined
 }
 
-const ExportQuery = closedObject({ ...filterFields, ...formatField, ...abortField })
+const ExportQuery = closedObject({
+  ...filterFields,
+  ...formatField,
+  raw: v.optional(QueryBoolean, false),
+  ...abortField,
+})
 
 /**
  * Exports the client's contacts as a file, with the filters of `list`. NDJSON has one contact per line. CSV has the
- * fields as columns, attributes as JSON, and the names of tags, lists and topics.
+ * fields as columns, attributes as JSON, and the names of tags, lists and topics. Cells that begin with `=`, `+`, `-`,
+ * `@` or a tab get a leading apostrophe, so that spreadsheets do not run them; `import` removes it.
  *
  * @returns Chunks of text, each of whole lines, read page by page.
  * @throws MailkeepError `validation_failed`, when the first chunk is read.
  */
 export async function* exportContacts(ctx: Context, query: ExportInput): AsyncGenerator<string, void, undefined> {
-  const { format, signal, ...filters } = parse(ExportQuery, query)
-  const textOf = format === 'csv' ? csvOf : ndjsonOf
+  const { format, raw, signal, ...filters } = parse(ExportQuery, query)
+  const textOf = format === 'csv' ? csvOf(raw) : ndjsonOf
   let head = format === 'csv' ? csvHeader : ''
   let cursor: string | undefined
   do {
@@ -41,6 +50,7 @@ function ndjsonOf(documents: readonly string[]): string {
   return documents.map((document) => `${document}\n`).join('')
 }
 
-function csvOf(documents: readonly string[]): string {
-  return documents.map((document) => csvLine(contactFrom({ document }))).join('')
+function csvOf(isRaw: boolean) {
+  return (documents: readonly string[]) =>
+    documents.map((document) => csvLine(contactFrom({ document }), isRaw)).join('')
 }

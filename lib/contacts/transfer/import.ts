@@ -1,72 +1,28 @@
-import * as v from 'valibot'
 import { audit } from '../../audit/operations.ts'
 import type { Caller, Context, Tx } from '../../context.ts'
-import { type FieldErrors, invalid, isMailkeepError, MailkeepError } from '../../errors.ts'
+import { type FieldErrors, invalid, MailkeepError } from '../../errors.ts'
+import { recordImport } from '../../imports/operations.ts'
 import { getList } from '../../lists/operations.ts'
-import { closedObject, parse, QueryBoolean } from '../../parse.ts'
-import { type AbortInput, abortField, untilAborted } from '../../signal.ts'
+import { parse } from '../../parse.ts'
+import { untilAborted } from '../../signal.ts'
 import { TurnLimit } from '../../time.ts'
-import { addEntries, type Entry, entryOf } from '../bulk.ts'
+import { addEntries, type Entry } from '../bulk.ts'
 import { requireMayConfirm } from '../double-opt-in.ts'
-import { type BulkResult, isRefused } from '../merge.ts'
 import { readCsv } from './csv.ts'
-import { type Format, formatField } from './format.ts'
-import { fieldsOf } from './imported.ts'
+import { dryRunner } from './dry-run.ts'
+import { refuseUtf16 } from './encoding.ts'
+import {
+  type Chunks,
+  type ImportInput,
+  ImportOptions,
+  type ImportReport,
+  type ImportRowResult,
+  type ParsedOptions,
+} from './import-schema.ts'
 import { readNdjson } from './ndjson.ts'
 import type { Row } from './row.ts'
-
-/** A row that was not imported. */
-export interface RefusedRow {
-  /** Number of the row's last line in the file, from 1. */
-  line: number
-  /** Messages by field, as in errors of `addToList`. The field is `row` when the row cannot be parsed. */
-  errors: FieldErrors
-}
-
-/** The result of an import. */
-export interface ImportReport {
-  /** Number of rows read. Empty lines do not count. */
-  total: number
-  /** Number of new contacts. */
-  created: number
-  /** Number of rows whose contact already existed. */
-  updated: number
-  refused: number
-  /** The first refused rows, up to 1 MiB of JSON. */
-  refused_rows: RefusedRow[]
-}
-
-export interface ImportInput extends AbortInput {
-  readonly format: Format
-  /**
-   * Whether the contacts have confirmed elsewhere that they join the list, so that double opt-in is skipped. Only for
-   * admins. Default false.
-   */
-  readonly confirmed?: boolean | '1' | '0' | 'true' | 'false' | undefined
-  /** Called after each batch of rows, with the counts so far. */
-  readonly onProgress?: ((counts: ImportCounts) => void) | undefined
-}
-
-/** Progress of an import. */
-export interface ImportCounts {
-  /** Rows read so far. */
-  readonly total: number
-  readonly created: number
-  readonly updated: number
-  readonly refused: number
-}
-
-const ImportOptions = closedObject({
-  ...formatField,
-  ...abortField,
-  confirmed: v.optional(QueryBoolean, false),
-  onProgress: v.optional(
-    v.custom<(counts: ImportCounts) => void>((value) => typeof value === 'function', 'This must be a function.'),
-  ),
-})
-
-/** A source of bytes or text. */
-export type Chunks = AsyncIterable<Uint8Array | string> | Iterable<Uint8Array | string>
+import { importedEntry, type RowOptions } from './row-state.ts'
+import { importSteps, type RowOutcome } from './steps.ts'
 
 /** Maximum size of the report's refused rows, in characters of JSON. */
 const maxRefusedRowsLength = 1024 * 1024
@@ -79,52 +35,85 @@ const maxBytesPerBatch = 2 * 1024 * 1024
  * Adds the contacts of a file to a list, each row as `addToList` does. Invalid rows are refused, and the others are
  * saved. After an error the rows saved before it stay, and the import can be repeated safely.
  *
+ * People who have unsubscribed elsewhere, by a column `unsubscribed_at` or `status`, are stored as unsubscribed, and
+ * raise no event. No one is subscribed again. A file of `export` restores names, tags, attributes, lists and topics by
+ * their names, the subscription and `created_at`; not ids. Lists and topics that are missing are created.
+ *
+ * @param listId Null: the contacts get only the lists that an export names.
  * @param source A stream of bytes or text, of any length, read with back-pressure. NDJSON: each line is an input of
- *   `addToList`. CSV: the first line names the columns `email`, `name`, `tags`, and attributes. Tags are names separated
- *   by semicolons or commas, or a JSON array. An empty cell changes nothing.
- * @param options `signal` stops the import, also while it waits for the source. The rows saved before stay.
+ *   `addToList`. CSV: the first line names the columns `email`, `name`, `tags`, and attributes, in any case, or as
+ *   Mailchimp, Brevo, listmonk and Mailcoach name them. Tags are names separated by semicolons or commas, or a JSON
+ *   array. An empty cell changes nothing.
+ * @param options `map` names the columns. `dry_run` only checks the rows. `signal` stops the import, also while it waits
+ *   for the source. The rows saved before stay.
  * @throws MailkeepError `not_found`: no such list; `invalid_json`: not UTF-8, or not CSV; `validation_failed`: wrong
- *   columns or format, or the list has double opt-in and no public URL is configured; `forbidden`: only an admin may
+ *   columns or options, or the list has double opt-in and no public URL is configured; `forbidden`: only an admin may
  *   confirm.
  */
 export async function importContacts(
   ctx: Context,
-  listId: number,
+  listId: number | null,
   source: Chunks,
   options: ImportInput,
 ): Promise<ImportReport> {
-  const { format, onProgress, signal, confirmed } = parse(ImportOptions, options)
-  requireMayConfirm(ctx, confirmed)
+  const parsed = parse(ImportOptions, options)
   if (!isIterable(source)) throw invalid('source', 'source must be a stream, or an iterable of text or bytes.')
-  await getList(ctx, listId)
-  const report: ImportReport = { total: 0, created: 0, updated: 0, refused: 0, refused_rows: [] }
-  const addToReport = reporterOf(report)
-  const auditOnce = importAuditor(ctx.caller, listId)
+  if (listId !== null) await getList(ctx, listId)
+  requireMayConfirm(ctx, parsed.confirmed)
+  const { dry_run, mode, onStart } = parsed
+  const progress: Counts = { total: 0, created: 0, updated: 0, skipped: 0, refused: 0 }
+  const recorder = await recordImport(ctx, { list_id: listId, dry_run }, progress)
+  try {
+    onStart?.(recorder.id)
+    const refused_rows = await load(ctx, listId, source, parsed, progress)
+    await recorder.finish()
+    const { skipped, ...counts } = progress
+    return { ...counts, ...(mode === 'skip' && { skipped }), ...(dry_run && { dry_run }), refused_rows }
+  } catch (error) {
+    // The error of the import is more useful than that of recording it.
+    await recorder.finish(error).catch(() => {})
+    throw error
+  }
+}
+
+type Counts = { total: number; created: number; updated: number; skipped: number; refused: number }
+
+async function load(
+  ctx: Context,
+  listId: number | null,
+  source: Chunks,
+  { format, map, mode, status, confirmed, dry_run, signal, onProgress, onResults }: ParsedOptions,
+  progress: Counts,
+): Promise<ImportReport['refused_rows']> {
+  const { refusedRows, add } = reporterOf(progress)
+  const steps = importSteps(mode, importAuditor(ctx.caller, listId))
   const importing: Context = { ...ctx, caller: { ...ctx.caller, source: 'import' } }
+  const convert = (row: Row) => importRowOf(importing, row, { isUnsubscribed: status === 'unsubscribed', confirmed })
+  const list = listId === null ? undefined : await getList(ctx, listId)
+  const check = dryRunner(ctx, list, mode)
   const read = format === 'csv' ? readCsv : readNdjson
-  for await (const rows of batchesOf(read(bytesOf(untilAborted(source, signal))), (row) =>
-    importRowOf(importing, row, confirmed),
-  )) {
-    await getList(ctx, listId) // also when every row of the batch is refused
-    const results = await addEntries(
-      importing,
-      listId,
-      rows.map(({ entry }) => entry),
-      { signal, onSave: auditOnce },
-    )
-    for (const [at, { line }] of rows.entries()) addToReport(line, results[at]!)
-    const { total, created, updated, refused } = report
+  const options = { map, emptyTags: mode === 'replace_tags', keepSource: onResults !== undefined }
+  const bytes = refuseUtf16(bytesOf(untilAborted(source, signal)))
+  for await (const rows of batchesOf(read(bytes, options), convert)) {
+    if (listId !== null) await getList(ctx, listId) // also when every row of the batch is refused
+    const entries = rows.map(({ entry }) => entry)
+    const outcomes: RowOutcome[] = dry_run
+      ? await check(entries)
+      : await addEntries(importing, listId ?? undefined, entries, { signal, steps })
+    for (const [at, { line }] of rows.entries()) add(line, outcomes[at]!)
+    await onResults?.(rows.map((row, at) => rowResult(row, outcomes[at]!)))
+    const { total, created, updated, refused } = progress
     onProgress?.({ total, created, updated, refused })
   }
-  return report
+  return refusedRows
 }
 
 /** Returns a function that records the import in the audit log, with the first batch that is committed. */
-function importAuditor(caller: Caller, listId: number): (tx: Tx) => Promise<void> {
-  let isRecorded = false
+function importAuditor(caller: Caller, listId: number | null): (tx: Tx) => Promise<void> {
+  let isRecorded = listId === null
   return async (tx) => {
     if (isRecorded) return
-    await audit({ ...tx, caller }, 'list.imported', listId)
+    await audit({ ...tx, caller }, 'list.imported', listId!)
     tx.transaction.afterCommit(() => {
       isRecorded = true
     })
@@ -135,18 +124,29 @@ function importAuditor(caller: Caller, listId: number): (tx: Tx) => Promise<void
 interface ImportRow {
   readonly line: number
   readonly entry: Entry
+  /** The row as the file has it, if it was refused and results are wanted. */
+  readonly source?: unknown
 }
 
-function importRowOf(ctx: Context, row: Row, confirmed: boolean): ImportRow {
-  const { line } = row
-  if (row.errors) return { line, entry: { refused: unreadableRow(row.errors) } }
-  try {
-    const entry = entryOf(ctx, fieldsOf(row.input))
-    return { line, entry: confirmed && !isRefused(entry) ? { ...entry, confirmed } : entry }
-  } catch (error) {
-    if (!isMailkeepError(error, 'validation_failed')) throw error
-    return { line, entry: { refused: error } }
+function importRowOf(ctx: Context, row: Row, options: RowOptions): ImportRow {
+  const { line, source } = row
+  const kept = source === undefined ? {} : { source }
+  if (row.errors) return { line, entry: { refused: unreadableRow(row.errors) }, ...kept }
+  return { line, entry: importedEntry(ctx, row.input, row.state, options), ...kept }
+}
+
+function rowResult({ line, source }: ImportRow, outcome: RowOutcome): ImportRowResult {
+  if (outcome.refused) {
+    const errors = outcome.refused.errors!
+    return { line, status: 'refused', errors, ...(source !== undefined && { row: source }) }
   }
+  return { line, status: statusOf(outcome), ...(outcome.id > 0 && { id: outcome.id }) }
+}
+
+function statusOf(outcome: RowOutcome): 'created' | 'updated' | 'skipped' | 'refused' {
+  if (outcome.refused) return 'refused'
+  if (outcome.skipped) return 'skipped'
+  return outcome.created ? 'created' : 'updated'
 }
 
 function unreadableRow(errors: FieldErrors): MailkeepError {
@@ -157,30 +157,25 @@ function isIterable(source: unknown): boolean {
   return typeof source === 'object' && source !== null && (Symbol.asyncIterator in source || Symbol.iterator in source)
 }
 
-/** Returns a function that adds a row's result to the report. */
-function reporterOf(report: ImportReport): (line: number, result: BulkResult) => void {
+/** Returns a function that counts a row's result, and the first refused rows. */
+function reporterOf(progress: Counts) {
+  const refusedRows: ImportReport['refused_rows'] = []
   let refusedRowsLength = 0
-  return (line, result) => {
-    report.total += 1
-    if (!result.refused) {
-      report[result.created ? 'created' : 'updated'] += 1
-      return
-    }
-    report.refused += 1
-    if (refusedRowsLength > maxRefusedRowsLength) return
-    const refused = { line, errors: result.refused.errors! }
+  const add = (line: number, outcome: RowOutcome) => {
+    progress.total += 1
+    progress[statusOf(outcome)] += 1
+    if (!outcome.refused || refusedRowsLength > maxRefusedRowsLength) return
+    const refused = { line, errors: outcome.refused.errors! }
     refusedRowsLength += JSON.stringify(refused).length
-    if (refusedRowsLength <= maxRefusedRowsLength) report.refused_rows.push(refused)
+    if (refusedRowsLength <= maxRefusedRowsLength) refusedRows.push(refused)
   }
+  return { refusedRows, add }
 }
 
 /** A chunk of a file can contain thousands of rows. After this time the import yields to other work. */
 const maxTurnMs = 10
 
-async function* batchesOf(
-  chunks: AsyncIterable<Row[]>,
-  importRowOf: (row: Row) => ImportRow,
-): AsyncGenerator<ImportRow[]> {
+async function* batchesOf(chunks: AsyncIterable<Row[]>, convert: (row: Row) => ImportRow): AsyncGenerator<ImportRow[]> {
   let batch: ImportRow[] = []
   let bytes = 0
   let failure: { error: unknown } | undefined
@@ -188,7 +183,7 @@ async function* batchesOf(
   try {
     for await (const rows of chunks) {
       for (const row of rows) {
-        batch.push(importRowOf(row))
+        batch.push(convert(row))
         bytes += row.bytes
         if (turn.isOver()) await turn.next()
         if (batch.length < maxRowsPerBatch && bytes < maxBytesPerBatch) continue

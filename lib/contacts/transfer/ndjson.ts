@@ -1,4 +1,6 @@
 import { isUtf8 } from 'node:buffer'
+import { fieldReader } from './columns.ts'
+import type { ReadOptions } from './csv.ts'
 import { maxBytesPerChunk, maxBytesPerRow, type Row, tooLong, unreadable } from './row.ts'
 
 const lineFeed = 0x0a
@@ -9,8 +11,15 @@ const byteOrderMark = '\ufeff'
  *
  * @returns The rows of each chunk of the file as one array. A promise per line would cost more than parsing the line.
  */
-export async function* readNdjson(source: AsyncIterable<Uint8Array>): AsyncGenerator<Row[]> {
-  const lines = new Lines()
+export async function* readNdjson(
+  source: AsyncIterable<Uint8Array>,
+  { map, keepSource }: ReadOptions,
+): AsyncGenerator<Row[]> {
+  const read = fieldReader(map)
+  const lines = new Lines((row) => {
+    if (row.errors) return row
+    return { ...row, ...read(row.input), ...(keepSource && { source: row.input }) }
+  })
   for await (const chunk of source) {
     for (let at = 0; at < chunk.length; at += maxBytesPerChunk) {
       const rows = lines.read(chunk.subarray(at, at + maxBytesPerChunk))
@@ -25,6 +34,11 @@ class Lines {
   #line = 0
   #openLine: Uint8Array[] = []
   #bytes = 0
+  readonly #convert: (row: Row) => Row
+
+  constructor(convert: (row: Row) => Row) {
+    this.#convert = convert
+  }
 
   /** @returns The rows that end in these bytes. */
   read(bytes: Uint8Array): Row[] {
@@ -57,7 +71,7 @@ class Lines {
     this.#take(part)
     this.#line++
     const row = this.#bytes > maxBytesPerRow ? tooLong(this.#line) : rowOf(Buffer.concat(this.#openLine), this.#line)
-    if (row) rows.push(row)
+    if (row) rows.push(this.#convert(row))
     this.#openLine = []
     this.#bytes = 0
   }

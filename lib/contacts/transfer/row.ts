@@ -1,4 +1,5 @@
 import type { FieldErrors } from '../../errors.ts'
+import type { RowState } from './columns.ts'
 
 /** A row of an import: an input for `addContactToList`, or the errors of a row that cannot be parsed. */
 export type Row = {
@@ -6,7 +7,12 @@ export type Row = {
   readonly line: number
   /** Approximate size of the row in the file. */
   readonly bytes: number
-} & ({ readonly input: unknown; readonly errors?: undefined } | { readonly errors: FieldErrors })
+  /** The row as the file has it: the cells by their columns, or the value of a line. */
+  readonly source?: unknown
+} & (
+  | { readonly input: unknown; readonly state?: RowState | undefined; readonly errors?: undefined }
+  | { readonly errors: FieldErrors }
+)
 
 /** A file is parsed in chunks of this size, so that a row that is too long is detected early. */
 export const maxBytesPerChunk = 64 * 1024

@@ -215,6 +215,19 @@ const auditLog: Migration = {
   ],
 }
 
+/** The progress of imports. */
+const imports: Migration = {
+  name: '014-imports',
+  statements: [
+    `create table mailkeep_import (${id}, client_id bigint not null, list_id bigint,
+      dry_run boolean not null, status text not null, row_count bigint not null default 0,
+      created bigint not null default 0, updated bigint not null default 0, skipped bigint not null default 0,
+      refused bigint not null default 0, error text, started_at timestamptz not null, seen_at timestamptz not null,
+      finished_at timestamptz) ${frequentUpdates}`,
+    'create index mailkeep_import_client on mailkeep_import (client_id, id)',
+  ],
+}
+
 /** The history of contacts, memberships that wait for a confirmation, and addresses that must not be mailed. */
 const consent: Migration = {
   name: '012-consent',
@@ -274,5 +287,6 @@ export const postgresMigrations: readonly Migration[] = [
   auditLog,
   consent,
   contactPages,
+  imports,
   statistics,
 ]

@@ -217,6 +217,19 @@ const auditLog: Migration = {
   ],
 }
 
+/** The progress of imports. */
+const imports: Migration = {
+  name: '014-imports',
+  statements: [
+    `create table mailkeep_import (${id}, client_id integer not null, list_id integer,
+      dry_run integer not null, status text not null, row_count integer not null default 0,
+      created integer not null default 0, updated integer not null default 0, skipped integer not null default 0,
+      refused integer not null default 0, error text, started_at text not null, seen_at text not null,
+      finished_at text) strict`,
+    'create index mailkeep_import_client on mailkeep_import (client_id)',
+  ],
+}
+
 /** The history of contacts, memberships that wait for a confirmation, and addresses that must not be mailed. */
 const consent: Migration = {
   name: '012-consent',
@@ -276,5 +289,6 @@ export const sqliteMigrations: readonly Migration[] = [
   auditLog,
   consent,
   contactPages,
+  imports,
   statistics,
 ]

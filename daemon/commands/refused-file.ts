@@ -1,0 +1,53 @@
+import { open } from 'node:fs/promises'
+import type { Format, ImportRowResult } from '../../lib/index.ts'
+import { quoted } from '../../lib/internal.ts'
+import { CliError, fieldMessage, reasonOf } from '../cli-error.ts'
+
+/** A file of refused rows, which can be corrected and imported again. */
+export interface RefusedFile {
+  write(results: readonly ImportRowResult[]): Promise<void>
+  close(): Promise<void>
+}
+
+/**
+ * Opens the file, in the format of the import. Each row has its line in the imported file and the reasons.
+ *
+ * @throws CliError It cannot be written.
+ */
+export async function openRefusedFile(path: string, format: Format): Promise<RefusedFile> {
+  const file = await open(path, 'w', 0o600).catch((error: unknown) => {
+    throw new CliError(`${path} cannot be written: ${reasonOf(error)}.`)
+  })
+  let hasHeader = false
+  return {
+    async write(results) {
+      const refused = results.filter(({ status }) => status === 'refused')
+      if (refused.length === 0) return
+      const head = format === 'csv' && !hasHeader ? headerOf(refused[0]!) : ''
+      hasHeader = true
+      await file.write(head + refused.map(format === 'csv' ? csvLine : ndjsonLine).join(''))
+    },
+    close: () => file.close(),
+  }
+}
+
+function headerOf({ row }: ImportRowResult): string {
+  return `${[...Object.keys(row as object), 'refused_line', 'refused_reason'].map(quoted).join(',')}\r\n`
+}
+
+function csvLine({ row, line, errors }: ImportRowResult): string {
+  const cells = [...Object.values(row as Record<string, string>), String(line), reasonsOf(errors)]
+  return `${cells.map(quoted).join(',')}\r\n`
+}
+
+function ndjsonLine({ row, line, errors }: ImportRowResult): string {
+  const isObject = typeof row === 'object' && row !== null && !Array.isArray(row)
+  const fields = isObject ? row : row === undefined ? {} : { row }
+  return `${JSON.stringify({ ...fields, refused_line: line, refused_reason: reasonsOf(errors) })}\n`
+}
+
+function reasonsOf(errors: ImportRowResult['errors'] = {}): string {
+  return Object.entries(errors)
+    .map(([field, messages]) => fieldMessage(field, messages))
+    .join(' ')
+}

@@ -1,0 +1,69 @@
+/** Checks the rows of an import without writing. */
+import { createHash } from 'node:crypto'
+import { addressErased, findErased } from '../../consent/suppressions.ts'
+import type { Context } from '../../context.ts'
+import type { List } from '../../lists/schema.ts'
+import { fold } from '../../parse.ts'
+import { noAttributes, readAttributes } from '../attributes.ts'
+import type { Entry } from '../bulk.ts'
+import { limitsOf } from '../bulk-limits.ts'
+import { listContactsByEmail } from '../bulk-queries.ts'
+import { tooMany } from '../limits.ts'
+import { isRefused, mergeContacts } from '../merge.ts'
+import type { NewContact } from '../schema.ts'
+import type { ImportMode, RowOutcome } from './steps.ts'
+
+/** A later row of the same address counts as an update. Beyond this number of new addresses it counts as new. */
+const maxRememberedAddresses = 500_000
+
+/** Returns a function that tells what an import would do with the next rows of the file. It only reads. */
+export function dryRunner(
+  ctx: Context,
+  list: List | undefined,
+  mode: ImportMode,
+): (entries: readonly Entry[]) => Promise<RowOutcome[]> {
+  const remembered = new Set<number>()
+  return async (entries) => {
+    const contacts = new Map<string, NewContact[]>()
+    for (const entry of entries) if (!isRefused(entry)) addTo(contacts, entry)
+    const stored = await listContactsByEmail(ctx, { client_id: ctx.clientId, email_keys: [...contacts.keys()] })
+    const limits = await limitsOf(ctx, list, stored, contacts)
+    const storedByKey = new Map(stored.map((contact) => [contact.email_key, contact]))
+    const outcomes = new Map<NewContact, RowOutcome>()
+    const erased = await findErased(ctx, [...contacts.keys()])
+    for (const [key, same] of contacts) {
+      const before = storedByKey.get(key)
+      const id = before?.id ?? 0
+      let exists = before !== undefined || remembered.has(hashOf(key))
+      if (before && limits.fullOfLists.has(id)) {
+        for (const contact of same) outcomes.set(contact, { refused: tooMany('lists') })
+        continue
+      }
+      if (!before && erased.has(key)) {
+        for (const contact of same) outcomes.set(contact, { refused: addressErased() })
+        continue
+      }
+      const attributes = () => (before ? readAttributes(before.attributes) : noAttributes)
+      const { accepted } = mergeContacts(same, attributes, before ? limits.tagKeys.get(id) : new Set(), outcomes)
+      for (const contact of accepted) {
+        const skips = exists && mode === 'skip'
+        outcomes.set(contact, skips ? { id, created: false, skipped: true } : { id, created: !exists })
+        exists = true
+      }
+      if (!before && exists && remembered.size < maxRememberedAddresses) remembered.add(hashOf(key))
+    }
+    return entries.map((entry) => (isRefused(entry) ? entry : outcomes.get(entry)!))
+  }
+}
+
+function addTo(contacts: Map<string, NewContact[]>, contact: NewContact): void {
+  const key = fold(contact.email)
+  const same = contacts.get(key)
+  if (same) same.push(contact)
+  else contacts.set(key, [contact])
+}
+
+/** 48 bits: less memory than the address, and a collision is very unlikely. */
+function hashOf(key: string): number {
+  return createHash('sha256').update(key).digest().readUIntBE(0, 6)
+}

@@ -1,0 +1,187 @@
+/** Converts a row to a contact, with its subscription and what an export says of it. */
+import type { Context } from '../../context.ts'
+import { type FieldErrors, invalid, MailkeepError } from '../../errors.ts'
+import { inputLimits } from '../../limits.ts'
+import { isRecord, Name, parse } from '../../parse.ts'
+import type { Timestamp } from '../../time.ts'
+import { type Entry, entryOf } from '../bulk.ts'
+import { orRefused } from '../merge.ts'
+import type { NewContact } from '../schema.ts'
+import { readTime } from './column-time.ts'
+import type { RowState } from './columns.ts'
+
+/** What a row says beyond the input of `addToList`. */
+export interface Restored {
+  /** Set when the person has unsubscribed. `at` is null when the time is unknown. */
+  readonly unsubscribed?: { readonly at: Timestamp | null; readonly byContact: boolean } | undefined
+  readonly created_at?: Timestamp | undefined
+  /** Names of lists. */
+  readonly lists: readonly string[]
+  readonly topics: readonly TopicName[]
+}
+
+/** A topic by name. Without `list` it belongs to any of the contact's lists. */
+export interface TopicName {
+  readonly list?: string | undefined
+  readonly topic: string
+}
+
+/** A contact to import. */
+export interface ImportedContact extends NewContact {
+  readonly restored?: Restored
+}
+
+/** What the import's options say of every row. */
+export interface RowOptions {
+  /** Whether everybody in the file has unsubscribed. */
+  readonly isUnsubscribed: boolean
+  /** Whether everybody in the file has confirmed elsewhere. */
+  readonly confirmed: boolean
+}
+
+/** An unsubscribed person is not asked to confirm a list, because that would be a mail. */
+export function importedEntry(
+  ctx: Context,
+  input: unknown,
+  state: RowState | undefined,
+  { isUnsubscribed, confirmed }: RowOptions,
+): Entry {
+  return orRefused(() => {
+    const { restored, fields } = readState(state ?? {}, isUnsubscribed)
+    const entry = entryOf(ctx, isRecord(input) ? withFields(input, fields) : input)
+    if ('refused' in entry) return entry
+    const mayJoin = confirmed || restored?.unsubscribed !== undefined
+    return { ...entry, ...(restored && { restored }), ...(mayJoin && { confirmed: true }) }
+  })
+}
+
+/** `Object.fromEntries`, because an attribute may be called `__proto__`. The row's own columns win. */
+function withFields(input: Record<string, unknown>, fields: readonly [string, unknown][]): unknown {
+  const tags = Array.isArray(input.tags) ? [['tags', input.tags.map(nameOf)]] : []
+  return Object.fromEntries([...fields, ...Object.entries(input), ...tags])
+}
+
+function readState(
+  state: RowState,
+  isUnsubscribed: boolean,
+): { restored: Restored | undefined; fields: [string, unknown][] } {
+  const unsubscribed = readUnsubscribed(state) ?? (isUnsubscribed ? { at: null } : undefined)
+  const name = [state.first_name, state.last_name].filter((part) => typeof part === 'string' && part !== '').join(' ')
+  const fields: [string, unknown][] = [...attributesOf(state), ...(name ? [['name', name] as [string, unknown]] : [])]
+  const lists = namesIn('lists', state.lists).map((list) => validName('lists', nameOf(list)))
+  const topics = namesIn('topics', state.topics).map((topic) => topicOf(topic, state.lists))
+  // A time that cannot be read is no reason to lose the person.
+  const created_at = state.created_at === undefined ? undefined : readTime(state.created_at)
+  if (!unsubscribed && !created_at && lists.length === 0 && topics.length === 0) return { restored: undefined, fields }
+  const byContact = state.unsubscribed_by_contact === true || state.unsubscribed_by_contact === 'true'
+  return {
+    restored: { ...(unsubscribed && { unsubscribed: { ...unsubscribed, byContact } }), created_at, lists, topics },
+    fields,
+  }
+}
+
+const yes = /^(?:yes|y|true|1)$/i
+const no = /^(?:no|n|false|0|null)?$/i
+
+/** Statuses of the known products, without case, spaces, hyphens and underscores. */
+const subscribedStatuses: ReadonlySet<string> = new Set(['subscribed', 'enabled', 'active', 'confirmed', ''])
+const unsubscribedStatuses: ReadonlySet<string> = new Set([
+  ...['unsubscribed', 'disabled', 'inactive', 'blocklisted', 'blacklisted', 'suppressed', 'archived'],
+  ...['cleaned', 'bounced', 'complained'],
+])
+const unconfirmedStatuses: ReadonlySet<string> = new Set(['unconfirmed', 'pending', 'nonsubscribed', 'transactional'])
+
+/** @throws MailkeepError `validation_failed`: a value is unclear, or the person never confirmed. */
+function readUnsubscribed(state: RowState): { at: Timestamp | null } | undefined {
+  const found = (['unsubscribed_at', 'cleaned_at', 'blocklisted'] as const).map((field) =>
+    flagOrTime(field, state[field]),
+  )
+  return found.find((each) => each?.at) ?? found.find((each) => each) ?? readStatus(state.status)
+}
+
+function flagOrTime(field: string, value: unknown): { at: Timestamp | null } | undefined {
+  const text = value === undefined || value === null ? '' : String(value).trim()
+  if (no.test(text)) return undefined
+  return { at: yes.test(text) ? null : readTimeOf(field, text) }
+}
+
+function readStatus(value: unknown): { at: null } | undefined {
+  const status =
+    value === undefined || value === null
+      ? ''
+      : String(value)
+          .toLowerCase()
+          .replace(/[\s_-]/g, '')
+  if (subscribedStatuses.has(status)) return undefined
+  if (unsubscribedStatuses.has(status)) return { at: null }
+  if (unconfirmedStatuses.has(status)) throw invalid('status', 'The person has not confirmed the subscription.')
+  throw invalid(
+    'status',
+    'This must be subscribed or unsubscribed. To keep the column as an attribute, pass map[ATTRIBUTE] with its name.',
+  )
+}
+
+function readTimeOf(field: string, value: string): Timestamp {
+  const time = readTime(value)
+  if (time === undefined) throw invalid(field, 'This must be a time, such as 2026-01-02T03:04:05Z.')
+  return time
+}
+
+/** Returns the attributes that the file has as one JSON object: an object in NDJSON, JSON text in CSV. */
+function attributesOf(state: RowState): [string, unknown][] {
+  return (['attributes', 'extra_attributes'] as const).flatMap((field) => {
+    const value = state[field]
+    if (value === undefined || value === null || value === '') return []
+    const attributes = typeof value === 'string' ? parseJson(value) : value
+    if (!isRecord(attributes)) throw invalid(field, 'This must be a JSON object.')
+    return Object.entries(attributes).map(([name, value]): [string, unknown] => [name, attributeText(value)])
+  })
+}
+
+/** Attributes are strings here. Other products have numbers and nested values, too. */
+function attributeText(value: unknown): unknown {
+  if (typeof value === 'number' || typeof value === 'boolean') return String(value)
+  return typeof value === 'object' && value !== null ? JSON.stringify(value) : value
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** The names in a cell, or the records of an exported contact. */
+function namesIn(field: 'lists' | 'topics', value: unknown): unknown[] {
+  if (value === undefined || value === null || value === '') return []
+  if (!Array.isArray(value)) throw invalid(field, 'This must be names.')
+  if (value.length > inputLimits[field]) throw invalid(field, `A contact has at most ${inputLimits[field]} ${field}.`)
+  return value
+}
+
+/** Returns the name of an exported record, or the name itself. */
+function nameOf(value: unknown): unknown {
+  return isRecord(value) && 'name' in value ? value.name : value
+}
+
+/** @throws MailkeepError `validation_failed` */
+function validName(field: string, value: unknown): string {
+  try {
+    return parse(Name, value, field)
+  } catch (error) {
+    throw new MailkeepError('validation_failed', `${field} must be names.`, {
+      errors: { [field]: [(error as Error).message] } satisfies FieldErrors,
+      cause: error,
+    })
+  }
+}
+
+/** Converts a topic: the record of an exported contact, `{ list, topic }` of a CSV, or its name. */
+function topicOf(value: unknown, lists: unknown): TopicName {
+  if (!isRecord(value)) return { topic: validName('topics', value) }
+  if ('topic' in value) return { list: validName('topics', value.list), topic: validName('topics', value.topic) }
+  const list = Array.isArray(lists) ? lists.find((each) => isRecord(each) && each.id === value.list_id) : undefined
+  const topic = validName('topics', value.name)
+  return list === undefined ? { topic } : { list: validName('lists', nameOf(list)), topic }
+}

@@ -1,0 +1,134 @@
+/** What an import does in each batch besides saving the contacts. */
+import { recordHistory } from '../../consent/history.ts'
+import { now, type Tx } from '../../context.ts'
+import { fold } from '../../parse.ts'
+import { findTagIds } from '../../tags/operations.ts'
+import type { BatchSteps, SavedContacts } from '../bulk.ts'
+import type { ByEmail } from '../bulk-limits.ts'
+import { listContactsByEmail } from '../bulk-queries.ts'
+import type { ContactEvent } from '../events.ts'
+import type { BulkResult } from '../merge.ts'
+import type { NewContact } from '../schema.ts'
+import * as queries from './queries.ts'
+import { restoreMemberships } from './restore.ts'
+import type { ImportedContact, Restored } from './row-state.ts'
+
+/**
+ * What becomes of contacts that exist already. `merge`: as in `addToList`. `skip`: they stay as they are.
+ * `replace_tags`: like `merge`, but the row's tags replace the contact's tags.
+ */
+export const importModes = ['merge', 'skip', 'replace_tags'] as const
+export type ImportMode = (typeof importModes)[number]
+
+/** The result of a row. A dry run has no ids of contacts that it would create: they are 0. */
+export type RowOutcome = BulkResult & { readonly skipped?: true }
+
+/** @param onSave Called in the transaction of each batch. */
+export function importSteps(mode: ImportMode, onSave: (tx: Tx) => Promise<void>): BatchSteps {
+  let skipped = new Map<NewContact, RowOutcome | NewContact>()
+  return {
+    async choose(tx, contacts) {
+      skipped = new Map() // a transaction may run twice
+      return mode === 'skip' ? await withoutStored(tx, contacts, skipped) : contacts
+    },
+    async complete(tx, saved, events) {
+      const restored = restoredById(saved)
+      await restoreTimes(tx, saved, restored)
+      const all = [...events, ...(await restoreMemberships(tx, restored, confirmedIds(saved)))]
+      if (mode === 'replace_tags') all.push(...(await replaceTags(tx, saved)))
+      await onSave(tx)
+      for (const [contact, result] of skipped) {
+        saved.results.set(contact, 'email' in result ? asSkipped(saved.results.get(result)!) : result)
+      }
+      // An unsubscribed person raises no event at all.
+      return all.filter(({ contactId }) => !restored.get(contactId)?.unsubscribed)
+    },
+  }
+}
+
+/** Removes the contacts that exist, and all but the first of those with the same address. */
+async function withoutStored(
+  tx: Tx,
+  contacts: ByEmail,
+  skipped: Map<NewContact, RowOutcome | NewContact>,
+): Promise<ByEmail> {
+  const chosen = new Map<string, readonly NewContact[]>()
+  const stored = await listContactsByEmail(tx, { client_id: tx.clientId, email_keys: [...contacts.keys()] })
+  const ids = new Map(stored.map(({ id, email_key }) => [email_key, id]))
+  for (const [key, same] of contacts) {
+    const id = ids.get(key)
+    const [first, ...others] = same as [NewContact, ...NewContact[]]
+    if (id === undefined) chosen.set(key, [first])
+    else skipped.set(first, { id, created: false, skipped: true })
+    for (const other of others) skipped.set(other, id === undefined ? first : { id, created: false, skipped: true })
+  }
+  return chosen
+}
+
+function asSkipped(first: BulkResult): RowOutcome {
+  return first.refused ? first : { id: first.id, created: false, skipped: true }
+}
+
+/** Returns what the rows say of the saved contacts. Of several rows of one contact, every one counts. */
+function restoredById({ results }: SavedContacts): Map<number, Restored> {
+  const restored = new Map<number, Restored>()
+  for (const [contact, result] of results) {
+    const of = (contact as ImportedContact).restored
+    if (!of || result.refused) continue
+    const before = restored.get(result.id)
+    restored.set(result.id, before ? joined(before, of) : of)
+  }
+  return restored
+}
+
+function confirmedIds({ results }: SavedContacts): Set<number> {
+  const ids = [...results].flatMap(([contact, result]) => (contact.confirmed && !result.refused ? [result.id] : []))
+  return new Set(ids)
+}
+
+function joined(a: Restored, b: Restored): Restored {
+  return {
+    unsubscribed: a.unsubscribed ?? b.unsubscribed,
+    created_at: a.created_at ?? b.created_at,
+    lists: [...new Set([...a.lists, ...b.lists])],
+    topics: [...a.topics, ...b.topics],
+  }
+}
+
+/** Unsubscribes those who the file says are unsubscribed, and sets the creation time of new contacts. */
+async function restoreTimes(
+  tx: Tx,
+  { created }: SavedContacts,
+  restored: ReadonlyMap<number, Restored>,
+): Promise<void> {
+  const client_id = tx.clientId
+  const gone = [...restored].flatMap(([id, { unsubscribed }]) =>
+    unsubscribed
+      ? [{ id, unsubscribed_at: unsubscribed.at ?? now(tx), unsubscribed_by_contact: unsubscribed.byContact }]
+      : [],
+  )
+  if (gone.length > 0) {
+    const changed = await queries.unsubscribeEach(tx, { client_id, contacts: gone })
+    await recordHistory(
+      tx,
+      changed.map(({ id }) => ({ contactId: id, type: 'unsubscribed' })),
+    )
+  }
+  const times = [...restored].flatMap(([id, { created_at }]) =>
+    created_at !== undefined && created.has(id) ? [{ id, created_at }] : [],
+  )
+  if (times.length > 0) await queries.updateCreationTimes(tx, { client_id, contacts: times })
+}
+
+/** Removes the tags that the rows do not have. Of several rows of one contact, the last one with tags counts. */
+async function replaceTags(tx: Tx, { results }: SavedContacts): Promise<ContactEvent[]> {
+  const wanted = new Map<number, readonly string[]>()
+  for (const [{ tags }, result] of results) if (tags && !result.refused) wanted.set(result.id, tags)
+  if (wanted.size === 0) return []
+  const ids = await findTagIds(tx, [...wanted.values()].flat())
+  const pairs = [...wanted].flatMap(([contact_id, names]) =>
+    names.map((name) => ({ contact_id, tag_id: ids.get(fold(name))! })),
+  )
+  const removed = await queries.deleteOtherTags(tx, { contact_ids: [...wanted.keys()], pairs })
+  return removed.map(({ contact_id, tag_id }) => ({ type: 'contact.untagged', contactId: contact_id, tagId: tag_id }))
+}

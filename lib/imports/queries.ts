@@ -1,0 +1,51 @@
+import { deleteRows } from '../jobs/batches.ts'
+import { bool, int, nullable, statement, text, time, word } from '../storage/statement.ts'
+import type { Import } from './schema.ts'
+
+export const insertImport = statement.inserted(
+  { client_id: int, list_id: nullable(int), dry_run: bool, started_at: time },
+  (db, { started_at, ...row }) =>
+    db.insertInto('mailkeep_import').values({ ...row, status: 'running', started_at, seen_at: started_at } as never),
+)
+
+const counts = { row_count: int, created: int, updated: int, skipped: int, refused: int }
+
+export const updateProgress = statement.affected({ id: int, ...counts, seen_at: time }, (db, { id, ...progress }) =>
+  db.updateTable('mailkeep_import').set(progress).where('id', '=', id),
+)
+
+export const finishImport = statement.affected(
+  { id: int, ...counts, status: word<Import['status']>(), error: nullable(text), seen_at: time },
+  (db, { id, seen_at, ...end }) =>
+    db
+      .updateTable('mailkeep_import')
+      .set({ ...end, seen_at, finished_at: seen_at })
+      .where('id', '=', id),
+)
+
+export const findImport = statement({ client_id: int, id: int }, (db, p) =>
+  db.selectFrom('mailkeep_import').selectAll().where('client_id', '=', p.client_id).where('id', '=', p.id),
+)
+
+export const listImports = statement.all(
+  { client_id: int, after: int, limit: int },
+  (db, p, _, { desc }) =>
+    db
+      .selectFrom('mailkeep_import')
+      .selectAll()
+      .where('client_id', '=', p.client_id)
+      .where('id', desc ? '<' : '>', p.after)
+      .orderBy('id', desc ? 'desc' : 'asc')
+      .limit(p.limit),
+  ['desc'],
+)
+
+/** Deletes the oldest imports. Ids ascend with the time, so the table needs no index on `started_at`. */
+export const deleteOldImports = statement.affected({ before: time, limit: int }, (db, p) =>
+  db
+    .deleteFrom('mailkeep_import')
+    .where('id', 'in', db.selectFrom('mailkeep_import').select('id').orderBy('id').limit(p.limit))
+    .where('started_at', '<', p.before),
+)
+
+export const deleteImportsOfClient = deleteRows('mailkeep_import', 'client_id')
