@@ -28,7 +28,7 @@ consoleTest('a contact is created, changed and erased', async ({ page, visit, da
   await page.getByRole('button', { name: 'Add attribute' }).click()
   await page.getByLabel('Name of attribute 1').fill('plan')
   await page.getByLabel('Value of attribute 1').fill('pro')
-  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByRole('button', { name: 'Save', exact: true }).click()
   await page.getByText('The contact is saved.').waitFor()
   await page.getByRole('definition').filter({ hasText: 'ada@example.com' }).waitFor()
 

@@ -72,7 +72,7 @@ export function MessageTable({ messages }: { messages: readonly Message[] }) {
       <tbody>
         {messages.map((message) => (
           <tr key={message.id}>
-            <td class="main">
+            <td class="main linked">
               <Subject message={message} /> <small class="muted">#{message.id}</small>
             </td>
             <td>
