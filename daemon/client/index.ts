@@ -19,6 +19,8 @@ export interface ImportOptions extends CallOptions {
 interface FileMethods {
   /** Imports the contacts of a file to a list. Its progress is in the records of imports. */
   import(listId: number, file: ImportFile, options?: ImportOptions): Promise<ImportCounts>
+  /** Imports an exported file: the contacts get the lists and topics that it names. */
+  restore(file: ImportFile, options?: ImportOptions): Promise<ImportCounts>
   /** Exports contacts. Read the answer's `body` as a stream, or its `text()`. */
   export(query?: QueryOf<typeof files.export>, options?: CallOptions): Promise<Response>
 }
@@ -74,13 +76,15 @@ function methodOf(options: ClientOptions, route: string) {
 }
 
 function fileMethods(options: ClientOptions): FileMethods {
+  async function upload(path: string, body: ImportFile, { format = 'csv', query, signal }: ImportOptions = {}) {
+    const headers = { 'Content-Type': format === 'csv' ? 'text/csv' : 'application/x-ndjson' }
+    const request = { method: 'POST', path, query, body, headers, signal, repeatable: false, isFile: true }
+    return (await call(options, request)) as ImportCounts
+  }
   return {
-    import: async (listId, body, { format = 'csv', query, signal } = {}) => {
-      const headers = { 'Content-Type': format === 'csv' ? 'text/csv' : 'application/x-ndjson' }
-      const path = fill('/lists/{listId}/contacts/import', [listId])
-      const request = { method: 'POST', path, query, body, headers, signal, repeatable: false, isFile: true }
-      return (await call(options, request)) as ImportCounts
-    },
+    import: (listId, file, importOptions) =>
+      upload(fill('/lists/{listId}/contacts/import', [listId]), file, importOptions),
+    restore: (file, importOptions) => upload('/contacts/import', file, importOptions),
     export: (query, { signal } = {}) => {
       const headers = { Accept: '*/*' }
       const path = '/contacts/export'

@@ -24,6 +24,9 @@ export const operations = {
     subscribeToTopic: 'PUT /contacts/{contactId}/topics/{topicId}',
     unsubscribeFromTopic: 'DELETE /contacts/{contactId}/topics/{topicId}',
     delete: 'DELETE /contacts/{contactId}',
+    history: 'GET /contacts/{contactId}/history',
+    links: 'POST /contacts/{contactId}/links',
+    data: 'GET /contacts/{contactId}/data',
   },
   lists: {
     list: 'GET /lists',
@@ -48,6 +51,8 @@ export const operations = {
   settings: {
     getAttributes: 'GET /settings/attributes',
     updateAttributes: 'PUT /settings/attributes',
+    getPages: 'GET /settings/pages',
+    updatePages: 'PUT /settings/pages',
   },
   webhooks: {
     list: 'GET /webhook-endpoints',
@@ -70,6 +75,11 @@ export const operations = {
   identities: {
     list: 'GET /email-identities',
     get: 'GET /email-identities/{identityId}',
+  },
+  suppressions: {
+    list: 'GET /suppressions',
+    create: 'POST /suppressions',
+    delete: 'DELETE /suppressions/{suppressionId}',
   },
   tokens: {
     list: 'GET /tokens',

@@ -99,7 +99,7 @@ export async function findErased(ctx: Context, emailKeys: readonly string[]): Pr
 export function addressErased(): MailkeepError {
   return invalid(
     'email',
-    'The contact with this address was erased, and the address was suppressed: it cannot be stored again. An admin can delete its suppression.',
+    'The contact with this address was erased, and the address was suppressed: it cannot be stored again until its suppression is deleted.',
   )
 }
 

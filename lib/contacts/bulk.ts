@@ -171,8 +171,8 @@ function idsInOrder(entries: readonly Entry[], results: SavedContacts['results']
 function* confirmedIds(entries: readonly Entry[], results: SavedContacts['results']): Generator<number> {
   for (const entry of entries) {
     if (isRefused(entry) || !entry.confirmed) continue
-    const result = results.get(entry)!
-    if ('id' in result) yield result.id
+    const result = results.get(entry) // none if an import skips it
+    if (result && 'id' in result) yield result.id
   }
 }
 

@@ -68,17 +68,17 @@ const newContact = {
 const newColumns = Object.keys(newContact) as (keyof typeof newContact)[]
 
 /**
- * Inserts the contact. Returns undefined if the client already has the e-mail address, or if the address was erased and
- * suppressed.
+ * Inserts the contact. Returns undefined if the client already has the e-mail address. Unless the address `is_checked`,
+ * also if the client has erased addresses: hashing the address of every contact would make saves slower.
  */
-export const insertContact = statement.inserted({ ...newContact, email_hash: text }, (db, row) =>
+export const insertContact = statement.inserted({ ...newContact, is_checked: bool }, (db, row) =>
   db
     .insertInto('mailkeep_contact')
     .columns(newColumns)
     .expression(
       db.selectNoFrom(newColumns.map((name) => sql`${row[name]}`.as(name))).where(
-        sql<boolean>`not exists (select 1 from mailkeep_suppression
-            where client_id = ${row.client_id} and email_hash = ${row.email_hash} and reason = 'erased')`,
+        sql<boolean>`(${row.is_checked} or not exists (select 1 from mailkeep_suppression
+            where client_id = ${row.client_id} and reason = 'erased'))`,
       ),
     )
     .onConflict((c) => c.columns(['client_id', 'email_key']).doNothing()),

@@ -23,8 +23,11 @@ export async function saveContact(tx: Tx, fields: NewContact): Promise<Saved> {
   const key = { client_id: tx.clientId, email_key: fold(fields.email) }
   const stored = await queries.lockContactByEmail(tx, key)
   if (!stored) {
-    const id = await insertContact(tx, key, fields)
-    if (!id) await refuseErased(tx, key.email_key)
+    let id = await insertContact(tx, key, fields)
+    if (!id) {
+      await refuseErased(tx, key.email_key)
+      id = await insertContact(tx, key, fields, true)
+    }
     // Another process inserted the contact first. It may even have erased it again, so start over.
     return id ? { id, created: true, updated: false } : await saveContact(tx, fields)
   }
@@ -37,13 +40,14 @@ async function insertContact(
   tx: Tx,
   key: { client_id: number; email_key: string },
   { email, texts, attributes }: NewContact,
+  isChecked = false,
 ) {
   const all = { ...noTexts, ...texts }
   const search = searchText(all.name, email)
   const ownAttributes = changeAttributes(noAttributes, attributes)
   const id = await queries.insertContact(tx, {
     ...key,
-    email_hash: tx.local.addresses.of(tx.clientId, key.email_key),
+    is_checked: isChecked,
     uuid: randomUUID(),
     email,
     ...all,

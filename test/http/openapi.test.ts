@@ -307,6 +307,7 @@ interface Limits {
   readonly minLength?: number
   readonly maxItems?: number
   readonly minItems?: number
+  readonly minimum?: number
   readonly type?: string | readonly string[]
   readonly format?: string
   readonly enum?: readonly string[]
@@ -348,7 +349,7 @@ function* values(limits: Limits): Generator<[unknown, boolean]> {
   const types = [limits.type].flat()
   for (const [type, value] of [
     ['null', null],
-    ['integer', 7],
+    ['integer', Math.max(7, limits.minimum ?? 0)],
     ['boolean', true],
   ] as const) {
     yield [value, !types.includes(type)]

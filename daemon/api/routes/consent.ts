@@ -17,7 +17,7 @@ export const consentExtensions: readonly Route[] = [
   {
     method: 'GET',
     path: '/contacts/:contactId/data',
-    role: 'admin',
+    role: 'viewer',
     name: 'exportContactData',
     summary: 'Everything stored about a contact, as one JSON document',
     description:
@@ -67,7 +67,7 @@ export const consentExtensions: readonly Route[] = [
   {
     method: 'DELETE',
     path: '/suppressions/:suppressionId',
-    role: 'admin',
+    role: 'member',
     name: 'deleteSuppression',
     summary: 'Remove a suppression',
     description: 'The address can be mailed again. If it was erased, it can be stored again.',
