@@ -6,7 +6,7 @@ import { bodyOf, openWorld, paramsOf, pathTo, routes, titleOf, viewOf } from '..
 
 /** Routes for admins only, listed independently of the route table. */
 const needsAdmin = ({ method, path }: { readonly method: string; readonly path: string }) =>
-  /^\/(webhook-endpoints|deliveries|events|tokens|portal-links|audit-log|settings)\b/.test(path) ||
+  /^\/(webhook-endpoints|deliveries|events|tokens|audit-log|settings|portal-links)\b/.test(path) ||
   /^\/newsletters\/:newsletterId\/(test|send|pause|resume|cancel)$/.test(path) ||
   /^\/contacts\/:contactId\/data$|^\/stats\/deliveries$|^\/suppressions\/:suppressionId$/.test(path) ||
   (method !== 'GET' && /^\/(sequences|email-identities)\b/.test(path))

@@ -109,6 +109,18 @@ export const scenes: Readonly<Record<string, (t: TestContext, place: Place) => P
     assert.equal(await running.ended, 0)
   },
 
+  async month(t, place) {
+    const running = start(t, place, [example('month')])
+    await running.line(/^moved in: 3 people, 1 of them unsubscribed elsewhere$/)
+    await running.line(/^corrected: Cyd Charisse has the address cyd@example\.org$/)
+    await running.line(/^segment: 1 subscribed person/)
+    await running.line(/^one click: 200, unsubscribed by herself: true$/)
+    await running.line(/^asked for all data: contact, history, messages, deliveries; last: unsubscribed by one_click$/)
+    await running.line(/^erased; the old file again: 1 refused: .*erased/)
+    await running.line(/^audit: token\.revoked by library, token\.created by library/)
+    assert.equal(await running.ended, 0)
+  },
+
   async 'receive-webhook'(t, place) {
     await using kit = await testMailkeep()
     const { secret } = await kit.client.webhooks.createEndpoint({
