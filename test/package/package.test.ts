@@ -83,6 +83,7 @@ describe('the packed package', { concurrency: 2 }, () => {
       /^(package\.json|README\.md|LICENSE|dist\/daemon\/THIRD-PARTY-LICENSES\.txt)$/,
       /^dist\/(lib|daemon)\/.+\.(js|d\.ts)(\.map)?$/,
       /^(lib|daemon)\/.+\.(ts|md)$/,
+      /^daemon\/console\/\w+\.png$/,
       /^examples\/([\w-]+\.(ts|md)|deploy\/[\w.-]+)$/,
     ]
     assert.deepEqual(
