@@ -27,6 +27,7 @@ import { parse } from './parse.ts'
 import { checkEncryptionKey } from './sealing/encryption-key.ts'
 import { reseal } from './sealing/reseal.ts'
 import { createSealer } from './sealing/seal.ts'
+import { awaitConfirmationMail } from './sending/confirming.ts'
 import { followMemberships } from './sending/enrolments.ts'
 import { defaultMailSettings } from './sending/settings.ts'
 import { type AbortInput, AbortOptions } from './signal.ts'
@@ -134,6 +135,7 @@ export class Mailkeep {
           },
         },
         onMemberships: followMemberships,
+        onConfirmationRequests: awaitConfirmationMail,
         jobs: { handlers: jobHandlers, wake: () => this.#background.housekeeping.wake() },
         runBatch: runBatches(),
         holdKey: holdKeys(),
