@@ -293,13 +293,14 @@ describe('imports', { concurrency: 2 }, () => {
   test('read standard input', async (t) => {
     const place = { cwd: await directory(t) }
     await populate(place)
-    assert.match(await usageErrorOf(['import', '-', '--list', '1'], place), /import - needs --format/)
-    const [program = '', ...words] = commandLine(['import', '-', '--list', '1', '--format', 'ndjson', '--json'])
-    const child = spawn(program, words, { cwd: place.cwd, stdio: 'pipe' })
-    const said = collect(child)
-    child.stdin.end('{"email":"eve@example.org"}\n')
-    assert.deepEqual(await once(child, 'close'), [0, null], said.err)
-    assert.equal(JSON.parse(said.out).created, 1)
+    for (const text of ['{"email":"eve@example.org"}\n', 'Email;Name\nada2@example.org;Ada\n']) {
+      const [program = '', ...words] = commandLine(['import', '-', '--list', '1', '--json'])
+      const child = spawn(program, words, { cwd: place.cwd, stdio: 'pipe' })
+      const said = collect(child)
+      child.stdin.end(text)
+      assert.deepEqual(await once(child, 'close'), [0, null], said.err)
+      assert.equal(JSON.parse(said.out).created, 1)
+    }
   })
 
   test('name the columns they found when required ones are missing', async (t) => {
