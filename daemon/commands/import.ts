@@ -26,7 +26,7 @@ export const importCommand: Command = {
   flags: [
     { name: 'list', value: 'ID', about: 'Id of the list, as list list shows it', example: '1' },
     { ...clientFlag, required: false, about: 'Instead of --list: only the lists and topics that an export names' },
-    { ...formatFlag, default: "by the file's name: .csv, .ndjson or .jsonl; of standard input by its first character" },
+    { ...formatFlag, default: "by the file's name: .csv, .ndjson or .jsonl; csv for standard input" },
     {
       name: 'map',
       value: 'FIELD=COLUMN',
@@ -41,6 +41,7 @@ export const importCommand: Command = {
       default: 'merge',
     },
     { name: 'status', value: 'unsubscribed', about: 'Everybody in the file has unsubscribed' },
+    { name: 'confirmed', about: 'Everybody in the file has confirmed elsewhere: skip double opt-in' },
     { name: 'dry-run', about: 'Check every row and store nothing' },
     { name: 'refused', value: 'FILE', about: 'Write the refused rows with their reasons to this file' },
     { name: 'allow-refused', about: 'Exit with 0 although rows were refused; without it that is 2' },
@@ -48,8 +49,8 @@ export const importCommand: Command = {
   run: async (invocation) => {
     const [file = ''] = invocation.args
     const { flags, print } = invocation
-    const named = formatFrom(flags.format) ?? formatOfName(file)
-    const options = optionsFrom(flags)
+    const format = formatFrom(flags.format) ?? formatOfName(file)
+    const options = optionsFrom(flags, format)
     if (flags.list === undefined && flags.client === undefined) {
       throw new CliError('import needs --list, or --client to use the lists that an export names.', 2)
     }
@@ -65,8 +66,7 @@ export const importCommand: Command = {
     }
     const report = await withMailkeep(invocation, async (mailkeep) => {
       const client = await clientOf(mailkeep, ids)
-      const format = named ?? (await formatOf(source))
-      return await load(client, ids.list, source, { ...options, format }, invocation)
+      return await load(client, ids.list, source, options, invocation)
     })
     print({ json: report, text: textOf(report) })
     if (report.refused === 0 || flags['allow-refused'] !== undefined) return
@@ -76,13 +76,14 @@ export const importCommand: Command = {
 }
 
 /** @throws CliError A flag has a wrong value. The library checks the columns. */
-function optionsFrom(flags: Invocation['flags']): Omit<ImportInput, 'format'> {
+function optionsFrom(flags: Invocation['flags'], format: Format): ImportInput {
   const { mode, status } = flags
   if (mode !== undefined && mode !== 'merge' && mode !== 'skip' && mode !== 'replace_tags') {
     throw new CliError('--mode must be merge, skip or replace_tags.', 2)
   }
   if (status !== undefined && status !== 'unsubscribed') throw new CliError('--status must be unsubscribed.', 2)
-  return { map: mapFrom(flags.map), mode, status, dry_run: flags['dry-run'] !== undefined }
+  const [confirmed, dry_run] = [flags.confirmed !== undefined, flags['dry-run'] !== undefined]
+  return { format, map: mapFrom(flags.map), mode, status, confirmed, dry_run }
 }
 
 function mapFrom(text: string | undefined): Record<string, string> {
@@ -107,30 +108,18 @@ async function clientOf(
   return owner.client
 }
 
-function formatOfName(file: string): Format | undefined {
-  if (file === standardInput) return undefined
+function formatOfName(file: string): Format {
+  if (file === standardInput) return 'csv'
   const extension = extname(file).toLowerCase()
   if (extension === '.csv') return 'csv'
   if (/^\.(?:ndjson|jsonl)$/.test(extension)) return 'ndjson'
   throw new CliError(`Is ${basename(file)} CSV or NDJSON? Its name does not say: use --format.`, 2)
 }
 
-/** Reads the first chunk, and puts it back. NDJSON begins with a brace. */
-async function formatOf(source: Source): Promise<Format> {
-  const rest = source.chunks[Symbol.asyncIterator]()
-  const first = await rest.next()
-  if (first.done) return 'csv'
-  source.chunks = (async function* () {
-    yield first.value
-    yield* { [Symbol.asyncIterator]: () => rest }
-  })()
-  return /^\uFEFF?\s*\{/.test(Buffer.from(first.value).toString('utf8')) ? 'ndjson' : 'csv'
-}
-
 /** The file to import. */
 interface Source {
   readonly name: string
-  chunks: AsyncIterable<Uint8Array>
+  readonly chunks: AsyncIterable<Uint8Array>
   /** Undefined when the size is unknown. */
   readonly sizeBytes: number | undefined
 }

@@ -260,7 +260,7 @@ describe('the packed package', { concurrency: 2 }, () => {
   })
 
   test('does not install packages that only the daemon needs', () => {
-    const own = ['csv-parse', 'ipaddr.js', 'p-queue', 'valibot']
+    const own = ['csv-parse', 'html-to-text', 'ipaddr.js', 'liquidjs', 'p-queue', 'valibot']
     assert.deepEqual(Object.keys(manifest.dependencies).sort(), own)
     const licences = readFileSync(join(packed.folder, 'dist/daemon/THIRD-PARTY-LICENSES.txt'), 'utf8')
     for (const [, licence] of licences.matchAll(/^\S+ \d+\.\d+\.\d+ \((.+)\)$/gm)) {
