@@ -27,8 +27,7 @@ import { parse } from './parse.ts'
 import { checkEncryptionKey } from './sealing/encryption-key.ts'
 import { reseal } from './sealing/reseal.ts'
 import { createSealer } from './sealing/seal.ts'
-import { awaitConfirmationMail } from './sending/confirming.ts'
-import { followMemberships } from './sending/enrolments.ts'
+import { sendingHooks } from './sending/hooks.ts'
 import { defaultMailSettings } from './sending/settings.ts'
 import { type AbortInput, AbortOptions } from './signal.ts'
 import type { Database, DatabaseSource } from './storage/database.ts'
@@ -134,8 +133,7 @@ export class Mailkeep {
             storage.changes.notify()
           },
         },
-        onMemberships: followMemberships,
-        onConfirmationRequests: awaitConfirmationMail,
+        ...sendingHooks,
         jobs: { handlers: jobHandlers, wake: () => this.#background.housekeeping.wake() },
         runBatch: runBatches(),
         holdKey: holdKeys(),
