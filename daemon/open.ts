@@ -12,7 +12,7 @@ import { mailOptions } from './mail.ts'
 interface OpenOptions {
   /** Whether to create a missing database and its key. */
   readonly create: boolean
-  /** Returns the URL of the contact pages. Default: the configured one. */
+  /** Returns the URL of the contact pages. Default: the configured one, or that of a daemon on this machine. */
   readonly publicUrl?: () => string | undefined
 }
 
@@ -24,7 +24,7 @@ interface OpenOptions {
 export async function openMailkeep(
   config: Config,
   logger: Logger,
-  { create, publicUrl = () => config.publicUrl }: OpenOptions,
+  { create, publicUrl = () => config.publicUrl ?? localUrl(config) }: OpenOptions,
 ): Promise<Mailkeep> {
   const database = await sourceOf(config, create)
   const encryptionKey = await openEncryptionKey(config)
@@ -38,6 +38,16 @@ export async function openMailkeep(
     publicUrl,
     source: 'cli',
   })
+}
+
+/** Returns the daemon's address if mail stays on this machine too. Links that leave it need a configured URL. */
+function localUrl({ host, port, mail }: Config): string | undefined {
+  if (mail.transport.kind !== 'folder' || port === 0 || !isLoopback(host)) return undefined
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+}
+
+export function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(host)
 }
 
 async function sourceOf({ database, postgres: options }: Config, create: boolean): Promise<DatabaseSource> {

@@ -1,9 +1,11 @@
 import type { Context } from './context.ts'
 import { earliest } from './dispatch/loop.ts'
 import { Housekeeping } from './housekeeping.ts'
+import { confirmationSubscriber, mailConfirmation } from './sending/confirming.ts'
 import { Mailer } from './sending/dispatch/mailer.ts'
 import { nextStartMs } from './sending/jobs.ts'
 import { Dispatcher } from './webhooks/dispatch/dispatcher.ts'
+import type { EventHandler } from './webhooks/handlers/handlers.ts'
 import type { Sender } from './webhooks/http/send.ts'
 
 /** All that runs in the background: webhooks, mail and stored jobs. */
@@ -19,6 +21,9 @@ export class Background {
     this.#ctx = ctx
     this.dispatcher = new Dispatcher(ctx, sender)
     this.mailer = new Mailer(ctx)
+    if (ctx.local.mail.settings.transport) {
+      this.dispatcher.handlers.addOwn(confirmationSubscriber, mailConfirmation(ctx) as EventHandler)
+    }
     this.housekeeping = new Housekeeping(ctx)
   }
 

@@ -76,6 +76,8 @@ export interface Local {
   readonly mail: MailPort
   /** Called in the transaction of changes of memberships, after they were recorded. */
   readonly onMemberships: (tx: Tx, changes: readonly Change[]) => Promise<void>
+  /** Called in the transaction that asks contacts to confirm, before the events are raised. */
+  readonly onConfirmationRequests: (tx: Tx) => Promise<void>
   /** The URL before `/c/` in links to the contact pages; undefined when it is not configured. */
   readonly publicUrl: () => string | undefined
   /** The handlers of stored jobs, and a function that wakes the worker because there is a new job. */

@@ -27,7 +27,7 @@ import { parse } from './parse.ts'
 import { checkEncryptionKey } from './sealing/encryption-key.ts'
 import { reseal } from './sealing/reseal.ts'
 import { createSealer } from './sealing/seal.ts'
-import { followMemberships } from './sending/enrolments.ts'
+import { sendingHooks } from './sending/hooks.ts'
 import { defaultMailSettings } from './sending/settings.ts'
 import { type AbortInput, AbortOptions } from './signal.ts'
 import type { Database, DatabaseSource } from './storage/database.ts'
@@ -133,7 +133,7 @@ export class Mailkeep {
             storage.changes.notify()
           },
         },
-        onMemberships: followMemberships,
+        ...sendingHooks,
         jobs: { handlers: jobHandlers, wake: () => this.#background.housekeeping.wake() },
         runBatch: runBatches(),
         holdKey: holdKeys(),

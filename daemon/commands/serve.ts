@@ -5,7 +5,7 @@ import { listen, type RunningServer } from '../http/server.ts'
 import { createInbound } from '../inbound.ts'
 import { listenError } from '../listen-error.ts'
 import { createMetrics } from '../metrics.ts'
-import { openMailkeep } from '../open.ts'
+import { isLoopback, openMailkeep } from '../open.ts'
 import { contactPages } from '../pages/index.ts'
 import type { Command, Invocation } from './command.ts'
 
@@ -67,10 +67,6 @@ export const serve: Command = {
       await mailkeep.close({ timeoutMs: Math.max(minDeliveryStopMs, deadlineMs - performance.now()) })
     }
   },
-}
-
-function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(host)
 }
 
 function printStart(

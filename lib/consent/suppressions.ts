@@ -103,6 +103,12 @@ export function addressErased(): MailkeepError {
   )
 }
 
+/** Whether an address of the client must not be mailed. */
+export async function isAddressSuppressed(ctx: Context, email: string): Promise<boolean> {
+  const key = { client_id: ctx.clientId, email_hash: ctx.local.addresses.of(ctx.clientId, fold(email)) }
+  return (await queries.findSuppression(ctx, key)) !== undefined
+}
+
 /** A condition on a statement: the folded address of a client must not be mailed. It costs one index seek. */
 export function isSuppressed(clientId: RawBuilder<unknown>, emailKey: RawBuilder<unknown>): RawBuilder<boolean> {
   return sql<boolean>`exists (select 1 from mailkeep_suppression as s

@@ -47,6 +47,7 @@ export interface Joining {
 export async function requestConfirmations(tx: Tx, joinings: readonly Joining[]): Promise<ContactEvent[]> {
   if (joinings.length === 0) return []
   requirePublicUrl(tx)
+  await tx.local.onConfirmationRequests(tx)
   const lists = new Map(joinings.map(({ list }) => [list.id, list]))
   const asked = await pending.insertRequests(tx, {
     pairs: joinings.map(({ contactId, list }) => ({ contact_id: contactId, list_id: list.id })),

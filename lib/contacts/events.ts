@@ -100,11 +100,10 @@ export interface ContactEvent {
 }
 
 /** Raises the events of many contacts, by type. An unsubscribed contact that was added to a list raises none for it. */
-export async function raiseContactEvents(
-  tx: Tx,
-  subscribers: Subscribers,
-  events: readonly ContactEvent[],
-): Promise<void> {
+export async function raiseContactEvents(tx: Tx, known: Subscribers, events: readonly ContactEvent[]): Promise<void> {
+  // The first request for a confirmation creates the subscriber that mails it.
+  const hasRequests = events.some(({ type }) => type === 'contact.confirmation_requested')
+  const subscribers = hasRequests ? await findSubscribers(tx) : known
   const wanted = events.filter(({ type }) => isWanted(tx, subscribers, type))
   if (wanted.length === 0) return
   const contacts = new Map(

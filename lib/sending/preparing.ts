@@ -19,7 +19,11 @@ export function unchangedState(tx: Tx, id: number) {
 }
 
 /** Starts a newsletter. The first batch of messages is written in this transaction. */
-export async function startNow(tx: Tx, { id }: { readonly id: number }, identityId: number): Promise<Newsletter> {
+export async function startNow(
+  tx: Tx,
+  { id }: { readonly id: number },
+  identityId: number | null,
+): Promise<Newsletter> {
   const started_at = now(tx)
   const change = { ...unchangedState(tx, id), status: 'sending' as const, from_identity_id: identityId, started_at }
   await queries.updateState(tx, change)

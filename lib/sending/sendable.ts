@@ -1,4 +1,5 @@
 /** What must be right before something is sent: the content, the sender, and the settings. */
+import { getClient } from '../clients/operations.ts'
 import { contactLink } from '../consent/links.ts'
 import type { Context } from '../context.ts'
 import { type FieldErrors, invalid, isMailkeepError, MailkeepError } from '../errors.ts'
@@ -18,6 +19,15 @@ export function requireTransport({ local }: Context): MailTransport {
   return transport
 }
 
+/** Who a message is from. */
+export interface MailSender extends Pick<Identity, 'name' | 'email'> {
+  /** null when it is no identity. */
+  readonly id: number | null
+}
+
+/** The sender of messages that are only written to files, while a client has no identity. */
+const localSender = 'mailkeep@localhost'
+
 /**
  * Checks that a newsletter can be sent now.
  *
@@ -27,7 +37,7 @@ export function requireTransport({ local }: Context): MailTransport {
 export async function requireSendable(
   ctx: Context,
   newsletter: Content & { readonly from_identity_id: number | null },
-): Promise<Identity> {
+): Promise<MailSender> {
   requireContent(newsletter)
   const identity = await requireSender(ctx, newsletter.from_identity_id)
   requireTransport(ctx)
@@ -61,7 +71,7 @@ export function requireLinks(ctx: Context): void {
  *
  * @throws MailkeepError `validation_failed` on `from_identity_id`
  */
-export async function requireSender(ctx: Context, id: number | null): Promise<Identity> {
+export async function requireSender(ctx: Context, id: number | null): Promise<MailSender> {
   const identity = await findSender(ctx, id)
   if (!identity && id === null) {
     throw invalid('from_identity_id', 'There is no verified sender identity: add one, and verify it.')
@@ -70,12 +80,15 @@ export async function requireSender(ctx: Context, id: number | null): Promise<Id
   return identity
 }
 
-/** Returns the sender if it may send; undefined otherwise. */
-export async function findSender(ctx: Context, id: number | null): Promise<Identity | undefined> {
-  const allowUnverified = allowsUnverified(ctx.local.mail.settings)
+/** Returns the sender if it may send; undefined otherwise. A local transport needs no identity. */
+export async function findSender(ctx: Context, id: number | null): Promise<MailSender | undefined> {
+  const { settings } = ctx.local.mail
+  const allowUnverified = allowsUnverified(settings)
   if (id === null) {
     const query = { per_page: 1, ...(allowUnverified ? {} : { identity_status: 'verified' as const }) }
-    return (await listIdentities(ctx, query)).data[0]
+    const [first] = (await listIdentities(ctx, query)).data
+    if (first || !settings.transport?.isLocal) return first
+    return { id: null, name: (await getClient(ctx, ctx.clientId)).name, email: localSender }
   }
   try {
     const identity = await getIdentity(ctx, id)

@@ -137,8 +137,9 @@ overHttp('everything stored about a contact', (open) => {
     const { contact, history, messages, deliveries, ...rest } = await data(200, 'GET', `/contacts/${id}/data`)
     assert.deepEqual([contact, messages, rest], [await data(200, 'GET', `/contacts/${id}`), [], {}])
     assert.equal(history.length, 121)
-    assert.equal(deliveries.length, 62)
-    const [created, asked, unsubscribed] = deliveries
+    assert.equal(deliveries.length, 63)
+    const [created, asked, mail, unsubscribed] = deliveries
+    assert.equal(mail.event_type, 'contact.confirmation_requested')
     assert.deepEqual(
       [created, asked, unsubscribed].map(({ event_type, endpoint_id }) => [event_type, endpoint_id]),
       [

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { isMailkeepError } from '../../lib/index.ts'
+import { isMailkeepError, type MailMessage } from '../../lib/index.ts'
 import { addAudience, addNewsletter, emailOf, openAnother, openMail } from '../support/mail-harness.ts'
 import { dayMs, hourMs, onEveryDatabase, onSharedDatabases } from '../support/webhook-harness.ts'
 
@@ -8,6 +8,21 @@ const refused = (field: string) => (error: unknown) =>
   isMailkeepError(error, 'validation_failed') && error.issues.some(({ path }) => path === field)
 
 onEveryDatabase('a newsletter', (open) => {
+  test('needs no sender identity while messages are only written to files', async (t) => {
+    const outbox: MailMessage[] = []
+    const send = async (message: MailMessage) => ({ kind: 'sent' as const, sent: outbox.push(message) })
+    const { acme, run } = await openMail(t, { mail: { transport: { isLocal: true, send } } }, open)
+    await acme.contacts.upsert({ email: emailOf(1) })
+    const { id } = await addNewsletter({ acme }, {})
+    assert.equal((await acme.newsletters.send(id)).from_identity_id, null)
+    await run()
+    assert.equal((await acme.newsletters.get(id)).status, 'sent')
+    assert.deepEqual(
+      outbox.map(({ from, to }) => [from.email, to.email]),
+      [['mailkeep@localhost', emailOf(1)]],
+    )
+  })
+
   test('is sent once to each subscribed contact of its audience, with its own content', async (t) => {
     const mail = await openMail(t, {}, open)
     const { acme } = mail

@@ -13,11 +13,12 @@ interface DueRow {
   due_at: string
 }
 
-/** Whether the sender may send; without one, whether the client has one. */
+/** Whether the sender may send; without one, whether the client has one, unless all may send. */
 function hasSender(source: string, verified: boolean): RawBuilder<unknown> {
   const from = sql.ref(`${source}.from_identity_id`)
-  return sql`exists (select 1 from mailkeep_identity as i where i.client_id = ${sql.ref(`${source}.client_id`)}
+  const isKnown = sql`exists (select 1 from mailkeep_identity as i where i.client_id = ${sql.ref(`${source}.client_id`)}
     and (${from} is null or i.id = ${from}) ${verified ? sql`and i.identity_status = 'verified'` : sql``})`
+  return verified ? isKnown : sql`(${from} is null or ${isKnown})`
 }
 
 /**

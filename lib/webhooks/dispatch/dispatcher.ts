@@ -59,6 +59,7 @@ export class Dispatcher implements LoopWork<Plan, ClaimedDelivery, FinishedAttem
   async poll(freeSlots: number): Promise<DueWork<Plan>> {
     const { endpointConcurrency } = this.#ctx.local.webhooks.settings
     const maxDue = atLeastOne(Math.min(endpointConcurrency, freeSlots))
+    await this.handlers.findOwn()
     const { endpoints, ...times } = await findDue(this.#ctx, maxDue, this.handlers.ids)
     const allowances = this.#scheduler.allow(endpoints)
     return { plan: allowances.length > 0 ? allowances : undefined, ...times }

@@ -3,6 +3,7 @@ import { type ClaimedDelivery, leaseMs, renewLease } from '../dispatch/claim.ts'
 import type { Outcome, Sending } from '../http/send.ts'
 import type { WebhookEvent } from '../receiver.ts'
 import type { EventType } from '../schema.ts'
+import { findSubscriber } from './queries.ts'
 
 /** An event, with the id of its client. `*` stands for every type. */
 export type HandledEvent<Type extends EventType | '*' = EventType> = Extract<
@@ -38,8 +39,26 @@ export class Handlers {
   /** Names whose registration is in progress. */
   readonly registering = new Set<string>()
 
+  /** Handlers of mailkeep's own. Their subscribers may be created later, by any process. */
+  readonly #own = new Map<string, EventHandler>()
+
   constructor(ctx: Context) {
     this.#ctx = ctx
+  }
+
+  /** Adds a handler that is called from when its subscriber exists. */
+  addOwn(subscriber: string, handler: EventHandler): void {
+    this.#own.set(subscriber, handler)
+  }
+
+  /** Finds the subscribers that were created since. Costs nothing once all are found. */
+  async findOwn(): Promise<void> {
+    for (const [subscriber, handler] of this.#own) {
+      const found = await findSubscriber(this.#ctx, { subscriber })
+      if (!found) continue
+      this.#handlers.set(found.id, handler)
+      this.#own.delete(subscriber)
+    }
   }
 
   get ids(): number[] {

@@ -1,18 +1,17 @@
 import { randomUUID } from 'node:crypto'
-import { sql } from 'kysely'
 import * as v from 'valibot'
 import { type Context, now, type Tx } from '../../context.ts'
 import { invalid } from '../../errors.ts'
 import { deleteInTwoPasses } from '../../jobs/operations.ts'
 import type { Page } from '../../page.ts'
 import { atMost, closedObject, parse, Text } from '../../parse.ts'
-import { bool, int, statement, text, time, word } from '../../storage/statement.ts'
 import { transact } from '../../storage/transaction.ts'
 import { clearEndpoint } from '../deletion.ts'
 import { detailOf, queueOne } from '../deliveries.ts'
 import { type DeliveryQueryInput, listOf } from '../delivery-listing.ts'
-import { type Delivery, type DeliveryDetail, type EndpointKind, type EventType, HandlerEventTypes } from '../schema.ts'
+import { type Delivery, type DeliveryDetail, type EventType, HandlerEventTypes } from '../schema.ts'
 import type { EventHandler, Handlers } from './handlers.ts'
+import { changeEvents, deleteSubscriber, findSubscriber, insertSubscriber } from './queries.ts'
 
 /** A named subscription to events, handled in the host's process. `mailkeep.on` creates it. */
 export interface Subscriber {
@@ -38,37 +37,6 @@ const Subscription = closedObject({
   name: v.pipe(Text, v.trim(), v.minLength(1, 'A subscriber must have a name.'), atMost(255)),
   events: HandlerEventTypes,
 })
-
-const findSubscriber = statement({ subscriber: text }, (db, p) =>
-  db.selectFrom('mailkeep_endpoint').select(['id', 'events']).where('subscriber', '=', p.subscriber),
-)
-
-/** Inserts nothing if another process has already inserted the subscriber. */
-const insertSubscriber = statement(
-  {
-    uuid: text,
-    created_at: time,
-    subscriber: text,
-    events: text,
-    active: bool,
-    kind: word<EndpointKind>(),
-    none: text,
-    zero: int,
-  },
-  (_, p) => sql`insert into mailkeep_endpoint
-    (uuid, created_at, subscriber, events, active, kind, url, description, secret, consecutive_failures)
-    values (${p.uuid}, ${p.created_at}, ${p.subscriber}, ${p.events}, ${p.active}, ${p.kind},
-      ${p.none}, ${p.none}, ${p.none}, ${p.zero})
-    on conflict do nothing`,
-)
-
-const changeEvents = statement({ id: int, events: text }, (db, p) =>
-  db.updateTable('mailkeep_endpoint').set({ events: p.events }).where('id', '=', p.id),
-)
-
-const deleteSubscriber = statement.affected({ id: int }, (db, p) =>
-  db.deleteFrom('mailkeep_endpoint').where('id', '=', p.id),
-)
 
 /**
  * Creates the subscriber, or finds the existing one of this name, and handles its events from now on.
@@ -152,6 +120,11 @@ async function findAndUpdate(
   if (found && handlers.has(found.id)) throw nameTaken()
   if (found && found.events !== events) await changeEvents(tx, { id: found.id, events })
   return found?.id
+}
+
+/** Creates a subscriber of mailkeep's own, unless it exists. Its handler is called in each process that has it. */
+export async function ensureOwnSubscriber(tx: Tx, name: string, events: readonly EventType[]): Promise<void> {
+  if (!(await findSubscriber(tx, { subscriber: name }))) await create(tx, { name, events: JSON.stringify(events) })
 }
 
 async function create(tx: Tx, { name: subscriber, events }: SubscriberFields): Promise<number | undefined> {

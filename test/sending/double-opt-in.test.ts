@@ -1,0 +1,81 @@
+/** The mail that asks a contact to confirm: double opt-in where sending is set up. */
+import assert from 'node:assert/strict'
+import type { CapturedMail } from '../../lib/testing.ts'
+import { test } from '../support/databases.ts'
+import { type OpenedMail, openAnother, openMail } from '../support/mail-harness.ts'
+import { hourMs, type Open, onEveryDatabase, onSharedDatabases } from '../support/webhook-harness.ts'
+
+const email = 'ada@example.org'
+
+async function openNews(t: Parameters<Open>[0], open: Open) {
+  const mail = await openMail(t, {}, open)
+  await mail.acme.identities.add({ email: 'news@acme.example', name: 'Acme', status: 'verified' })
+  const list = await mail.acme.lists.create({ name: 'News', double_opt_in: true })
+  return { ...mail, list }
+}
+
+async function confirm({ mailkeep }: Pick<OpenedMail, 'mailkeep'>, { text }: CapturedMail): Promise<void> {
+  const [, token] = /\/c\/([^/]+)\/confirm/.exec(text)!
+  const { clientId, contact, listId } = await mailkeep.links.open(token!, 'confirm')
+  await mailkeep.forClient(clientId).contacts.confirm(listId!, contact.id)
+}
+
+onEveryDatabase('the confirmation mail', (open) => {
+  test('is sent once for a request, and its link confirms', async (t) => {
+    const mail = await openNews(t, open)
+    await mail.acme.contacts.addToList(mail.list.id, { email, name: 'Ada' })
+    await mail.acme.contacts.addToList(mail.list.id, { email })
+    await mail.run()
+    const [sent, ...more] = mail.transport.captured
+    assert.deepEqual(more, [])
+    assert.deepEqual([sent!.to, sent!.from.email], [{ name: 'Ada', email }, 'news@acme.example'])
+    assert.equal(sent!.subject, 'Please confirm your subscription to News')
+    await confirm(mail, sent!)
+    assert.equal((await mail.acme.contacts.get({ email })).lists[0]!.id, mail.list.id)
+  })
+
+  test('is also sent to the contacts of the first import and of a batch', async (t) => {
+    const mail = await openNews(t, open)
+    const { list, acme } = mail
+    await acme.contacts.import(list.id, ['email\na@example.org\nb@example.org\n'], { format: 'csv' })
+    await acme.contacts.batch({ operations: [{ op: 'upsert', email: 'c@example.org', lists: [list.id] }] })
+    await mail.run()
+    assert.deepEqual(mail.mailed(), ['a@example.org', 'b@example.org', 'c@example.org'])
+  })
+
+  test('is in the language of the pages, and not sent to suppressed addresses', async (t) => {
+    const mail = await openNews(t, open)
+    await mail.acme.settings.pages.update({ name: 'Gärtnerei', language: 'de' })
+    await mail.acme.suppressions.create({ email: 'bad@example.org' })
+    for (const one of [email, 'bad@example.org']) await mail.acme.contacts.addToList(mail.list.id, { email: one })
+    await mail.run()
+    assert.deepEqual(mail.mailed(), [email])
+    const { subject, text } = mail.transport.captured[0]!
+    assert.match(subject + text, /Bitte bestätigen.*News von Gärtnerei/s)
+  })
+
+  test('is tried again after a temporary error, and suppresses an address that does not exist', async (t) => {
+    const mail = await openNews(t, open)
+    mail.transport.reply = 'temporary'
+    await mail.acme.contacts.addToList(mail.list.id, { email })
+    await mail.run()
+    mail.transport.reply = 'unknown mailbox'
+    mail.advance(hourMs)
+    await mail.run()
+    assert.deepEqual(mail.mailed(), [email, email])
+    assert.deepEqual(
+      (await mail.acme.suppressions.list()).data.map((row) => [row.email, row.reason]),
+      [[email, 'hard_bounce']],
+    )
+  })
+})
+
+onSharedDatabases('the confirmation mail', (open) => {
+  test('is sent by another process that was open before the first request', async (t) => {
+    const mail = await openNews(t, open)
+    const other = await openAnother(t, mail, mail.clock.read)
+    await mail.acme.contacts.addToList(mail.list.id, { email })
+    await other.run()
+    assert.deepEqual(other.mailed(), [email])
+  })
+})
