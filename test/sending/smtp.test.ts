@@ -9,7 +9,16 @@ import { mailHeaders } from '../../lib/sending/headers.ts'
 import { isUncertainError } from '../../lib/sending/transport.ts'
 import { smtp } from '../../lib/sending/transports/smtp.ts'
 import { authority, certificate } from '../support/certificates.ts'
-import { connect, headerLines, message, openMailServer, openRawServer, parsed, reply, type Script } from './mail-server.ts'
+import {
+  connect,
+  headerLines,
+  message,
+  openMailServer,
+  openRawServer,
+  parsed,
+  reply,
+  type Script,
+} from './mail-server.ts'
 
 describe('smtp', () => {
   test('hands over a message unchanged', async (t) => {
