@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import { onKinds } from '../support/kinds.ts'
 import type { Keeper } from './keeper.ts'
 import { type MailScene, setMailScene } from './mail-scene.ts'
+import type { MailFault } from './mail-server.ts'
 import type { Trap } from './statements.ts'
 
 const timeout = 600_000
@@ -12,8 +13,8 @@ const manyRecipients = Number(process.env.FAULT_RECIPIENTS ?? 3000)
 
 const inserted = 'insert into mailkeep_message'
 const claimed = 'update "mailkeep_message" set "claim"'
-const recorded = 'update mailkeep_message set status = \\S+, due_at'
-const finished = 'update "mailkeep_newsletter" set "status" = \\S+ "finished_at"'
+const recorded = 'update mailkeep_message set status = .{1,40}, due_at'
+const finished = 'update "mailkeep_newsletter" set "status" = .{1,40}"finished_at"'
 
 interface Point {
   readonly name: string
@@ -130,4 +131,65 @@ onKinds(['a SQLite file'], 'a newsletter to many recipients', (kind) => {
     await scene.finish(last)
     await scene.audit(t)
   })
+})
+
+onKinds(['PostgreSQL'], 'a newsletter that two processes send', (kind) => {
+  test('reaches each at most once, when one of them is killed at every point in turn', { timeout }, async (t) => {
+    const scene = await setMailScene(t, kind, manyRecipients)
+    const preparing = points.filter(({ trap }) => trap?.matching === inserted)
+    const sending = points.filter(({ trap }) => trap?.matching !== inserted && trap?.matching !== finished)
+    for (const [index, point] of preparing.entries()) {
+      const dying = await scene.spawn()
+      const killed = await arrange(scene, point, dying)
+      await dying.control.start()
+      if (index === 0) await scene.send(dying)
+      await killed()
+      await scene.passLeases()
+    }
+    let other = await scene.spawn()
+    await other.control.start()
+    for (const point of sending) {
+      await scene.pause(other) // until the next process is ready to be killed
+      const dying = await scene.spawn()
+      await dying.control.start()
+      const killed = await arrange(scene, point, dying, other)
+      await scene.resume(other)
+      await killed()
+      await scene.auditRows()
+      if (!point.trap) {
+        await scene.passLeases()
+        other = await scene.spawn()
+        await other.control.start()
+      } else await scene.passLeases(other)
+    }
+    await scene.finish(other)
+    await scene.audit(t)
+  })
+})
+
+const faults: readonly { fault: MailFault; uncertain: boolean; timeoutMs?: number }[] = [
+  { fault: 'greylist', uncertain: false },
+  { fault: 'hang', uncertain: false, timeoutMs: 1000 },
+  { fault: 'hang after the message', uncertain: true, timeoutMs: 1000 },
+  { fault: 'reset', uncertain: false },
+  { fault: 'die before the answer', uncertain: true },
+  { fault: '421 after three messages', uncertain: false },
+]
+
+onKinds(['a SQLite file'], 'a newsletter to a server that fails', (kind) => {
+  for (const { fault, uncertain, timeoutMs } of faults) {
+    test(`${fault}: reaches each once, and what is not known is uncertain`, { timeout }, async (t) => {
+      const scene = await setMailScene(t, kind, 60)
+      if (timeoutMs !== undefined) scene.timeoutMs = timeoutMs
+      scene.order({ fault, every: 5 })
+      const keeper = await scene.spawn()
+      await keeper.control.start()
+      await scene.send(keeper)
+      await scene.finish(keeper)
+      const counts = await scene.audit(t)
+      const lost = uncertain ? 12 : 0
+      assert.deepEqual(counts, { sent: 60 - lost, failed: 0, uncertain: lost, acceptedUncertain: lost })
+      assert.equal(await scene.hasRetried(), !uncertain)
+    })
+  }
 })
