@@ -11,6 +11,7 @@ import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { build } from 'esbuild'
+import { builtConsole } from './console.ts'
 import { absentModules, absentPackages, partsOfPackages } from './package-parts.ts'
 
 const root = join(import.meta.dirname, '..')
@@ -29,6 +30,7 @@ const fuse = 'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2'
  */
 export async function buildBundle(directory = dist): Promise<readonly string[]> {
   await mkdir(directory, { recursive: true })
+  const consoleInputs: string[] = []
   const { metafile } = await build({
     absWorkingDir: root,
     entryPoints: ['daemon/main.ts'],
@@ -41,14 +43,14 @@ export async function buildBundle(directory = dist): Promise<readonly string[]> 
     minifyWhitespace: true, // keep names, so that stacks in logs are readable
     legalComments: 'none',
     metafile: true,
-    plugins: [partsOfPackages, absentModules],
+    plugins: [partsOfPackages, absentModules, builtConsole(consoleInputs)],
     // The first two are optional dependencies of pg.
     external: ['pg-native', 'cloudflare:sockets', ...absentPackages],
     define: { MAILKEEP_COMMIT: JSON.stringify(commit()) },
     logLevel: 'warning',
   })
   await copyFile(addonPath, join(directory, addonName))
-  return Object.keys(metafile.inputs)
+  return [...Object.keys(metafile.inputs), ...consoleInputs]
 }
 
 export async function buildBinary(): Promise<void> {

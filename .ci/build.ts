@@ -9,6 +9,7 @@ import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'no
 import { dirname, join, relative } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { type BuildOptions, build, type Plugin } from 'esbuild'
+import { builtConsole } from './console.ts'
 import { absentModules, absentPackages, partsOfPackages } from './package-parts.ts'
 
 const bundling: BuildOptions = {
@@ -66,6 +67,7 @@ async function bundlePackages(root: string, path: string): Promise<string[]> {
 }
 
 async function bundleDaemon(root: string): Promise<string[]> {
+  const consoleInputs: string[] = []
   const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
   const { metafile } = await build({
     ...bundling,
@@ -76,9 +78,9 @@ async function bundleDaemon(root: string): Promise<string[]> {
       js: "import { createRequire as createRequireOfNode } from 'node:module';\nconst require = createRequireOfNode(import.meta.url);",
     },
     external: [...Object.keys(dependencies), ...absentPackages], // npm installs the dependencies for the library
-    plugins: [partsOfPackages, builtModules(root, 'daemon')],
+    plugins: [partsOfPackages, builtConsole(consoleInputs), builtModules(root, 'daemon')],
   })
-  return Object.keys(metafile!.inputs)
+  return [...Object.keys(metafile!.inputs), ...consoleInputs]
 }
 
 /** Excludes the package's own modules from the file in this folder. For the daemon's file: the library and the API. */

@@ -41,6 +41,10 @@ export interface Config {
   readonly metricsToken: string | undefined
   /** Whether this process delivers webhooks. */
   readonly dispatch: boolean
+  /** Whether the web console and the documentation are served. */
+  readonly console: boolean
+  /** Origins of the pages that may embed the portal. */
+  readonly portalOrigins: readonly string[]
   /** Only the settings that are set. The library has the defaults. */
   readonly webhooks: Partial<WebhookSettings>
   readonly mail: MailConfig
@@ -161,6 +165,8 @@ function configFrom(settings: Settings): Omit<Config, 'adminTokenFile'> {
     logLevel: settings.LOG_LEVEL,
     metricsToken: settings.METRICS_TOKEN,
     dispatch: settings.DISPATCH,
+    console: settings.CONSOLE,
+    portalOrigins: settings.PORTAL_ORIGINS ?? [],
     webhooks: defined({
       allowPrivate: settings.WEBHOOK_ALLOW_PRIVATE,
       ports: settings.WEBHOOK_PORTS,

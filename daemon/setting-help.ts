@@ -98,6 +98,18 @@ export const settingHelp: Readonly<Record<SettingName, SettingHelp>> = {
     default: 'true',
     example: 'false',
   },
+  CONSOLE: {
+    value: 'true|false',
+    about: 'Whether the web console is served at / and the documentation at /docs',
+    default: 'true',
+    example: 'false',
+  },
+  PORTAL_ORIGINS: {
+    value: 'ORIGINS',
+    about: 'Origins of pages that may embed the portal of customers, with commas between',
+    default: 'none',
+    example: 'https://app.example.com',
+  },
   WEBHOOK_ALLOW_PRIVATE: {
     value: 'true|false',
     about: 'Development only: allow http, any port and private hosts',

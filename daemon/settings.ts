@@ -75,6 +75,15 @@ function isPublicUrl(text: string): boolean {
   return /^https?:$/.test(protocol) && `${username}${password}${search}${hash}` === ''
 }
 
+const origins = v.pipe(
+  v.string(),
+  v.transform((text) => text.split(',').map((part) => part.trim())),
+  v.check(
+    (parts) => parts.every((part) => /^https?:\/\/[^\s;,/?#@]+$/.test(part) && URL.canParse(part)),
+    'must be origins such as https://app.example.com, with commas between',
+  ),
+)
+
 const mailTransport = v.pipe(
   v.string(),
   v.regex(/^(?:folder:.+|smtp|ses|none)$/s, 'must be folder:PATH, smtp, ses or none'),
@@ -118,6 +127,8 @@ export const Settings = v.object({
   LOG_LEVEL: v.optional(v.picklist(logLevels, `must be one of ${logLevels.join(', ')}`)),
   METRICS_TOKEN: v.optional(token),
   DISPATCH: v.optional(yesOrNo, 'true'),
+  CONSOLE: v.optional(yesOrNo, 'true'),
+  PORTAL_ORIGINS: v.optional(origins),
   WEBHOOK_ALLOW_PRIVATE: v.optional(yesOrNo),
   WEBHOOK_PORTS: v.optional(commaSeparated(1, 65_535, 'integer')),
   WEBHOOK_RETRY_SCHEDULE: v.optional(commaSeparated(0, 31_536_000, 'decimal', true)),
@@ -156,6 +167,7 @@ export const fileSettings: ReadonlySet<string> = new Set([...secretSettings, 'DA
 /** Settings whose flag needs no value. */
 export const switchSettings: ReadonlySet<string> = new Set([
   'DISPATCH',
+  'CONSOLE',
   'TRUST_PROXY',
   'DATABASE_POOLER',
   'WEBHOOK_ALLOW_PRIVATE',

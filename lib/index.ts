@@ -73,6 +73,7 @@ export type {
   EraseInput,
   UnsubscribeInput,
 } from './contacts/schema.ts'
+export type { ColumnMap } from './contacts/transfer/columns.ts'
 export type { ExportInput } from './contacts/transfer/export.ts'
 export type { Format } from './contacts/transfer/format.ts'
 export type {

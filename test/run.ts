@@ -25,6 +25,7 @@ const processesAtOnce = 3
 const rooms = [
   'daemon',
   'package',
+  'console',
   'storage',
   'http',
   'faults',

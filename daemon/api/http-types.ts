@@ -38,6 +38,8 @@ export interface ApiResponse {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string
+  /** A body that is no text, instead of `body`. */
+  readonly bytes?: Uint8Array
   /** The body of an export, instead of `body`: text produced while it is sent. An error cuts the answer off. */
   readonly stream?: AsyncIterable<string>
   /** The pattern of the matched route. Safe to log, because it contains no data of the caller. */

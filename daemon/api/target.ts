@@ -33,6 +33,7 @@ export function readTarget(target: string): Target {
 const plainPath = /^(?:\/[\w.~-]+)+$/
 
 function normalizePath(path: string): string {
+  if (path === '/') return path
   return path.startsWith('/') ? `/${path.slice(1).split('/').map(normalize).join('/')}` : '%'
 }
 

@@ -1,10 +1,10 @@
 /** A client of the HTTP API for every platform with `fetch`: Node, browsers, Deno, Bun, edge. */
 
 import type { CallOptions, Listing, Page, QueryOf, Resources } from './methods.ts'
-import { type files, operations, withoutKey } from './operations.ts'
+import { operations, withoutKey } from './operations.ts'
 import { type ClientOptions, type Request, send } from './request.ts'
 
-export type { CallOptions, Listing, Page } from './methods.ts'
+export type { CallOptions, Listing, Page, QueryOf, Resources } from './methods.ts'
 export { ApiError, type ClientOptions } from './request.ts'
 
 /** A file to import: text, a `File` or `Blob`, or a stream. A stream cannot be sent twice, so it is not retried. */
@@ -13,16 +13,17 @@ export type ImportFile = string | Blob | ReadableStream<Uint8Array>
 export interface ImportOptions extends CallOptions {
   /** Default `csv`. */
   readonly format?: 'csv' | 'ndjson'
-  readonly query?: QueryOf<typeof files.import>
+  readonly query?: QueryOf<'POST /lists/{listId}/contacts/import'>
 }
 
-interface FileMethods {
+/** Methods that send or receive a file. */
+export interface FileMethods {
   /** Imports the contacts of a file to a list. Its progress is in the records of imports. */
   import(listId: number, file: ImportFile, options?: ImportOptions): Promise<ImportCounts>
   /** Imports an exported file: the contacts get the lists and topics that it names. */
   restore(file: ImportFile, options?: ImportOptions): Promise<ImportCounts>
   /** Exports contacts. Read the answer's `body` as a stream, or its `text()`. */
-  export(query?: QueryOf<typeof files.export>, options?: CallOptions): Promise<Response>
+  export(query?: QueryOf<'GET /contacts/export'>, options?: CallOptions): Promise<Response>
 }
 
 /** The numbers of an import's rows. */

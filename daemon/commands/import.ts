@@ -26,7 +26,7 @@ export const importCommand: Command = {
   flags: [
     { name: 'list', value: 'ID', about: 'Id of the list, as list list shows it', example: '1' },
     { ...clientFlag, required: false, about: 'Instead of --list: only the lists and topics that an export names' },
-    { ...formatFlag, default: "by the file's name: .csv, .ndjson or .jsonl" },
+    { ...formatFlag, default: "by the file's name: .csv, .ndjson or .jsonl; csv for standard input" },
     {
       name: 'map',
       value: 'FIELD=COLUMN',
@@ -41,6 +41,7 @@ export const importCommand: Command = {
       default: 'merge',
     },
     { name: 'status', value: 'unsubscribed', about: 'Everybody in the file has unsubscribed' },
+    { name: 'confirmed', about: 'Everybody in the file has confirmed elsewhere: skip double opt-in' },
     { name: 'dry-run', about: 'Check every row and store nothing' },
     { name: 'refused', value: 'FILE', about: 'Write the refused rows with their reasons to this file' },
     { name: 'allow-refused', about: 'Exit with 0 although rows were refused; without it that is 2' },
@@ -81,7 +82,8 @@ function optionsFrom(flags: Invocation['flags'], format: Format): ImportInput {
     throw new CliError('--mode must be merge, skip or replace_tags.', 2)
   }
   if (status !== undefined && status !== 'unsubscribed') throw new CliError('--status must be unsubscribed.', 2)
-  return { format, map: mapFrom(flags.map), mode, status, dry_run: flags['dry-run'] !== undefined }
+  const [confirmed, dry_run] = [flags.confirmed !== undefined, flags['dry-run'] !== undefined]
+  return { format, map: mapFrom(flags.map), mode, status, confirmed, dry_run }
 }
 
 function mapFrom(text: string | undefined): Record<string, string> {
@@ -107,7 +109,7 @@ async function clientOf(
 }
 
 function formatOfName(file: string): Format {
-  if (file === standardInput) throw new CliError('import - needs --format csv or --format ndjson.', 2)
+  if (file === standardInput) return 'csv'
   const extension = extname(file).toLowerCase()
   if (extension === '.csv') return 'csv'
   if (/^\.(?:ndjson|jsonl)$/.test(extension)) return 'ndjson'

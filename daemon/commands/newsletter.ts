@@ -16,6 +16,7 @@ const sendNewsletter: Command = {
       value: 'TIME',
       about: 'Schedule it instead, as in 2026-01-02T03:04:05Z',
       example: '2027-01-02T03:04:05Z',
+      default: 'now',
     },
   ],
   notes: ['If it is stopped, a daemon on the same database continues.'],

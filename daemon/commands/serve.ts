@@ -1,4 +1,5 @@
 import { createApi } from '../api/index.ts'
+import { consoleSurfaces } from '../console-surface.ts'
 import { curlLine, type FirstToken, makeFirstToken } from '../first-token.ts'
 import { listen, type RunningServer } from '../http/server.ts'
 import { createInbound } from '../inbound.ts'
@@ -35,13 +36,14 @@ export const serve: Command = {
         ...(config.publicUrl === undefined ? {} : { publicUrl: config.publicUrl }),
       })
       const pages = contactPages({ mailkeep, logger, trustProxy: config.trustProxy })
+      const website = config.console ? consoleSurfaces(logger, config.portalOrigins) : {}
       // Listen before the token is created. If listening failed afterwards, the printed token could be lost. Requests wait
       // for the token, so that a script may read its file as soon as the daemon answers.
       let open = () => {}
       const ready = new Promise<void>((resolve) => {
         open = resolve
       })
-      const surfaces = { ...api.surfaces, ...pages.surfaces }
+      const surfaces = { ...api.surfaces, ...pages.surfaces, ...website }
       const { observe } = metrics
       const { host, port } = config
       const server = await listen({ surfaces, observe, logger, ready, host, port, fd: listenFd }).catch(
@@ -71,9 +73,15 @@ function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(host)
 }
 
-function printStart({ print }: Invocation, { url, host, port }: RunningServer, first: FirstToken | undefined): void {
+function printStart(
+  { print, config }: Invocation,
+  { url, host, port }: RunningServer,
+  first: FirstToken | undefined,
+): void {
   const lines = [`mailkeep listens on ${url}`]
   if (first?.in === 'output') lines.push(`The first admin token, not shown again: ${first.token}`)
+  // A fragment is not sent to any server.
+  if (first?.in === 'output' && config.console) lines.push(`The console: ${url}/#token=${first.token}`)
   if (first?.in === 'file' && !first.given) lines.push(`The first admin token is in ${first.path}`)
   if (first) lines.push(`Try it: ${curlLine(first, url)}`)
   print({ json: { url, host, port, ...(first ? tokenFields(first) : {}) }, text: lines.join('\n') })

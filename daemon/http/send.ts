@@ -26,11 +26,12 @@ export const defaultSendLimits: SendLimits = {
  */
 export function send(
   exchange: HttpExchange,
-  { status, headers, body, stream }: ApiResponse,
+  { status, headers, bytes, body: text, stream }: ApiResponse,
   closeAfter: boolean,
   limits: SendLimits,
 ): void {
   const { req, res } = exchange
+  const body = bytes ?? text
   if (res.destroyed || res.headersSent) return
   // Only HTTP/1 reuses a connection for one request after another.
   const mustDrain =

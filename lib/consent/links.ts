@@ -6,8 +6,8 @@ import { loadStoredKey } from '../sealing/stored-key.ts'
 import { msOf } from '../time.ts'
 
 /** What a link lets its holder do. Each number is in the tokens of sent mails, so it must not change. */
-const purposes = { unsubscribe: 1, preferences: 2, confirm: 3 } as const
-export type LinkPurpose = keyof typeof purposes
+const purposes = { unsubscribe: 1, preferences: 2, confirm: 3 } as const satisfies Record<LinkPurpose, number>
+export type LinkPurpose = 'unsubscribe' | 'preferences' | 'confirm'
 
 /** The key that signs links. */
 export interface LinkKey {

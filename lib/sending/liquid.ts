@@ -1,5 +1,11 @@
 /** Liquid for mail: no file access, own properties only, bounded in time and memory. */
-import { type Context, type Emitter, Liquid, type Template, Token } from 'liquidjs'
+import type * as liquidjs from 'liquidjs'
+import type { Context, Emitter, Template } from 'liquidjs'
+// The package's default entry is CommonJS, and its `require` fails inside a host's bundle of ES modules.
+// @ts-expect-error The types are those of the package.
+import * as modules from 'liquidjs/dist/liquid.node.mjs'
+
+const { Liquid, Token } = modules as typeof liquidjs
 
 export type { Template }
 
@@ -28,7 +34,7 @@ const options = {
 /** Tags that read other templates. */
 const fileTags = ['include', 'render', 'layout', 'block']
 
-function createEngine(outputEscape?: 'escape'): Liquid {
+function createEngine(outputEscape?: 'escape'): liquidjs.Liquid {
   const liquid = new Liquid(outputEscape === undefined ? options : { ...options, outputEscape })
   for (const tag of fileTags) delete liquid.tags[tag]
   // Liquid's own limits do not count what a template writes. This emitter does, also inside `capture`.

@@ -16,15 +16,23 @@ export const skipReasons = [
   'stopped',
   'cancelled',
   'uncertain',
-] as const
-export type SkipReason = (typeof skipReasons)[number]
+] as const satisfies SkipReason[]
+export type SkipReason =
+  | 'unsubscribed'
+  | 'suppressed'
+  | 'erased'
+  | 'left_list'
+  | 'left_topic'
+  | 'stopped'
+  | 'cancelled'
+  | 'uncertain'
 
 export const sequenceStatuses = ['active', 'paused'] as const
 export type SequenceStatus = (typeof sequenceStatuses)[number]
 
-export const enrolmentStatuses = ['active', 'completed', 'stopped'] as const
-export type EnrolmentStatus = (typeof enrolmentStatuses)[number]
+export const enrolmentStatuses = ['active', 'completed', 'stopped'] as const satisfies EnrolmentStatus[]
+export type EnrolmentStatus = 'active' | 'completed' | 'stopped'
 
 /** Why an enrolment stopped. `manual`: by hand. */
-export const stopReasons = ['unsubscribed', 'left_list', 'erased', 'manual'] as const
-export type StopReason = (typeof stopReasons)[number]
+export const stopReasons = ['unsubscribed', 'left_list', 'erased', 'manual'] as const satisfies StopReason[]
+export type StopReason = 'unsubscribed' | 'left_list' | 'erased' | 'manual'

@@ -3,8 +3,8 @@ import { WholeNumber } from '../page.ts'
 import { closedObject, TimeMs } from '../parse.ts'
 import { Count, described, OffsetTime, type RecordFields } from '../record.ts'
 
-export const steps = ['minute', 'hour', 'day'] as const
-export type Step = (typeof steps)[number]
+export const steps = ['minute', 'hour', 'day'] as const satisfies Step[]
+export type Step = 'minute' | 'hour' | 'day'
 
 export const stepMs: Readonly<Record<Step, number>> = { minute: 60_000, hour: 3_600_000, day: 86_400_000 }
 

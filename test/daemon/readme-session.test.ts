@@ -89,7 +89,7 @@ for (const onTerminal of [true, false]) {
     const [worked = '', importing = ''] = stdout.split('\nIMPORT\n')
     assert.match(
       worked,
-      /"name":"News".*"secret":"whsec_.*\ncontact\.subscribed \{.*ada@example\.org.*"status":"success"/s,
+      /"name":"News".*"secret":"whsec_.*\ncontact\.subscribed \{.*ada@example\.org.*"status":"success".*"unsubscribe_url".*Subject: Hello Ada.*<p>Hello Ada<\/p>/s,
     )
 
     const [, expected] = /```json\n(.*?)\n```/s.exec(sectionOf('daemon/api/README.md', '## Import and export')) ?? []

@@ -58,7 +58,12 @@ overHttp('a request with an idempotency key', (open) => {
     const world = await openWorld(service, 'mine')
     const endpoint = `/webhook-endpoints/${world.endpointId}`
     await service.data(200, 'PATCH', endpoint, { body: { active: true } })
-    const posts = routes.filter(({ method, key }) => method === 'POST' && key === undefined)
+    const all = routes.filter(({ method, key }) => method === 'POST' && key === undefined)
+    // A merge deletes the contact that the others need.
+    const posts = [
+      ...all.filter(({ name }) => name !== 'mergeContact'),
+      ...all.filter(({ name }) => name === 'mergeContact'),
+    ]
     assert.ok(posts.length >= 9)
     for (const route of posts) {
       const send = () =>
@@ -211,8 +216,10 @@ describe('an idempotency key', () => {
   test('is accepted by every POST except these', () => {
     const without = routes.filter(({ key }) => key === 'none').map(titleOf)
     assert.deepEqual(without.sort(), [
+      'POST /contacts/import',
       'POST /lists/:listId/contacts/import',
       'POST /newsletters/:newsletterId/test',
+      'POST /portal-links',
       'POST /tokens',
       'POST /webhook-endpoints',
       'POST /webhook-endpoints/:endpointId/secret',

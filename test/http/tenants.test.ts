@@ -8,7 +8,7 @@ import { bodyOf, openWorld, paramsOf, pathTo, routes, titleOf, viewOf } from '..
 const needsAdmin = ({ method, path }: { readonly method: string; readonly path: string }) =>
   /^\/(webhook-endpoints|deliveries|events|tokens|audit-log|settings|portal-links)\b/.test(path) ||
   /^\/newsletters\/:newsletterId\/(test|send|pause|resume|cancel)$/.test(path) ||
-  /^\/contacts\/:contactId\/data$|^\/stats\/deliveries$|^\/suppressions\/:suppressionId$/.test(path) ||
+  path === '/stats/deliveries' ||
   (method !== 'GET' && /^\/(sequences|email-identities)\b/.test(path))
 
 /** Returns all non-empty subsets. */

@@ -185,6 +185,7 @@ onKinds(kinds, 'a host’s mistakes', (kind) => {
     const client = await filled(await open(t))
     for (const [name, run] of Object.entries(takesId)) {
       for (const [kind, value] of Object.entries(wrongValues)) {
+        if (name === 'contacts.import' && kind === 'null') continue // the lists that an export names
         const error = await outcomeOf(() => run(client, value))
         assertHelpful(error, `${name}: ${kind}`, 'validation_failed')
         assert.match(error!.message, /^\w+Id must be a positive whole number\.$/, name)

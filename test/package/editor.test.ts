@@ -64,5 +64,5 @@ test('the editor shows an operation’s docstring with its errors and parameters
     textDocument: { uri },
     position: { line: 2, character: lines[2]!.length },
   })
-  assert.match(JSON.stringify(help.signatures), /Fields besides `email`, `name` and `tags` are attributes/)
+  assert.match(JSON.stringify(help.signatures), /Fields besides `email`, `name`, `tags` and `confirmed` are attributes/)
 })

@@ -15,7 +15,19 @@ interface Locked {
 }
 
 /** Packages that the build bundles into the published files. */
-const bundled = ['nodemailer', 'pino', 'polka', 'prom-client', 'trouter', 'undici']
+const bundled = [
+  '@preact/signals',
+  'nodemailer',
+  'openapi-fetch',
+  'pino',
+  'polka',
+  'preact',
+  'preact-iso',
+  'prom-client',
+  'trouter',
+  'undici',
+  'uplot',
+]
 
 test('lib/README.md names every dependency with its reason, and counts all that npm installs', () => {
   const { dependencies, devDependencies, peerDependencies } = JSON.parse(read('package.json'))

@@ -36,7 +36,7 @@ const userName = /(['`])n[o]body\1/g
 
 function filesIn(folder: string): string[] {
   return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
-    .filter((name) => /\.(?:ts|md)$/.test(name) && !/(?:^|[\\/])node_modules[\\/]/.test(name))
+    .filter((name) => /\.(?:tsx?|css|md)$/.test(name) && !/(?:^|[\\/])node_modules[\\/]/.test(name))
     .map((name) => join(folder, name))
 }
 

@@ -15,7 +15,7 @@ interface Source {
 
 function sourcesIn(folder: string): Source[] {
   return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.ts'))
+    .filter((name) => /\.tsx?$/.test(name))
     .map((name) => {
       const path = join(folder, name)
       const text = readFileSync(join(root, path), 'utf8')

@@ -21,6 +21,7 @@ onSharedDatabases('a clock that is changed', (open) => {
     ['an hour back', -hourMs],
     ['two days ahead', 48 * hourMs],
     ['two days back', -48 * hourMs],
+    ['forty days ahead', 40 * 24 * hourMs],
   ] as const) {
     test(`${what} neither repeats requests in flight nor delays waiting deliveries`, async (t) => {
       const mk = await open(t)

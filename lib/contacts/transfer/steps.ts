@@ -17,8 +17,8 @@ import type { ImportedContact, Restored } from './row-state.ts'
  * What becomes of contacts that exist already. `merge`: as in `addToList`. `skip`: they stay as they are.
  * `replace_tags`: like `merge`, but the row's tags replace the contact's tags.
  */
-export const importModes = ['merge', 'skip', 'replace_tags'] as const
-export type ImportMode = (typeof importModes)[number]
+export const importModes = ['merge', 'skip', 'replace_tags'] as const satisfies ImportMode[]
+export type ImportMode = 'merge' | 'skip' | 'replace_tags'
 
 /** The result of a row. A dry run has no ids of contacts that it would create: they are 0. */
 export type RowOutcome = BulkResult & { readonly skipped?: true }

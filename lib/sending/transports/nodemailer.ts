@@ -28,19 +28,16 @@ export function mailOptions({ from, to, replyTo, subject, html, text, headers }:
 
 /** Returns the message as RFC 5322 text. */
 export async function composeMail(message: MailMessage): Promise<Buffer> {
-  const { default: MailComposer } = await load(() => import('nodemailer/lib/mail-composer'))
+  const { default: MailComposer } = await import('nodemailer/lib/mail-composer').catch(missing)
   return await new MailComposer(mailOptions(message)).compile().build()
 }
 
+/** Bundlers warn about a missing package instead of failing, because the import has a handler of errors. */
 export function loadNodemailer(): Promise<typeof import('nodemailer')> {
-  return load(() => import('nodemailer'))
+  return import('nodemailer').catch(missing)
 }
 
-async function load<T>(from: () => Promise<T>): Promise<T> {
-  try {
-    return await from()
-  } catch (cause) {
-    const message = 'Sending mail needs the package nodemailer beside mailkeep: npm install nodemailer'
-    throw new MailkeepError('validation_failed', message, { errors: { transport: [message] }, cause })
-  }
+function missing(cause: unknown): never {
+  const message = 'Sending mail needs the package nodemailer beside mailkeep: npm install nodemailer'
+  throw new MailkeepError('validation_failed', message, { errors: { transport: [message] }, cause })
 }

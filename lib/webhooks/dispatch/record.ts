@@ -130,7 +130,7 @@ async function recordAttempt(tx: Tx, attempt: FinishedAttempt): Promise<boolean>
     number: delivery.attempt,
     client_id: delivery.clientId,
     started_at: timestamp(startedMs),
-    duration_ms: outcome.kind === 'interrupted' ? null : Math.max(0, Math.round(endedMs - startedMs)),
+    duration_ms: outcome.kind === 'interrupted' ? null : durationOf(startedMs, endedMs),
     response_status: responseStatus,
     error,
     response_body: 'body' in outcome ? outcome.body : null,
@@ -207,4 +207,11 @@ async function recordHealth(tx: Tx, id: number, tally: EndpointTally): Promise<v
   const reason = tally.isGone ? 'The receiver answered 410.' : `${consecutive_failures} attempts in a row have failed.`
   const fields = { client_id: tally.clientId, endpoint_id: id, reason, consecutive_failures, first_failure_at }
   tx.transaction.afterCommit(() => tx.logger.warn(fields, 'a webhook endpoint was switched off'))
+}
+
+/** The range of the column. The clock may have been set during the attempt. */
+const maxDurationMs = 2 ** 31 - 1
+
+function durationOf(startedMs: number, endedMs: number): number {
+  return Math.min(Math.max(0, Math.round(endedMs - startedMs)), maxDurationMs)
 }

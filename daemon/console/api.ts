@@ -1,0 +1,78 @@
+/** Calls of the public API. The console uses nothing else. */
+import createClient from 'openapi-fetch'
+import type { components, paths } from '../client/api.ts'
+import { signOut, token } from './session.ts'
+
+export type Schemas = components['schemas']
+
+/** An error answer of the API, or a failed connection. */
+export class RequestError extends Error {
+  override readonly name = 'RequestError'
+  readonly code: string
+  readonly status: number | undefined
+  readonly requestId: string | undefined
+  readonly fields: Readonly<Record<string, readonly string[]>>
+
+  constructor(message: string, code: string, response?: Response, fields = {}) {
+    super(message)
+    this.code = code
+    this.status = response?.status
+    this.requestId = response?.headers.get('x-request-id') ?? undefined
+    this.fields = fields
+  }
+}
+
+export const api = createClient<paths>({ baseUrl: location.origin, fetch: authorized })
+
+/** Sends a request with the tab's token. A token that is no longer valid ends the session. */
+export async function authorized(request: Request): Promise<Response> {
+  const used = token.value
+  if (used !== undefined) request.headers.set('Authorization', `Bearer ${used}`)
+  let response: Response
+  try {
+    response = await fetch(request)
+  } catch {
+    throw new RequestError('The server cannot be reached. Check that it runs, then try again.', 'no_connection')
+  }
+  if (response.status === 401 && used !== undefined && used === token.value) {
+    signOut('The token is not valid, or no longer. Sign in with another one.')
+  }
+  return response
+}
+
+/** Returns the body of a successful answer. */
+export async function answerOf<T>(
+  call: Promise<{ data?: T; error?: unknown; response: Response }>,
+): Promise<NonNullable<T>> {
+  const { data, error, response } = await call
+  if (!response.ok) throw errorOf(response, error)
+  return data as NonNullable<T>
+}
+
+/** Returns the record or the records of a successful answer. */
+export async function dataOf<T>(
+  call: Promise<{ data?: { data: T }; error?: unknown; response: Response }>,
+): Promise<T> {
+  return (await answerOf(call)).data
+}
+
+/** Returns the error of an answer that is not successful. */
+export function errorOf(response: Response, body: unknown): RequestError {
+  const { message, code, errors } = (typeof body === 'object' && body !== null ? body : {}) as Partial<Schemas['Error']>
+  return new RequestError(message ?? `The server answered ${response.status}.`, code ?? 'unknown', response, errors)
+}
+
+/** Returns all records of a listing, at most `max`, for choices in forms. */
+export async function allOf<T>(
+  page: (cursor: string | undefined) => Promise<{ data: T[]; meta: { next_cursor: string | null } }>,
+  max = 1000,
+): Promise<T[]> {
+  const all: T[] = []
+  let cursor: string | undefined
+  do {
+    const { data, meta } = await page(cursor)
+    all.push(...data)
+    cursor = meta.next_cursor ?? undefined
+  } while (cursor !== undefined && all.length < max)
+  return all
+}

@@ -1,0 +1,158 @@
+import { useState } from 'preact/hooks'
+import { useRoute } from 'preact-iso'
+import { answerOf, api, dataOf, type Schemas } from '../api.ts'
+import { confirm } from '../parts/dialog.tsx'
+import { Loaded, useLoad } from '../parts/load.tsx'
+import { attempt } from '../parts/notice.tsx'
+import { Page } from '../parts/page.tsx'
+import { Time } from '../parts/time.tsx'
+import { ContactState } from './contacts.tsx'
+import { EditContact } from './edit-contact.tsx'
+import { History } from './history.tsx'
+import { Memberships } from './memberships.tsx'
+import { ContactMessages } from './messages.tsx'
+import { PersonalData } from './personal-data.tsx'
+import { ContactTags } from './tags.tsx'
+
+type Contact = Schemas['Contact']
+
+const back = { href: '/console/contacts', text: 'Contacts' }
+
+export function ContactPage() {
+  const contactId = Number(useRoute().params.contactId)
+  const path = { params: { path: { contactId } } }
+  const contact = useLoad(() => dataOf(api.GET('/api/v1/contacts/{contactId}', path)), [contactId])
+  const [isErased, setErased] = useState(false)
+  if (isErased) {
+    return (
+      <Page title="Contact erased" back={back}>
+        <p class="state">The contact and every stored copy of its data are erased.</p>
+      </Page>
+    )
+  }
+  if (contact.value === undefined || contact.error !== undefined) {
+    return (
+      <Page title={`Contact ${contactId}`} back={back}>
+        <Loaded of={contact}>{() => null}</Loaded>
+      </Page>
+    )
+  }
+  return (
+    <ContactView
+      contact={contact.value}
+      reload={contact.reload}
+      erase={async () => {
+        const agreed = await confirm({
+          title: 'Erase this contact?',
+          text: (
+            <p>
+              <strong>{contact.value?.email}</strong> and every stored copy of its data will be deleted. This cannot be
+              undone.
+            </p>
+          ),
+          action: 'Erase',
+          isDangerous: true,
+        })
+        if (agreed) setErased(await attempt(() => answerOf(api.DELETE('/api/v1/contacts/{contactId}', path))))
+      }}
+    />
+  )
+}
+
+function ContactView({ contact, reload, erase }: { contact: Contact; reload(): void; erase(): void }) {
+  const [isEditing, setEditing] = useState(false)
+  const path = { params: { path: { contactId: contact.id } } }
+  const change = async (action: () => Promise<unknown>, done: string) => {
+    if (await attempt(action, done)) reload()
+  }
+  return (
+    <Page
+      title={contact.name || contact.email}
+      back={back}
+      actions={
+        <>
+          <button type="button" onClick={() => setEditing(true)}>
+            Edit
+          </button>
+          {contact.unsubscribed_at === null ? (
+            <button
+              type="button"
+              onClick={() =>
+                change(() => dataOf(api.POST('/api/v1/contacts/{contactId}/unsubscribe', path)), 'Unsubscribed.')
+              }
+            >
+              Unsubscribe
+            </button>
+          ) : (
+            <button
+              type="button"
+              onClick={() =>
+                change(() => dataOf(api.POST('/api/v1/contacts/{contactId}/resubscribe', path)), 'Subscribed again.')
+              }
+            >
+              Resubscribe
+            </button>
+          )}
+          <button type="button" class="danger" onClick={erase}>
+            Erase
+          </button>
+        </>
+      }
+    >
+      <dl class="facts">
+        <dt>E-mail</dt>
+        <dd>{contact.email}</dd>
+        <dt>Name</dt>
+        <dd>{contact.name || <span class="muted">none</span>}</dd>
+        <dt>State</dt>
+        <dd>
+          <ContactState contact={contact} />{' '}
+          {contact.unsubscribed_at !== null && (
+            <>
+              <Time at={contact.unsubscribed_at} />
+              {contact.unsubscribed_by_contact ? ', by the contact' : ', by you'}
+            </>
+          )}
+        </dd>
+        <dt>Created</dt>
+        <dd>
+          <Time at={contact.created_at} />
+        </dd>
+        <dt>Id</dt>
+        <dd>
+          {contact.id} <code>{contact.uuid}</code>
+        </dd>
+      </dl>
+      <div class="columns">
+        <ContactTags contact={contact} change={change} />
+        <Memberships contact={contact} change={change} />
+      </div>
+      <Attributes attributes={contact.extra_attributes} />
+      <History contactId={contact.id} version={contact} />
+      <ContactMessages contactId={contact.id} />
+      <PersonalData contactId={contact.id} />
+      {isEditing && <EditContact contact={contact} close={() => setEditing(false)} reload={reload} />}
+    </Page>
+  )
+}
+
+function Attributes({ attributes }: { attributes: Contact['extra_attributes'] }) {
+  const entries = Object.entries(attributes)
+  return (
+    <section>
+      <h2>Attributes</h2>
+      {entries.length === 0 ? (
+        <p class="muted">None.</p>
+      ) : (
+        <dl class="facts">
+          {entries.map(([name, value]) => (
+            <div key={name} class="pair">
+              <dt>{name}</dt>
+              <dd>{value}</dd>
+            </div>
+          ))}
+        </dl>
+      )}
+    </section>
+  )
+}

@@ -1,0 +1,54 @@
+import { useLocation } from 'preact-iso'
+import { allOf, answerOf, api, dataOf } from '../api.ts'
+import { Dialog } from '../parts/dialog.tsx'
+import { Choice, Field, Form, textOf } from '../parts/form.tsx'
+import { useLoad } from '../parts/load.tsx'
+import { say } from '../parts/notice.tsx'
+
+export function CreateContact({ close }: { close(): void }) {
+  const { route } = useLocation()
+  const lists = useLoad(
+    () =>
+      allOf((cursor) =>
+        answerOf(api.GET('/api/v1/lists', { params: { query: { per_page: 100, ...(cursor && { cursor }) } } })),
+      ),
+    [],
+  )
+  const submit = async (fields: FormData) => {
+    const body = {
+      email: textOf(fields, 'email'),
+      ...(textOf(fields, 'name') !== '' && { name: textOf(fields, 'name') }),
+      tags: namesIn(textOf(fields, 'tags')),
+    }
+    const listId = Number(textOf(fields, 'list'))
+    const contact =
+      listId > 0
+        ? await dataOf(api.POST('/api/v1/lists/{listId}/contacts', { params: { path: { listId } }, body }))
+        : await dataOf(api.POST('/api/v1/contacts', { body }))
+    say(`${contact.email} is saved.`)
+    close()
+    route(`/console/contacts/${contact.id}`)
+  }
+  return (
+    <Dialog title="New contact" close={close}>
+      <Form action="Create contact" cancel={close} submit={submit}>
+        <Field label="E-mail" name="email" type="email" required />
+        <Field label="Name" name="name" maxLength={255} />
+        <Field label="Tags" name="tags" hint="Separated by commas. New tags are created." />
+        <Choice
+          label="List"
+          name="list"
+          options={[['', 'None'], ...(lists.value ?? []).map(({ id, name }) => [String(id), name] as const)]}
+        />
+      </Form>
+    </Dialog>
+  )
+}
+
+/** Returns the names in a text that separates them by commas. */
+export function namesIn(text: string): string[] {
+  return text
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '')
+}

@@ -1,0 +1,76 @@
+import { useState } from 'preact/hooks'
+import { api, dataOf, type Schemas } from '../api.ts'
+import { Dialog } from '../parts/dialog.tsx'
+import { Field, Form, textOf } from '../parts/form.tsx'
+import { say } from '../parts/notice.tsx'
+
+type Contact = Schemas['Contact']
+
+/** Edits the address, the name and the attributes. */
+export function EditContact({ contact, close, reload }: { contact: Contact; close(): void; reload(): void }) {
+  const [rows, setRows] = useState(() =>
+    Object.entries(contact.extra_attributes).map(([name, value]) => ({ name, value })),
+  )
+  const path = { params: { path: { contactId: contact.id } } }
+  const submit = async (fields: FormData) => {
+    const email = textOf(fields, 'email')
+    if (email !== contact.email) {
+      await dataOf(api.POST('/api/v1/contacts/{contactId}/email', { ...path, body: { email } }))
+    }
+    const body = { name: textOf(fields, 'name'), ...changedAttributes(contact.extra_attributes, rows) }
+    await dataOf(api.PUT('/api/v1/contacts/{contactId}', { ...path, body: body as Schemas['ContactChange'] }))
+    say('The contact is saved.')
+    close()
+    reload()
+  }
+  const change = (at: number, row: { name: string; value: string }) =>
+    setRows(rows.map((old, n) => (n === at ? row : old)))
+  return (
+    <Dialog title="Edit contact" close={close}>
+      <Form action="Save" cancel={close} submit={submit}>
+        <Field label="E-mail" name="email" type="email" required defaultValue={contact.email} />
+        <Field label="Name" name="name" maxLength={255} defaultValue={contact.name} />
+        <fieldset>
+          <legend>Attributes</legend>
+          {rows.map(({ name, value }, at) => (
+            <div class="attribute" key={at}>
+              <input
+                type="text"
+                aria-label={`Name of attribute ${at + 1}`}
+                value={name}
+                onInput={(event) => change(at, { name: event.currentTarget.value, value })}
+              />
+              <input
+                type="text"
+                aria-label={`Value of attribute ${at + 1}`}
+                value={value}
+                onInput={(event) => change(at, { name, value: event.currentTarget.value })}
+              />
+              <button
+                type="button"
+                class="plain"
+                aria-label={`Remove attribute ${at + 1}`}
+                onClick={() => setRows(rows.filter((_, n) => n !== at))}
+              >
+                ✕
+              </button>
+            </div>
+          ))}
+          <button type="button" onClick={() => setRows([...rows, { name: '', value: '' }])}>
+            Add attribute
+          </button>
+        </fieldset>
+      </Form>
+    </Dialog>
+  )
+}
+
+/** Returns the attributes as an update takes them: `null` removes one. */
+function changedAttributes(
+  before: Readonly<Record<string, string>>,
+  rows: readonly { readonly name: string; readonly value: string }[],
+): Record<string, string | null> {
+  const after = new Map(rows.filter(({ name }) => name !== '').map(({ name, value }) => [name, value]))
+  const removed = Object.keys(before).filter((name) => !after.has(name))
+  return Object.fromEntries([...removed.map((name) => [name, null] as const), ...after])
+}

@@ -1,0 +1,38 @@
+import { useState } from 'preact/hooks'
+import { api, dataOf, type Schemas } from '../api.ts'
+import { attempt } from '../parts/notice.tsx'
+import { role } from '../session.ts'
+import { DeliveryTable } from '../webhooks/delivery-table.tsx'
+import { save } from './export-contacts.tsx'
+
+const shownDeliveries = 50
+
+/** The deliveries that show a contact, and everything stored about it as a file. Only for admins, and only when asked. */
+export function PersonalData({ contactId }: { contactId: number }) {
+  const [stored, setStored] = useState<Schemas['PersonalData']>()
+  if (role.value !== 'admin') return null
+  const load = () => dataOf(api.GET('/api/v1/contacts/{contactId}/data', { params: { path: { contactId } } }))
+  const download = async () =>
+    save(new Blob([JSON.stringify(await load(), null, 2)], { type: 'application/json' }), `contact-${contactId}.json`)
+  return (
+    <section>
+      <div class="head">
+        <h2>Deliveries that show it</h2>
+        <div class="actions">
+          <button type="button" onClick={() => attempt(async () => setStored(await load()))}>
+            Show deliveries
+          </button>
+          <button type="button" onClick={() => attempt(download)}>
+            Save everything stored
+          </button>
+        </div>
+      </div>
+      {stored && (
+        <DeliveryTable
+          page={{ data: stored.deliveries.slice(0, shownDeliveries), meta: { next_cursor: null, prev_cursor: null } }}
+          endpointId={(delivery) => delivery.endpoint_id}
+        />
+      )}
+    </section>
+  )
+}

@@ -1,0 +1,144 @@
+import { useState } from 'preact/hooks'
+import { useRoute } from 'preact-iso'
+import { answerOf, api, dataOf, type Schemas } from '../api.ts'
+import { confirm } from '../parts/dialog.tsx'
+import { Empty, Loaded, useLoad } from '../parts/load.tsx'
+import { attempt } from '../parts/notice.tsx'
+import { Page, Pager, useQuery } from '../parts/page.tsx'
+import { Time } from '../parts/time.tsx'
+import { NameDialog } from './name-dialog.tsx'
+
+type Topic = Schemas['Topic']
+
+/** One list with its topics. */
+export function ListPage() {
+  const listId = Number(useRoute().params.listId)
+  const [{ cursor }] = useQuery()
+  const [edited, setEdited] = useState<Topic | 'new'>()
+  const path = { listId }
+  const list = useLoad(() => dataOf(api.GET('/api/v1/lists/{listId}', { params: { path } })), [listId])
+  const query = { per_page: 50, ...(cursor && { cursor }) }
+  const topics = useLoad(
+    () => answerOf(api.GET('/api/v1/lists/{listId}/topics', { params: { path, query } })),
+    [listId, cursor],
+  )
+  const save = async (name: string, description: string) => {
+    const body = { name, description }
+    if (edited === 'new') await dataOf(api.POST('/api/v1/lists/{listId}/topics', { params: { path }, body }))
+    else if (edited) {
+      await dataOf(api.PATCH('/api/v1/topics/{topicId}', { params: { path: { topicId: edited.id } }, body }))
+    }
+    topics.reload()
+  }
+  const remove = async ({ id, name }: Topic) => {
+    const agreed = await confirm({
+      title: 'Delete this topic?',
+      text: (
+        <p>
+          <strong>{name}</strong> is deleted with its subscriptions. This cannot be undone.
+        </p>
+      ),
+      action: 'Delete',
+      isDangerous: true,
+    })
+    const call = () => answerOf(api.DELETE('/api/v1/topics/{topicId}', { params: { path: { topicId: id } } }))
+    if (agreed && (await attempt(call, 'The topic is deleted.'))) topics.reload()
+  }
+  return (
+    <Page
+      title={list.value?.name ?? `List ${listId}`}
+      back={{ href: '/console/lists', text: 'Lists' }}
+      actions={
+        <>
+          <a class="button" href={`/console/contacts?list=${listId}`}>
+            Contacts
+          </a>
+          <a class="button" href={`/console/import?list=${listId}`}>
+            Import
+          </a>
+          <button type="button" class="primary" data-new onClick={() => setEdited('new')}>
+            New topic
+          </button>
+        </>
+      }
+    >
+      <h2>Topics</h2>
+      <Loaded of={topics}>
+        {({ data, meta }) =>
+          data.length === 0 ? (
+            <Empty title="No topic yet.">Contacts on this list may subscribe to its topics.</Empty>
+          ) : (
+            <>
+              <TopicTable topics={data} listId={listId} edit={setEdited} remove={remove} />
+              <Pager meta={meta} />
+            </>
+          )
+        }
+      </Loaded>
+      {edited && (
+        <NameDialog
+          title={edited === 'new' ? 'New topic' : 'Change the topic'}
+          action={edited === 'new' ? 'Create topic' : 'Save'}
+          name={edited === 'new' ? '' : edited.name}
+          description={edited === 'new' ? '' : (edited.description ?? '')}
+          close={() => setEdited(undefined)}
+          save={save}
+        />
+      )}
+    </Page>
+  )
+}
+
+function TopicTable({
+  topics,
+  listId,
+  edit,
+  remove,
+}: {
+  topics: readonly Topic[]
+  listId: number
+  edit(topic: Topic): void
+  remove(topic: Topic): void
+}) {
+  return (
+    <table>
+      <thead>
+        <tr>
+          <th scope="col">Name</th>
+          <th scope="col" class="wide">
+            Description
+          </th>
+          <th scope="col" class="wide">
+            Created
+          </th>
+          <th scope="col">
+            <span class="hidden">Actions</span>
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {topics.map((topic) => (
+          <tr key={topic.id}>
+            <td class="main">
+              <a href={`/console/contacts?list=${listId}&topic=${topic.id}`} data-row>
+                {topic.name}
+              </a>
+            </td>
+            <td class="wide">{topic.description}</td>
+            <td class="wide nowrap">
+              <Time at={topic.created_at} />
+            </td>
+            <td class="do">
+              <button type="button" class="plain" aria-label={`Edit ${topic.name}`} onClick={() => edit(topic)}>
+                Edit
+              </button>
+              <button type="button" class="plain" aria-label={`Delete ${topic.name}`} onClick={() => remove(topic)}>
+                Delete
+              </button>
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  )
+}

@@ -1,0 +1,123 @@
+import { useState } from 'preact/hooks'
+import { answerOf, api, dataOf, type Schemas } from '../api.ts'
+import { confirm, Dialog } from '../parts/dialog.tsx'
+import { Field, Form, textOf } from '../parts/form.tsx'
+import { Empty, Loaded, useLoad } from '../parts/load.tsx'
+import { attempt } from '../parts/notice.tsx'
+import { Badge, Page, Pager, useQuery } from '../parts/page.tsx'
+import { Time } from '../parts/time.tsx'
+
+type Identity = Schemas['Identity']
+
+const kinds = { verified: 'good', failed: 'bad', pending: 'warn', verifying: 'warn' } as const
+
+export function Identities() {
+  const [{ cursor }] = useQuery()
+  const [isCreating, setCreating] = useState(false)
+  const query = { per_page: 50, ...(cursor && { cursor }) }
+  const identities = useLoad(() => answerOf(api.GET('/api/v1/email-identities', { params: { query } })), [cursor])
+  const create = async (fields: FormData) => {
+    const body = { email: textOf(fields, 'email'), name: textOf(fields, 'name') }
+    await dataOf(api.POST('/api/v1/email-identities', { body }))
+    setCreating(false)
+    identities.reload()
+  }
+  const remove = async ({ id, email }: Identity) => {
+    const agreed = await confirm({
+      title: 'Delete this identity?',
+      text: <p>No mail can be sent from {email} then.</p>,
+      action: 'Delete',
+      isDangerous: true,
+    })
+    const path = { params: { path: { identityId: id } } }
+    const call = () => answerOf(api.DELETE('/api/v1/email-identities/{identityId}', path))
+    if (agreed && (await attempt(call, 'The identity is deleted.'))) identities.reload()
+  }
+  return (
+    <Page
+      title="Sender identities"
+      actions={
+        <>
+          <button type="button" onClick={identities.reload}>
+            Refresh
+          </button>
+          <button type="button" class="primary" data-new onClick={() => setCreating(true)}>
+            New identity
+          </button>
+        </>
+      }
+    >
+      <Loaded of={identities}>
+        {({ data, meta }) =>
+          data.length === 0 ? (
+            <Empty title="No sender identity yet.">An identity is an address that mail may be sent from.</Empty>
+          ) : (
+            <>
+              <IdentityTable identities={data} remove={remove} />
+              <Pager meta={meta} />
+            </>
+          )
+        }
+      </Loaded>
+      {isCreating && (
+        <Dialog title="New identity" close={() => setCreating(false)}>
+          <Form action="Create identity" cancel={() => setCreating(false)} submit={create}>
+            <Field label="E-mail" name="email" type="email" required />
+            <Field label="Name" name="name" hint="Recipients see it beside the address." />
+          </Form>
+        </Dialog>
+      )}
+    </Page>
+  )
+}
+
+interface IdentityTableProps {
+  readonly identities: readonly Identity[]
+  readonly remove: (identity: Identity) => void
+}
+
+function IdentityTable({ identities, remove }: IdentityTableProps) {
+  return (
+    <table>
+      <thead>
+        <tr>
+          <th scope="col">Address</th>
+          <th scope="col" class="wide">
+            Name
+          </th>
+          <th scope="col">State</th>
+          <th scope="col" class="wide">
+            Verified
+          </th>
+          <th scope="col">
+            <span class="hidden">Actions</span>
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {identities.map((identity) => (
+          <tr key={identity.id}>
+            <td class="main">{identity.email}</td>
+            <td class="wide">{identity.name}</td>
+            <td>
+              <Badge kind={kinds[identity.identity_status]}>{identity.identity_status}</Badge>
+            </td>
+            <td class="wide nowrap">
+              <Time at={identity.verified_at} />
+            </td>
+            <td class="do">
+              <button
+                type="button"
+                class="plain"
+                aria-label={`Delete ${identity.email}`}
+                onClick={() => remove(identity)}
+              >
+                Delete
+              </button>
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  )
+}

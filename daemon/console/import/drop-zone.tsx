@@ -1,0 +1,33 @@
+import { useId, useState } from 'preact/hooks'
+
+/** Takes a file that is dropped or chosen. */
+export function DropZone({ file, choose }: { file: File | undefined; choose(file: File | undefined): void }) {
+  const id = useId()
+  const [isOver, setOver] = useState(false)
+  const over = (is: boolean) => (event: DragEvent) => {
+    event.preventDefault()
+    setOver(is)
+  }
+  return (
+    // biome-ignore lint/a11y/noStaticElementInteractions: the field inside does the same by keys
+    <div
+      class={isOver ? 'drop over' : 'drop'}
+      onDragOver={over(true)}
+      onDragLeave={over(false)}
+      onDrop={(event) => {
+        over(false)(event)
+        choose(event.dataTransfer?.files[0])
+      }}
+    >
+      <label for={id}>
+        <strong>{file?.name ?? 'Drop a CSV or NDJSON file here, or choose one'}</strong>
+      </label>
+      <input
+        id={id}
+        type="file"
+        accept=".csv,.tsv,.txt,.ndjson,.jsonl,.json,text/csv,application/x-ndjson"
+        onChange={(event) => choose(event.currentTarget.files?.[0])}
+      />
+    </div>
+  )
+}

@@ -1,0 +1,75 @@
+/** The import of this tab. It continues while other pages are open. */
+import { signal } from '@preact/signals'
+import { answerOf, api, authorized, errorOf, type Schemas } from '../api.ts'
+import { asRequestError } from '../parts/load.tsx'
+import { countLines, formatOf } from './file.ts'
+
+export interface Options {
+  /** Undefined: the file names the lists. */
+  readonly listId: number | undefined
+  readonly mode: string
+  readonly isUnsubscribed: boolean
+  readonly isDryRun: boolean
+}
+
+export interface Running {
+  readonly file: File
+  readonly isDryRun: boolean
+  readonly startedMs: number
+  /** Estimated number of rows. */
+  readonly total: number
+  readonly rows: number
+  readonly report?: Schemas['ImportReport']
+  readonly error?: unknown
+}
+
+export const running = signal<Running | undefined>(undefined)
+
+const pollMs = 1000
+
+/** Sends the file, and asks for the progress until the answer is here. */
+export async function startImport(file: File, options: Options): Promise<void> {
+  const total = await countLines(file)
+  let current: Running = { file, isDryRun: options.isDryRun, startedMs: Date.now(), total, rows: 0 }
+  const show = (change: Partial<Running>) => {
+    current = { ...current, ...change }
+    running.value = current
+  }
+  show({})
+  const polling = setInterval(() => {
+    progress().then(
+      (rows) => rows !== undefined && current.report === undefined && show({ rows }),
+      () => {}, // the import itself reports the error
+    )
+  }, pollMs)
+  try {
+    const report = await send(file, options)
+    show({ rows: report.total, report })
+  } catch (error) {
+    show({ error: asRequestError(error) })
+  } finally {
+    clearInterval(polling)
+  }
+}
+
+async function send(file: File, { listId, mode, isUnsubscribed, isDryRun }: Options): Promise<Schemas['ImportReport']> {
+  const query = new URLSearchParams({ format: formatOf(file), mode, dry_run: String(isDryRun) })
+  if (isUnsubscribed) query.set('status', 'unsubscribed')
+  const path = listId === undefined ? '/contacts/import' : `/lists/${listId}/contacts/import`
+  const type = formatOf(file) === 'csv' ? 'text/csv' : 'application/x-ndjson'
+  const request = new Request(`${location.origin}/api/v1${path}?${query}`, {
+    method: 'POST',
+    headers: { 'Content-Type': type, Accept: 'application/json' },
+    body: file,
+  })
+  const response = await authorized(request)
+  const body = await response.json().catch(() => undefined)
+  if (!response.ok) throw errorOf(response, body)
+  return body.data
+}
+
+/** Returns the rows that the newest running import has read. */
+async function progress(): Promise<number | undefined> {
+  const { data } = await answerOf(api.GET('/api/v1/imports', { params: { query: { per_page: 1 } } }))
+  return data[0]?.status === 'running' ? data[0].rows : undefined
+}

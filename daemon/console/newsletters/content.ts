@@ -1,0 +1,7 @@
+/** Content of a new newsletter or step. A link to unsubscribe is required. */
+export const firstContent = `<p>Hello {{ contact.name }},</p>
+
+<p>…</p>
+
+<p><a href="{{ unsubscribe_url }}">Unsubscribe</a></p>
+`

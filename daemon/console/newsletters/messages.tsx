@@ -1,0 +1,110 @@
+import { answerOf, api, type Schemas } from '../api.ts'
+import { Empty, Loaded, useLoad } from '../parts/load.tsx'
+import { Badge, Pager, useQuery } from '../parts/page.tsx'
+import { Time } from '../parts/time.tsx'
+
+type Message = Schemas['Message']
+
+const kinds = { pending: 'warn', sent: 'good', failed: 'bad', skipped: 'idle', uncertain: 'warn' } as const
+
+/** The messages of a newsletter, by status. */
+export function Messages({ newsletterId }: { newsletterId: number }) {
+  const [{ cursor, status }, change] = useQuery()
+  const query = {
+    per_page: 50,
+    ...(cursor && { cursor }),
+    ...(status && { status: status as Message['status'] }),
+  }
+  const messages = useLoad(
+    () =>
+      answerOf(api.GET('/api/v1/newsletters/{newsletterId}/messages', { params: { path: { newsletterId }, query } })),
+    [newsletterId, cursor, status],
+  )
+  return (
+    <section>
+      <h2>Messages</h2>
+      <search class="filters">
+        <select
+          aria-label="Status of messages"
+          value={status ?? ''}
+          onChange={(event) => change({ status: event.currentTarget.value })}
+        >
+          <option value="">Any status</option>
+          {Object.keys(kinds).map((one) => (
+            <option key={one} value={one}>
+              {one}
+            </option>
+          ))}
+        </select>
+        <button type="button" onClick={messages.reload}>
+          Refresh
+        </button>
+      </search>
+      <Loaded of={messages}>
+        {({ data, meta }) =>
+          data.length === 0 ? (
+            <Empty title="No message matches." />
+          ) : (
+            <>
+              <MessageTable messages={data} />
+              <Pager meta={meta} />
+            </>
+          )
+        }
+      </Loaded>
+    </section>
+  )
+}
+
+export function MessageTable({ messages }: { messages: readonly Message[] }) {
+  return (
+    <table>
+      <thead>
+        <tr>
+          <th scope="col">Message</th>
+          <th scope="col">Status</th>
+          <th scope="col" class="wide">
+            Why
+          </th>
+          <th scope="col">Sent</th>
+        </tr>
+      </thead>
+      <tbody>
+        {messages.map((message) => (
+          <tr key={message.id}>
+            <td class="main linked">
+              <Subject message={message} /> <small class="muted">#{message.id}</small>
+            </td>
+            <td>
+              <Badge kind={kinds[message.status]}>{message.status}</Badge>
+            </td>
+            <td class="wide">{message.error ?? message.reason}</td>
+            <td class="nowrap">
+              <Time at={message.sent_at} none="not sent" />
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  )
+}
+
+function Subject({ message: { contact_id, newsletter_id, sequence_id } }: { message: Message }) {
+  return (
+    <>
+      {contact_id === null ? (
+        'erased contact'
+      ) : (
+        <a href={`/console/contacts/${contact_id}`} data-row>
+          contact {contact_id}
+        </a>
+      )}
+      {', '}
+      {newsletter_id === null ? (
+        <a href={`/console/sequences/${sequence_id}`}>sequence {sequence_id}</a>
+      ) : (
+        <a href={`/console/newsletters/${newsletter_id}`}>newsletter {newsletter_id}</a>
+      )}
+    </>
+  )
+}

@@ -1,0 +1,153 @@
+import { useState } from 'preact/hooks'
+import { api, dataOf, type Schemas } from '../api.ts'
+import { confirm, Dialog } from '../parts/dialog.tsx'
+import { Field, Form, textOf } from '../parts/form.tsx'
+import { attempt } from '../parts/notice.tsx'
+import { number } from '../parts/time.tsx'
+
+type Newsletter = Schemas['Newsletter']
+
+interface SendButtonsProps {
+  readonly newsletter: Newsletter
+  /** Number of contacts who would get it now. */
+  readonly audience: number | undefined
+  readonly set: (newsletter: Newsletter) => void
+}
+
+/** What can be done with a newsletter in its state. */
+export function SendButtons({ newsletter, audience, set }: SendButtonsProps) {
+  const [open, setOpen] = useState<'test' | 'schedule'>()
+  const { id, status, counts } = newsletter
+  const path = { params: { path: { newsletterId: id } } }
+  const change = (call: () => Promise<Newsletter>, done: string) => attempt(async () => set(await call()), done)
+  const send = async () => {
+    const agreed = await confirm({
+      title: 'Send this newsletter now?',
+      text: (
+        <p>
+          {audience === undefined ? 'It' : `${number(audience)} ${audience === 1 ? 'contact' : 'contacts'}`} will get
+          it. Sent messages cannot be recalled.
+        </p>
+      ),
+      action: 'Send',
+    })
+    const call = () => dataOf(api.POST('/api/v1/newsletters/{newsletterId}/send', { ...path, body: {} }))
+    if (agreed) await change(call, 'The newsletter is being sent.')
+  }
+  const resume = (uncertain?: 'skip' | 'resend') => {
+    const body = uncertain === undefined ? {} : { uncertain }
+    return change(
+      () => dataOf(api.POST('/api/v1/newsletters/{newsletterId}/resume', { ...path, body })),
+      'The newsletter is resumed.',
+    )
+  }
+  const pause = () =>
+    change(() => dataOf(api.POST('/api/v1/newsletters/{newsletterId}/pause', path)), 'The newsletter is paused.')
+  const cancel = async () => {
+    const agreed = await confirm({
+      title: 'Cancel this newsletter?',
+      text: <p>Its pending messages are skipped. This cannot be undone.</p>,
+      action: 'Cancel the newsletter',
+      isDangerous: true,
+    })
+    const call = () => dataOf(api.POST('/api/v1/newsletters/{newsletterId}/cancel', path))
+    if (agreed) await change(call, 'The newsletter is cancelled.')
+  }
+  const isDraft = status === 'draft'
+  const isUnderWay = status === 'sending' || status === 'scheduled'
+  return (
+    <>
+      {(isDraft || status === 'scheduled') && (
+        <button type="button" onClick={() => setOpen('test')}>
+          Send test
+        </button>
+      )}
+      {isDraft && (
+        <button type="button" onClick={() => setOpen('schedule')}>
+          Schedule
+        </button>
+      )}
+      {isDraft && (
+        <button type="button" class="primary" onClick={send}>
+          Send
+        </button>
+      )}
+      {isUnderWay && (
+        <button type="button" onClick={pause}>
+          Pause
+        </button>
+      )}
+      {status === 'paused' && (
+        <button type="button" class="primary" onClick={() => resume()}>
+          Resume
+        </button>
+      )}
+      {counts.uncertain > 0 && (
+        <>
+          <button type="button" onClick={() => resume('skip')}>
+            Skip uncertain
+          </button>
+          <button type="button" onClick={() => resume('resend')}>
+            Resend uncertain
+          </button>
+        </>
+      )}
+      {(isUnderWay || status === 'paused') && (
+        <button type="button" onClick={cancel}>
+          Cancel
+        </button>
+      )}
+      {open === 'test' && <Test newsletterId={id} close={() => setOpen(undefined)} />}
+      {open === 'schedule' && <Schedule newsletterId={id} close={() => setOpen(undefined)} set={set} />}
+    </>
+  )
+}
+
+function Test({ newsletterId, close }: { newsletterId: number; close(): void }) {
+  const [results, setResults] = useState<readonly Schemas['TestResult'][]>()
+  const submit = async (fields: FormData) => {
+    const emails = textOf(fields, 'emails').split(/[\s,;]+/)
+    const path = { params: { path: { newsletterId } } }
+    setResults(await dataOf(api.POST('/api/v1/newsletters/{newsletterId}/test', { ...path, body: { emails } })))
+  }
+  return (
+    <Dialog title="Send a test" close={close}>
+      <Form action="Send test" cancel={close} submit={submit}>
+        <Field label="Addresses" name="emails" required hint="At most 10, separated by commas." />
+        {results && (
+          <ul>
+            {results.map(({ email, status, error }) => (
+              <li key={email}>
+                {email}: {status} {error}
+              </li>
+            ))}
+          </ul>
+        )}
+      </Form>
+    </Dialog>
+  )
+}
+
+function Schedule({
+  newsletterId,
+  close,
+  set,
+}: {
+  newsletterId: number
+  close(): void
+  set(newsletter: Newsletter): void
+}) {
+  const submit = async (fields: FormData) => {
+    const at = new Date(textOf(fields, 'at')).toISOString()
+    const path = { params: { path: { newsletterId } } }
+    set(await dataOf(api.POST('/api/v1/newsletters/{newsletterId}/send', { ...path, body: { at } })))
+    close()
+  }
+  return (
+    <Dialog title="Schedule the newsletter" close={close}>
+      <Form action="Schedule" cancel={close} submit={submit}>
+        <Field label="Time, in your time zone" name="at" type="datetime-local" required />
+      </Form>
+    </Dialog>
+  )
+}

@@ -1,0 +1,142 @@
+import { useMemo } from 'preact/hooks'
+import { api, dataOf, type Schemas } from '../api.ts'
+import { Loaded, useLoad } from '../parts/load.tsx'
+import { Page, useQuery } from '../parts/page.tsx'
+import { number } from '../parts/time.tsx'
+import { role } from '../session.ts'
+import { EndpointStates } from './endpoint-states.tsx'
+import { Plot } from './plot.tsx'
+
+const ranges = {
+  hour: { text: 'Last hour', step: 'minute', hours: 1 },
+  day: { text: 'Last 24 hours', step: 'hour', hours: 24 },
+  week: { text: 'Last 7 days', step: 'hour', hours: 168 },
+  month: { text: 'Last 30 days', step: 'day', hours: 720 },
+} as const
+
+type Range = keyof typeof ranges
+
+export function Overview() {
+  const [query, change] = useQuery()
+  const range: Range = query.range !== undefined && query.range in ranges ? (query.range as Range) : 'day'
+  return (
+    <Page
+      title="Overview"
+      actions={
+        <select
+          aria-label="Time range"
+          value={range}
+          onChange={(event) => change({ range: event.currentTarget.value })}
+        >
+          {Object.entries(ranges).map(([name, { text }]) => (
+            <option key={name} value={name}>
+              {text}
+            </option>
+          ))}
+        </select>
+      }
+    >
+      {role.value === 'admin' && <EndpointStates />}
+      {role.value === 'admin' && <Deliveries range={range} />}
+      <Contacts range={range} />
+    </Page>
+  )
+}
+
+function useRange(range: Range) {
+  return useMemo(() => {
+    const { step, hours } = ranges[range]
+    const to = new Date()
+    return { step, from: new Date(to.getTime() - hours * 3_600_000).toISOString(), to: to.toISOString() }
+  }, [range])
+}
+
+function Deliveries({ range }: { range: Range }) {
+  const query = useRange(range)
+  const series = useLoad(() => dataOf(api.GET('/api/v1/stats/deliveries', { params: { query } })), [query])
+  return <Loaded of={series}>{(loaded) => <DeliveryPlots series={loaded.series} />}</Loaded>
+}
+
+function DeliveryPlots({ series }: { series: Schemas['DeliverySeries']['series'] }) {
+  const times = useMemo(() => series.map(({ at }) => at), [series])
+  const outcomes = useMemo(
+    () => [
+      { label: 'delivered', colour: '--good', values: series.map(({ delivered }) => delivered) },
+      { label: 'retried', colour: '--warn', values: series.map(({ retried }) => retried) },
+      { label: 'failed', colour: '--bad', values: series.map(({ failed }) => failed) },
+    ],
+    [series],
+  )
+  const latency = useMemo(
+    () => [{ label: '95 % took at most, ms', colour: '--accent', values: series.map(({ p95_ms }) => p95_ms) }],
+    [series],
+  )
+  const slowest = Math.max(0, ...series.map(({ p95_ms }) => p95_ms ?? 0))
+  return (
+    <>
+      <dl class="figures">
+        <Figure title="Delivered" value={number(sum(outcomes[0]!.values))} href="/console/deliveries?status=success" />
+        <Figure title="Retried attempts" value={number(sum(outcomes[1]!.values))} />
+        <Figure
+          title="Failed for good"
+          value={number(sum(outcomes[2]!.values))}
+          href="/console/deliveries?status=failed"
+        />
+        <Figure title="Slowest p95" value={slowest === 0 ? 'none' : `${number(slowest)} ms`} />
+      </dl>
+      <Plot title="Deliveries" times={times} lines={outcomes} />
+      <Plot title="Time to receipt" times={times} lines={latency} unit=" ms" />
+    </>
+  )
+}
+
+function Contacts({ range }: { range: Range }) {
+  const query = useRange(range)
+  const series = useLoad(() => dataOf(api.GET('/api/v1/stats/contacts', { params: { query } })), [query])
+  const count = useLoad(() => dataOf(api.GET('/api/v1/contacts/count', {})), [])
+  return <Loaded of={series}>{(loaded) => <ContactPlot series={loaded.series} count={count.value?.count} />}</Loaded>
+}
+
+function ContactPlot({ series, count }: { series: Schemas['ContactSeries']['series']; count: number | undefined }) {
+  const times = useMemo(() => series.map(({ at }) => at), [series])
+  const lines = useMemo(
+    () => [
+      { label: 'gained', colour: '--good', values: series.map(({ created }) => created) },
+      { label: 'unsubscribed', colour: '--warn', values: series.map(({ unsubscribed }) => unsubscribed) },
+      { label: 'erased', colour: '--bad', values: series.map(({ deleted }) => deleted) },
+    ],
+    [series],
+  )
+  return (
+    <>
+      <dl class="figures">
+        <Figure
+          title="Subscribed contacts"
+          value={count === undefined ? '…' : number(count)}
+          href="/console/contacts"
+        />
+        <Figure title="Gained" value={number(sum(lines[0]!.values))} />
+        <Figure
+          title="Unsubscribed"
+          value={number(sum(lines[1]!.values))}
+          href="/console/contacts?state=unsubscribed"
+        />
+        <Figure title="Erased" value={number(sum(lines[2]!.values))} />
+      </dl>
+      <Plot title="Contacts" times={times} lines={lines} />
+    </>
+  )
+}
+
+export function Figure({ title, value, href }: { title: string; value: string; href?: string }) {
+  return (
+    <div>
+      <dt>{title}</dt>
+      <dd>{href === undefined ? value : <a href={href}>{value}</a>}</dd>
+    </div>
+  )
+}
+
+function sum(values: readonly (number | null)[]): number {
+  return values.reduce<number>((total, value) => total + (value ?? 0), 0)
+}

@@ -1,0 +1,128 @@
+import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import uPlot from 'uplot'
+import { number } from '../parts/time.tsx'
+
+export interface Line {
+  readonly label: string
+  /** Name of a colour of the style sheet, such as `--good`. */
+  readonly colour: string
+  readonly values: readonly (number | null)[]
+}
+
+interface PlotProps {
+  readonly title: string
+  readonly times: readonly string[]
+  readonly lines: readonly Line[]
+  readonly unit?: string
+}
+
+const heightPx = 200
+
+/** Lines over time. The same figures are in a table, for people who cannot see the plot. */
+export function Plot({ title, times, lines, unit = '' }: PlotProps) {
+  const place = useRef<HTMLDivElement>(null)
+  const isDark = useDarkness()
+  const id = useId()
+  useEffect(() => {
+    const element = place.current
+    if (!element) return
+    const seconds = times.map((time) => Date.parse(time) / 1000)
+    const data = [seconds, ...lines.map(({ values }) => [...values])] as uPlot.AlignedData
+    const plot = new uPlot(optionsOf(lines, element.clientWidth), data, element)
+    const observer = new ResizeObserver(() => plot.setSize({ width: element.clientWidth, height: heightPx }))
+    observer.observe(element)
+    return () => {
+      observer.disconnect()
+      plot.destroy()
+    }
+  }, [times, lines, isDark])
+  return (
+    <section class="plot" aria-labelledby={id}>
+      <div class="head">
+        <h2 id={id}>{title}</h2>
+        <ul class="legend">
+          {lines.map(({ label, colour }) => (
+            <li key={label} class={`mark ${colour.slice(2)}`}>
+              {label}
+            </li>
+          ))}
+        </ul>
+      </div>
+      <div ref={place} class="canvas" aria-hidden="true" />
+      <details>
+        <summary>Figures as a table</summary>
+        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must take the focus */}
+        <section class="scroll" tabIndex={0} aria-label={`Figures of ${title}`}>
+          <table>
+            <thead>
+              <tr>
+                <th scope="col">From</th>
+                {lines.map(({ label }) => (
+                  <th key={label} scope="col" class="figure">
+                    {label}
+                  </th>
+                ))}
+              </tr>
+            </thead>
+            <tbody>
+              {times.map((time, at) => (
+                <tr key={time}>
+                  <td>{new Date(time).toLocaleString('en')}</td>
+                  {lines.map(({ label, values }) => (
+                    <td key={label} class="figure">
+                      {values[at] === null ? 'none' : `${number(values[at] ?? 0)}${unit}`}
+                    </td>
+                  ))}
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </section>
+      </details>
+    </section>
+  )
+}
+
+function optionsOf(lines: readonly Line[], width: number): uPlot.Options {
+  const style = getComputedStyle(document.documentElement)
+  const colour = (name: string) => style.getPropertyValue(name).trim()
+  const axis = {
+    stroke: colour('--muted'),
+    grid: { stroke: colour('--line'), width: 1 },
+    ticks: { stroke: colour('--line'), width: 1 },
+    font: `12px ${style.fontFamily}`,
+  }
+  return {
+    width,
+    height: heightPx,
+    legend: { show: false },
+    cursor: { show: false },
+    scales: { y: { range: (_plot, _min, max) => [0, Math.max(1, max * 1.1)] } },
+    axes: [
+      axis,
+      { ...axis, size: 60, values: (_plot, values) => values.map((value) => (value % 1 === 0 ? number(value) : '')) },
+    ],
+    series: [
+      {},
+      ...lines.map(({ label, colour: name }) => ({
+        label,
+        stroke: colour(name),
+        width: 2,
+        points: { show: true, size: 4, fill: colour(name) },
+        spanGaps: true,
+      })),
+    ],
+  }
+}
+
+/** The plot's colours are drawn, so they must be drawn again when the colour scheme changes. */
+function useDarkness(): boolean {
+  const [query] = useState(() => matchMedia('(prefers-color-scheme: dark)'))
+  const [isDark, setDark] = useState(query.matches)
+  useEffect(() => {
+    const listen = () => setDark(query.matches)
+    query.addEventListener('change', listen)
+    return () => query.removeEventListener('change', listen)
+  }, [query])
+  return isDark
+}

@@ -1,0 +1,65 @@
+import { api, dataOf, type Schemas } from '../api.ts'
+import { Choice, Field, Form, TextArea, textOf } from '../parts/form.tsx'
+import { Loaded, useLoad } from '../parts/load.tsx'
+import { say } from '../parts/notice.tsx'
+import { Page } from '../parts/page.tsx'
+
+type Settings = Schemas['PageSettings']
+
+const languages = [
+  ['', 'of the contact’s browser'],
+  ['en', 'English'],
+  ['de', 'Deutsch'],
+  ['fr', 'Français'],
+  ['es', 'Español'],
+] as const
+
+/** How the pages for contacts look: those to unsubscribe, to choose topics, and to confirm. */
+export function PageSettingsPage() {
+  const settings = useLoad(() => dataOf(api.GET('/api/v1/settings/pages')), [])
+  return (
+    <Page title="Page settings">
+      <p class="prose">The pages on which contacts unsubscribe, choose lists and topics, and confirm.</p>
+      <Loaded of={settings}>{(value) => <SettingsForm settings={value} set={settings.set} />}</Loaded>
+    </Page>
+  )
+}
+
+function SettingsForm({ settings, set }: { settings: Settings; set(settings: Settings): void }) {
+  const submit = async (fields: FormData) => {
+    const body = {
+      name: textOf(fields, 'name') || null,
+      colour: textOf(fields, 'colour') || null,
+      logo_url: textOf(fields, 'logo') || null,
+      language: (textOf(fields, 'language') || null) as Settings['language'],
+      texts: textsIn(String(fields.get('texts') ?? '')),
+    }
+    set(await dataOf(api.PUT('/api/v1/settings/pages', { body })))
+    say('The settings are saved.')
+  }
+  return (
+    <div class="card">
+      <Form action="Save" submit={submit}>
+        <Field label="Name" name="name" defaultValue={settings.name ?? ''} hint="At the top of each page." />
+        <Field label="Colour of buttons" name="colour" defaultValue={settings.colour ?? ''} placeholder="#0a58ca" />
+        <Field label="URL of the logo" name="logo" type="url" defaultValue={settings.logo_url ?? ''} />
+        <Choice label="Language" name="language" selected={settings.language ?? ''} options={languages} />
+        <TextArea
+          label="Own texts"
+          name="texts"
+          rows={6}
+          defaultValue={Object.entries(settings.texts)
+            .map(([name, text]) => `${name}: ${text}`)
+            .join('\n')}
+          hint="One on each line: unsubscribe_title: Leaving so soon? The API documentation has the names."
+        />
+      </Form>
+    </div>
+  )
+}
+
+/** Reads `name: text` lines. */
+function textsIn(lines: string): Record<string, string> {
+  const parts = lines.split('\n').map((line) => /^\s*(\w+)\s*:\s*(.*?)\s*$/.exec(line))
+  return Object.fromEntries(parts.flatMap((part) => (part ? [[part[1]!, part[2]!]] : [])))
+}

@@ -1,0 +1,137 @@
+import type { ComponentChildren, TargetedEvent, TargetedSubmitEvent } from 'preact'
+import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import type { RequestError } from '../api.ts'
+import { asRequestError, ErrorBox } from './load.tsx'
+
+interface FormProps {
+  /** Label of the button. */
+  readonly action: string
+  readonly cancel?: () => void
+  /** Submits when the typing pauses. */
+  readonly isLive?: boolean
+  readonly submit: (fields: FormData) => Promise<void>
+  readonly children: ComponentChildren
+}
+
+const typingPauseMs = 1000
+
+/** A form. It shows the error of its action, and cannot be sent twice at once. */
+export function Form({ action, cancel, isLive = false, submit, children }: FormProps) {
+  const [isBusy, setBusy] = useState(false)
+  const [error, setError] = useState<RequestError>()
+  const onSubmit = async (event: TargetedSubmitEvent<HTMLFormElement>) => {
+    event.preventDefault()
+    if (isBusy) return
+    setBusy(true)
+    setError(undefined)
+    try {
+      await submit(new FormData(event.currentTarget))
+    } catch (thrown) {
+      setError(asRequestError(thrown))
+    } finally {
+      setBusy(false)
+    }
+  }
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
+  useEffect(() => () => clearTimeout(timer.current), [])
+  const submitLater = ({ currentTarget: form }: TargetedEvent<HTMLFormElement>) => {
+    clearTimeout(timer.current)
+    timer.current = setTimeout(() => form.checkValidity() && form.requestSubmit(), typingPauseMs)
+  }
+  return (
+    <form onSubmit={onSubmit} onInput={isLive ? submitLater : undefined}>
+      <div class="body">
+        {children}
+        {error && <ErrorBox error={error} />}
+      </div>
+      <footer>
+        {cancel && (
+          <button type="button" onClick={cancel}>
+            Cancel
+          </button>
+        )}
+        <button type="submit" class="primary" disabled={isBusy}>
+          {isBusy ? 'Please wait…' : action}
+        </button>
+      </footer>
+    </form>
+  )
+}
+
+interface FieldProps {
+  readonly label: string
+  readonly name: string
+  readonly type?: 'text' | 'email' | 'url' | 'password' | 'number' | 'datetime-local'
+  readonly hint?: string
+  readonly required?: boolean
+  readonly defaultValue?: string
+  readonly placeholder?: string
+  readonly maxLength?: number
+  readonly min?: number
+  readonly max?: number
+  readonly pattern?: string
+}
+
+/** A labelled text field. */
+export function Field({ label, hint, ...input }: FieldProps) {
+  const id = useId()
+  const described = hint === undefined ? {} : { 'aria-describedby': `${id}-hint` }
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      <input id={id} autoComplete="off" {...described} {...(input as { type: 'text' })} />
+      {hint && <small id={`${id}-hint`}>{hint}</small>}
+    </div>
+  )
+}
+
+interface TextAreaProps {
+  readonly label: string
+  readonly name: string
+  readonly rows: number
+  readonly defaultValue: string
+  readonly hint?: string
+}
+
+/** A labelled field for several lines of code. */
+export function TextArea({ label, hint, ...area }: TextAreaProps) {
+  const id = useId()
+  const described = hint === undefined ? {} : { 'aria-describedby': `${id}-hint` }
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      <textarea id={id} class="code" spellcheck={false} {...described} {...area} />
+      {hint && <small id={`${id}-hint`}>{hint}</small>}
+    </div>
+  )
+}
+
+interface ChoiceProps {
+  readonly label: string
+  readonly name: string
+  readonly options: readonly (readonly [value: string, text: string])[]
+  /** The option that is selected first. */
+  readonly selected?: string
+}
+
+/** A labelled choice. */
+export function Choice({ label, name, options, selected }: ChoiceProps) {
+  const id = useId()
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      <select id={id} name={name}>
+        {options.map(([value, text]) => (
+          <option key={value} value={value} selected={value === selected}>
+            {text}
+          </option>
+        ))}
+      </select>
+    </div>
+  )
+}
+
+/** Returns a text field's value without surrounding spaces. */
+export function textOf(fields: FormData, name: string): string {
+  return String(fields.get(name) ?? '').trim()
+}

@@ -1,0 +1,109 @@
+/** Data of a view: while it is loaded, when it has arrived, and when it could not be loaded. */
+import type { ComponentChildren } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
+import { RequestError } from '../api.ts'
+
+export interface Loading<T> {
+  readonly value: T | undefined
+  readonly error: unknown
+  readonly isLoading: boolean
+  reload(): void
+  /** Shows a changed record without asking for it again. */
+  set(value: T): void
+}
+
+/**
+ * Loads data, and loads it again when a key changes. The previous data is shown until then.
+ *
+ * @param keys What `load` depends on.
+ */
+export function useLoad<T>(load: () => Promise<T>, keys: readonly unknown[]): Loading<T> {
+  const [state, setState] = useState<{ value?: T; error?: unknown; isLoading: boolean }>({ isLoading: true })
+  const [round, setRound] = useState(0)
+  useEffect(() => {
+    let isCurrent = true
+    setState((previous) => ({ ...previous, isLoading: true }))
+    load().then(
+      (value) => isCurrent && setState({ value, isLoading: false }),
+      (error: unknown) => isCurrent && setState({ error, isLoading: false }),
+    )
+    return () => {
+      isCurrent = false
+    }
+  }, [...keys, round])
+  return {
+    value: state.value,
+    error: state.error,
+    isLoading: state.isLoading,
+    reload: () => setRound((n) => n + 1),
+    set: (value) => setState({ value, isLoading: false }),
+  }
+}
+
+export function Loaded<T>({ of, children }: { of: Loading<T>; children: (value: T) => ComponentChildren }) {
+  if (of.error !== undefined) return <ErrorBox error={of.error} retry={of.reload} />
+  if (of.value === undefined) {
+    return (
+      <p class="state" role="status">
+        Loading…
+      </p>
+    )
+  }
+  return (
+    <div class="loaded" aria-busy={of.isLoading}>
+      {children(of.value)}
+    </div>
+  )
+}
+
+/** Shows an error with its code and request id, by which the log of the server is searched. */
+export function ErrorBox({ error, retry }: { error: unknown; retry?: () => void }) {
+  const { message, code, requestId, status, fields } = asRequestError(error)
+  return (
+    <div class="error" role="alert">
+      <strong>{status === 403 ? 'This token’s role may not do this.' : message}</strong>
+      {status === 403 && (
+        <p>
+          Webhooks, tokens, settings, sending and the audit log need a token with the role <code>admin</code>. A{' '}
+          <code>viewer</code> changes nothing.
+        </p>
+      )}
+      {Object.entries(fields).length > 0 && (
+        <ul>
+          {Object.entries(fields).map(([field, messages]) => (
+            <li key={field}>
+              <code>{field}</code>: {messages.join(' ')}
+            </li>
+          ))}
+        </ul>
+      )}
+      <p class="muted">
+        Code <code>{code}</code>
+        {requestId && (
+          <>
+            , request <code>{requestId}</code>
+          </>
+        )}
+      </p>
+      {retry && (
+        <button type="button" onClick={retry}>
+          Try again
+        </button>
+      )}
+    </div>
+  )
+}
+
+export function asRequestError(error: unknown): RequestError {
+  if (error instanceof RequestError) return error
+  return new RequestError(error instanceof Error ? error.message : String(error), 'console_error')
+}
+
+export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
+  return (
+    <div class="state">
+      <strong>{title}</strong>
+      {children && <p>{children}</p>}
+    </div>
+  )
+}

@@ -1,0 +1,60 @@
+import { signal } from '@preact/signals'
+import { asRequestError, ErrorBox } from './load.tsx'
+
+interface Notice {
+  readonly id: number
+  readonly text?: string
+  readonly error?: unknown
+}
+
+const notices = signal<readonly Notice[]>([])
+let lastId = 0
+const shownMs = 5_000
+
+/** Says that something was done. */
+export function say(text: string): void {
+  const id = add({ text })
+  setTimeout(() => remove(id), shownMs)
+}
+
+/** Shows an error until it is dismissed. */
+export function sayError(error: unknown): void {
+  add({ error: asRequestError(error) })
+}
+
+/** Runs an action. Its error is shown. @returns Whether it succeeded. */
+export async function attempt(action: () => Promise<unknown>, done?: string): Promise<boolean> {
+  try {
+    await action()
+    if (done !== undefined) say(done)
+    return true
+  } catch (error) {
+    sayError(error)
+    return false
+  }
+}
+
+function add(notice: Omit<Notice, 'id'>): number {
+  const id = ++lastId
+  notices.value = [...notices.value.slice(-2), { id, ...notice }]
+  return id
+}
+
+function remove(id: number): void {
+  notices.value = notices.value.filter((notice) => notice.id !== id)
+}
+
+export function Notices() {
+  return (
+    <div class="notices" role="status" aria-live="polite">
+      {notices.value.map(({ id, text, error }) => (
+        <div key={id} class="notice">
+          {error === undefined ? <span>{text}</span> : <ErrorBox error={error} />}
+          <button type="button" class="plain" aria-label="Dismiss" onClick={() => remove(id)}>
+            ✕
+          </button>
+        </div>
+      ))}
+    </div>
+  )
+}

@@ -1,0 +1,106 @@
+import type { ComponentChildren } from 'preact'
+import { useEffect } from 'preact/hooks'
+import { useLocation } from 'preact-iso'
+
+/** A view with its title. */
+export function Page({
+  title,
+  actions,
+  back,
+  children,
+}: {
+  title: string
+  actions?: ComponentChildren
+  back?: { readonly href: string; readonly text: string }
+  children: ComponentChildren
+}) {
+  useEffect(() => {
+    document.title = `${title} · mailkeep`
+  }, [title])
+  return (
+    <>
+      {back && (
+        <a class="back" href={back.href}>
+          ← {back.text}
+        </a>
+      )}
+      <header class="head">
+        <h1 tabIndex={-1}>{title}</h1>
+        {actions && <div class="actions">{actions}</div>}
+      </header>
+      {children}
+    </>
+  )
+}
+
+/** Parameters of the address. A changed filter starts at the first page again. */
+export function useQuery(): [Readonly<Record<string, string>>, (change: Record<string, string | undefined>) => void] {
+  const { path, query, route } = useLocation()
+  const change = (given: Record<string, string | undefined>) => {
+    // Another filter may have changed since this view was drawn.
+    const { cursor: _, ...kept } = Object.fromEntries(new URLSearchParams(location.search))
+    const next = Object.entries({ ...kept, ...given }).filter(([, value]) => value !== undefined && value !== '')
+    const text = new URLSearchParams(next as [string, string][]).toString()
+    route(text === '' ? path : `${path}?${text}`, !('cursor' in given))
+  }
+  return [query, change]
+}
+
+interface Meta {
+  readonly next_cursor: string | null
+  readonly prev_cursor: string | null
+}
+
+/** Links to the pages before and after this one. */
+export function Pager({ meta }: { meta: Meta }) {
+  const { path, query } = useLocation()
+  const link = (cursor: string) => `${path}?${new URLSearchParams({ ...query, cursor })}`
+  if (meta.next_cursor === null && meta.prev_cursor === null) return null
+  return (
+    <nav class="pager" aria-label="Pages">
+      {meta.prev_cursor === null ? <span /> : <a href={link(meta.prev_cursor)}>← Previous</a>}
+      {meta.next_cursor === null ? <span /> : <a href={link(meta.next_cursor)}>Next →</a>}
+    </nav>
+  )
+}
+
+/** A state as a word with a colour. The word alone says it, too. */
+export function Badge({ kind, children }: { kind: 'good' | 'bad' | 'warn' | 'idle'; children: ComponentChildren }) {
+  return <span class={`badge ${kind}`}>{children}</span>
+}
+
+/** A secret that is shown once. */
+export function Secret({ label, value }: { label: string; value: string }) {
+  return (
+    <div class="secret">
+      <p>
+        <strong>{label}</strong> It is shown only now. Copy it before you close this.
+      </p>
+      <code>{value}</code>
+      <CopyButton value={value} />
+    </div>
+  )
+}
+
+export function CopyButton({ value }: { value: string }) {
+  const copy = async (event: Event) => {
+    const button = event.currentTarget as HTMLButtonElement
+    try {
+      await navigator.clipboard.writeText(value)
+      button.textContent = 'Copied'
+    } catch {
+      button.textContent = 'Select and copy it by hand'
+    }
+  }
+  return (
+    <button type="button" onClick={copy}>
+      Copy
+    </button>
+  )
+}
+
+/** Text as it is. It can be scrolled by keys. */
+export function Block({ children }: { children: ComponentChildren }) {
+  // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must take the focus
+  return <pre tabIndex={0}>{children}</pre>
+}

@@ -1,0 +1,58 @@
+import { signal } from '@preact/signals'
+
+const now = signal(Date.now())
+setInterval(() => {
+  now.value = Date.now()
+}, 30_000)
+
+const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' })
+const exact = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'long' })
+
+const units: readonly [Intl.RelativeTimeFormatUnit, number][] = [
+  ['year', 31_536_000],
+  ['month', 2_592_000],
+  ['day', 86_400],
+  ['hour', 3600],
+  ['minute', 60],
+]
+
+/** Shows how long ago or from now a time is, with the exact time on hover. */
+export function Time({ at, none = 'never' }: { at: string | null | undefined; none?: string }) {
+  if (!at) return <span class="muted">{none}</span>
+  const date = new Date(at)
+  return (
+    <time dateTime={at} title={exact.format(date)}>
+      {relativeTime((date.getTime() - now.value) / 1000)}
+    </time>
+  )
+}
+
+function relativeTime(seconds: number): string {
+  const unit = units.find(([, length]) => Math.abs(seconds) >= length)
+  if (unit) return relative.format(Math.trunc(seconds / unit[1]), unit[0])
+  return seconds > 5 ? `in ${Math.round(seconds)} seconds` : 'just now'
+}
+
+/** Returns an amount of time for people, in its two largest units: `3 min 5 s`. */
+export function duration(seconds: number): string {
+  if (!Number.isFinite(seconds)) return 'unknown'
+  const parts: string[] = []
+  let rest = Math.round(seconds)
+  for (const [unit, length] of [
+    ['d', 86_400],
+    ['h', 3600],
+    ['min', 60],
+    ['s', 1],
+  ] as const) {
+    const count = Math.floor(rest / length)
+    rest -= count * length
+    if (count > 0) parts.push(`${count} ${unit}`)
+  }
+  return parts.slice(0, 2).join(' ') || '0 s'
+}
+
+const digits = new Intl.NumberFormat('en')
+
+export function number(value: number): string {
+  return digits.format(value)
+}

@@ -1,0 +1,97 @@
+import { answerOf, api, type Schemas } from '../api.ts'
+import { Empty, Loaded, useLoad } from '../parts/load.tsx'
+import { attempt } from '../parts/notice.tsx'
+import { Badge, Pager, useQuery } from '../parts/page.tsx'
+import { Time } from '../parts/time.tsx'
+
+type Enrolment = Schemas['Enrolment']
+
+const kinds = { active: 'warn', completed: 'good', stopped: 'idle' } as const
+
+/** The contacts on their way through a sequence. */
+export function Enrolments({ sequenceId }: { sequenceId: number }) {
+  const [{ cursor }] = useQuery()
+  const path = { sequenceId }
+  const query = { per_page: 50, ...(cursor && { cursor }) }
+  const enrolments = useLoad(
+    () => answerOf(api.GET('/api/v1/sequences/{sequenceId}/enrolments', { params: { path, query } })),
+    [sequenceId, cursor],
+  )
+  const stop = async ({ contact_id: contactId }: Enrolment) => {
+    const call = () =>
+      answerOf(
+        api.DELETE('/api/v1/sequences/{sequenceId}/enrolments/{contactId}', {
+          params: { path: { sequenceId, contactId } },
+        }),
+      )
+    if (await attempt(call, 'The enrolment is stopped.')) enrolments.reload()
+  }
+  return (
+    <section>
+      <h2>Enrolments</h2>
+      <Loaded of={enrolments}>
+        {({ data, meta }) =>
+          data.length === 0 ? (
+            <Empty title="No contact is enrolled." />
+          ) : (
+            <>
+              <EnrolmentTable enrolments={data} stop={stop} />
+              <Pager meta={meta} />
+            </>
+          )
+        }
+      </Loaded>
+    </section>
+  )
+}
+
+interface EnrolmentTableProps {
+  readonly enrolments: readonly Enrolment[]
+  readonly stop: (enrolment: Enrolment) => void
+}
+
+function EnrolmentTable({ enrolments, stop }: EnrolmentTableProps) {
+  return (
+    <table>
+      <thead>
+        <tr>
+          <th scope="col">Contact</th>
+          <th scope="col">Status</th>
+          <th scope="col">Next step</th>
+          <th scope="col">
+            <span class="hidden">Actions</span>
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {enrolments.map((enrolment) => (
+          <tr key={enrolment.id}>
+            <td class="main">
+              <a href={`/console/contacts/${enrolment.contact_id}`} data-row>
+                contact {enrolment.contact_id}
+              </a>
+            </td>
+            <td>
+              <Badge kind={kinds[enrolment.status]}>{enrolment.status}</Badge> {enrolment.reason}
+            </td>
+            <td class="nowrap">
+              <Time at={enrolment.due_at} none="none" />
+            </td>
+            <td class="do">
+              {enrolment.status === 'active' && (
+                <button
+                  type="button"
+                  class="plain"
+                  aria-label={`Stop the enrolment of contact ${enrolment.contact_id}`}
+                  onClick={() => stop(enrolment)}
+                >
+                  Stop
+                </button>
+              )}
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  )
+}

@@ -1,0 +1,75 @@
+import { useLocation, useRoute } from 'preact-iso'
+import { answerOf, api, dataOf, type Schemas } from '../api.ts'
+import { confirm } from '../parts/dialog.tsx'
+import { Loaded, useLoad } from '../parts/load.tsx'
+import { attempt } from '../parts/notice.tsx'
+import { Page } from '../parts/page.tsx'
+import { Enrolments } from './enrolments.tsx'
+import { SequenceStatus } from './sequences.tsx'
+import { Steps } from './steps.tsx'
+
+type Sequence = Schemas['Sequence']
+
+const back = { href: '/console/sequences', text: 'Sequences' }
+
+export function SequencePage() {
+  const sequenceId = Number(useRoute().params.sequenceId)
+  const path = { params: { path: { sequenceId } } }
+  const sequence = useLoad(() => dataOf(api.GET('/api/v1/sequences/{sequenceId}', path)), [sequenceId])
+  return sequence.value && sequence.error === undefined ? (
+    <SequenceView sequence={sequence.value} set={sequence.set} />
+  ) : (
+    <Page title={`Sequence ${sequenceId}`} back={back}>
+      <Loaded of={sequence}>{() => null}</Loaded>
+    </Page>
+  )
+}
+
+function SequenceView({ sequence, set }: { sequence: Sequence; set(sequence: Sequence): void }) {
+  const { route } = useLocation()
+  const { id, status, list_id } = sequence
+  const path = { params: { path: { sequenceId: id } } }
+  const next = status === 'active' ? 'paused' : 'active'
+  const change = () =>
+    attempt(
+      async () => set(await dataOf(api.PATCH('/api/v1/sequences/{sequenceId}', { ...path, body: { status: next } }))),
+      next === 'active' ? 'The sequence is active.' : 'The sequence is paused.',
+    )
+  const remove = async () => {
+    const agreed = await confirm({
+      title: 'Delete this sequence?',
+      text: <p>Its enrolments and messages are deleted, too. This cannot be undone.</p>,
+      action: 'Delete',
+      isDangerous: true,
+    })
+    const call = () => answerOf(api.DELETE('/api/v1/sequences/{sequenceId}', path))
+    if (agreed && (await attempt(call, 'The sequence is deleted.'))) route(back.href)
+  }
+  return (
+    <Page
+      title={sequence.name}
+      back={back}
+      actions={
+        <>
+          <button type="button" class="primary" onClick={change}>
+            {status === 'active' ? 'Pause' : 'Resume'}
+          </button>
+          <button type="button" class="danger" onClick={remove}>
+            Delete
+          </button>
+        </>
+      }
+    >
+      <dl class="facts">
+        <dt>Status</dt>
+        <dd>
+          <SequenceStatus status={status} />
+        </dd>
+        <dt>List</dt>
+        <dd>{list_id === null ? 'none' : <a href={`/console/lists/${list_id}`}>list {list_id}</a>}</dd>
+      </dl>
+      <Steps sequence={sequence} set={set} />
+      <Enrolments sequenceId={id} />
+    </Page>
+  )
+}

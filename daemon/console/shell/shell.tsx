@@ -1,0 +1,132 @@
+import type { ComponentChildren } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
+import { useLocation } from 'preact-iso'
+import { api, dataOf } from '../api.ts'
+import { Confirmation, Dialog } from '../parts/dialog.tsx'
+import { Notices } from '../parts/notice.tsx'
+import { isPortal, role, signOut, token } from '../session.ts'
+import { isHelpOpen, listenForKeys } from './keyboard.ts'
+import { isWithin, sections } from './sections.ts'
+import { SignIn } from './sign-in.tsx'
+
+/** The frame of every view: navigation, keys, notices and questions. */
+export function Shell({ children }: { children: ComponentChildren }) {
+  const { path, route } = useLocation()
+  const [isMenuOpen, setMenuOpen] = useState(false)
+  useEffect(() => listenForKeys((href) => route(href)), [])
+  useEffect(() => setMenuOpen(false), [path])
+  useEffect(() => void findRole(), [token.value])
+  const mustSignIn = token.value === undefined && path !== '/docs'
+  if (mustSignIn) return <SignIn />
+  return (
+    <div class={isMenuOpen ? 'shell open' : 'shell'}>
+      <a class="skip" href="#main">
+        Skip to the content
+      </a>
+      <header class="bar">
+        <Brand />
+        <button type="button" aria-expanded={isMenuOpen} aria-controls="menu" onClick={() => setMenuOpen(!isMenuOpen)}>
+          Menu
+        </button>
+      </header>
+      <nav id="menu" class="menu" aria-label="Sections">
+        <ul>
+          {sections
+            .filter((section) => section.role !== 'admin' || role.value !== 'limited')
+            .map((section) => (
+              <li key={section.href}>
+                <a href={section.href} aria-current={isWithin(path, section) ? 'page' : undefined}>
+                  {section.title}
+                </a>
+              </li>
+            ))}
+        </ul>
+        <div class="foot">
+          <button type="button" class="plain" onClick={() => (isHelpOpen.value = true)}>
+            Keyboard <kbd>?</kbd>
+          </button>
+          {token.value !== undefined && (
+            <button type="button" class="plain" onClick={() => signOut()}>
+              Sign out
+            </button>
+          )}
+        </div>
+      </nav>
+      <main id="main" tabIndex={-1}>
+        {children}
+      </main>
+      <Notices />
+      <Confirmation />
+      {isHelpOpen.value && <Help />}
+    </div>
+  )
+}
+
+/** The product's name. In the portal, the name and the colour that the client has chosen for its pages. */
+function Brand() {
+  const [name, setName] = useState(isPortal ? '' : 'mailkeep')
+  useEffect(() => {
+    if (!isPortal) return
+    dataOf(api.GET('/api/v1/settings/pages', {})).then(
+      (settings) => {
+        setName(settings.name ?? 'Webhooks')
+        if (settings.colour) colourButtons(settings.colour)
+      },
+      () => {}, // the page below shows the error
+    )
+  }, [token.value])
+  return (
+    <a class="brand" href={isPortal ? '/portal' : '/'}>
+      {name}
+    </a>
+  )
+}
+
+/** The text is black or white, whichever has more contrast (WCAG 2.2, relative luminance). */
+function colourButtons(colour: string): void {
+  const [red = 0, green = 0, blue = 0] = (colour.match(/[\da-f]{2}/gi) ?? []).map((hex) => {
+    const part = Number.parseInt(hex, 16) / 255
+    return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4
+  })
+  const isLight = 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.179
+  const { style } = document.documentElement
+  style.setProperty('--accent-ground', colour)
+  style.setProperty('--on-accent', isLight ? '#000000' : '#ffffff')
+}
+
+/** Finds out whether the token is an admin's, which alone may list tokens. */
+async function findRole(): Promise<void> {
+  if (token.value === undefined || isPortal) return
+  try {
+    const { response } = await api.GET('/api/v1/tokens', { params: { query: { per_page: 1 } } })
+    if (response.ok) role.value = 'admin'
+    else if (response.status === 403) role.value = 'limited'
+  } catch {} // each view shows that the server cannot be reached
+}
+
+function Help() {
+  const keys: readonly (readonly [string, string])[] = [
+    ['/', 'Search'],
+    ['n', 'Create'],
+    ['j', 'Next row'],
+    ['k', 'Previous row'],
+    ['?', 'This help'],
+    ...sections.map(({ key, title }) => [`g ${key}`, title] as const),
+  ]
+  return (
+    <Dialog title="Keyboard" close={() => (isHelpOpen.value = false)}>
+      <dl class="keys body">
+        {keys.map(([key, title]) => (
+          <div key={key}>
+            <dt>
+              {key.split(' ').map((part) => (
+                <kbd key={part}>{part}</kbd>
+              ))}
+            </dt>
+            <dd>{title}</dd>
+          </div>
+        ))}
+      </dl>
+    </Dialog>
+  )
+}

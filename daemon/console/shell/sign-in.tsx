@@ -1,0 +1,51 @@
+import { errorOf, RequestError } from '../api.ts'
+import { Field, Form, textOf } from '../parts/form.tsx'
+import { endedBecause, isPortal, signIn } from '../session.ts'
+
+/** Asks for an API token, and tries it. */
+export function SignIn() {
+  if (isPortal) {
+    return (
+      <main class="sign-in">
+        <h1>The link is no longer valid</h1>
+        <p>Open this page again from where you found it.</p>
+      </main>
+    )
+  }
+  return (
+    <main class="sign-in">
+      <h1>mailkeep</h1>
+      {endedBecause.value && (
+        <p class="error" role="alert">
+          {endedBecause.value}
+        </p>
+      )}
+      <Form action="Sign in" submit={(fields) => tryToken(textOf(fields, 'token'))}>
+        <Field
+          label="API token"
+          name="token"
+          type="password"
+          required
+          hint="It stays in this tab. Closing the tab signs out."
+          pattern="[A-Za-z0-9._~+\/\-]+=*"
+        />
+      </Form>
+      <p class="muted">
+        The first start prints a token or writes it to a file. <code>mailkeep token create</code> makes another.
+      </p>
+      <p>
+        <a href="/docs">API documentation</a>
+      </p>
+    </main>
+  )
+}
+
+async function tryToken(given: string): Promise<void> {
+  const response = await fetch('/api/v1/tags?per_page=1', { headers: { Authorization: `Bearer ${given}` } }).catch(
+    () => {
+      throw new RequestError('The server cannot be reached.', 'no_connection')
+    },
+  )
+  if (!response.ok) throw errorOf(response, await response.json().catch(() => undefined))
+  signIn(given)
+}

@@ -1,0 +1,148 @@
+import { useState } from 'preact/hooks'
+import { useLocation, useRoute } from 'preact-iso'
+import { answerOf, api, dataOf, type Schemas } from '../api.ts'
+import { confirm } from '../parts/dialog.tsx'
+import { Loaded, useLoad } from '../parts/load.tsx'
+import { attempt } from '../parts/notice.tsx'
+import { Page } from '../parts/page.tsx'
+import { Time } from '../parts/time.tsx'
+import { hooksPath } from '../session.ts'
+import { DeliveryFilters, DeliveryTable, deliveryQuery, useDeliveryQuery } from './delivery-table.tsx'
+import { EndpointState } from './endpoints.tsx'
+import { Recover } from './recover.tsx'
+import { Rotate } from './rotate.tsx'
+
+const back = { href: hooksPath, text: 'Webhooks' }
+
+export function EndpointPage() {
+  const endpointId = Number(useRoute().params.endpointId)
+  const endpoint = useLoad(
+    () => dataOf(api.GET('/api/v1/webhook-endpoints/{endpointId}', { params: { path: { endpointId } } })),
+    [endpointId],
+  )
+  return endpoint.value && endpoint.error === undefined ? (
+    <EndpointView endpoint={endpoint.value} reload={endpoint.reload} />
+  ) : (
+    <Page title={`Endpoint ${endpointId}`} back={back}>
+      <Loaded of={endpoint}>{() => null}</Loaded>
+    </Page>
+  )
+}
+
+function EndpointView({ endpoint, reload }: { endpoint: Schemas['Endpoint']; reload(): void }) {
+  const { route } = useLocation()
+  const [open, setOpen] = useState<'rotate' | 'recover'>()
+  const query = useDeliveryQuery()
+  const path = { params: { path: { endpointId: endpoint.id } } }
+  const deliveries = useLoad(
+    () =>
+      answerOf(
+        api.GET('/api/v1/webhook-endpoints/{endpointId}/deliveries', {
+          params: { ...path.params, query: deliveryQuery(query) },
+        }),
+      ),
+    [endpoint.id, JSON.stringify(query)],
+  )
+  const refresh = () => {
+    reload()
+    deliveries.reload()
+  }
+  const change = async (action: () => Promise<unknown>, done: string) => {
+    if (await attempt(action, done)) refresh()
+  }
+  const remove = async () => {
+    const agreed = await confirm({
+      title: 'Delete this endpoint?',
+      text: <p>Its deliveries are deleted, too. This cannot be undone.</p>,
+      action: 'Delete',
+      isDangerous: true,
+    })
+    if (!agreed) return
+    const removed = () => answerOf(api.DELETE('/api/v1/webhook-endpoints/{endpointId}', path))
+    if (await attempt(removed, 'The endpoint is deleted.')) route(back.href)
+  }
+  return (
+    <Page
+      title={endpoint.url}
+      back={back}
+      actions={
+        <>
+          <button
+            type="button"
+            onClick={() =>
+              change(
+                () => dataOf(api.POST('/api/v1/webhook-endpoints/{endpointId}/test', path)),
+                'A test event is on its way.',
+              )
+            }
+          >
+            Send test
+          </button>
+          <button
+            type="button"
+            onClick={() =>
+              change(
+                () =>
+                  dataOf(
+                    api.PATCH('/api/v1/webhook-endpoints/{endpointId}', {
+                      ...path,
+                      body: { active: !endpoint.active },
+                    }),
+                  ),
+                endpoint.active ? 'Switched off.' : 'Switched on.',
+              )
+            }
+          >
+            {endpoint.active ? 'Switch off' : 'Switch on'}
+          </button>
+          <button type="button" onClick={() => setOpen('rotate')}>
+            Rotate secret
+          </button>
+          <button type="button" onClick={() => setOpen('recover')}>
+            Recover
+          </button>
+          <button type="button" class="danger" onClick={remove}>
+            Delete
+          </button>
+        </>
+      }
+    >
+      <dl class="facts">
+        <dt>State</dt>
+        <dd>
+          <EndpointState endpoint={endpoint} />
+        </dd>
+        {endpoint.description !== '' && (
+          <>
+            <dt>Description</dt>
+            <dd>{endpoint.description}</dd>
+          </>
+        )}
+        <dt>Failures in a row</dt>
+        <dd>{endpoint.consecutive_failures}</dd>
+        <dt>Last attempt</dt>
+        <dd>
+          <Time at={endpoint.last_triggered_at} />
+        </dd>
+        <dt>Events</dt>
+        <dd class="names">
+          {endpoint.events.map((type) => (
+            <code key={type}>{type}</code>
+          ))}
+        </dd>
+      </dl>
+      <section>
+        <div class="head">
+          <h2>Deliveries</h2>
+          <button type="button" onClick={refresh}>
+            Refresh
+          </button>
+        </div>
+        <DeliveryFilters />
+        <Loaded of={deliveries}>{(page) => <DeliveryTable page={page} endpointId={() => endpoint.id} />}</Loaded>
+      </section>
+      {open === 'rotate' && <Rotate endpointId={endpoint.id} close={() => setOpen(undefined)} />}
+      {open === 'recover' && <Recover endpointId={endpoint.id} close={() => setOpen(undefined)} done={refresh} />}
+    </Page>
+  )
+}

@@ -1,0 +1,123 @@
+import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
+import { consoleTest, heading } from './world.ts'
+
+consoleTest('a contact is created, changed and erased', async ({ page, visit, data }) => {
+  await data('POST', '/lists', { name: 'News' })
+  await data('POST', '/lists/1/topics', { name: 'Weekly' })
+  await visit('/console/contacts')
+  await page.getByText('No contact matches.').waitFor()
+
+  await page.keyboard.press('n')
+  await page.getByRole('textbox', { name: 'E-mail' }).fill('ada@example.org')
+  await page.getByLabel('Name', { exact: true }).fill('Ada')
+  await page.getByLabel('Tags').fill('vip, press')
+  await page.getByRole('button', { name: 'Create contact' }).click()
+  await heading(page, 'Ada')
+  assert.match(page.url(), /\/console\/contacts\/1$/)
+
+  await page.getByRole('button', { name: 'Remove tag press' }).click()
+  await page.getByText('The tag is removed.').waitFor()
+  await page.getByRole('button', { name: 'Put on list' }).click()
+  await page.getByRole('link', { name: 'News' }).waitFor()
+  await page.getByLabel('Weekly').click()
+  await page.getByText('Topic joined.').waitFor()
+
+  await page.getByRole('button', { name: 'Edit' }).click()
+  await page.getByRole('textbox', { name: 'E-mail' }).fill('ada@example.com')
+  await page.getByRole('button', { name: 'Add attribute' }).click()
+  await page.getByLabel('Name of attribute 1').fill('plan')
+  await page.getByLabel('Value of attribute 1').fill('pro')
+  await page.getByRole('button', { name: 'Save', exact: true }).click()
+  await page.getByText('The contact is saved.').waitFor()
+  await page.getByRole('definition').filter({ hasText: 'ada@example.com' }).waitFor()
+
+  await page.getByRole('button', { name: 'Unsubscribe' }).click()
+  await page.getByRole('button', { name: 'Resubscribe' }).waitFor()
+  const { topics, ...contact } = await data<{ topics: { name: string }[] } & Record<string, unknown>>(
+    'GET',
+    '/contacts/1',
+  )
+  assert.deepEqual(
+    topics.map(({ name }) => name),
+    ['Weekly'],
+  )
+  assert.deepEqual(contact.extra_attributes, { plan: 'pro' })
+  assert.notEqual(contact.unsubscribed_at, null)
+  await page.getByRole('button', { name: 'Resubscribe' }).click()
+  await page.getByRole('button', { name: 'Unsubscribe' }).waitFor()
+
+  await page.getByRole('button', { name: 'Erase' }).click()
+  await page.getByRole('button', { name: 'Cancel' }).click()
+  assert.equal((await data<{ id: number }>('GET', '/contacts/1')).id, 1)
+  await page.getByRole('button', { name: 'Erase' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Erase' }).click()
+  await heading(page, 'Contact erased')
+  assert.deepEqual(await data('GET', '/contacts/count'), { count: 0 })
+})
+
+consoleTest('contacts are searched, filtered, paged and exported', async ({ page, visit, data, importCsv }) => {
+  await data('POST', '/lists', { name: 'News' })
+  await data('POST', '/lists', { name: 'Other' })
+  const rows = Array.from(
+    { length: 10_000 },
+    (_, n) => `person${n}@example.org,Person ${n},${n % 2 === 0 ? 'even' : 'odd'}`,
+  )
+  await importCsv(1, ['email,name,tags', ...rows].join('\n'))
+  await importCsv(2, 'email,name\neve@example.org,Eve')
+  await data('POST', '/contacts/1/unsubscribe')
+  await visit('/console/contacts')
+  await page.getByText('10,000 contacts').waitFor()
+
+  await page.getByRole('link', { name: 'Next →' }).click()
+  await page.getByRole('link', { name: 'person51@example.org', exact: true }).waitFor()
+  assert.match(page.url(), /cursor=/)
+  await page.reload()
+  await page.getByRole('link', { name: 'person51@example.org', exact: true }).waitFor()
+  await page.goBack()
+  await page.getByRole('link', { name: 'person1@example.org', exact: true }).waitFor()
+
+  await page.keyboard.press('/')
+  await page.keyboard.type('person777')
+  await page.getByText('11 contacts').waitFor()
+  await page.getByLabel('Tag', { exact: true }).selectOption('even')
+  await page.getByText('5 contacts').waitFor()
+  assert.match(page.url(), /search=person777&tag=1/)
+  const downloading = page.waitForEvent('download')
+  await page.getByRole('button', { name: 'Export CSV' }).click()
+  const exported = await readFile(await (await downloading).path(), 'utf8')
+  assert.equal(exported.trim().split('\n').length, 6)
+
+  await page.getByLabel('Search by name or e-mail').fill('')
+  await page.getByLabel('Tag', { exact: true }).selectOption('')
+  await page.getByLabel('List', { exact: true }).selectOption('Other')
+  await page.getByText('1 contact', { exact: true }).waitFor()
+  await page.getByLabel('List', { exact: true }).selectOption('')
+  await page.getByLabel('State').selectOption('unsubscribed')
+  await page.getByRole('link', { name: 'person0@example.org' }).waitFor()
+})
+
+consoleTest('values with markup are shown as text', async ({ page, visit, data }) => {
+  const markup = '<img src=x onerror="document.title=1"><script>1</script>'
+  await data('POST', '/lists', { name: `list ${markup}` })
+  await data('POST', '/lists/1/topics', { name: `topic ${markup}`, description: markup })
+  const contact = { email: 'ada@example.org', name: `name ${markup}`, tags: [`tag ${markup}`], [markup]: markup }
+  await data('POST', '/lists/1/contacts', contact)
+  await data('POST', '/tokens', { name: `token ${markup}`, role: 'viewer' })
+  const url = `http://127.0.0.1:9/${encodeURIComponent(markup)}`
+  await data('POST', '/webhook-endpoints', { url, events: ['contact.created'], description: `hook ${markup}` })
+  for (const [path, text] of [
+    ['/console/contacts', `name ${markup}`],
+    ['/console/contacts/1', `topic ${markup}`],
+    ['/console/lists', `list ${markup}`],
+    ['/console/lists/1', `topic ${markup}`],
+    ['/console/tags', `tag ${markup}`],
+    ['/console/tokens', `token ${markup}`],
+    ['/console/webhooks', `hook ${markup}`],
+    ['/console/webhooks/1', `hook ${markup}`],
+  ] as const) {
+    await visit(path)
+    await page.getByText(text).first().waitFor({ state: 'attached' })
+    assert.equal(await page.locator('main img, main script').count(), 0, path)
+  }
+})

@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict'
+import { consoleTest, heading } from './world.ts'
+
+interface Description {
+  paths: Record<string, Record<string, { operationId: string }>>
+  webhooks: Record<string, object>
+}
+
+consoleTest('the documentation shows every operation and every event', async ({ page, url }) => {
+  await page.goto(`${url}/docs`)
+  await heading(page, 'API documentation')
+  const description = (await (await fetch(`${url}/api/v1/openapi.json`)).json()) as Description
+  const ids = Object.values(description.paths).flatMap((item) =>
+    Object.values(item).map(({ operationId }) => operationId),
+  )
+  const operations = page.locator('details.operation')
+  await operations.first().waitFor()
+  assert.equal(await operations.count(), ids.length + Object.keys(description.webhooks).length)
+  await page.evaluate('for (const one of document.querySelectorAll("details.operation")) one.open = true')
+  await page
+    .locator('details.operation .content')
+    .nth((await operations.count()) - 1)
+    .waitFor()
+  assert.equal(await page.getByRole('button', { name: /^Send [A-Z]+$/ }).count(), ids.length)
+  for (const [name, count] of [
+    ['Query', 5],
+    ['Errors', 20],
+    ['Payload', 10],
+  ] as const) {
+    assert.ok((await page.getByRole('heading', { name }).count()) >= count, name)
+  }
+})
+
+consoleTest('an operation is tried with the tab’s token', async ({ page, visit, data }) => {
+  await visit('/docs#createTag')
+  const operation = page.locator('#createTag')
+  await operation.getByLabel('Body, application/json').fill('{"name": "vip"}')
+  await operation.getByRole('button', { name: 'Send POST' }).click()
+  await operation.getByText('201').last().waitFor()
+  await operation.getByText('x-request-id: ').waitFor()
+  assert.equal((await data<unknown[]>('GET', '/tags')).length, 1)
+  await page.getByLabel('Search operations and events').fill('delete tag')
+  await page.locator('#deleteTag > summary').click()
+  await page.getByRole('button', { name: 'Send DELETE' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click()
+  assert.equal((await data<unknown[]>('GET', '/tags')).length, 1)
+  await page.getByRole('button', { name: 'Send DELETE' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Send' }).click()
+  await page.getByText('204').last().waitFor()
+  assert.deepEqual(await data('GET', '/tags'), [])
+})

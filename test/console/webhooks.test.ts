@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict'
+import type { TestContext } from 'node:test'
+import { openReceiver } from '../support/http-receiver.ts'
+import { consoleTest, heading } from './world.ts'
+
+async function receiverOf(t: TestContext) {
+  const receiver = await openReceiver()
+  t.after(() => receiver.close())
+  return receiver
+}
+
+consoleTest('an endpoint is created, tested, rotated, switched off and deleted', async ({ page, visit, data }, t) => {
+  const receiver = await receiverOf(t)
+  await visit('/console/webhooks')
+  await page.getByText('No endpoint yet.').waitFor()
+  await page.keyboard.press('n')
+  await page.getByLabel('URL').fill(receiver.url())
+  await page.getByLabel('contact.created').check()
+  await page.getByRole('button', { name: 'Create endpoint' }).click()
+  const secret = await page.getByRole('dialog').locator('code').textContent()
+  assert.match(secret ?? '', /^whsec_/)
+  await page.getByRole('button', { name: 'I have copied it' }).click()
+  await page.getByRole('link', { name: receiver.url() }).click()
+  await heading(page, receiver.url())
+  assert.equal(await page.getByText(secret!).count(), 0)
+
+  await page.getByRole('button', { name: 'Send test' }).click()
+  await receiver.next()
+  await page.getByText('A test event is on its way.').waitFor()
+  await page.getByRole('button', { name: 'Rotate secret' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Rotate' }).click()
+  await page.getByText('The new secret.').waitFor()
+  await page.getByRole('button', { name: 'I have copied it' }).click()
+
+  await page.getByRole('button', { name: 'Switch off' }).click()
+  await page.getByText('switched off', { exact: true }).waitFor()
+  await page.getByRole('button', { name: 'Switch on' }).click()
+  await page.getByRole('button', { name: 'Switch off' }).waitFor()
+  await page.getByRole('button', { name: 'Delete' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+  await page.getByText('No endpoint yet.').waitFor()
+  assert.deepEqual(await data('GET', '/webhook-endpoints'), [])
+})
+
+consoleTest('a delivery shows its payload and attempts, and is sent again', async ({ page, visit, data }, t) => {
+  const receiver = await receiverOf(t)
+  receiver.replies({ status: 500, body: '<b>broken</b>' }, 200)
+  await data('POST', '/webhook-endpoints', { url: receiver.url(), events: ['contact.created'] })
+  await data('POST', '/contacts', { email: 'ada@example.org', name: 'Ada' })
+  await receiver.next()
+  await visit('/console/webhooks/1')
+  await page.getByLabel('Status').selectOption('success')
+  await page.getByText('No delivery matches.').waitFor()
+  await page.getByLabel('Status').selectOption('')
+  await page.getByRole('link', { name: /contact\.created #1/ }).click()
+  await heading(page, 'Delivery 1')
+  await page.getByText('"email": "ada@example.org"').waitFor()
+  await page.getByText('webhook-id: ').waitFor()
+  while (!(await page.getByText('<b>broken</b>').isVisible()))
+    await page.getByRole('button', { name: 'Refresh' }).click()
+  await page.getByText('The receiver answered 500.').first().waitFor()
+
+  await page.getByRole('button', { name: 'Redeliver' }).click()
+  await receiver.next()
+  while (!(await page.getByText('success').isVisible())) await page.getByRole('button', { name: 'Refresh' }).click()
+  await visit('/console/deliveries?status=success&hours=24')
+  await page.getByRole('link', { name: /contact\.created #1/ }).waitFor()
+  await visit('/console/contacts/1')
+  await page.getByRole('button', { name: 'Show deliveries' }).click()
+  await page.getByRole('link', { name: /contact\.created #1/ }).waitFor()
+})
+
+consoleTest('held deliveries are recovered with progress', async ({ page, visit, data }, t) => {
+  const receiver = await receiverOf(t)
+  await data('POST', '/webhook-endpoints', { url: receiver.url(), events: ['contact.created'] })
+  await data('PATCH', '/webhook-endpoints/1', { active: false })
+  for (const n of [1, 2, 3]) await data('POST', '/contacts', { email: `p${n}@example.org` })
+  await visit('/console/webhooks/1')
+  await page.getByRole('button', { name: 'Switch on' }).click()
+  await page.getByRole('button', { name: 'Recover' }).click()
+  await page.getByRole('button', { name: 'Send again' }).click()
+  await page.getByText('3 of 3 deliveries queued again: done').waitFor()
+  await receiver.next(3)
+})
