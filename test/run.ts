@@ -31,6 +31,7 @@ const rooms = [
   'faults',
   'properties',
   'webhooks',
+  'sending',
   'contacts',
   'pages',
   'library',

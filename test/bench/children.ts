@@ -15,7 +15,9 @@ const otherCore = 1
 
 /** Bundles the current daemon and the benchmark's own processes into `folder`. */
 export async function bundle(folder: string): Promise<void> {
-  const ours = ['serve', 'bare', 'load', 'receive', 'bare-pg'].map((name) => join(import.meta.dirname, `${name}.ts`))
+  const ours = ['serve', 'bare', 'load', 'receive', 'bare-pg', 'mail-receive', 'mail-send'].map((name) =>
+    join(import.meta.dirname, `${name}.ts`),
+  )
   await build({
     entryPoints: [join(root, 'daemon/main.ts'), ...ours],
     bundle: true,

@@ -8,6 +8,7 @@ import { contacts } from './contacts.ts'
 import { memory, start } from './daemon.ts'
 import { growth } from './growth.ts'
 import { type Bench, type Figure, type Finding, tableOf } from './harness.ts'
+import { mail, mailPrepare, mailSteps } from './mail.ts'
 import { massDelete } from './mass-delete.ts'
 import { postgres } from './postgres.ts'
 import { summariseProfiles } from './profile.ts'
@@ -31,6 +32,9 @@ const figures: Readonly<Record<string, Figure>> = {
   webhooks,
   'webhooks-latency': webhooksLatency,
   'webhooks-memory': webhooksMemory,
+  mail,
+  'mail-prepare': mailPrepare,
+  'mail-steps': mailSteps,
   postgres,
 }
 

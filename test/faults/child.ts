@@ -1,11 +1,22 @@
 /** A mailkeep in a child process. The parent controls it over IPC, and kills it. */
-import { createMailkeep, type Mailkeep, type WebhookSettings } from '../../lib/index.ts'
+import { createMailkeep, type Mailkeep, type MailSettings, type WebhookSettings } from '../../lib/index.ts'
+import { smtp } from '../../lib/sending/transports/smtp.ts'
+import { postgres } from '../../lib/storage/postgres.ts'
 import { sqlite } from '../../lib/storage/sqlite.ts'
 import { type Answer, type Load, Loader } from './load.ts'
-import { loggedStatements, logStatements, setTrap, watchStatements, writingHandle } from './statements.ts'
+import {
+  loggedStatements,
+  logStatements,
+  setTrap,
+  watchPostgres,
+  watchStatements,
+  writingHandle,
+} from './statements.ts'
 
 export interface OpenOptions {
-  readonly file: string
+  readonly file?: string | undefined
+  /** Used instead of a file. */
+  readonly postgres?: { readonly url: string; readonly schema: string } | undefined
   /** base64 */
   readonly key: string
   readonly previousKeys?: readonly string[]
@@ -13,6 +24,8 @@ export interface OpenOptions {
   /** Offset of its clock. */
   readonly aheadMs: number
   readonly webhooks: Partial<WebhookSettings>
+  /** The SMTP server on this machine that mail is sent to. */
+  readonly mail?: { readonly port: number; readonly connections: number; readonly timeoutMs: number }
 }
 
 /** The functions that the parent can call. */
@@ -44,16 +57,17 @@ const loader = new Loader(tell)
 
 const control = {
   async open(options: OpenOptions): Promise<void> {
-    const { file, key, previousKeys = [], webhooks } = options
+    const { file, postgres: server, key, previousKeys = [], webhooks, mail } = options
     clientId = options.clientId
     aheadMs = options.aheadMs
     const error = (fields: object, message: string) => tell({ logged: `${message}: ${errorIn(fields)}` })
     mailkeep = await createMailkeep({
-      database: sqlite(file),
+      database: server ? postgres(server.url, { schema: server.schema }) : sqlite(file!),
       encryptionKey: key,
       previousEncryptionKeys: previousKeys,
       clock: () => Date.now() + aheadMs,
       webhooks,
+      ...(mail && { publicUrl: 'https://mail.example.com', mail: mailSettings(mail) }),
       logger: { debug() {}, info() {}, warn() {}, error },
     })
   },
@@ -100,6 +114,11 @@ const control = {
   },
 }
 
+function mailSettings({ port, connections, timeoutMs }: NonNullable<OpenOptions['mail']>): Partial<MailSettings> {
+  const transport = smtp({ url: `smtp://127.0.0.1:${port}`, connections, timeoutMs })
+  return { transport, connections, rate: 100_000, allowUnverified: true }
+}
+
 function errorIn(fields: object): string {
   const error = (fields as { err?: unknown }).err
   return error instanceof Error ? (error.stack ?? error.message) : JSON.stringify(fields)
@@ -122,6 +141,7 @@ async function answer({ id, path, args }: Call): Promise<void> {
 }
 
 watchStatements()
+watchPostgres()
 process.on('message', (call: Call) => void answer(call))
 // The parent can be killed too.
 process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'))

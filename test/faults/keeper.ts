@@ -38,11 +38,16 @@ function bundle(): Promise<string> {
       format: 'esm',
       target: 'node20',
       sourcemap: 'inline',
+      // CommonJS modules that are bundled load Node's own modules with `require`.
+      banner: { js: "import * as module from 'node:module'; const require = module.createRequire(import.meta.url)" },
       plugins: [
         {
           name: 'modules other than ECMAScript modules stay external',
           setup: ({ onResolve }) =>
-            onResolve({ filter: /^(better-sqlite3|undici)$/ }, ({ path }) => ({ path: resolve(path), external: true })),
+            onResolve({ filter: /^(better-sqlite3|undici|pg|nodemailer)$/ }, ({ path }) => ({
+              path: resolve(path),
+              external: true,
+            })),
         },
       ],
     })

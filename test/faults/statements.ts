@@ -1,5 +1,6 @@
-/** Wraps better-sqlite3 in the child process: counts the statements, and kills the process or fails at one of them. */
+/** Wraps the drivers in the child process: counts the statements, and kills the process or fails at one of them. */
 import Database from 'better-sqlite3'
+import pg from 'pg'
 import type { ChildMessage } from './child.ts'
 
 /** Triggers at the `nth` matching statement of a transaction, counted from 1 since it was set. */
@@ -61,6 +62,26 @@ export function watchStatements(): void {
       return result
     }
   }
+}
+
+/** On PostgreSQL a trap can only kill the process. */
+export function watchPostgres(): void {
+  const original = pg.Client.prototype.query as (this: pg.Client, ...parameters: unknown[]) => unknown
+  const watched = function (this: pg.Client, ...parameters: unknown[]) {
+    const [query] = parameters as [string | { text: string } | undefined]
+    const text = typeof query === 'string' ? query : (query?.text ?? '')
+    const matches = isTrapped(text)
+    if (matches && trap!.when === 'before') kill()
+    const result = original.apply(this, parameters)
+    if (matches && trap!.when === 'after') return (result as Promise<unknown>).then(kill)
+    if (matches) trap!.armed = true
+    return trap?.armed && text === 'commit' ? (result as Promise<unknown>).then(kill) : result
+  }
+  pg.Client.prototype.query = watched as typeof pg.Client.prototype.query
+}
+
+function kill(): void {
+  process.kill(process.pid, 'SIGKILL')
 }
 
 /** Counts write transactions only: grouping of concurrent reads into transactions depends on timing. */

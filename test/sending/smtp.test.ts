@@ -5,10 +5,20 @@ import { EventEmitter, once } from 'node:events'
 import { describe, test } from 'node:test'
 import type { SMTPServerOptions } from 'smtp-server'
 import { isMailkeepError } from '../../lib/index.ts'
+import { mailHeaders } from '../../lib/sending/headers.ts'
 import { isUncertainError } from '../../lib/sending/transport.ts'
 import { smtp } from '../../lib/sending/transports/smtp.ts'
 import { authority, certificate } from '../support/certificates.ts'
-import { connect, message, openMailServer, openRawServer, parsed, reply, type Script } from './mail-server.ts'
+import {
+  connect,
+  headerLines,
+  message,
+  openMailServer,
+  openRawServer,
+  parsed,
+  reply,
+  type Script,
+} from './mail-server.ts'
 
 describe('smtp', () => {
   test('hands over a message unchanged', async (t) => {
@@ -31,6 +41,23 @@ describe('smtp', () => {
     )
     assert.equal(mail.headers.find(({ key }) => key === 'x-test')?.value, 'one')
     assert.ok(!mail.headers.some(({ key }) => key === 'x-mailer'))
+  })
+
+  test('hands over the headers of newsletters, each on one line', async (t) => {
+    const server = await openMailServer(t)
+    const { send } = connect(t, server.port)
+    const unsubscribeUrl = `https://mail.example.com/c/${'x'.repeat(200)}/unsubscribe`
+    const headers = mailHeaders({
+      ...{ messageId: message.id, from: message.from.email, clientId: 1, campaign: 'newsletter-7', unsubscribeUrl },
+    })
+    assert.equal((await send({ headers })).kind, 'sent')
+    const lines = headerLines(server.received[0]!)
+    for (const [name, value] of Object.entries(headers)) {
+      assert.deepEqual(
+        lines.filter((line) => line.toLowerCase().startsWith(`${name.toLowerCase()}:`)),
+        [`${name}: ${value}`],
+      )
+    }
   })
 
   test('names and subjects cannot add headers or recipients', async (t) => {

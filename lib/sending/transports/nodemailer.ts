@@ -4,7 +4,10 @@ import type { MailMessage } from '../transport.ts'
 
 /** Options of nodemailer for one message. Addresses are objects, so nodemailer does not parse text for further addresses. */
 export function mailOptions({ from, to, replyTo, subject, html, text, headers }: MailMessage) {
+  const { 'Message-ID': messageId, ...others } = headers
   return {
+    // As a prepared header it would make nodemailer's pool throw outside of any promise.
+    ...(messageId === undefined ? {} : { messageId }),
     from: { name: from.name, address: from.email },
     to: { name: to.name ?? '', address: to.email },
     ...(replyTo === undefined ? {} : { replyTo: { name: '', address: replyTo } }),
@@ -12,7 +15,7 @@ export function mailOptions({ from, to, replyTo, subject, html, text, headers }:
     html,
     text,
     // Prepared headers are written as they are. Nodemailer would fold List-Unsubscribe, which some receivers misread.
-    headers: Object.entries(headers).map(([key, value]) => ({
+    headers: Object.entries(others).map(([key, value]) => ({
       key,
       value: { prepared: true, value: value.replace(/\p{Cc}+/gu, ' ') } as unknown as string,
     })),
