@@ -12,17 +12,20 @@ export interface Inbound {
   ses(body: string): Promise<void>
 }
 
-/** Requests of providers, by path. */
+const ses: RequestHandler = async (options, state) => {
+  const { request, context, target } = state
+  const inbound = inboundOf(options)
+  context.route = target.path
+  state.allow = 'POST'
+  if (request.method !== 'POST') throw new MailkeepError('method_not_allowed', 'This path does not know this method.')
+  await inbound.ses(Buffer.from(await request.body()).toString('utf8'))
+  return encode(context, 200, JSON.stringify({ status: 'ok' }))
+}
+
+/** Requests of providers, by path. SNS may be subscribed to either. */
 export const inboundPages: Readonly<Record<string, RequestHandler>> = {
-  '/inbound/ses': async (options, state) => {
-    const { request, context, target } = state
-    const inbound = inboundOf(options)
-    context.route = target.path
-    state.allow = 'POST'
-    if (request.method !== 'POST') throw new MailkeepError('method_not_allowed', 'This path does not know this method.')
-    await inbound.ses(Buffer.from(await request.body()).toString('utf8'))
-    return encode(context, 200, JSON.stringify({ status: 'ok' }))
-  },
+  '/inbound/ses': ses,
+  '/api/v1/inbound/ses': ses,
 }
 
 /** @throws MailkeepError `not_found`: no topic is configured. */

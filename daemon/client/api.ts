@@ -4873,6 +4873,23 @@ export interface components {
              * @enum {string}
              */
             status: "active" | "paused";
+            steps?: {
+                /**
+                 * Format: int64
+                 * @description A step that stays. Without it the step is new.
+                 */
+                id?: number;
+                /** @description After the step before it. */
+                delay_seconds: number;
+                /** @description Liquid. */
+                subject: string;
+                /** @description Shown beside the subject. */
+                preheader?: string | null;
+                /** @description Liquid. Must contain `{{ unsubscribe_url }}` when it is sent. */
+                html: string;
+                /** @description Liquid. Made from the html when absent or null. */
+                text?: string | null;
+            }[];
         };
         SequenceChange: {
             name?: string;

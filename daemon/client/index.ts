@@ -4,7 +4,7 @@ import type { CallOptions, Listing, Page, QueryOf, Resources } from './methods.t
 import { operations, withoutKey } from './operations.ts'
 import { type ClientOptions, type Request, send } from './request.ts'
 
-export type { CallOptions, Listing, Page, QueryOf, Resources } from './methods.ts'
+export type { CallOptions, Listing, Page } from './methods.ts'
 export { ApiError, type ClientOptions } from './request.ts'
 
 /** A file to import: text, a `File` or `Blob`, or a stream. A stream cannot be sent twice, so it is not retried. */

@@ -52,10 +52,12 @@ export interface SequenceInput {
   readonly reply_to?: string | null | undefined
   /** Default `active`. */
   readonly status?: SequenceStatus | undefined
+  /** The steps in their order, as in `setSteps`. */
+  readonly steps?: readonly StepInput[] | undefined
 }
 
 /** Absent fields stay unchanged. */
-export type SequenceChangeInput = Partial<SequenceInput>
+export type SequenceChangeInput = Partial<Omit<SequenceInput, 'steps'>>
 
 export interface StepInput extends ContentInput {
   /** Id of a step that stays. Without it the step is new. */
@@ -72,7 +74,6 @@ export interface StepsInput {
 const status = v.optional(v.picklist(sequenceStatuses, `This must be one of ${sequenceStatuses.join(', ')}.`))
 const settings = { list_id: v.optional(v.nullable(IdInput)), ...senderFields, status }
 
-export const NewSequence = closedObject({ name: Name, ...settings })
 export const SequenceChange = closedObject({ name: v.optional(Name), ...settings })
 
 const maxSteps = 50
@@ -92,18 +93,20 @@ const NewStep = closedObject({
   ...contentFields,
 })
 
-export const NewSteps = closedObject({
-  steps: v.pipe(
-    v.array(v.unknown(), 'This must be an array of steps.'),
-    v.maxLength(maxSteps, `A sequence has at most ${maxSteps} steps.`),
-    v.array(NewStep),
-    v.check(
-      (steps) => Buffer.byteLength(JSON.stringify(steps)) <= maxStepsBytes,
-      'The steps must have at most 2 MiB as JSON.',
-    ),
+const Steps = v.pipe(
+  v.array(v.unknown(), 'This must be an array of steps.'),
+  v.maxLength(maxSteps, `A sequence has at most ${maxSteps} steps.`),
+  v.array(NewStep),
+  v.check(
+    (steps) => Buffer.byteLength(JSON.stringify(steps)) <= maxStepsBytes,
+    'The steps must have at most 2 MiB as JSON.',
   ),
-})
+)
+
+export const NewSteps = closedObject({ steps: Steps })
 export type NewStep = v.InferOutput<typeof NewStep>
+
+export const NewSequence = closedObject({ name: Name, ...settings, steps: v.optional(Steps) })
 
 export const sequenceSummaryFields: RecordFields<SequenceSummary> = {
   id: Id,

@@ -66,6 +66,7 @@ export async function createSequence(ctx: Context, input: SequenceInput): Promis
     from_identity_id = null,
     reply_to = null,
     status = 'active',
+    steps,
   } = parse(NewSequence, input)
   return transact(ctx, async (tx) => {
     await requireReferences(tx, list_id, from_identity_id)
@@ -74,6 +75,7 @@ export async function createSequence(ctx: Context, input: SequenceInput): Promis
     const fixed = { client_id: tx.clientId, uuid: randomUUID(), created_at: at }
     const row = await queries.insertSequence(tx, { ...fixed, ...settings })
     await audit(tx, 'sequence.created', row!.id)
+    if (steps !== undefined) return await setSteps(tx, row!.id, { steps: input.steps! })
     return { ...sequenceSummaryFrom(row!), steps: [] }
   })
 }

@@ -319,8 +319,6 @@ export const publicNames: Readonly<Record<string, readonly string[]>> = {
     'type ImportOptions',
     'type Listing',
     'type Page',
-    'type QueryOf',
-    'type Resources',
   ],
   'mailkeep/http': [
     'createContactPages',

@@ -33,10 +33,12 @@ async function open(t: TestContext) {
     await server.close()
     await kit.close()
   })
+  let posted = 0
   const post = async (fields: Fields | string) => {
     const body = typeof fields === 'string' ? fields : JSON.stringify(fields)
     const headers = { 'content-type': 'text/plain; charset=UTF-8' }
-    return (await globalThis.fetch(`${server.url}/inbound/ses`, { method: 'POST', headers, body })).status
+    const path = posted++ % 2 === 0 ? '/inbound/ses' : '/api/v1/inbound/ses'
+    return (await globalThis.fetch(`${server.url}${path}`, { method: 'POST', headers, body })).status
   }
   /** Signs like SNS: the fields in alphabetical order, each as its name and its value on lines of their own. */
   const signed = (fields: Fields, changes: Fields = {}): Fields => {

@@ -31,8 +31,8 @@ onEveryDatabase('a sequence', (open) => {
     const mail = await openMail(t, { onEvent: ({ type, data }) => events.push({ type, data }) }, open)
     const { acme } = mail
     const { list } = await addAudience(mail, 1)
-    const { id } = await acme.sequences.create({ name: 'Welcome', list_id: list.id })
-    const { steps } = await acme.sequences.setSteps(id, { steps: [step('One', 0), step('Two', 2)] })
+    const created = { name: 'Welcome', list_id: list.id, steps: [step('One', 0), step('Two', 2)] }
+    const { id, steps } = await acme.sequences.create(created)
     assert.deepEqual(
       steps.map(({ position, subject }) => [position, subject]),
       [

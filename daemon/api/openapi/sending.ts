@@ -11,6 +11,7 @@ import {
   type ResumeInput,
   type SendInput,
   type Sequence,
+  type SequenceChangeInput,
   type SequenceInput,
   type StepInput,
   type StepsInput,
@@ -83,6 +84,8 @@ const step: Schema = input<StepInput>(
   'html',
 )
 
+const steps: Schema = { ...arrayOf(step), maxItems: 50 }
+
 export const sendingBodies = {
   NewsletterInput: input<NewsletterInput>(newsletterInput, 'subject', 'html'),
   NewsletterChange: input<Partial<NewsletterInput>>(newsletterInput),
@@ -101,9 +104,9 @@ export const sendingBodies = {
   ResumeInput: input<ResumeInput>({
     uncertain: { type: 'string', enum: ['skip', 'resend'], description: 'What to do with `uncertain` messages.' },
   }),
-  SequenceInput: input<SequenceInput>(sequenceInput, 'name'),
-  SequenceChange: input<Partial<SequenceInput>>(sequenceInput),
-  StepsInput: input<StepsInput>({ steps: { ...arrayOf(step), maxItems: 50 } }, 'steps'),
+  SequenceInput: input<SequenceInput>({ ...sequenceInput, steps }, 'name'),
+  SequenceChange: input<SequenceChangeInput>(sequenceInput),
+  StepsInput: input<StepsInput>({ steps }, 'steps'),
   EnrolmentInput: input<EnrolmentInput>({ contact_id: id }, 'contact_id'),
 }
 
