@@ -267,7 +267,7 @@ async function overload(
   assert.doesNotMatch(said.err, /heap|fatal/i)
 }
 
-const timeout = 180_000
+const timeout = 300_000
 
 describe('a daemon with 512 MB of heap, on SQLite', () => {
   test('survives the largest requests that are allowed, all in parallel', { timeout }, (t) => overload(t))
