@@ -1,9 +1,9 @@
 /** Links that open the console's webhook pages for the customers of a host, without a token of the API. */
-import { createHmac, timingSafeEqual } from 'node:crypto'
 import * as v from 'valibot'
 import { type Context, now } from '../context.ts'
 import { closedObject, parse } from '../parse.ts'
 import { requirePublicUrl } from '../public-url.ts'
+import { bytesOfNumbers, numberAt, readToken, signToken } from '../sealing/signed-token.ts'
 import { type Timestamp, timestamp } from '../time.ts'
 import { getClient } from './operations.ts'
 import * as queries from './queries.ts'
@@ -56,35 +56,22 @@ export async function createPortalLink(ctx: Context, input: PortalLinkInput): Pr
 
 /** Distinguishes session tokens from tokens of the API, which begin with `mk_`. */
 const prefix = 'mkp_'
-const numberBytes = 6
-const contentBytes = 2 * numberBytes
-const macBytes = 16
-/** Not a purpose of a contact's link. */
+/** The first byte. It is no purpose of a contact's link, which has the same key. */
 const purpose = 0x70
+/** Purpose, client, and the second of the end. */
+const contentBytes = 1 + bytesOfNumbers(0, 0).length
 
 function sessionToken(ctx: Context, expiresMs: number): string {
-  const content = Buffer.alloc(contentBytes)
-  content.writeUIntBE(ctx.clientId, 0, numberBytes)
-  content.writeUIntBE(expiresMs / 1000, numberBytes, numberBytes)
-  return prefix + Buffer.concat([content, macOf(ctx, content)]).toString('base64url')
+  const content = Buffer.concat([Buffer.of(purpose), bytesOfNumbers(ctx.clientId, expiresMs / 1000)])
+  return prefix + signToken(ctx.local.linkKey.value, content)
 }
 
 /** @returns What a session token gives access to; undefined if it is none, was altered, or ended. */
 export async function readSession(ctx: Context, token: string): Promise<Principal | undefined> {
   if (!token.startsWith(prefix)) return undefined
-  const bytes = Buffer.from(token.slice(prefix.length), 'base64url')
-  if (bytes.length !== contentBytes + macBytes || prefix + bytes.toString('base64url') !== token) return undefined
-  const content = bytes.subarray(0, contentBytes)
-  const mac = bytes.subarray(contentBytes)
-  if (!timingSafeEqual(macOf(ctx, content), mac)) return undefined
-  const clientId = content.readUIntBE(0, numberBytes)
-  const expiresMs = content.readUIntBE(numberBytes, numberBytes) * 1000
+  const content = readToken(ctx.local.linkKey.value, token.slice(prefix.length), contentBytes)
+  if (content?.[0] !== purpose) return undefined
+  const [clientId, expiresMs] = [numberAt(content.subarray(1), 0), numberAt(content.subarray(1), 1) * 1000]
   if (timestamp(expiresMs) <= now(ctx) || !(await queries.findClient(ctx, { id: clientId }))) return undefined
   return { clientId, role: 'admin', scope: 'webhooks' }
-}
-
-/** The first byte distinguishes it from the MAC of a contact's link, which has the same key. */
-function macOf(ctx: Context, content: Buffer): Buffer {
-  const mac = createHmac('sha256', ctx.local.linkKey.value).update(Buffer.of(purpose)).update(content)
-  return mac.digest().subarray(0, macBytes)
 }

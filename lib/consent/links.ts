@@ -1,11 +1,14 @@
 /** The tokens of links to the pages for contacts. A link is its holder's only credential. */
-import { createHmac, timingSafeEqual } from 'node:crypto'
 import { type Context, now } from '../context.ts'
 import { requirePublicUrl } from '../public-url.ts'
+import { bytesOfNumbers, numberAt, readToken, signToken } from '../sealing/signed-token.ts'
 import { loadStoredKey } from '../sealing/stored-key.ts'
 import { msOf } from '../time.ts'
 
-/** What a link lets its holder do. Each number is in the tokens of sent mails, so it must not change. */
+/**
+ * What a link lets its holder do. Each number is in the tokens of sent mails, so it must not change. The links of the portal
+ * have the same key: see lib/clients/portal.ts for their number.
+ */
 const purposes = { unsubscribe: 1, preferences: 2, confirm: 3 } as const satisfies Record<LinkPurpose, number>
 export type LinkPurpose = 'unsubscribe' | 'preferences' | 'confirm'
 
@@ -42,12 +45,12 @@ export interface LinkContent {
 /** How long the link of a confirmation mail works. */
 export const confirmationLifetimeMs = 30 * 86_400_000
 
-const macBytes = 16
-const idBytes = 6
-/** Purpose, client, contact, uuid, MAC. */
-const tokenBytes = 1 + 2 * idBytes + 16 + macBytes
+const idBytes = bytesOfNumbers(0).length
+const uuidStart = 1 + 2 * idBytes
+/** Purpose, client, contact, uuid. */
+const contentBytes = uuidStart + 16
 /** A confirmation also has the list, and the second of its issue. */
-const confirmationBytes = tokenBytes + 2 * idBytes
+const confirmationBytes = contentBytes + 2 * idBytes
 
 /** The fields of a contact that a link needs. */
 export interface LinkedContact {
@@ -65,16 +68,13 @@ export function contactLink(ctx: Context, contact: LinkedContact, purpose: 'unsu
 export function contactLink(ctx: Context, contact: LinkedContact, purpose: 'confirm', listId: number): string
 export function contactLink(ctx: Context, contact: LinkedContact, purpose: LinkPurpose, listId?: number): string {
   const url = requirePublicUrl(ctx)
-  const parts = [
+  const content = Buffer.concat([
     Buffer.of(purposes[purpose]),
-    numberOf(ctx.clientId),
-    numberOf(contact.id),
+    bytesOfNumbers(ctx.clientId, contact.id),
     Buffer.from(contact.uuid.replaceAll('-', ''), 'hex'),
-  ]
-  if (listId !== undefined) parts.push(numberOf(listId), numberOf(Math.floor(msOf(now(ctx)) / 1000)))
-  const content = Buffer.concat(parts)
-  const token = Buffer.concat([content, macOf(ctx.local.linkKey.value, content)]).toString('base64url')
-  return `${url}/c/${token}/${purpose}`
+    listId === undefined ? Buffer.of() : bytesOfNumbers(listId, Math.floor(msOf(now(ctx)) / 1000)),
+  ])
+  return `${url}/c/${signToken(ctx.local.linkKey.value, content)}/${purpose}`
 }
 
 /**
@@ -83,37 +83,19 @@ export function contactLink(ctx: Context, contact: LinkedContact, purpose: LinkP
  * @returns Undefined if it is not a token for this purpose, was altered, or has expired.
  */
 export function readLinkToken(ctx: Context, token: string, purpose: LinkPurpose): LinkContent | undefined {
-  const bytes = Buffer.from(String(token), 'base64url')
   const isConfirmation = purpose === 'confirm'
-  if (bytes.length !== (isConfirmation ? confirmationBytes : tokenBytes)) return undefined
-  if (bytes.toString('base64url') !== token) return undefined // base64url has several spellings of some bytes
-  const content = bytes.subarray(0, -macBytes)
-  const mac = bytes.subarray(-macBytes)
-  if (!timingSafeEqual(macOf(ctx.local.linkKey.value, content), mac)) return undefined
-  if (content[0] !== purposes[purpose]) return undefined
-  const idAt = (position: number) => content.readUIntBE(1 + position * idBytes, idBytes)
-  const uuidStart = 1 + 2 * idBytes
-  const rest = content.subarray(uuidStart + 16)
-  if (isConfirmation) {
-    const issuedMs = rest.readUIntBE(idBytes, idBytes) * 1000
-    if (ctx.clock() >= issuedMs + confirmationLifetimeMs) return undefined
-  }
+  const bytes = isConfirmation ? confirmationBytes : contentBytes
+  const content = readToken(ctx.local.linkKey.value, String(token), bytes)
+  if (content?.[0] !== purposes[purpose]) return undefined
+  const ids = content.subarray(1, uuidStart)
+  const rest = content.subarray(contentBytes)
+  if (isConfirmation && ctx.clock() >= numberAt(rest, 1) * 1000 + confirmationLifetimeMs) return undefined
   return {
-    clientId: idAt(0),
-    contactId: idAt(1),
-    contactUuid: uuidFrom(content.subarray(uuidStart, uuidStart + 16)),
-    listId: isConfirmation ? rest.readUIntBE(0, idBytes) : undefined,
+    clientId: numberAt(ids, 0),
+    contactId: numberAt(ids, 1),
+    contactUuid: uuidFrom(content.subarray(uuidStart, contentBytes)),
+    listId: isConfirmation ? numberAt(rest, 0) : undefined,
   }
-}
-
-function macOf(key: Buffer, content: Buffer): Buffer {
-  return createHmac('sha256', key).update(content).digest().subarray(0, macBytes)
-}
-
-function numberOf(value: number): Buffer {
-  const bytes = Buffer.alloc(idBytes)
-  bytes.writeUIntBE(value, 0, idBytes)
-  return bytes
 }
 
 function uuidFrom(bytes: Buffer): string {
