@@ -1,10 +1,10 @@
 /** What must be right before something is sent: the content, the sender, and the settings. */
 import { getClient } from '../clients/operations.ts'
-import { contactLink } from '../consent/links.ts'
 import type { Context } from '../context.ts'
 import { type FieldErrors, invalid, isMailkeepError, MailkeepError } from '../errors.ts'
 import { getIdentity, listIdentities } from '../identities/operations.ts'
 import type { Identity } from '../identities/schema.ts'
+import { requirePublicUrl } from '../public-url.ts'
 import { type Content, checkContent } from './content.ts'
 import { allowsUnverified } from './settings.ts'
 import type { MailTransport } from './transport.ts'
@@ -41,7 +41,7 @@ export async function requireSendable(
   requireContent(newsletter)
   const identity = await requireSender(ctx, newsletter.from_identity_id)
   requireTransport(ctx)
-  requireLinks(ctx)
+  requirePublicUrl(ctx)
   return identity
 }
 
@@ -59,11 +59,6 @@ export function requireContent(content: Content, prefix = ''): void {
     errors[prefix + path]!.push(message)
   }
   throw new MailkeepError('validation_failed', issues[0]!.message, { errors })
-}
-
-/** @throws MailkeepError `validation_failed` on `public_url` */
-export function requireLinks(ctx: Context): void {
-  contactLink(ctx, { id: 1, uuid: '00000000-0000-0000-0000-000000000000' }, 'unsubscribe')
 }
 
 /**

@@ -1,13 +1,11 @@
 /** Trying a newsletter before it is sent: previews and test messages. */
 import { randomUUID } from 'node:crypto'
-import { getClient } from '../clients/operations.ts'
-import { contactLink } from '../consent/links.ts'
 import { getContact } from '../contacts/operations.ts'
 import type { Context } from '../context.ts'
 import { parse } from '../parse.ts'
-import { type ContentVariables, prepareContent, render } from './content.ts'
+import { prepareContent, render } from './content.ts'
+import { messageOf, variablesOf } from './dispatch/compose.ts'
 import { handOver } from './dispatch/mailer.ts'
-import { mailHeaders } from './headers.ts'
 import { getNewsletter } from './newsletters.ts'
 import {
   type Preview,
@@ -31,12 +29,7 @@ export async function previewNewsletter(ctx: Context, id: number, input: Preview
   const newsletter = await getNewsletter(ctx, id)
   const contact = await getContact(ctx, contact_id)
   requireContent(newsletter)
-  return render(prepareContent(newsletter), {
-    ...(await clientVariables(ctx)),
-    contact: { name: contact.name, email: contact.email, attributes: contact.extra_attributes },
-    unsubscribe_url: contactLink(ctx, contact, 'unsubscribe'),
-    preferences_url: contactLink(ctx, contact, 'preferences'),
-  })
+  return render(prepareContent(newsletter), await variablesOf(ctx, contact, contact.extra_attributes))
 }
 
 /** The links of test messages belong to no contact. They lead to the page of a link that does not work. */
@@ -55,25 +48,12 @@ export async function testNewsletter(ctx: Context, id: number, input: TestInput)
   const newsletter = await getNewsletter(ctx, id)
   const sender = await requireSendable(ctx, newsletter)
   const prepared = prepareContent(newsletter)
-  const variables = await clientVariables(ctx)
-  const unsubscribe_url = contactLink(ctx, sampleContact, 'unsubscribe')
-  const preferences_url = contactLink(ctx, sampleContact, 'preferences')
-  const { reply_to, id: newsletterId } = newsletter
+  const variables = await variablesOf(ctx, { ...sampleContact, name: '', email: '' }, {})
+  const { reply_to: replyTo } = newsletter
   const sendTo = async (email: string): Promise<TestResult> => {
-    const uuid = randomUUID()
-    const contact = { name: '', email, attributes: {} }
-    const message = {
-      id: uuid,
-      clientId: ctx.clientId,
-      from: { name: sender.name, email: sender.email },
-      to: { name: null, email },
-      ...(reply_to === null ? {} : { replyTo: reply_to }),
-      ...render(prepared, { ...variables, contact, unsubscribe_url, preferences_url }),
-      headers: mailHeaders({
-        ...{ messageId: uuid, from: sender.email, clientId: ctx.clientId },
-        ...{ campaign: `newsletter-${newsletterId}`, unsubscribeUrl: unsubscribe_url },
-      }),
-    }
+    const addressed = { ...variables, contact: { ...variables.contact, email } }
+    const envelope = { uuid: randomUUID(), sender, replyTo, campaign: `newsletter-${newsletter.id}` }
+    const message = messageOf(ctx, prepared, addressed, envelope)
     try {
       const outcome = await handOver(ctx.local.mail.settings, message, new AbortController())
       if (outcome.kind === 'sent') return { email, status: 'sent', error: null }
@@ -85,9 +65,4 @@ export async function testNewsletter(ctx: Context, id: number, input: TestInput)
     }
   }
   return await Promise.all(emails.map(sendTo))
-}
-
-async function clientVariables(ctx: Context): Promise<Pick<ContentVariables, 'client'>> {
-  const { name } = await getClient(ctx, ctx.clientId)
-  return { client: { name, postal_address: ctx.local.mail.settings.postalAddress } }
 }

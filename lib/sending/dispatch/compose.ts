@@ -1,11 +1,11 @@
 import { BoundedCache } from '../../bounded-cache.ts'
 import { getClient } from '../../clients/operations.ts'
-import { contactLink } from '../../consent/links.ts'
+import { contactLink, type LinkedContact } from '../../consent/links.ts'
 import type { Context } from '../../context.ts'
 import { type ContentVariables, type PreparedContent, prepareContent, render } from '../content.ts'
 import { mailHeaders } from '../headers.ts'
 import { getNewsletter } from '../newsletters.ts'
-import { findSender } from '../sendable.ts'
+import { findSender, type MailSender } from '../sendable.ts'
 import { listSteps } from '../sequence-queries.ts'
 import type { MailMessage } from '../transport.ts'
 import type { ClaimedMessage, Recipient } from './claim.ts'
@@ -27,22 +27,9 @@ export class Composer {
     const sender = await findSender(ctx, task.identityId)
     if (!sender) throw new Error('The sender identity is not verified, or does not exist.')
     const content = await this.#contentOf(ctx, task)
-    const variables = await variablesOf(ctx, task.contact)
-    return {
-      id: task.uuid,
-      clientId: ctx.clientId,
-      from: { name: sender.name, email: sender.email },
-      to: { name: task.contact.name || null, email: task.contact.email },
-      ...(task.replyTo === null ? {} : { replyTo: task.replyTo }),
-      ...render(content, variables),
-      headers: mailHeaders({
-        messageId: task.uuid,
-        from: sender.email,
-        clientId: ctx.clientId,
-        campaign: `${task.source.kind}-${task.source.id}`,
-        unsubscribeUrl: variables.unsubscribe_url,
-      }),
-    }
+    const { uuid, replyTo, source, contact } = task
+    const variables = await variablesOf(ctx, contact, JSON.parse(contact.attributes))
+    return messageOf(ctx, content, variables, { uuid, sender, replyTo, campaign: `${source.kind}-${source.id}` })
   }
 
   /** Newsletters do not change once they are sent; steps have a version. */
@@ -64,11 +51,43 @@ async function loadContent(ctx: Context, sourceId: number, stepId: number | null
   return prepareContent(step)
 }
 
+/** What a message has beside its content. */
+interface Envelope {
+  readonly uuid: string
+  readonly sender: MailSender
+  readonly replyTo: string | null
+  /** What the message belongs to, for the statistics of providers: `newsletter-1`. */
+  readonly campaign: string
+}
+
+/** Renders a message for the contact of `variables`. */
+export function messageOf(
+  { clientId }: Context,
+  content: PreparedContent,
+  variables: ContentVariables,
+  { uuid, sender, replyTo, campaign }: Envelope,
+): MailMessage {
+  const { contact, unsubscribe_url: unsubscribeUrl } = variables
+  return {
+    id: uuid,
+    clientId,
+    from: { name: sender.name, email: sender.email },
+    to: { name: contact.name || null, email: contact.email },
+    ...(replyTo === null ? {} : { replyTo }),
+    ...render(content, variables),
+    headers: mailHeaders({ messageId: uuid, from: sender.email, clientId, campaign, unsubscribeUrl }),
+  }
+}
+
 /** Returns what templates show of a contact. */
-export async function variablesOf(ctx: Context, contact: Recipient): Promise<ContentVariables> {
+export async function variablesOf(
+  ctx: Context,
+  contact: LinkedContact & Pick<Recipient, 'name' | 'email'>,
+  attributes: Readonly<Record<string, string>>,
+): Promise<ContentVariables> {
   const { name } = await getClient(ctx, ctx.clientId)
   return {
-    contact: { name: contact.name, email: contact.email, attributes: JSON.parse(contact.attributes) },
+    contact: { name: contact.name, email: contact.email, attributes },
     unsubscribe_url: contactLink(ctx, contact, 'unsubscribe'),
     preferences_url: contactLink(ctx, contact, 'preferences'),
     client: { name, postal_address: ctx.local.mail.settings.postalAddress },
