@@ -126,9 +126,10 @@ export interface SequencesApi {
    */
   list(query?: PageInput): Promise<Page<SequenceSummary>>
   /**
-   * Creates a sequence without steps. Contacts who are added to its list from now on are enrolled.
+   * Creates a sequence. Contacts who are added to its list from now on are enrolled.
    *
-   * @throws MailkeepError `validation_failed`: also when the list does not exist, or the sender identity is not verified.
+   * @throws MailkeepError `validation_failed`: also when the list does not exist, the sender identity is not verified, or a
+   *   template is wrong.
    */
   create(input: SequenceInput): Promise<Sequence>
   /** Returns a sequence with its steps. @throws MailkeepError `not_found` */

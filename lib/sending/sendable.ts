@@ -5,7 +5,7 @@ import { type FieldErrors, invalid, isMailkeepError, MailkeepError } from '../er
 import { getIdentity, listIdentities } from '../identities/operations.ts'
 import type { Identity } from '../identities/schema.ts'
 import { requirePublicUrl } from '../public-url.ts'
-import { type Content, checkContent } from './content.ts'
+import type { Content } from './content.ts'
 import { allowsUnverified } from './settings.ts'
 import type { MailTransport } from './transport.ts'
 
@@ -38,7 +38,7 @@ export async function requireSendable(
   ctx: Context,
   newsletter: Content & { readonly from_identity_id: number | null },
 ): Promise<MailSender> {
-  requireContent(newsletter)
+  await requireContent(newsletter)
   const identity = await requireSender(ctx, newsletter.from_identity_id)
   requireTransport(ctx)
   requirePublicUrl(ctx)
@@ -46,10 +46,13 @@ export async function requireSendable(
 }
 
 /**
+ * Checks the templates. The libraries for them are loaded here, because they take long and most processes need none.
+ *
  * @param prefix Path of the content in the input, with a dot at its end.
  * @throws MailkeepError `validation_failed` on the templates that are wrong.
  */
-export function requireContent(content: Content, prefix = ''): void {
+export async function requireContent(content: Content, prefix = ''): Promise<void> {
+  const { checkContent } = await import('./content.ts')
   const { subject, preheader, html, text } = content
   const issues = checkContent({ subject, preheader, html, text })
   if (issues.length === 0) return

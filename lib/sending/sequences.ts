@@ -55,9 +55,10 @@ export async function getSequenceSummary(ctx: Context, id: number): Promise<Sequ
 }
 
 /**
- * Creates a sequence without steps. Contacts who are added to its list from now on are enrolled.
+ * Creates a sequence. Contacts who are added to its list from now on are enrolled.
  *
- * @throws MailkeepError `validation_failed`: also when the list does not exist, or the sender identity is not verified.
+ * @throws MailkeepError `validation_failed`: also when the list does not exist, the sender identity is not verified, or a
+ *   template is wrong.
  */
 export async function createSequence(ctx: Context, input: SequenceInput): Promise<Sequence> {
   const {
@@ -66,8 +67,9 @@ export async function createSequence(ctx: Context, input: SequenceInput): Promis
     from_identity_id = null,
     reply_to = null,
     status = 'active',
-    steps,
+    steps = [],
   } = parse(NewSequence, input)
+  await requireTemplates(steps)
   return transact(ctx, async (tx) => {
     await requireReferences(tx, list_id, from_identity_id)
     const at = now(tx)
@@ -75,8 +77,8 @@ export async function createSequence(ctx: Context, input: SequenceInput): Promis
     const fixed = { client_id: tx.clientId, uuid: randomUUID(), created_at: at }
     const row = await queries.insertSequence(tx, { ...fixed, ...settings })
     await audit(tx, 'sequence.created', row!.id)
-    if (steps !== undefined) return await setSteps(tx, row!.id, { steps: input.steps! })
-    return { ...sequenceSummaryFrom(row!), steps: [] }
+    await writeSteps(tx, row!.id, steps)
+    return await getSequence(tx, row!.id)
   })
 }
 
@@ -131,28 +133,36 @@ export async function deleteSequence(ctx: Context, id: number): Promise<void> {
  */
 export async function setSteps(ctx: Context, id: number, input: StepsInput): Promise<Sequence> {
   const { steps } = parse(NewSteps, input)
-  for (const [at, step] of steps.entries()) requireContent(contentOf(step), `steps.${at}.`)
+  await requireTemplates(steps)
   return transact(ctx, async (tx) => {
     await lockSequence(tx, id)
-    const places = await queries.listPlaces(tx, { sequence_id: id })
-    const positions = new Map<number, number>()
-    for (const [at, step] of steps.entries()) {
-      const row = { sequence_id: id, position: at + 1, delay_seconds: step.delay_seconds, ...contentOf(step) }
-      if (step.id === undefined) {
-        await queries.insertStep(tx, row)
-        continue
-      }
-      if (positions.has(step.id)) throw invalid(`steps.${at}.id`, 'This step is in the list already.')
-      if (!(await queries.updateStep(tx, { ...row, id: step.id }))) throw invalid(`steps.${at}.id`, 'No such step.')
-      positions.set(step.id, at + 1)
-    }
-    for (const [stepId, position] of removedPlaces(places, positions)) {
-      await queries.removeStep(tx, { id: stepId, position })
-    }
+    await writeSteps(tx, id, steps)
     await audit(tx, 'sequence.updated', id)
     await runOrEnqueue(tx, rescheduleSequence, { targetId: id, state: { after: 0 } })
     return await getSequence(tx, id)
   })
+}
+
+async function requireTemplates(steps: readonly NewStep[]): Promise<void> {
+  for (const [at, step] of steps.entries()) await requireContent(contentOf(step), `steps.${at}.`)
+}
+
+async function writeSteps(tx: Tx, id: number, steps: readonly NewStep[]): Promise<void> {
+  const places = await queries.listPlaces(tx, { sequence_id: id })
+  const positions = new Map<number, number>()
+  for (const [at, step] of steps.entries()) {
+    const row = { sequence_id: id, position: at + 1, delay_seconds: step.delay_seconds, ...contentOf(step) }
+    if (step.id === undefined) {
+      await queries.insertStep(tx, row)
+      continue
+    }
+    if (positions.has(step.id)) throw invalid(`steps.${at}.id`, 'This step is in the list already.')
+    if (!(await queries.updateStep(tx, { ...row, id: step.id }))) throw invalid(`steps.${at}.id`, 'No such step.')
+    positions.set(step.id, at + 1)
+  }
+  for (const [stepId, position] of removedPlaces(places, positions)) {
+    await queries.removeStep(tx, { id: stepId, position })
+  }
 }
 
 function contentOf({ subject, preheader = null, html, text = null }: NewStep) {

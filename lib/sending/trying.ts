@@ -3,7 +3,6 @@ import { randomUUID } from 'node:crypto'
 import { getContact } from '../contacts/operations.ts'
 import type { Context } from '../context.ts'
 import { parse } from '../parse.ts'
-import { prepareContent, render } from './content.ts'
 import { messageOf, variablesOf } from './dispatch/compose.ts'
 import { handOver } from './dispatch/mailer.ts'
 import { getNewsletter } from './newsletters.ts'
@@ -28,7 +27,8 @@ export async function previewNewsletter(ctx: Context, id: number, input: Preview
   const { contact_id } = parse(PreviewOptions, input)
   const newsletter = await getNewsletter(ctx, id)
   const contact = await getContact(ctx, contact_id)
-  requireContent(newsletter)
+  await requireContent(newsletter)
+  const { prepareContent, render } = await import('./content.ts')
   return render(prepareContent(newsletter), await variablesOf(ctx, contact, contact.extra_attributes))
 }
 
@@ -47,13 +47,14 @@ export async function testNewsletter(ctx: Context, id: number, input: TestInput)
   const { emails } = parse(TestOptions, input)
   const newsletter = await getNewsletter(ctx, id)
   const sender = await requireSendable(ctx, newsletter)
+  const { prepareContent, render } = await import('./content.ts')
   const prepared = prepareContent(newsletter)
   const variables = await variablesOf(ctx, { ...sampleContact, name: '', email: '' }, {})
   const { reply_to: replyTo } = newsletter
   const sendTo = async (email: string): Promise<TestResult> => {
     const addressed = { ...variables, contact: { ...variables.contact, email } }
     const envelope = { uuid: randomUUID(), sender, replyTo, campaign: `newsletter-${newsletter.id}` }
-    const message = messageOf(ctx, prepared, addressed, envelope)
+    const message = messageOf(ctx, render(prepared, addressed), addressed, envelope)
     try {
       const outcome = await handOver(ctx.local.mail.settings, message, new AbortController())
       if (outcome.kind === 'sent') return { email, status: 'sent', error: null }

@@ -2,7 +2,7 @@ import { BoundedCache } from '../../bounded-cache.ts'
 import { getClient } from '../../clients/operations.ts'
 import { contactLink, type LinkedContact } from '../../consent/links.ts'
 import type { Context } from '../../context.ts'
-import { type ContentVariables, type PreparedContent, prepareContent, render } from '../content.ts'
+import type { ContentVariables, PreparedContent, RenderedContent } from '../content.ts'
 import { mailHeaders } from '../headers.ts'
 import { getNewsletter } from '../newsletters.ts'
 import { findSender, type MailSender } from '../sendable.ts'
@@ -29,7 +29,13 @@ export class Composer {
     const content = await this.#contentOf(ctx, task)
     const { uuid, replyTo, source, contact } = task
     const variables = await variablesOf(ctx, contact, JSON.parse(contact.attributes))
-    return messageOf(ctx, content, variables, { uuid, sender, replyTo, campaign: `${source.kind}-${source.id}` })
+    const { render } = await import('../content.ts')
+    return messageOf(ctx, render(content, variables), variables, {
+      uuid,
+      sender,
+      replyTo,
+      campaign: `${source.kind}-${source.id}`,
+    })
   }
 
   /** Newsletters do not change once they are sent; steps have a version. */
@@ -45,6 +51,7 @@ export class Composer {
 }
 
 async function loadContent(ctx: Context, sourceId: number, stepId: number | null): Promise<PreparedContent> {
+  const { prepareContent } = await import('../content.ts')
   if (stepId === null) return prepareContent(await getNewsletter(ctx, sourceId))
   const step = (await listSteps(ctx, { sequence_id: sourceId })).find(({ id }) => id === stepId)
   if (!step) throw new Error('The step was removed.')
@@ -60,10 +67,10 @@ interface Envelope {
   readonly campaign: string
 }
 
-/** Renders a message for the contact of `variables`. */
+/** Returns a rendered message for the contact of `variables`. */
 export function messageOf(
   { clientId }: Context,
-  content: PreparedContent,
+  rendered: RenderedContent,
   variables: ContentVariables,
   { uuid, sender, replyTo, campaign }: Envelope,
 ): MailMessage {
@@ -74,7 +81,7 @@ export function messageOf(
     from: { name: sender.name, email: sender.email },
     to: { name: contact.name || null, email: contact.email },
     ...(replyTo === null ? {} : { replyTo }),
-    ...render(content, variables),
+    ...rendered,
     headers: mailHeaders({ messageId: uuid, from: sender.email, clientId, campaign, unsubscribeUrl }),
   }
 }
