@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { number, Time } from '../parts/time.tsx'
 
-interface Group {
+export interface Group {
   readonly id: number
   readonly name: string
   readonly created_at: string

@@ -5,6 +5,7 @@ import { confirm } from '../parts/dialog.tsx'
 import { Empty, Loaded, useLoad } from '../parts/load.tsx'
 import { attempt } from '../parts/notice.tsx'
 import { Page, Pager, useQuery } from '../parts/page.tsx'
+import { RowButton } from '../parts/row-button.tsx'
 import { Time } from '../parts/time.tsx'
 import { NameDialog } from './name-dialog.tsx'
 
@@ -129,12 +130,8 @@ function TopicTable({
               <Time at={topic.created_at} />
             </td>
             <td class="do">
-              <button type="button" class="plain" aria-label={`Edit ${topic.name}`} onClick={() => edit(topic)}>
-                Edit
-              </button>
-              <button type="button" class="plain" aria-label={`Delete ${topic.name}`} onClick={() => remove(topic)}>
-                Delete
-              </button>
+              <RowButton action="Edit" of={topic.name} onClick={() => edit(topic)} />
+              <RowButton action="Delete" of={topic.name} onClick={() => remove(topic)} />
             </td>
           </tr>
         ))}

@@ -5,6 +5,7 @@ import { Field, Form, textOf } from '../parts/form.tsx'
 import { Empty, Loaded, useLoad } from '../parts/load.tsx'
 import { attempt } from '../parts/notice.tsx'
 import { Badge, Page, Pager, useQuery } from '../parts/page.tsx'
+import { RowButton } from '../parts/row-button.tsx'
 import { Time } from '../parts/time.tsx'
 
 type Identity = Schemas['Identity']
@@ -106,14 +107,7 @@ function IdentityTable({ identities, remove }: IdentityTableProps) {
               <Time at={identity.verified_at} />
             </td>
             <td class="do">
-              <button
-                type="button"
-                class="plain"
-                aria-label={`Delete ${identity.email}`}
-                onClick={() => remove(identity)}
-              >
-                Delete
-              </button>
+              <RowButton action="Delete" of={identity.email} onClick={() => remove(identity)} />
             </td>
           </tr>
         ))}

@@ -2,6 +2,7 @@ import { answerOf, api, type Schemas } from '../api.ts'
 import { Empty, Loaded, useLoad } from '../parts/load.tsx'
 import { attempt } from '../parts/notice.tsx'
 import { Badge, Pager, useQuery } from '../parts/page.tsx'
+import { RowButton } from '../parts/row-button.tsx'
 import { Time } from '../parts/time.tsx'
 
 type Enrolment = Schemas['Enrolment']
@@ -79,14 +80,11 @@ function EnrolmentTable({ enrolments, stop }: EnrolmentTableProps) {
             </td>
             <td class="do">
               {enrolment.status === 'active' && (
-                <button
-                  type="button"
-                  class="plain"
-                  aria-label={`Stop the enrolment of contact ${enrolment.contact_id}`}
+                <RowButton
+                  action="Stop"
+                  of={`the enrolment of contact ${enrolment.contact_id}`}
                   onClick={() => stop(enrolment)}
-                >
-                  Stop
-                </button>
+                />
               )}
             </td>
           </tr>

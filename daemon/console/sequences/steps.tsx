@@ -3,6 +3,7 @@ import { api, dataOf, type Schemas } from '../api.ts'
 import { firstContent } from '../newsletters/content.ts'
 import { Field, Form, TextArea, textOf } from '../parts/form.tsx'
 import { say } from '../parts/notice.tsx'
+import { RowButton } from '../parts/row-button.tsx'
 import { duration } from '../parts/time.tsx'
 
 type Sequence = Schemas['Sequence']
@@ -50,14 +51,7 @@ export function Steps({ sequence, set }: { sequence: Sequence; set(sequence: Seq
                 <button type="button" class="plain" onClick={() => setEdited(at)} aria-label={`Edit ${step.subject}`}>
                   Edit
                 </button>
-                <button
-                  type="button"
-                  class="plain"
-                  aria-label={`Remove ${step.subject}`}
-                  onClick={() => save(steps.toSpliced(at, 1))}
-                >
-                  Remove
-                </button>
+                <RowButton action="Remove" of={step.subject} onClick={() => save(steps.toSpliced(at, 1))} />
               </span>
             </div>
           </div>

@@ -5,6 +5,7 @@ import { Field, Form, textOf } from '../parts/form.tsx'
 import { Empty, Loaded, useLoad } from '../parts/load.tsx'
 import { attempt } from '../parts/notice.tsx'
 import { Page, Pager, useQuery } from '../parts/page.tsx'
+import { RowButton } from '../parts/row-button.tsx'
 import { Time } from '../parts/time.tsx'
 
 type Suppression = Schemas['Suppression']
@@ -98,14 +99,7 @@ function SuppressionTable({ suppressions, remove }: SuppressionTableProps) {
               <Time at={one.created_at} />
             </td>
             <td class="do">
-              <button
-                type="button"
-                class="plain"
-                aria-label={`Remove ${one.email ?? `suppression ${one.id}`}`}
-                onClick={() => remove(one)}
-              >
-                Remove
-              </button>
+              <RowButton action="Remove" of={one.email ?? `suppression ${one.id}`} onClick={() => remove(one)} />
             </td>
           </tr>
         ))}

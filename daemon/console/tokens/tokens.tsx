@@ -5,6 +5,7 @@ import { Choice, Field, Form, textOf } from '../parts/form.tsx'
 import { Empty, Loaded, useLoad } from '../parts/load.tsx'
 import { attempt } from '../parts/notice.tsx'
 import { Page, Pager, Secret, useQuery } from '../parts/page.tsx'
+import { RowButton } from '../parts/row-button.tsx'
 import { Time } from '../parts/time.tsx'
 
 type Token = Schemas['Token']
@@ -92,14 +93,7 @@ function TokenTable({ tokens, revoke }: { tokens: readonly Token[]; revoke(token
               <Time at={token.expires_at} />
             </td>
             <td class="do">
-              <button
-                type="button"
-                class="plain"
-                aria-label={`Revoke ${token.name ?? `token ${token.id}`}`}
-                onClick={() => revoke(token)}
-              >
-                Revoke
-              </button>
+              <RowButton action="Revoke" of={token.name ?? `token ${token.id}`} onClick={() => revoke(token)} />
             </td>
           </tr>
         ))}
