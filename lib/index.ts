@@ -1,4 +1,4 @@
-/** mailkeep: contacts, tags, lists, topics and signed webhooks for many clients, in your own process. */
+/** mailkeep: contacts, consent, newsletters, sequences and signed webhooks for many clients, in your own process. */
 
 export type {
   AttributeSettingsApi,

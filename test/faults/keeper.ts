@@ -38,8 +38,6 @@ function bundle(): Promise<string> {
       format: 'esm',
       target: 'node20',
       sourcemap: 'inline',
-      // CommonJS modules that are bundled load Node's own modules with `require`.
-      banner: { js: "import * as module from 'node:module'; const require = module.createRequire(import.meta.url)" },
       plugins: [
         {
           name: 'modules other than ECMAScript modules stay external',

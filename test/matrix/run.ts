@@ -29,8 +29,21 @@ const combinations: readonly Combination[] = [
   { node: '26', sqlite: '13', kysely: '0.29' },
 ]
 
-/** Without `package` and `project`, which are about the development of mailkeep, not about its behaviour. */
-const behaviourRooms = ['contacts', 'daemon', 'http', 'library', 'properties', 'storage', 'webhooks']
+/**
+ * Without `package` and `project`, which are about the development of mailkeep, and without `console`, which runs in a
+ * browser.
+ */
+const behaviourRooms = [
+  'contacts',
+  'daemon',
+  'http',
+  'library',
+  'pages',
+  'properties',
+  'sending',
+  'storage',
+  'webhooks',
+]
 
 interface Result extends Combination {
   readonly versions: string

@@ -21,7 +21,7 @@ export function documentOf(options: ServeOptions) {
     info: {
       title: 'mailkeep',
       version,
-      summary: 'An email-marketing back end: contacts, tags, lists, topics and signed webhooks.',
+      summary: 'An email-marketing back end: contacts, consent, newsletters, sequences and signed webhooks.',
       description: options.tokens ? `${about} ${aboutTokens}` : `${about} The host authenticates the callers.`,
       license: { name: 'MIT', identifier: 'MIT' },
     },
