@@ -31,7 +31,7 @@ export const attributeJobs: JobHandlers = {
 /** Returns the attributes by which contacts can be filtered. */
 export async function getAttributeSettings(ctx: Context): Promise<AttributeSettings> {
   const rows = await queries.listIndexed(ctx, { client_id: ctx.clientId })
-  return { indexed: rows.map(({ name }) => name) }
+  return { indexed: rows.sort((a, b) => a.id - b.id).map(({ name }) => name) }
 }
 
 /**

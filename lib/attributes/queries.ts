@@ -2,12 +2,9 @@ import { type RawBuilder, sql } from 'kysely'
 import { deleteRows } from '../jobs/batches.ts'
 import { bool, int, ints, rows, statement, text } from '../storage/statement.ts'
 
+/** Returns the client's indexed attributes, in any order: every save reads them, and sorting would cost the most. */
 export const listIndexed = statement.all({ client_id: int }, (db, p) =>
-  db
-    .selectFrom('mailkeep_indexed_attribute')
-    .select(['id', 'name', 'ready'])
-    .where('client_id', '=', p.client_id)
-    .orderBy('id'),
+  db.selectFrom('mailkeep_indexed_attribute').select(['id', 'name', 'ready']).where('client_id', '=', p.client_id),
 )
 
 export const findIndexed = statement({ client_id: int, id: int }, (db, p) =>
