@@ -15,7 +15,7 @@ export interface Change {
   readonly topicId?: number
 }
 
-/** Browsers send far less; anyone may send more. */
+/** Browsers send far less. Other clients may send more. */
 const maxUserAgentCharacters = 500
 
 /** Records changes that were made, with the caller who made them. */

@@ -72,7 +72,7 @@ export interface ImportInput extends AbortInput {
   readonly onStart?: ((importId: number) => void) | undefined
   /** Called after each batch of rows, with the counts so far. */
   readonly onProgress?: ((counts: ImportCounts) => void) | undefined
-  /** Called after each batch with the result of each row. The import goes on when it resolves. */
+  /** Called after each batch with the result of each row. The import continues when it resolves. */
   readonly onResults?: ((results: readonly ImportRowResult[]) => void | Promise<void>) | undefined
 }
 

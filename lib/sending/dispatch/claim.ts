@@ -216,7 +216,7 @@ async function finishEarly(tx: Tx, sequenceId: number, enrolment: queries.DueEnr
   await saveProgress(tx, { id, contactId, summary: sequenceSummaryFrom(row!), places, lastStepId, since: now(tx) })
 }
 
-/** Writes a skipped message for a contact whose address must not be mailed, and goes on to the next step. */
+/** Writes a skipped message for a contact whose address must not be mailed, and continues with the next step. */
 async function skipStep(tx: Tx, sequenceId: number, enrolment: queries.DueEnrolment, stepId: number): Promise<void> {
   const contactId = enrolment.contact_id!
   const at = now(tx)
