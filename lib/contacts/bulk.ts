@@ -72,8 +72,17 @@ function* entriesOf(ctx: Context, inputs: readonly unknown[]): Generator<Entry> 
 export interface BatchSteps {
   /** Returns the contacts to save. `complete` sets the results of the others. */
   choose(tx: Tx, contacts: ByEmail): Promise<ByEmail>
-  /** Runs before the events are raised, and returns those to raise. */
-  complete(tx: Tx, saved: SavedContacts, events: ContactEvent[]): Promise<ContactEvent[]>
+  /**
+   * Runs before the events are raised, and returns those to raise.
+   *
+   * @param confirmed The contacts that need not confirm lists with double opt-in.
+   */
+  complete(
+    tx: Tx,
+    saved: SavedContacts,
+    events: ContactEvent[],
+    confirmed: ReadonlySet<number>,
+  ): Promise<ContactEvent[]>
 }
 
 /**
@@ -147,7 +156,7 @@ async function addBatch(
     events.push(...(await addTags(tx, tags, isWanted(tx, subscribers, 'contact.tagged'))))
     const confirmed = new Set(confirmedIds(entries, saved.results))
     if (list) events.push(...(await joinList(tx, list, ids, confirmed)))
-    await raiseContactEvents(tx, subscribers, steps ? await steps.complete(tx, saved, events) : events)
+    await raiseContactEvents(tx, subscribers, steps ? await steps.complete(tx, saved, events, confirmed) : events)
     return saved.results
   })
   return entries.map((entry) => (isRefused(entry) ? entry : results.get(entry)!))

@@ -31,10 +31,10 @@ export function importSteps(mode: ImportMode, onSave: (tx: Tx) => Promise<void>)
       skipped = new Map() // a transaction may run twice
       return mode === 'skip' ? await withoutStored(tx, contacts, skipped) : contacts
     },
-    async complete(tx, saved, events) {
+    async complete(tx, saved, events, confirmed) {
       const restored = restoredById(saved)
       await restoreTimes(tx, saved, restored)
-      const all = [...events, ...(await restoreMemberships(tx, restored, confirmedIds(saved)))]
+      const all = [...events, ...(await restoreMemberships(tx, restored, confirmed))]
       if (mode === 'replace_tags') all.push(...(await replaceTags(tx, saved)))
       await onSave(tx)
       for (const [contact, result] of skipped) {
@@ -79,11 +79,6 @@ function restoredById({ results }: SavedContacts): Map<number, Restored> {
     restored.set(result.id, before ? joined(before, of) : of)
   }
   return restored
-}
-
-function confirmedIds({ results }: SavedContacts): Set<number> {
-  const ids = [...results].flatMap(([contact, result]) => (contact.confirmed && !result.refused ? [result.id] : []))
-  return new Set(ids)
 }
 
 function joined(a: Restored, b: Restored): Restored {
