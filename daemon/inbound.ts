@@ -2,7 +2,7 @@ import { isMailkeepError, type Mailkeep } from '../lib/index.ts'
 import { createSnsReceiver, type Feedback, feedbackOf, type SnsOptions } from '../lib/internal.ts'
 import type { Inbound } from './api/inbound.ts'
 
-export interface InboundOptions extends Pick<SnsOptions, 'topics' | 'fetch'> {
+interface InboundOptions extends Pick<SnsOptions, 'topics' | 'fetch'> {
   readonly mailkeep: Mailkeep
 }
 

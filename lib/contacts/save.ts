@@ -11,7 +11,7 @@ import { type AttributeChanges, type ContactTexts, type NewContact, noTexts, tex
 import { searchText } from './search.ts'
 
 /** A contact after a save. */
-export interface Saved {
+interface Saved {
   readonly id: number
   readonly created: boolean
   /** Whether a text or an attribute of a stored contact changed. */

@@ -24,7 +24,7 @@ interface MessageRow {
   readonly status: string
 }
 
-export interface MailCounts {
+interface MailCounts {
   readonly sent: number
   readonly failed: number
   readonly uncertain: number

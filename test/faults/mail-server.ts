@@ -30,7 +30,7 @@ export interface MailServerReport {
   readonly accepted: readonly (readonly [string, number])[]
 }
 
-export type MailServerAnswer = { readonly port: number } | { readonly held: true } | MailServerReport
+type MailServerAnswer = { readonly port: number } | { readonly held: true } | MailServerReport
 
 type Done = (error?: Error | null) => void
 

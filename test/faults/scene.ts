@@ -38,7 +38,7 @@ interface SceneOptions {
   readonly diskBytes?: number
 }
 
-export interface TestEndpoint {
+interface TestEndpoint {
   readonly id: number
   readonly path: string
   readonly secret: string

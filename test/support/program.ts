@@ -11,7 +11,7 @@ import { buildBundle } from '../../.ci/build-binary.ts'
 export type Environment = Readonly<Record<string, string>>
 
 /** A program and the words before its arguments. */
-export type Program = readonly string[]
+type Program = readonly string[]
 
 const { MAILKEEP_TEST_BINARY: binary, MAILKEEP_TEST_BUNDLE: built } = process.env
 const program: Program = binary === undefined ? await bundle() : [binary]

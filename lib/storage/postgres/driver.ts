@@ -19,7 +19,7 @@ export interface DriverResult {
   readonly command: string
 }
 
-export interface DriverClient {
+interface DriverClient {
   query(query: DriverQuery): Promise<DriverResult>
   on(event: 'error', listener: (error: Error) => void): unknown
   off(event: 'error', listener: (error: Error) => void): unknown
