@@ -3,14 +3,14 @@ import type { Context } from '../context.ts'
 import { notFound } from '../errors.ts'
 import { getList } from '../lists/operations.ts'
 import { transact } from '../storage/transaction.ts'
-import { raise } from '../webhooks/outbox.ts'
+import { findSubscribers, raise } from '../webhooks/outbox.ts'
 import { type ContactKey, lockContact } from './contact-key.ts'
 import { validSince } from './double-opt-in.ts'
 import { raiseChanges } from './events.ts'
 import { requireAtMost } from './limits.ts'
-import { getContact } from './operations.ts'
 import * as pending from './pending-queries.ts'
 import * as queries from './queries.ts'
+import { getContact } from './reading.ts'
 import type { Contact } from './schema.ts'
 
 /**
@@ -39,7 +39,7 @@ export async function confirmContact(ctx: Context, listId: number, contactId: Co
     }
     const contact = await getContact(tx, id)
     if (isBack) await raise(tx, 'contact.resubscribed', { contact }, id)
-    await raiseChanges(tx, contact, { joined: list })
+    await raiseChanges(tx, contact, { joined: list }, await findSubscribers(tx))
     return contact
   })
 }

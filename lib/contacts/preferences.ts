@@ -7,7 +7,8 @@ import type { Timestamp } from '../time.ts'
 import { findTopicsOfLists } from '../topics/operations.ts'
 import type { Topic } from '../topics/schema.ts'
 import { type ContactKey, lockContact } from './contact-key.ts'
-import { getContact, removeContactFromList, subscribeToTopic, unsubscribeFromTopic } from './operations.ts'
+import { removeContactFromList, subscribeToTopic, unsubscribeFromTopic } from './operations.ts'
+import { getContact } from './reading.ts'
 
 /** What a contact gets, and what it may choose. */
 export interface Preferences {
