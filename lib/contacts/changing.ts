@@ -12,7 +12,7 @@ import { Address, type ContactKey, lockContact } from './contact-key.ts'
 import { finishChange } from './events.ts'
 import { requireAtMost } from './limits.ts'
 import * as queries from './queries.ts'
-import { addTags, ensureTagIds, readKnown, saveContact } from './save.ts'
+import { addTags, readKnown, saveContact } from './save.ts'
 import { type Contact, type ContactInput, NewContact, TagNames } from './schema.ts'
 import { searchText } from './search.ts'
 
@@ -33,7 +33,7 @@ export async function upsertContact(
   return transact(ctx, async (tx) => {
     const known = await readKnown(tx, fields)
     const { id, created, updated } = await saveContact(tx, fields, known)
-    const tagged = await addTags(tx, id, known.tagIds, created)
+    const tagged = await addTags(tx, id, fields.tags, { known: known.tags, created })
     const [contact] = await Promise.all([
       finishChange(tx, id, { created, updated, tagged }),
       tagged.length > 0 && !created && requireAtMost(tx, 'tags', id),
@@ -88,7 +88,7 @@ export async function tagContact(ctx: Context, key: ContactKey, input: TagsInput
   const { tags } = parse(SomeTags, input)
   return transact(ctx, async (tx) => {
     const { id } = await lockContact(tx, key)
-    const tagged = await addTags(tx, id, await ensureTagIds(tx, tags))
+    const tagged = await addTags(tx, id, tags)
     if (tagged.length > 0) {
       await requireAtMost(tx, 'tags', id)
       await audit(tx, 'contact.updated', id)

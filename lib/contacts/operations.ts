@@ -52,7 +52,7 @@ export async function addContactToList(ctx: Context, listId: number, input: Cont
     const { id, created, updated } = await saveContact(tx, fields, known)
     const mustConfirm = needsConfirmation(list, fields.confirmed)
     const [tagged, joined] = await Promise.all([
-      addTags(tx, id, known.tagIds, created),
+      addTags(tx, id, fields.tags, { known: known.tags, created }),
       !mustConfirm && join(tx, id, list, created),
     ])
     const asked = mustConfirm && (await requestConfirmation(tx, id, list))

@@ -4,7 +4,7 @@ import { type IndexedAttributes, indexAttributes, listIndexed } from '../attribu
 import { refuseErased } from '../consent/suppressions.ts'
 import { now, type Tx } from '../context.ts'
 import { fold } from '../parse.ts'
-import { ensureTags } from '../tags/operations.ts'
+import { ensureTags, findTagIds } from '../tags/operations.ts'
 import { changeAttributes, noAttributes, readAttributes, writeAttributes } from './attributes.ts'
 import * as queries from './queries.ts'
 import { type AttributeChanges, type ContactTexts, type NewContact, noTexts, textNames, textsOf } from './schema.ts'
@@ -21,26 +21,30 @@ export interface Saved {
 /** What a save needs to know. It is read by statements that are sent together. */
 export interface Known {
   readonly stored: StoredContact | undefined
-  readonly tagIds: readonly number[]
+  /** Ids of the tags that exist, by the folded name. */
+  readonly tags: ReadonlyMap<string, number>
   readonly indexed: IndexedAttributes
 }
 
-/** Locks the contact, and creates missing tags. */
-export async function readKnown(tx: Tx, { email, tags, attributes }: NewContact): Promise<Known> {
-  const [stored, tagIds, indexed] = await Promise.all([
+/** Locks the contact. */
+export async function readKnown(tx: Tx, { email, tags = [], attributes }: NewContact): Promise<Known> {
+  const [stored, found, indexed] = await Promise.all([
     lockStored(tx, email),
-    tags ? ensureTagIds(tx, tags) : [],
+    tags.length > 0 ? findTagIds(tx, tags) : noTags,
     attributes.size > 0 ? listIndexed(tx) : [],
   ])
-  return { stored, tagIds, indexed }
+  return { stored, tags: found, indexed }
 }
+
+const noTags: ReadonlyMap<string, number> = new Map()
 
 function lockStored(tx: Tx, email: string): Promise<StoredContact | undefined> {
   return queries.lockContactByEmail(tx, { client_id: tx.clientId, email_key: fold(email) })
 }
 
 /** Inserts the contact, or saves the name and the attributes of the stored one. */
-export async function saveContact(tx: Tx, fields: NewContact, { stored, indexed }: Known): Promise<Saved> {
+export async function saveContact(tx: Tx, fields: NewContact, known: Known): Promise<Saved> {
+  const { stored, indexed } = known
   if (!stored) {
     let id = await insertContact(tx, fields, indexed)
     if (!id) {
@@ -49,7 +53,7 @@ export async function saveContact(tx: Tx, fields: NewContact, { stored, indexed 
     }
     if (id) return { id, created: true, updated: false }
     // Another process inserted the contact first. It may even have erased it again, so start over.
-    return await saveContact(tx, fields, { stored: await lockStored(tx, fields.email), tagIds: [], indexed })
+    return await saveContact(tx, fields, { ...known, stored: await lockStored(tx, fields.email) })
   }
   const { texts, attributes } = fields
   const updated = await saveChanges(tx, stored, texts, mergeAttributes(stored, attributes), indexed)
@@ -129,19 +133,21 @@ export function mergeAttributes(stored: StoredContact, changes: AttributeChanges
   return writeAttributes(changeAttributes(readAttributes(stored.attributes), changes))
 }
 
-/** Returns the ids of the tags of these names. Creates missing tags. */
-export async function ensureTagIds(tx: Tx, names: readonly string[]): Promise<readonly number[]> {
-  return [...(await ensureTags(tx, names)).values()]
-}
-
-/** @returns The ids of the tags that the contact got. Without `created`, the database finds out which are new. */
+/**
+ * Adds tags to a contact. Creates missing tags.
+ *
+ * @param options.known The tags that exist, read if they are not given.
+ * @param options.created Whether the contact is new. Otherwise the database finds out which tags it did not have.
+ * @returns The ids of the tags that the contact got.
+ */
 export async function addTags(
   tx: Tx,
   contact_id: number,
-  tag_ids: readonly number[],
-  created = false,
+  names: readonly string[] = [],
+  { known, created = false }: { known?: ReadonlyMap<string, number>; created?: boolean } = {},
 ): Promise<readonly number[]> {
-  if (tag_ids.length === 0) return []
+  if (names.length === 0) return []
+  const tag_ids = [...(await ensureTags(tx, names, known)).values()]
   const rows = { client_id: tx.clientId, contact_id, tag_ids }
   if (!created) return (await queries.insertMissingTags(tx, rows)).map(({ tag_id }) => tag_id)
   tx.transaction.defer(queries.insertContactTags(tx, rows))
@@ -154,7 +160,7 @@ export async function replaceTags(
   contact_id: number,
   names: readonly string[],
 ): Promise<{ tagged: readonly number[]; untagged: readonly number[] }> {
-  const tag_ids = await ensureTagIds(tx, names)
+  const tag_ids = [...(await ensureTags(tx, names)).values()]
   const removed = await queries.deleteOtherContactTags(tx, { contact_id, tag_ids })
   const added =
     tag_ids.length > 0 ? await queries.insertMissingTags(tx, { client_id: tx.clientId, contact_id, tag_ids }) : []
