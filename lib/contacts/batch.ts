@@ -93,6 +93,8 @@ async function maxRecipients(ctx: Context): Promise<number> {
 
 /** An erasure also deletes memberships, events and stored answers. */
 const rowsOfErasure = 10
+/** The change itself, and its entry in the audit log. */
+const rowsOfChange = 2
 /** Every step runs some statements, however few operations it has. */
 const rowsOfStep = 10
 
@@ -112,7 +114,7 @@ function* transactionsOf(planned: readonly Planned[], recipients: number): Gener
     }
     step.set(operation.key, operation)
     const changes = 1 + operation.tags.length + operation.lists.length + (operation.contact?.tags?.length ?? 0)
-    rows += operation.op === 'delete' ? rowsOfErasure + recipients : changes * (1 + recipients)
+    rows += operation.op === 'delete' ? rowsOfErasure + recipients : changes * (rowsOfChange + recipients)
     if (rows < maxRowsPerBatch) continue
     yield steps
     steps = []

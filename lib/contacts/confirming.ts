@@ -1,3 +1,4 @@
+import { audit } from '../audit/operations.ts'
 import { recordHistory } from '../consent/history.ts'
 import type { Context } from '../context.ts'
 import { notFound } from '../errors.ts'
@@ -31,10 +32,12 @@ export async function confirmContact(ctx: Context, listId: number, contactId: Co
     if (!wasAsked) throw notFound('request to join this list')
     await queries.insertMembership(tx, { client_id: tx.clientId, ...membership })
     await requireAtMost(tx, 'lists', id)
+    await audit(tx, 'contact.list_added', id)
     await recordHistory(tx, [{ contactId: id, type: 'confirmed', listId: list.id }])
     const isBack = before.unsubscribed_at !== null
     if (isBack) {
       await queries.markSubscribed(tx, { client_id: tx.clientId, id, by_contact: false })
+      await audit(tx, 'contact.resubscribed', id)
       await recordHistory(tx, [{ contactId: id, type: 'resubscribed' }])
     }
     const contact = await getContact(tx, id)
