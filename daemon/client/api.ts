@@ -4837,8 +4837,11 @@ export interface components {
             };
         };
         PreviewInput: {
-            /** Format: int64 */
-            contact_id: number;
+            /** @description The contact: its id, or `{email}`. */
+            contact_id: number | {
+                /** Format: idn-email */
+                email: string;
+            };
         };
         TestInput: {
             emails: string[];
@@ -4931,8 +4934,11 @@ export interface components {
             }[];
         };
         EnrolmentInput: {
-            /** Format: int64 */
-            contact_id: number;
+            /** @description The contact: its id, or `{email}`. */
+            contact_id: number | {
+                /** Format: idn-email */
+                email: string;
+            };
         };
         TagInput: {
             /** @description Trimmed and normalized to NFC before its length is checked. Unique without regard to case. */
