@@ -1,5 +1,6 @@
 /** Many operations on contacts in one call. */
 import type { Context } from '../context.ts'
+import { invalid } from '../errors.ts'
 import { parse } from '../parse.ts'
 import { type AbortInput, AbortOptions } from '../signal.ts'
 import { transact } from '../storage/transaction.ts'
@@ -70,6 +71,7 @@ async function planOperations(
     try {
       const operation = parseOperation(input)
       requireMayConfirm(ctx, operation.confirmed)
+      if (operation.op === 'delete') requireMayErase(ctx)
       parsed.push({ ...operation, at })
     } catch (error) {
       results[at] = { status: 'refused', errors: refusal(error).refused.errors! }
@@ -84,6 +86,12 @@ async function planOperations(
     results[operation.at] = { status: 'refused', errors: { id: ['No such contact.'] } }
     return []
   })
+}
+
+/** Tokens of members erase contacts one by one. The library's callers have no role and may do everything. */
+function requireMayErase({ caller }: Context): void {
+  if ((caller.role ?? 'admin') === 'admin') return
+  throw invalid('op', 'Erasing contacts with a batch needs a token with the role admin.')
 }
 
 async function maxRecipients(ctx: Context): Promise<number> {
