@@ -248,15 +248,16 @@ export interface ContactsApi {
    */
   messages(contact: ContactKey, query?: PageInput): Promise<Page<Message>>
   /**
-   * Returns the contact's lists and their topics, as the preferences page shows them.
+   * Returns the contact's lists and their topics, as the preferences page shows them. Lists that the contact left on that page
+   * are there, too: a change of a caller with the source `preferences_page`.
    *
    * @throws MailkeepError `not_found`
    */
-  preferences(id: ContactKey): Promise<Preferences>
+  preferences(key: ContactKey): Promise<Preferences>
   /**
    * Changes lists and topics of a contact in one transaction, and raises their events.
    *
-   * @throws MailkeepError `not_found`; `validation_failed`: also when the contact would have too many topics.
+   * @throws MailkeepError `not_found`; `validation_failed`: also when the contact would have too many lists or topics.
    */
   updatePreferences(key: ContactKey, input: PreferencesInput): Promise<Preferences>
   /**
