@@ -248,8 +248,7 @@ export interface ContactsApi {
    */
   messages(contact: ContactKey, query?: PageInput): Promise<Page<Message>>
   /**
-   * Returns the contact's lists and their topics, as the preferences page shows them. Lists that the contact left on that page
-   * are there, too: a change of a caller with the source `preferences_page`.
+   * Returns the contact's lists and topics, as the preferences page shows them, and the lists that it left there.
    *
    * @throws MailkeepError `not_found`
    */

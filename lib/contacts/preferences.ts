@@ -64,8 +64,7 @@ const Ids = v.optional(
 const PreferencesChange = closedObject({ joinLists: Ids, leaveLists: Ids, joinTopics: Ids, leaveTopics: Ids })
 
 /**
- * Returns the contact's lists and their topics, as the preferences page shows them. Lists that the contact left on that page
- * are there, too: a change of a caller with the source `preferences_page`.
+ * Returns the contact's lists and topics, as the preferences page shows them, and the lists that it left there.
  *
  * @throws MailkeepError `not_found`
  */
