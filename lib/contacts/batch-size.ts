@@ -6,7 +6,7 @@ import type { EventType } from '../webhooks/schema.ts'
 import type { NewContact } from './schema.ts'
 
 /** A transaction writes at most this many rows, tags included, so that other writes do not wait long. */
-export const maxRowsPerBatch = 1500
+export const maxRowsPerTransaction = 1500
 
 /** This many characters of attributes count as one row. */
 const attributeCharactersPerRow = 4000
@@ -41,10 +41,10 @@ export function rowsOf({ tags = [], attributes, restored }: Counted, { perTag, p
   )
 }
 
-export type RunBatch = <T>(save: () => Promise<T>) => Promise<T>
+export type QueueBatch = <T>(save: () => Promise<T>) => Promise<T>
 
 /** Runs batches one at a time, so that a single save waits for at most one or two batches of imports. */
-export function runBatches(): RunBatch {
+export function batchQueue(): QueueBatch {
   const queue = new PQueue({ concurrency: 1 })
   return (save) => queue.add(save)
 }
