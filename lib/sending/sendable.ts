@@ -37,7 +37,7 @@ export async function requireSendable(
   ctx: Context,
   newsletter: Content & { readonly from_identity_id: number | null },
 ): Promise<MailSender> {
-  await requireContent(newsletter)
+  await requireContent(ctx, newsletter)
   const identity = await requireSender(ctx, newsletter.from_identity_id)
   requireTransport(ctx)
   requirePublicUrl(ctx)
@@ -50,8 +50,9 @@ export async function requireSendable(
  * @param prefix Path of the content in the input, with a dot at its end.
  * @throws MailkeepError `validation_failed` on the templates that are wrong.
  */
-export async function requireContent(content: Content, prefix = ''): Promise<void> {
-  const { checkContent } = await import('./content.ts')
+export async function requireContent({ transaction }: Context, content: Content, prefix = ''): Promise<void> {
+  const loading = import('./content.ts')
+  const { checkContent } = await (transaction?.waitFor(loading) ?? loading)
   const { subject, preheader, html, text } = content
   const issues = checkContent({ subject, preheader, html, text })
   if (issues.length === 0) return

@@ -27,7 +27,7 @@ export async function previewNewsletter(ctx: Context, id: number, input: Preview
   const { contact_id } = parse(PreviewOptions, input)
   const newsletter = await getNewsletter(ctx, id)
   const contact = await getContact(ctx, contact_id)
-  await requireContent(newsletter)
+  await requireContent(ctx, newsletter)
   const { prepareContent, render } = await import('./content.ts')
   return render(prepareContent(newsletter), await variablesOf(ctx, contact, contact.extra_attributes))
 }
