@@ -44,15 +44,20 @@ export async function requireSendable(
   return identity
 }
 
+/** Loads the libraries for templates at their first use, because that takes long and most processes need none. */
+export async function loadTemplates({ transaction }: Context): Promise<typeof import('./content.ts')> {
+  const loading = import('./content.ts')
+  return await (transaction?.waitFor(loading) ?? loading)
+}
+
 /**
- * Checks the templates. The libraries for them are loaded here, because they take long and most processes need none.
+ * Checks the templates.
  *
  * @param prefix Path of the content in the input, with a dot at its end.
  * @throws MailkeepError `validation_failed` on the templates that are wrong.
  */
-export async function requireContent({ transaction }: Context, content: Content, prefix = ''): Promise<void> {
-  const loading = import('./content.ts')
-  const { checkContent } = await (transaction?.waitFor(loading) ?? loading)
+export async function requireContent(ctx: Context, content: Content, prefix = ''): Promise<void> {
+  const { checkContent } = await loadTemplates(ctx)
   const { subject, preheader, html, text } = content
   const issues = checkContent({ subject, preheader, html, text })
   if (issues.length === 0) return
