@@ -34,6 +34,8 @@ export async function upsertContact(
     const known = await readKnown(tx, fields)
     const { id, created, updated } = await saveContact(tx, fields, known)
     const tagged = await addTags(tx, id, fields.tags, { known: known.tags, created })
+    if (created) await audit(tx, 'contact.created', id)
+    else if (updated || tagged.length > 0) await audit(tx, 'contact.updated', id)
     const [contact] = await Promise.all([
       finishChange(tx, id, { created, updated, tagged }),
       tagged.length > 0 && !created && requireAtMost(tx, 'tags', id),

@@ -14,7 +14,7 @@ import {
   TestOptions,
   type TestResult,
 } from './schema.ts'
-import { requireContent, requireSendable } from './sendable.ts'
+import { loadTemplates, requireContent, requireSendable } from './sendable.ts'
 import { isUncertainError } from './transport.ts'
 
 /**
@@ -27,8 +27,8 @@ export async function previewNewsletter(ctx: Context, id: number, input: Preview
   const { contact_id } = parse(PreviewOptions, input)
   const newsletter = await getNewsletter(ctx, id)
   const contact = await getContact(ctx, contact_id)
-  await requireContent(newsletter)
-  const { prepareContent, render } = await import('./content.ts')
+  await requireContent(ctx, newsletter)
+  const { prepareContent, render } = await loadTemplates(ctx)
   return render(prepareContent(newsletter), await variablesOf(ctx, contact, contact.extra_attributes))
 }
 
@@ -47,7 +47,7 @@ export async function testNewsletter(ctx: Context, id: number, input: TestInput)
   const { emails } = parse(TestOptions, input)
   const newsletter = await getNewsletter(ctx, id)
   const sender = await requireSendable(ctx, newsletter)
-  const { prepareContent, render } = await import('./content.ts')
+  const { prepareContent, render } = await loadTemplates(ctx)
   const prepared = prepareContent(newsletter)
   const variables = await variablesOf(ctx, { ...sampleContact, name: '', email: '' }, {})
   const { reply_to: replyTo } = newsletter
