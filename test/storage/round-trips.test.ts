@@ -87,14 +87,13 @@ async function open(t: TestContext) {
   const list = await client.lists.create({ name: 'News' })
   const person = (email: string, plan = 'pro') => ({ email, name: 'Ada', tags: ['a', 'b'], plan })
   await client.contacts.addToList(list.id, person('first@example.org')) // prepares the statements
-  return { client, list, person, trips: proxy.trips, mailkeep }
+  return { client, list, person, trips: proxy.trips }
 }
 
 onPostgres('the round trips to a PostgreSQL server', () => {
   test('are at most five for a new contact with tags, an indexed attribute, a list and four events', async (t) => {
     const { client, list, person, trips } = await open(t)
     const count = await trips(() => client.contacts.addToList(list.id, person('ada@example.org')))
-    t.diagnostic(`${count}`)
     assert.ok(count <= 5, `${count} round trips`)
     const { data } = await client.webhooks.listAllDeliveries({})
     assert.equal(data.filter(({ event_type }) => event_type === 'contact.subscribed').length, 2)
@@ -107,14 +106,11 @@ onPostgres('the round trips to a PostgreSQL server', () => {
     await client.contacts.addToList(list.id, person('ada@example.org'))
     const change = { ...person('ada@example.org', 'free'), name: 'Ada Lovelace', tags: ['a', 'c'] }
     const count = await trips(() => client.contacts.addToList(other.id, change))
-    t.diagnostic(`${count}`)
     assert.ok(count <= 5, `${count} round trips`)
   })
 
   test('are one for a raised event', async (t) => {
     const { client, trips } = await open(t)
-    const raise = () => client.events.raise({ type: 'contact.unsubscribed' as never, data: { n: 1 } })
-    await raise().catch(() => {})
     const endpoint = await client.webhooks.createEndpoint({ url: 'https://b.example/', events: ['newsletter.sent'] })
     await client.events.raise({ type: 'newsletter.sent', data: { n: 1 } })
     const count = await trips(() => client.events.raise({ type: 'newsletter.sent', data: { n: 2 } }))
