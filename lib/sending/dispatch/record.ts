@@ -35,8 +35,8 @@ export interface RecordedAttempt {
   readonly dueMs: number | undefined
 }
 
-/** Delays after temporary errors: about a day in all. Then the message fails. */
-const retrySeconds = [60, 300, 900, 1800, 3600, 7200, 14_400, 14_400, 14_400, 14_400, 14_400]
+/** Delays after temporary errors. With the longest jitter they are less than a day in all. Then the message fails. */
+const retrySeconds = [60, 300, 900, 1800, 3600, 7200, 14_400, 14_400, 14_400, 14_400]
 const maxRetryDelayMs = 1000 * Math.max(...retrySeconds) * 1.2
 
 const lostProcess = 'The process was lost while the message was handed over: its outcome is not known.'
