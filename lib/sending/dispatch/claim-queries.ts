@@ -202,5 +202,14 @@ export const releaseStale = statement.affected(
   { now: time, latest: time, limit: int },
   (_, p, dialect) => sql`update mailkeep_message set due_at = ${p.now} where id in
     (select id from mailkeep_message where status = 'pending' and lease_until is null and attempts > 0
+/** Makes messages due that were never tried. They are due from the start, so the clock was set back since. */
+export const releaseUntried = statement.affected(
+  { now: time, limit: int },
+  (_, p, dialect) => sql`update mailkeep_message set due_at = ${p.now} where id in
+    (select m.id from mailkeep_newsletter as n cross join mailkeep_message as m
+      where n.status = 'sending' and m.newsletter_id = n.id and m.status = 'pending' and m.lease_until is null
+        and m.due_at > ${p.now} and m.attempts = 0 limit ${p.limit} ${locked('m', dialect)})`,
+)
+
       and due_at > ${p.latest} limit ${p.limit} ${dialect.forUpdateSkipLocked})`,
 )

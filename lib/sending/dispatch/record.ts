@@ -155,8 +155,9 @@ export async function releaseExpiredLeases(tx: Tx, inFlight: TasksInFlight): Pro
   return expired.length
 }
 
-/** Makes messages due whose retry was scheduled before the clock was set back. @returns Their number, up to a limit. */
-export function releaseStaleSchedules(tx: Tx): Promise<number> {
+/** Makes messages due that were scheduled before the clock was set back. @returns Their number, up to a limit. */
+export async function releaseStaleSchedules(tx: Tx): Promise<number> {
   const latest = timestamp(tx.clock() + maxRetryDelayMs)
-  return queries.releaseStale(tx, { now: now(tx), latest, limit: maxRowsPerBatch })
+  const released = await queries.releaseStale(tx, { now: now(tx), latest, limit: maxRowsPerBatch })
+  return released + (await queries.releaseUntried(tx, { now: now(tx), limit: maxRowsPerBatch }))
 }
