@@ -4,6 +4,7 @@ import { selectContacts } from '../contacts/selection.ts'
 import { now, type Tx } from '../context.ts'
 import { isMailkeepError } from '../errors.ts'
 import { again, done, type Job, type JobResult, maxRowsPerBatch, runOrEnqueue } from '../jobs/operations.ts'
+import { msOf } from '../time.ts'
 import { raise } from '../webhooks/outbox.ts'
 import { insertRecipients } from './message-queries.ts'
 import * as queries from './newsletter-queries.ts'
@@ -35,8 +36,9 @@ export async function startNow(
 /** Starts a scheduled newsletter. If it cannot be sent any more, it fails with the reason. */
 export async function startScheduled(tx: Tx, { targetId: id }: Job): Promise<JobResult> {
   const newsletter = await queries.lockNewsletter(tx, { client_id: tx.clientId, id })
-  // It may have been cancelled, or scheduled for another time, which has its own job.
-  if (newsletter?.status !== 'scheduled' || newsletter.scheduled_at! > now(tx)) return done()
+  if (newsletter?.status !== 'scheduled') return done()
+  // It was scheduled for a later time since, or the clock was set back.
+  if (newsletter.scheduled_at! > now(tx)) return again(undefined, msOf(newsletter.scheduled_at!) + 1)
   try {
     const sender = await requireSendable(tx, newsletter)
     await startNow(tx, newsletter, sender.id)
