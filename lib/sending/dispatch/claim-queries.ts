@@ -105,13 +105,14 @@ export const listDueOfNewsletter = statement.all(
   ['byList', 'byTopic'],
 )
 
-/** Lists messages of a sequence that are tried again. */
+/** Lists messages of a sequence that are tried again. They are stopped if the enrolment ended, or the step was removed. */
 export const listDueOfSequence = statement.all(
   { id: int, now: time, limit: int },
   (_, p, dialect) => sql<DueMessage>`
     select m.id, m.uuid, m.attempts, m.step_id, ${recipient}, false as left_list, false as left_topic,
-      not exists (select 1 from mailkeep_enrolment as e where e.sequence_id = m.sequence_id
-        and e.contact_id = m.contact_id and e.status = 'active') as is_stopped
+      (not exists (select 1 from mailkeep_enrolment as e where e.sequence_id = m.sequence_id
+        and e.contact_id = m.contact_id and e.status = 'active') or not exists (select 1 from mailkeep_step as s
+        where s.id = m.step_id and not s.is_removed)) as is_stopped
     from mailkeep_message as m left join mailkeep_contact as c on c.id = m.contact_id
     where m.sequence_id = ${p.id} and m.status = 'pending' and m.lease_until is null and m.due_at <= ${p.now}
     order by m.due_at limit ${p.limit} ${locked('m', dialect)}`,
