@@ -7,8 +7,8 @@ import { getIdentity } from '../identities/operations.ts'
 import { runOrEnqueue } from '../jobs/operations.ts'
 import { mapPage, type Page, readPage } from '../page.ts'
 import { parse, requireId } from '../parse.ts'
-import { filtersOfSegment } from '../segments/operations.ts'
 import { transact } from '../storage/transaction.ts'
+import { requireExists, requireSegment } from './audience.ts'
 import { clearNewsletter } from './deletion.ts'
 import * as queries from './newsletter-queries.ts'
 import {
@@ -24,7 +24,7 @@ import {
   newsletterFrom,
   summaryFrom,
 } from './schema.ts'
-import { requireSendable } from './sendable.ts'
+import { requireReady, requireSender } from './sendable.ts'
 
 /**
  * Returns one page of the client's newsletters without their content, newest first.
@@ -48,7 +48,8 @@ export async function getNewsletter(ctx: Context, id: number): Promise<Newslette
 }
 
 /**
- * Creates a newsletter as a draft. Its templates are checked when it is previewed, tested, scheduled or sent.
+ * Creates a newsletter as a draft. Its templates are checked when it is previewed, tested, scheduled or sent, and its
+ * audience when it is scheduled or sent.
  *
  * @throws MailkeepError `validation_failed`: also when the sender identity or the segment does not exist.
  */
@@ -105,7 +106,7 @@ export async function updateNewsletter(ctx: Context, id: number, input: Newslett
       updated_at: now(tx),
     })
     const newsletter = newsletterFrom(row!)
-    if (stored.status === 'scheduled') await requireSendable(tx, newsletter)
+    if (stored.status === 'scheduled') await requireReady(tx, newsletter)
     await audit(tx, 'newsletter.updated', id)
     return newsletter
   })
@@ -161,15 +162,5 @@ function requireAdmin({ caller }: Context, what: string): void {
 
 async function requireReferences(tx: Tx, identityId: number | null | undefined, { segment }: Audience): Promise<void> {
   if (identityId) await requireExists('from_identity_id', () => getIdentity(tx, identityId))
-  if (segment) await requireExists('audience.segment', () => filtersOfSegment(tx, segment))
-}
-
-/** Turns a missing record that a field names into an error of that field. */
-export async function requireExists(field: string, find: () => Promise<unknown>): Promise<void> {
-  try {
-    await find()
-  } catch (error) {
-    if (error instanceof MailkeepError && error.code === 'not_found') throw invalid(field, error.message)
-    throw error
-  }
+  await requireSegment(tx, audience)
 }

@@ -9,7 +9,7 @@ import { raise } from '../webhooks/outbox.ts'
 import { insertRecipients } from './message-queries.ts'
 import * as queries from './newsletter-queries.ts'
 import { type Audience, type MessageCounts, type Newsletter, newsletterFrom, summaryFrom } from './schema.ts'
-import { requireSendable } from './sendable.ts'
+import { requireReady } from './sendable.ts'
 
 export const prepareNewsletter = 'prepare newsletter'
 
@@ -40,7 +40,7 @@ export async function startScheduled(tx: Tx, { targetId: id }: Job): Promise<Job
   // It was scheduled for a later time since, or the clock was set back.
   if (newsletter.scheduled_at! > now(tx)) return again(undefined, msOf(newsletter.scheduled_at!) + 1)
   try {
-    const sender = await requireSendable(tx, newsletter)
+    const sender = await requireReady(tx, { ...newsletter, audience: JSON.parse(newsletter.audience) })
     await startNow(tx, newsletter, sender.id)
   } catch (error) {
     if (!isMailkeepError(error) || error.code === 'unavailable') throw error

@@ -5,7 +5,9 @@ import { type FieldErrors, invalid, isMailkeepError, MailkeepError } from '../er
 import { getIdentity, listIdentities } from '../identities/operations.ts'
 import type { Identity } from '../identities/schema.ts'
 import { requirePublicUrl } from '../public-url.ts'
-import type { Content } from './content.ts'
+import { requireAudience } from './audience.ts'
+import type { Content, ContentVariables } from './content.ts'
+import type { Audience } from './schema.ts'
 import { allowsUnverified } from './settings.ts'
 import type { MailTransport } from './transport.ts'
 
@@ -29,7 +31,22 @@ export interface MailSender extends Pick<Identity, 'name' | 'email'> {
 const localSender = 'mailkeep@localhost'
 
 /**
- * Checks that a newsletter can be sent now.
+ * Checks that a newsletter can be sent to its audience now.
+ *
+ * @returns Its sender.
+ * @throws MailkeepError `validation_failed` on the field that is wrong, on `mail` or on `public_url`.
+ */
+export async function requireReady(
+  ctx: Context,
+  newsletter: Parameters<typeof requireSendable>[1] & { readonly audience: Audience },
+): Promise<MailSender> {
+  const sender = await requireSendable(ctx, newsletter)
+  await requireAudience(ctx, newsletter.audience)
+  return sender
+}
+
+/**
+ * Checks that a message can be sent with the content and sender of a newsletter.
  *
  * @returns Its sender.
  * @throws MailkeepError `validation_failed` on the field that is wrong, on `mail` or on `public_url`.
