@@ -48,7 +48,7 @@ export const newsletterExtensions: readonly Route[] = [
     name: 'updateNewsletter',
     summary: 'Change a newsletter',
     description:
-      'Only a draft, or with an admin token a scheduled newsletter. Absent fields stay unchanged. `audience` replaces all filters.',
+      'Absent fields stay unchanged. `audience` replaces all filters. A newsletter that is no draft needs an admin token. Once it has started, its content and audience cannot be changed.',
     body: 'NewsletterChange',
     answers: { 200: { record: 'Newsletter', description: 'The newsletter after the change.' } },
     call: async ({ client, params, body }) => ok(await client.newsletters.update(params.newsletterId, body)),
