@@ -55,7 +55,7 @@ export async function requireSendable(
   ctx: Context,
   newsletter: Content & { readonly from_identity_id: number | null },
 ): Promise<MailSender> {
-  await requireContent(newsletter)
+  await requireContent(ctx, newsletter)
   const identity = await requireSender(ctx, newsletter.from_identity_id)
   requireTransport(ctx)
   requirePublicUrl(ctx)
@@ -68,8 +68,14 @@ export async function requireSendable(
  * @param prefix Path of the content in the input, with a dot at its end.
  * @throws MailkeepError `validation_failed` on the templates that are wrong.
  */
-export async function requireContent(content: Content, prefix = ''): Promise<void> {
-  const { checkContent } = await import('./content.ts')
+export async function requireContent(ctx: Context, content: Content, prefix = ''): Promise<void> {
+  const { checkContent } = await loadTemplates(ctx)
+/** Loads the libraries for templates, once, when they are needed: it takes long, and most processes need none. */
+export function loadTemplates({ transaction }: Context): Promise<typeof import('./content.ts')> {
+  const loading = import('./content.ts')
+  return transaction ? transaction.wait(loading) : loading
+}
+
   const { subject, preheader, html, text } = content
   const issues = checkContent({ subject, preheader, html, text })
   if (issues.length === 0) return

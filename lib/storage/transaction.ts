@@ -1,5 +1,4 @@
 import { setImmediate } from 'node:timers'
-import type { QueryResult } from 'kysely'
 import { MailkeepError } from '../errors.ts'
 import { type Connection, isPending, type Query, type Result } from './connection.ts'
 import type { Scope } from './statement.ts'
@@ -93,7 +92,12 @@ export class Transaction implements Connection {
     })
   }
 
-  async #track<R>(result: Promise<QueryResult<R>>): Promise<QueryResult<R>> {
+  /** Awaits something other than a statement. It delays all other writes, so it must be short and rare. */
+  wait<T>(work: Promise<T>): Promise<T> {
+    return this.#track(work)
+  }
+
+  async #track<T>(result: Promise<T>): Promise<T> {
     clearImmediate(this.#idleCheck)
     this.#running += 1
     try {
