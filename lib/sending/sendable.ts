@@ -4,6 +4,7 @@ import type { Context } from '../context.ts'
 import { type FieldErrors, invalid, isMailkeepError, MailkeepError } from '../errors.ts'
 import { getIdentity, listIdentities } from '../identities/operations.ts'
 import type { Identity } from '../identities/schema.ts'
+import { getPageSettings } from '../pages/operations.ts'
 import { requirePublicUrl } from '../public-url.ts'
 import { requireAudience } from './audience.ts'
 import type { Content, ContentVariables } from './content.ts'
@@ -25,6 +26,13 @@ export function requireTransport({ local }: Context): MailTransport {
 export interface MailSender extends Pick<Identity, 'name' | 'email'> {
   /** null when it is no identity. */
   readonly id: number | null
+}
+
+/** What all messages of a newsletter or sequence have in common. */
+export interface Envelope {
+  readonly sender: MailSender
+  readonly replyTo: string | null
+  readonly client: ContentVariables['client']
 }
 
 /** The sender of messages that are only written to files, while a client has no identity. */
@@ -62,20 +70,20 @@ export async function requireSendable(
   return identity
 }
 
-/**
- * Checks the templates. The libraries for them are loaded here, because they take long and most processes need none.
- *
- * @param prefix Path of the content in the input, with a dot at its end.
- * @throws MailkeepError `validation_failed` on the templates that are wrong.
- */
-export async function requireContent(ctx: Context, content: Content, prefix = ''): Promise<void> {
-  const { checkContent } = await loadTemplates(ctx)
 /** Loads the libraries for templates, once, when they are needed: it takes long, and most processes need none. */
 export function loadTemplates({ transaction }: Context): Promise<typeof import('./content.ts')> {
   const loading = import('./content.ts')
   return transaction ? transaction.wait(loading) : loading
 }
 
+/**
+ * Checks the templates.
+ *
+ * @param prefix Path of the content in the input, with a dot at its end.
+ * @throws MailkeepError `validation_failed` on the templates that are wrong.
+ */
+export async function requireContent(ctx: Context, content: Content, prefix = ''): Promise<void> {
+  const { checkContent } = await loadTemplates(ctx)
   const { subject, preheader, html, text } = content
   const issues = checkContent({ subject, preheader, html, text })
   if (issues.length === 0) return
@@ -114,6 +122,31 @@ export async function findSender(ctx: Context, id: number | null): Promise<MailS
   try {
     const identity = await getIdentity(ctx, id)
     return allowUnverified || identity.identity_status === 'verified' ? identity : undefined
+  } catch (error) {
+    if (isMailkeepError(error, 'not_found')) return undefined
+    throw error
+  }
+}
+
+/** Returns what templates show of the client. @throws MailkeepError `not_found`: the client was deleted. */
+export async function clientVariables(ctx: Context): Promise<ContentVariables['client']> {
+  const { name } = await getClient(ctx, ctx.clientId)
+  const { postal_address } = await getPageSettings(ctx)
+  return { name, postal_address: postal_address ?? ctx.local.mail.settings.postalAddress }
+}
+
+/** Returns undefined if the sender may not send, or the client was deleted. */
+export async function findEnvelope(
+  ctx: Context,
+  {
+    from_identity_id,
+    reply_to: replyTo,
+  }: { readonly from_identity_id: number | null; readonly reply_to: string | null },
+): Promise<Envelope | undefined> {
+  try {
+    const client = await clientVariables(ctx)
+    const sender = await findSender(ctx, from_identity_id)
+    return sender && { sender, replyTo, client }
   } catch (error) {
     if (isMailkeepError(error, 'not_found')) return undefined
     throw error

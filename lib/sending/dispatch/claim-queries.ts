@@ -83,7 +83,7 @@ function locked(alias: string, dialect: Dialect): RawBuilder<unknown> {
 /** Locks the newsletter, unless another process has. While it is locked, it cannot be paused or cancelled. */
 export const lockSending = statement(
   { id: int },
-  (_, p, dialect) => sql<{ audience: string; from_identity_id: number; reply_to: string | null }>`
+  (_, p, dialect) => sql<{ audience: string; from_identity_id: number | null; reply_to: string | null }>`
     select audience, from_identity_id, reply_to from mailkeep_newsletter
     where id = ${p.id} and status = 'sending' ${dialect.forUpdateSkipLocked}`,
 )
@@ -202,11 +202,6 @@ export const markUncertain = statement(
   where ${dialect.inList(sql.ref('id'), p.ids)}`,
 )
 
-/** Makes messages due whose next attempt is later than any retry can be: the clock was set back. */
-export const releaseStale = statement.affected(
-  { now: time, latest: time, limit: int },
-  (_, p, dialect) => sql`update mailkeep_message set due_at = ${p.now} where id in
-    (select id from mailkeep_message where status = 'pending' and lease_until is null and attempts > 0
 /** Makes messages due that were never tried. They are due from the start, so the clock was set back since. */
 export const releaseUntried = statement.affected(
   { now: time, limit: int },
@@ -216,5 +211,10 @@ export const releaseUntried = statement.affected(
         and m.due_at > ${p.now} and m.attempts = 0 limit ${p.limit} ${locked('m', dialect)})`,
 )
 
+/** Makes messages due whose next attempt is later than any retry can be: the clock was set back. */
+export const releaseStale = statement.affected(
+  { now: time, latest: time, limit: int },
+  (_, p, dialect) => sql`update mailkeep_message set due_at = ${p.now} where id in
+    (select id from mailkeep_message where status = 'pending' and lease_until is null and attempts > 0
       and due_at > ${p.latest} limit ${p.limit} ${dialect.forUpdateSkipLocked})`,
 )
