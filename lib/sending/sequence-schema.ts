@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { type ContactKey, Key } from '../contacts/contact-key.ts'
 import { closedObject, Name } from '../parse.ts'
 import { Count, described, Email, Id, type RecordFields, recordFrom, Time, Uuid } from '../record.ts'
 import type { Timestamp } from '../time.ts'
@@ -165,7 +166,7 @@ export const enrolmentFields: RecordFields<Enrolment> = {
 }
 
 export interface EnrolmentInput {
-  readonly contact_id: number
+  readonly contact_id: ContactKey
 }
 
-export const NewEnrolment = closedObject({ contact_id: IdInput })
+export const NewEnrolment = closedObject({ contact_id: Key })
