@@ -69,10 +69,10 @@ export async function requireSendable(
   return identity
 }
 
-/** Loads the libraries for templates, once, when they are needed: it takes long, and most processes need none. */
-export function loadTemplates({ transaction }: Context): Promise<typeof import('./content.ts')> {
+/** Loads the libraries for templates at their first use, because that takes long and most processes need none. */
+export async function loadTemplates({ transaction }: Context): Promise<typeof import('./content.ts')> {
   const loading = import('./content.ts')
-  return transaction ? transaction.wait(loading) : loading
+  return await (transaction?.waitFor(loading) ?? loading)
 }
 
 /**

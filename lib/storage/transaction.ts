@@ -73,7 +73,7 @@ export class Transaction implements Connection {
   run<R>(query: Query): Result<R> {
     if (this.#ended !== undefined) throw misuse(this.#ended)
     const result = this.#connection.run<R>(query)
-    return isPending(result) ? this.#track(result) : result
+    return isPending(result) ? this.waitFor(result) : result
   }
 
   /** Runs `work`. Use of the transaction after its end fails, and so does work that awaits something else. */
@@ -92,12 +92,11 @@ export class Transaction implements Connection {
     })
   }
 
-  /** Awaits something other than a statement. It delays all other writes, so it must be short and rare. */
-  wait<T>(work: Promise<T>): Promise<T> {
-    return this.#track(work)
-  }
-
-  async #track<T>(result: Promise<T>): Promise<T> {
+  /**
+   * Lets the work await something that ends soon by itself: a statement, or a module that is loaded. All other writes to
+   * a SQLite file wait meanwhile.
+   */
+  async waitFor<T>(result: Promise<T>): Promise<T> {
     clearImmediate(this.#idleCheck)
     this.#running += 1
     try {
