@@ -9,11 +9,10 @@ import { linkKey } from './consent/links.ts'
 import type { LinksApi } from './contacts/api-types.ts'
 import { runBatches } from './contacts/bulk.ts'
 import type { Caller, Context } from './context.ts'
-import { closed, invalid } from './errors.ts'
+import { closed } from './errors.ts'
 import { jobHandlers } from './housekeeping.ts'
 import { holdKeys, sealedAnswers } from './idempotency/operations.ts'
 import * as identities from './identities/operations.ts'
-import type { IdentityProvider } from './identities/provider.ts'
 import type { Identity } from './identities/schema.ts'
 import { type Logger, silent } from './logger.ts'
 import {
@@ -81,7 +80,6 @@ export class Mailkeep {
   readonly #ctx: Context
   readonly #background: Background
   readonly #health: Health
-  readonly #identityProvider: IdentityProvider | undefined
   /** Cached, because servers need one at every request. */
   readonly #clientApis = new BoundedCache<number | string, ClientMailkeep>(maxCachedClientApis)
   #closed: Promise<void> | undefined
@@ -133,6 +131,7 @@ export class Mailkeep {
             storage.changes.notify()
           },
         },
+        ...(identityProvider && { identityProvider }),
         ...sendingHooks,
         jobs: { handlers: jobHandlers, wake: () => this.#background.housekeeping.wake() },
         runBatch: runBatches(),
@@ -142,7 +141,6 @@ export class Mailkeep {
       },
     }
     this.#ctx = ctx
-    this.#identityProvider = identityProvider
     this.#background = new Background(ctx, sender ?? createSender(settings, clock, lookup))
     this.#health = new Health(ctx, this.#background.dispatcher, this.#background.mailer, migrations)
     this.clients = bindClients(ctx)
@@ -269,8 +267,7 @@ export class Mailkeep {
    */
   async refreshIdentities(options: AbortInput = {}): Promise<Identity[]> {
     const { signal } = parse(AbortOptions, options, 'options')
-    if (!this.#identityProvider) throw invalid('identityProvider', 'No identity provider is configured.')
-    return await identities.refreshIdentities(this.#ctx, this.#identityProvider, signal)
+    return await identities.refreshIdentities(this.#ctx, signal)
   }
 
   /**
