@@ -3861,7 +3861,7 @@ export interface paths {
                     /** @description Id of a token: only changes that were made with it. */
                     token?: number;
                     /** @description Only changes of this type. */
-                    type?: "client.created" | "client.updated" | "token.created" | "token.revoked" | "list.created" | "list.updated" | "list.deleted" | "list.imported" | "topic.created" | "topic.updated" | "topic.deleted" | "tag.created" | "tag.updated" | "tag.deleted" | "segment.created" | "segment.updated" | "segment.deleted" | "attributes.declared" | "pages.updated" | "contact.updated" | "contact.deleted" | "contact.unsubscribed" | "contact.resubscribed" | "contact.list_removed" | "contact.topic_subscribed" | "contact.topic_unsubscribed" | "suppression.created" | "suppression.deleted" | "identity.created" | "identity.deleted" | "newsletter.created" | "newsletter.updated" | "newsletter.deleted" | "newsletter.started" | "newsletter.paused" | "newsletter.resumed" | "newsletter.cancelled" | "sequence.created" | "sequence.updated" | "sequence.deleted" | "sequence.enrolled" | "sequence.stopped" | "endpoint.created" | "endpoint.updated" | "endpoint.deleted" | "endpoint.secret_rotated" | "endpoint.recovered" | "delivery.redelivered";
+                    type?: "client.created" | "client.updated" | "token.created" | "token.revoked" | "list.created" | "list.updated" | "list.deleted" | "list.imported" | "topic.created" | "topic.updated" | "topic.deleted" | "tag.created" | "tag.updated" | "tag.deleted" | "segment.created" | "segment.updated" | "segment.deleted" | "import.created" | "attributes.declared" | "pages.updated" | "contact.created" | "contact.updated" | "contact.deleted" | "contact.unsubscribed" | "contact.resubscribed" | "contact.list_added" | "contact.list_removed" | "contact.topic_subscribed" | "contact.topic_unsubscribed" | "suppression.created" | "suppression.deleted" | "identity.created" | "identity.deleted" | "newsletter.created" | "newsletter.updated" | "newsletter.deleted" | "newsletter.started" | "newsletter.paused" | "newsletter.resumed" | "newsletter.cancelled" | "sequence.created" | "sequence.updated" | "sequence.deleted" | "sequence.enrolled" | "sequence.stopped" | "endpoint.created" | "endpoint.updated" | "endpoint.deleted" | "endpoint.secret_rotated" | "endpoint.recovered" | "delivery.redelivered";
                 };
                 header?: never;
                 path?: never;
@@ -4568,7 +4568,7 @@ export interface components {
             /** Format: int64 */
             id: number;
             /** @enum {string} */
-            type: "client.created" | "client.updated" | "token.created" | "token.revoked" | "list.created" | "list.updated" | "list.deleted" | "list.imported" | "topic.created" | "topic.updated" | "topic.deleted" | "tag.created" | "tag.updated" | "tag.deleted" | "segment.created" | "segment.updated" | "segment.deleted" | "attributes.declared" | "pages.updated" | "contact.updated" | "contact.deleted" | "contact.unsubscribed" | "contact.resubscribed" | "contact.list_removed" | "contact.topic_subscribed" | "contact.topic_unsubscribed" | "suppression.created" | "suppression.deleted" | "identity.created" | "identity.deleted" | "newsletter.created" | "newsletter.updated" | "newsletter.deleted" | "newsletter.started" | "newsletter.paused" | "newsletter.resumed" | "newsletter.cancelled" | "sequence.created" | "sequence.updated" | "sequence.deleted" | "sequence.enrolled" | "sequence.stopped" | "endpoint.created" | "endpoint.updated" | "endpoint.deleted" | "endpoint.secret_rotated" | "endpoint.recovered" | "delivery.redelivered";
+            type: "client.created" | "client.updated" | "token.created" | "token.revoked" | "list.created" | "list.updated" | "list.deleted" | "list.imported" | "topic.created" | "topic.updated" | "topic.deleted" | "tag.created" | "tag.updated" | "tag.deleted" | "segment.created" | "segment.updated" | "segment.deleted" | "import.created" | "attributes.declared" | "pages.updated" | "contact.created" | "contact.updated" | "contact.deleted" | "contact.unsubscribed" | "contact.resubscribed" | "contact.list_added" | "contact.list_removed" | "contact.topic_subscribed" | "contact.topic_unsubscribed" | "suppression.created" | "suppression.deleted" | "identity.created" | "identity.deleted" | "newsletter.created" | "newsletter.updated" | "newsletter.deleted" | "newsletter.started" | "newsletter.paused" | "newsletter.resumed" | "newsletter.cancelled" | "sequence.created" | "sequence.updated" | "sequence.deleted" | "sequence.enrolled" | "sequence.stopped" | "endpoint.created" | "endpoint.updated" | "endpoint.deleted" | "endpoint.secret_rotated" | "endpoint.recovered" | "delivery.redelivered";
             /**
              * Format: int64
              * @description The record that was changed. The first word of the type is its kind. It may be deleted.
@@ -4979,8 +4979,11 @@ export interface components {
             };
         };
         PreviewInput: {
-            /** Format: int64 */
-            contact_id: number;
+            /** @description The contact: its id, or `{email}`. */
+            contact_id: number | {
+                /** Format: idn-email */
+                email: string;
+            };
         };
         TestInput: {
             emails: string[];
@@ -5073,8 +5076,11 @@ export interface components {
             }[];
         };
         StepPreviewInput: {
-            /** Format: int64 */
-            contact_id: number;
+            /** @description The contact: its id, or `{email}`. */
+            contact_id: number | {
+                /** Format: idn-email */
+                email: string;
+            };
             /** @description Liquid. */
             subject: string;
             /** @description Shown beside the subject. */
@@ -5085,8 +5091,11 @@ export interface components {
             text?: string | null;
         };
         EnrolmentInput: {
-            /** Format: int64 */
-            contact_id: number;
+            /** @description The contact: its id, or `{email}`. */
+            contact_id: number | {
+                /** Format: idn-email */
+                email: string;
+            };
         };
         TagInput: {
             /** @description Trimmed and normalized to NFC before its length is checked. Unique without regard to case. */

@@ -1,7 +1,6 @@
 import type { ListPreferences, Preferences, PreferencesInput, TopicPreference } from '../../lib/index.ts'
 import { type Html, html } from './html.ts'
-import { buttonForm, type Content, notice, paragraph, type Say } from './layout.ts'
-import type { Page } from './page.ts'
+import { buttonForm, type Content, notice, type Page, paragraph, type Say } from './layout.ts'
 import { unsubscribed } from './unsubscribe.ts'
 
 /** The contact's lists and topics with check boxes. */
@@ -33,6 +32,7 @@ function changesOf(form: FormData): PreferencesInput {
   const checkedTopics = idsOf(form.getAll('topic'))
   const isUnchecked = (checked: ReadonlySet<number>) => (id: number) => !checked.has(id)
   return {
+    joinLists: [...checkedLists],
     leaveLists: [...idsOf(form.getAll('lists'))].filter(isUnchecked(checkedLists)),
     leaveTopics: [...idsOf(form.getAll('topics'))].filter(isUnchecked(checkedTopics)),
     joinTopics: [...checkedTopics],
@@ -72,9 +72,10 @@ ${everything}`
   return { title, body }
 }
 
-function listItem({ id, name, topics }: ListPreferences): Html {
+function listItem({ id, name, joined, topics }: ListPreferences): Html {
   const choosable = topics.length === 0 ? undefined : html`<ul>\n${topics.map(topicItem)}</ul>\n`
-  return html`<li><label><input type="checkbox" name="list" value="${id}" checked><span>${name}</span></label>
+  const checked = joined ? html` checked` : undefined
+  return html`<li><label><input type="checkbox" name="list" value="${id}"${checked}><span>${name}</span></label>
 ${choosable}</li>
 `
 }

@@ -24,6 +24,23 @@ export async function audit(tx: Tx, type: ChangeType, targetId: number, clientId
   })
 }
 
+/** A change of one record. */
+export interface AuditedChange {
+  readonly type: ChangeType
+  readonly targetId: number
+}
+
+/** Records changes of many records in their own transaction, with the caller who made them. */
+export async function auditAll(tx: Tx, changes: readonly AuditedChange[]): Promise<void> {
+  if (changes.length === 0) return
+  const { source, tokenId = null } = tx.caller
+  const rows = changes.map(({ type, targetId }) => ({ type, target_id: targetId }))
+  await queries.insertEntries(tx, {
+    ...{ client_id: tx.clientId, token_id: tokenId, source, created_at: now(tx) },
+    changes: rows,
+  })
+}
+
 /**
  * Returns one page of the client's audit log, newest first: who changed what, and when. Entries are kept for 90 days.
  *

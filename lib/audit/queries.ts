@@ -1,34 +1,34 @@
+import { sql } from 'kysely'
 import { deleteRows } from '../jobs/batches.ts'
-import { int, nullable, statement, time, word } from '../storage/statement.ts'
+import { int, nullable, rows, statement, time, word } from '../storage/statement.ts'
 import type { AuditEntry, ChangeType } from './schema.ts'
 
-export const insertEntry = statement.affected(
-  {
-    client_id: int,
-    token_id: nullable(int),
-    source: word<AuditEntry['source']>(),
-    type: word<ChangeType>(),
-    target_id: int,
-    created_at: time,
-  },
-  (db, row) => db.insertInto('mailkeep_audit').values(row),
+const madeBy = { client_id: int, token_id: nullable(int), source: word<AuditEntry['source']>(), created_at: time }
+const change = { type: word<ChangeType>(), target_id: int }
+
+export const insertEntry = statement.affected({ ...madeBy, ...change }, (db, row) =>
+  db.insertInto('mailkeep_audit').values(row),
+)
+
+export const insertEntries = statement.affected(
+  { ...madeBy, changes: rows(change) },
+  (_, p, dialect) => sql`insert into mailkeep_audit (client_id, token_id, source, type, target_id, created_at)
+    select ${p.client_id}, ${p.token_id}, ${p.source}, item.type, item.target_id, ${p.created_at}
+    from ${dialect.unnestRows(p.changes, change)}`,
 )
 
 /** Lists entries from the index of the given filters. */
-export const listEntries = statement.all(
-  { client_id: int, token_id: int, type: word<ChangeType>(), after: int, limit: int },
-  (db, p, _, { desc, byToken, byType }) => {
+export const listEntries = statement.range(
+  { client_id: int, token_id: int, type: word<ChangeType>() },
+  (db, p, _, { byToken, byType }) => {
     let query = db
       .selectFrom('mailkeep_audit')
       .select(['id', 'type', 'target_id', 'token_id', 'source', 'created_at'])
       .where('client_id', '=', p.client_id)
-      .where('id', desc ? '<' : '>', p.after)
-      .orderBy('id', desc ? 'desc' : 'asc')
-      .limit(p.limit)
     if (byToken) query = query.where('token_id', '=', p.token_id)
     return byType ? query.where('type', '=', p.type) : query
   },
-  ['desc', 'byToken', 'byType'],
+  ['byToken', 'byType'],
 )
 
 /** Deletes the oldest entries. Ids ascend with the time, so the table needs no index on `created_at`. */

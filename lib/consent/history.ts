@@ -47,6 +47,12 @@ export async function listHistory(ctx: Context, contactId: number, query?: PageI
   return mapPage(await listPage(query, read, true), (row) => historyEntryFrom(row as HistoryEntry))
 }
 
+/** Returns the ids of the lists that a contact left itself, on the page of its preferences, and was not removed from since. */
+export async function findListsLeft(ctx: Context, contactId: number, limit: number): Promise<number[]> {
+  const rows = await queries.listListsLeftByContact(ctx, { contact_id: contactId, limit })
+  return rows.map(({ list_id }) => list_id)
+}
+
 /** Moves the history of a merged contact to the contact named in the job's state. */
 export const moveHistoryOfContact: BatchStep = (tx, { state, ...batch }) =>
   queries.moveHistory(tx, { ...batch, into: (state as { into: number }).into })

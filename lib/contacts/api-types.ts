@@ -8,11 +8,11 @@ import type { Page, PageInput } from '../page.ts'
 import type { Message } from '../sending/message-schema.ts'
 import type { AbortInput } from '../signal.ts'
 import type { BatchInput, BatchOperationInput, BatchOperationResult } from './batch-schema.ts'
+import type { BulkResult } from './bulk-merge.ts'
 import type { EmailInput, TagsInput } from './changing.ts'
 import type { ContactKey } from './contact-key.ts'
 import type { IterateInput } from './iterate.ts'
 import type { ContactLinks, OpenedLink } from './links.ts'
-import type { BulkResult } from './merge.ts'
 import type { MergeInput } from './merging.ts'
 import type { AddedContact } from './operations.ts'
 import type { Preferences, PreferencesInput } from './preferences.ts'
@@ -248,15 +248,15 @@ export interface ContactsApi {
    */
   messages(contact: ContactKey, query?: PageInput): Promise<Page<Message>>
   /**
-   * Returns the contact's lists and their topics, as the preferences page shows them.
+   * Returns the contact's lists and topics, as the preferences page shows them, and the lists that it left there.
    *
    * @throws MailkeepError `not_found`
    */
-  preferences(id: ContactKey): Promise<Preferences>
+  preferences(key: ContactKey): Promise<Preferences>
   /**
    * Changes lists and topics of a contact in one transaction, and raises their events.
    *
-   * @throws MailkeepError `not_found`; `validation_failed`: also when the contact would have too many topics.
+   * @throws MailkeepError `not_found`; `validation_failed`: also when the contact would have too many lists or topics.
    */
   updatePreferences(key: ContactKey, input: PreferencesInput): Promise<Preferences>
   /**

@@ -35,6 +35,8 @@ export async function upsertContact(
     const { id, created, updated } = await saveContact(tx, fields)
     const tagged = await addTags(tx, id, fields.tags, created)
     if (tagged.length > 0 && !created) await requireAtMost(tx, 'tags', id)
+    if (created) await audit(tx, 'contact.created', id)
+    else if (updated || tagged.length > 0) await audit(tx, 'contact.updated', id)
     const contact = await getContact(tx, id)
     await raiseChanges(tx, contact, { created, updated, tagged })
     return { contact, created }

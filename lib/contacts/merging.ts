@@ -1,6 +1,5 @@
-/** Joins two contacts of one person. `merge.ts` merges the inputs of a batch that have the same e-mail address. */
+/** Joins two contacts of one person. `bulk-merge.ts` merges the inputs of a batch that have the same e-mail address. */
 
-import * as v from 'valibot'
 import { audit } from '../audit/operations.ts'
 import { moveHistoryOfContact } from '../consent/history.ts'
 import type { Context, Tx } from '../context.ts'
@@ -8,16 +7,16 @@ import { invalid } from '../errors.ts'
 import { moveResultsOfContact } from '../idempotency/operations.ts'
 import { type BatchStep, inBatches } from '../jobs/batches.ts'
 import { type JobHandlers, runOrEnqueue } from '../jobs/operations.ts'
-import { closedObject, isRecord, parse } from '../parse.ts'
+import { closedObject, parse } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
 import { moveEventsOfContact } from '../webhooks/deletion.ts'
 import { raise } from '../webhooks/outbox.ts'
 import { changeAttributes, readAttributes, writeAttributes } from './attributes.ts'
-import { type ContactKey, contactIdOf, lockContact } from './contact-key.ts'
+import { type ContactKey, contactIdOf, Key, lockContact } from './contact-key.ts'
 import { clearContact } from './deletion.ts'
 import { raiseChanges, raiseDeleted } from './events.ts'
 import { requireAtMost } from './limits.ts'
-import * as mergeQueries from './merge-queries.ts'
+import * as mergeQueries from './merging-queries.ts'
 import { getContact } from './operations.ts'
 import { copyRequests } from './pending-queries.ts'
 import * as queries from './queries.ts'
@@ -29,12 +28,7 @@ export interface MergeInput {
   readonly into: ContactKey
 }
 
-const Merge = closedObject({
-  into: v.custom<ContactKey>(
-    (value) => (typeof value === 'number' && Number.isSafeInteger(value) && value > 0) || isRecord(value),
-    'This must be the id of a contact, or an object with its email.',
-  ),
-})
+const Merge = closedObject({ into: Key })
 
 /**
  * Merges a contact into another contact of the same person, and deletes it. The other contact gets its tags, lists,

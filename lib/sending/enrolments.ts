@@ -49,7 +49,7 @@ export async function enrolContact(ctx: Context, sequenceId: number, input: Enro
     })
     if (contact.unsubscribed_at) throw invalid('contact_id', 'The contact has unsubscribed.')
     const places = await queries.listPlaces(tx, { sequence_id: sequenceId })
-    const key = { sequence_id: sequenceId, contact_id }
+    const key = { sequence_id: sequenceId, contact_id: contact.id }
     const since = now(tx)
     const due_at = dueAfter(nextPlace(places, null), since)
     // A contact who is not on the list cannot leave it.

@@ -1,9 +1,9 @@
 import * as v from 'valibot'
+import { type ContactKey, Key } from '../contacts/contact-key.ts'
 import { type PageInput, pageFields, WholeNumber } from '../page.ts'
 import { atMost, closedObject, EmailAddress, Name, Text } from '../parse.ts'
 import { Count, described, Email, Id, namesOf, type RecordFields, recordFrom, Time, Uuid } from '../record.ts'
-import type { IdsInput } from '../segments/filters.ts'
-import { Ids, Time as TimeInput } from '../segments/filters.ts'
+import { Ids, type IdsInput, Time as TimeInput } from '../segments/filters.ts'
 import type { Timestamp } from '../time.ts'
 import { type NewsletterStatus, newsletterStatuses } from './statuses.ts'
 
@@ -172,10 +172,10 @@ export const ResumeOptions = closedObject({
 })
 
 export interface PreviewInput {
-  readonly contact_id: number
+  readonly contact_id: ContactKey
 }
 
-export const PreviewOptions = closedObject({ contact_id: IdInput })
+export const PreviewOptions = closedObject({ contact_id: Key })
 
 /** A newsletter as one contact would get it. */
 export interface Preview {

@@ -1,10 +1,9 @@
 /** What must be right before something is sent: the content, the sender, and the settings. */
 import { getClient } from '../clients/operations.ts'
-import type { Context } from '../context.ts'
+import { type Context, requirePublicUrl } from '../context.ts'
 import { type FieldErrors, invalid, isMailkeepError, MailkeepError } from '../errors.ts'
 import { getIdentity, listIdentities } from '../identities/operations.ts'
 import type { Identity } from '../identities/schema.ts'
-import { requirePublicUrl } from '../public-url.ts'
 import type { Content } from './content.ts'
 import { allowsUnverified } from './settings.ts'
 import type { MailTransport } from './transport.ts'
@@ -38,21 +37,27 @@ export async function requireSendable(
   ctx: Context,
   newsletter: Content & { readonly from_identity_id: number | null },
 ): Promise<MailSender> {
-  await requireContent(newsletter)
+  await requireContent(ctx, newsletter)
   const identity = await requireSender(ctx, newsletter.from_identity_id)
   requireTransport(ctx)
   requirePublicUrl(ctx)
   return identity
 }
 
+/** Loads the libraries for templates at their first use, because that takes long and most processes need none. */
+export async function loadTemplates({ transaction }: Context): Promise<typeof import('./content.ts')> {
+  const loading = import('./content.ts')
+  return await (transaction?.waitFor(loading) ?? loading)
+}
+
 /**
- * Checks the templates. The libraries for them are loaded here, because they take long and most processes need none.
+ * Checks the templates.
  *
  * @param prefix Path of the content in the input, with a dot at its end.
  * @throws MailkeepError `validation_failed` on the templates that are wrong.
  */
-export async function requireContent(content: Content, prefix = ''): Promise<void> {
-  const { checkContent } = await import('./content.ts')
+export async function requireContent(ctx: Context, content: Content, prefix = ''): Promise<void> {
+  const { checkContent } = await loadTemplates(ctx)
   const { subject, preheader, html, text } = content
   const issues = checkContent({ subject, preheader, html, text })
   if (issues.length === 0) return

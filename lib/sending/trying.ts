@@ -1,5 +1,6 @@
 /** Trying a newsletter or step before it is sent: previews and test messages. */
 import { randomUUID } from 'node:crypto'
+import type { ContactKey } from '../contacts/contact-key.ts'
 import { getContact } from '../contacts/operations.ts'
 import type { Context } from '../context.ts'
 import { parse } from '../parse.ts'
@@ -15,7 +16,7 @@ import {
   TestOptions,
   type TestResult,
 } from './schema.ts'
-import { requireContent, requireSendable } from './sendable.ts'
+import { loadTemplates, requireContent, requireSendable } from './sendable.ts'
 import { type StepPreviewInput, StepPreviewOptions } from './sequence-schema.ts'
 import { getSequenceSummary } from './sequences.ts'
 import { isUncertainError } from './transport.ts'
@@ -43,10 +44,10 @@ export async function previewStep(ctx: Context, sequenceId: number, input: StepP
   return await previewContent(ctx, { subject, preheader, html, text }, contact_id)
 }
 
-async function previewContent(ctx: Context, content: Content, contactId: number): Promise<Preview> {
+async function previewContent(ctx: Context, content: Content, contactId: ContactKey): Promise<Preview> {
   const contact = await getContact(ctx, contactId)
-  await requireContent(content)
-  const { prepareContent, render } = await import('./content.ts')
+  await requireContent(ctx, content)
+  const { prepareContent, render } = await loadTemplates(ctx)
   return render(prepareContent(content), await variablesOf(ctx, contact, contact.extra_attributes))
 }
 
@@ -65,7 +66,7 @@ export async function testNewsletter(ctx: Context, id: number, input: TestInput)
   const { emails } = parse(TestOptions, input)
   const newsletter = await getNewsletter(ctx, id)
   const sender = await requireSendable(ctx, newsletter)
-  const { prepareContent, render } = await import('./content.ts')
+  const { prepareContent, render } = await loadTemplates(ctx)
   const prepared = prepareContent(newsletter)
   const variables = await variablesOf(ctx, { ...sampleContact, name: '', email: '' }, {})
   const { reply_to: replyTo } = newsletter

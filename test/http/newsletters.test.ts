@@ -32,6 +32,8 @@ overHttp('newsletters over HTTP', (open) => {
     const [contact] = await data(200, 'GET', '/contacts')
     const preview = await data(200, 'POST', `/newsletters/${draft.id}/preview`, { body: { contact_id: contact.id } })
     assert.deepEqual(Object.keys(preview).sort(), ['html', 'subject', 'text'])
+    const same = { body: { contact_id: { email: contact.email } } }
+    assert.equal((await data(200, 'POST', `/newsletters/${draft.id}/preview`, same)).subject, preview.subject)
     assert.match(preview.html, /Hello Reader 0/)
     const tested = await data(200, 'POST', `/newsletters/${draft.id}/test`, { body: { emails: ['me@example.org'] } })
     assert.deepEqual(tested, [{ email: 'me@example.org', status: 'sent', error: null }])

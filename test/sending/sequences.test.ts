@@ -166,6 +166,23 @@ onEveryDatabase('a sequence', (open) => {
     assert.deepEqual((await acme.sequences.get(id)).steps, [])
   })
 
+  test('enrols a contact by its address, and stops it by its address', async (t) => {
+    const mail = await openMail(t, {}, open)
+    const { acme } = mail
+    const { contact } = await acme.contacts.upsert({ email: 'ada@example.org' })
+    const { id } = await acme.sequences.create({ name: 'Course' })
+    await acme.sequences.setSteps(id, { steps: [step('One', 1)] })
+    const enrolment = await acme.sequences.enrol(id, { contact_id: { email: 'ADA@example.org' } })
+    assert.deepEqual([enrolment.contact_id, enrolment.status], [contact.id, 'active'])
+    await acme.sequences.stop(id, { email: 'ada@example.org' })
+    assert.equal((await acme.sequences.enrolments(id)).data[0]!.status, 'stopped')
+    for (const contact_id of [{ email: 'no@example.org' }, { email: 'no address' }, {}, '1', 0]) {
+      await assert.rejects(acme.sequences.enrol(id, { contact_id: contact_id as never }), (error) => {
+        return isMailkeepError(error, 'validation_failed') && /^contact_id/.test(error.issues[0]!.path)
+      })
+    }
+  })
+
   test('is deleted with its enrolments and messages', async (t) => {
     const mail = await openMail(t, {}, open)
     const { acme } = mail

@@ -27,7 +27,7 @@ import {
   type TopicInput,
 } from '../../../lib/index.ts'
 import { batchOperationNames, hostEventTypes, maxOperationsPerBatch, textFields } from '../../../lib/internal.ts'
-import { address, contact, contactBodies, name } from './contact-bodies.ts'
+import { address, contact, contactBodies, contactKey, name } from './contact-bodies.ts'
 import { schemasOf } from './fields.ts'
 import { arrayOf, flag, id, input, nullable, ref, type Schema } from './schema.ts'
 import { sendingBodies } from './sending.ts'
@@ -117,13 +117,7 @@ export const bodySchemas = {
   TagsInput: input<TagsInput>({ tags: { ...contact.tags, minItems: 1, description: 'Names of tags.' } }, 'tags'),
   MergeInput: input<MergeInput>(
     {
-      into: {
-        type: ['integer', 'object'],
-        minimum: 1,
-        properties: { email: address },
-        required: ['email'],
-        description: 'The contact that stays: its id, or `{email}`.',
-      },
+      into: { ...contactKey, description: 'The contact that stays: its id, or `{email}`.' },
     },
     'into',
   ),

@@ -31,6 +31,7 @@ import {
   stepFields,
   testResultFields,
 } from '../../../lib/internal.ts'
+import { contactKey } from './contact-bodies.ts'
 import { recordOf, schemasOf } from './fields.ts'
 import { arrayOf, id, input, nullable, record, type Schema } from './schema.ts'
 
@@ -90,7 +91,7 @@ const steps: Schema = { ...arrayOf(step), maxItems: 50 }
 export const sendingBodies = {
   NewsletterInput: input<NewsletterInput>(newsletterInput, 'subject', 'html'),
   NewsletterChange: input<Partial<NewsletterInput>>(newsletterInput),
-  PreviewInput: input<PreviewInput>({ contact_id: id }, 'contact_id'),
+  PreviewInput: input<PreviewInput>({ contact_id: contactKey }, 'contact_id'),
   TestInput: input<TestInput>(
     { emails: { ...arrayOf({ type: 'string', format: 'idn-email' }), minItems: 1, maxItems: 10 } },
     'emails',
@@ -108,8 +109,8 @@ export const sendingBodies = {
   SequenceInput: input<SequenceInput>({ ...sequenceInput, steps }, 'name'),
   SequenceChange: input<SequenceChangeInput>(sequenceInput),
   StepsInput: input<StepsInput>({ steps }, 'steps'),
-  StepPreviewInput: input<StepPreviewInput>({ contact_id: id, ...content }, 'contact_id', 'subject', 'html'),
-  EnrolmentInput: input<EnrolmentInput>({ contact_id: id }, 'contact_id'),
+  StepPreviewInput: input<StepPreviewInput>({ contact_id: contactKey, ...content }, 'contact_id', 'subject', 'html'),
+  EnrolmentInput: input<EnrolmentInput>({ contact_id: contactKey }, 'contact_id'),
 }
 
 /** Returns the schema of a record that has an audience, whose filters the library's schema does not describe. */

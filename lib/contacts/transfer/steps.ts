@@ -5,9 +5,9 @@ import { fold } from '../../parse.ts'
 import { findTagIds } from '../../tags/operations.ts'
 import type { BatchSteps, SavedContacts } from '../bulk.ts'
 import type { ByEmail } from '../bulk-limits.ts'
+import type { BulkResult } from '../bulk-merge.ts'
 import { listContactsByEmail } from '../bulk-queries.ts'
 import type { ContactEvent } from '../events.ts'
-import type { BulkResult } from '../merge.ts'
 import type { NewContact } from '../schema.ts'
 import * as queries from './queries.ts'
 import { restoreMemberships } from './restore.ts'
@@ -23,8 +23,7 @@ export type ImportMode = 'merge' | 'skip' | 'replace_tags'
 /** The result of a row. A dry run has no ids of contacts that it would create: they are 0. */
 export type RowOutcome = BulkResult & { readonly skipped?: true }
 
-/** @param onSave Called in the transaction of each batch. */
-export function importSteps(mode: ImportMode, onSave: (tx: Tx) => Promise<void>): BatchSteps {
+export function importSteps(mode: ImportMode): BatchSteps {
   let skipped = new Map<NewContact, RowOutcome | NewContact>()
   return {
     async choose(tx, contacts) {
@@ -36,7 +35,6 @@ export function importSteps(mode: ImportMode, onSave: (tx: Tx) => Promise<void>)
       await restoreTimes(tx, saved, restored)
       const all = [...events, ...(await restoreMemberships(tx, restored, confirmed))]
       if (mode === 'replace_tags') all.push(...(await replaceTags(tx, saved)))
-      await onSave(tx)
       for (const [contact, result] of skipped) {
         saved.results.set(contact, 'email' in result ? asSkipped(saved.results.get(result)!) : result)
       }
