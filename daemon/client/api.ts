@@ -4292,6 +4292,8 @@ export interface components {
             texts: {
                 [key: string]: string;
             };
+            /** @description `client.postal_address` in mails; null is the one of the whole service. */
+            postal_address: string | null;
         };
         ContactLinks: {
             /**
@@ -5185,6 +5187,8 @@ export interface components {
                 confirmed_title?: string;
                 confirmed_text?: string;
             };
+            /** @description `client.postal_address` in mails. Without it, the one of the whole service. */
+            postal_address?: string | null;
         };
         /** @description Every other field is an attribute; a contact has at most 100. */
         ContactInput: {

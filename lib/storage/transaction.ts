@@ -93,8 +93,8 @@ export class Transaction implements Connection {
   }
 
   /**
-   * Lets the work await something that ends soon by itself: a statement, or a module that is loaded. All other writes to
-   * a SQLite file wait meanwhile.
+   * Lets the work await something that ends soon by itself: a statement, or a module that is loaded. It delays all other
+   * writes to a SQLite file.
    */
   async waitFor<T>(result: Promise<T>): Promise<T> {
     clearImmediate(this.#idleCheck)
