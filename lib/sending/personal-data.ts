@@ -1,7 +1,7 @@
 import { listHistory } from '../consent/history.ts'
 import type { HistoryEntry } from '../consent/schema.ts'
 import type { ContactKey } from '../contacts/contact-key.ts'
-import { getContact } from '../contacts/operations.ts'
+import { getContact } from '../contacts/reading.ts'
 import type { Contact } from '../contacts/schema.ts'
 import type { Context } from '../context.ts'
 import { inputLimits } from '../limits.ts'

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { isAddressSuppressed } from '../consent/suppressions.ts'
 import type { ContactKey } from '../contacts/contact-key.ts'
-import { getContact } from '../contacts/operations.ts'
+import { getContact } from '../contacts/reading.ts'
 import type { Context } from '../context.ts'
 import { parse } from '../parse.ts'
 import type { Content } from './content.ts'
