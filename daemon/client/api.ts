@@ -4155,6 +4155,8 @@ export interface components {
             texts: {
                 [key: string]: string;
             };
+            /** @description `client.postal_address` in mails; null is the one of the whole service. */
+            postal_address: string | null;
         };
         ContactLinks: {
             /**
@@ -5034,6 +5036,8 @@ export interface components {
                 confirmed_title?: string;
                 confirmed_text?: string;
             };
+            /** @description `client.postal_address` in mails. Without it, the one of the whole service. */
+            postal_address?: string | null;
         };
         /** @description Every other field is an attribute; a contact has at most 100. */
         ContactInput: {

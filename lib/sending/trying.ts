@@ -1,5 +1,6 @@
 /** Trying a newsletter before it is sent: previews and test messages. */
 import { randomUUID } from 'node:crypto'
+import { isAddressSuppressed } from '../consent/suppressions.ts'
 import { getContact } from '../contacts/operations.ts'
 import type { Context } from '../context.ts'
 import { parse } from '../parse.ts'
@@ -14,7 +15,7 @@ import {
   TestOptions,
   type TestResult,
 } from './schema.ts'
-import { requireContent, requireSendable } from './sendable.ts'
+import { clientVariables, loadTemplates, requireContent, requireSendable } from './sendable.ts'
 import { isUncertainError } from './transport.ts'
 
 /**
@@ -27,16 +28,18 @@ export async function previewNewsletter(ctx: Context, id: number, input: Preview
   const { contact_id } = parse(PreviewOptions, input)
   const newsletter = await getNewsletter(ctx, id)
   const contact = await getContact(ctx, contact_id)
-  await requireContent(newsletter)
-  const { prepareContent, render } = await import('./content.ts')
-  return render(prepareContent(newsletter), await variablesOf(ctx, contact, contact.extra_attributes))
+  await requireContent(ctx, newsletter)
+  const { prepareContent, render } = await loadTemplates(ctx)
+  const client = await clientVariables(ctx)
+  return render(prepareContent(newsletter), variablesOf(ctx, contact, contact.extra_attributes, client))
 }
 
 /** The links of test messages belong to no contact. They lead to the page of a link that does not work. */
 const sampleContact = { id: 1, uuid: '00000000-0000-0000-0000-000000000000' }
 
 /**
- * Sends a newsletter to some addresses now, with sample values and links that do not work. Nothing is stored.
+ * Sends a newsletter to some addresses now, with sample values and links that do not work. Nothing is stored. Addresses
+ * that are suppressed get nothing.
  *
  * @param input At most 10 addresses.
  * @returns What became of each message.
@@ -47,11 +50,12 @@ export async function testNewsletter(ctx: Context, id: number, input: TestInput)
   const { emails } = parse(TestOptions, input)
   const newsletter = await getNewsletter(ctx, id)
   const sender = await requireSendable(ctx, newsletter)
-  const { prepareContent, render } = await import('./content.ts')
+  const { prepareContent, render } = await loadTemplates(ctx)
   const prepared = prepareContent(newsletter)
-  const variables = await variablesOf(ctx, { ...sampleContact, name: '', email: '' }, {})
+  const variables = variablesOf(ctx, { ...sampleContact, name: '', email: '' }, {}, await clientVariables(ctx))
   const { reply_to: replyTo } = newsletter
   const sendTo = async (email: string): Promise<TestResult> => {
+    if (await isAddressSuppressed(ctx, email)) return { email, status: 'failed', error: 'The address is suppressed.' }
     const addressed = { ...variables, contact: { ...variables.contact, email } }
     const envelope = { uuid: randomUUID(), sender, replyTo, campaign: `newsletter-${newsletter.id}` }
     const message = messageOf(ctx, render(prepared, addressed), addressed, envelope)

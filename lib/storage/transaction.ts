@@ -1,5 +1,4 @@
 import { setImmediate } from 'node:timers'
-import type { QueryResult } from 'kysely'
 import { MailkeepError } from '../errors.ts'
 import { type Connection, isPending, type Query, type Result } from './connection.ts'
 import type { Scope } from './statement.ts'
@@ -74,7 +73,7 @@ export class Transaction implements Connection {
   run<R>(query: Query): Result<R> {
     if (this.#ended !== undefined) throw misuse(this.#ended)
     const result = this.#connection.run<R>(query)
-    return isPending(result) ? this.#track(result) : result
+    return isPending(result) ? this.waitFor(result) : result
   }
 
   /** Runs `work`. Use of the transaction after its end fails, and so does work that awaits something else. */
@@ -93,7 +92,11 @@ export class Transaction implements Connection {
     })
   }
 
-  async #track<R>(result: Promise<QueryResult<R>>): Promise<QueryResult<R>> {
+  /**
+   * Lets the work await something that ends soon by itself: a statement, or a module that is loaded. It delays all other
+   * writes to a SQLite file.
+   */
+  async waitFor<T>(result: Promise<T>): Promise<T> {
     clearImmediate(this.#idleCheck)
     this.#running += 1
     try {

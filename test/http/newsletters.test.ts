@@ -48,6 +48,7 @@ overHttp('newsletters over HTTP', (open) => {
     assert.equal(message.newsletter_id, draft.id)
     await data(422, 'POST', `/newsletters/${draft.id}/send`)
     await data(422, 'PATCH', `/newsletters/${draft.id}`, { body: { subject: 'Late' } })
+    await data(200, 'PATCH', `/newsletters/${draft.id}`, { body: { name: 'January, sent' } })
     assert.equal(options.mail.transport.captured.length, 4)
   })
 

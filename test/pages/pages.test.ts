@@ -258,7 +258,7 @@ overHttp('how contact pages look', (open) => {
 
   test('is set by the client', async (t) => {
     const { data, unsubscribe_url, url } = await populate(t, open)
-    const nothing = { name: null, colour: null, logo_url: null, language: null, texts: {} }
+    const nothing = { name: null, colour: null, logo_url: null, language: null, texts: {}, postal_address: null }
     assert.deepEqual(await data(200, 'GET', '/settings/pages'), nothing)
     const settings = {
       name: 'Müller & <Co>',
@@ -266,6 +266,7 @@ overHttp('how contact pages look', (open) => {
       logo_url: 'https://cdn.example.com/logo.png?a="b"',
       language: 'de',
       texts: { unsubscribe_text: 'Schade, {email}! <script>' },
+      postal_address: 'Hauptstraße 1\nBerlin',
     }
     const saved = await data(200, 'PUT', '/settings/pages', { body: settings })
     const expected = { ...settings, colour: '#ffcc00', logo_url: 'https://cdn.example.com/logo.png?a=%22b%22' }

@@ -137,6 +137,7 @@ const known: Readonly<Record<string, readonly [required: Fields, optional: Field
       logo_url: fc.constantFrom(null, 'https://example.com/logo.png'),
       language: fc.constantFrom(null, 'en', 'de', 'fr', 'es'),
       texts: fc.constantFrom({}, { unsubscribe_title: 'Leave', unsubscribe_text: '' }),
+      postal_address: fc.constantFrom(null, 'Acme Ltd, London'),
     },
   ],
   'POST /webhook-endpoints': [

@@ -50,6 +50,7 @@ const segment: Shape = { ...list, filters: (value) => typeof value === 'object' 
 const isNullOrText = (value: unknown) => value === null || typeof value === 'string'
 const pageSettings: Shape = {
   ...{ name: isNullOrText, colour: isNullOrText, logo_url: isNullOrText, language: isNullOrText, texts: isRecord },
+  postal_address: isNullOrText,
 }
 const contactLinks: Shape = { unsubscribe_url: /^http/, preferences_url: /^http/, headers: isRecord }
 const attributeSettings: Shape = { indexed: isArray }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { isMailkeepError } from '../../lib/index.ts'
 import { addAudience, content, emailOf, type OpenedMail, openMail } from '../support/mail-harness.ts'
-import { dayMs, onEveryDatabase } from '../support/webhook-harness.ts'
+import { dayMs, hourMs, onEveryDatabase } from '../support/webhook-harness.ts'
 
 const daySeconds = 86_400
 
@@ -126,6 +126,31 @@ onEveryDatabase('a sequence', (open) => {
     await passDays(mail, 5)
     assert.deepEqual(subjectsTo(mail, emailOf(1)), ['One', 'New', 'Three'])
     assert.deepEqual(subjectsTo(mail, emailOf(2)), ['Zero', 'One', 'New', 'Three'])
+  })
+
+  test('continues at once when a step is removed whose mail waits for its next attempt', async (t) => {
+    const mail = await openMail(t, {}, open)
+    const { acme } = mail
+    const { ids } = await addAudience(mail, 1)
+    const { id } = await acme.sequences.create({ name: 'Course', steps: [step('One', 0), step('Two', 0)] })
+    mail.transport.reply = 'temporary'
+    await acme.sequences.enrol(id, { contact_id: ids[0]! })
+    await mail.run()
+    mail.transport.reply = 'sent'
+    const { steps } = await acme.sequences.get(id)
+    await acme.sequences.setSteps(id, { steps: [step('Two', 0, steps[1]!.id)] })
+    mail.advance(hourMs)
+    await mail.run()
+    assert.deepEqual(subjectsTo(mail, emailOf(1)), ['One', 'Two'])
+    const { data } = await acme.contacts.messages(ids[0]!)
+    assert.deepEqual(
+      data.map(({ status, reason }) => [status, reason]),
+      [
+        ['sent', null],
+        ['skipped', 'stopped'],
+      ],
+    )
+    assert.equal((await acme.sequences.enrolments(id)).data[0]!.status, 'completed')
   })
 
   test('completes contacts whose last steps were removed', async (t) => {

@@ -110,6 +110,10 @@ export const bodySchemas = {
       description:
         'Own texts by name, instead of the built-in ones. `{email}` and `{list}` are replaced. An empty text is left out; titles and buttons must not be empty.',
     },
+    postal_address: nullable({
+      ...description,
+      description: '`client.postal_address` in mails. Without it, the one of the whole service.',
+    }),
   }),
   ...contactBodies,
   SuppressionInput: input<SuppressionInput>({ email: { ...address, description: 'Trimmed.' } }, 'email'),

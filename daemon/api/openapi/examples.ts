@@ -71,7 +71,7 @@ export const segmentInput: SegmentInput = { name: 'Pro customers', filters: { ta
 const segment: Segment = { id: 1, uuid: uuidOf(18), ...segmentInput, created_at }
 export const pageSettings: PageSettings = {
   ...{ name: 'Acme', colour: '#0a58ca', logo_url: 'https://acme.example/logo.png', language: null },
-  texts: { unsubscribed_text: 'We will miss you.' },
+  ...{ texts: { unsubscribed_text: 'We will miss you.' }, postal_address: 'Acme Ltd, 1 High Street, London' },
 }
 const contactLinks: ContactLinks = {
   unsubscribe_url: 'https://mail.example.com/c/AQAAAAAAAQAAAAAABwubfD5/unsubscribe',

@@ -33,6 +33,7 @@ function SettingsForm({ settings, set }: { settings: Settings; set(settings: Set
       logo_url: textOf(fields, 'logo') || null,
       language: (textOf(fields, 'language') || null) as Settings['language'],
       texts: textsIn(String(fields.get('texts') ?? '')),
+      postal_address: textOf(fields, 'postal') || null,
     }
     set(await dataOf(api.PUT('/api/v1/settings/pages', { body })))
     say('The settings are saved.')
@@ -52,6 +53,13 @@ function SettingsForm({ settings, set }: { settings: Settings; set(settings: Set
             .map(([name, text]) => `${name}: ${text}`)
             .join('\n')}
           hint="One on each line: unsubscribe_title: Leaving so soon? The API documentation has the names."
+        />
+        <TextArea
+          label="Postal address"
+          name="postal"
+          rows={3}
+          defaultValue={settings.postal_address ?? ''}
+          hint="{{ client.postal_address }} in mails."
         />
       </Form>
     </div>
