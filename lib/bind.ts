@@ -26,6 +26,7 @@ import * as listing from './contacts/listing.ts'
 import * as merging from './contacts/merging.ts'
 import * as contacts from './contacts/operations.ts'
 import * as preferences from './contacts/preferences.ts'
+import * as reading from './contacts/reading.ts'
 import * as exporting from './contacts/transfer/export.ts'
 import * as importing from './contacts/transfer/import.ts'
 import { type Context, sources } from './context.ts'
@@ -82,10 +83,10 @@ const auditLogApi = { list: audit.listAuditLog }
 const contactsApi = {
   list: listing.listPageOfContacts,
   iterate: iterating.iterateContacts,
-  get: contacts.getContact,
+  get: reading.getContact,
   count: listing.countContacts,
   listJson: listing.listContactsJson,
-  getJson: contacts.getContactJson,
+  getJson: reading.getContactJson,
   addToList: contacts.addContactToList,
   addManyToList: bulk.addContactsToList,
   import: importing.importContacts,

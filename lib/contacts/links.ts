@@ -4,7 +4,7 @@ import type { Context } from '../context.ts'
 import { isMailkeepError, notFound } from '../errors.ts'
 import type { ContactKey } from './contact-key.ts'
 import { findMerged } from './merging-queries.ts'
-import { getContact } from './operations.ts'
+import { getContact } from './reading.ts'
 import type { Contact } from './schema.ts'
 
 /** Links to a contact's pages, and headers for the mails to this contact. */

@@ -10,16 +10,16 @@ import { type JobHandlers, runOrEnqueue } from '../jobs/operations.ts'
 import { closedObject, parse } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
 import { moveEventsOfContact } from '../webhooks/deletion.ts'
-import { raise } from '../webhooks/outbox.ts'
+import { findSubscribers, raise } from '../webhooks/outbox.ts'
 import { changeAttributes, readAttributes, writeAttributes } from './attributes.ts'
 import { type ContactKey, contactIdOf, Key, lockContact } from './contact-key.ts'
 import { clearContact } from './deletion.ts'
 import { raiseChanges, raiseDeleted } from './events.ts'
 import { requireAtMost } from './limits.ts'
 import * as mergeQueries from './merging-queries.ts'
-import { getContact } from './operations.ts'
 import { copyRequests } from './pending-queries.ts'
 import * as queries from './queries.ts'
+import { getContact } from './reading.ts'
 import { type StoredContact, saveChanges } from './save.ts'
 import { type Contact, type ContactTexts, textNames } from './schema.ts'
 
@@ -56,7 +56,7 @@ export async function mergeContact(ctx: Context, key: ContactKey, input: MergeIn
     await audit(tx, 'contact.updated', targetId)
     const contact = await getContact(tx, targetId)
     if (isUnsubscribed) await raise(tx, 'contact.unsubscribed', { contact }, targetId)
-    await raiseChanges(tx, contact, { updated: true })
+    await raiseChanges(tx, contact, { updated: true }, await findSubscribers(tx))
     return contact
   })
 }

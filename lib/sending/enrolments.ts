@@ -2,7 +2,7 @@
 import { audit } from '../audit/operations.ts'
 import type { Change } from '../consent/history.ts'
 import { type ContactKey, contactIdOf } from '../contacts/contact-key.ts'
-import { getContact } from '../contacts/operations.ts'
+import { getContact } from '../contacts/reading.ts'
 import { type Context, now, type Tx } from '../context.ts'
 import { invalid, isMailkeepError, notFound } from '../errors.ts'
 import { again, done, type Job, type JobHandlers, type JobResult, maxRowsPerBatch } from '../jobs/operations.ts'

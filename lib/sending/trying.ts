@@ -1,7 +1,7 @@
 /** Trying a newsletter before it is sent: previews and test messages. */
 import { randomUUID } from 'node:crypto'
 import { isAddressSuppressed } from '../consent/suppressions.ts'
-import { getContact } from '../contacts/operations.ts'
+import { getContact } from '../contacts/reading.ts'
 import type { Context } from '../context.ts'
 import { parse } from '../parse.ts'
 import { messageOf, variablesOf } from './dispatch/compose.ts'

@@ -213,6 +213,7 @@ export class GroupCommit {
       const begun = connection.run(savepoint)
       if (isPending(begun)) await begun
       const value = await transaction.perform(waiting.work)
+      if (transaction.deferred.length > 0) await Promise.all(transaction.deferred)
       const released = connection.run(release)
       if (isPending(released)) await released
       const { effects, searchChanges } = transaction
