@@ -4425,10 +4425,16 @@ export interface components {
         };
         PersonalData: {
             contact: components["schemas"]["Contact"];
+            /** @description The lists that the contact was asked to confirm. */
+            pending_lists: components["schemas"]["List"][];
+            /** @description null if mail to the address is allowed. */
+            suppression: components["schemas"]["Suppression"] | null;
             /** @description Newest first. */
             history: components["schemas"]["HistoryEntry"][];
             /** @description Mails to the contact. */
             messages: Record<string, never>[];
+            /** @description The sequences that the contact is or was enrolled in. */
+            enrolments: components["schemas"]["Enrolment"][];
             /** @description Webhook deliveries whose payload shows the contact. */
             deliveries: components["schemas"]["ContactDelivery"][];
         };

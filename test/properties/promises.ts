@@ -159,7 +159,8 @@ export const promises: Readonly<Record<string, Promised>> = {
   'PUT /contacts/:contactId/topics/:topicId': { ...ok(contact), byState: true },
   'DELETE /contacts/:contactId/topics/:topicId': ok(contact),
   'GET /contacts/:contactId/data': ok({
-    ...{ contact: isObject, history: isArray, messages: isArray, deliveries: isArray },
+    ...{ contact: isObject, pending_lists: isArray, history: isArray, messages: isArray, enrolments: isArray },
+    ...{ suppression: () => true, deliveries: isArray },
   }),
   'GET /suppressions': page(suppression),
   'POST /suppressions': { statuses: [200, 201], data: suppression },

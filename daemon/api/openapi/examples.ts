@@ -197,7 +197,10 @@ export const recordExamples = {
   Contact: contact,
   ContactWithoutTopics: contactWithoutTopics,
   HistoryEntry: historyEntry,
-  PersonalData: { contact, history: [historyEntry], messages: [], deliveries: [] },
+  PersonalData: {
+    ...{ contact, pending_lists: [], suppression: null, history: [historyEntry] },
+    ...{ messages: [], enrolments: [], deliveries: [] },
+  },
   Suppression: suppression,
   Identity: identity,
   AuditEntry: auditEntry,

@@ -145,8 +145,17 @@ export const recordSchemas = {
   ),
   PersonalData: record<PersonalData>({
     contact: ref('Contact'),
+    pending_lists: { ...arrayOf(ref('List')), description: 'The lists that the contact was asked to confirm.' },
+    suppression: {
+      anyOf: [ref('Suppression'), { type: 'null' }],
+      description: 'null if mail to the address is allowed.',
+    },
     history: { ...arrayOf(ref('HistoryEntry')), description: 'Newest first.' },
     messages: { ...arrayOf({ type: 'object' }), description: 'Mails to the contact.' },
+    enrolments: {
+      ...arrayOf(ref('Enrolment')),
+      description: 'The sequences that the contact is or was enrolled in.',
+    },
     deliveries: {
       ...arrayOf(ref('ContactDelivery')),
       description: 'Webhook deliveries whose payload shows the contact.',
