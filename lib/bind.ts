@@ -69,6 +69,7 @@ const tokensApi = {
 /** The client's bearer tokens of the HTTP API: `mailkeep.forClient(id).tokens` */
 const clientTokensApi = {
   list: clientTokens.listClientTokens,
+  current: clientTokens.getCurrentToken,
   create: clientTokens.createClientToken,
   revoke: clientTokens.revokeClientToken,
 }
@@ -134,7 +135,7 @@ const tagsApi = {
 
 /** `mailkeep.forClient(id).topics` */
 const topicsApi = {
-  list: topics.listTopics,
+  list: counts.listCountedTopics,
   create: topics.createTopic,
   update: topics.updateTopic,
   delete: topics.deleteTopic,
@@ -173,6 +174,7 @@ const identitiesApi = {
   list: identities.listIdentities,
   get: identities.getIdentity,
   add: identities.addIdentity,
+  refresh: identities.refreshIdentity,
   remove: identities.removeIdentity,
 }
 

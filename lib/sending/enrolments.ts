@@ -34,6 +34,16 @@ export async function listEnrolments(ctx: Context, sequenceId: number, query?: P
   return mapPage(page, (row) => enrolmentFrom(row, places))
 }
 
+/** Returns the enrolments of a contact, by ascending id. */
+export async function listEnrolmentsOfContact(ctx: Context, contactId: number): Promise<Enrolment[]> {
+  const rows = await queries.listEnrolmentsOfContact(ctx, { contact_id: contactId })
+  const enrolments: Enrolment[] = []
+  for (const row of rows) {
+    enrolments.push(enrolmentFrom(row, await queries.listPlaces(ctx, { sequence_id: row.sequence_id })))
+  }
+  return enrolments
+}
+
 /**
  * Enrols a contact. An enrolment that has ended begins again from the first step; one that is active stays as it is.
  *
