@@ -7,7 +7,8 @@ import { findLists } from '../lists/operations.ts'
 import type { List } from '../lists/schema.ts'
 import { fold } from '../parse.ts'
 import { findTagIds } from '../tags/operations.ts'
-import { findSubscribers, isWanted, type Subscribers } from '../webhooks/outbox.ts'
+import { findSubscribers, type Subscribers } from '../webhooks/outbox.ts'
+import { auditEvents } from './audit-entries.ts'
 import type { BatchOperation, BatchOperationName, BatchOperationResult } from './batch-schema.ts'
 import { saveContacts, savedEvents } from './bulk.ts'
 import type { StoredByEmail } from './bulk-limits.ts'
@@ -59,6 +60,7 @@ export async function runStep(tx: Tx, step: Step): Promise<Iterable<[number, Bat
     const some = operations.filter((each) => each.op === op && !state.results.has(each.at))
     if (some.length > 0) await run(tx, state, some)
   }
+  await auditEvents(tx, state.events)
   await recordHistory(tx, state.changes)
   await raiseContactEvents(tx, state.subscribers, state.events)
   return state.results
@@ -265,7 +267,7 @@ function attempt<T>({ results }: State, { at }: Planned, make: () => T): { reado
 }
 
 async function tagAll(tx: Tx, state: State, tags: ReadonlyMap<number, readonly string[]>): Promise<void> {
-  state.events.push(...(await addTags(tx, tags, isWanted(tx, state.subscribers, 'contact.tagged'))))
+  state.events.push(...(await addTags(tx, tags, true)))
 }
 
 async function joinAll(tx: Tx, state: State, contacts: readonly (readonly [Planned, number])[]): Promise<void> {

@@ -1,6 +1,5 @@
 /** Joins two contacts of one person. `bulk-merge.ts` merges the inputs of a batch that have the same e-mail address. */
 
-import * as v from 'valibot'
 import { audit } from '../audit/operations.ts'
 import { moveHistoryOfContact } from '../consent/history.ts'
 import type { Context, Tx } from '../context.ts'
@@ -8,19 +7,19 @@ import { invalid } from '../errors.ts'
 import { moveResultsOfContact } from '../idempotency/operations.ts'
 import { type BatchStep, inBatches } from '../jobs/batches.ts'
 import { type JobHandlers, runOrEnqueue } from '../jobs/operations.ts'
-import { closedObject, isRecord, parse } from '../parse.ts'
+import { closedObject, parse } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
 import { moveEventsOfContact } from '../webhooks/deletion.ts'
-import { raise } from '../webhooks/outbox.ts'
+import { findSubscribers, raise } from '../webhooks/outbox.ts'
 import { changeAttributes, readAttributes, writeAttributes } from './attributes.ts'
-import { type ContactKey, contactIdOf, lockContact } from './contact-key.ts'
+import { type ContactKey, contactIdOf, Key, lockContact } from './contact-key.ts'
 import { clearContact } from './deletion.ts'
 import { raiseChanges, raiseDeleted } from './events.ts'
 import { requireAtMost } from './limits.ts'
 import * as mergeQueries from './merging-queries.ts'
-import { getContact } from './operations.ts'
 import { copyRequests } from './pending-queries.ts'
 import * as queries from './queries.ts'
+import { getContact } from './reading.ts'
 import { type StoredContact, saveChanges } from './save.ts'
 import { type Contact, type ContactTexts, textNames } from './schema.ts'
 
@@ -29,18 +28,13 @@ export interface MergeInput {
   readonly into: ContactKey
 }
 
-const Merge = closedObject({
-  into: v.custom<ContactKey>(
-    (value) => (typeof value === 'number' && Number.isSafeInteger(value) && value > 0) || isRecord(value),
-    'This must be the id of a contact, or an object with its email.',
-  ),
-})
+const Merge = closedObject({ into: Key })
 
 /**
  * Merges a contact into another contact of the same person, and deletes it. The other contact gets its tags, lists,
  * topics and stored events, and the values that it does not have itself. If one of the two has unsubscribed, the merged
  * contact is unsubscribed, because a merge subscribes no one. Raises `contact.deleted` for the merged contact and
- * `contact.updated` for the other.
+ * `contact.updated` for the other. Links in mails to the merged contact work for the other.
  *
  * @returns The contact that stays.
  * @throws MailkeepError `not_found`: no such contact; `validation_failed`: `into` is the same contact, or the contact
@@ -62,7 +56,7 @@ export async function mergeContact(ctx: Context, key: ContactKey, input: MergeIn
     await audit(tx, 'contact.updated', targetId)
     const contact = await getContact(tx, targetId)
     if (isUnsubscribed) await raise(tx, 'contact.unsubscribed', { contact }, targetId)
-    await raiseChanges(tx, contact, { updated: true })
+    await raiseChanges(tx, contact, { updated: true }, await findSubscribers(tx))
     return contact
   })
 }
@@ -109,8 +103,10 @@ export function mergeJobs(more: readonly BatchStep[]): JobHandlers {
 }
 
 async function deleteSource(tx: Tx, { id }: StoredContact, into: number): Promise<void> {
+  await mergeQueries.moveMerged(tx, { source: id, target: into })
   const { search, uuid, email } = (await queries.deleteContact(tx, { client_id: tx.clientId, id }))!
   tx.transaction.indexSearch({ clientId: tx.clientId, contactId: id, before: search, after: null })
+  await mergeQueries.insertMerged(tx, { contact_id: id, client_id: tx.clientId, uuid, into_id: into })
   await runOrEnqueue(tx, mergeKind, { targetId: id, state: { into } })
   await raiseDeleted(tx, { id, uuid, email })
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { sql } from 'kysely'
+import { type Expression, sql } from 'kysely'
 import { type Context, now, type Tx } from '../context.ts'
+import type { Dialect } from '../storage/dialect.ts'
 import { int, nullable, rows, statement, text, time, word } from '../storage/statement.ts'
 import type { Timestamp } from '../time.ts'
 import { bodyOf } from './event-body.ts'
@@ -78,6 +79,43 @@ const insertDelivery = statement.inserted(
   (db, row) => db.insertInto('mailkeep_delivery').values(row),
 )
 
+/** Inserts an event and a delivery for each subscriber of its type, or no row without one. */
+const insertForSubscribers = statement.affected(
+  {
+    client_id: int,
+    uuid: text,
+    type: text,
+    contact_id: nullable(int),
+    body: text,
+    created_at: time,
+    quoted: text,
+    quoted_all: text,
+  },
+  (_, p, dialect) => sql`
+    with event as (
+      insert into mailkeep_event (client_id, uuid, type, contact_id, body, created_at)
+      select ${p.client_id}, ${p.uuid}, ${p.type}, ${p.contact_id}, ${p.body}, ${p.created_at}
+      where exists (${subscribersOf(p, dialect)}) returning id
+    )
+    insert into mailkeep_delivery
+      (client_id, uuid, endpoint_id, kind, event_id, event_type, status, attempts, due_at, scheduled_at, ended_at,
+        created_at)
+    select ${p.client_id}, cast(gen_random_uuid() as text), endpoint.id, endpoint.kind, event.id, ${p.type},
+      case when endpoint.active then 'pending' else 'held' end, 0, ${p.created_at},
+      case when endpoint.active then ${p.created_at} end, case when not endpoint.active then ${p.created_at} end,
+      ${p.created_at}
+    from event cross join (${subscribersOf(p, dialect)}) as endpoint`,
+)
+
+function subscribersOf(
+  p: Readonly<Record<'client_id' | 'quoted' | 'quoted_all', Expression<unknown>>>,
+  dialect: Dialect,
+) {
+  return sql`select id, kind, active from mailkeep_endpoint
+    where (client_id = ${p.client_id} or client_id is null)
+      and (${dialect.contains(sql.ref('events'), p.quoted)} or ${dialect.contains(sql.ref('events'), p.quoted_all)})`
+}
+
 const newEvent = { uuid: text, contact_id: nullable(int), body: text }
 
 const insertEvents = statement.all(
@@ -132,24 +170,60 @@ const maxRowsPerInsert = 1000
  * @throws MailkeepError `validation_failed` on `data`: too large, or nested too deeply.
  */
 export async function raise(tx: Tx, type: EventType, data: object, contactId: number | null): Promise<void> {
-  await raiseTo(tx, await findSubscribers(tx), type, { data, contactId })
+  const occurrence = { data, contactId }
+  if (!tx.storage.dialect.writesSeveralTables) return await raiseTo(tx, await findSubscribers(tx), type, occurrence)
+  const created_at = now(tx)
+  report(tx, type, created_at, data)
+  recordForSubscribers(tx, type, occurrence, created_at)
 }
 
-/** Same as `raise`, with subscribers that are already known. @returns The id of the event, if it has a subscriber. */
+/** Same as `raise`, with subscribers that are already known. */
 export async function raiseTo(
   tx: Tx,
   subscribers: Subscribers,
   type: EventType,
-  { data, contactId }: Occurrence,
-): Promise<number | undefined> {
+  occurrence: Occurrence,
+): Promise<void> {
   const created_at = now(tx)
-  report(tx, type, created_at, data)
+  report(tx, type, created_at, occurrence.data)
   const recipients = recipientsOf(subscribers, type)
-  if (recipients.length === 0) return undefined
+  if (recipients.length === 0) return
+  if (tx.storage.dialect.writesSeveralTables) recordForSubscribers(tx, type, occurrence, created_at)
+  else await recordOne(tx, type, occurrence, created_at, recipients)
+}
+
+/** Same as `raise`. @returns The id of the event, if it has a subscriber. */
+export async function raiseWithId(tx: Tx, type: EventType, occurrence: Occurrence): Promise<number | undefined> {
+  const created_at = now(tx)
+  report(tx, type, created_at, occurrence.data)
+  const recipients = recipientsOf(await findSubscribers(tx), type)
+  return recipients.length === 0 ? undefined : await recordOne(tx, type, occurrence, created_at, recipients)
+}
+
+async function recordOne(
+  tx: Tx,
+  type: EventType,
+  { data, contactId }: Occurrence,
+  created_at: Timestamp,
+  recipients: readonly Recipient[],
+): Promise<number> {
   const eventId = await insertOneEvent(tx, type, data, contactId, created_at)
   if (recipients.length === 1) await queueDelivery(tx, type, created_at, eventId, recipients[0]!)
   else await queueDeliveries(tx, type, created_at, [eventId], recipients)
   return eventId
+}
+
+/** Inserts the event and its deliveries by one statement, which the commit follows at once. */
+function recordForSubscribers(tx: Tx, type: EventType, { data, contactId }: Occurrence, created_at: Timestamp): void {
+  const uuid = randomUUID()
+  const body = bodyOf(uuid, type, created_at, data)
+  const event = { client_id: tx.clientId, uuid, type, contact_id: contactId, body, created_at }
+  let deliveries = 0
+  const inserted = insertForSubscribers(tx, { ...event, quoted: `"${type}"`, quoted_all: quotedAll })
+  tx.transaction.defer(inserted.then((count) => (deliveries = count)))
+  tx.transaction.afterCommit(() => {
+    if (deliveries > 0) tx.local.webhooks.wake()
+  })
 }
 
 /** Calls the host's `onEvent` after the commit. Its errors are logged, because the change is already committed. */

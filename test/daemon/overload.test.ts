@@ -166,12 +166,17 @@ function attacks(
     body: JSON.stringify(body),
   })
   const repeated = Array.from({ length: rowsPerImport }, (_, n) => `{"email":"same@example.org","n":"${n}"}\n`).join('')
-  const rows = Array.from({ length: rowsPerImport }, (_, n) => `{"email":"b${n}@example.org","tags":["a","b"]}\n`).join('')
+  const rows = Array.from({ length: rowsPerImport }, (_, n) => `{"email":"b${n}@example.org","tags":["a","b"]}\n`).join(
+    '',
+  )
   let round = 0
   // Each row is a new contact, and so an event for every endpoint.
   const fanOut = () => {
     round++
-    return file(ndjson, Array.from({ length: rowsPerFanOut }, (_, n) => `{"email":"f${n}-${round}@example.org"}\n`).join(''))
+    return file(
+      ndjson,
+      Array.from({ length: rowsPerFanOut }, (_, n) => `{"email":"f${n}-${round}@example.org"}\n`).join(''),
+    )
   }
   const junk = '1\n'.repeat(junkRows)
   const importPath = `/lists/${listId}/contacts/import`

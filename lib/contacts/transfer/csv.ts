@@ -48,7 +48,7 @@ async function* recordsOf(source: AsyncIterable<Uint8Array>): AsyncGenerator<Csv
   try {
     head = await readHead(texts)
   } catch (error) {
-    throw toImportError(error, line)
+    throw toImportError(error, { line, records: 0 })
   }
   let read: CsvRecord[] = []
   let [records, breaks] = [0, 0]
@@ -89,7 +89,7 @@ async function* recordsOf(source: AsyncIterable<Uint8Array>): AsyncGenerator<Csv
     yield takeRecords()
     if (error) throw error
   } catch (error) {
-    throw toImportError(error, line)
+    throw toImportError(error, { line, records })
   } finally {
     await texts.return(undefined) // `concatenate` may not have begun to read it
   }
@@ -130,13 +130,21 @@ async function* textOf(source: AsyncIterable<Uint8Array>): AsyncGenerator<string
   yield decoder.decode()
 }
 
+/** The number of the last line that was read, and how many records there were: the names of the columns and the rows. */
+interface ReadSoFar {
+  readonly line: number
+  readonly records: number
+}
+
 /** Converts an error of the parser or decoder. The parser's message is not used, because it quotes the file. */
-function toImportError(cause: unknown, line: number): unknown {
+function toImportError(cause: unknown, { line, records }: ReadSoFar): unknown {
   const code = String((cause as { code?: unknown }).code)
   const what =
     code === 'ERR_ENCODING_INVALID_ENCODED_DATA' ? 'it is not UTF-8 (save it as UTF-8)' : parserErrors.get(code)
   if (what === undefined) return cause
-  return new MailkeepError('invalid_json', `After line ${line} ${what}. The rows before it were imported.`, { cause })
+  const where = records === 0 ? 'The first line cannot be read:' : `After line ${line}`
+  const before = records > 1 ? 'The rows before it were imported.' : 'No row was imported.'
+  return new MailkeepError('invalid_json', `${where} ${what}. ${before}`, { cause })
 }
 
 const openQuote = 'a quote is missing or too much'

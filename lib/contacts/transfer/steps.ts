@@ -23,8 +23,7 @@ export type ImportMode = 'merge' | 'skip' | 'replace_tags'
 /** The result of a row. A dry run has no ids of contacts that it would create: they are 0. */
 export type RowOutcome = BulkResult & { readonly skipped?: true }
 
-/** @param onSave Called in the transaction of each batch. */
-export function importSteps(mode: ImportMode, onSave: (tx: Tx) => Promise<void>): BatchSteps {
+export function importSteps(mode: ImportMode): BatchSteps {
   let skipped = new Map<NewContact, RowOutcome | NewContact>()
   return {
     async choose(tx, contacts) {
@@ -36,7 +35,6 @@ export function importSteps(mode: ImportMode, onSave: (tx: Tx) => Promise<void>)
       await restoreTimes(tx, saved, restored)
       const all = [...events, ...(await restoreMemberships(tx, restored, confirmed))]
       if (mode === 'replace_tags') all.push(...(await replaceTags(tx, saved)))
-      await onSave(tx)
       for (const [contact, result] of skipped) {
         saved.results.set(contact, 'email' in result ? asSkipped(saved.results.get(result)!) : result)
       }

@@ -35,8 +35,8 @@ export interface RecordedAttempt {
   readonly dueMs: number | undefined
 }
 
-/** Delays after temporary errors: about a day in all. Then the message fails. */
-const retrySeconds = [60, 300, 900, 1800, 3600, 7200, 14_400, 14_400, 14_400, 14_400, 14_400]
+/** Delays after temporary errors. With the longest jitter they are less than a day in all. Then the message fails. */
+const retrySeconds = [60, 300, 900, 1800, 3600, 7200, 14_400, 14_400, 14_400, 14_400]
 const maxRetryDelayMs = 1000 * Math.max(...retrySeconds) * 1.2
 
 const lostProcess = 'The process was lost while the message was handed over: its outcome is not known.'
@@ -155,8 +155,9 @@ export async function releaseExpiredLeases(tx: Tx, inFlight: TasksInFlight): Pro
   return expired.length
 }
 
-/** Makes messages due whose retry was scheduled before the clock was set back. @returns Their number, up to a limit. */
-export function releaseStaleSchedules(tx: Tx): Promise<number> {
+/** Makes messages due that were scheduled before the clock was set back. @returns Their number, up to a limit. */
+export async function releaseStaleSchedules(tx: Tx): Promise<number> {
   const latest = timestamp(tx.clock() + maxRetryDelayMs)
-  return queries.releaseStale(tx, { now: now(tx), latest, limit: maxRowsPerBatch })
+  const released = await queries.releaseStale(tx, { now: now(tx), latest, limit: maxRowsPerBatch })
+  return released + (await queries.releaseUntried(tx, { now: now(tx), limit: maxRowsPerBatch }))
 }
