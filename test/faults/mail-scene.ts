@@ -28,7 +28,7 @@ export interface MessageRow extends Row {
   readonly status: string
 }
 
-interface MailCounts {
+export interface MailCounts {
   readonly sent: number
   readonly failed: number
   readonly uncertain: number
