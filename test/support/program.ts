@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, type TestContext } from 'node:test'
 import { buildBundle } from '../../.ci/build-binary.ts'
+import { databaseFolder } from './folders.ts'
 
 export type Environment = Readonly<Record<string, string>>
 
@@ -36,7 +37,7 @@ export interface Surroundings {
 
 /** Creates a directory that is removed after the test. */
 export async function directory(t: TestContext): Promise<string> {
-  const path = await mkdtemp(join(tmpdir(), 'mailkeep-program-'))
+  const path = await mkdtemp(join(databaseFolder, 'mailkeep-program-'))
   t.after(() => rm(path, { recursive: true, force: true }))
   return path
 }
