@@ -65,6 +65,7 @@ const postgres = await findPostgres(database === 'sqlite' ? 'none' : undefined)
 process.env.MAILKEEP_TEST_POSTGRES = postgres.url ?? 'none'
 if (database !== undefined) process.env.MAILKEEP_TEST_DATABASE = database
 if (timing) process.env.MAILKEEP_TEST_TIMING = 'yes'
+process.env.FAULT_ROUNDS ??= '5' // `npm run test:faults` runs more
 if (process.env.MAILKEEP_TEST_BINARY === undefined) {
   await buildBundle(join(folder, 'bundle'))
   process.env.MAILKEEP_TEST_BUNDLE = join(folder, 'bundle/mailkeep.cjs')
