@@ -67,6 +67,8 @@ export function watchStatements(): void {
 /** On PostgreSQL a trap can only kill the process. */
 export function watchPostgres(): void {
   const original = pg.Client.prototype.query as (this: pg.Client, ...parameters: unknown[]) => unknown
+  /** Connections whose next COMMIT kills the process. Other connections commit other transactions. */
+  const armed = new WeakSet<pg.Client>()
   const watched = function (this: pg.Client, ...parameters: unknown[]) {
     const [query] = parameters as [string | { text: string } | undefined]
     const text = typeof query === 'string' ? query : (query?.text ?? '')
@@ -74,8 +76,8 @@ export function watchPostgres(): void {
     if (matches && trap!.when === 'before') kill()
     const result = original.apply(this, parameters)
     if (matches && trap!.when === 'after') return (result as Promise<unknown>).then(kill)
-    if (matches) trap!.armed = true
-    return trap?.armed && text === 'commit' ? (result as Promise<unknown>).then(kill) : result
+    if (matches) armed.add(this)
+    return armed.has(this) && text === 'commit' ? (result as Promise<unknown>).then(kill) : result
   }
   pg.Client.prototype.query = watched as typeof pg.Client.prototype.query
 }
