@@ -1953,6 +1953,8 @@ export interface paths {
                     per_page?: number;
                     /** @description `next_cursor` or `prev_cursor` of a page of the same listing. */
                     cursor?: string;
+                    /** @description Whether each record has `contacts_count`. `1` and `0` are accepted too. */
+                    counts?: boolean;
                 };
                 header?: never;
                 path: {
@@ -1970,7 +1972,7 @@ export interface paths {
                     };
                     content: {
                         "application/json": {
-                            data: components["schemas"]["Topic"][];
+                            data: components["schemas"]["CountedTopic"][];
                             meta: components["schemas"]["Meta"];
                         };
                     };
@@ -2075,6 +2077,46 @@ export interface paths {
                 };
             };
         };
+        trace?: never;
+    };
+    "/api/v1/email-identities/{identityId}/refresh": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description An email identity. */
+                    identityId: number;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description The identity with its status now. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["Identity"];
+                        };
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/api/v1/segments": {
@@ -2981,6 +3023,50 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/sequences/{sequenceId}/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description The sequence. */
+                    sequenceId: number;
+                };
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["StepPreviewInput"];
+                };
+            };
+            responses: {
+                /** @description The step as the contact would get it. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["Preview"];
+                        };
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/sequences/{sequenceId}/enrolments": {
         parameters: {
             query?: never;
@@ -3548,6 +3634,43 @@ export interface paths {
                 };
             };
         };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tokens/current": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description The token. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["Token"];
+                        };
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -4125,6 +4248,20 @@ export interface components {
             /** Format: date-time */
             created_at: string;
         };
+        CountedTopic: {
+            /** Format: int64 */
+            id: number;
+            /** Format: uuid */
+            uuid: string;
+            /** Format: int64 */
+            list_id: number;
+            name: string;
+            description: string | null;
+            /** Format: date-time */
+            created_at: string;
+            /** @description Subscribed contacts. Only with `counts`. */
+            contacts_count?: number;
+        };
         Segment: {
             /** Format: int64 */
             id: number;
@@ -4185,6 +4322,11 @@ export interface components {
             expires_at: string;
         };
         DeliverySeries: {
+            /**
+             * Format: date-time
+             * @description When the oldest delivery that waits for an attempt became due; null when none is due.
+             */
+            oldest_due_at: string | null;
             /** Format: date-time */
             from: string;
             /** Format: date-time */
@@ -4283,10 +4425,16 @@ export interface components {
         };
         PersonalData: {
             contact: components["schemas"]["Contact"];
+            /** @description The lists that the contact was asked to confirm. */
+            pending_lists: components["schemas"]["List"][];
+            /** @description null if mail to the address is allowed. */
+            suppression: components["schemas"]["Suppression"] | null;
             /** @description Newest first. */
             history: components["schemas"]["HistoryEntry"][];
             /** @description Mails to the contact. */
             messages: Record<string, never>[];
+            /** @description The sequences that the contact is or was enrolled in. */
+            enrolments: components["schemas"]["Enrolment"][];
             /** @description Webhook deliveries whose payload shows the contact. */
             deliveries: components["schemas"]["ContactDelivery"][];
         };
@@ -4934,6 +5082,21 @@ export interface components {
                 /** @description Liquid. Made from the html when absent or null. */
                 text?: string | null;
             }[];
+        };
+        StepPreviewInput: {
+            /** @description The contact: its id, or `{email}`. */
+            contact_id: number | {
+                /** Format: idn-email */
+                email: string;
+            };
+            /** @description Liquid. */
+            subject: string;
+            /** @description Shown beside the subject. */
+            preheader?: string | null;
+            /** @description Liquid. Must contain `{{ unsubscribe_url }}` when it is sent. */
+            html: string;
+            /** @description Liquid. Made from the html when absent or null. */
+            text?: string | null;
         };
         EnrolmentInput: {
             /** @description The contact: its id, or `{email}`. */

@@ -14,14 +14,8 @@ const retentionMs = 90 * 86_400_000
 /** Records a change in its own transaction, with the caller who made it. `clientId`: the client that it concerns. */
 export async function audit(tx: Tx, type: ChangeType, targetId: number, clientId = tx.clientId): Promise<void> {
   const { source, tokenId = null } = tx.caller
-  await queries.insertEntry(tx, {
-    client_id: clientId,
-    token_id: tokenId,
-    source,
-    type,
-    target_id: targetId,
-    created_at: now(tx),
-  })
+  const entry = { client_id: clientId, token_id: tokenId, source, type, target_id: targetId, created_at: now(tx) }
+  tx.transaction.defer(queries.insertEntry(tx, entry))
 }
 
 /** A change of one record. */

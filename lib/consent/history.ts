@@ -35,8 +35,11 @@ export async function recordHistory(tx: Tx, changes: readonly Change[]): Promise
     list_id: listId,
     topic_id: topicId,
   }))
-  if (rows.length === 1) await queries.insertChange(tx, { ...rows[0]!, ...madeBy })
-  else await queries.insertChanges(tx, { changes: rows, ...madeBy })
+  tx.transaction.defer(
+    rows.length === 1
+      ? queries.insertChange(tx, { ...rows[0]!, ...madeBy })
+      : queries.insertChanges(tx, { changes: rows, ...madeBy }),
+  )
   await tx.local.onMemberships(tx, changes)
 }
 

@@ -1,6 +1,6 @@
 /** Statements that move what belongs to one contact to another. */
 import { sql } from 'kysely'
-import { int, statement } from '../storage/statement.ts'
+import { int, statement, text } from '../storage/statement.ts'
 
 const pair = { source: int, target: int }
 
@@ -26,4 +26,24 @@ export const copyUnsubscription = statement.affected(
       unsubscribed_by_contact = (select unsubscribed_by_contact from mailkeep_contact where id = ${p.source})
     where id = ${p.target} and unsubscribed_at is null
       and exists (select 1 from mailkeep_contact where id = ${p.source} and unsubscribed_at is not null)`,
+)
+
+/** Moves the contacts that were merged into the source to the target. */
+export const moveMerged = statement.affected(pair, (db, p) =>
+  db.updateTable('mailkeep_merged_contact').set({ into_id: p.target }).where('into_id', '=', p.source),
+)
+
+export const insertMerged = statement.affected(
+  { contact_id: int, client_id: int, uuid: text, into_id: int },
+  (db, row) => db.insertInto('mailkeep_merged_contact').values(row),
+)
+
+/** Returns the contact that a contact was merged into. */
+export const findMerged = statement({ client_id: int, contact_id: int, uuid: text }, (db, p) =>
+  db
+    .selectFrom('mailkeep_merged_contact')
+    .select('into_id')
+    .where('contact_id', '=', p.contact_id)
+    .where('client_id', '=', p.client_id)
+    .where('uuid', '=', p.uuid),
 )

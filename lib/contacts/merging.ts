@@ -10,16 +10,16 @@ import { type JobHandlers, runOrEnqueue } from '../jobs/operations.ts'
 import { closedObject, parse } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
 import { moveEventsOfContact } from '../webhooks/deletion.ts'
-import { raise } from '../webhooks/outbox.ts'
+import { findSubscribers, raise } from '../webhooks/outbox.ts'
 import { changeAttributes, readAttributes, writeAttributes } from './attributes.ts'
 import { type ContactKey, contactIdOf, Key, lockContact } from './contact-key.ts'
 import { clearContact } from './deletion.ts'
 import { raiseChanges, raiseDeleted } from './events.ts'
 import { requireAtMost } from './limits.ts'
 import * as mergeQueries from './merging-queries.ts'
-import { getContact } from './operations.ts'
 import { copyRequests } from './pending-queries.ts'
 import * as queries from './queries.ts'
+import { getContact } from './reading.ts'
 import { type StoredContact, saveChanges } from './save.ts'
 import { type Contact, type ContactTexts, textNames } from './schema.ts'
 
@@ -34,7 +34,7 @@ const Merge = closedObject({ into: Key })
  * Merges a contact into another contact of the same person, and deletes it. The other contact gets its tags, lists,
  * topics and stored events, and the values that it does not have itself. If one of the two has unsubscribed, the merged
  * contact is unsubscribed, because a merge subscribes no one. Raises `contact.deleted` for the merged contact and
- * `contact.updated` for the other.
+ * `contact.updated` for the other. Links in mails to the merged contact work for the other.
  *
  * @returns The contact that stays.
  * @throws MailkeepError `not_found`: no such contact; `validation_failed`: `into` is the same contact, or the contact
@@ -56,7 +56,7 @@ export async function mergeContact(ctx: Context, key: ContactKey, input: MergeIn
     await audit(tx, 'contact.updated', targetId)
     const contact = await getContact(tx, targetId)
     if (isUnsubscribed) await raise(tx, 'contact.unsubscribed', { contact }, targetId)
-    await raiseChanges(tx, contact, { updated: true })
+    await raiseChanges(tx, contact, { updated: true }, await findSubscribers(tx))
     return contact
   })
 }
@@ -103,8 +103,10 @@ export function mergeJobs(more: readonly BatchStep[]): JobHandlers {
 }
 
 async function deleteSource(tx: Tx, { id }: StoredContact, into: number): Promise<void> {
+  await mergeQueries.moveMerged(tx, { source: id, target: into })
   const { search, uuid, email } = (await queries.deleteContact(tx, { client_id: tx.clientId, id }))!
   tx.transaction.indexSearch({ clientId: tx.clientId, contactId: id, before: search, after: null })
+  await mergeQueries.insertMerged(tx, { contact_id: id, client_id: tx.clientId, uuid, into_id: into })
   await runOrEnqueue(tx, mergeKind, { targetId: id, state: { into } })
   await raiseDeleted(tx, { id, uuid, email })
 }

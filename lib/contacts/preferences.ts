@@ -11,8 +11,9 @@ import type { Topic } from '../topics/schema.ts'
 import { joinList } from './confirming.ts'
 import { type ContactKey, lockContact } from './contact-key.ts'
 import { forgetRequests } from './double-opt-in.ts'
-import { raiseChanges } from './events.ts'
-import { getContact, removeContactFromList, subscribeToTopic, unsubscribeFromTopic } from './operations.ts'
+import { finishChange } from './events.ts'
+import { removeContactFromList, subscribeToTopic, unsubscribeFromTopic } from './operations.ts'
+import { getContact } from './reading.ts'
 
 /** What a contact gets, and what it may choose. */
 export interface Preferences {
@@ -135,6 +136,5 @@ async function joinAgain(tx: Tx, contactId: number, listId: number): Promise<voi
   const list = await getList(tx, listId)
   await joinList(tx, contactId, list, 'list_joined')
   await forgetRequests(tx, [{ contactId, list }])
-  const contact = await getContact(tx, contactId)
-  if (contact.unsubscribed_at === null) await raiseChanges(tx, contact, { joined: list })
+  await finishChange(tx, contactId, { joined: list })
 }

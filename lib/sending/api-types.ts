@@ -25,6 +25,7 @@ import type {
   SequenceChangeInput,
   SequenceInput,
   SequenceSummary,
+  StepPreviewInput,
   StepsInput,
 } from './sequence-schema.ts'
 
@@ -158,6 +159,13 @@ export interface SequencesApi {
    * @throws MailkeepError `not_found`; `validation_failed`: also on the template that is wrong, as in `steps.0.html`.
    */
   setSteps(id: number, input: StepsInput): Promise<Sequence>
+  /**
+   * Renders a step, stored or not, as a contact would get it. Sends and stores nothing.
+   *
+   * @throws MailkeepError `not_found`: no such sequence or contact; `validation_failed`: also on the template that is wrong,
+   *   or on `public_url`.
+   */
+  preview(sequenceId: number, input: StepPreviewInput): Promise<Preview>
   /**
    * Enrols a contact. An enrolment that has ended begins again from the first step; one that is active stays as it is.
    *

@@ -2,7 +2,7 @@
 import { audit } from '../audit/operations.ts'
 import type { Change } from '../consent/history.ts'
 import { type ContactKey, contactIdOf } from '../contacts/contact-key.ts'
-import { getContact } from '../contacts/operations.ts'
+import { getContact } from '../contacts/reading.ts'
 import { type Context, now, type Tx } from '../context.ts'
 import { invalid, isMailkeepError, notFound } from '../errors.ts'
 import { again, done, type Job, type JobHandlers, type JobResult, maxRowsPerBatch } from '../jobs/operations.ts'
@@ -32,6 +32,16 @@ export async function listEnrolments(ctx: Context, sequenceId: number, query?: P
     queries.listEnrolments(ctx, { sequence_id: sequenceId, ...range }, range),
   )
   return mapPage(page, (row) => enrolmentFrom(row, places))
+}
+
+/** Returns the enrolments of a contact, by ascending id. */
+export async function listEnrolmentsOfContact(ctx: Context, contactId: number): Promise<Enrolment[]> {
+  const rows = await queries.listEnrolmentsOfContact(ctx, { contact_id: contactId })
+  const enrolments: Enrolment[] = []
+  for (const row of rows) {
+    enrolments.push(enrolmentFrom(row, await queries.listPlaces(ctx, { sequence_id: row.sequence_id })))
+  }
+  return enrolments
 }
 
 /**

@@ -67,6 +67,13 @@ export interface StepInput extends ContentInput {
   readonly delay_seconds: number
 }
 
+/** A step that need not be stored, and the contact who would get it. */
+export interface StepPreviewInput extends ContentInput {
+  readonly contact_id: ContactKey
+}
+
+export const StepPreviewOptions = closedObject({ contact_id: Key, ...contentFields })
+
 export interface StepsInput {
   /** All steps in their order, at most 50. Steps that are missing are removed. */
   readonly steps: readonly StepInput[]

@@ -1,9 +1,11 @@
-/** Trying a newsletter before it is sent: previews and test messages. */
+/** Trying a newsletter or step before it is sent: previews and test messages. */
 import { randomUUID } from 'node:crypto'
 import { isAddressSuppressed } from '../consent/suppressions.ts'
-import { getContact } from '../contacts/operations.ts'
+import type { ContactKey } from '../contacts/contact-key.ts'
+import { getContact } from '../contacts/reading.ts'
 import type { Context } from '../context.ts'
 import { parse } from '../parse.ts'
+import type { Content } from './content.ts'
 import { messageOf, variablesOf } from './dispatch/compose.ts'
 import { handOver } from './dispatch/mailer.ts'
 import { getNewsletter } from './newsletters.ts'
@@ -16,6 +18,8 @@ import {
   type TestResult,
 } from './schema.ts'
 import { clientVariables, loadTemplates, requireContent, requireSendable } from './sendable.ts'
+import { type StepPreviewInput, StepPreviewOptions } from './sequence-schema.ts'
+import { getSequenceSummary } from './sequences.ts'
 import { isUncertainError } from './transport.ts'
 
 /**
@@ -26,12 +30,27 @@ import { isUncertainError } from './transport.ts'
  */
 export async function previewNewsletter(ctx: Context, id: number, input: PreviewInput): Promise<Preview> {
   const { contact_id } = parse(PreviewOptions, input)
-  const newsletter = await getNewsletter(ctx, id)
-  const contact = await getContact(ctx, contact_id)
-  await requireContent(ctx, newsletter)
+  return await previewContent(ctx, await getNewsletter(ctx, id), contact_id)
+}
+
+/**
+ * Renders a step, stored or not, as a contact would get it. Sends and stores nothing.
+ *
+ * @throws MailkeepError `not_found`: no such sequence or contact; `validation_failed`: also on the template that is wrong,
+ *   or on `public_url`.
+ */
+export async function previewStep(ctx: Context, sequenceId: number, input: StepPreviewInput): Promise<Preview> {
+  const { contact_id, subject, preheader = null, html, text = null } = parse(StepPreviewOptions, input)
+  await getSequenceSummary(ctx, sequenceId)
+  return await previewContent(ctx, { subject, preheader, html, text }, contact_id)
+}
+
+async function previewContent(ctx: Context, content: Content, contactId: ContactKey): Promise<Preview> {
+  const contact = await getContact(ctx, contactId)
+  await requireContent(ctx, content)
   const { prepareContent, render } = await loadTemplates(ctx)
   const client = await clientVariables(ctx)
-  return render(prepareContent(newsletter), variablesOf(ctx, contact, contact.extra_attributes, client))
+  return render(prepareContent(content), variablesOf(ctx, contact, contact.extra_attributes, client))
 }
 
 /** The links of test messages belong to no contact. They lead to the page of a link that does not work. */

@@ -48,6 +48,8 @@ export class Transaction implements Connection {
   readonly effects: (() => void)[] = []
   /** Changes of the search index, to be applied before the commit. */
   readonly searchChanges: SearchChange[] = []
+  /** Statements whose results are not needed; see `defer`. */
+  readonly deferred: Promise<unknown>[] = []
   readonly #connection: Connection
   /** Number of running statements. */
   #running = 0
@@ -63,6 +65,17 @@ export class Transaction implements Connection {
   /** Registers a function to run after the commit. It does not run if the transaction is rolled back. */
   afterCommit(effect: () => void): void {
     this.effects.push(effect)
+  }
+
+  /**
+   * Takes a statement whose result is not needed, so that the next statements and the commit are sent behind it at once.
+   * If it fails, the transaction fails with its error.
+   *
+   * @param statement One statement that was sent already.
+   */
+  defer(statement: Promise<unknown>): void {
+    statement.catch(() => {}) // the commit reports it
+    this.deferred.push(statement)
   }
 
   /** Updates the search index within the transaction. */
@@ -84,12 +97,20 @@ export class Transaction implements Connection {
         reject(misuse(reason))
       }
       process.nextTick(() => this.#abortIfIdle())
-      const end = () => {
-        this.#ended ??= transactionIsOver
-        clearImmediate(this.#idleCheck)
-      }
-      work(this).then(resolve, reject).finally(end)
+      const endWith =
+        <V>(settle: (value: V) => void) =>
+        (value: V) => {
+          this.end()
+          settle(value)
+        }
+      work(this).then(endWith(resolve), endWith(reject))
     })
+  }
+
+  /** Refuses further statements. */
+  end(): void {
+    this.#ended ??= transactionIsOver
+    clearImmediate(this.#idleCheck)
   }
 
   /**

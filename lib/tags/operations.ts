@@ -85,18 +85,22 @@ export async function findTagIds(ctx: Context, names: readonly string[]): Promis
   return new Map(found.map(({ id, name_key }) => [name_key, id]))
 }
 
-/** Returns the ids of the tags of these names, by the folded name. Creates missing tags. */
-export async function ensureTags(tx: Tx, names: readonly string[]): Promise<Map<string, number>> {
-  const ids = new Map<string, number>()
-  if (names.length === 0) return ids
+/**
+ * Returns the ids of the tags of these names, by the folded name. Creates missing tags.
+ *
+ * @param known The result of `findTagIds`, if there is one.
+ */
+export async function ensureTags(
+  tx: Tx,
+  names: readonly string[],
+  known?: ReadonlyMap<string, number>,
+): Promise<Map<string, number>> {
+  if (names.length === 0) return new Map()
+  const ids = new Map(known ?? (await findTagIds(tx, names)))
   const missing = new Map<string, string>()
-  for (const name of names) if (!missing.has(fold(name))) missing.set(fold(name), name) // the first spelling counts
-  for (const { id, name_key } of await queries.findTagsByKeys(tx, {
-    client_id: tx.clientId,
-    name_keys: [...missing.keys()],
-  })) {
-    ids.set(name_key, id)
-    missing.delete(name_key)
+  for (const name of names) {
+    const key = fold(name)
+    if (!ids.has(key) && !missing.has(key)) missing.set(key, name) // the first spelling counts
   }
   // Two transactions that create the same tags in different orders would deadlock.
   if (missing.size > 0) await lockClient(tx)

@@ -56,19 +56,39 @@ consoleTest('a delivery shows its payload and attempts, and is sent again', asyn
   await heading(page, 'Delivery 1')
   await page.getByText('"email": "ada@example.org"').waitFor()
   await page.getByText('webhook-id: ').waitFor()
-  while (!(await page.getByText('<b>broken</b>').isVisible()))
-    await page.getByRole('button', { name: 'Refresh' }).click()
+  await page.getByText('<b>broken</b>').waitFor()
   await page.getByText('The receiver answered 500.').first().waitFor()
 
   await page.getByRole('button', { name: 'Redeliver' }).click()
   await receiver.next()
-  while (!(await page.getByText('success').isVisible())) await page.getByRole('button', { name: 'Refresh' }).click()
+  await page.getByText('success', { exact: true }).waitFor()
   await visit('/console/deliveries?status=success&hours=24')
   await page.getByRole('link', { name: /contact\.created #1/ }).waitFor()
   await visit('/console/contacts/1')
   await page.getByRole('button', { name: 'Show deliveries' }).click()
   await page.getByRole('link', { name: /contact\.created #1/ }).waitFor()
 })
+
+consoleTest(
+  'the overview shows how long the oldest due delivery waits, and links to it',
+  async (world) => {
+    const { page, visit, data } = world
+    await data('POST', '/webhook-endpoints', { url: 'http://127.0.0.1:9/', events: ['contact.created'] })
+    await visit('/')
+    const figure = page
+      .getByRole('definition')
+      .filter({ has: page.locator('xpath=preceding-sibling::dt[.="Oldest due delivery"]') })
+    await figure.getByText('none').waitFor()
+    await data('POST', '/contacts', { email: 'ada@example.org' })
+    await page.reload()
+    await figure.getByRole('link', { name: 'just now' }).click()
+    await heading(page, 'Deliveries')
+    assert.equal(await page.getByLabel('Status').inputValue(), 'pending')
+    await page.getByRole('link', { name: /contact\.created #1/ }).waitFor()
+  },
+  {},
+  { MAILKEEP_DISPATCH: 'false' },
+)
 
 consoleTest('held deliveries are recovered with progress', async ({ page, visit, data }, t) => {
   const receiver = await receiverOf(t)

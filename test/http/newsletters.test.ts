@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { CapturingTransport } from '../../lib/testing/mail.ts'
 import { overHttp, type Service, until } from '../support/harness.ts'
+import { assertInvalid } from '../support/http-call.ts'
 
 const html = '<p>Hello {{ contact.name }}</p><a href="{{ unsubscribe_url }}">Unsubscribe</a>'
 
@@ -112,6 +113,18 @@ overHttp('sequences over HTTP', (open) => {
       ],
     )
     const contact = await data(201, 'POST', `/lists/${list}/contacts`, { body: { email: 'ada@example.org' } })
+    const draft = { contact_id: contact.id, subject: 'For {{ contact.email }}', html }
+    const preview = await data(200, 'POST', `/sequences/${id}/preview`, { body: draft, token: service.member })
+    assert.deepEqual(Object.keys(preview).sort(), ['html', 'subject', 'text'])
+    assert.equal(preview.subject, 'For ada@example.org')
+    await data(403, 'POST', `/sequences/${id}/preview`, { body: draft, token: service.viewer })
+    for (const [wrong, field] of [
+      [{ ...draft, html: '<p>{{ contact.nme }}</p>' }, 'html'],
+      [{ contact_id: contact.id, html }, 'subject'],
+    ] as const) {
+      assertInvalid(await service.call('POST', `/sequences/${id}/preview`, { body: wrong }), field)
+    }
+    await data(404, 'POST', `/sequences/${id}/preview`, { body: { ...draft, contact_id: 999_999 } })
     const messages = await until(
       () => data(200, 'GET', `/contacts/${contact.id}/messages`),
       ([first]) => first?.status === 'sent',

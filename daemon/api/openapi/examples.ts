@@ -173,6 +173,7 @@ const deliveryDetail: DeliveryDetail = {
 const seriesRange = { from: '2026-01-02T03:00:00+00:00', to: '2026-01-02T04:00:00+00:00', step: 'hour' } as const
 const deliverySeries: DeliverySeries = {
   ...seriesRange,
+  oldest_due_at: '2026-01-02T03:58:20+00:00',
   series: [{ at: seriesRange.from, delivered: 940, retried: 12, failed: 1, p95_ms: 84 }],
 }
 const contactSeries: ContactSeries = {
@@ -191,11 +192,15 @@ export const recordExamples = {
   AddedContact: contactWithoutTopics,
   CountedTag: { ...tag, contacts_count: 1200 },
   CountedList: { ...list, contacts_count: 4800 },
+  CountedTopic: { ...topic, contacts_count: 2400 },
   Topic: topic,
   Contact: contact,
   ContactWithoutTopics: contactWithoutTopics,
   HistoryEntry: historyEntry,
-  PersonalData: { contact, history: [historyEntry], messages: [], deliveries: [] },
+  PersonalData: {
+    ...{ contact, pending_lists: [], suppression: null, history: [historyEntry] },
+    ...{ messages: [], enrolments: [], deliveries: [] },
+  },
   Suppression: suppression,
   Identity: identity,
   AuditEntry: auditEntry,

@@ -14,6 +14,7 @@ import {
   type SequenceChangeInput,
   type SequenceInput,
   type StepInput,
+  type StepPreviewInput,
   type StepsInput,
   sequenceStatuses,
   type TestInput,
@@ -108,6 +109,7 @@ export const sendingBodies = {
   SequenceInput: input<SequenceInput>({ ...sequenceInput, steps }, 'name'),
   SequenceChange: input<SequenceChangeInput>(sequenceInput),
   StepsInput: input<StepsInput>({ steps }, 'steps'),
+  StepPreviewInput: input<StepPreviewInput>({ contact_id: contactKey, ...content }, 'contact_id', 'subject', 'html'),
   EnrolmentInput: input<EnrolmentInput>({ contact_id: contactKey }, 'contact_id'),
 }
 
@@ -190,5 +192,6 @@ export const sendingBodyExamples = {
     good: { steps: [{ delay_seconds: 0, ...templates }] },
     errors: { steps: ['A sequence has at most 50 steps.'] },
   },
+  StepPreviewInput: { good: { contact_id: 7, ...templates }, errors: { contact_id: ['This field is required.'] } },
   EnrolmentInput: { good: { contact_id: 7 }, errors: { contact_id: ['No such contact.'] } },
 }

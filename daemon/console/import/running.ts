@@ -29,7 +29,7 @@ const pollMs = 1000
 
 /** Sends the file, and asks for the progress until the answer is here. */
 export async function startImport(file: File, options: Options): Promise<void> {
-  const total = await countLines(file)
+  const [total, previous] = await Promise.all([countLines(file), newestImport()])
   let current: Running = { file, isDryRun: options.isDryRun, startedMs: Date.now(), total, rows: 0 }
   const show = (change: Partial<Running>) => {
     current = { ...current, ...change }
@@ -37,8 +37,8 @@ export async function startImport(file: File, options: Options): Promise<void> {
   }
   show({})
   const polling = setInterval(() => {
-    progress().then(
-      (rows) => rows !== undefined && current.report === undefined && show({ rows }),
+    newestImport().then(
+      (newest) => newest && newest.id !== previous?.id && current.report === undefined && show({ rows: newest.rows }),
       () => {}, // the import itself reports the error
     )
   }, pollMs)
@@ -68,8 +68,6 @@ async function send(file: File, { listId, mode, isUnsubscribed, isDryRun }: Opti
   return body.data
 }
 
-/** Returns the rows that the newest running import has read. */
-async function progress(): Promise<number | undefined> {
-  const { data } = await answerOf(api.GET('/api/v1/imports', { params: { query: { per_page: 1 } } }))
-  return data[0]?.status === 'running' ? data[0].rows : undefined
+async function newestImport(): Promise<Schemas['Import'] | undefined> {
+  return (await answerOf(api.GET('/api/v1/imports', { params: { query: { per_page: 1 } } }))).data[0]
 }
