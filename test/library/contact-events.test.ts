@@ -49,6 +49,16 @@ onEveryDatabase('events of contacts', (open) => {
       ['contact.deleted', { contact: { id: old.id, uuid: old.uuid, email: old.email } }],
       ['contact.updated', { contact }],
     ])
+    const { contact: member } = await acme.contacts.addToList(list.id, { email: 'member@example.org', tags: ['vip'] })
+    await acme.contacts.subscribeToTopic(member.id, topic.id)
+    taken()
+    contact = await acme.contacts.merge(member.id, { into: ada.id })
+    assert.deepEqual(taken().slice(1), [
+      ['contact.updated', { contact }],
+      ['contact.tagged', { contact, tag: vip }],
+      ['contact.subscribed', { contact, list }],
+      ['contact.topic_subscribed', { contact, topic }],
+    ])
     await acme.contacts.delete(ada.id)
     const gone = { id: ada.id, uuid: ada.uuid, email: 'countess@example.org' }
     assert.deepEqual(taken(), [['contact.deleted', { contact: gone }]])
@@ -127,10 +137,15 @@ onEveryDatabase('events of contacts', (open) => {
         Number(row.contact_id),
         String(row.body) === '',
       ])
-    assert.deepEqual(await events(), [[target.id, false]])
+    const moved = [target.id, false]
+    const raisedByMerge = [target.id, false]
+    assert.deepEqual(await events(), [moved, raisedByMerge])
     assert.equal((await acme.withIdempotencyKey('k', 1, add)).replayed, true, 'the stored answer is still given')
     await acme.contacts.delete(target.id)
-    assert.deepEqual(await events(), [[0, true]])
+    assert.deepEqual(await events(), [
+      [0, true],
+      [0, true],
+    ])
     assert.deepEqual(await ask('select id from mailkeep_kept_answer'), [])
   })
 
