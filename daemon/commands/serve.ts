@@ -32,7 +32,7 @@ export const serve: Command = {
         metrics,
         ...(config.mail.sesTopics.length === 0
           ? {}
-          : { inbound: createInbound({ mailkeep, topics: config.mail.sesTopics }) }),
+          : { inbound: createInbound({ mailkeep, logger, topics: config.mail.sesTopics }) }),
         ...(config.publicUrl === undefined ? {} : { publicUrl: config.publicUrl }),
       })
       const pages = contactPages({ mailkeep, logger, trustProxy: config.trustProxy })

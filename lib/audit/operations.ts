@@ -29,10 +29,8 @@ export async function auditAll(tx: Tx, changes: readonly AuditedChange[]): Promi
   if (changes.length === 0) return
   const { source, tokenId = null } = tx.caller
   const rows = changes.map(({ type, targetId }) => ({ type, target_id: targetId }))
-  await queries.insertEntries(tx, {
-    ...{ client_id: tx.clientId, token_id: tokenId, source, created_at: now(tx) },
-    changes: rows,
-  })
+  const madeBy = { client_id: tx.clientId, token_id: tokenId, source, created_at: now(tx) }
+  tx.transaction.defer(queries.insertEntries(tx, { ...madeBy, changes: rows }))
 }
 
 /**

@@ -171,8 +171,8 @@ export interface ContactsApi {
   /**
    * Merges a contact into another contact of the same person, and deletes it. The other contact gets its tags, lists,
    * topics and stored events, and the values that it does not have itself. If one of the two has unsubscribed, the merged
-   * contact is unsubscribed, because a merge subscribes no one. Raises `contact.deleted` for the merged contact and
-   * `contact.updated` for the other. Links in mails to the merged contact work for the other.
+   * contact is unsubscribed, because a merge subscribes no one. Raises `contact.deleted` for the merged contact; for the
+   * other `contact.updated`, and the events of what it joins. Links in mails to the merged contact work for the other.
    *
    * @returns The contact that stays.
    * @throws MailkeepError `not_found`: no such contact; `validation_failed`: `into` is the same contact, or the contact

@@ -6,7 +6,7 @@ import { inputLimits } from '../limits.ts'
 import { findLists } from '../lists/operations.ts'
 import type { List } from '../lists/schema.ts'
 import { fold } from '../parse.ts'
-import { findTagIds } from '../tags/operations.ts'
+import { findTagsByName } from '../tags/operations.ts'
 import { findSubscribers, type Subscribers } from '../webhooks/outbox.ts'
 import { auditEvents } from './audit-entries.ts'
 import type { BatchOperation, BatchOperationName, BatchOperationResult } from './batch-schema.ts'
@@ -183,13 +183,13 @@ const kinds: Readonly<Record<BatchOperationName, Run>> = {
     finish(state, operations)
   },
   async untag(tx, state, operations) {
-    const tagIds = await findTagIds(
+    const found = await findTagsByName(
       tx,
       operations.flatMap(({ tags }) => tags),
     )
     for (const { key, tags } of operations) {
       const { id: contact_id } = state.stored.get(key)!
-      const tag_ids = tags.flatMap((name) => tagIds.get(fold(name)) ?? [])
+      const tag_ids = tags.flatMap((name) => found.get(fold(name))?.id ?? [])
       const removed = tag_ids.length > 0 ? await queries.deleteContactTags(tx, { contact_id, tag_ids }) : []
       for (const { tag_id } of removed) {
         state.events.push({ type: 'contact.untagged', contactId: contact_id, tagId: tag_id })

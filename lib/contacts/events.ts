@@ -38,10 +38,15 @@ export interface ContactChanges {
   readonly topicsLeft?: readonly number[]
 }
 
-/** Ends a change: reads the contact after the last write, and raises the events of the change. */
-export async function finishChange(tx: Tx, id: number, changes: ContactChanges): Promise<Contact> {
+/**
+ * Ends a change: reads the contact after the last write, and raises the events of the change.
+ *
+ * @param known The contact, if it need not be read.
+ */
+export async function finishChange(tx: Tx, id: number, changes: ContactChanges, known?: Contact): Promise<Contact> {
+  if (known) tx.local.onContactRead?.(id)
   const [contact, subscribers] = await Promise.all([
-    getContact(tx, id),
+    known ?? getContact(tx, id),
     isChange(changes) ? findSubscribers(tx) : undefined,
   ])
   if (subscribers) await raiseChanges(tx, contact, changes, subscribers)

@@ -7,15 +7,15 @@ const pair = { source: int, target: int }
 function copyOf(kind: 'tag' | 'list' | 'topic') {
   const table = sql.table(`mailkeep_contact_${kind}`)
   const column = sql.ref(`${kind}_id`)
-  return statement.affected(
+  return statement.all(
     pair,
-    (_, p) => sql`insert into ${table} (client_id, contact_id, ${column})
+    (_, p) => sql<{ id: number }>`insert into ${table} (client_id, contact_id, ${column})
       select client_id, ${p.target}, ${column} from ${table} where contact_id = ${p.source}
-      on conflict do nothing`,
+      on conflict do nothing returning ${column} as id`,
   )
 }
 
-/** Copy the tags, lists and topics of a contact. Skip those that the target has. */
+/** Copy the tags, lists and topics of a contact. Skip those that the target has, and return the others. */
 export const copyMemberships = { tags: copyOf('tag'), lists: copyOf('list'), topics: copyOf('topic') }
 
 /** Unsubscribes a subscribed target as the source is unsubscribed. Affects no row if the source is subscribed. */

@@ -20,7 +20,7 @@ import { requireAtMost } from './limits.ts'
 import * as pending from './pending-queries.ts'
 import * as queries from './queries.ts'
 import { getContact } from './reading.ts'
-import { addTags, mergeAttributes, readKnown, replaceTags, saveChanges, saveContact } from './save.ts'
+import { addTags, composeNew, mergeAttributes, readKnown, replaceTags, saveChanges, saveContact } from './save.ts'
 import {
   type Contact,
   ContactChange,
@@ -61,19 +61,21 @@ export async function addContactToList(ctx: Context, listId: number, input: Cont
   requireMayConfirm(ctx, fields.confirmed)
   return transact(ctx, async (tx) => {
     const [list, known] = await Promise.all([getList(tx, listId), readKnown(tx, fields)])
-    const { id, created, updated } = await saveContact(tx, fields, known)
+    const saved = await saveContact(tx, fields, known)
+    const { id, created, updated } = saved
     const mustConfirm = needsConfirmation(list, fields.confirmed)
     const [tagged, joined] = await Promise.all([
       addTags(tx, id, fields.tags, { known: known.tags, created }),
       !mustConfirm && join(tx, id, list, created),
     ])
     const asked = mustConfirm && (await requestConfirmation(tx, id, list))
+    const changes = {
+      ...{ created, updated, tagged },
+      ...(joined && { joined: list }),
+      ...(asked && { asked: list }),
+    }
     const [contact] = await Promise.all([
-      finishChange(tx, id, {
-        ...{ created, updated, tagged },
-        ...(joined && { joined: list }),
-        ...(asked && { asked: list }),
-      }),
+      finishChange(tx, id, changes, composeNew(saved, known, tagged, joined ? [list] : [])),
       // A new contact is within the limits, because the input was validated.
       tagged.length > 0 && !created && requireAtMost(tx, 'tags', id),
       joined && !created && requireAtMost(tx, 'lists', id),

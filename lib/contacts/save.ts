@@ -3,11 +3,23 @@ import { randomUUID } from 'node:crypto'
 import { type IndexedAttributes, indexAttributes, listIndexed } from '../attributes/operations.ts'
 import { refuseErased } from '../consent/suppressions.ts'
 import { now, type Tx } from '../context.ts'
+import { type List, plainList } from '../lists/schema.ts'
 import { fold } from '../parse.ts'
-import { ensureTags, findTagIds } from '../tags/operations.ts'
+import { recordFrom } from '../record.ts'
+import { ensureTags, findTagsByName } from '../tags/operations.ts'
+import type { Tag } from '../tags/schema.ts'
 import { changeAttributes, noAttributes, readAttributes, writeAttributes } from './attributes.ts'
 import * as queries from './queries.ts'
-import { type AttributeChanges, type ContactTexts, type NewContact, noTexts, textNames, textsOf } from './schema.ts'
+import {
+  type AttributeChanges,
+  type Contact,
+  type ContactTexts,
+  contactFields,
+  type NewContact,
+  noTexts,
+  textNames,
+  textsOf,
+} from './schema.ts'
 import { searchText } from './search.ts'
 
 /** A contact after a save. */
@@ -16,13 +28,15 @@ export interface Saved {
   readonly created: boolean
   /** Whether a text or an attribute of a stored contact changed. */
   readonly updated: boolean
+  /** A new contact as it was inserted: without tags and lists. */
+  readonly inserted?: Contact
 }
 
 /** What a save needs to know. It is read by statements that are sent together. */
 export interface Known {
   readonly stored: StoredContact | undefined
-  /** Ids of the tags that exist, by the folded name. */
-  readonly tags: ReadonlyMap<string, number>
+  /** The tags that exist, by the folded name. */
+  readonly tags: ReadonlyMap<string, Tag>
   readonly indexed: IndexedAttributes
 }
 
@@ -30,13 +44,13 @@ export interface Known {
 export async function readKnown(tx: Tx, { email, tags = [], attributes }: NewContact): Promise<Known> {
   const [stored, found, indexed] = await Promise.all([
     lockStored(tx, email),
-    tags.length > 0 ? findTagIds(tx, tags) : noTags,
+    tags.length > 0 ? findTagsByName(tx, tags) : noTags,
     attributes.size > 0 ? listIndexed(tx) : [],
   ])
   return { stored, tags: found, indexed }
 }
 
-const noTags: ReadonlyMap<string, number> = new Map()
+const noTags: ReadonlyMap<string, Tag> = new Map()
 
 function lockStored(tx: Tx, email: string): Promise<StoredContact | undefined> {
   return queries.lockContactByEmail(tx, { client_id: tx.clientId, email_key: fold(email) })
@@ -46,12 +60,12 @@ function lockStored(tx: Tx, email: string): Promise<StoredContact | undefined> {
 export async function saveContact(tx: Tx, fields: NewContact, known: Known): Promise<Saved> {
   const { stored, indexed } = known
   if (!stored) {
-    let id = await insertContact(tx, fields, indexed)
-    if (!id) {
+    let inserted = await insertContact(tx, fields, indexed)
+    if (!inserted) {
       await refuseErased(tx, fold(fields.email))
-      id = await insertContact(tx, fields, indexed, true)
+      inserted = await insertContact(tx, fields, indexed, true)
     }
-    if (id) return { id, created: true, updated: false }
+    if (inserted) return { id: inserted.id, created: true, updated: false, inserted }
     // Another process inserted the contact first. It may even have erased it again, so start over.
     return await saveContact(tx, fields, { ...known, stored: await lockStored(tx, fields.email) })
   }
@@ -65,26 +79,38 @@ async function insertContact(
   { email, texts, attributes }: NewContact,
   indexed: IndexedAttributes,
   isChecked = false,
-) {
+): Promise<Contact | undefined> {
   const all = { ...noTexts, ...texts }
   const search = searchText(all.name, email)
   const ownAttributes = changeAttributes(noAttributes, attributes)
+  const row = { uuid: randomUUID(), email, ...all, unsubscribed_by_contact: false, created_at: now(tx) }
   const id = await queries.insertContact(tx, {
+    ...row,
     client_id: tx.clientId,
     email_key: fold(email),
     is_checked: isChecked,
-    uuid: randomUUID(),
-    email,
-    ...all,
     attributes: writeAttributes(ownAttributes),
     search,
-    unsubscribed_by_contact: false,
-    created_at: now(tx),
   })
   if (!id) return undefined
   tx.transaction.indexSearch({ clientId: tx.clientId, contactId: id, before: null, after: search })
   await indexAttributes(tx, [{ contactId: id, attributes: ownAttributes, isNew: true }], indexed)
-  return id
+  const extra_attributes = Object.fromEntries(ownAttributes)
+  return contactOf({ ...row, id, extra_attributes, unsubscribed_at: null, tags: [], lists: [], topics: [] })
+}
+
+const contactOf = recordFrom(contactFields)
+
+/** Returns a new contact without reading it, unless it has a tag that was new too. */
+export function composeNew(
+  { inserted }: Saved,
+  known: Known,
+  tagged: readonly number[],
+  lists: readonly List[],
+): Contact | undefined {
+  if (!inserted || tagged.length !== known.tags.size) return undefined
+  const tags = [...known.tags.values()].sort((a, b) => a.id - b.id)
+  return { ...inserted, tags, lists: lists.map(plainList) }
 }
 
 /** A stored contact, locked for a change. */
@@ -144,7 +170,7 @@ export async function addTags(
   tx: Tx,
   contact_id: number,
   names: readonly string[] = [],
-  { known, created = false }: { known?: ReadonlyMap<string, number>; created?: boolean } = {},
+  { known, created = false }: { known?: ReadonlyMap<string, Tag>; created?: boolean } = {},
 ): Promise<readonly number[]> {
   if (names.length === 0) return []
   const tag_ids = [...(await ensureTags(tx, names, known)).values()]

@@ -48,7 +48,7 @@ export class Transaction implements Connection {
   readonly effects: (() => void)[] = []
   /** Changes of the search index, to be applied before the commit. */
   readonly searchChanges: SearchChange[] = []
-  /** Statements whose results nobody needs; see `defer`. */
+  /** Statements whose results are not needed; see `defer`. */
   readonly deferred: Promise<unknown>[] = []
   readonly #connection: Connection
   /** Number of running statements. */
@@ -68,7 +68,7 @@ export class Transaction implements Connection {
   }
 
   /**
-   * Takes a statement whose result nobody needs, so that the next statements and the commit are sent behind it at once.
+   * Takes a statement whose result is not needed, so that the next statements and the commit are sent behind it at once.
    * If it fails, the transaction fails with its error.
    *
    * @param statement One statement that was sent already.

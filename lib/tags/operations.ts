@@ -78,25 +78,26 @@ export async function findTags(ctx: Context, ids: readonly number[]): Promise<Ta
   return (await queries.listTagsByIds(ctx, { client_id: ctx.clientId, ids })).map(tagFrom)
 }
 
-/** Returns the ids of the tags of these names that exist, by the folded name. */
-export async function findTagIds(ctx: Context, names: readonly string[]): Promise<Map<string, number>> {
+/** Returns the tags of these names that exist, by the folded name. */
+export async function findTagsByName(ctx: Context, names: readonly string[]): Promise<Map<string, Tag>> {
   const name_keys = [...new Set(names.map(fold))]
   const found = await queries.findTagsByKeys(ctx, { client_id: ctx.clientId, name_keys })
-  return new Map(found.map(({ id, name_key }) => [name_key, id]))
+  return new Map(found.map((row) => [row.name_key, tagFrom(row)]))
 }
 
 /**
  * Returns the ids of the tags of these names, by the folded name. Creates missing tags.
  *
- * @param known The result of `findTagIds`, if there is one.
+ * @param known The result of `findTagsByName`, if there is one.
  */
 export async function ensureTags(
   tx: Tx,
   names: readonly string[],
-  known?: ReadonlyMap<string, number>,
+  known?: ReadonlyMap<string, Tag>,
 ): Promise<Map<string, number>> {
   if (names.length === 0) return new Map()
-  const ids = new Map(known ?? (await findTagIds(tx, names)))
+  const ids = new Map<string, number>()
+  for (const [key, { id }] of known ?? (await findTagsByName(tx, names))) ids.set(key, id)
   const missing = new Map<string, string>()
   for (const name of names) {
     const key = fold(name)

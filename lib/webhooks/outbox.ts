@@ -1,23 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import { type Expression, sql } from 'kysely'
 import { type Context, now, type Tx } from '../context.ts'
-import type { Dialect } from '../storage/dialect.ts'
-import { int, nullable, rows, statement, text, time, word } from '../storage/statement.ts'
 import type { Timestamp } from '../time.ts'
 import { bodyOf } from './event-body.ts'
+import * as queries from './outbox-queries.ts'
 import { allEvents, type DeliveryStatus, type EndpointKind, type EventType } from './schema.ts'
-
-/** Selects all subscribers of a client. They are few, so their types are compared here and not in the database. */
-const listSubscribers = statement.all({ client_id: int }, (db, p) =>
-  db
-    .selectFrom('mailkeep_endpoint')
-    .select(['id', 'kind', 'active', 'events'])
-    .where('client_id', '=', p.client_id)
-    .unionAll((eb) =>
-      // The handlers: they have no client.
-      eb.selectFrom('mailkeep_endpoint').select(['id', 'kind', 'active', 'events']).where('client_id', 'is', null),
-    ),
-)
 
 interface Recipient {
   readonly id: number
@@ -35,7 +21,7 @@ export type Subscribers = readonly Subscriber[]
 
 /** Finds the subscribers once, for a change that may raise several events. */
 export function findSubscribers(ctx: Context): Promise<Subscribers> {
-  return listSubscribers(ctx, { client_id: ctx.clientId })
+  return queries.listSubscribers(ctx, { client_id: ctx.clientId })
 }
 
 /** @returns Whether an event of this type has a subscriber, or the host's `onEvent` observes it. */
@@ -55,109 +41,6 @@ const quotedAll = `"${allEvents}"`
 export function countRecipients(subscribers: Subscribers, type: EventType): number {
   return recipientsOf(subscribers, type).length
 }
-
-const insertEvent = statement.inserted(
-  { client_id: int, uuid: text, type: text, contact_id: nullable(int), body: text, created_at: time },
-  (db, row) => db.insertInto('mailkeep_event').values(row),
-)
-
-const insertDelivery = statement.inserted(
-  {
-    client_id: int,
-    uuid: text,
-    endpoint_id: int,
-    kind: word<EndpointKind>(),
-    event_id: int,
-    event_type: text,
-    status: word<DeliveryStatus>(),
-    attempts: int,
-    due_at: time,
-    scheduled_at: nullable(time),
-    ended_at: nullable(time),
-    created_at: time,
-  },
-  (db, row) => db.insertInto('mailkeep_delivery').values(row),
-)
-
-/** Inserts an event and a delivery for each subscriber of its type, or no row without one. */
-const insertForSubscribers = statement.affected(
-  {
-    client_id: int,
-    uuid: text,
-    type: text,
-    contact_id: nullable(int),
-    body: text,
-    created_at: time,
-    quoted: text,
-    quoted_all: text,
-  },
-  (_, p, dialect) => sql`
-    with event as (
-      insert into mailkeep_event (client_id, uuid, type, contact_id, body, created_at)
-      select ${p.client_id}, ${p.uuid}, ${p.type}, ${p.contact_id}, ${p.body}, ${p.created_at}
-      where exists (${subscribersOf(p, dialect)}) returning id
-    )
-    insert into mailkeep_delivery
-      (client_id, uuid, endpoint_id, kind, event_id, event_type, status, attempts, due_at, scheduled_at, ended_at,
-        created_at)
-    select ${p.client_id}, cast(gen_random_uuid() as text), endpoint.id, endpoint.kind, event.id, ${p.type},
-      case when endpoint.active then 'pending' else 'held' end, 0, ${p.created_at},
-      case when endpoint.active then ${p.created_at} end, case when not endpoint.active then ${p.created_at} end,
-      ${p.created_at}
-    from event cross join (${subscribersOf(p, dialect)}) as endpoint`,
-)
-
-function subscribersOf(
-  p: Readonly<Record<'client_id' | 'quoted' | 'quoted_all', Expression<unknown>>>,
-  dialect: Dialect,
-) {
-  return sql`select id, kind, active from mailkeep_endpoint
-    where (client_id = ${p.client_id} or client_id is null)
-      and (${dialect.contains(sql.ref('events'), p.quoted)} or ${dialect.contains(sql.ref('events'), p.quoted_all)})`
-}
-
-const newEvent = { uuid: text, contact_id: nullable(int), body: text }
-
-const insertEvents = statement.all(
-  { client_id: int, type: text, created_at: time, events: rows(newEvent) },
-  (_, p, dialect) => sql<{ id: number }>`
-    insert into mailkeep_event (client_id, uuid, type, contact_id, body, created_at)
-    select ${p.client_id}, item.uuid, ${p.type}, item.contact_id, item.body, ${p.created_at}
-    from ${dialect.unnestRows(p.events, newEvent)} returning id`,
-)
-
-const newDelivery = {
-  uuid: text,
-  event_id: int,
-  endpoint_id: int,
-  kind: word<EndpointKind>(),
-  status: word<DeliveryStatus>(),
-}
-interface NewDelivery {
-  readonly uuid: string
-  readonly event_id: number
-  readonly endpoint_id: number
-  readonly kind: EndpointKind
-  readonly status: DeliveryStatus
-}
-
-const insertDeliveries = statement(
-  {
-    client_id: int,
-    event_type: text,
-    attempts: int,
-    created_at: time,
-    deliveries: rows(newDelivery),
-  },
-  (_, p, dialect) => sql`
-    insert into mailkeep_delivery
-      (client_id, uuid, endpoint_id, kind, event_id, event_type, status, attempts, due_at, scheduled_at, ended_at,
-        created_at)
-    select ${p.client_id}, item.uuid, item.endpoint_id, item.kind, item.event_id, ${p.event_type}, item.status,
-      ${p.attempts}, ${p.created_at}, case when item.status = 'pending' then ${p.created_at} end,
-      case when item.status = 'held' then ${p.created_at} end, ${p.created_at}
-    from ${dialect.unnestRows(p.deliveries, newDelivery)}`,
-)
 
 const maxRowsPerInsert = 1000
 
@@ -219,7 +102,7 @@ function recordForSubscribers(tx: Tx, type: EventType, { data, contactId }: Occu
   const body = bodyOf(uuid, type, created_at, data)
   const event = { client_id: tx.clientId, uuid, type, contact_id: contactId, body, created_at }
   let deliveries = 0
-  const inserted = insertForSubscribers(tx, { ...event, quoted: `"${type}"`, quoted_all: quotedAll })
+  const inserted = queries.insertForSubscribers(tx, { ...event, quoted: `"${type}"`, quoted_all: quotedAll })
   tx.transaction.defer(inserted.then((count) => (deliveries = count)))
   tx.transaction.afterCommit(() => {
     if (deliveries > 0) tx.local.webhooks.wake()
@@ -273,7 +156,7 @@ async function recordAll(
     const uuid = randomUUID()
     return { uuid, contact_id: contactId, body: bodyOf(uuid, type, created_at, data) }
   })
-  const recorded = await insertEvents(tx, { client_id, type, created_at, events })
+  const recorded = await queries.insertEvents(tx, { client_id, type, created_at, events })
   const eventIds = recorded.map(({ id }) => id)
   await queueDeliveries(tx, type, created_at, eventIds, recipients)
 }
@@ -299,7 +182,7 @@ async function insertOneEvent(
 ): Promise<number> {
   const uuid = randomUUID()
   const body = bodyOf(uuid, type, created_at, data)
-  return (await insertEvent(tx, { client_id: tx.clientId, uuid, type, contact_id, body, created_at }))!
+  return (await queries.insertEvent(tx, { client_id: tx.clientId, uuid, type, contact_id, body, created_at }))!
 }
 
 /** Inserts one delivery for each pair of event and endpoint. */
@@ -311,16 +194,16 @@ async function queueDeliveries(
   recipients: readonly Recipient[],
 ): Promise<void> {
   const fixed = { client_id: tx.clientId, event_type, attempts: 0, created_at }
-  let deliveries: NewDelivery[] = []
+  let deliveries: queries.NewDelivery[] = []
   for (const event_id of eventIds) {
     for (const { id: endpoint_id, kind, active } of recipients) {
       deliveries.push({ uuid: randomUUID(), event_id, endpoint_id, kind, status: statusFor(active) })
       if (deliveries.length < maxRowsPerInsert) continue
-      await insertDeliveries(tx, { ...fixed, deliveries })
+      await queries.insertDeliveries(tx, { ...fixed, deliveries })
       deliveries = []
     }
   }
-  if (deliveries.length > 0) await insertDeliveries(tx, { ...fixed, deliveries })
+  if (deliveries.length > 0) await queries.insertDeliveries(tx, { ...fixed, deliveries })
   tx.transaction.afterCommit(tx.local.webhooks.wake)
 }
 
@@ -331,7 +214,7 @@ async function queueDelivery(
   event_id: number,
   { id: endpoint_id, kind, active }: Recipient,
 ): Promise<number> {
-  const id = await insertDelivery(tx, {
+  const id = await queries.insertDelivery(tx, {
     client_id: tx.clientId,
     uuid: randomUUID(),
     endpoint_id,

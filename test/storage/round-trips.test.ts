@@ -7,7 +7,7 @@ import { createMailkeep } from '../../lib/index.ts'
 import { postgres } from '../../lib/postgres.ts'
 import { onPostgres, openPostgres, test } from '../support/databases.ts'
 
-/** How long the proxy holds answers back. What the client sends meanwhile did not wait for them. */
+/** How long the proxy holds answers back. What the client sends in that time did not wait for them. */
 const holdMs = 20
 
 /** Opens a proxy before the server of a URL. `trips` counts those of the connection on which a transaction began. */

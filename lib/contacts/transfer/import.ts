@@ -96,7 +96,7 @@ async function load(
   const list = listId === null ? undefined : await getList(ctx, listId)
   const check = dryRunner(ctx, list, mode)
   const read = format === 'csv' ? readCsv : readNdjson
-  const options = { map, emptyTags: mode === 'replace_tags', keepSource: onResults !== undefined }
+  const options = { map, emptyTags: mode === 'replace_tags', keepSource: onResults !== undefined, isDryRun: dry_run }
   const bytes = refuseUtf16(bytesOf(untilAborted(source, signal)))
   for await (const rows of batchesOf(read(bytes, options), convert)) {
     if (listId !== null) await getList(ctx, listId) // also when every row of the batch is refused

@@ -2,7 +2,7 @@
 import { recordHistory } from '../../consent/history.ts'
 import { now, type Tx } from '../../context.ts'
 import { fold } from '../../parse.ts'
-import { findTagIds } from '../../tags/operations.ts'
+import { findTagsByName } from '../../tags/operations.ts'
 import type { BatchSteps, SavedContacts } from '../bulk.ts'
 import type { ByEmail } from '../bulk-limits.ts'
 import type { BulkResult } from '../bulk-merge.ts'
@@ -118,9 +118,9 @@ async function replaceTags(tx: Tx, { results }: SavedContacts): Promise<ContactE
   const wanted = new Map<number, readonly string[]>()
   for (const [{ tags }, result] of results) if (tags && !result.refused) wanted.set(result.id, tags)
   if (wanted.size === 0) return []
-  const ids = await findTagIds(tx, [...wanted.values()].flat())
+  const tags = await findTagsByName(tx, [...wanted.values()].flat())
   const pairs = [...wanted].flatMap(([contact_id, names]) =>
-    names.map((name) => ({ contact_id, tag_id: ids.get(fold(name))! })),
+    names.map((name) => ({ contact_id, tag_id: tags.get(fold(name))!.id })),
   )
   const removed = await queries.deleteOtherTags(tx, { contact_ids: [...wanted.keys()], pairs })
   return removed.map(({ contact_id, tag_id }) => ({ type: 'contact.untagged', contactId: contact_id, tagId: tag_id }))

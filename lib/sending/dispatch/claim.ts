@@ -128,7 +128,8 @@ async function claimOrSkip(
   const taken = ready.slice(0, limit)
   const claim = randomUUID()
   const ids = taken.map(({ id }) => id)
-  if (ids.length > 0) await queries.setClaim(tx, { ids, claim, now: now(tx), lease_until: leaseEnd(tx) })
+  if (ids.length > 0)
+    tx.transaction.defer(queries.setClaim(tx, { ids, claim, now: now(tx), lease_until: leaseEnd(tx) }))
   const claimed = taken.map((row): ClaimedMessage => {
     const { id, uuid, step_id: stepId, attempts } = row
     const version = stepId === null ? 0 : (versions.get(stepId) ?? 0)
