@@ -90,6 +90,28 @@ consoleTest('a file is imported on a new list, which the dry run does not create
   )
 })
 
+consoleTest('columns with unusual names are chosen', async ({ page, visit, data, allowErrors }) => {
+  allowErrors()
+  await visit('/console/import')
+  const buffer = Buffer.from('Adresse;Vorname;Nachname\nada@example.org;Ada;Lovelace\n')
+  await page.getByLabel(/Drop a CSV/).setInputFiles({ name: 'kunden.csv', mimeType: 'text/csv', buffer })
+  await page.getByLabel('What to do').selectOption('import')
+  await page.getByRole('button', { name: 'Start' }).click()
+  await page.getByRole('alert').getByText('Adresse').first().waitFor()
+  await page.getByText('Columns with other names').click()
+  await page.getByLabel('Column of: E-mail').selectOption('Adresse')
+  await page.getByLabel('Column of: First name').selectOption('Vorname')
+  await page.getByLabel('Column of: Last name').selectOption('Nachname')
+  await page.getByRole('button', { name: 'Start' }).click()
+  await page.getByRole('heading', { name: 'Imported' }).waitFor()
+  const [contact] = await data<{ name: string; email: string; extra_attributes: object }[]>('GET', '/contacts')
+  const { name, email, extra_attributes } = contact!
+  assert.deepEqual(
+    { name, email, extra_attributes },
+    { name: 'Ada Lovelace', email: 'ada@example.org', extra_attributes: {} },
+  )
+})
+
 consoleTest('a token is created, shown once and revoked', async ({ page, visit, data }) => {
   await visit('/console/tokens')
   await heading(page, 'Tokens')

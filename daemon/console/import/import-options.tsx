@@ -5,6 +5,7 @@ import { Choice, Field, Form, textOf } from '../parts/form.tsx'
 import { Loaded, useLoad } from '../parts/load.tsx'
 import { useQuery } from '../parts/page.tsx'
 import { number } from '../parts/time.tsx'
+import { previewOf } from './file.ts'
 import { startImport } from './running.ts'
 
 const modes: readonly (readonly [string, string])[] = [
@@ -19,6 +20,7 @@ const newList = 'new'
 export function ImportOptions({ file }: { file: File }) {
   const [query, change] = useQuery()
   const lists = useLoad(allLists, [query.list])
+  const preview = useLoad(() => previewOf(file), [file])
   const [chosen, setChosen] = useState(query.list)
   return (
     <section>
@@ -34,7 +36,8 @@ export function ImportOptions({ file }: { file: File }) {
               change({ list: String(listId) }) // a second import goes to the same list
             }
             const isUnsubscribed = textOf(fields, 'status') === 'unsubscribed'
-            await startImport(file, { listId, mode: textOf(fields, 'mode'), isUnsubscribed, isDryRun })
+            const mode = textOf(fields, 'mode')
+            await startImport(file, { listId, mode, isUnsubscribed, isDryRun, columns: columnsIn(fields) })
           }
           return (
             <div class="card" onChange={({ target }) => isListChoice(target) && setChosen(target.value)}>
@@ -58,6 +61,7 @@ export function ImportOptions({ file }: { file: File }) {
                     defaultValue={file.name.replace(/\.\w+$/, '')}
                   />
                 )}
+                {preview.value?.format === 'csv' && <Columns names={preview.value.columns} />}
                 <Choice label="Contacts that exist already" name="mode" options={modes} />
                 <Choice
                   label="People in the file are"
@@ -82,6 +86,40 @@ export function ImportOptions({ file }: { file: File }) {
       </Loaded>
     </section>
   )
+}
+
+const fieldTitles = {
+  email: 'E-mail',
+  name: 'Name',
+  first_name: 'First name',
+  last_name: 'Last name',
+  tags: 'Tags',
+  status: 'Status',
+} as const
+
+/** Chooses columns whose names are not known. The others become attributes. */
+function Columns({ names }: { names: readonly string[] }) {
+  return (
+    <details>
+      <summary>Columns with other names</summary>
+      <div class="more">
+        <p class="muted">The usual names are recognised. Any other column becomes an attribute of its name.</p>
+        {Object.entries(fieldTitles).map(([field, title]) => (
+          <Choice
+            key={field}
+            label={`Column of: ${title}`}
+            name={`column ${field}`}
+            options={[['', 'recognised by its name'], ...names.map((name) => [name, name] as const)]}
+          />
+        ))}
+      </div>
+    </details>
+  )
+}
+
+function columnsIn(fields: FormData): Record<string, string> {
+  const chosen = Object.keys(fieldTitles).map((field) => [field, String(fields.get(`column ${field}`) ?? '')] as const)
+  return Object.fromEntries(chosen.filter(([, column]) => column !== ''))
 }
 
 function isListChoice(target: EventTarget | null): target is HTMLSelectElement {

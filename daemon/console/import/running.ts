@@ -10,6 +10,8 @@ export interface Options {
   readonly mode: string
   readonly isUnsubscribed: boolean
   readonly isDryRun: boolean
+  /** Names of columns by field, of columns that are not recognised by their names. */
+  readonly columns: Readonly<Record<string, string>>
 }
 
 export interface Running {
@@ -52,9 +54,11 @@ export async function startImport(file: File, options: Options): Promise<void> {
   }
 }
 
-async function send(file: File, { listId, mode, isUnsubscribed, isDryRun }: Options): Promise<Schemas['ImportReport']> {
+async function send(file: File, options: Options): Promise<Schemas['ImportReport']> {
+  const { listId, mode, isUnsubscribed, isDryRun, columns } = options
   const query = new URLSearchParams({ format: formatOf(file), mode, dry_run: String(isDryRun) })
   if (isUnsubscribed) query.set('status', 'unsubscribed')
+  for (const [field, column] of Object.entries(columns)) query.set(`map[${field}]`, column)
   const path = listId === undefined ? '/contacts/import' : `/lists/${listId}/contacts/import`
   const type = formatOf(file) === 'csv' ? 'text/csv' : 'application/x-ndjson'
   const request = new Request(`${location.origin}/api/v1${path}?${query}`, {

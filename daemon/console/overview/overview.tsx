@@ -4,7 +4,7 @@ import { api, dataOf, type Schemas } from '../api.ts'
 import { Loaded, useLoad } from '../parts/load.tsx'
 import { Page, useQuery } from '../parts/page.tsx'
 import { number, Time } from '../parts/time.tsx'
-import { role } from '../session.ts'
+import { may, role } from '../session.ts'
 import { EndpointStates } from './endpoint-states.tsx'
 import { Plot } from './plot.tsx'
 
@@ -109,7 +109,17 @@ function Contacts({ range }: { range: Range }) {
   const query = useRange(range)
   const series = useLoad(() => dataOf(api.GET('/api/v1/stats/contacts', { params: { query } })), [query])
   const count = useLoad(() => dataOf(api.GET('/api/v1/contacts/count', {})), [])
-  return <Loaded of={series}>{(loaded) => <ContactPlot series={loaded.series} count={count.value?.count} />}</Loaded>
+  return (
+    <>
+      {count.value?.count === 0 && may('member') && (
+        <p class="state">
+          No contact is subscribed yet. <a href="/console/import">Import a file</a>, or{' '}
+          <a href="/console/contacts">create a contact</a>.
+        </p>
+      )}
+      <Loaded of={series}>{(loaded) => <ContactPlot series={loaded.series} count={count.value?.count} />}</Loaded>
+    </>
+  )
 }
 
 function ContactPlot({ series, count }: { series: Schemas['ContactSeries']['series']; count: number | undefined }) {
