@@ -64,6 +64,15 @@ for (const [name, options] of [
         await page.locator('[data-new]').click()
         await assertAccessible(page, `the dialog of ${path}`)
       }
+      await visit('/console/newsletters/1')
+      await page.getByText('Topics, and who is left out').click()
+      await page.getByLabel('Weekly (News)').waitFor()
+      await assertAccessible(page, 'the whole audience')
+      await visit('/console/sequences/1')
+      await page.getByRole('button', { name: 'New step' }).click()
+      await page.getByLabel('Subject').fill('Hello')
+      await page.locator('.mail').getByText('Hello Ada').waitFor()
+      await assertAccessible(page, 'a step with its preview')
     },
     options,
   )
