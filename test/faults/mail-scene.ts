@@ -15,7 +15,7 @@ const leaseMs = 120_000 + 15_000
 const hourMs = 3_600_000
 const pollIntervalMs = 10
 /** Without a change during so many polls, only time is missing. */
-const quietPolls = 20
+const quietPolls = 10
 const patienceMs = 60_000
 const connections = 10
 
