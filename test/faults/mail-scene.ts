@@ -10,12 +10,11 @@ import { Keeper } from './keeper.ts'
 import type { MailServerOrder, MailServerReport } from './mail-server.ts'
 import { webhooks } from './scene.ts'
 
-/** The longest attempt and the margin of its lease. */
-const leaseMs = 120_000 + 15_000
 const hourMs = 3_600_000
 const pollIntervalMs = 10
 /** Without a change during so many polls, only time is missing. */
 const quietPolls = 30
+/** Shorter than a lease. */
 const patienceMs = 60_000
 const connections = 10
 
@@ -82,7 +81,7 @@ export class MailScene {
     this.#newsletterId = (await acme.newsletters.create(newsletter)).id
   }
 
-  /** Starts a process that sends. Its clock is past the leases of the processes that were killed. */
+  /** Starts a process that sends. */
   async spawn(): Promise<Keeper> {
     const keeper = await Keeper.begin()
     this.#keepers.push(keeper)
@@ -123,12 +122,6 @@ export class MailScene {
   /** Resolves when the server has accepted the message that it does not answer. */
   async held(): Promise<void> {
     await once(this.#server, 'message')
-  }
-
-  /** Moves the clocks past the leases of the processes that were killed. */
-  async passLeases(...running: Keeper[]): Promise<void> {
-    this.#aheadMs += leaseMs + 1000
-    await Promise.all(running.map(({ control }) => control.advance(leaseMs + 1000)))
   }
 
   /** Waits until every message is final. Moves the clocks when only time is missing. */

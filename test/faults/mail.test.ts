@@ -101,7 +101,6 @@ onKinds(['a SQLite file', 'PostgreSQL'], 'a process that is killed while it send
       await scene.send(dying)
       await killed()
       await scene.auditRows()
-      await scene.passLeases()
       const next = await scene.spawn()
       await next.control.start()
       await scene.finish(next)
@@ -124,7 +123,6 @@ onKinds(['a SQLite file'], 'a newsletter to many recipients', (kind) => {
       if (index === 0) await scene.send(dying)
       await killed()
       await scene.auditRows()
-      await scene.passLeases()
     }
     const last = await scene.spawn()
     await last.control.start()
@@ -144,7 +142,6 @@ onKinds(['PostgreSQL'], 'a newsletter that two processes send', (kind) => {
       await dying.control.start()
       if (index === 0) await scene.send(dying)
       await killed()
-      await scene.passLeases()
     }
     let other = await scene.spawn()
     await other.control.start()
@@ -156,11 +153,9 @@ onKinds(['PostgreSQL'], 'a newsletter that two processes send', (kind) => {
       await scene.resume(other)
       await killed()
       await scene.auditRows()
-      if (!point.trap) {
-        await scene.passLeases()
-        other = await scene.spawn()
-        await other.control.start()
-      } else await scene.passLeases(other)
+      if (point.trap) continue
+      other = await scene.spawn()
+      await other.control.start()
     }
     await scene.finish(other)
     await scene.audit(t)

@@ -1,6 +1,4 @@
 import assert from 'node:assert/strict'
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { test } from '../support/databases.ts'
 import { onSqlite } from '../support/kinds.ts'
 import { assertFaster } from '../support/timing.ts'
@@ -135,39 +133,6 @@ onSharedDatabases('two instances on one database', (open) => {
     assert.equal(Date.parse(interrupted!.started_at), Math.floor(claimedMs / 1000) * 1000)
     assert.deepEqual([success!.number, success!.response_status, success!.error], [2, 201, null])
     assert.equal((await first.acme.webhooks.getEndpoint(id)).consecutive_failures, 0)
-  })
-})
-
-onSharedDatabases('a process that is killed', (open) => {
-  test('leaves its deliveries in flight to others, once its lease has expired', async (t) => {
-    const { receiver, answers } = await openManualReceiver(t)
-    const prepared = await open(t, { start: false, clock: Date.now })
-    const { id } = await addEndpoint(prepared, receiver.url())
-    await raise(prepared)
-    const script = `
-    import { createMailkeep } from './lib/index.ts'
-    import { postgres } from './lib/storage/postgres.ts'
-    import { sqlite } from './lib/storage/sqlite.ts'
-    const { FILE, URL: url, SCHEMA: schema } = process.env
-    const key = Buffer.from(process.env.KEY, 'base64')
-    const options = { database: FILE ? sqlite(FILE) : postgres(url, { schema }), encryptionKey: key, webhooks: { allowPrivate: true } }
-    createMailkeep(options).then((mailkeep) => mailkeep.start())`
-    const child: ChildProcess = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', script], {
-      cwd: new URL('../..', import.meta.url),
-      env: { ...process.env, KEY: Buffer.from(prepared.encryptionKey).toString('base64'), ...prepared.place.env },
-      stdio: ['ignore', 'ignore', 'inherit'],
-    })
-    t.after(() => child.kill('SIGKILL'))
-    await receiver.count(1)
-    child.kill('SIGKILL')
-    await once(child, 'exit')
-    const survivor = await openSecondInstance(t, prepared, { clock: () => Date.now() + leaseMs })
-    await receiver.count(2)
-    answers[1]!(200)
-    const { attempts, attempt_log } = await withStatus(survivor, id, 'success')
-    assert.equal(attempts, 2)
-    assert.match(attempt_log[0]!.error!, /interrupted/)
-    assert.equal(receiver.received[0]!.headers['webhook-id'], receiver.received[1]!.headers['webhook-id'])
   })
 })
 

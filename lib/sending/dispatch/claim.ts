@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { type Context, now, type Tx } from '../../context.ts'
+import { newClaim } from '../../dispatch/claims.ts'
 import type { TasksInFlight } from '../../dispatch/loop.ts'
 import { isMailkeepError } from '../../errors.ts'
 import { filtersOfSegment } from '../../segments/operations.ts'
@@ -25,7 +26,7 @@ export interface ClaimedMessage {
   readonly version: number
   /** This attempt's number, from 1. */
   readonly attempt: number
-  /** Random token of the claim. This process may record the outcome only while the row has this token. */
+  /** Token of the claim. This process may record the outcome only while the row has this token. */
   readonly claim: string
   readonly contact: Recipient
   readonly identityId: number | null
@@ -130,7 +131,7 @@ async function claimOrSkip(
   }
   for (const [reason, some] of skipped) await queries.skipMessages(tx, { ids: some.map(({ id }) => id), reason })
   const taken = ready.slice(0, limit)
-  const claim = randomUUID()
+  const claim = newClaim(tx)
   const ids = taken.map(({ id }) => id)
   if (ids.length > 0) await queries.setClaim(tx, { ids, claim, now: now(tx), lease_until: leaseEnd(tx) })
   const claimed = taken.map((row): ClaimedMessage => {
@@ -237,7 +238,7 @@ async function claimStep(
   { from_identity_id: identityId, reply_to: replyTo }: Sending,
 ): Promise<ClaimedMessage> {
   const contact = recipientOf(enrolment)
-  const claim = randomUUID()
+  const claim = newClaim(tx)
   const uuid = randomUUID()
   const at = now(tx)
   const id = await insertStepMessage(tx, {
