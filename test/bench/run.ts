@@ -6,6 +6,7 @@ import { parseArgs } from 'node:util'
 import { bundle } from './children.ts'
 import { contacts } from './contacts.ts'
 import { memory, start } from './daemon.ts'
+import { eventsBatch } from './events.ts'
 import { growth } from './growth.ts'
 import { type Bench, type Figure, type Finding, tableOf } from './harness.ts'
 import { mail, mailPrepare, mailSteps } from './mail.ts'
@@ -25,6 +26,7 @@ const figures: Readonly<Record<string, Figure>> = {
   search,
   contacts,
   bulk,
+  'events-batch': eventsBatch,
   growth,
   'mass-delete': massDelete,
   start,
