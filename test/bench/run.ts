@@ -12,6 +12,7 @@ import { type Bench, type Figure, type Finding, tableOf } from './harness.ts'
 import { mail, mailPrepare, mailSteps } from './mail.ts'
 import { massDelete } from './mass-delete.ts'
 import { postgres } from './postgres.ts'
+import { processes } from './processes.ts'
 import { summariseProfiles } from './profile.ts'
 import { get, page, search } from './reads.ts'
 import { webhooks, webhooksLatency, webhooksMemory } from './webhooks.ts'
@@ -38,6 +39,7 @@ const figures: Readonly<Record<string, Figure>> = {
   'mail-prepare': mailPrepare,
   'mail-steps': mailSteps,
   postgres,
+  processes,
 }
 
 const usage = `npm run bench -- [options] [NAME…]

@@ -73,6 +73,7 @@ const everything = {
   METRICS_TOKEN: 'metrics-token',
   PREVIOUS_ENCRYPTION_KEY: previousKey,
   DISPATCH: 'false',
+  PROCESSES: '3',
   CONSOLE: '0',
   PORTAL_ORIGINS: 'https://a.example, https://b.example:8443',
   WEBHOOK_ALLOW_PRIVATE: '1',
@@ -109,6 +110,7 @@ const understood: Config = {
   logLevel: 'debug',
   metricsToken: 'metrics-token',
   dispatch: false,
+  processes: 3,
   console: false,
   portalOrigins: ['https://a.example', 'https://b.example:8443'],
   webhooks: {
