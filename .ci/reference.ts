@@ -126,7 +126,6 @@ export function reference(): string {
     ...section('Amazon SES: `mailkeep/ses`', [
       ...declared('lib/identities/ses.ts', ['ses', 'SesOptions']),
       ...declared('lib/sending/transports/ses.ts', ['sesMail', 'SesMailOptions']),
-      ...declared('lib/identities/provider.ts', ['IdentityProvider']),
     ]),
     ...section('Testing: `mailkeep/testing`', [
       ...declared('lib/testing.ts', ['testMailkeep', 'TestOptions', 'TestKit', 'KitEvent']),

@@ -20,7 +20,6 @@ import * as bulk from './contacts/bulk.ts'
 import * as changing from './contacts/changing.ts'
 import * as confirming from './contacts/confirming.ts'
 import * as counts from './contacts/group-counts.ts'
-import * as history from './contacts/history.ts'
 import * as iterating from './contacts/iterate.ts'
 import * as links from './contacts/links.ts'
 import * as listing from './contacts/listing.ts'
@@ -110,7 +109,7 @@ const contactsApi = {
   preferences: preferences.getPreferences,
   updatePreferences: preferences.updatePreferences,
   delete: contacts.deleteContact,
-  history: history.listContactHistory,
+  history: contacts.listContactHistory,
   data: personalData.exportContactData,
   recordBounce: bounces.recordBounce,
   recordComplaint: bounces.recordComplaint,

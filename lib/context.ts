@@ -3,7 +3,8 @@ import type { TokenCache } from './clients/token-cache.ts'
 import type { AddressHash } from './consent/address-hash.ts'
 import type { Change } from './consent/history.ts'
 import type { LinkKey } from './consent/links.ts'
-import type { RunBatch } from './contacts/bulk.ts'
+import type { QueueBatch } from './contacts/bulk.ts'
+import { invalid } from './errors.ts'
 import type { HoldKey } from './idempotency/operations.ts'
 import type { JobHandlers } from './jobs/operations.ts'
 import type { Logger } from './logger.ts'
@@ -82,7 +83,7 @@ export interface Local {
   readonly publicUrl: () => string | undefined
   /** The handlers of stored jobs, and a function that wakes the worker because there is a new job. */
   readonly jobs: { readonly handlers: JobHandlers; readonly wake: () => void }
-  readonly runBatch: RunBatch
+  readonly queueBatch: QueueBatch
   readonly holdKey: HoldKey
   readonly addresses: AddressHash
   readonly linkKey: LinkKey
@@ -103,4 +104,14 @@ export type Tx = Within<Context>
 
 export function now(ctx: Context): Timestamp {
   return timestamp(ctx.clock())
+}
+
+const noPublicUrl =
+  'Links need the URL at which people reach this service: set MAILKEEP_PUBLIC_URL, or the option publicUrl of createMailkeep.'
+
+/** Returns the URL of this service without a slash at its end. @throws MailkeepError `validation_failed` on `public_url` */
+export function requirePublicUrl(ctx: Context): string {
+  const url = ctx.local.publicUrl()
+  if (url === undefined) throw invalid('public_url', noPublicUrl)
+  return url.replace(/\/+$/, '')
 }

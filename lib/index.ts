@@ -54,12 +54,12 @@ export type {
   BatchOperationName,
   BatchOperationResult,
 } from './contacts/batch-schema.ts'
+export type { BulkResult } from './contacts/bulk-merge.ts'
 export type { EmailInput, TagsInput } from './contacts/changing.ts'
 export type { ContactKey } from './contacts/contact-key.ts'
 export type { Counted, GroupQueryInput } from './contacts/group-counts.ts'
 export type { IterateInput } from './contacts/iterate.ts'
 export type { ContactLinks, OpenedLink } from './contacts/links.ts'
-export type { BulkResult } from './contacts/merge.ts'
 export type { MergeInput } from './contacts/merging.ts'
 export type { AddedContact } from './contacts/operations.ts'
 export type { ListPreferences, Preferences, PreferencesInput, TopicPreference } from './contacts/preferences.ts'
@@ -75,7 +75,6 @@ export type {
 } from './contacts/schema.ts'
 export type { ColumnMap } from './contacts/transfer/columns.ts'
 export type { ExportInput } from './contacts/transfer/export.ts'
-export type { Format } from './contacts/transfer/format.ts'
 export type {
   Chunks,
   ImportCounts,
@@ -84,6 +83,7 @@ export type {
   ImportRowResult,
   RefusedRow,
 } from './contacts/transfer/import-schema.ts'
+export type { Format } from './contacts/transfer/row.ts'
 export type { ImportMode } from './contacts/transfer/steps.ts'
 export type { Caller, RaisedEvent, Source } from './context.ts'
 export {
@@ -97,7 +97,7 @@ export {
   type RateLimit,
 } from './errors.ts'
 export type { IdempotencyApi, IdempotentResult } from './idempotency/schema.ts'
-export type { IdentityProvider } from './identities/provider.ts'
+export type { IdentityProvider } from './identities/schema.ts'
 export {
   type Identity,
   type IdentityInput,

@@ -9,3 +9,8 @@ export interface Logger {
 const nothing = () => {}
 
 export const silent: Logger = { debug: nothing, info: nothing, warn: nothing, error: nothing }
+
+/** Removes e-mail addresses from an error's message: providers and servers quote them. */
+export function withoutAddresses(error: unknown): string {
+  return String(error).replace(/[^\s/:'"<>]+(?:@|%40)[^\s'"<>]+/gi, '[address]')
+}

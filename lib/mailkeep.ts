@@ -7,14 +7,13 @@ import { TokenCache } from './clients/token-cache.ts'
 import { addressHash } from './consent/address-hash.ts'
 import { linkKey } from './consent/links.ts'
 import type { LinksApi } from './contacts/api-types.ts'
-import { runBatches } from './contacts/bulk.ts'
+import { batchQueue } from './contacts/bulk.ts'
 import type { Caller, Context } from './context.ts'
 import { closed, invalid } from './errors.ts'
 import { jobHandlers } from './housekeeping.ts'
 import { holdKeys, sealedAnswers } from './idempotency/operations.ts'
 import * as identities from './identities/operations.ts'
-import type { IdentityProvider } from './identities/provider.ts'
-import type { Identity } from './identities/schema.ts'
+import type { Identity, IdentityProvider } from './identities/schema.ts'
 import { type Logger, silent } from './logger.ts'
 import {
   type CloseOptions,
@@ -27,7 +26,8 @@ import { parse } from './parse.ts'
 import { checkEncryptionKey } from './sealing/encryption-key.ts'
 import { reseal } from './sealing/reseal.ts'
 import { createSealer } from './sealing/seal.ts'
-import { sendingHooks } from './sending/hooks.ts'
+import { awaitConfirmationMail } from './sending/confirming.ts'
+import { followMemberships } from './sending/enrolments.ts'
 import { defaultMailSettings } from './sending/settings.ts'
 import { type AbortInput, AbortOptions } from './signal.ts'
 import type { Database, DatabaseSource } from './storage/database.ts'
@@ -89,37 +89,26 @@ export class Mailkeep {
   /** @internal Use `createMailkeep`. */
   constructor(
     storage: Database,
-    {
-      logger,
-      hostLogger,
-      clock,
-      lookup,
-      webhooks,
-      mail,
-      identityProvider,
-      publicUrl,
-      sender,
-      onEvent,
-      source,
-    }: ResolvedOptions,
+    options: ResolvedOptions,
     sealer: Context['sealer'],
     migrations: DatabaseSource['migrations'],
   ) {
-    this.logger = hostLogger
-    const settings = { ...defaultWebhookSettings, ...webhooks }
+    const { logger, clock, publicUrl } = options
+    this.logger = options.hostLogger
+    const settings = { ...defaultWebhookSettings, ...options.webhooks }
     const ctx: Context = {
       storage,
       clientId: 0,
       clock,
       logger,
       sealer,
-      caller: { source: source ?? 'library' },
+      caller: { source: options.source ?? 'library' },
       local: {
         tokens: new TokenCache(),
         publicUrl: typeof publicUrl === 'function' ? publicUrl : () => publicUrl,
         webhooks: {
           settings,
-          onEvent,
+          onEvent: options.onEvent,
           wake: () => {
             this.#background.dispatcher.loop.wake()
             storage.changes.notify()
@@ -127,23 +116,24 @@ export class Mailkeep {
           abort: (matches) => this.#background.dispatcher.loop.abort(matches),
         },
         mail: {
-          settings: { ...defaultMailSettings, ...mail },
+          settings: { ...defaultMailSettings, ...options.mail },
           wake: () => {
             this.#background.mailer.loop.wake()
             storage.changes.notify()
           },
         },
-        ...sendingHooks,
+        onMemberships: followMemberships,
+        onConfirmationRequests: awaitConfirmationMail,
         jobs: { handlers: jobHandlers, wake: () => this.#background.housekeeping.wake() },
-        runBatch: runBatches(),
+        queueBatch: batchQueue(),
         holdKey: holdKeys(),
         addresses: addressHash(),
         linkKey: linkKey(),
       },
     }
     this.#ctx = ctx
-    this.#identityProvider = identityProvider
-    this.#background = new Background(ctx, sender ?? createSender(settings, clock, lookup))
+    this.#identityProvider = options.identityProvider
+    this.#background = new Background(ctx, options.sender ?? createSender(settings, clock, options.lookup))
     this.#health = new Health(ctx, this.#background.dispatcher, this.#background.mailer, migrations)
     this.clients = bindClients(ctx)
     this.tokens = bindTokens(ctx)

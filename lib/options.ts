@@ -4,7 +4,7 @@
  */
 import * as v from 'valibot'
 import type { RaisedEvent, Source } from './context.ts'
-import type { IdentityProvider } from './identities/provider.ts'
+import type { IdentityProvider } from './identities/schema.ts'
 import type { Logger } from './logger.ts'
 import { checkOptionValues } from './option-values.ts'
 import { closedObject, parse } from './parse.ts'

@@ -1,6 +1,5 @@
 import { html } from './html.ts'
-import { buttonForm, type Content, paragraph } from './layout.ts'
-import type { Page, Visit } from './page.ts'
+import { buttonForm, type Content, type Page, paragraph, type Visit } from './layout.ts'
 
 /** A page with one button, by which a contact joins a list with double opt-in. */
 export const confirmPage: Page = {

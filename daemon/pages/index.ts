@@ -8,12 +8,11 @@ import { type ApiRequest, type ApiResponse, declaredBody, header } from '../api/
 import type { Answer, Surfaces } from '../api/index.ts'
 import { readTarget } from '../api/target.ts'
 import { confirmPage } from './confirm.ts'
-import { languageOf } from './language.ts'
-import { textsOf } from './layout.ts'
-import type { Page, Visit } from './page.ts'
+import { type Page, textsOf, type Visit } from './layout.ts'
 import { preferencesPage } from './preferences.ts'
 import { RateLimit } from './rate-limit.ts'
 import { contentPage, emptyPage, errorPage, stylePage } from './responses.ts'
+import { languageOf } from './texts.ts'
 import { unsubscribePage } from './unsubscribe.ts'
 
 export interface ContactPagesOptions {

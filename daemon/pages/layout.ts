@@ -1,4 +1,4 @@
-import type { PageLanguage, PageSettings } from '../../lib/index.ts'
+import type { ClientOperations, Contact, PageLanguage, PageSettings } from '../../lib/index.ts'
 import { type Html, html } from './html.ts'
 import { builtInTexts, type TextName } from './texts.ts'
 
@@ -10,6 +10,24 @@ export interface Content {
 
 /** Returns a text in the page's language. Replaces `{email}` and `{list}`. */
 export type Say = (name: TextName, values?: { readonly email?: string; readonly list?: string }) => string
+
+/** A valid link that was opened. */
+export interface Visit {
+  readonly contact: Contact
+  /** The list to confirm, on the page to confirm. */
+  readonly listId: number | undefined
+  /** The operations of the contact's client. Their changes are recorded as the contact's own. */
+  readonly client: ClientOperations
+  readonly say: Say
+}
+
+/** A page of a contact. */
+export interface Page {
+  /** Answers GET. Changes nothing, because mail scanners follow links. */
+  show(visit: Visit): Promise<Content>
+  /** Answers POST. */
+  submit(visit: Visit, form: FormData): Promise<Content>
+}
 
 /** @param own The client's own texts. They replace the built-in ones. */
 export function textsOf(language: PageLanguage, own: PageSettings['texts'] = {}): Say {

@@ -3,10 +3,9 @@ import { encode, type ResponseContext } from '../api/encode.ts'
 import { errorHeaders, statusOf } from '../api/errors.ts'
 import { type ApiRequest, type ApiResponse, header } from '../api/http-types.ts'
 import { html } from './html.ts'
-import { languageOf } from './language.ts'
 import { type Content, layout, paragraph, textsOf } from './layout.ts'
 import { styleSheet } from './style.ts'
-import type { TextName } from './texts.ts'
+import { languageOf, type TextName } from './texts.ts'
 
 export function stylePage(context: ResponseContext, colour: string | undefined): ApiResponse {
   context.route = '/c/style.css'

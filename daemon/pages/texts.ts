@@ -1,5 +1,5 @@
 /** The built-in texts of the pages. Clients may replace those of `PageTextName`. */
-import type { PageLanguage, PageTextName } from '../../lib/index.ts'
+import { type PageLanguage, type PageTextName, pageLanguages } from '../../lib/index.ts'
 
 /** Texts of pages that belong to no client. */
 type ErrorTextName =
@@ -132,4 +132,16 @@ export const builtInTexts: Readonly<Record<PageLanguage, Readonly<Record<TextNam
     failed_title: 'Algo ha salido mal',
     failed_text: 'No se ha cambiado nada. Vuelva a intentarlo más tarde.',
   },
+}
+
+/** Returns the best language for an `Accept-Language` header (RFC 9110, 12.5.4): the first of equals; else English. */
+export function languageOf(accepted: string): PageLanguage {
+  let best: { language: PageLanguage; weight: number } | undefined
+  for (const range of accepted.split(',')) {
+    const [, tag, quality = '1'] = /^\s*([a-z]+|\*)(?:-[a-z\d-]+)?\s*(?:;\s*q=([\d.]+)\s*)?$/i.exec(range) ?? []
+    const language = tag === '*' ? 'en' : pageLanguages.find((name) => name === tag?.toLowerCase())
+    const weight = Number(quality)
+    if (language && weight > (best?.weight ?? 0)) best = { language, weight }
+  }
+  return best?.language ?? 'en'
 }

@@ -1,7 +1,6 @@
 import type { Contact } from '../../lib/index.ts'
 import { html } from './html.ts'
-import { buttonForm, type Content, paragraph, type Say } from './layout.ts'
-import type { Page } from './page.ts'
+import { buttonForm, type Content, type Page, paragraph, type Say } from './layout.ts'
 
 /** A page with one button, and one to undo. */
 export const unsubscribePage: Page = {

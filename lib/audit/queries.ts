@@ -15,20 +15,17 @@ export const insertEntry = statement.affected(
 )
 
 /** Lists entries from the index of the given filters. */
-export const listEntries = statement.all(
-  { client_id: int, token_id: int, type: word<ChangeType>(), after: int, limit: int },
-  (db, p, _, { desc, byToken, byType }) => {
+export const listEntries = statement.range(
+  { client_id: int, token_id: int, type: word<ChangeType>() },
+  (db, p, _, { byToken, byType }) => {
     let query = db
       .selectFrom('mailkeep_audit')
       .select(['id', 'type', 'target_id', 'token_id', 'source', 'created_at'])
       .where('client_id', '=', p.client_id)
-      .where('id', desc ? '<' : '>', p.after)
-      .orderBy('id', desc ? 'desc' : 'asc')
-      .limit(p.limit)
     if (byToken) query = query.where('token_id', '=', p.token_id)
     return byType ? query.where('type', '=', p.type) : query
   },
-  ['desc', 'byToken', 'byType'],
+  ['byToken', 'byType'],
 )
 
 /** Deletes the oldest entries. Ids ascend with the time, so the table needs no index on `created_at`. */

@@ -1,7 +1,6 @@
 /** The tokens of one client, which its admins manage over HTTP. `operations.ts` has those of all clients. */
 import { audit } from '../audit/operations.ts'
-import type { Context } from '../context.ts'
-import { now } from '../context.ts'
+import { type Context, now } from '../context.ts'
 import { notFound } from '../errors.ts'
 import { listPage, mapPage, type Page, type PageInput } from '../page.ts'
 import { parse, requireId } from '../parse.ts'

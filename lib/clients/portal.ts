@@ -1,8 +1,7 @@
 /** Links that open the console's webhook pages for the customers of a host, without a token of the API. */
 import * as v from 'valibot'
-import { type Context, now } from '../context.ts'
+import { type Context, now, requirePublicUrl } from '../context.ts'
 import { closedObject, parse } from '../parse.ts'
-import { requirePublicUrl } from '../public-url.ts'
 import { bytesOfNumbers, numberAt, readToken, signToken } from '../sealing/signed-token.ts'
 import { type Timestamp, timestamp } from '../time.ts'
 import { getClient } from './operations.ts'

@@ -109,18 +109,12 @@ export const revokeToken = statement({ id: int, revoked_at: time }, (db, p) =>
     .returning('client_id'),
 )
 
-export const listClientTokens = statement.all(
-  { client_id: int, after: int, limit: int },
-  (db, p, _, { desc }) =>
-    db
-      .selectFrom('mailkeep_token')
-      .select(['id', 'name', 'role', 'created_at', 'expires_at', 'last_used_at'])
-      .where('client_id', '=', p.client_id)
-      .where('revoked_at', 'is', null)
-      .where('id', desc ? '<' : '>', p.after)
-      .orderBy('id', desc ? 'desc' : 'asc')
-      .limit(p.limit),
-  ['desc'],
+export const listClientTokens = statement.range({ client_id: int }, (db, p) =>
+  db
+    .selectFrom('mailkeep_token')
+    .select(['id', 'name', 'role', 'created_at', 'expires_at', 'last_used_at'])
+    .where('client_id', '=', p.client_id)
+    .where('revoked_at', 'is', null),
 )
 
 export const revokeClientToken = statement({ client_id: int, id: int, revoked_at: time }, (db, p) =>

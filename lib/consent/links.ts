@@ -1,6 +1,5 @@
 /** The tokens of links to the pages for contacts. A link is its holder's only credential. */
-import { type Context, now } from '../context.ts'
-import { requirePublicUrl } from '../public-url.ts'
+import { type Context, now, requirePublicUrl } from '../context.ts'
 import { bytesOfNumbers, numberAt, readToken, signToken } from '../sealing/signed-token.ts'
 import { loadStoredKey } from '../sealing/stored-key.ts'
 import { msOf } from '../time.ts'

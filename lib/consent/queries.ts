@@ -31,17 +31,8 @@ export const insertChanges = statement.affected(
     from ${dialect.unnestRows(p.changes, change)}`,
 )
 
-export const listChanges = statement.all(
-  { contact_id: int, after: int, limit: int },
-  (db, p, _, { desc }) =>
-    db
-      .selectFrom('mailkeep_contact_history')
-      .selectAll()
-      .where('contact_id', '=', p.contact_id)
-      .where('id', desc ? '<' : '>', p.after)
-      .orderBy('id', desc ? 'desc' : 'asc')
-      .limit(p.limit),
-  ['desc'],
+export const listChanges = statement.range({ contact_id: int }, (db, p) =>
+  db.selectFrom('mailkeep_contact_history').selectAll().where('contact_id', '=', p.contact_id),
 )
 
 export const deleteHistoryOfContact = deleteRows('mailkeep_contact_history', 'contact_id')
@@ -63,17 +54,8 @@ export const moveHistory = statement.affected(
 
 const suppressionColumns = ['id', 'email', 'reason', 'created_at'] as const
 
-export const listSuppressions = statement.all(
-  { client_id: int, after: int, limit: int },
-  (db, p, _, { desc }) =>
-    db
-      .selectFrom('mailkeep_suppression')
-      .select(suppressionColumns)
-      .where('client_id', '=', p.client_id)
-      .where('id', desc ? '<' : '>', p.after)
-      .orderBy('id', desc ? 'desc' : 'asc')
-      .limit(p.limit),
-  ['desc'],
+export const listSuppressions = statement.range({ client_id: int }, (db, p) =>
+  db.selectFrom('mailkeep_suppression').select(suppressionColumns).where('client_id', '=', p.client_id),
 )
 
 const addressKey = { client_id: int, email_hash: text }

@@ -5,7 +5,7 @@ import type { EventType } from '../webhooks/schema.ts'
 import type { NewContact } from './schema.ts'
 
 /** A transaction writes at most this many rows, tags included, so that other writes do not wait long. */
-export const maxRowsPerBatch = 1500
+export const maxRowsPerTransaction = 1500
 
 /** This many characters of attributes count as one row. */
 const attributeCharactersPerRow = 4000

@@ -13,12 +13,12 @@ import {
   type BatchOperationResult,
   parseOperation,
 } from './batch-schema.ts'
-import { maxRowsPerBatch } from './batch-size.ts'
+import { maxRowsPerTransaction } from './batch-size.ts'
 import { type Planned, runStep, type Step } from './batch-steps.ts'
 import { lockBatches } from './bulk.ts'
+import { refusal } from './bulk-merge.ts'
 import { listEmailKeys } from './bulk-queries.ts'
 import { requireMayConfirm } from './double-opt-in.ts'
-import { refusal } from './merge.ts'
 
 /**
  * Runs up to 1,000 operations on contacts, in order. An operation that is refused changes nothing and does not stop the
@@ -53,7 +53,7 @@ export async function runBatch(
         for (const step of steps) done.push(...(await runStep(tx, step)))
         return done
       })
-    const done = await (ctx.transaction ? save() : ctx.local.runBatch(save))
+    const done = await (ctx.transaction ? save() : ctx.local.queueBatch(save))
     for (const [at, result] of done) results[at] = result
   }
   return results
@@ -113,7 +113,7 @@ function* transactionsOf(planned: readonly Planned[], recipients: number): Gener
     step.set(operation.key, operation)
     const changes = 1 + operation.tags.length + operation.lists.length + (operation.contact?.tags?.length ?? 0)
     rows += operation.op === 'delete' ? rowsOfErasure + recipients : changes * (1 + recipients)
-    if (rows < maxRowsPerBatch) continue
+    if (rows < maxRowsPerTransaction) continue
     yield steps
     steps = []
     rows = 0

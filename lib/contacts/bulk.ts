@@ -12,14 +12,14 @@ import { type AbortInput, AbortOptions } from '../signal.ts'
 import { transact } from '../storage/transaction.ts'
 import { findSubscribers, isWanted } from '../webhooks/outbox.ts'
 import { noAttributes, readAttributes, writeAttributes } from './attributes.ts'
-import { countDeliveries, type DeliveryCounts, maxRowsPerBatch, rowsOf } from './batch-size.ts'
+import { countDeliveries, type DeliveryCounts, maxRowsPerTransaction, rowsOf } from './batch-size.ts'
 import { type ByEmail, countTags, type LimitState, limitsOf, type StoredByEmail } from './bulk-limits.ts'
 import { addTags, joinList } from './bulk-memberships.ts'
+import { type BulkResult, isRefused, type Merged, mergeContacts, orRefused, type Refused } from './bulk-merge.ts'
 import * as queries from './bulk-queries.ts'
 import { requireMayConfirm } from './double-opt-in.ts'
 import { type ContactEvent, raiseContactEvents } from './events.ts'
 import { tooMany } from './limits.ts'
-import { type BulkResult, isRefused, type Merged, mergeContacts, orRefused, type Refused } from './merge.ts'
 import { saveChanges } from './save.ts'
 import { type ContactInput, NewContact, noTexts } from './schema.ts'
 import { searchText } from './search.ts'
@@ -100,15 +100,15 @@ export async function addEntries(
   for (const batch of batchesOf(entries, await countDeliveries(ctx))) {
     options.signal?.throwIfAborted()
     const save = () => addBatch(ctx, listId, batch, options.steps)
-    results.push(...(await (ctx.transaction ? save() : ctx.local.runBatch(save))))
+    results.push(...(await (ctx.transaction ? save() : ctx.local.queueBatch(save))))
   }
   return results
 }
 
-export type RunBatch = <T>(save: () => Promise<T>) => Promise<T>
+export type QueueBatch = <T>(save: () => Promise<T>) => Promise<T>
 
 /** Runs batches one at a time, so that a single save waits for at most one or two batches of imports. */
-export function runBatches(): RunBatch {
+export function batchQueue(): QueueBatch {
   const queue = new PQueue({ concurrency: 1 })
   return (save) => queue.add(save)
 }
@@ -130,7 +130,7 @@ function* batchesOf(entries: Iterable<Entry>, deliveries: DeliveryCounts): Gener
     else batch.contacts.set(key, [entry])
     // Contacts with the same e-mail address raise one event.
     rows += rowsOf(entry, deliveries) + (same ? 0 : deliveries.perContact)
-    if (rows < maxRowsPerBatch) continue
+    if (rows < maxRowsPerTransaction) continue
     yield batch
     batch = { entries: [], contacts: new Map() }
     rows = 0

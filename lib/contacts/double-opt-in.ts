@@ -1,12 +1,11 @@
 /** Lists with double opt-in: a contact joins when it follows the link of its confirmation mail. */
 import { recordHistory } from '../consent/history.ts'
 import { confirmationLifetimeMs } from '../consent/links.ts'
-import { type Context, now, type Tx } from '../context.ts'
+import { type Context, now, requirePublicUrl, type Tx } from '../context.ts'
 import { MailkeepError } from '../errors.ts'
 import { maxRowsPerBatch } from '../jobs/operations.ts'
 import { inputLimits } from '../limits.ts'
 import type { List } from '../lists/schema.ts'
-import { requirePublicUrl } from '../public-url.ts'
 import { transact } from '../storage/transaction.ts'
 import { nextTurn, timestamp } from '../time.ts'
 import type { ContactEvent } from './events.ts'

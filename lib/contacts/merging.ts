@@ -1,4 +1,4 @@
-/** Joins two contacts of one person. `merge.ts` merges the inputs of a batch that have the same e-mail address. */
+/** Joins two contacts of one person. `bulk-merge.ts` merges the inputs of a batch that have the same e-mail address. */
 
 import * as v from 'valibot'
 import { audit } from '../audit/operations.ts'
@@ -17,7 +17,7 @@ import { type ContactKey, contactIdOf, lockContact } from './contact-key.ts'
 import { clearContact } from './deletion.ts'
 import { raiseChanges, raiseDeleted } from './events.ts'
 import { requireAtMost } from './limits.ts'
-import * as mergeQueries from './merge-queries.ts'
+import * as mergeQueries from './merging-queries.ts'
 import { getContact } from './operations.ts'
 import { copyRequests } from './pending-queries.ts'
 import * as queries from './queries.ts'

@@ -1,16 +1,18 @@
 import { audit } from '../audit/operations.ts'
-import { recordHistory } from '../consent/history.ts'
+import { listHistory, recordHistory } from '../consent/history.ts'
+import type { HistoryEntry } from '../consent/schema.ts'
 import { forgetAddress, suppressErased } from '../consent/suppressions.ts'
 import { type Context, now, type Tx } from '../context.ts'
 import { invalid, notFound } from '../errors.ts'
 import { runOrEnqueue } from '../jobs/operations.ts'
 import { getList } from '../lists/operations.ts'
 import { type List, plainList } from '../lists/schema.ts'
+import type { Page, PageInput } from '../page.ts'
 import { parse } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
 import { getTopic } from '../topics/operations.ts'
 import { raise } from '../webhooks/outbox.ts'
-import { type ContactKey, contactIdOf, lockContact } from './contact-key.ts'
+import { type ContactKey, contactIdOf, lockContact, requireContact } from './contact-key.ts'
 import { clearContact } from './deletion.ts'
 import { forgetRequests, needsConfirmation, requestConfirmation, requireMayConfirm } from './double-opt-in.ts'
 import { raiseChanges, raiseDeleted } from './events.ts'
@@ -51,6 +53,16 @@ async function findDocument(ctx: Context, key: ContactKey): Promise<{ document: 
   if (!row) throw notFound('contact')
   ctx.local.onContactRead?.(id)
   return row
+}
+
+/**
+ * Returns one page of a contact's history, newest first: what changed its lists, topics and subscription, and where the
+ * change came from. Entries are never changed, and are erased with the contact.
+ *
+ * @throws MailkeepError `not_found`, `validation_failed`
+ */
+export async function listContactHistory(ctx: Context, id: ContactKey, query?: PageInput): Promise<Page<HistoryEntry>> {
+  return await listHistory(ctx, await requireContact(ctx, id), query)
 }
 
 /**

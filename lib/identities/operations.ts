@@ -2,15 +2,15 @@ import { randomUUID } from 'node:crypto'
 import { audit } from '../audit/operations.ts'
 import { type Context, now } from '../context.ts'
 import { invalid, isMailkeepError, notFound } from '../errors.ts'
+import { withoutAddresses } from '../logger.ts'
 import { mapPage, type Page, readPage } from '../page.ts'
 import { fold, parse, requireId } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
-import { withoutAddresses } from '../without-addresses.ts'
-import type { IdentityProvider } from './provider.ts'
 import * as queries from './queries.ts'
 import {
   type Identity,
   type IdentityInput,
+  type IdentityProvider,
   IdentityQuery,
   type IdentityQueryInput,
   type IdentityStatus,

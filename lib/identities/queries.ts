@@ -4,18 +4,15 @@ import type { IdentityStatus } from './schema.ts'
 
 const identityKey = { client_id: int, id: int }
 
-export const listIdentities = statement.all(
-  { client_id: int, after: int, limit: int, identity_status: word<IdentityStatus>() },
-  (db, p, _, { desc, byStatus }) =>
+export const listIdentities = statement.range(
+  { client_id: int, identity_status: word<IdentityStatus>() },
+  (db, p, _, { byStatus }) =>
     db
       .selectFrom('mailkeep_identity')
       .selectAll()
       .where('client_id', '=', p.client_id)
-      .$if(byStatus, (q) => q.where('identity_status', '=', p.identity_status))
-      .where('id', desc ? '<' : '>', p.after)
-      .orderBy('id', desc ? 'desc' : 'asc')
-      .limit(p.limit),
-  ['desc', 'byStatus'],
+      .$if(byStatus, (q) => q.where('identity_status', '=', p.identity_status)),
+  ['byStatus'],
 )
 
 export const findIdentity = statement(identityKey, (db, p) =>

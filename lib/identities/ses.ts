@@ -2,8 +2,7 @@
 import { domainToASCII } from 'node:url'
 import { MailkeepError } from '../errors.ts'
 import { refuseUnknownNames } from '../unknown-names.ts'
-import type { IdentityProvider } from './provider.ts'
-import type { IdentityStatus } from './schema.ts'
+import type { IdentityProvider, IdentityStatus } from './schema.ts'
 
 /** The used part of the SDK's `SESv2Client`. */
 export interface SesClient {

@@ -27,17 +27,8 @@ export const findImport = statement({ client_id: int, id: int }, (db, p) =>
   db.selectFrom('mailkeep_import').selectAll().where('client_id', '=', p.client_id).where('id', '=', p.id),
 )
 
-export const listImports = statement.all(
-  { client_id: int, after: int, limit: int },
-  (db, p, _, { desc }) =>
-    db
-      .selectFrom('mailkeep_import')
-      .selectAll()
-      .where('client_id', '=', p.client_id)
-      .where('id', desc ? '<' : '>', p.after)
-      .orderBy('id', desc ? 'desc' : 'asc')
-      .limit(p.limit),
-  ['desc'],
+export const listImports = statement.range({ client_id: int }, (db, p) =>
+  db.selectFrom('mailkeep_import').selectAll().where('client_id', '=', p.client_id),
 )
 
 /** Deletes the oldest imports. Ids ascend with the time, so the table needs no index on `started_at`. */

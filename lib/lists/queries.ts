@@ -2,17 +2,8 @@ import { sql } from 'kysely'
 import { deleteRows } from '../jobs/batches.ts'
 import { bool, int, ints, nullable, statement, text, texts, time } from '../storage/statement.ts'
 
-export const listLists = statement.all(
-  { client_id: int, after: int, limit: int },
-  (db, p, _, { desc }) =>
-    db
-      .selectFrom('mailkeep_list')
-      .selectAll()
-      .where('client_id', '=', p.client_id)
-      .where('id', desc ? '<' : '>', p.after)
-      .orderBy('id', desc ? 'desc' : 'asc')
-      .limit(p.limit),
-  ['desc'],
+export const listLists = statement.range({ client_id: int }, (db, p) =>
+  db.selectFrom('mailkeep_list').selectAll().where('client_id', '=', p.client_id),
 )
 
 export const findList = statement({ client_id: int, id: int }, (db, p) =>

@@ -3,17 +3,8 @@ import { int, statement, text, time } from '../storage/statement.ts'
 
 const columns = ['id', 'uuid', 'name', 'filters', 'created_at'] as const
 
-export const listSegments = statement.all(
-  { client_id: int, after: int, limit: int },
-  (db, p, _, { desc }) =>
-    db
-      .selectFrom('mailkeep_segment')
-      .select(columns)
-      .where('client_id', '=', p.client_id)
-      .where('id', desc ? '<' : '>', p.after)
-      .orderBy('id', desc ? 'desc' : 'asc')
-      .limit(p.limit),
-  ['desc'],
+export const listSegments = statement.range({ client_id: int }, (db, p) =>
+  db.selectFrom('mailkeep_segment').select(columns).where('client_id', '=', p.client_id),
 )
 
 export const findSegment = statement({ client_id: int, id: int }, (db, p) =>

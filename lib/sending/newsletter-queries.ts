@@ -15,19 +15,13 @@ const summaryColumns = [
 const columns = [...summaryColumns, 'html', 'text'] as const
 
 /** Lists newsletters without their content, which may have megabytes. */
-export const listNewsletters = statement.all(
-  { client_id: int, after: int, limit: int, status: word<NewsletterStatus>() },
-  (db, p, _, { desc, byStatus }) => {
-    const query = db
-      .selectFrom('mailkeep_newsletter')
-      .select(summaryColumns)
-      .where('client_id', '=', p.client_id)
-      .where('id', desc ? '<' : '>', p.after)
-      .orderBy('id', desc ? 'desc' : 'asc')
-      .limit(p.limit)
+export const listNewsletters = statement.range(
+  { client_id: int, status: word<NewsletterStatus>() },
+  (db, p, _, { byStatus }) => {
+    const query = db.selectFrom('mailkeep_newsletter').select(summaryColumns).where('client_id', '=', p.client_id)
     return byStatus ? query.where('status', '=', p.status) : query
   },
-  ['desc', 'byStatus'],
+  ['byStatus'],
 )
 
 export const findNewsletter = statement(key, (db, p) =>

@@ -1,6 +1,6 @@
 /** Writes one message for each recipient of a newsletter that starts, and notices when all of them are final. */
 import { randomUUID } from 'node:crypto'
-import { selectContacts } from '../contacts/selection.ts'
+import { selectContacts } from '../contacts/listing.ts'
 import { now, type Tx } from '../context.ts'
 import { isMailkeepError } from '../errors.ts'
 import { again, done, type Job, type JobResult, maxRowsPerBatch, runOrEnqueue } from '../jobs/operations.ts'

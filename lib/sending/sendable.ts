@@ -1,10 +1,9 @@
 /** What must be right before something is sent: the content, the sender, and the settings. */
 import { getClient } from '../clients/operations.ts'
-import type { Context } from '../context.ts'
+import { type Context, requirePublicUrl } from '../context.ts'
 import { type FieldErrors, invalid, isMailkeepError, MailkeepError } from '../errors.ts'
 import { getIdentity, listIdentities } from '../identities/operations.ts'
 import type { Identity } from '../identities/schema.ts'
-import { requirePublicUrl } from '../public-url.ts'
 import type { Content } from './content.ts'
 import { allowsUnverified } from './settings.ts'
 import type { MailTransport } from './transport.ts'

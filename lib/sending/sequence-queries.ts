@@ -16,17 +16,8 @@ const columns = [
   'updated_at',
 ] as const
 
-export const listSequences = statement.all(
-  { client_id: int, after: int, limit: int },
-  (db, p, _, { desc }) =>
-    db
-      .selectFrom('mailkeep_sequence')
-      .select(columns)
-      .where('client_id', '=', p.client_id)
-      .where('id', desc ? '<' : '>', p.after)
-      .orderBy('id', desc ? 'desc' : 'asc')
-      .limit(p.limit),
-  ['desc'],
+export const listSequences = statement.range({ client_id: int }, (db, p) =>
+  db.selectFrom('mailkeep_sequence').select(columns).where('client_id', '=', p.client_id),
 )
 
 export const findSequence = statement(key, (db, p) =>
@@ -127,17 +118,8 @@ const enrolment = [
   'created_at',
 ] as const
 
-export const listEnrolments = statement.all(
-  { sequence_id: int, after: int, limit: int },
-  (db, p, _, { desc }) =>
-    db
-      .selectFrom('mailkeep_enrolment')
-      .select(enrolment)
-      .where('sequence_id', '=', p.sequence_id)
-      .where('id', desc ? '<' : '>', p.after)
-      .orderBy('id', desc ? 'desc' : 'asc')
-      .limit(p.limit),
-  ['desc'],
+export const listEnrolments = statement.range({ sequence_id: int }, (db, p) =>
+  db.selectFrom('mailkeep_enrolment').select(enrolment).where('sequence_id', '=', p.sequence_id),
 )
 
 export const findEnrolment = statement({ sequence_id: int, contact_id: int }, (db, p) =>

@@ -108,6 +108,33 @@ statement.all = <P extends Parameters, R, F extends string = never>(
   return prepare(parameters, build, flags, ({ rows }) => rows as Simplify<R>[])
 }
 
+/** A query of rows with an `id`. */
+interface Listing<R> extends Compilable<R> {
+  where(column: 'id', operator: '<' | '>', value: RawBuilder<number>): Listing<R>
+  orderBy(column: 'id', direction: 'asc' | 'desc'): Listing<R>
+  limit(count: RawBuilder<number>): Listing<R>
+}
+
+const rangeParameters = { after: int, limit: int }
+
+/** As `statement.all`, for a listing that is read in ranges: at most `limit` rows after the id `after`. */
+statement.range = <P extends Parameters, R, F extends string = never>(
+  parameters: P,
+  build: (db: Kysely<Tables>, slots: Slots<P>, dialect: Dialect, flags: Flags<F>) => Listing<R>,
+  flags: readonly F[] = [],
+): Run<P & typeof rangeParameters, F | 'desc', Simplify<R>[]> => {
+  return prepare(
+    { ...parameters, ...rangeParameters },
+    (db, p, dialect, on) =>
+      build(db, p, dialect, on)
+        .where('id', on.desc ? '<' : '>', p.after)
+        .orderBy('id', on.desc ? 'desc' : 'asc')
+        .limit(p.limit),
+    [...flags, 'desc'],
+    ({ rows }) => rows as Simplify<R>[],
+  )
+}
+
 /**
  * As `statement.all`, but reads rows only until their texts have `max_bytes` bytes, on a connection that reads row by row.
  * The last row may exceed it.

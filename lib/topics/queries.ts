@@ -2,18 +2,8 @@ import { sql } from 'kysely'
 import { deleteRows } from '../jobs/batches.ts'
 import { int, ints, nullable, statement, text, texts, time } from '../storage/statement.ts'
 
-export const listTopics = statement.all(
-  { client_id: int, list_id: int, after: int, limit: int },
-  (db, p, _, { desc }) =>
-    db
-      .selectFrom('mailkeep_topic')
-      .selectAll()
-      .where('client_id', '=', p.client_id)
-      .where('list_id', '=', p.list_id)
-      .where('id', desc ? '<' : '>', p.after)
-      .orderBy('id', desc ? 'desc' : 'asc')
-      .limit(p.limit),
-  ['desc'],
+export const listTopics = statement.range({ client_id: int, list_id: int }, (db, p) =>
+  db.selectFrom('mailkeep_topic').selectAll().where('client_id', '=', p.client_id).where('list_id', '=', p.list_id),
 )
 
 export const findTopic = statement({ client_id: int, id: int }, (db, p) =>

@@ -27,5 +27,5 @@ export const eventTypes = [
 ] as const
 export type EventType = (typeof eventTypes)[number]
 
-/** Event types that only the host app knows about. */
+/** Event types that a host may raise too, for mail that it sends by itself. */
 export const hostEventTypes = ['newsletter.sent', 'sequence_step.sent', 'sequence.completed'] as const

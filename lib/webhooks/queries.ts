@@ -9,17 +9,8 @@ export const bodyUnlessErased = sql<string>`case when e.contact_id is null
 
 const endpointKey = { client_id: int, id: int }
 
-export const listEndpoints = statement.all(
-  { client_id: int, after: int, limit: int },
-  (db, p, _, { desc }) =>
-    db
-      .selectFrom('mailkeep_endpoint')
-      .selectAll()
-      .where('client_id', '=', p.client_id)
-      .where('id', desc ? '<' : '>', p.after)
-      .orderBy('id', desc ? 'desc' : 'asc')
-      .limit(p.limit),
-  ['desc'],
+export const listEndpoints = statement.range({ client_id: int }, (db, p) =>
+  db.selectFrom('mailkeep_endpoint').selectAll().where('client_id', '=', p.client_id),
 )
 
 export const listAllEndpoints = statement.all({ client_id: int }, (db, p) =>
@@ -143,17 +134,11 @@ export const holdClaimed = statement(
       and status = 'pending' ${dialect.forUpdateSkipLocked})`,
 )
 
-export const listDeliveries = statement.all(
-  { endpoint_id: int, after: int, limit: int },
-  (db, p, _, { desc }) =>
-    db
-      .selectFrom('mailkeep_delivery')
-      .select(['id', 'uuid', 'event_type', 'status', 'attempts', 'response_status', 'delivered_at'])
-      .where('endpoint_id', '=', p.endpoint_id)
-      .where('id', desc ? '<' : '>', p.after)
-      .orderBy('id', desc ? 'desc' : 'asc')
-      .limit(p.limit),
-  ['desc'],
+export const listDeliveries = statement.range({ endpoint_id: int }, (db, p) =>
+  db
+    .selectFrom('mailkeep_delivery')
+    .select(['id', 'uuid', 'event_type', 'status', 'attempts', 'response_status', 'delivered_at'])
+    .where('endpoint_id', '=', p.endpoint_id),
 )
 
 export const findDelivery = statement({ endpoint_id: int, id: int }, (db, p) =>

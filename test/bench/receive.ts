@@ -1,7 +1,6 @@
 /** Receives webhooks: answers 200 immediately, counts deliveries and measures the age of their events. */
 
-import type { AddressInfo } from 'node:net'
-import { createServer } from 'node:net'
+import { type AddressInfo, createServer } from 'node:net'
 import { Frames } from './frames.ts'
 import { cpuSeconds } from './processor.ts'
 import { type Summary, summaryOf } from './summary.ts'

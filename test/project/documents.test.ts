@@ -10,12 +10,21 @@ import { commands } from '../../daemon/commands/index.ts'
 import { settingHelp } from '../../daemon/setting-help.ts'
 import { settingNames, variableOf } from '../../daemon/settings.ts'
 import { errorCodes, eventTypes, inputLimits } from '../../lib/index.ts'
+import {
+  enrolmentStatuses,
+  messageStatuses,
+  newsletterStatuses,
+  skipReasons,
+  stopReasons,
+} from '../../lib/sending/statuses.ts'
 import { deadLinks, rowsOf, sectionOf } from '../support/markdown.ts'
 
 const root = join(import.meta.dirname, '../..')
 
 /** The READMEs next to the code. */
 const rooms = [
+  'lib/contacts/README.md',
+  'lib/sending/README.md',
   'lib/webhooks/README.md',
   'lib/storage/README.md',
   'daemon/README.md',
@@ -104,6 +113,12 @@ test('the table of a delivery’s states has every status', () => {
       rows.some(([cell]) => cell === code(status)),
       status,
     )
+})
+
+test('the tables of states of sending have every status, and every reason', () => {
+  const section = sectionOf('lib/sending/README.md', '## States')
+  const names = [newsletterStatuses, messageStatuses, enrolmentStatuses, skipReasons, stopReasons].flat()
+  for (const name of names) assert.ok(section.includes(code(name)), name)
 })
 
 test('the columns of a delivery in the table are columns of the database', () => {

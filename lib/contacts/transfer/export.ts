@@ -6,7 +6,7 @@ import { type AbortInput, abortField } from '../../signal.ts'
 import { listDocuments } from '../listing.ts'
 import { type ContactFiltersInput, contactFrom, filterFields } from '../schema.ts'
 import { csvHeader, csvLine } from './exported.ts'
-import { type Format, formatField } from './format.ts'
+import { type Format, formatField } from './row.ts'
 
 /** Reads one page per query, so that other work can run between pages. */
 const per_page = inputLimits.pageRecords

@@ -4,7 +4,7 @@ import { inputLimits } from '../../limits.ts'
 import { closedObject, isRecord, QueryBoolean } from '../../parse.ts'
 import { type AbortInput, abortField } from '../../signal.ts'
 import type { ColumnMap } from './columns.ts'
-import { type Format, formatField } from './format.ts'
+import { type Format, formatField } from './row.ts'
 import { type ImportMode, importModes } from './steps.ts'
 
 /** A source of bytes or text. */

@@ -1,5 +1,12 @@
+import * as v from 'valibot'
 import type { FieldErrors } from '../../errors.ts'
 import type { RowState } from './columns.ts'
+
+/** Formats of imports and exports: CSV (RFC 4180), or one JSON object per line (ndjson.org). */
+export const formats = ['csv', 'ndjson'] as const satisfies readonly Format[]
+export type Format = 'csv' | 'ndjson'
+
+export const formatField = { format: v.picklist(formats, 'This must be csv or ndjson.') }
 
 /** A row of an import: an input for `addContactToList`, or the errors of a row that cannot be parsed. */
 export type Row = {

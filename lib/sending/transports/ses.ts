@@ -1,7 +1,7 @@
 /** Sends mail with Amazon SES. Part of mailkeep/ses. */
 import { loadSesSdk, type SesClient, type SesOptions, withAsciiDomain } from '../../identities/ses.ts'
+import { withoutAddresses } from '../../logger.ts'
 import { refuseUnknownNames } from '../../unknown-names.ts'
-import { withoutAddresses } from '../../without-addresses.ts'
 import { type MailMessage, type MailOutcome, type MailTransport, UncertainError } from '../transport.ts'
 import { composeMail } from './nodemailer.ts'
 

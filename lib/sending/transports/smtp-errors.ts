@@ -1,5 +1,5 @@
 /** What an error of an SMTP session means for the message. */
-import { withoutAddresses } from '../../without-addresses.ts'
+import { withoutAddresses } from '../../logger.ts'
 import type { MailOutcome } from '../transport.ts'
 
 /** The used part of nodemailer's errors. */

@@ -1,7 +1,7 @@
 /** mailkeep/smtp: sends mail through an SMTP server. Loads nodemailer when the first message is sent. */
 import { invalid } from '../../errors.ts'
+import { withoutAddresses } from '../../logger.ts'
 import { refuseUnknownNames } from '../../unknown-names.ts'
-import { withoutAddresses } from '../../without-addresses.ts'
 import { type MailMessage, type MailOutcome, type MailTransport, UncertainError } from '../transport.ts'
 import { loadNodemailer, mailOptions } from './nodemailer.ts'
 import { outcomeOf, type SmtpError } from './smtp-errors.ts'
