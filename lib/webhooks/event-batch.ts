@@ -64,7 +64,7 @@ export async function raiseEvents(
   for (const batch of transactionsOf(parsed, await findSubscribers(ctx))) {
     signal?.throwIfAborted()
     const save = () => transact(ctx, (tx) => raiseBatch(tx, batch))
-    await (ctx.transaction ? save() : ctx.local.runBatch(save))
+    await (ctx.transaction ? save() : ctx.local.queueBatch(save))
     for (const { at } of batch) results[at] = { status: 'raised' }
   }
   return results
