@@ -1,10 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import type { Liveness } from '../liveness.ts'
-import { isLocked } from './database-errors.ts'
 import type { SqliteHandle } from './handle.ts'
 
-const maxProcesses = 1000
+const maxProcesses = 100
 
 /**
  * Finds dead processes by locks on small files beside the database. Each process that sends holds the first file that is
@@ -44,13 +43,9 @@ export class ProcessLocks implements Liveness {
 
   #take(): void {
     this.#hasTried = true
-    try {
-      while (!this.#held && this.#place < maxProcesses) {
-        this.#place += 1
-        this.#held = this.#tryLock(this.#pathOf(this.#place))
-      }
-    } catch {
-      // The folder does not allow new files. Claims then end with their leases.
+    while (!this.#held && this.#place < maxProcesses) {
+      this.#place += 1
+      this.#held = this.#tryLock(this.#pathOf(this.#place))
     }
   }
 
@@ -61,30 +56,26 @@ export class ProcessLocks implements Liveness {
     if (this.#held && Number(place) === this.#place) return random !== this.#random
     const path = this.#pathOf(Number(place))
     if (!existsSync(path)) return false // the database was moved to another place
-    try {
-      const lock = this.#tryLock(path)
-      lock?.close()
-      return lock !== undefined
-    } catch {
-      return false
-    }
+    const lock = this.#tryLock(path)
+    lock?.close()
+    return lock !== undefined
   }
 
   #pathOf(place: number): string {
     return `${this.#file}.process-${place}`
   }
 
-  /** Returns undefined if another process holds the lock. */
+  /** Returns undefined if another process holds the lock, or the file cannot be used. */
   #tryLock(path: string): SqliteHandle | undefined {
-    const handle = this.#open(path)
+    let handle: SqliteHandle | undefined
     try {
+      handle = this.#open(path)
       handle.pragma('journal_mode = memory') // no further file
       handle.exec('begin exclusive')
       return handle
-    } catch (error) {
-      handle.close()
-      if (isLocked(error)) return undefined
-      throw error
+    } catch {
+      handle?.close()
+      return undefined
     }
   }
 }
