@@ -11,8 +11,9 @@ import type { EventType } from './schema.ts'
  * @throws MailkeepError `validation_failed` on `data`, or on a number in it.
  */
 export function checkBody(type: EventType, data: object): number {
-  stringify({ data }, rejectNonJsonNumbers())
-  return Buffer.byteLength(bodyOf(sampleId, type, timestamp(0), data))
+  const created_at = timestamp(0)
+  const bytes = Buffer.byteLength(stringify({ id: sampleId, type, created_at, data }, rejectNonJsonNumbers()))
+  return bytes <= inputLimits.eventBytes ? bytes : Buffer.byteLength(bodyOf(sampleId, type, created_at, data))
 }
 
 /** As long as any id of an event. */

@@ -136,6 +136,23 @@ onSharedDatabases('two instances on one database', (open) => {
   })
 })
 
+onEveryDatabase('deliveries that are claimed', (open) => {
+  test('are never more than may be in flight', async (t) => {
+    const concurrency = 4
+    const mk = await open(t, { webhooks: { concurrency, retryScheduleSeconds: [0, 0] }, start: false })
+    let most = 0
+    const receiver = await openReceiver(t, async () => {
+      most = Math.max(most, await mk.count('mailkeep_delivery where lease_until is not null'))
+      return 200
+    })
+    for (let i = 0; i < 8; i++) await addEndpoint(mk, receiver.url(`/${i}`))
+    for (let n = 0; n < 10; n++) await raise(mk, { n })
+    mk.mailkeep.start()
+    await receiver.count(80)
+    assert.ok(most > 0 && most <= concurrency, `${most} were claimed`)
+  })
+})
+
 onSharedDatabases('interrupted attempts', (open) => {
   /** Simulates a claim of a dead process by changing the row. */
   async function claimFor(mk: Opened, id: number, untilMs: number): Promise<void> {
