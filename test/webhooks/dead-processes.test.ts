@@ -35,16 +35,20 @@ const script = `
   mailkeep.start()
   console.log('started')`
 
-/** Starts a process that sends, and waits until it does. */
-async function startProcess(t: TestContext, { encryptionKey, place }: Opened): Promise<ChildProcess> {
-  const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', script], {
-    cwd: new URL('../..', import.meta.url),
-    env: { ...process.env, KEY: Buffer.from(encryptionKey).toString('base64'), ...place.env },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  t.after(() => child.kill('SIGKILL'))
-  await once(child.stdout!, 'data')
-  return child
+/** Starts processes that send. They end before the database is closed, because the test calls this first. */
+function processes(t: TestContext) {
+  const children: ChildProcess[] = []
+  t.after(() => children.map((child) => child.kill('SIGKILL')))
+  return async ({ encryptionKey, place }: Opened): Promise<ChildProcess> => {
+    const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', script], {
+      cwd: new URL('../..', import.meta.url),
+      env: { ...process.env, KEY: Buffer.from(encryptionKey).toString('base64'), ...place.env },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    children.push(child)
+    await once(child.stdout!, 'data')
+    return child
+  }
 }
 
 async function kill(child: ChildProcess): Promise<void> {
@@ -56,11 +60,12 @@ const idle = { start: false, clock: Date.now }
 
 onSharedDatabases('a process that is killed', (open) => {
   test('leaves its deliveries in flight to another process', async (t) => {
+    const startProcess = processes(t)
     const { receiver, answers } = await openManualReceiver(t)
     const prepared = await open(t, idle)
     const { id } = await addEndpoint(prepared, receiver.url())
     await raise(prepared)
-    const child = await startProcess(t, prepared)
+    const child = await startProcess(prepared)
     await receiver.count(1)
     const survivor = await openSecondInstance(t, prepared, { clock: Date.now })
     await kill(child)
@@ -75,6 +80,7 @@ onSharedDatabases('a process that is killed', (open) => {
   })
 
   test('amid deliveries and started again at once: all are delivered without waiting for a lease', async (t) => {
+    const startProcess = processes(t)
     let reply: Reply = 200
     const receiver = await openReceiver(t, () => reply)
     const prepared = await open(t, idle)
@@ -85,18 +91,18 @@ onSharedDatabases('a process that is killed', (open) => {
       await Promise.all(Array.from({ length: 20 }, (_, n) => raise(prepared, { n })))
       expected += 20 * endpoints.length
     }
-    let child = await startProcess(t, prepared)
+    let child = await startProcess(prepared)
     for (let round = 0; round < 2; round++) {
       reply = 200
+      const before = receiver.received.length
       await raiseAll()
-      await receiver.count(receiver.received.length + 40)
+      await receiver.count(before + 40)
       reply = 'hang'
       await raiseAll()
-      const before = receiver.received.length
-      await receiver.count(before + 20)
+      await receiver.count(before + 80 + endpoints.length) // each has at least one place
       await kill(child)
       reply = 200
-      child = await startProcess(t, prepared)
+      child = await startProcess(prepared)
       const startedMs = performance.now()
       await until('all are delivered', async () => {
         return (await prepared.count(`mailkeep_delivery where status = 'success'`)) === expected || undefined
