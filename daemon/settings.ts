@@ -106,11 +106,13 @@ const topicArns = v.pipe(
 )
 
 const maxProcesses = 64
-const processesProblem = `must be a whole number from 1 to ${maxProcesses}, or auto`
 const processes = v.pipe(
   v.string(),
-  v.transform((text) => (text === 'auto' ? Math.min(availableParallelism(), maxProcesses) : text)),
-  v.union([v.number(), numeric(1, maxProcesses)], processesProblem),
+  v.check(
+    (text) => text === 'auto' || v.is(numeric(1, maxProcesses), text),
+    `must be a whole number from 1 to ${maxProcesses}, or auto`,
+  ),
+  v.transform((text) => (text === 'auto' ? Math.min(availableParallelism(), maxProcesses) : Number(text))),
 )
 
 const postalAddress = v.pipe(v.string(), v.trim(), v.maxLength(1000, 'must have at most 1000 characters'))

@@ -1,6 +1,7 @@
 import type { Worker } from 'node:cluster'
 import type { Logger } from '../../lib/index.ts'
 import { CliError } from '../cli-error.ts'
+import { metricFamily } from '../metrics.ts'
 import type { StartReport, ToPrimary, ToWorker } from './messages.ts'
 import { sumMetrics } from './sum-metrics.ts'
 
@@ -136,7 +137,7 @@ export class ProcessGroup {
   async #collect(): Promise<string> {
     const all = [...this.#running.values()]
     await Promise.all(all.map((running) => report(running)))
-    const own = `# HELP mailkeep_processes Processes that run\n# TYPE mailkeep_processes gauge\nmailkeep_processes ${this.#running.size}\n`
+    const own = metricFamily('processes', 'gauge', 'Processes that run', [[this.#running.size]])
     return sumMetrics([...[...this.#running.values()].map(({ metrics }) => metrics), own], [this.#endedMetrics])
   }
 }

@@ -48,6 +48,7 @@ test('without any setting the defaults apply', () => {
       logLevel: undefined,
       metricsToken: undefined,
       dispatch: true,
+      processes: 1,
       console: true,
       portalOrigins: [],
       webhooks: {},

@@ -16,6 +16,9 @@ import { until } from '../support/webhook-harness.ts'
 const two = ['--processes', '2']
 const env = { MAILKEEP_WEBHOOK_ALLOW_PRIVATE: 'true', MAILKEEP_ADMIN_TOKEN: token }
 
+/** A connection that a killed process had accepted may hang. */
+const patienceMs = 3000
+
 interface Answered {
   readonly status: number
   readonly text: string
@@ -34,6 +37,7 @@ function ask(url: string, method: string, path: string, body?: object): Promise<
         reject(error)
       }
     })
+    sent.setTimeout(patienceMs, () => sent.destroy(new Error(`${method} ${path} was not answered`)))
     sent.on('error', reject)
     sent.end(body && JSON.stringify(body))
   })
