@@ -1,4 +1,5 @@
 import { resolve } from 'node:path'
+import { ses } from '../lib/identities/ses.ts'
 import { createMailkeep, type DatabaseSource, type Logger, type Mailkeep } from '../lib/index.ts'
 import type { SqliteOptions } from '../lib/storage/sqlite.ts'
 import { nativeAddon } from './addon.ts'
@@ -35,6 +36,7 @@ export async function openMailkeep(
     logger,
     webhooks: config.webhooks,
     mail: mailOptions(config.mail),
+    ...(config.mail.transport.kind === 'ses' && { identityProvider: ses() }),
     publicUrl,
     source: 'cli',
   })

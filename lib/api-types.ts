@@ -88,6 +88,12 @@ export interface ClientTokensApi {
    */
   list(query?: PageInput): Promise<Page<ClientToken>>
   /**
+   * Returns the token that authenticates the caller, which `forClient` was given as `tokenId`.
+   *
+   * @throws MailkeepError `not_found`: the caller has no token.
+   */
+  current(): Promise<ClientToken>
+  /**
    * Creates a token of the client. The token is shown only here; the database stores its SHA-256.
    *
    * @throws MailkeepError `validation_failed`; `not_found`: no such client.
@@ -164,11 +170,11 @@ export interface TagsApi {
 /** `mailkeep.forClient(id).topics` */
 export interface TopicsApi {
   /**
-   * Returns one page of a list's topics, by ascending id.
+   * Returns one page of a list's topics, by ascending id. With `counts` each has `contacts_count`.
    *
    * @throws MailkeepError `not_found`: no such list; `validation_failed`.
    */
-  list(listId: number, query?: PageInput): Promise<Page<Topic>>
+  list(listId: number, query?: GroupQueryInput): Promise<Page<Topic & Counted>>
   /** @throws MailkeepError `not_found`: no such list; `validation_failed`. */
   create(listId: number, input: TopicInput): Promise<Topic>
   /**
@@ -244,6 +250,13 @@ export interface IdentitiesApi {
    * @throws MailkeepError `validation_failed`: also when the client already has the address.
    */
   add(input: IdentityInput): Promise<Identity>
+  /**
+   * Asks the provider about an identity that is pending or verifying. Starts the verification of a pending one. Without a
+   * provider, and if the provider does not answer, the status stays.
+   *
+   * @throws MailkeepError `not_found`; `validation_failed`: the provider is misconfigured.
+   */
+  refresh(id: number): Promise<Identity>
   /** @throws MailkeepError `not_found` */
   remove(id: number): Promise<void>
 }
@@ -255,14 +268,14 @@ export interface PortalApi {
    *
    * @throws MailkeepError `validation_failed`: also on `public_url`, when no public URL is set; `not_found`: no such client.
    */
-  createLink(input: PortalLinkInput): Promise<PortalLink>
+  createLink(input?: PortalLinkInput): Promise<PortalLink>
 }
 
 /** `mailkeep.forClient(id).stats` */
 export interface StatsApi {
   /**
-   * Returns how many deliveries succeeded and failed in each step of a range. Counts are kept for 90 days, also after the
-   * deliveries are deleted.
+   * Returns how many deliveries succeeded and failed in each step of a range, and how long the oldest due one waits. Counts
+   * are kept for 90 days, also after the deliveries are deleted.
    *
    * @throws MailkeepError `validation_failed`: also when the range has more than 1,500 steps.
    */

@@ -31,6 +31,7 @@ export const sequencesApi = {
   update: sequences.updateSequence,
   delete: sequences.deleteSequence,
   setSteps: sequences.setSteps,
+  preview: trying.previewStep,
   enrol: enrolments.enrolContact,
   stop: enrolments.stopEnrolment,
   enrolments: enrolments.listEnrolments,

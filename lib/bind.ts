@@ -26,6 +26,7 @@ import * as listing from './contacts/listing.ts'
 import * as merging from './contacts/merging.ts'
 import * as contacts from './contacts/operations.ts'
 import * as preferences from './contacts/preferences.ts'
+import * as reading from './contacts/reading.ts'
 import * as exporting from './contacts/transfer/export.ts'
 import * as importing from './contacts/transfer/import.ts'
 import { type Context, sources } from './context.ts'
@@ -69,6 +70,7 @@ const tokensApi = {
 /** The client's bearer tokens of the HTTP API: `mailkeep.forClient(id).tokens` */
 const clientTokensApi = {
   list: clientTokens.listClientTokens,
+  current: clientTokens.getCurrentToken,
   create: clientTokens.createClientToken,
   revoke: clientTokens.revokeClientToken,
 }
@@ -83,10 +85,10 @@ const auditLogApi = { list: audit.listAuditLog }
 const contactsApi = {
   list: listing.listPageOfContacts,
   iterate: iterating.iterateContacts,
-  get: contacts.getContact,
+  get: reading.getContact,
   count: listing.countContacts,
   listJson: listing.listContactsJson,
-  getJson: contacts.getContactJson,
+  getJson: reading.getContactJson,
   addToList: contacts.addContactToList,
   addManyToList: bulk.addContactsToList,
   import: importing.importContacts,
@@ -134,7 +136,7 @@ const tagsApi = {
 
 /** `mailkeep.forClient(id).topics` */
 const topicsApi = {
-  list: topics.listTopics,
+  list: counts.listCountedTopics,
   create: topics.createTopic,
   update: topics.updateTopic,
   delete: topics.deleteTopic,
@@ -173,6 +175,7 @@ const identitiesApi = {
   list: identities.listIdentities,
   get: identities.getIdentity,
   add: identities.addIdentity,
+  refresh: identities.refreshIdentity,
   remove: identities.removeIdentity,
 }
 

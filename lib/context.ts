@@ -3,9 +3,10 @@ import type { TokenCache } from './clients/token-cache.ts'
 import type { AddressHash } from './consent/address-hash.ts'
 import type { Change } from './consent/history.ts'
 import type { LinkKey } from './consent/links.ts'
-import type { QueueBatch } from './contacts/bulk.ts'
+import type { QueueBatch } from './contacts/batch-size.ts'
 import { invalid } from './errors.ts'
 import type { HoldKey } from './idempotency/operations.ts'
+import type { IdentityProvider } from './identities/schema.ts'
 import type { JobHandlers } from './jobs/operations.ts'
 import type { Logger } from './logger.ts'
 import type { Sealer } from './sealing/seal.ts'
@@ -75,6 +76,7 @@ export interface Local {
   readonly tokens: TokenCache
   readonly webhooks: WebhookPort
   readonly mail: MailPort
+  readonly identityProvider?: IdentityProvider
   /** Called in the transaction of changes of memberships, after they were recorded. */
   readonly onMemberships: (tx: Tx, changes: readonly Change[]) => Promise<void>
   /** Called in the transaction that asks contacts to confirm, before the events are raised. */

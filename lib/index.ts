@@ -158,6 +158,7 @@ export type {
   SequenceStep,
   SequenceSummary,
   StepInput,
+  StepPreviewInput,
   StepsInput,
 } from './sending/sequence-schema.ts'
 export { defaultMailSettings, type MailSettings } from './sending/settings.ts'

@@ -7,13 +7,13 @@ import { TokenCache } from './clients/token-cache.ts'
 import { addressHash } from './consent/address-hash.ts'
 import { linkKey } from './consent/links.ts'
 import type { LinksApi } from './contacts/api-types.ts'
-import { batchQueue } from './contacts/bulk.ts'
+import { batchQueue } from './contacts/batch-size.ts'
 import type { Caller, Context } from './context.ts'
-import { closed, invalid } from './errors.ts'
+import { closed } from './errors.ts'
 import { jobHandlers } from './housekeeping.ts'
 import { holdKeys, sealedAnswers } from './idempotency/operations.ts'
 import * as identities from './identities/operations.ts'
-import type { Identity, IdentityProvider } from './identities/schema.ts'
+import type { Identity } from './identities/schema.ts'
 import { type Logger, silent } from './logger.ts'
 import {
   type CloseOptions,
@@ -81,7 +81,6 @@ export class Mailkeep {
   readonly #ctx: Context
   readonly #background: Background
   readonly #health: Health
-  readonly #identityProvider: IdentityProvider | undefined
   /** Cached, because servers need one at every request. */
   readonly #clientApis = new BoundedCache<number | string, ClientMailkeep>(maxCachedClientApis)
   #closed: Promise<void> | undefined
@@ -122,6 +121,7 @@ export class Mailkeep {
             storage.changes.notify()
           },
         },
+        ...(options.identityProvider && { identityProvider: options.identityProvider }),
         onMemberships: followMemberships,
         onConfirmationRequests: awaitConfirmationMail,
         jobs: { handlers: jobHandlers, wake: () => this.#background.housekeeping.wake() },
@@ -132,7 +132,6 @@ export class Mailkeep {
       },
     }
     this.#ctx = ctx
-    this.#identityProvider = options.identityProvider
     this.#background = new Background(ctx, options.sender ?? createSender(settings, clock, options.lookup))
     this.#health = new Health(ctx, this.#background.dispatcher, this.#background.mailer, migrations)
     this.clients = bindClients(ctx)
@@ -259,8 +258,7 @@ export class Mailkeep {
    */
   async refreshIdentities(options: AbortInput = {}): Promise<Identity[]> {
     const { signal } = parse(AbortOptions, options, 'options')
-    if (!this.#identityProvider) throw invalid('identityProvider', 'No identity provider is configured.')
-    return await identities.refreshIdentities(this.#ctx, this.#identityProvider, signal)
+    return await identities.refreshIdentities(this.#ctx, signal)
   }
 
   /**

@@ -1,6 +1,6 @@
 import type { Config } from '../config.ts'
 import { openTransport } from '../mail.ts'
-import { type Finding, fault, ok } from './finding.ts'
+import { type Finding, fault, ok, warning } from './finding.ts'
 
 /** Checks that mail can be sent: that the server is reachable, that its TLS is right, and that it takes the login. */
 export async function checkMail({ mail }: Config): Promise<Finding> {
@@ -20,6 +20,14 @@ export async function checkMail({ mail }: Config): Promise<Finding> {
   } finally {
     await opened?.close?.()
   }
+}
+
+/** Checks that people can follow the links in their mails. */
+export function checkLinks({ mail: { transport }, publicUrl }: Config): Finding[] {
+  if (transport.kind === 'none' || transport.kind === 'folder') return []
+  if (publicUrl !== undefined) return [ok('links', `in mails lead to ${publicUrl}`)]
+  const message = 'in mails lead nowhere, or to this machine only'
+  return [warning('links', message, 'set MAILKEEP_PUBLIC_URL to the URL at which people reach this service')]
 }
 
 function remedyFor(code: string | undefined): string {

@@ -1953,6 +1953,8 @@ export interface paths {
                     per_page?: number;
                     /** @description `next_cursor` or `prev_cursor` of a page of the same listing. */
                     cursor?: string;
+                    /** @description Whether each record has `contacts_count`. `1` and `0` are accepted too. */
+                    counts?: boolean;
                 };
                 header?: never;
                 path: {
@@ -1970,7 +1972,7 @@ export interface paths {
                     };
                     content: {
                         "application/json": {
-                            data: components["schemas"]["Topic"][];
+                            data: components["schemas"]["CountedTopic"][];
                             meta: components["schemas"]["Meta"];
                         };
                     };
@@ -2075,6 +2077,46 @@ export interface paths {
                 };
             };
         };
+        trace?: never;
+    };
+    "/api/v1/email-identities/{identityId}/refresh": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description An email identity. */
+                    identityId: number;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description The identity with its status now. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["Identity"];
+                        };
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/api/v1/segments": {
@@ -2981,6 +3023,50 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/sequences/{sequenceId}/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description The sequence. */
+                    sequenceId: number;
+                };
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["StepPreviewInput"];
+                };
+            };
+            responses: {
+                /** @description The step as the contact would get it. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["Preview"];
+                        };
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/sequences/{sequenceId}/enrolments": {
         parameters: {
             query?: never;
@@ -3595,6 +3681,43 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/tokens/current": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description The token. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["Token"];
+                        };
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/tokens/{tokenId}": {
         parameters: {
             query?: never;
@@ -3779,7 +3902,7 @@ export interface paths {
                     /** @description Id of a token: only changes that were made with it. */
                     token?: number;
                     /** @description Only changes of this type. */
-                    type?: "client.created" | "client.updated" | "token.created" | "token.revoked" | "list.created" | "list.updated" | "list.deleted" | "list.imported" | "topic.created" | "topic.updated" | "topic.deleted" | "tag.created" | "tag.updated" | "tag.deleted" | "segment.created" | "segment.updated" | "segment.deleted" | "attributes.declared" | "pages.updated" | "contact.updated" | "contact.deleted" | "contact.unsubscribed" | "contact.resubscribed" | "contact.list_removed" | "contact.topic_subscribed" | "contact.topic_unsubscribed" | "suppression.created" | "suppression.deleted" | "identity.created" | "identity.deleted" | "newsletter.created" | "newsletter.updated" | "newsletter.deleted" | "newsletter.started" | "newsletter.paused" | "newsletter.resumed" | "newsletter.cancelled" | "sequence.created" | "sequence.updated" | "sequence.deleted" | "sequence.enrolled" | "sequence.stopped" | "endpoint.created" | "endpoint.updated" | "endpoint.deleted" | "endpoint.secret_rotated" | "endpoint.recovered" | "delivery.redelivered";
+                    type?: "client.created" | "client.updated" | "token.created" | "token.revoked" | "list.created" | "list.updated" | "list.deleted" | "list.imported" | "topic.created" | "topic.updated" | "topic.deleted" | "tag.created" | "tag.updated" | "tag.deleted" | "segment.created" | "segment.updated" | "segment.deleted" | "import.created" | "attributes.declared" | "pages.updated" | "contact.created" | "contact.updated" | "contact.deleted" | "contact.unsubscribed" | "contact.resubscribed" | "contact.list_added" | "contact.list_removed" | "contact.topic_subscribed" | "contact.topic_unsubscribed" | "suppression.created" | "suppression.deleted" | "identity.created" | "identity.deleted" | "newsletter.created" | "newsletter.updated" | "newsletter.deleted" | "newsletter.started" | "newsletter.paused" | "newsletter.resumed" | "newsletter.cancelled" | "sequence.created" | "sequence.updated" | "sequence.deleted" | "sequence.enrolled" | "sequence.stopped" | "endpoint.created" | "endpoint.updated" | "endpoint.deleted" | "endpoint.secret_rotated" | "endpoint.recovered" | "delivery.redelivered";
                 };
                 header?: never;
                 path?: never;
@@ -4166,6 +4289,20 @@ export interface components {
             /** Format: date-time */
             created_at: string;
         };
+        CountedTopic: {
+            /** Format: int64 */
+            id: number;
+            /** Format: uuid */
+            uuid: string;
+            /** Format: int64 */
+            list_id: number;
+            name: string;
+            description: string | null;
+            /** Format: date-time */
+            created_at: string;
+            /** @description Subscribed contacts. Only with `counts`. */
+            contacts_count?: number;
+        };
         Segment: {
             /** Format: int64 */
             id: number;
@@ -4196,6 +4333,8 @@ export interface components {
             texts: {
                 [key: string]: string;
             };
+            /** @description `client.postal_address` in mails; null is the one of the whole service. */
+            postal_address: string | null;
         };
         ContactLinks: {
             /**
@@ -4224,6 +4363,11 @@ export interface components {
             expires_at: string;
         };
         DeliverySeries: {
+            /**
+             * Format: date-time
+             * @description When the oldest delivery that waits for an attempt became due; null when none is due.
+             */
+            oldest_due_at: string | null;
             /** Format: date-time */
             from: string;
             /** Format: date-time */
@@ -4322,10 +4466,16 @@ export interface components {
         };
         PersonalData: {
             contact: components["schemas"]["Contact"];
+            /** @description The lists that the contact was asked to confirm. */
+            pending_lists: components["schemas"]["List"][];
+            /** @description null if mail to the address is allowed. */
+            suppression: components["schemas"]["Suppression"] | null;
             /** @description Newest first. */
             history: components["schemas"]["HistoryEntry"][];
             /** @description Mails to the contact. */
             messages: Record<string, never>[];
+            /** @description The sequences that the contact is or was enrolled in. */
+            enrolments: components["schemas"]["Enrolment"][];
             /** @description Webhook deliveries whose payload shows the contact. */
             deliveries: components["schemas"]["ContactDelivery"][];
         };
@@ -4467,7 +4617,7 @@ export interface components {
             /** Format: int64 */
             id: number;
             /** @enum {string} */
-            type: "client.created" | "client.updated" | "token.created" | "token.revoked" | "list.created" | "list.updated" | "list.deleted" | "list.imported" | "topic.created" | "topic.updated" | "topic.deleted" | "tag.created" | "tag.updated" | "tag.deleted" | "segment.created" | "segment.updated" | "segment.deleted" | "attributes.declared" | "pages.updated" | "contact.updated" | "contact.deleted" | "contact.unsubscribed" | "contact.resubscribed" | "contact.list_removed" | "contact.topic_subscribed" | "contact.topic_unsubscribed" | "suppression.created" | "suppression.deleted" | "identity.created" | "identity.deleted" | "newsletter.created" | "newsletter.updated" | "newsletter.deleted" | "newsletter.started" | "newsletter.paused" | "newsletter.resumed" | "newsletter.cancelled" | "sequence.created" | "sequence.updated" | "sequence.deleted" | "sequence.enrolled" | "sequence.stopped" | "endpoint.created" | "endpoint.updated" | "endpoint.deleted" | "endpoint.secret_rotated" | "endpoint.recovered" | "delivery.redelivered";
+            type: "client.created" | "client.updated" | "token.created" | "token.revoked" | "list.created" | "list.updated" | "list.deleted" | "list.imported" | "topic.created" | "topic.updated" | "topic.deleted" | "tag.created" | "tag.updated" | "tag.deleted" | "segment.created" | "segment.updated" | "segment.deleted" | "import.created" | "attributes.declared" | "pages.updated" | "contact.created" | "contact.updated" | "contact.deleted" | "contact.unsubscribed" | "contact.resubscribed" | "contact.list_added" | "contact.list_removed" | "contact.topic_subscribed" | "contact.topic_unsubscribed" | "suppression.created" | "suppression.deleted" | "identity.created" | "identity.deleted" | "newsletter.created" | "newsletter.updated" | "newsletter.deleted" | "newsletter.started" | "newsletter.paused" | "newsletter.resumed" | "newsletter.cancelled" | "sequence.created" | "sequence.updated" | "sequence.deleted" | "sequence.enrolled" | "sequence.stopped" | "endpoint.created" | "endpoint.updated" | "endpoint.deleted" | "endpoint.secret_rotated" | "endpoint.recovered" | "delivery.redelivered";
             /**
              * Format: int64
              * @description The record that was changed. The first word of the type is its kind. It may be deleted.
@@ -4889,8 +5039,11 @@ export interface components {
             };
         };
         PreviewInput: {
-            /** Format: int64 */
-            contact_id: number;
+            /** @description The contact: its id, or `{email}`. */
+            contact_id: number | {
+                /** Format: idn-email */
+                email: string;
+            };
         };
         TestInput: {
             emails: string[];
@@ -4982,9 +5135,27 @@ export interface components {
                 text?: string | null;
             }[];
         };
+        StepPreviewInput: {
+            /** @description The contact: its id, or `{email}`. */
+            contact_id: number | {
+                /** Format: idn-email */
+                email: string;
+            };
+            /** @description Liquid. */
+            subject: string;
+            /** @description Shown beside the subject. */
+            preheader?: string | null;
+            /** @description Liquid. Must contain `{{ unsubscribe_url }}` when it is sent. */
+            html: string;
+            /** @description Liquid. Made from the html when absent or null. */
+            text?: string | null;
+        };
         EnrolmentInput: {
-            /** Format: int64 */
-            contact_id: number;
+            /** @description The contact: its id, or `{email}`. */
+            contact_id: number | {
+                /** Format: idn-email */
+                email: string;
+            };
         };
         TagInput: {
             /** @description Trimmed and normalized to NFC before its length is checked. Unique without regard to case. */
@@ -5074,6 +5245,8 @@ export interface components {
                 confirmed_title?: string;
                 confirmed_text?: string;
             };
+            /** @description `client.postal_address` in mails. Without it, the one of the whole service. */
+            postal_address?: string | null;
         };
         /** @description Every other field is an attribute; a contact has at most 100. */
         ContactInput: {

@@ -95,6 +95,7 @@ export const operations = {
     update: 'PATCH /sequences/{sequenceId}',
     delete: 'DELETE /sequences/{sequenceId}',
     setSteps: 'PUT /sequences/{sequenceId}/steps',
+    preview: 'POST /sequences/{sequenceId}/preview',
     enrolments: 'GET /sequences/{sequenceId}/enrolments',
     enrol: 'POST /sequences/{sequenceId}/enrolments',
     stop: 'DELETE /sequences/{sequenceId}/enrolments/{contactId}',
@@ -103,6 +104,7 @@ export const operations = {
     list: 'GET /email-identities',
     create: 'POST /email-identities',
     get: 'GET /email-identities/{identityId}',
+    refresh: 'POST /email-identities/{identityId}/refresh',
     delete: 'DELETE /email-identities/{identityId}',
   },
   suppressions: {
@@ -112,6 +114,7 @@ export const operations = {
   },
   tokens: {
     list: 'GET /tokens',
+    current: 'GET /tokens/current',
     create: 'POST /tokens',
     revoke: 'DELETE /tokens/{tokenId}',
   },
@@ -135,6 +138,7 @@ export const withoutKey: ReadonlySet<string> = new Set([
   'POST /tokens',
   'POST /portal-links',
   'POST /newsletters/{newsletterId}/test',
+  'POST /email-identities/{identityId}/refresh',
   'POST /lists/{listId}/contacts/import',
   'POST /contacts/import',
 ])

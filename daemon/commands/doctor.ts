@@ -3,7 +3,7 @@ import { commit } from '../addon.ts'
 import { checkDatabase } from '../checks/database.ts'
 import type { Finding } from '../checks/finding.ts'
 import { checkMachine } from '../checks/machine.ts'
-import { checkMail } from '../checks/mail.ts'
+import { checkLinks, checkMail } from '../checks/mail.ts'
 import { CliError } from '../cli-error.ts'
 import { type Command, table } from './command.ts'
 
@@ -20,6 +20,7 @@ export const doctor: Command = {
       ...(await checkDatabase(config)),
       ...(await checkMachine(config)),
       await checkMail(config),
+      ...checkLinks(config),
     ]
     const faults = findings.filter(({ state }) => state === 'fault')
     const rows = findings.flatMap(({ check, state, message, remedy }) => [

@@ -15,6 +15,7 @@ import { compact, migrate, reseal } from './maintenance.ts'
 import { newsletterCommands } from './newsletter.ts'
 import { restore } from './restore.ts'
 import { serve } from './serve.ts'
+import { suppressionCommands } from './suppression.ts'
 import { tokenCommands } from './token.ts'
 
 export const commands: readonly Command[] = [
@@ -26,6 +27,7 @@ export const commands: readonly Command[] = [
   auditList,
   ...listCommands,
   ...contactCommands,
+  ...suppressionCommands,
   ...endpointCommands,
   ...identityCommands,
   ...newsletterCommands,

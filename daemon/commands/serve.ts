@@ -57,7 +57,7 @@ async function serveAlone(invocation: Invocation): Promise<void> {
       metrics,
       ...(config.mail.sesTopics.length === 0
         ? {}
-        : { inbound: createInbound({ mailkeep, topics: config.mail.sesTopics }) }),
+        : { inbound: createInbound({ mailkeep, logger, topics: config.mail.sesTopics }) }),
       ...(config.publicUrl === undefined ? {} : { publicUrl: config.publicUrl }),
     })
     const pages = contactPages({ mailkeep, logger, trustProxy: config.trustProxy })

@@ -14,6 +14,7 @@ import { Newsletters } from './newsletters/newsletters.tsx'
 import { Overview } from './overview/overview.tsx'
 import { PageSettingsPage } from './pages/page-settings.tsx'
 import { Page } from './parts/page.tsx'
+import { Segments } from './segments/segments.tsx'
 import { SequencePage } from './sequences/sequence.tsx'
 import { Sequences } from './sequences/sequences.tsx'
 import { Shell } from './shell/shell.tsx'
@@ -38,6 +39,7 @@ function Console() {
           <Route path="/console/lists" component={Lists} />
           <Route path="/console/lists/:listId" component={ListPage} />
           <Route path="/console/tags" component={Tags} />
+          <Route path="/console/segments" component={Segments} />
           <Route path="/console/suppressions" component={Suppressions} />
           <Route path="/console/pages" component={PageSettingsPage} />
           <Route path="/console/newsletters" component={Newsletters} />

@@ -1,5 +1,6 @@
 /** The tab's API token. It lives in the session storage and goes only into the `Authorization` header. */
 import { effect, signal } from '@preact/signals'
+import type { components } from '../client/api.ts'
 
 /** Whether a customer sees only webhooks, with the session of a link instead of an API token. */
 export const isPortal = /^\/portal(?:\/|$)/.test(location.pathname)
@@ -9,23 +10,42 @@ export const hooksPath = isPortal ? '/portal' : '/console/webhooks'
 
 const storageKey = isPortal ? 'mailkeep.portal' : 'mailkeep.token'
 
-export type Role = 'admin' | 'limited'
+export type Role = components['schemas']['Token']['role']
+
+/** Undefined where the browser refuses it: to an embedded portal, if data of third parties is blocked. */
+const storage = tabStorage()
 
 export const token = signal<string | undefined>(readToken())
-/** Undefined until the API has answered. */
+/** Role of the token. Undefined until the API has answered. A portal's link gives all rights to its pages. */
 export const role = signal<Role | undefined>(isPortal ? 'admin' : undefined)
+
+const ranks: Readonly<Record<Role, number>> = { viewer: 0, member: 1, admin: 2 }
+
+/** Whether the token may do what needs this role. Until its role is known, everything is offered. */
+export function may(needed: Role): boolean {
+  return role.value === undefined || ranks[role.value] >= ranks[needed]
+}
+
 /** Why the last session ended, for the sign-in form. */
 export const endedBecause = signal<string | undefined>(undefined)
 
 effect(() => {
-  if (token.value === undefined) sessionStorage.removeItem(storageKey)
-  else sessionStorage.setItem(storageKey, token.value)
+  if (token.value === undefined) storage?.removeItem(storageKey)
+  else storage?.setItem(storageKey, token.value)
 })
+
+function tabStorage(): Storage | undefined {
+  try {
+    return sessionStorage
+  } catch {
+    return undefined
+  }
+}
 
 /** Reads the token of a link with `#token=…`, and removes it from the address bar and the tab's history. */
 function readToken(): string | undefined {
   const linked = /^#token=([\w.~+/-]+=*)$/.exec(location.hash)?.[1]
-  if (linked === undefined) return sessionStorage.getItem(storageKey) ?? undefined
+  if (linked === undefined) return storage?.getItem(storageKey) ?? undefined
   history.replaceState(null, '', location.pathname + location.search)
   return linked
 }

@@ -32,6 +32,7 @@ function changesOf(form: FormData): PreferencesInput {
   const checkedTopics = idsOf(form.getAll('topic'))
   const isUnchecked = (checked: ReadonlySet<number>) => (id: number) => !checked.has(id)
   return {
+    joinLists: [...checkedLists],
     leaveLists: [...idsOf(form.getAll('lists'))].filter(isUnchecked(checkedLists)),
     leaveTopics: [...idsOf(form.getAll('topics'))].filter(isUnchecked(checkedTopics)),
     joinTopics: [...checkedTopics],
@@ -71,9 +72,10 @@ ${everything}`
   return { title, body }
 }
 
-function listItem({ id, name, topics }: ListPreferences): Html {
+function listItem({ id, name, joined, topics }: ListPreferences): Html {
   const choosable = topics.length === 0 ? undefined : html`<ul>\n${topics.map(topicItem)}</ul>\n`
-  return html`<li><label><input type="checkbox" name="list" value="${id}" checked><span>${name}</span></label>
+  const checked = joined ? html` checked` : undefined
+  return html`<li><label><input type="checkbox" name="list" value="${id}"${checked}><span>${name}</span></label>
 ${choosable}</li>
 `
 }

@@ -136,11 +136,22 @@ export interface ChangedContact {
   readonly isNew: boolean
 }
 
-/** Updates the index for contacts whose attributes have changed. */
-export async function indexAttributes(tx: Tx, contacts: readonly ChangedContact[]): Promise<void> {
+/** The attributes by which the client's contacts can be filtered. */
+export type IndexedAttributes = readonly { readonly id: number; readonly name: string }[]
+
+export function listIndexed(ctx: Context): Promise<IndexedAttributes> {
+  return queries.listIndexed(ctx, { client_id: ctx.clientId })
+}
+
+/** Updates the index for contacts whose attributes have changed. @param known Read if it is not given. */
+export async function indexAttributes(
+  tx: Tx,
+  contacts: readonly ChangedContact[],
+  known?: IndexedAttributes,
+): Promise<void> {
   const changed = contacts.filter(({ attributes, isNew }) => !isNew || attributes.size > 0)
   if (changed.length === 0) return
-  const indexed = await queries.listIndexed(tx, { client_id: tx.clientId })
+  const indexed = known ?? (await listIndexed(tx))
   if (indexed.length === 0) return
   const values = changed.flatMap(({ contactId, attributes }) =>
     indexed.flatMap(({ id, name }) => {
@@ -151,7 +162,7 @@ export async function indexAttributes(tx: Tx, contacts: readonly ChangedContact[
   for (const { contactId, attributes, isNew } of changed) {
     if (isNew) continue
     const attribute_ids = indexed.filter(({ name }) => attributes.has(name)).map(({ id }) => id)
-    await queries.deleteOtherValues(tx, { contact_id: contactId, attribute_ids })
+    tx.transaction.defer(queries.deleteOtherValues(tx, { contact_id: contactId, attribute_ids }))
   }
-  if (values.length > 0) await queries.saveValues(tx, { values })
+  if (values.length > 0) tx.transaction.defer(queries.saveValues(tx, { values }))
 }

@@ -14,14 +14,23 @@ const retentionMs = 90 * 86_400_000
 /** Records a change in its own transaction, with the caller who made it. `clientId`: the client that it concerns. */
 export async function audit(tx: Tx, type: ChangeType, targetId: number, clientId = tx.clientId): Promise<void> {
   const { source, tokenId = null } = tx.caller
-  await queries.insertEntry(tx, {
-    client_id: clientId,
-    token_id: tokenId,
-    source,
-    type,
-    target_id: targetId,
-    created_at: now(tx),
-  })
+  const entry = { client_id: clientId, token_id: tokenId, source, type, target_id: targetId, created_at: now(tx) }
+  tx.transaction.defer(queries.insertEntry(tx, entry))
+}
+
+/** A change of one record. */
+export interface AuditedChange {
+  readonly type: ChangeType
+  readonly targetId: number
+}
+
+/** Records changes of many records in their own transaction, with the caller who made them. */
+export async function auditAll(tx: Tx, changes: readonly AuditedChange[]): Promise<void> {
+  if (changes.length === 0) return
+  const { source, tokenId = null } = tx.caller
+  const rows = changes.map(({ type, targetId }) => ({ type, target_id: targetId }))
+  const madeBy = { client_id: tx.clientId, token_id: tokenId, source, created_at: now(tx) }
+  tx.transaction.defer(queries.insertEntries(tx, { ...madeBy, changes: rows }))
 }
 
 /**

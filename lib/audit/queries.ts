@@ -1,17 +1,20 @@
+import { sql } from 'kysely'
 import { deleteRows } from '../jobs/batches.ts'
-import { int, nullable, statement, time, word } from '../storage/statement.ts'
+import { int, nullable, rows, statement, time, word } from '../storage/statement.ts'
 import type { AuditEntry, ChangeType } from './schema.ts'
 
-export const insertEntry = statement.affected(
-  {
-    client_id: int,
-    token_id: nullable(int),
-    source: word<AuditEntry['source']>(),
-    type: word<ChangeType>(),
-    target_id: int,
-    created_at: time,
-  },
-  (db, row) => db.insertInto('mailkeep_audit').values(row),
+const madeBy = { client_id: int, token_id: nullable(int), source: word<AuditEntry['source']>(), created_at: time }
+const change = { type: word<ChangeType>(), target_id: int }
+
+export const insertEntry = statement.affected({ ...madeBy, ...change }, (db, row) =>
+  db.insertInto('mailkeep_audit').values(row),
+)
+
+export const insertEntries = statement.affected(
+  { ...madeBy, changes: rows(change) },
+  (_, p, dialect) => sql`insert into mailkeep_audit (client_id, token_id, source, type, target_id, created_at)
+    select ${p.client_id}, ${p.token_id}, ${p.source}, item.type, item.target_id, ${p.created_at}
+    from ${dialect.unnestRows(p.changes, change)}`,
 )
 
 /** Lists entries from the index of the given filters. */

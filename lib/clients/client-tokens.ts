@@ -28,6 +28,21 @@ export async function listClientTokens(ctx: Context, query?: PageInput): Promise
 }
 
 /**
+ * Returns the token that authenticates the caller, which `forClient` was given as `tokenId`.
+ *
+ * @throws MailkeepError `not_found`: the caller has no token.
+ */
+export async function getCurrentToken(ctx: Context): Promise<ClientToken> {
+  const { tokenId } = ctx.caller
+  const row =
+    tokenId === undefined
+      ? undefined
+      : await queries.findClientToken(ctx, { client_id: ctx.clientId, id: tokenId, now: now(ctx) })
+  if (!row) throw notFound('token')
+  return clientTokenFrom(row)
+}
+
+/**
  * Creates a token of the client. The token is shown only here; the database stores its SHA-256.
  *
  * @throws MailkeepError `validation_failed`; `not_found`: no such client.

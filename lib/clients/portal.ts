@@ -45,7 +45,10 @@ export interface PortalLink {
  *
  * @throws MailkeepError `validation_failed`: also on `public_url`, when no public URL is set; `not_found`: no such client.
  */
-export async function createPortalLink(ctx: Context, input: PortalLinkInput): Promise<PortalLink> {
+export async function createPortalLink(
+  ctx: Context,
+  input: PortalLinkInput = { role: 'webhooks' },
+): Promise<PortalLink> {
   const { expires_in } = parse(NewPortalLink, input)
   const url = requirePublicUrl(ctx)
   await getClient(ctx, ctx.clientId)

@@ -117,6 +117,16 @@ export const listClientTokens = statement.range({ client_id: int }, (db, p) =>
     .where('revoked_at', 'is', null),
 )
 
+export const findClientToken = statement({ client_id: int, id: int, now: time }, (db, p) =>
+  db
+    .selectFrom('mailkeep_token')
+    .select(['id', 'name', 'role', 'created_at', 'expires_at', 'last_used_at'])
+    .where('client_id', '=', p.client_id)
+    .where('id', '=', p.id)
+    .where('revoked_at', 'is', null)
+    .where((eb) => eb.or([eb('expires_at', 'is', null), eb('expires_at', '>', p.now)])),
+)
+
 export const revokeClientToken = statement({ client_id: int, id: int, revoked_at: time }, (db, p) =>
   db
     .updateTable('mailkeep_token')

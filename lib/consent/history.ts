@@ -35,8 +35,11 @@ export async function recordHistory(tx: Tx, changes: readonly Change[]): Promise
     list_id: listId,
     topic_id: topicId,
   }))
-  if (rows.length === 1) await queries.insertChange(tx, { ...rows[0]!, ...madeBy })
-  else await queries.insertChanges(tx, { changes: rows, ...madeBy })
+  tx.transaction.defer(
+    rows.length === 1
+      ? queries.insertChange(tx, { ...rows[0]!, ...madeBy })
+      : queries.insertChanges(tx, { changes: rows, ...madeBy }),
+  )
   await tx.local.onMemberships(tx, changes)
 }
 
@@ -45,6 +48,12 @@ export async function listHistory(ctx: Context, contactId: number, query?: PageI
   const read = ({ desc, ...range }: { after: number; desc: boolean; limit: number }) =>
     queries.listChanges(ctx, { contact_id: contactId, ...range }, { desc })
   return mapPage(await listPage(query, read, true), (row) => historyEntryFrom(row as HistoryEntry))
+}
+
+/** Returns the ids of the lists that a contact left itself, on the page of its preferences, and was not removed from since. */
+export async function findListsLeft(ctx: Context, contactId: number, limit: number): Promise<number[]> {
+  const rows = await queries.listListsLeftByContact(ctx, { contact_id: contactId, limit })
+  return rows.map(({ list_id }) => list_id)
 }
 
 /** Moves the history of a merged contact to the contact named in the job's state. */

@@ -35,6 +35,15 @@ export const listChanges = statement.range({ contact_id: int }, (db, p) =>
   db.selectFrom('mailkeep_contact_history').selectAll().where('contact_id', '=', p.contact_id),
 )
 
+/** Returns the lists that the contact left last on the page of its preferences, the latest first. */
+export const listListsLeftByContact = statement.all(
+  { contact_id: int, limit: int },
+  (_, p) => sql<{ list_id: number }>`select list_id from mailkeep_contact_history
+    where id in (select max(id) from mailkeep_contact_history
+        where contact_id = ${p.contact_id} and type = 'list_left' group by list_id)
+      and source = 'preferences_page' order by id desc limit ${p.limit}`,
+)
+
 export const deleteHistoryOfContact = deleteRows('mailkeep_contact_history', 'contact_id')
 
 /** Deletes a batch of the history of several contacts. */

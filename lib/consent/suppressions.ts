@@ -105,8 +105,14 @@ export function addressErased(): MailkeepError {
 
 /** Whether an address of the client must not be mailed. */
 export async function isAddressSuppressed(ctx: Context, email: string): Promise<boolean> {
+  return (await findSuppression(ctx, email)) !== null
+}
+
+/** Returns the suppression of an address; null if there is none. */
+export async function findSuppression(ctx: Context, email: string): Promise<Suppression | null> {
   const key = { client_id: ctx.clientId, email_hash: ctx.local.addresses.of(ctx.clientId, fold(email)) }
-  return (await queries.findSuppression(ctx, key)) !== undefined
+  const row = await queries.findSuppression(ctx, key)
+  return row ? suppressionFrom(row) : null
 }
 
 /** A condition on a statement: the folded address of a client must not be mailed. It costs one index seek. */

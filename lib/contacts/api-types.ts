@@ -31,7 +31,7 @@ import type { Chunks, ImportInput, ImportReport } from './transfer/import-schema
 /** Links to the pages for contacts: `mailkeep.links` */
 export interface LinksApi {
   /**
-   * Verifies the token of a link, `…/c/TOKEN/PURPOSE`, and returns the contact that it belongs to.
+   * Verifies the token of a link, `…/c/TOKEN/PURPOSE`, and returns its contact: after a merge, the one that stays.
    *
    * @param purpose `unsubscribe`, `preferences` or `confirm`.
    * @throws MailkeepError `not_found`, always the same: the token is not valid for the purpose, or the contact was erased.
@@ -171,8 +171,8 @@ export interface ContactsApi {
   /**
    * Merges a contact into another contact of the same person, and deletes it. The other contact gets its tags, lists,
    * topics and stored events, and the values that it does not have itself. If one of the two has unsubscribed, the merged
-   * contact is unsubscribed, because a merge subscribes no one. Raises `contact.deleted` for the merged contact and
-   * `contact.updated` for the other.
+   * contact is unsubscribed, because a merge subscribes no one. Raises `contact.deleted` for the merged contact; for the
+   * other `contact.updated`, and the events of what it joins. Links in mails to the merged contact work for the other.
    *
    * @returns The contact that stays.
    * @throws MailkeepError `not_found`: no such contact; `validation_failed`: `into` is the same contact, or the contact
@@ -248,15 +248,15 @@ export interface ContactsApi {
    */
   messages(contact: ContactKey, query?: PageInput): Promise<Page<Message>>
   /**
-   * Returns the contact's lists and their topics, as the preferences page shows them.
+   * Returns the contact's lists and topics, as the preferences page shows them, and the lists that it left there.
    *
    * @throws MailkeepError `not_found`
    */
-  preferences(id: ContactKey): Promise<Preferences>
+  preferences(key: ContactKey): Promise<Preferences>
   /**
    * Changes lists and topics of a contact in one transaction, and raises their events.
    *
-   * @throws MailkeepError `not_found`; `validation_failed`: also when the contact would have too many topics.
+   * @throws MailkeepError `not_found`; `validation_failed`: also when the contact would have too many lists or topics.
    */
   updatePreferences(key: ContactKey, input: PreferencesInput): Promise<Preferences>
   /**

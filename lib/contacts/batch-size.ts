@@ -1,4 +1,5 @@
-/** How much one transaction of many contacts writes. */
+/** How much one transaction of many contacts writes, and how many run at a time. */
+import PQueue from 'p-queue'
 import type { Context } from '../context.ts'
 import { countRecipients, findSubscribers } from '../webhooks/outbox.ts'
 import type { EventType } from '../webhooks/schema.ts'
@@ -38,4 +39,12 @@ export function rowsOf({ tags = [], attributes, restored }: Counted, { perTag, p
   return (
     1 + tags.length * (1 + perTag) + memberships * (1 + perContact) + Math.floor(characters / attributeCharactersPerRow)
   )
+}
+
+export type QueueBatch = <T>(save: () => Promise<T>) => Promise<T>
+
+/** Runs batches one at a time, so that a single save waits for at most one or two batches of imports. */
+export function batchQueue(): QueueBatch {
+  const queue = new PQueue({ concurrency: 1 })
+  return (save) => queue.add(save)
 }

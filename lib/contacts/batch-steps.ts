@@ -6,8 +6,9 @@ import { inputLimits } from '../limits.ts'
 import { findLists } from '../lists/operations.ts'
 import type { List } from '../lists/schema.ts'
 import { fold } from '../parse.ts'
-import { findTagIds } from '../tags/operations.ts'
-import { findSubscribers, isWanted, type Subscribers } from '../webhooks/outbox.ts'
+import { findTagsByName } from '../tags/operations.ts'
+import { findSubscribers, type Subscribers } from '../webhooks/outbox.ts'
+import { auditEvents } from './audit-entries.ts'
 import type { BatchOperation, BatchOperationName, BatchOperationResult } from './batch-schema.ts'
 import { saveContacts, savedEvents } from './bulk.ts'
 import type { StoredByEmail } from './bulk-limits.ts'
@@ -59,6 +60,7 @@ export async function runStep(tx: Tx, step: Step): Promise<Iterable<[number, Bat
     const some = operations.filter((each) => each.op === op && !state.results.has(each.at))
     if (some.length > 0) await run(tx, state, some)
   }
+  await auditEvents(tx, state.events)
   await recordHistory(tx, state.changes)
   await raiseContactEvents(tx, state.subscribers, state.events)
   return state.results
@@ -181,13 +183,13 @@ const kinds: Readonly<Record<BatchOperationName, Run>> = {
     finish(state, operations)
   },
   async untag(tx, state, operations) {
-    const tagIds = await findTagIds(
+    const found = await findTagsByName(
       tx,
       operations.flatMap(({ tags }) => tags),
     )
     for (const { key, tags } of operations) {
       const { id: contact_id } = state.stored.get(key)!
-      const tag_ids = tags.flatMap((name) => tagIds.get(fold(name)) ?? [])
+      const tag_ids = tags.flatMap((name) => found.get(fold(name))?.id ?? [])
       const removed = tag_ids.length > 0 ? await queries.deleteContactTags(tx, { contact_id, tag_ids }) : []
       for (const { tag_id } of removed) {
         state.events.push({ type: 'contact.untagged', contactId: contact_id, tagId: tag_id })
@@ -265,7 +267,7 @@ function attempt<T>({ results }: State, { at }: Planned, make: () => T): { reado
 }
 
 async function tagAll(tx: Tx, state: State, tags: ReadonlyMap<number, readonly string[]>): Promise<void> {
-  state.events.push(...(await addTags(tx, tags, isWanted(tx, state.subscribers, 'contact.tagged'))))
+  state.events.push(...(await addTags(tx, tags, true)))
 }
 
 async function joinAll(tx: Tx, state: State, contacts: readonly (readonly [Planned, number])[]): Promise<void> {

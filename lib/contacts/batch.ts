@@ -1,5 +1,6 @@
 /** Many operations on contacts in one call. */
 import type { Context } from '../context.ts'
+import { invalid } from '../errors.ts'
 import { parse } from '../parse.ts'
 import { type AbortInput, AbortOptions } from '../signal.ts'
 import { transact } from '../storage/transaction.ts'
@@ -70,6 +71,7 @@ async function planOperations(
     try {
       const operation = parseOperation(input)
       requireMayConfirm(ctx, operation.confirmed)
+      if (operation.op === 'delete') requireMayErase(ctx)
       parsed.push({ ...operation, at })
     } catch (error) {
       results[at] = { status: 'refused', errors: refusal(error).refused.errors! }
@@ -86,6 +88,12 @@ async function planOperations(
   })
 }
 
+/** Tokens of members erase contacts one by one. The library's callers have no role and may do everything. */
+function requireMayErase({ caller }: Context): void {
+  if ((caller.role ?? 'admin') === 'admin') return
+  throw invalid('op', 'Erasing contacts with a batch needs a token with the role admin.')
+}
+
 async function maxRecipients(ctx: Context): Promise<number> {
   const subscribers = await findSubscribers(ctx)
   return Math.max(...eventTypes.map((type) => countRecipients(subscribers, type)))
@@ -93,6 +101,8 @@ async function maxRecipients(ctx: Context): Promise<number> {
 
 /** An erasure also deletes memberships, events and stored answers. */
 const rowsOfErasure = 10
+/** The change itself, and its entry in the audit log. */
+const rowsOfChange = 2
 /** Every step runs some statements, however few operations it has. */
 const rowsOfStep = 10
 
@@ -112,7 +122,7 @@ function* transactionsOf(planned: readonly Planned[], recipients: number): Gener
     }
     step.set(operation.key, operation)
     const changes = 1 + operation.tags.length + operation.lists.length + (operation.contact?.tags?.length ?? 0)
-    rows += operation.op === 'delete' ? rowsOfErasure + recipients : changes * (1 + recipients)
+    rows += operation.op === 'delete' ? rowsOfErasure + recipients : changes * (rowsOfChange + recipients)
     if (rows < maxRowsPerTransaction) continue
     yield steps
     steps = []

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import PQueue from 'p-queue'
 import { type ChangedContact, indexAttributes } from '../attributes/operations.ts'
 import { addressErased, findErased } from '../consent/suppressions.ts'
 import { type Context, now, type Tx } from '../context.ts'
@@ -12,6 +11,7 @@ import { type AbortInput, AbortOptions } from '../signal.ts'
 import { transact } from '../storage/transaction.ts'
 import { findSubscribers, isWanted } from '../webhooks/outbox.ts'
 import { noAttributes, readAttributes, writeAttributes } from './attributes.ts'
+import { auditOnce } from './audit-entries.ts'
 import { countDeliveries, type DeliveryCounts, maxRowsPerTransaction, rowsOf } from './batch-size.ts'
 import { type ByEmail, countTags, type LimitState, limitsOf, type StoredByEmail } from './bulk-limits.ts'
 import { addTags, joinList } from './bulk-memberships.ts'
@@ -50,7 +50,8 @@ export async function addContactsToList(
     throw invalid('body', `At most ${maxContactsPerCall.toLocaleString('en')} contacts at a time.`)
   }
   await getList(ctx, listId)
-  return await addEntries(ctx, listId, entriesOf(ctx, inputs), { signal })
+  const onSave = auditOnce(ctx, { type: 'list.imported', targetId: listId })
+  return await addEntries(ctx, listId, entriesOf(ctx, inputs), { signal, onSave })
 }
 
 /** A validated contact, or the error of a refused one. */
@@ -85,6 +86,12 @@ export interface BatchSteps {
   ): Promise<ContactEvent[]>
 }
 
+interface EntryOptions extends AbortInput {
+  readonly steps?: BatchSteps
+  /** Called in the transaction of each batch. */
+  readonly onSave: (tx: Tx) => Promise<void>
+}
+
 /**
  * Saves contacts that are already validated, as `addContactsToList` does.
  *
@@ -94,23 +101,15 @@ export async function addEntries(
   ctx: Context,
   listId: number | undefined,
   entries: Iterable<Entry>,
-  options: AbortInput & { readonly steps?: BatchSteps } = {},
+  options: EntryOptions,
 ): Promise<BulkResult[]> {
   const results: BulkResult[] = []
   for (const batch of batchesOf(entries, await countDeliveries(ctx))) {
     options.signal?.throwIfAborted()
-    const save = () => addBatch(ctx, listId, batch, options.steps)
+    const save = () => addBatch(ctx, listId, batch, options)
     results.push(...(await (ctx.transaction ? save() : ctx.local.queueBatch(save))))
   }
   return results
-}
-
-export type QueueBatch = <T>(save: () => Promise<T>) => Promise<T>
-
-/** Runs batches one at a time, so that a single save waits for at most one or two batches of imports. */
-export function batchQueue(): QueueBatch {
-  const queue = new PQueue({ concurrency: 1 })
-  return (save) => queue.add(save)
 }
 
 interface Batch {
@@ -142,7 +141,7 @@ async function addBatch(
   ctx: Context,
   listId: number | undefined,
   { entries, contacts }: Batch,
-  steps?: BatchSteps,
+  { steps, onSave }: EntryOptions,
 ): Promise<BulkResult[]> {
   if (contacts.size === 0) return entries.filter(isRefused)
   const results = await transact(ctx, async (tx) => {
@@ -156,6 +155,7 @@ async function addBatch(
     events.push(...(await addTags(tx, tags, isWanted(tx, subscribers, 'contact.tagged'))))
     const confirmed = new Set(confirmedIds(entries, saved.results))
     if (list) events.push(...(await joinList(tx, list, ids, confirmed)))
+    await onSave(tx)
     await raiseContactEvents(tx, subscribers, steps ? await steps.complete(tx, saved, events, confirmed) : events)
     return saved.results
   })

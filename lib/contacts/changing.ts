@@ -7,13 +7,12 @@ import type { Context } from '../context.ts'
 import { invalid } from '../errors.ts'
 import { closedObject, fold, parse } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
-import { findTagIds } from '../tags/operations.ts'
+import { findTagsByName } from '../tags/operations.ts'
 import { Address, type ContactKey, lockContact } from './contact-key.ts'
-import { raiseChanges } from './events.ts'
+import { finishChange } from './events.ts'
 import { requireAtMost } from './limits.ts'
-import { getContact } from './operations.ts'
 import * as queries from './queries.ts'
-import { addTags, saveContact } from './save.ts'
+import { addTags, composeNew, readKnown, saveContact } from './save.ts'
 import { type Contact, type ContactInput, NewContact, TagNames } from './schema.ts'
 import { searchText } from './search.ts'
 
@@ -32,11 +31,16 @@ export async function upsertContact(
   const fields = parse(NewContact, input)
   if (fields.confirmed !== undefined) throw invalid('confirmed', 'This is only for lists.')
   return transact(ctx, async (tx) => {
-    const { id, created, updated } = await saveContact(tx, fields)
-    const tagged = await addTags(tx, id, fields.tags, created)
-    if (tagged.length > 0 && !created) await requireAtMost(tx, 'tags', id)
-    const contact = await getContact(tx, id)
-    await raiseChanges(tx, contact, { created, updated, tagged })
+    const known = await readKnown(tx, fields)
+    const saved = await saveContact(tx, fields, known)
+    const { id, created, updated } = saved
+    const tagged = await addTags(tx, id, fields.tags, { known: known.tags, created })
+    if (created) await audit(tx, 'contact.created', id)
+    else if (updated || tagged.length > 0) await audit(tx, 'contact.updated', id)
+    const [contact] = await Promise.all([
+      finishChange(tx, id, { created, updated, tagged }, composeNew(saved, known, tagged, [])),
+      tagged.length > 0 && !created && requireAtMost(tx, 'tags', id),
+    ])
     return { contact, created }
   })
 }
@@ -67,9 +71,7 @@ export async function changeEmail(ctx: Context, key: ContactKey, input: EmailInp
       if (search !== before) tx.transaction.indexSearch({ clientId: tx.clientId, contactId, before, after: search })
     }
     if (updated) await audit(tx, 'contact.updated', stored.id)
-    const contact = await getContact(tx, stored.id)
-    await raiseChanges(tx, contact, { updated })
-    return contact
+    return await finishChange(tx, stored.id, { updated })
   })
 }
 
@@ -94,9 +96,7 @@ export async function tagContact(ctx: Context, key: ContactKey, input: TagsInput
       await requireAtMost(tx, 'tags', id)
       await audit(tx, 'contact.updated', id)
     }
-    const contact = await getContact(tx, id)
-    await raiseChanges(tx, contact, { tagged })
-    return contact
+    return await finishChange(tx, id, { tagged })
   })
 }
 
@@ -109,11 +109,9 @@ export async function untagContact(ctx: Context, key: ContactKey, input: TagsInp
   const { tags } = parse(SomeTags, input)
   return transact(ctx, async (tx) => {
     const { id } = await lockContact(tx, key)
-    const tag_ids = [...(await findTagIds(tx, tags)).values()]
+    const tag_ids = [...(await findTagsByName(tx, tags)).values()].map((tag) => tag.id)
     const removed = await queries.deleteContactTags(tx, { contact_id: id, tag_ids })
     if (removed.length > 0) await audit(tx, 'contact.updated', id)
-    const contact = await getContact(tx, id)
-    await raiseChanges(tx, contact, { untagged: removed.map(({ tag_id }) => tag_id) })
-    return contact
+    return await finishChange(tx, id, { untagged: removed.map(({ tag_id }) => tag_id) })
   })
 }

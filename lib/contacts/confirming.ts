@@ -1,16 +1,18 @@
+import { audit } from '../audit/operations.ts'
 import { recordHistory } from '../consent/history.ts'
-import type { Context } from '../context.ts'
+import type { Context, Tx } from '../context.ts'
 import { notFound } from '../errors.ts'
 import { getList } from '../lists/operations.ts'
+import type { List } from '../lists/schema.ts'
 import { transact } from '../storage/transaction.ts'
-import { raise } from '../webhooks/outbox.ts'
+import { findSubscribers, raise } from '../webhooks/outbox.ts'
 import { type ContactKey, lockContact } from './contact-key.ts'
 import { validSince } from './double-opt-in.ts'
 import { raiseChanges } from './events.ts'
 import { requireAtMost } from './limits.ts'
-import { getContact } from './operations.ts'
 import * as pending from './pending-queries.ts'
 import * as queries from './queries.ts'
+import { getContact } from './reading.ts'
 import type { Contact } from './schema.ts'
 
 /**
@@ -29,17 +31,29 @@ export async function confirmContact(ctx: Context, listId: number, contactId: Co
     const before = await getContact(tx, id)
     if (before.lists.some((one) => one.id === list.id)) return before
     if (!wasAsked) throw notFound('request to join this list')
-    await queries.insertMembership(tx, { client_id: tx.clientId, ...membership })
-    await requireAtMost(tx, 'lists', id)
-    await recordHistory(tx, [{ contactId: id, type: 'confirmed', listId: list.id }])
+    await joinList(tx, id, list, 'confirmed')
     const isBack = before.unsubscribed_at !== null
     if (isBack) {
       await queries.markSubscribed(tx, { client_id: tx.clientId, id, by_contact: false })
+      await audit(tx, 'contact.resubscribed', id)
       await recordHistory(tx, [{ contactId: id, type: 'resubscribed' }])
     }
     const contact = await getContact(tx, id)
     if (isBack) await raise(tx, 'contact.resubscribed', { contact }, id)
-    await raiseChanges(tx, contact, { joined: list })
+    await raiseChanges(tx, contact, { joined: list }, await findSubscribers(tx))
     return contact
   })
+}
+
+/** Adds a contact to a list that it is not on, because it asked for that itself. The caller raises the event. */
+export async function joinList(
+  tx: Tx,
+  contactId: number,
+  list: List,
+  type: 'confirmed' | 'list_joined',
+): Promise<void> {
+  await queries.insertMembership(tx, { client_id: tx.clientId, contact_id: contactId, list_id: list.id })
+  await requireAtMost(tx, 'lists', contactId)
+  await audit(tx, 'contact.list_added', contactId)
+  await recordHistory(tx, [{ contactId, type, listId: list.id }])
 }

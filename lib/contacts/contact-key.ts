@@ -1,5 +1,5 @@
 /** Finds the contact that a caller names, by id or by e-mail address. */
-import type * as v from 'valibot'
+import * as v from 'valibot'
 import type { Context, Tx } from '../context.ts'
 import { notFound } from '../errors.ts'
 import { closedObject, EmailAddress, fold, isRecord, parse, requireId } from '../parse.ts'
@@ -11,6 +11,12 @@ export type ContactKey = number | { readonly email: string }
 
 export const Address = closedObject({ email: EmailAddress })
 export type Address = v.InferOutput<typeof Address>
+
+const idOrEmail = 'This must be the id of a contact, or an object with its email.'
+const Id = v.pipe(v.number(idOrEmail), v.safeInteger(idOrEmail), v.minValue(1, idOrEmail))
+
+/** A field of an input that names a contact. */
+export const Key = v.lazy((value): v.GenericSchema<ContactKey> => (isRecord(value) ? Address : Id))
 
 /**
  * Returns the contact's id. An id is not looked up: the caller's next statement finds out whether it exists.

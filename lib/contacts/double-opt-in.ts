@@ -5,7 +5,8 @@ import { type Context, now, requirePublicUrl, type Tx } from '../context.ts'
 import { MailkeepError } from '../errors.ts'
 import { maxRowsPerBatch } from '../jobs/operations.ts'
 import { inputLimits } from '../limits.ts'
-import type { List } from '../lists/schema.ts'
+import { findLists } from '../lists/operations.ts'
+import { type List, plainList } from '../lists/schema.ts'
 import { transact } from '../storage/transaction.ts'
 import { nextTurn, timestamp } from '../time.ts'
 import type { ContactEvent } from './events.ts'
@@ -88,6 +89,16 @@ export async function forgetRequests(tx: Tx, joinings: readonly Joining[]): Prom
     .filter(({ list }) => list.double_opt_in)
     .map(({ contactId, list }) => ({ contact_id: contactId, list_id: list.id }))
   if (pairs.length > 0) await pending.deleteRequests(tx, { pairs })
+}
+
+/** Returns the lists that a contact was asked to confirm. */
+export async function findPendingLists(ctx: Context, contactId: number): Promise<List[]> {
+  const requests = await pending.listRequests(ctx, { contact_id: contactId, requested_since: validSince(ctx) })
+  const lists = await findLists(
+    ctx,
+    requests.map(({ list_id }) => list_id),
+  )
+  return [...lists.values()].map(plainList)
 }
 
 /** Requests before this time have expired. */

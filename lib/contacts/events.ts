@@ -12,10 +12,12 @@ import {
   type Occurrence,
   raiseAllTo,
   raiseTo,
+  raiseWithId,
   type Subscribers,
 } from '../webhooks/outbox.ts'
 import type { EventType } from '../webhooks/schema.ts'
 import { listDocuments } from './listing-queries.ts'
+import { getContact } from './reading.ts'
 import { type Contact, contactFrom } from './schema.ts'
 
 /** What a change did to one contact. */
@@ -26,7 +28,7 @@ export interface ContactChanges {
   /** Ids of tags. */
   readonly tagged?: readonly number[]
   readonly untagged?: readonly number[]
-  /** The list that a subscribed contact was added to. */
+  /** The list that the contact was added to. */
   readonly joined?: List
   /** The list that the contact was asked to confirm. */
   readonly asked?: List
@@ -37,12 +39,35 @@ export interface ContactChanges {
 }
 
 /**
- * Raises the events of a change, in this order: created, updated, tags, lists, topics. Finds the subscribers once, and
- * not at all if nothing changed.
+ * Ends a change: reads the contact after the last write, and raises the events of the change.
+ *
+ * @param known The contact, if it need not be read.
+ */
+export async function finishChange(tx: Tx, id: number, changes: ContactChanges, known?: Contact): Promise<Contact> {
+  if (known) tx.local.onContactRead?.(id)
+  const [contact, subscribers] = await Promise.all([
+    known ?? getContact(tx, id),
+    isChange(changes) ? findSubscribers(tx) : undefined,
+  ])
+  if (subscribers) await raiseChanges(tx, contact, changes, subscribers)
+  return contact
+}
+
+function isChange(changes: ContactChanges): boolean {
+  return Object.values(changes).some((change) => (Array.isArray(change) ? change.length > 0 : change))
+}
+
+/**
+ * Raises the events of a change, in this order: created, updated, tags, lists, topics.
  *
  * @param contact The contact as read after the last write.
  */
-export async function raiseChanges(tx: Tx, contact: Contact, changes: ContactChanges): Promise<void> {
+export async function raiseChanges(
+  tx: Tx,
+  contact: Contact,
+  changes: ContactChanges,
+  subscribers: Subscribers,
+): Promise<void> {
   const {
     created,
     updated,
@@ -54,9 +79,6 @@ export async function raiseChanges(tx: Tx, contact: Contact, changes: ContactCha
     topicsJoined = [],
     topicsLeft = [],
   } = changes
-  const count = tagged.length + untagged.length + topicsJoined.length + topicsLeft.length
-  if (count === 0 && !created && !updated && !joined && !asked && !left) return
-  const subscribers = await findSubscribers(tx)
   const wants = (type: EventType) => isWanted(tx, subscribers, type)
   const send = (type: EventType, more: object = {}) =>
     raiseTo(tx, subscribers, type, { data: { contact, ...more }, contactId: contact.id })
@@ -69,7 +91,7 @@ export async function raiseChanges(tx: Tx, contact: Contact, changes: ContactCha
   if (untagged.length > 0 && wants('contact.untagged')) {
     for (const tag of await findTags(tx, untagged)) await send('contact.untagged', { tag })
   }
-  if (joined) await send('contact.subscribed', { list: plainList(joined) })
+  if (joined && !contact.unsubscribed_at) await send('contact.subscribed', { list: plainList(joined) })
   if (asked && wants('contact.confirmation_requested')) {
     await send('contact.confirmation_requested', confirmationOf(tx, contact, asked))
   }
@@ -85,8 +107,7 @@ export async function raiseChanges(tx: Tx, contact: Contact, changes: ContactCha
  * the erasure would erase it before it is delivered. A job erases it when its last retry is over.
  */
 export async function raiseDeleted(tx: Tx, contact: Pick<Contact, 'id' | 'uuid' | 'email'>): Promise<void> {
-  const subscribers = await findSubscribers(tx)
-  const eventId = await raiseTo(tx, subscribers, 'contact.deleted', { data: { contact }, contactId: null })
+  const eventId = await raiseWithId(tx, 'contact.deleted', { data: { contact }, contactId: null })
   if (eventId !== undefined) await eraseEventLater(tx, eventId)
 }
 

@@ -53,8 +53,8 @@ export async function resolveFilters(ctx: Context, query: ContactFilters): Promi
     has_more_lists: own.lists.length > 1,
     has_more_tags: own.tags.length > 1,
     has_more_topics: own.topics.length > 1,
-    exclude_lists: await ownIds(ctx, 'list', both('exclude_lists').flat()),
-    exclude_tags: await ownIds(ctx, 'tag', both('exclude_tags').flat()),
+    exclude_lists: await findOwnIds(ctx, 'list', both('exclude_lists').flat()),
+    exclude_tags: await findOwnIds(ctx, 'tag', both('exclude_tags').flat()),
     search: searches[0] ?? '',
     more_search: searches[1] ?? '',
     created_after: latest(query.created_after, segment.created_after) ?? firstTime,
@@ -103,11 +103,11 @@ export function hasCreatedFilter(values: FilterValues): boolean {
 }
 
 function ownGroups(ctx: Context, kind: Kind, groups: readonly (readonly number[])[]) {
-  return groups.length === 0 ? [] : Promise.all(groups.map((ids) => ownIds(ctx, kind, ids)))
+  return groups.length === 0 ? [] : Promise.all(groups.map((ids) => findOwnIds(ctx, kind, ids)))
 }
 
-/** Removes ids that are not records of the client, because they match nothing. */
-async function ownIds(ctx: Context, kind: Kind, ids: readonly number[]): Promise<number[]> {
+/** Returns those of the ids that are records of the client. The others match nothing. */
+export async function findOwnIds(ctx: Context, kind: Kind, ids: readonly number[]): Promise<number[]> {
   if (ids.length === 0) return []
   return (await queries.own[kind](ctx, { client_id: ctx.clientId, ids })).map(({ id }) => id)
 }

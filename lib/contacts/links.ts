@@ -3,7 +3,8 @@ import { contactLink, type LinkPurpose, readLinkToken } from '../consent/links.t
 import type { Context } from '../context.ts'
 import { isMailkeepError, notFound } from '../errors.ts'
 import type { ContactKey } from './contact-key.ts'
-import { getContact } from './operations.ts'
+import { findMerged } from './merging-queries.ts'
+import { getContact } from './reading.ts'
 import type { Contact } from './schema.ts'
 
 /** Links to a contact's pages, and headers for the mails to this contact. */
@@ -41,7 +42,7 @@ export interface OpenedLink {
 }
 
 /**
- * Verifies the token of a link, `…/c/TOKEN/PURPOSE`, and returns the contact that it belongs to.
+ * Verifies the token of a link, `…/c/TOKEN/PURPOSE`, and returns its contact: after a merge, the one that stays.
  *
  * @param purpose `unsubscribe`, `preferences` or `confirm`.
  * @throws MailkeepError `not_found`, always the same: the token is not valid for the purpose, or the contact was erased.
@@ -52,8 +53,10 @@ export async function openLink(ctx: Context, token: string, purpose: LinkPurpose
   const { clientId, contactId, contactUuid, listId } = content
   try {
     await getClient(ctx, clientId)
-    const contact = await getContact({ ...ctx, clientId }, contactId)
-    if (contact.uuid === contactUuid) return { clientId, contact, listId }
+    const own = { ...ctx, clientId }
+    const merged = await findMerged(own, { client_id: clientId, contact_id: contactId, uuid: contactUuid })
+    const contact = await getContact(own, merged?.into_id ?? contactId)
+    if (merged || contact.uuid === contactUuid) return { clientId, contact, listId }
   } catch (error) {
     if (!isMailkeepError(error, 'not_found')) throw error
   }

@@ -1,21 +1,21 @@
 /** Statements that move what belongs to one contact to another. */
 import { sql } from 'kysely'
-import { int, statement } from '../storage/statement.ts'
+import { int, statement, text } from '../storage/statement.ts'
 
 const pair = { source: int, target: int }
 
 function copyOf(kind: 'tag' | 'list' | 'topic') {
   const table = sql.table(`mailkeep_contact_${kind}`)
   const column = sql.ref(`${kind}_id`)
-  return statement.affected(
+  return statement.all(
     pair,
-    (_, p) => sql`insert into ${table} (client_id, contact_id, ${column})
+    (_, p) => sql<{ id: number }>`insert into ${table} (client_id, contact_id, ${column})
       select client_id, ${p.target}, ${column} from ${table} where contact_id = ${p.source}
-      on conflict do nothing`,
+      on conflict do nothing returning ${column} as id`,
   )
 }
 
-/** Copy the tags, lists and topics of a contact. Skip those that the target has. */
+/** Copy the tags, lists and topics of a contact. Skip those that the target has, and return the others. */
 export const copyMemberships = { tags: copyOf('tag'), lists: copyOf('list'), topics: copyOf('topic') }
 
 /** Unsubscribes a subscribed target as the source is unsubscribed. Affects no row if the source is subscribed. */
@@ -26,4 +26,24 @@ export const copyUnsubscription = statement.affected(
       unsubscribed_by_contact = (select unsubscribed_by_contact from mailkeep_contact where id = ${p.source})
     where id = ${p.target} and unsubscribed_at is null
       and exists (select 1 from mailkeep_contact where id = ${p.source} and unsubscribed_at is not null)`,
+)
+
+/** Moves the contacts that were merged into the source to the target. */
+export const moveMerged = statement.affected(pair, (db, p) =>
+  db.updateTable('mailkeep_merged_contact').set({ into_id: p.target }).where('into_id', '=', p.source),
+)
+
+export const insertMerged = statement.affected(
+  { contact_id: int, client_id: int, uuid: text, into_id: int },
+  (db, row) => db.insertInto('mailkeep_merged_contact').values(row),
+)
+
+/** Returns the contact that a contact was merged into. */
+export const findMerged = statement({ client_id: int, contact_id: int, uuid: text }, (db, p) =>
+  db
+    .selectFrom('mailkeep_merged_contact')
+    .select('into_id')
+    .where('contact_id', '=', p.contact_id)
+    .where('client_id', '=', p.client_id)
+    .where('uuid', '=', p.uuid),
 )

@@ -1,6 +1,5 @@
 /** Joins two contacts of one person. `bulk-merge.ts` merges the inputs of a batch that have the same e-mail address. */
 
-import * as v from 'valibot'
 import { audit } from '../audit/operations.ts'
 import { moveHistoryOfContact } from '../consent/history.ts'
 import type { Context, Tx } from '../context.ts'
@@ -8,19 +7,20 @@ import { invalid } from '../errors.ts'
 import { moveResultsOfContact } from '../idempotency/operations.ts'
 import { type BatchStep, inBatches } from '../jobs/batches.ts'
 import { type JobHandlers, runOrEnqueue } from '../jobs/operations.ts'
-import { closedObject, isRecord, parse } from '../parse.ts'
+import { findLists } from '../lists/operations.ts'
+import { closedObject, parse } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
 import { moveEventsOfContact } from '../webhooks/deletion.ts'
-import { raise } from '../webhooks/outbox.ts'
+import { findSubscribers, raise } from '../webhooks/outbox.ts'
 import { changeAttributes, readAttributes, writeAttributes } from './attributes.ts'
-import { type ContactKey, contactIdOf, lockContact } from './contact-key.ts'
+import { type ContactKey, contactIdOf, Key, lockContact } from './contact-key.ts'
 import { clearContact } from './deletion.ts'
-import { raiseChanges, raiseDeleted } from './events.ts'
+import { type ContactEvent, raiseContactEvents, raiseDeleted } from './events.ts'
 import { requireAtMost } from './limits.ts'
 import * as mergeQueries from './merging-queries.ts'
-import { getContact } from './operations.ts'
 import { copyRequests } from './pending-queries.ts'
 import * as queries from './queries.ts'
+import { getContact } from './reading.ts'
 import { type StoredContact, saveChanges } from './save.ts'
 import { type Contact, type ContactTexts, textNames } from './schema.ts'
 
@@ -29,18 +29,13 @@ export interface MergeInput {
   readonly into: ContactKey
 }
 
-const Merge = closedObject({
-  into: v.custom<ContactKey>(
-    (value) => (typeof value === 'number' && Number.isSafeInteger(value) && value > 0) || isRecord(value),
-    'This must be the id of a contact, or an object with its email.',
-  ),
-})
+const Merge = closedObject({ into: Key })
 
 /**
  * Merges a contact into another contact of the same person, and deletes it. The other contact gets its tags, lists,
  * topics and stored events, and the values that it does not have itself. If one of the two has unsubscribed, the merged
- * contact is unsubscribed, because a merge subscribes no one. Raises `contact.deleted` for the merged contact and
- * `contact.updated` for the other.
+ * contact is unsubscribed, because a merge subscribes no one. Raises `contact.deleted` for the merged contact; for the
+ * other `contact.updated`, and the events of what it joins. Links in mails to the merged contact work for the other.
  *
  * @returns The contact that stays.
  * @throws MailkeepError `not_found`: no such contact; `validation_failed`: `into` is the same contact, or the contact
@@ -54,7 +49,7 @@ export async function mergeContact(ctx: Context, key: ContactKey, input: MergeIn
     if (id === targetId) throw invalid('into', 'This must be another contact.')
     const { source, target } = await lockBoth(tx, id, targetId)
     await mergeValues(tx, source, target)
-    await moveMemberships(tx, id, targetId)
+    const joined = await moveMemberships(tx, id, targetId)
     await copyRequests(tx, { source: id, target: targetId })
     const isUnsubscribed = (await mergeQueries.copyUnsubscription(tx, { source: id, target: targetId })) > 0
     await deleteSource(tx, source, targetId)
@@ -62,7 +57,8 @@ export async function mergeContact(ctx: Context, key: ContactKey, input: MergeIn
     await audit(tx, 'contact.updated', targetId)
     const contact = await getContact(tx, targetId)
     if (isUnsubscribed) await raise(tx, 'contact.unsubscribed', { contact }, targetId)
-    await raiseChanges(tx, contact, { updated: true })
+    const events: ContactEvent[] = [{ type: 'contact.updated', contactId: targetId }, ...joined]
+    await raiseContactEvents(tx, await findSubscribers(tx), events)
     return contact
   })
 }
@@ -82,10 +78,20 @@ async function mergeValues(tx: Tx, source: StoredContact, target: StoredContact)
   await saveChanges(tx, target, texts, writeAttributes(merged))
 }
 
-async function moveMemberships(tx: Tx, source: number, target: number): Promise<void> {
-  for (const [kind, copy] of Object.entries(mergeQueries.copyMemberships)) {
-    if ((await copy(tx, { source, target })) > 0) await requireAtMost(tx, kind as 'tags', target)
+/** @returns The events of the tags, lists and topics that the target did not have. */
+async function moveMemberships(tx: Tx, source: number, target: number): Promise<ContactEvent[]> {
+  const copy = async (kind: 'tags' | 'lists' | 'topics') => {
+    const copied = await mergeQueries.copyMemberships[kind](tx, { source, target })
+    if (copied.length > 0) await requireAtMost(tx, kind, target)
+    return copied.map(({ id }) => id)
   }
+  const [tagIds, listIds, topicIds] = [await copy('tags'), await copy('lists'), await copy('topics')]
+  const lists = await findLists(tx, listIds)
+  return [
+    ...tagIds.map((tagId) => ({ type: 'contact.tagged' as const, contactId: target, tagId })),
+    ...[...lists.values()].map((list) => ({ type: 'contact.subscribed' as const, contactId: target, list })),
+    ...topicIds.map((topicId) => ({ type: 'contact.topic_subscribed' as const, contactId: target, topicId })),
+  ]
 }
 
 const mergeKind = 'merge contact'
@@ -109,8 +115,10 @@ export function mergeJobs(more: readonly BatchStep[]): JobHandlers {
 }
 
 async function deleteSource(tx: Tx, { id }: StoredContact, into: number): Promise<void> {
+  await mergeQueries.moveMerged(tx, { source: id, target: into })
   const { search, uuid, email } = (await queries.deleteContact(tx, { client_id: tx.clientId, id }))!
   tx.transaction.indexSearch({ clientId: tx.clientId, contactId: id, before: search, after: null })
+  await mergeQueries.insertMerged(tx, { contact_id: id, client_id: tx.clientId, uuid, into_id: into })
   await runOrEnqueue(tx, mergeKind, { targetId: id, state: { into } })
   await raiseDeleted(tx, { id, uuid, email })
 }

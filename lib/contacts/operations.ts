@@ -15,45 +15,23 @@ import { raise } from '../webhooks/outbox.ts'
 import { type ContactKey, contactIdOf, lockContact, requireContact } from './contact-key.ts'
 import { clearContact } from './deletion.ts'
 import { forgetRequests, needsConfirmation, requestConfirmation, requireMayConfirm } from './double-opt-in.ts'
-import { raiseChanges, raiseDeleted } from './events.ts'
+import { finishChange, raiseDeleted } from './events.ts'
 import { requireAtMost } from './limits.ts'
 import * as pending from './pending-queries.ts'
 import * as queries from './queries.ts'
-import { addTags, mergeAttributes, replaceTags, saveChanges, saveContact } from './save.ts'
+import { getContact } from './reading.ts'
+import { addTags, composeNew, mergeAttributes, readKnown, replaceTags, saveChanges, saveContact } from './save.ts'
 import {
   type Contact,
   ContactChange,
   type ContactChangeInput,
   type ContactInput,
-  contactFrom,
   type EraseInput,
   EraseOptions,
   NewContact,
   type UnsubscribeInput,
   UnsubscribeOptions,
 } from './schema.ts'
-
-/** @throws MailkeepError `not_found` */
-export async function getContact(ctx: Context, id: ContactKey): Promise<Contact> {
-  return contactFrom(await findDocument(ctx, id))
-}
-
-/**
- * Same as `get`, but returns JSON text.
- *
- * @throws MailkeepError `not_found`
- */
-export async function getContactJson(ctx: Context, id: ContactKey): Promise<string> {
-  return (await findDocument(ctx, id)).document
-}
-
-async function findDocument(ctx: Context, key: ContactKey): Promise<{ document: string }> {
-  const id = await contactIdOf(ctx, key)
-  const row = await queries.findDocument(ctx, { client_id: ctx.clientId, id })
-  if (!row) throw notFound('contact')
-  ctx.local.onContactRead?.(id)
-  return row
-}
 
 /**
  * Returns one page of a contact's history, newest first: what changed its lists, topics and subscription, and where the
@@ -82,30 +60,40 @@ export async function addContactToList(ctx: Context, listId: number, input: Cont
   const fields = parse(NewContact, input)
   requireMayConfirm(ctx, fields.confirmed)
   return transact(ctx, async (tx) => {
-    const list = await getList(tx, listId)
+    const [list, known] = await Promise.all([getList(tx, listId), readKnown(tx, fields)])
+    const saved = await saveContact(tx, fields, known)
+    const { id, created, updated } = saved
     const mustConfirm = needsConfirmation(list, fields.confirmed)
-    const { id, created, updated } = await saveContact(tx, fields)
-    const tagged = await addTags(tx, id, fields.tags, created)
+    const [tagged, joined] = await Promise.all([
+      addTags(tx, id, fields.tags, { known: known.tags, created }),
+      !mustConfirm && join(tx, id, list, created),
+    ])
     const asked = mustConfirm && (await requestConfirmation(tx, id, list))
-    const membership = { client_id: tx.clientId, contact_id: id, list_id: list.id }
-    const joined = !mustConfirm && (await queries.insertMembership(tx, membership)) > 0
-    // A new contact is within the limits, because the input was validated.
-    if (tagged.length > 0 && !created) await requireAtMost(tx, 'tags', id)
-    if (joined && !created) await requireAtMost(tx, 'lists', id)
-    if (joined) {
-      await recordHistory(tx, [{ contactId: id, type: 'list_joined', listId: list.id }])
-      await forgetRequests(tx, [{ contactId: id, list }])
-    }
-    const contact = await getContact(tx, id) // after the last write, so that it includes the new list
-    const isSubscribed = joined && !contact.unsubscribed_at
-    await raiseChanges(tx, contact, {
+    const changes = {
       ...{ created, updated, tagged },
-      ...(isSubscribed && { joined: list }),
+      ...(joined && { joined: list }),
       ...(asked && { asked: list }),
-    })
+    }
+    const [contact] = await Promise.all([
+      finishChange(tx, id, changes, composeNew(saved, known, tagged, joined ? [list] : [])),
+      // A new contact is within the limits, because the input was validated.
+      tagged.length > 0 && !created && requireAtMost(tx, 'tags', id),
+      joined && !created && requireAtMost(tx, 'lists', id),
+    ])
     const isPending = mustConfirm && contact.lists.every((one) => one.id !== list.id)
     return { contact, created, ...(list.double_opt_in && { pending_lists: isPending ? [plainList(list)] : [] }) }
   })
+}
+
+/** @returns Whether the contact was not on the list. */
+async function join(tx: Tx, id: number, list: List, created: boolean): Promise<boolean> {
+  const membership = { client_id: tx.clientId, contact_id: id, list_id: list.id }
+  const inserted = queries.insertMembership(tx, membership)
+  if (created) tx.transaction.defer(inserted)
+  else if ((await inserted) === 0) return false
+  await recordHistory(tx, [{ contactId: id, type: 'list_joined', listId: list.id }])
+  await forgetRequests(tx, [{ contactId: id, list }])
+  return true
 }
 
 /** A contact that was added to a list. */
@@ -130,9 +118,7 @@ export async function updateContact(ctx: Context, id: ContactKey, input: Contact
     const updated = await saveChanges(tx, stored, texts, mergeAttributes(stored, attributes))
     const changedTags = tags && (await replaceTags(tx, stored.id, tags))
     await audit(tx, 'contact.updated', stored.id)
-    const contact = await getContact(tx, stored.id)
-    await raiseChanges(tx, contact, { updated, ...changedTags })
-    return contact
+    return await finishChange(tx, stored.id, { updated, ...changedTags })
   })
 }
 
@@ -196,9 +182,7 @@ export async function removeContactFromList(ctx: Context, listId: number, contac
       ...(wasMember ? [{ contactId: id, type: 'list_left' as const, listId: list.id }] : []),
       ...topicsLeft.map((topicId) => ({ contactId: id, type: 'topic_unsubscribed' as const, topicId })),
     ])
-    const contact = await getContact(tx, id)
-    await raiseChanges(tx, contact, { ...(wasMember && { left: list }), topicsLeft })
-    return contact
+    return await finishChange(tx, id, { ...(wasMember && { left: list }), topicsLeft })
   })
 }
 
@@ -222,9 +206,7 @@ export async function subscribeToTopic(ctx: Context, contactId: ContactKey, topi
       await audit(tx, 'contact.topic_subscribed', id)
       await recordHistory(tx, [{ contactId: id, type: 'topic_subscribed', topicId: topic.id }])
     }
-    const contact = await getContact(tx, id)
-    await raiseChanges(tx, contact, { ...(isNew && { topicsJoined: [topic] }) })
-    return contact
+    return await finishChange(tx, id, { ...(isNew && { topicsJoined: [topic] }) })
   })
 }
 
@@ -240,9 +222,7 @@ export async function unsubscribeFromTopic(ctx: Context, contactId: ContactKey, 
     const wasSubscribed = (await queries.deleteSubscription(tx, { contact_id: id, topic_id: topic.id })) > 0
     await audit(tx, 'contact.topic_unsubscribed', id)
     if (wasSubscribed) await recordHistory(tx, [{ contactId: id, type: 'topic_unsubscribed', topicId: topic.id }])
-    const contact = await getContact(tx, id)
-    await raiseChanges(tx, contact, { ...(wasSubscribed && { topicsLeft: [topic.id] }) })
-    return contact
+    return await finishChange(tx, id, { ...(wasSubscribed && { topicsLeft: [topic.id] }) })
   })
 }
 

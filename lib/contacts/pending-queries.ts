@@ -33,6 +33,14 @@ export const findRequest = statement({ ...membership, requested_since: time }, (
     .where('requested_at', '>=', p.requested_since),
 )
 
+export const listRequests = statement.all({ contact_id: int, requested_since: time }, (db, p) =>
+  db
+    .selectFrom('mailkeep_pending_membership')
+    .select('list_id')
+    .where('contact_id', '=', p.contact_id)
+    .where('requested_at', '>=', p.requested_since),
+)
+
 export const deleteRequest = statement.affected(membership, (db, p) =>
   db.deleteFrom('mailkeep_pending_membership').where('contact_id', '=', p.contact_id).where('list_id', '=', p.list_id),
 )

@@ -1,27 +1,35 @@
 import * as v from 'valibot'
-import type { Context } from '../context.ts'
+import { findListsLeft } from '../consent/history.ts'
+import type { Context, Tx } from '../context.ts'
 import { inputLimits } from '../limits.ts'
+import { findLists, getList } from '../lists/operations.ts'
 import { closedObject, parse } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
 import type { Timestamp } from '../time.ts'
 import { findTopicsOfLists } from '../topics/operations.ts'
 import type { Topic } from '../topics/schema.ts'
+import { joinList } from './confirming.ts'
 import { type ContactKey, lockContact } from './contact-key.ts'
-import { getContact, removeContactFromList, subscribeToTopic, unsubscribeFromTopic } from './operations.ts'
+import { forgetRequests } from './double-opt-in.ts'
+import { finishChange } from './events.ts'
+import { removeContactFromList, subscribeToTopic, unsubscribeFromTopic } from './operations.ts'
+import { getContact } from './reading.ts'
 
 /** What a contact gets, and what it may choose. */
 export interface Preferences {
   email: string
   /** Null while subscribed. */
   unsubscribed_at: Timestamp | null
-  /** The lists that the contact is on. */
+  /** The lists that the contact is on, and those that it left on the page of its preferences. */
   lists: ListPreferences[]
 }
 
 export interface ListPreferences {
   id: number
   name: string
-  /** At most 500 in all lists, besides those that the contact is subscribed to. */
+  /** Whether the contact is on the list. It may join a list again that it left itself. */
+  joined: boolean
+  /** At most 500 in all lists, besides those that the contact is subscribed to. None if it is not on the list. */
   topics: TopicPreference[]
 }
 
@@ -32,8 +40,9 @@ export interface TopicPreference {
   subscribed: boolean
 }
 
-/** Ids of lists and topics. What no longer exists, and what is so already, changes nothing. */
+/** Ids of lists and topics. What no longer exists, what is not offered, and what is so already, changes nothing. */
 export interface PreferencesInput {
+  readonly joinLists?: readonly number[] | undefined
   readonly leaveLists?: readonly number[] | undefined
   readonly joinTopics?: readonly number[] | undefined
   readonly leaveTopics?: readonly number[] | undefined
@@ -53,15 +62,15 @@ const Ids = v.optional(
   ),
   [],
 )
-const PreferencesChange = closedObject({ leaveLists: Ids, joinTopics: Ids, leaveTopics: Ids })
+const PreferencesChange = closedObject({ joinLists: Ids, leaveLists: Ids, joinTopics: Ids, leaveTopics: Ids })
 
 /**
- * Returns the contact's lists and their topics, as the preferences page shows them.
+ * Returns the contact's lists and topics, as the preferences page shows them, and the lists that it left there.
  *
  * @throws MailkeepError `not_found`
  */
-export async function getPreferences(ctx: Context, id: ContactKey): Promise<Preferences> {
-  const { email, unsubscribed_at, lists, topics: subscribed } = await getContact(ctx, id)
+export async function getPreferences(ctx: Context, key: ContactKey): Promise<Preferences> {
+  const { id, email, unsubscribed_at, lists, topics: subscribed } = await getContact(ctx, key)
   const listIds = lists.map((list) => list.id)
   const choosable = await findTopicsOfLists(ctx, listIds, maxChoosableTopics)
   const subscribedIds = new Set(subscribed.map((topic) => topic.id))
@@ -74,25 +83,41 @@ export async function getPreferences(ctx: Context, id: ContactKey): Promise<Pref
   return {
     email,
     unsubscribed_at,
-    lists: lists.map((list) => ({
-      id: list.id,
-      name: list.name,
-      topics: topics.filter((topic) => topic.list_id === list.id).map(choiceOf),
-    })),
+    lists: [
+      ...lists.map((list) => ({
+        id: list.id,
+        name: list.name,
+        joined: true,
+        topics: topics.filter((topic) => topic.list_id === list.id).map(choiceOf),
+      })),
+      ...(await listsLeft(ctx, id, listIds)),
+    ].sort((a, b) => a.id - b.id),
   }
+}
+
+/** Returns the lists that the contact may join again. */
+async function listsLeft(ctx: Context, contactId: number, joinedIds: readonly number[]): Promise<ListPreferences[]> {
+  const ids = (await findListsLeft(ctx, contactId, inputLimits.lists)).filter((id) => !joinedIds.includes(id))
+  if (ids.length === 0) return []
+  const lists = await findLists(ctx, ids)
+  return [...lists.values()].map(({ id, name }) => ({ id, name, joined: false, topics: [] }))
 }
 
 /**
  * Changes lists and topics of a contact in one transaction, and raises their events.
  *
- * @throws MailkeepError `not_found`; `validation_failed`: also when the contact would have too many topics.
+ * @throws MailkeepError `not_found`; `validation_failed`: also when the contact would have too many lists or topics.
  */
 export async function updatePreferences(ctx: Context, key: ContactKey, input: PreferencesInput): Promise<Preferences> {
-  const { leaveLists, joinTopics, leaveTopics } = parse(PreferencesChange, input)
+  const { joinLists, leaveLists, joinTopics, leaveTopics } = parse(PreferencesChange, input)
   return transact(ctx, async (tx) => {
     const { id } = await lockContact(tx, key)
     const before = await getPreferences(tx, id)
     for (const list of before.lists) {
+      if (!list.joined) {
+        if (joinLists.has(list.id)) await joinAgain(tx, id, list.id)
+        continue
+      }
       if (leaveLists.has(list.id)) {
         await removeContactFromList(tx, list.id, id)
         continue
@@ -104,4 +129,12 @@ export async function updatePreferences(ctx: Context, key: ContactKey, input: Pr
     }
     return await getPreferences(tx, id)
   })
+}
+
+/** Needs no confirmation of a list with double opt-in: only the contact has the link to its preferences. */
+async function joinAgain(tx: Tx, contactId: number, listId: number): Promise<void> {
+  const list = await getList(tx, listId)
+  await joinList(tx, contactId, list, 'list_joined')
+  await forgetRequests(tx, [{ contactId, list }])
+  await finishChange(tx, contactId, { joined: list })
 }

@@ -1,13 +1,25 @@
 /** Writes of one contact: its row, its attributes and its tags. */
 import { randomUUID } from 'node:crypto'
-import { indexAttributes } from '../attributes/operations.ts'
+import { type IndexedAttributes, indexAttributes, listIndexed } from '../attributes/operations.ts'
 import { refuseErased } from '../consent/suppressions.ts'
 import { now, type Tx } from '../context.ts'
+import { type List, plainList } from '../lists/schema.ts'
 import { fold } from '../parse.ts'
-import { ensureTags } from '../tags/operations.ts'
+import { recordFrom } from '../record.ts'
+import { ensureTags, findTagsByName } from '../tags/operations.ts'
+import type { Tag } from '../tags/schema.ts'
 import { changeAttributes, noAttributes, readAttributes, writeAttributes } from './attributes.ts'
 import * as queries from './queries.ts'
-import { type AttributeChanges, type ContactTexts, type NewContact, noTexts, textNames, textsOf } from './schema.ts'
+import {
+  type AttributeChanges,
+  type Contact,
+  type ContactTexts,
+  contactFields,
+  type NewContact,
+  noTexts,
+  textNames,
+  textsOf,
+} from './schema.ts'
 import { searchText } from './search.ts'
 
 /** A contact after a save. */
@@ -16,50 +28,89 @@ export interface Saved {
   readonly created: boolean
   /** Whether a text or an attribute of a stored contact changed. */
   readonly updated: boolean
+  /** A new contact as it was inserted: without tags and lists. */
+  readonly inserted?: Contact
 }
 
-/** Finds the contact by its e-mail address or inserts it, and saves its name and attributes. */
-export async function saveContact(tx: Tx, fields: NewContact): Promise<Saved> {
-  const key = { client_id: tx.clientId, email_key: fold(fields.email) }
-  const stored = await queries.lockContactByEmail(tx, key)
+/** What a save needs to know. It is read by statements that are sent together. */
+export interface Known {
+  readonly stored: StoredContact | undefined
+  /** The tags that exist, by the folded name. */
+  readonly tags: ReadonlyMap<string, Tag>
+  readonly indexed: IndexedAttributes
+}
+
+/** Locks the contact. */
+export async function readKnown(tx: Tx, { email, tags = [], attributes }: NewContact): Promise<Known> {
+  const [stored, found, indexed] = await Promise.all([
+    lockStored(tx, email),
+    tags.length > 0 ? findTagsByName(tx, tags) : noTags,
+    attributes.size > 0 ? listIndexed(tx) : [],
+  ])
+  return { stored, tags: found, indexed }
+}
+
+const noTags: ReadonlyMap<string, Tag> = new Map()
+
+function lockStored(tx: Tx, email: string): Promise<StoredContact | undefined> {
+  return queries.lockContactByEmail(tx, { client_id: tx.clientId, email_key: fold(email) })
+}
+
+/** Inserts the contact, or saves the name and the attributes of the stored one. */
+export async function saveContact(tx: Tx, fields: NewContact, known: Known): Promise<Saved> {
+  const { stored, indexed } = known
   if (!stored) {
-    let id = await insertContact(tx, key, fields)
-    if (!id) {
-      await refuseErased(tx, key.email_key)
-      id = await insertContact(tx, key, fields, true)
+    let inserted = await insertContact(tx, fields, indexed)
+    if (!inserted) {
+      await refuseErased(tx, fold(fields.email))
+      inserted = await insertContact(tx, fields, indexed, true)
     }
+    if (inserted) return { id: inserted.id, created: true, updated: false, inserted }
     // Another process inserted the contact first. It may even have erased it again, so start over.
-    return id ? { id, created: true, updated: false } : await saveContact(tx, fields)
+    return await saveContact(tx, fields, { ...known, stored: await lockStored(tx, fields.email) })
   }
   const { texts, attributes } = fields
-  const updated = await saveChanges(tx, stored, texts, mergeAttributes(stored, attributes))
+  const updated = await saveChanges(tx, stored, texts, mergeAttributes(stored, attributes), indexed)
   return { id: stored.id, created: false, updated }
 }
 
 async function insertContact(
   tx: Tx,
-  key: { client_id: number; email_key: string },
   { email, texts, attributes }: NewContact,
+  indexed: IndexedAttributes,
   isChecked = false,
-) {
+): Promise<Contact | undefined> {
   const all = { ...noTexts, ...texts }
   const search = searchText(all.name, email)
   const ownAttributes = changeAttributes(noAttributes, attributes)
+  const row = { uuid: randomUUID(), email, ...all, unsubscribed_by_contact: false, created_at: now(tx) }
   const id = await queries.insertContact(tx, {
-    ...key,
+    ...row,
+    client_id: tx.clientId,
+    email_key: fold(email),
     is_checked: isChecked,
-    uuid: randomUUID(),
-    email,
-    ...all,
     attributes: writeAttributes(ownAttributes),
     search,
-    unsubscribed_by_contact: false,
-    created_at: now(tx),
   })
   if (!id) return undefined
   tx.transaction.indexSearch({ clientId: tx.clientId, contactId: id, before: null, after: search })
-  await indexAttributes(tx, [{ contactId: id, attributes: ownAttributes, isNew: true }])
-  return id
+  await indexAttributes(tx, [{ contactId: id, attributes: ownAttributes, isNew: true }], indexed)
+  const extra_attributes = Object.fromEntries(ownAttributes)
+  return contactOf({ ...row, id, extra_attributes, unsubscribed_at: null, tags: [], lists: [], topics: [] })
+}
+
+const contactOf = recordFrom(contactFields)
+
+/** Returns a new contact without reading it, unless it has a tag that was new too. */
+export function composeNew(
+  { inserted }: Saved,
+  known: Known,
+  tagged: readonly number[],
+  lists: readonly List[],
+): Contact | undefined {
+  if (!inserted || tagged.length !== known.tags.size) return undefined
+  const tags = [...known.tags.values()].sort((a, b) => a.id - b.id)
+  return { ...inserted, tags, lists: lists.map(plainList) }
 }
 
 /** A stored contact, locked for a change. */
@@ -75,6 +126,7 @@ export interface StoredContact extends ContactTexts {
  * Updates the texts and the attributes of a stored contact. Absent texts, and undefined attributes, stay unchanged.
  *
  * @param newAttributes All attributes, as JSON text.
+ * @param indexed Read if they are not given.
  * @returns Whether anything changed.
  */
 export async function saveChanges(
@@ -82,14 +134,18 @@ export async function saveChanges(
   stored: StoredContact,
   newTexts: Partial<ContactTexts>,
   newAttributes: string | undefined,
+  indexed?: IndexedAttributes,
 ): Promise<boolean> {
   const texts = { ...(textsOf(stored) as ContactTexts), ...newTexts }
   const attributes = newAttributes ?? stored.attributes
   if (attributes === stored.attributes && textNames.every((name) => texts[name] === stored[name])) return false
   const search = texts.name === stored.name ? stored.search : searchText(texts.name, stored.email)
-  await queries.updateContact(tx, { client_id: tx.clientId, id: stored.id, ...texts, attributes, search })
+  tx.transaction.defer(
+    queries.updateContact(tx, { client_id: tx.clientId, id: stored.id, ...texts, attributes, search }),
+  )
   if (attributes !== stored.attributes) {
-    await indexAttributes(tx, [{ contactId: stored.id, attributes: readAttributes(attributes), isNew: false }])
+    const changed = { contactId: stored.id, attributes: readAttributes(attributes), isNew: false }
+    await indexAttributes(tx, [changed], indexed)
   }
   if (search !== stored.search) {
     tx.transaction.indexSearch({ clientId: tx.clientId, contactId: stored.id, before: stored.search, after: search })
@@ -103,18 +159,24 @@ export function mergeAttributes(stored: StoredContact, changes: AttributeChanges
   return writeAttributes(changeAttributes(readAttributes(stored.attributes), changes))
 }
 
-/** @returns The ids of the tags that the contact got. Without `created`, the database finds out which are new. */
+/**
+ * Adds tags to a contact. Creates missing tags.
+ *
+ * @param options.known The tags that exist, read if they are not given.
+ * @param options.created Whether the contact is new. Otherwise the database finds out which tags it did not have.
+ * @returns The ids of the tags that the contact got.
+ */
 export async function addTags(
   tx: Tx,
   contact_id: number,
   names: readonly string[] = [],
-  created = false,
+  { known, created = false }: { known?: ReadonlyMap<string, Tag>; created?: boolean } = {},
 ): Promise<readonly number[]> {
   if (names.length === 0) return []
-  const tag_ids = [...(await ensureTags(tx, names)).values()]
+  const tag_ids = [...(await ensureTags(tx, names, known)).values()]
   const rows = { client_id: tx.clientId, contact_id, tag_ids }
   if (!created) return (await queries.insertMissingTags(tx, rows)).map(({ tag_id }) => tag_id)
-  await queries.insertContactTags(tx, rows)
+  tx.transaction.defer(queries.insertContactTags(tx, rows))
   return tag_ids
 }
 

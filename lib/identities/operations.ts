@@ -81,17 +81,36 @@ export async function removeIdentity(ctx: Context, id: number): Promise<void> {
 }
 
 /**
+ * Asks the provider about an identity that is pending or verifying. Starts the verification of a pending one. Without a
+ * provider, and if the provider does not answer, the status stays.
+ *
+ * @throws MailkeepError `not_found`; `validation_failed`: the provider is misconfigured.
+ */
+export async function refreshIdentity(ctx: Context, id: number): Promise<Identity> {
+  const identity = await getIdentity(ctx, id)
+  const provider = ctx.local.identityProvider
+  if (!provider || !isUnderWay(identity)) return identity
+  const status = await askProvider(ctx, provider, identity)
+  if (status === identity.identity_status) return identity
+  const updated = await setStatus(ctx, id, status)
+  if (!updated) throw notFound('identity')
+  return updated
+}
+
+function isUnderWay({ identity_status }: Identity): boolean {
+  return identity_status === 'pending' || identity_status === 'verifying'
+}
+
+/**
  * Updates the status of all clients' pending and verifying identities from the provider. Starts the verification of
  * pending ones. An error of the provider changes nothing.
  *
  * @returns The identities whose status changed.
- * @throws MailkeepError `validation_failed`: the provider is misconfigured.
+ * @throws MailkeepError `validation_failed`: there is no provider, or it is misconfigured.
  */
-export async function refreshIdentities(
-  ctx: Context,
-  provider: IdentityProvider,
-  signal?: AbortSignal,
-): Promise<Identity[]> {
+export async function refreshIdentities(ctx: Context, signal?: AbortSignal): Promise<Identity[]> {
+  const provider = ctx.local.identityProvider
+  if (!provider) throw invalid('identityProvider', 'No identity provider is configured.')
   const changed: Identity[] = []
   for (let after = 0; ; ) {
     const rows = await queries.listUnverified(ctx, { after, limit: maxIdentitiesPerBatch })

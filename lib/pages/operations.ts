@@ -9,7 +9,14 @@ import { type PageSettings, PageSettingsChange, type PageSettingsInput } from '.
 
 export { deletePageSettingsOfClient } from './queries.ts'
 
-const initial: PageSettings = { name: null, colour: null, logo_url: null, language: null, texts: {} }
+const initial: PageSettings = {
+  name: null,
+  colour: null,
+  logo_url: null,
+  language: null,
+  texts: {},
+  postal_address: null,
+}
 
 /** Returns how the client's pages for contacts look. */
 export async function getPageSettings(ctx: Context): Promise<PageSettings> {

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { inputLimits } from '../limits.ts'
-import { atMost, closedObject, Name, Text } from '../parse.ts'
+import { atMost, closedObject, Description, Name, Text } from '../parse.ts'
 import { described, type RecordFields } from '../record.ts'
 
 /** Languages that the pages for contacts have texts in. */
@@ -44,6 +44,8 @@ export interface PageSettings {
   language: PageLanguage | null
   /** Own texts by name. The others are built in. */
   texts: Partial<Record<PageTextName, string>>
+  /** `client.postal_address` in mails; null is the one of the whole service. */
+  postal_address: string | null
 }
 
 /** Absent fields are reset to null. */
@@ -57,6 +59,8 @@ export interface PageSettingsInput {
   readonly language?: PageLanguage | null | undefined
   /** At most 500 characters each. `{email}` and `{list}` are replaced. An empty text hides it, except on buttons. */
   readonly texts?: Readonly<Partial<Record<PageTextName, string>>> | undefined
+  /** `client.postal_address` in mails. At most 1,000 characters. Default: that of the whole service. */
+  readonly postal_address?: string | null | undefined
 }
 
 const PageText = v.pipe(Text, atMost(inputLimits.pageTextCharacters))
@@ -89,6 +93,7 @@ export const PageSettingsChange = closedObject({
     ),
     {},
   ),
+  postal_address: v.optional(v.nullable(Description), null),
 })
 
 function isImageUrl(text: string): boolean {
@@ -105,4 +110,8 @@ export const pageSettingsFields: RecordFields<PageSettings> = {
   logo_url: described(v.nullable(v.string()), 'Shown at the top of each page; null shows none.'),
   language: described(v.nullable(v.picklist(pageLanguages)), 'null follows the language of the contact’s browser.'),
   texts: described(v.record(v.string(), v.string()) as never, 'Own texts by name. The others are built in.'),
+  postal_address: described(
+    v.nullable(v.string()),
+    '`client.postal_address` in mails; null is the one of the whole service.',
+  ),
 }

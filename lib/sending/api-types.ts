@@ -25,6 +25,7 @@ import type {
   SequenceChangeInput,
   SequenceInput,
   SequenceSummary,
+  StepPreviewInput,
   StepsInput,
 } from './sequence-schema.ts'
 
@@ -37,7 +38,8 @@ export interface NewslettersApi {
    */
   list(query?: NewsletterQueryInput): Promise<Page<NewsletterSummary>>
   /**
-   * Creates a newsletter as a draft. Its templates are checked when it is previewed, tested, scheduled or sent.
+   * Creates a newsletter as a draft. Its templates are checked when it is previewed, tested, scheduled or sent, and its
+   * audience when it is scheduled or sent.
    *
    * @throws MailkeepError `validation_failed`: also when the sender identity or the segment does not exist.
    */
@@ -45,10 +47,11 @@ export interface NewslettersApi {
   /** @throws MailkeepError `not_found` */
   get(id: number): Promise<Newsletter>
   /**
-   * Changes a newsletter that has not started. A scheduled newsletter must stay ready to be sent.
+   * Changes a newsletter. A scheduled newsletter must stay ready to be sent. Once it has started, its content and audience
+   * stay as they are. The messages that are not sent yet get a new sender.
    *
-   * @throws MailkeepError `not_found`; `validation_failed`: also on `status` when it has started; `forbidden`: it is
-   *   scheduled, and the caller's token is not an admin's.
+   * @throws MailkeepError `not_found`; `validation_failed`: also on `status` when it has started; `forbidden`: it is no
+   *   draft, and the caller's token is not an admin's.
    */
   update(id: number, input: NewsletterChangeInput): Promise<Newsletter>
   /**
@@ -73,7 +76,8 @@ export interface NewslettersApi {
    */
   preview(id: number, input: PreviewInput): Promise<Preview>
   /**
-   * Sends a newsletter to some addresses now, with sample values and links that do not work. Nothing is stored.
+   * Sends a newsletter to some addresses now, with sample values and links that do not work. Nothing is stored. Addresses
+   * that are suppressed get nothing.
    *
    * @param input At most 10 addresses.
    * @returns What became of each message.
@@ -86,7 +90,7 @@ export interface NewslettersApi {
    * stored job writes a message for each of them, and the mailers of all processes send the messages.
    *
    * @throws MailkeepError `not_found`; `validation_failed`: on `status` when it has started, on the template that is wrong,
-   *   on `from_identity_id`, `at`, `mail` or `public_url`.
+   *   on the id of the audience that does not exist, on `from_identity_id`, `at`, `mail` or `public_url`.
    */
   send(id: number, input?: SendInput): Promise<Newsletter>
   /**
@@ -155,6 +159,13 @@ export interface SequencesApi {
    * @throws MailkeepError `not_found`; `validation_failed`: also on the template that is wrong, as in `steps.0.html`.
    */
   setSteps(id: number, input: StepsInput): Promise<Sequence>
+  /**
+   * Renders a step, stored or not, as a contact would get it. Sends and stores nothing.
+   *
+   * @throws MailkeepError `not_found`: no such sequence or contact; `validation_failed`: also on the template that is wrong,
+   *   or on `public_url`.
+   */
+  preview(sequenceId: number, input: StepPreviewInput): Promise<Preview>
   /**
    * Enrols a contact. An enrolment that has ended begins again from the first step; one that is active stays as it is.
    *

@@ -13,6 +13,7 @@ import type { EventHandler, HandledEvent } from '../webhooks/handlers/handlers.t
 import { ensureOwnSubscriber } from '../webhooks/handlers/subscribers.ts'
 import { confirmationMail } from './confirmation-mail.ts'
 import { handOver } from './dispatch/mailer.ts'
+import { feedbackId } from './headers.ts'
 import { findSender } from './sendable.ts'
 import { isUncertainError, type MailMessage } from './transport.ts'
 
@@ -63,7 +64,11 @@ async function compose(ctx: Context, id: string, { data }: HandledEvent<Requeste
     from: { name: sender.name, email: sender.email },
     to: { name: contact.name || null, email: contact.email },
     ...confirmationMail(language ?? 'en', { clientName, listName: list.name, confirmUrl }),
-    headers: { 'Message-ID': `<${id}@${domainToASCII(host) || host}>`, 'Auto-Submitted': 'auto-generated' },
+    headers: {
+      'Message-ID': `<${id}@${domainToASCII(host) || host}>`,
+      'Auto-Submitted': 'auto-generated',
+      'Feedback-ID': feedbackId(ctx.clientId, 'confirmation'),
+    },
   }
 }
 

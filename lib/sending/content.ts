@@ -80,6 +80,8 @@ export function checkContent(content: Content): Issue[] {
   return fields.flatMap((field) => checkTemplate(field, content).map((message) => ({ path: field, message })))
 }
 
+const hiddenLink = 'This must contain {{ unsubscribe_url }} for every contact, also for one without attributes.'
+
 const lostLink =
   'The text made from this html does not contain {{ unsubscribe_url }}. Write a text, or simplify the html.'
 
@@ -98,6 +100,7 @@ function checkTemplate(field: Field, { [field]: source, text }: Content): string
     }
     if (problems.length > 0) return problems
     const rendered = renderTemplate(format, templates, sample)
+    if (needsLink && !rendered.includes(sample.unsubscribe_url)) return [hiddenLink]
     const needsText = field === 'html' && !hasText
     return needsText && !toPlainText(rendered).includes(sample.unsubscribe_url) ? [lostLink] : []
   } catch (error) {
@@ -120,9 +123,11 @@ function unknownVariables(paths: readonly (readonly unknown[])[]): string[] {
   return [...unknown].map((name) => `There is no variable "${name}". Known: ${knownVariables.join(', ')}.`)
 }
 
-/** Attributes may have any name, also one that the template computes. */
-function isKnown([root, field]: readonly unknown[]): boolean {
-  return knownVariables.includes(root === 'contact' || root === 'client' ? `${root}.${field}` : String(root))
+/** Attributes may have any name, also one that the template computes. Of a text, Liquid knows the `size` only. */
+function isKnown([root, ...path]: readonly unknown[]): boolean {
+  const name = root === 'contact' || root === 'client' ? `${root}.${path.shift()}` : String(root)
+  if (name === 'contact.attributes') path.shift()
+  return knownVariables.includes(name) && (path.length === 0 || (path.length === 1 && path[0] === 'size'))
 }
 
 /** Says what is wrong with a template. The first line of Liquid's message has the place. */

@@ -2,7 +2,7 @@
 import { audit } from '../audit/operations.ts'
 import type { Change } from '../consent/history.ts'
 import { type ContactKey, contactIdOf } from '../contacts/contact-key.ts'
-import { getContact } from '../contacts/operations.ts'
+import { getContact } from '../contacts/reading.ts'
 import { type Context, now, type Tx } from '../context.ts'
 import { invalid, isMailkeepError, notFound } from '../errors.ts'
 import { again, done, type Job, type JobHandlers, type JobResult, maxRowsPerBatch } from '../jobs/operations.ts'
@@ -34,6 +34,16 @@ export async function listEnrolments(ctx: Context, sequenceId: number, query?: P
   return mapPage(page, (row) => enrolmentFrom(row, places))
 }
 
+/** Returns the enrolments of a contact, by ascending id. */
+export async function listEnrolmentsOfContact(ctx: Context, contactId: number): Promise<Enrolment[]> {
+  const rows = await queries.listEnrolmentsOfContact(ctx, { contact_id: contactId })
+  const enrolments: Enrolment[] = []
+  for (const row of rows) {
+    enrolments.push(enrolmentFrom(row, await queries.listPlaces(ctx, { sequence_id: row.sequence_id })))
+  }
+  return enrolments
+}
+
 /**
  * Enrols a contact. An enrolment that has ended begins again from the first step; one that is active stays as it is.
  *
@@ -49,7 +59,7 @@ export async function enrolContact(ctx: Context, sequenceId: number, input: Enro
     })
     if (contact.unsubscribed_at) throw invalid('contact_id', 'The contact has unsubscribed.')
     const places = await queries.listPlaces(tx, { sequence_id: sequenceId })
-    const key = { sequence_id: sequenceId, contact_id }
+    const key = { sequence_id: sequenceId, contact_id: contact.id }
     const since = now(tx)
     const due_at = dueAfter(nextPlace(places, null), since)
     // A contact who is not on the list cannot leave it.

@@ -22,7 +22,6 @@ export interface MailHeadersInput {
  */
 export function mailHeaders(input: MailHeadersInput): Record<string, string> {
   const { messageId, from, clientId, campaign, unsubscribeUrl } = input
-  const [kind] = campaign.split('-')
   const host = from.slice(from.lastIndexOf('@') + 1)
   const domain = domainToASCII(host) || host
   return {
@@ -31,6 +30,12 @@ export function mailHeaders(input: MailHeadersInput): Record<string, string> {
     ...(unsubscribeUrl.startsWith('https:') ? { 'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click' } : {}),
     'List-ID': `<client-${clientId}.${domain}>`,
     Precedence: 'bulk',
-    'Feedback-ID': `${campaign}:client-${clientId}:${kind}:mailkeep`,
+    'Feedback-ID': feedbackId(clientId, campaign),
   }
+}
+
+/** Also tells which client a bounce or a complaint belongs to. */
+export function feedbackId(clientId: number, campaign: string): string {
+  const [kind] = campaign.split('-')
+  return `${campaign}:client-${clientId}:${kind}:mailkeep`
 }

@@ -46,12 +46,11 @@ interface Settling {
 async function settleBatch(tx: Tx, { targetId: newsletter_id, state }: Job): Promise<JobResult> {
   const { after, uncertain } = state as Settling
   const ids = (await messages.listUncertain(tx, { newsletter_id, after, limit: maxRowsPerBatch })).map(({ id }) => id)
-  if (ids.length === 0) return done()
   const isSkipped = uncertain === 'skip'
   const change = isSkipped
     ? ({ status: 'skipped', reason: 'uncertain' } as const)
     : ({ status: 'pending', reason: null } as const)
-  await messages.settleUncertain(tx, { ids, ...change, now: now(tx) })
+  if (ids.length > 0) await messages.settleUncertain(tx, { ids, ...change, now: now(tx) })
   await addCounts(tx, newsletter_id, { uncertain: -ids.length, skipped: isSkipped ? ids.length : 0 })
   tx.transaction.afterCommit(tx.local.mail.wake)
   return ids.length < maxRowsPerBatch ? done() : again({ after: ids.at(-1)!, uncertain })

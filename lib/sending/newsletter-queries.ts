@@ -124,7 +124,7 @@ export const setPrepared = statement({ id: int }, (db, p) =>
 export const finish = statement({ id: int, now: time, announced: bool }, (db, p) =>
   db
     .updateTable('mailkeep_newsletter')
-    .set({ status: 'sent', finished_at: p.now, is_announced: p.announced })
+    .set({ status: 'sent', finished_at: p.now, updated_at: p.now, is_announced: p.announced })
     .where('id', '=', p.id)
     .returning([...summaryColumns, 'client_id']),
 )

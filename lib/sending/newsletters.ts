@@ -7,8 +7,8 @@ import { getIdentity } from '../identities/operations.ts'
 import { runOrEnqueue } from '../jobs/operations.ts'
 import { mapPage, type Page, readPage } from '../page.ts'
 import { parse, requireId } from '../parse.ts'
-import { filtersOfSegment } from '../segments/operations.ts'
 import { transact } from '../storage/transaction.ts'
+import { requireExists, requireSegment } from './audience.ts'
 import { clearNewsletter } from './deletion.ts'
 import * as queries from './newsletter-queries.ts'
 import {
@@ -24,7 +24,7 @@ import {
   newsletterFrom,
   summaryFrom,
 } from './schema.ts'
-import { requireSendable } from './sendable.ts'
+import { requireReady, requireSender } from './sendable.ts'
 
 /**
  * Returns one page of the client's newsletters without their content, newest first.
@@ -48,7 +48,8 @@ export async function getNewsletter(ctx: Context, id: number): Promise<Newslette
 }
 
 /**
- * Creates a newsletter as a draft. Its templates are checked when it is previewed, tested, scheduled or sent.
+ * Creates a newsletter as a draft. Its templates are checked when it is previewed, tested, scheduled or sent, and its
+ * audience when it is scheduled or sent.
  *
  * @throws MailkeepError `validation_failed`: also when the sender identity or the segment does not exist.
  */
@@ -77,24 +78,27 @@ export async function createNewsletter(ctx: Context, input: NewsletterInput): Pr
   })
 }
 
+/** What recipients got already, or who they are. */
+const fixedFields = ['subject', 'preheader', 'html', 'text', 'audience'] as const
+
 /**
- * Changes a newsletter that has not started. A scheduled newsletter must stay ready to be sent.
+ * Changes a newsletter. A scheduled newsletter must stay ready to be sent. Once it has started, its content and audience
+ * stay as they are. The messages that are not sent yet get a new sender.
  *
- * @throws MailkeepError `not_found`; `validation_failed`: also on `status` when it has started; `forbidden`: it is
- *   scheduled, and the caller's token is not an admin's.
+ * @throws MailkeepError `not_found`; `validation_failed`: also on `status` when it has started; `forbidden`: it is no
+ *   draft, and the caller's token is not an admin's.
  */
 export async function updateNewsletter(ctx: Context, id: number, input: NewsletterChangeInput): Promise<Newsletter> {
   const { audience, ...change } = parse(NewsletterChange, input)
   return transact(ctx, async (tx) => {
     const stored = await lockNewsletter(tx, id)
-    if (stored.status !== 'draft' && stored.status !== 'scheduled') {
-      throw invalid(
-        'status',
-        `The newsletter is ${stored.status}: only a draft or a scheduled newsletter can be changed.`,
-      )
+    const hasStarted = stored.status !== 'draft' && stored.status !== 'scheduled'
+    if (hasStarted && fixedFields.some((name) => input[name] !== undefined)) {
+      throw invalid('status', `The newsletter is ${stored.status}: its content and audience cannot be changed.`)
     }
-    if (stored.status === 'scheduled') requireAdmin(tx, 'changing a scheduled newsletter')
+    if (stored.status !== 'draft') requireAdmin(tx, `changing a newsletter that is ${stored.status}`)
     await requireReferences(tx, change.from_identity_id, audience ?? {})
+    if (hasStarted && change.from_identity_id !== undefined) await requireSender(tx, change.from_identity_id)
     const { preheader, from_identity_id, reply_to, html, text } = stored
     const row = await queries.updateNewsletter(tx, {
       client_id: tx.clientId,
@@ -105,8 +109,9 @@ export async function updateNewsletter(ctx: Context, id: number, input: Newslett
       updated_at: now(tx),
     })
     const newsletter = newsletterFrom(row!)
-    if (stored.status === 'scheduled') await requireSendable(tx, newsletter)
+    if (stored.status === 'scheduled') await requireReady(tx, newsletter)
     await audit(tx, 'newsletter.updated', id)
+    if (hasStarted) tx.transaction.afterCommit(tx.local.mail.wake)
     return newsletter
   })
 }
@@ -159,17 +164,7 @@ function requireAdmin({ caller }: Context, what: string): void {
   throw new MailkeepError('forbidden', `This needs a token with the role admin: ${what}.`)
 }
 
-async function requireReferences(tx: Tx, identityId: number | null | undefined, { segment }: Audience): Promise<void> {
+async function requireReferences(tx: Tx, identityId: number | null | undefined, audience: Audience): Promise<void> {
   if (identityId) await requireExists('from_identity_id', () => getIdentity(tx, identityId))
-  if (segment) await requireExists('audience.segment', () => filtersOfSegment(tx, segment))
-}
-
-/** Turns a missing record that a field names into an error of that field. */
-export async function requireExists(field: string, find: () => Promise<unknown>): Promise<void> {
-  try {
-    await find()
-  } catch (error) {
-    if (error instanceof MailkeepError && error.code === 'not_found') throw invalid(field, error.message)
-    throw error
-  }
+  await requireSegment(tx, audience)
 }

@@ -1,22 +1,33 @@
 import { listHistory } from '../consent/history.ts'
-import type { HistoryEntry } from '../consent/schema.ts'
+import type { HistoryEntry, Suppression } from '../consent/schema.ts'
+import { findSuppression } from '../consent/suppressions.ts'
 import type { ContactKey } from '../contacts/contact-key.ts'
-import { getContact } from '../contacts/operations.ts'
+import { findPendingLists } from '../contacts/double-opt-in.ts'
+import { getContact } from '../contacts/reading.ts'
 import type { Contact } from '../contacts/schema.ts'
 import type { Context } from '../context.ts'
 import { inputLimits } from '../limits.ts'
+import type { List } from '../lists/schema.ts'
 import type { Page, PageInput } from '../page.ts'
 import { type ContactDelivery, deliveriesOfContact } from '../webhooks/contact-deliveries.ts'
+import { listEnrolmentsOfContact } from './enrolments.ts'
 import type { Message } from './message-schema.ts'
 import { listMessagesOfContact } from './messages.ts'
+import type { Enrolment } from './sequence-schema.ts'
 
 /** Everything that is stored about a contact, as `contacts.data` writes it. */
 export interface PersonalData {
   contact: Contact
+  /** The lists that the contact was asked to confirm. */
+  pending_lists: List[]
+  /** Null if mail to the address is allowed. */
+  suppression: Suppression | null
   /** Newest first. */
   history: HistoryEntry[]
   /** Mails to the contact, newest first. Their content is not stored. */
   messages: Message[]
+  /** The sequences that the contact is or was enrolled in. */
+  enrolments: Enrolment[]
   /** Deliveries of webhooks whose payload shows the contact. */
   deliveries: ContactDelivery[]
 }
@@ -30,11 +41,14 @@ export interface PersonalData {
  */
 export async function* exportContactData(ctx: Context, id: ContactKey): AsyncGenerator<string, void, undefined> {
   const contact = await getContact(ctx, id)
-  yield `{"contact":${JSON.stringify(contact)},"history":[`
+  const pending = await findPendingLists(ctx, contact.id)
+  const suppression = await findSuppression(ctx, contact.email)
+  yield `{"contact":${JSON.stringify(contact)},"pending_lists":${JSON.stringify(pending)},`
+  yield `"suppression":${JSON.stringify(suppression)},"history":[`
   yield* joined(recordsOf((query) => listHistory(ctx, contact.id, query)))
   yield '],"messages":['
   yield* joined(recordsOf((query) => listMessagesOfContact(ctx, contact.id, query)))
-  yield '],"deliveries":['
+  yield `],"enrolments":${JSON.stringify(await listEnrolmentsOfContact(ctx, contact.id))},"deliveries":[`
   yield* joined(deliveriesOfContact(ctx, contact.id))
   yield ']}'
 }

@@ -4,11 +4,12 @@ import { selectContacts } from '../contacts/listing.ts'
 import { now, type Tx } from '../context.ts'
 import { isMailkeepError } from '../errors.ts'
 import { again, done, type Job, type JobResult, maxRowsPerBatch, runOrEnqueue } from '../jobs/operations.ts'
+import { msOf } from '../time.ts'
 import { raise } from '../webhooks/outbox.ts'
 import { insertRecipients } from './message-queries.ts'
 import * as queries from './newsletter-queries.ts'
 import { type Audience, type MessageCounts, type Newsletter, newsletterFrom, summaryFrom } from './schema.ts'
-import { requireSendable } from './sendable.ts'
+import { requireReady } from './sendable.ts'
 
 export const prepareNewsletter = 'prepare newsletter'
 
@@ -35,10 +36,11 @@ export async function startNow(
 /** Starts a scheduled newsletter. If it cannot be sent any more, it fails with the reason. */
 export async function startScheduled(tx: Tx, { targetId: id }: Job): Promise<JobResult> {
   const newsletter = await queries.lockNewsletter(tx, { client_id: tx.clientId, id })
-  // It may have been cancelled, or scheduled for another time, which has its own job.
-  if (newsletter?.status !== 'scheduled' || newsletter.scheduled_at! > now(tx)) return done()
+  if (newsletter?.status !== 'scheduled') return done()
+  // It was scheduled for a later time since, or the clock was set back.
+  if (newsletter.scheduled_at! > now(tx)) return again(undefined, msOf(newsletter.scheduled_at!) + 1)
   try {
-    const sender = await requireSendable(tx, newsletter)
+    const sender = await requireReady(tx, { ...newsletter, audience: JSON.parse(newsletter.audience) })
     await startNow(tx, newsletter, sender.id)
   } catch (error) {
     if (!isMailkeepError(error) || error.code === 'unavailable') throw error

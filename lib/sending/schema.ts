@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { type ContactKey, Key } from '../contacts/contact-key.ts'
 import { type PageInput, pageFields, WholeNumber } from '../page.ts'
 import { atMost, closedObject, EmailAddress, Name, Text } from '../parse.ts'
 import { Count, described, Email, Id, namesOf, type RecordFields, recordFrom, Time, Uuid } from '../record.ts'
@@ -171,10 +172,10 @@ export const ResumeOptions = closedObject({
 })
 
 export interface PreviewInput {
-  readonly contact_id: number
+  readonly contact_id: ContactKey
 }
 
-export const PreviewOptions = closedObject({ contact_id: IdInput })
+export const PreviewOptions = closedObject({ contact_id: Key })
 
 /** A newsletter as one contact would get it. */
 export interface Preview {

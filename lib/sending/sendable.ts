@@ -4,7 +4,10 @@ import { type Context, requirePublicUrl } from '../context.ts'
 import { type FieldErrors, invalid, isMailkeepError, MailkeepError } from '../errors.ts'
 import { getIdentity, listIdentities } from '../identities/operations.ts'
 import type { Identity } from '../identities/schema.ts'
-import type { Content } from './content.ts'
+import { getPageSettings } from '../pages/operations.ts'
+import { requireAudience } from './audience.ts'
+import type { Content, ContentVariables } from './content.ts'
+import type { Audience } from './schema.ts'
 import { allowsUnverified } from './settings.ts'
 import type { MailTransport } from './transport.ts'
 
@@ -24,11 +27,33 @@ export interface MailSender extends Pick<Identity, 'name' | 'email'> {
   readonly id: number | null
 }
 
+/** What all messages of a newsletter or sequence have in common. */
+export interface Envelope {
+  readonly sender: MailSender
+  readonly replyTo: string | null
+  readonly client: ContentVariables['client']
+}
+
 /** The sender of messages that are only written to files, while a client has no identity. */
 const localSender = 'mailkeep@localhost'
 
 /**
- * Checks that a newsletter can be sent now.
+ * Checks that a newsletter can be sent to its audience now.
+ *
+ * @returns Its sender.
+ * @throws MailkeepError `validation_failed` on the field that is wrong, on `mail` or on `public_url`.
+ */
+export async function requireReady(
+  ctx: Context,
+  newsletter: Parameters<typeof requireSendable>[1] & { readonly audience: Audience },
+): Promise<MailSender> {
+  const sender = await requireSendable(ctx, newsletter)
+  await requireAudience(ctx, newsletter.audience)
+  return sender
+}
+
+/**
+ * Checks that a message can be sent with the content and sender of a newsletter.
  *
  * @returns Its sender.
  * @throws MailkeepError `validation_failed` on the field that is wrong, on `mail` or on `public_url`.
@@ -37,21 +62,27 @@ export async function requireSendable(
   ctx: Context,
   newsletter: Content & { readonly from_identity_id: number | null },
 ): Promise<MailSender> {
-  await requireContent(newsletter)
+  await requireContent(ctx, newsletter)
   const identity = await requireSender(ctx, newsletter.from_identity_id)
   requireTransport(ctx)
   requirePublicUrl(ctx)
   return identity
 }
 
+/** Loads the libraries for templates at their first use, because that takes long and most processes need none. */
+export async function loadTemplates({ transaction }: Context): Promise<typeof import('./content.ts')> {
+  const loading = import('./content.ts')
+  return await (transaction?.waitFor(loading) ?? loading)
+}
+
 /**
- * Checks the templates. The libraries for them are loaded here, because they take long and most processes need none.
+ * Checks the templates.
  *
  * @param prefix Path of the content in the input, with a dot at its end.
  * @throws MailkeepError `validation_failed` on the templates that are wrong.
  */
-export async function requireContent(content: Content, prefix = ''): Promise<void> {
-  const { checkContent } = await import('./content.ts')
+export async function requireContent(ctx: Context, content: Content, prefix = ''): Promise<void> {
+  const { checkContent } = await loadTemplates(ctx)
   const { subject, preheader, html, text } = content
   const issues = checkContent({ subject, preheader, html, text })
   if (issues.length === 0) return
@@ -90,6 +121,31 @@ export async function findSender(ctx: Context, id: number | null): Promise<MailS
   try {
     const identity = await getIdentity(ctx, id)
     return allowUnverified || identity.identity_status === 'verified' ? identity : undefined
+  } catch (error) {
+    if (isMailkeepError(error, 'not_found')) return undefined
+    throw error
+  }
+}
+
+/** Returns what templates show of the client. @throws MailkeepError `not_found`: the client was deleted. */
+export async function clientVariables(ctx: Context): Promise<ContentVariables['client']> {
+  const { name } = await getClient(ctx, ctx.clientId)
+  const { postal_address } = await getPageSettings(ctx)
+  return { name, postal_address: postal_address ?? ctx.local.mail.settings.postalAddress }
+}
+
+/** Returns undefined if the sender may not send, or the client was deleted. */
+export async function findEnvelope(
+  ctx: Context,
+  {
+    from_identity_id,
+    reply_to: replyTo,
+  }: { readonly from_identity_id: number | null; readonly reply_to: string | null },
+): Promise<Envelope | undefined> {
+  try {
+    const client = await clientVariables(ctx)
+    const sender = await findSender(ctx, from_identity_id)
+    return sender && { sender, replyTo, client }
   } catch (error) {
     if (isMailkeepError(error, 'not_found')) return undefined
     throw error

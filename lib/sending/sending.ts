@@ -19,7 +19,7 @@ import {
   type SendInput,
   SendOptions,
 } from './schema.ts'
-import { requireSendable } from './sendable.ts'
+import { requireReady } from './sendable.ts'
 import type { NewsletterStatus } from './statuses.ts'
 
 /**
@@ -27,14 +27,14 @@ import type { NewsletterStatus } from './statuses.ts'
  * stored job writes a message for each of them, and the mailers of all processes send the messages.
  *
  * @throws MailkeepError `not_found`; `validation_failed`: on `status` when it has started, on the template that is wrong,
- *   on `from_identity_id`, `at`, `mail` or `public_url`.
+ *   on the id of the audience that does not exist, on `from_identity_id`, `at`, `mail` or `public_url`.
  */
 export async function sendNewsletter(ctx: Context, id: number, input: SendInput = {}): Promise<Newsletter> {
   const { at } = parse(SendOptions, input)
   return transact(ctx, async (tx) => {
     const newsletter = await lockNewsletter(tx, id)
     requireStatus(newsletter.status, ['draft', 'scheduled'], 'sent')
-    const sender = await requireSendable(tx, newsletter)
+    const sender = await requireReady(tx, newsletter)
     await audit(tx, 'newsletter.started', id)
     if (at === undefined || msOf(at) <= tx.clock()) return await startNow(tx, newsletter, sender.id)
     const row = await queries.updateState(tx, {

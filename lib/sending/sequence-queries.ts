@@ -122,6 +122,10 @@ export const listEnrolments = statement.range({ sequence_id: int }, (db, p) =>
   db.selectFrom('mailkeep_enrolment').select(enrolment).where('sequence_id', '=', p.sequence_id),
 )
 
+export const listEnrolmentsOfContact = statement.all({ contact_id: int }, (db, p) =>
+  db.selectFrom('mailkeep_enrolment').select(enrolment).where('contact_id', '=', p.contact_id).orderBy('id'),
+)
+
 export const findEnrolment = statement({ sequence_id: int, contact_id: int }, (db, p) =>
   db
     .selectFrom('mailkeep_enrolment')

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { type ContactKey, Key } from '../contacts/contact-key.ts'
 import { closedObject, Name } from '../parse.ts'
 import { Count, described, Email, Id, type RecordFields, recordFrom, Time, Uuid } from '../record.ts'
 import type { Timestamp } from '../time.ts'
@@ -65,6 +66,13 @@ export interface StepInput extends ContentInput {
   /** Seconds after the step before it; for the first step, after the enrolment. At most a year. */
   readonly delay_seconds: number
 }
+
+/** A step that need not be stored, and the contact who would get it. */
+export interface StepPreviewInput extends ContentInput {
+  readonly contact_id: ContactKey
+}
+
+export const StepPreviewOptions = closedObject({ contact_id: Key, ...contentFields })
 
 export interface StepsInput {
   /** All steps in their order, at most 50. Steps that are missing are removed. */
@@ -165,7 +173,7 @@ export const enrolmentFields: RecordFields<Enrolment> = {
 }
 
 export interface EnrolmentInput {
-  readonly contact_id: number
+  readonly contact_id: ContactKey
 }
 
-export const NewEnrolment = closedObject({ contact_id: IdInput })
+export const NewEnrolment = closedObject({ contact_id: Key })

@@ -7,9 +7,9 @@ import { getList } from '../lists/operations.ts'
 import { listPage, mapPage, type Page, type PageInput } from '../page.ts'
 import { parse, requireId } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
+import { requireExists } from './audience.ts'
 import { clearSequence } from './deletion.ts'
 import { rescheduleSequence } from './enrolments.ts'
-import { requireExists } from './newsletters.ts'
 import { removedPlaces } from './places.ts'
 import { requireContent, requireSender } from './sendable.ts'
 import * as queries from './sequence-queries.ts'
@@ -69,7 +69,7 @@ export async function createSequence(ctx: Context, input: SequenceInput): Promis
     status = 'active',
     steps = [],
   } = parse(NewSequence, input)
-  await requireTemplates(steps)
+  await requireTemplates(ctx, steps)
   return transact(ctx, async (tx) => {
     await requireReferences(tx, list_id, from_identity_id)
     const at = now(tx)
@@ -133,7 +133,7 @@ export async function deleteSequence(ctx: Context, id: number): Promise<void> {
  */
 export async function setSteps(ctx: Context, id: number, input: StepsInput): Promise<Sequence> {
   const { steps } = parse(NewSteps, input)
-  await requireTemplates(steps)
+  await requireTemplates(ctx, steps)
   return transact(ctx, async (tx) => {
     await lockSequence(tx, id)
     await writeSteps(tx, id, steps)
@@ -143,8 +143,8 @@ export async function setSteps(ctx: Context, id: number, input: StepsInput): Pro
   })
 }
 
-async function requireTemplates(steps: readonly NewStep[]): Promise<void> {
-  for (const [at, step] of steps.entries()) await requireContent(contentOf(step), `steps.${at}.`)
+async function requireTemplates(ctx: Context, steps: readonly NewStep[]): Promise<void> {
+  for (const [at, step] of steps.entries()) await requireContent(ctx, contentOf(step), `steps.${at}.`)
 }
 
 async function writeSteps(tx: Tx, id: number, steps: readonly NewStep[]): Promise<void> {

@@ -1,8 +1,11 @@
-/** Trying a newsletter before it is sent: previews and test messages. */
+/** Trying a newsletter or step before it is sent: previews and test messages. */
 import { randomUUID } from 'node:crypto'
-import { getContact } from '../contacts/operations.ts'
+import { isAddressSuppressed } from '../consent/suppressions.ts'
+import type { ContactKey } from '../contacts/contact-key.ts'
+import { getContact } from '../contacts/reading.ts'
 import type { Context } from '../context.ts'
 import { parse } from '../parse.ts'
+import type { Content } from './content.ts'
 import { messageOf, variablesOf } from './dispatch/compose.ts'
 import { handOver } from './dispatch/mailer.ts'
 import { getNewsletter } from './newsletters.ts'
@@ -14,7 +17,9 @@ import {
   TestOptions,
   type TestResult,
 } from './schema.ts'
-import { requireContent, requireSendable } from './sendable.ts'
+import { clientVariables, loadTemplates, requireContent, requireSendable } from './sendable.ts'
+import { type StepPreviewInput, StepPreviewOptions } from './sequence-schema.ts'
+import { getSequenceSummary } from './sequences.ts'
 import { isUncertainError } from './transport.ts'
 
 /**
@@ -25,18 +30,35 @@ import { isUncertainError } from './transport.ts'
  */
 export async function previewNewsletter(ctx: Context, id: number, input: PreviewInput): Promise<Preview> {
   const { contact_id } = parse(PreviewOptions, input)
-  const newsletter = await getNewsletter(ctx, id)
-  const contact = await getContact(ctx, contact_id)
-  await requireContent(newsletter)
-  const { prepareContent, render } = await import('./content.ts')
-  return render(prepareContent(newsletter), await variablesOf(ctx, contact, contact.extra_attributes))
+  return await previewContent(ctx, await getNewsletter(ctx, id), contact_id)
+}
+
+/**
+ * Renders a step, stored or not, as a contact would get it. Sends and stores nothing.
+ *
+ * @throws MailkeepError `not_found`: no such sequence or contact; `validation_failed`: also on the template that is wrong,
+ *   or on `public_url`.
+ */
+export async function previewStep(ctx: Context, sequenceId: number, input: StepPreviewInput): Promise<Preview> {
+  const { contact_id, subject, preheader = null, html, text = null } = parse(StepPreviewOptions, input)
+  await getSequenceSummary(ctx, sequenceId)
+  return await previewContent(ctx, { subject, preheader, html, text }, contact_id)
+}
+
+async function previewContent(ctx: Context, content: Content, contactId: ContactKey): Promise<Preview> {
+  const contact = await getContact(ctx, contactId)
+  await requireContent(ctx, content)
+  const { prepareContent, render } = await loadTemplates(ctx)
+  const client = await clientVariables(ctx)
+  return render(prepareContent(content), variablesOf(ctx, contact, contact.extra_attributes, client))
 }
 
 /** The links of test messages belong to no contact. They lead to the page of a link that does not work. */
 const sampleContact = { id: 1, uuid: '00000000-0000-0000-0000-000000000000' }
 
 /**
- * Sends a newsletter to some addresses now, with sample values and links that do not work. Nothing is stored.
+ * Sends a newsletter to some addresses now, with sample values and links that do not work. Nothing is stored. Addresses
+ * that are suppressed get nothing.
  *
  * @param input At most 10 addresses.
  * @returns What became of each message.
@@ -47,11 +69,12 @@ export async function testNewsletter(ctx: Context, id: number, input: TestInput)
   const { emails } = parse(TestOptions, input)
   const newsletter = await getNewsletter(ctx, id)
   const sender = await requireSendable(ctx, newsletter)
-  const { prepareContent, render } = await import('./content.ts')
+  const { prepareContent, render } = await loadTemplates(ctx)
   const prepared = prepareContent(newsletter)
-  const variables = await variablesOf(ctx, { ...sampleContact, name: '', email: '' }, {})
+  const variables = variablesOf(ctx, { ...sampleContact, name: '', email: '' }, {}, await clientVariables(ctx))
   const { reply_to: replyTo } = newsletter
   const sendTo = async (email: string): Promise<TestResult> => {
+    if (await isAddressSuppressed(ctx, email)) return { email, status: 'failed', error: 'The address is suppressed.' }
     const addressed = { ...variables, contact: { ...variables.contact, email } }
     const envelope = { uuid: randomUUID(), sender, replyTo, campaign: `newsletter-${newsletter.id}` }
     const message = messageOf(ctx, render(prepared, addressed), addressed, envelope)

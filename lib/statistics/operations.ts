@@ -4,7 +4,7 @@ import { maxRowsPerBatch } from '../jobs/operations.ts'
 import { inputLimits } from '../limits.ts'
 import { parse } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
-import { msOf, nextTurn, timestamp, withOffset } from '../time.ts'
+import { msOf, nextTurn, type Timestamp, timestamp, withOffset } from '../time.ts'
 import { bucketColumns, quantileOf } from './durations.ts'
 import * as queries from './queries.ts'
 import { allEndpoints } from './recording.ts'
@@ -27,8 +27,8 @@ const retentionMs = 90 * stepMs.day
 const defaultSteps = { minute: 60, hour: 24, day: 30 } as const
 
 /**
- * Returns how many deliveries succeeded and failed in each step of a range. Counts are kept for 90 days, also after the
- * deliveries are deleted.
+ * Returns how many deliveries succeeded and failed in each step of a range, and how long the oldest due one waits. Counts
+ * are kept for 90 days, also after the deliveries are deleted.
  *
  * @throws MailkeepError `validation_failed`: also when the range has more than 1,500 steps.
  */
@@ -54,7 +54,16 @@ export async function getDeliverySeries(ctx: Context, query: DeliverySeriesQuery
       ),
     }
   })
-  return { from: withOffset(times.from), to: withOffset(times.to), step, series }
+  const oldest_due_at = await oldestDue(ctx, endpoint_id)
+  return { from: withOffset(times.from), to: withOffset(times.to), step, oldest_due_at, series }
+}
+
+/** Returns when the oldest delivery that waits became due; null when none is due. */
+async function oldestDue(ctx: Context, endpointId: number): Promise<Timestamp | null> {
+  const on = { byEndpoint: endpointId !== allEndpoints }
+  const row = await queries.findOldestDue(ctx, { client_id: ctx.clientId, endpoint_id: endpointId }, on)
+  const dueAt = row?.due_at ?? null
+  return dueAt !== null && msOf(dueAt) <= ctx.clock() ? withOffset(dueAt) : null
 }
 
 /**

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { type BatchStep, batch } from '../jobs/batches.ts'
 import { int, rows, statement, time, word } from '../storage/statement.ts'
+import type { Timestamp } from '../time.ts'
 import { bucketColumns } from './durations.ts'
 import type { Step } from './schema.ts'
 
@@ -48,6 +49,17 @@ export const listCounts = statement.all(
       .where('at', '>=', p.from)
       .where('at', '<', p.to)
       .orderBy('at'),
+)
+
+/** Returns when the first delivery that no process has claimed became due. Reads one index entry for each endpoint. */
+export const findOldestDue = statement(
+  { client_id: int, endpoint_id: int },
+  (_, p, __, { byEndpoint }) => sql<{ due_at: Timestamp | null }>`
+    select min(first_due_at) as due_at from (select (select min(due_at) from mailkeep_delivery
+      where endpoint_id = e.id and status = 'pending' and lease_until is null) as first_due_at
+      from mailkeep_endpoint as e
+      where e.client_id = ${p.client_id} ${byEndpoint ? sql`and e.id = ${p.endpoint_id}` : sql``}) as waiting`,
+  ['byEndpoint'],
 )
 
 const stepRange = { at: time, until: time }

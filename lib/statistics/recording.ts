@@ -15,7 +15,7 @@ type Sums = { -readonly [Name in keyof Counted]: Counted[Name] }
  * Adds the attempts to the counts of their minute, hour and day. The calls of event handlers are not counted: they belong
  * to no client.
  */
-export async function countAttempts(tx: Tx, recorded: readonly RecordedAttempt[]): Promise<void> {
+export function countAttempts(tx: Tx, recorded: readonly RecordedAttempt[]): void {
   const counts = new Map<string, Sums>()
   for (const attempt of recorded) {
     const { task: delivery, outcome } = attempt
@@ -26,7 +26,7 @@ export async function countAttempts(tx: Tx, recorded: readonly RecordedAttempt[]
   }
   if (counts.size === 0) return
   const sorted = [...counts].sort(([a], [b]) => (a < b ? -1 : 1))
-  await addCounts(tx, { counts: sorted.map(([, sums]) => sums) })
+  tx.transaction.defer(addCounts(tx, { counts: sorted.map(([, sums]) => sums) }))
 }
 
 function sumsOf(counts: Map<string, Sums>, clientId: number, endpointId: number, step: Step, ms: number): Sums {

@@ -53,7 +53,10 @@ export interface DeliveryPoint {
   p95_ms: number | null
 }
 
-export type DeliverySeries = Series<DeliveryPoint>
+export interface DeliverySeries extends Series<DeliveryPoint> {
+  /** When the oldest delivery that waits for an attempt became due; null when none is due. */
+  oldest_due_at: string | null
+}
 
 /** How many contacts were gained and lost in one step. */
 export interface ContactPoint {

@@ -11,6 +11,8 @@ export interface Dialect {
   readonly concurrentWriters: boolean
   /** Whether the driver returns the id of an inserted row. On SQLite, RETURNING would cost a temporary table. */
   readonly returnsInsertId: boolean
+  /** Whether one statement can insert into several tables, by a writing WITH. */
+  readonly writesSeveralTables: boolean
   /** Whether its connections read row by row, and so observe `maxBytes` of a query. */
   readonly readsRowByRow: boolean
   /** The type of a column that holds a time. */

@@ -44,11 +44,15 @@ export function withinHostTransaction(database: Database, host: HostTransaction)
   }
 }
 
+/** The statements run one after another, because the host's driver may refuse several at once. */
 function withMappedErrors({ connection, toMailkeepError }: HostTransaction) {
+  let last: Promise<unknown> = Promise.resolve()
   return {
     async run<R>(query: Query): Promise<QueryResult<R>> {
+      const result = last.then(() => connection.run<R>(query))
+      last = result.catch(() => {})
       try {
-        return await connection.run<R>(query)
+        return await result
       } catch (error) {
         if (isMailkeepError(error)) throw error
         throw isEnded(error) ? transactionEnded(error) : toMailkeepError(error)
@@ -67,6 +71,7 @@ async function runInSavepoint<T>({ search }: Database, connection: Connection, w
   await connection.run(savepoint)
   try {
     const value = await work(transaction)
+    await Promise.all(transaction.deferred)
     if (transaction.searchChanges.length > 0) await search.update(connection, transaction.searchChanges)
     await connection.run(release)
     // mailkeep cannot know when the host commits. An effect that polls too early finds nothing, and a later poll does.

@@ -168,6 +168,7 @@ function databaseOn(
 /** Settings of mailkeep's connections. They override the role's defaults. */
 function settingsFor(source: string | PostgresPool, { schema, pooler, connections }: PostgresOptions): pg.PoolConfig {
   const common: pg.PoolConfig = {
+    pipeline: !pooler,
     keepAlive: true,
     connectionTimeoutMillis: connectionLimits.waitMs,
     fallback_application_name: 'mailkeep',

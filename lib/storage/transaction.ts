@@ -1,5 +1,4 @@
 import { setImmediate } from 'node:timers'
-import type { QueryResult } from 'kysely'
 import { MailkeepError } from '../errors.ts'
 import { type Connection, isPending, type Query, type Result } from './connection.ts'
 import type { Scope } from './statement.ts'
@@ -49,6 +48,8 @@ export class Transaction implements Connection {
   readonly effects: (() => void)[] = []
   /** Changes of the search index, to be applied before the commit. */
   readonly searchChanges: SearchChange[] = []
+  /** Statements whose results are not needed; see `defer`. */
+  readonly deferred: Promise<unknown>[] = []
   readonly #connection: Connection
   /** Number of running statements. */
   #running = 0
@@ -66,6 +67,17 @@ export class Transaction implements Connection {
     this.effects.push(effect)
   }
 
+  /**
+   * Takes a statement whose result is not needed, so that the next statements and the commit are sent behind it at once.
+   * If it fails, the transaction fails with its error.
+   *
+   * @param statement One statement that was sent already.
+   */
+  defer(statement: Promise<unknown>): void {
+    statement.catch(() => {}) // the commit reports it
+    this.deferred.push(statement)
+  }
+
   /** Updates the search index within the transaction. */
   indexSearch(change: SearchChange): void {
     this.searchChanges.push(change)
@@ -74,7 +86,7 @@ export class Transaction implements Connection {
   run<R>(query: Query): Result<R> {
     if (this.#ended !== undefined) throw misuse(this.#ended)
     const result = this.#connection.run<R>(query)
-    return isPending(result) ? this.#track(result) : result
+    return isPending(result) ? this.waitFor(result) : result
   }
 
   /** Runs `work`. Use of the transaction after its end fails, and so does work that awaits something else. */
@@ -85,15 +97,27 @@ export class Transaction implements Connection {
         reject(misuse(reason))
       }
       process.nextTick(() => this.#abortIfIdle())
-      const end = () => {
-        this.#ended ??= transactionIsOver
-        clearImmediate(this.#idleCheck)
-      }
-      work(this).then(resolve, reject).finally(end)
+      const endWith =
+        <V>(settle: (value: V) => void) =>
+        (value: V) => {
+          this.end()
+          settle(value)
+        }
+      work(this).then(endWith(resolve), endWith(reject))
     })
   }
 
-  async #track<R>(result: Promise<QueryResult<R>>): Promise<QueryResult<R>> {
+  /** Refuses further statements. */
+  end(): void {
+    this.#ended ??= transactionIsOver
+    clearImmediate(this.#idleCheck)
+  }
+
+  /**
+   * Lets the work await something that ends soon by itself: a statement, or a module that is loaded. It delays all other
+   * writes to a SQLite file.
+   */
+  async waitFor<T>(result: Promise<T>): Promise<T> {
     clearImmediate(this.#idleCheck)
     this.#running += 1
     try {

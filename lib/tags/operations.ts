@@ -78,25 +78,30 @@ export async function findTags(ctx: Context, ids: readonly number[]): Promise<Ta
   return (await queries.listTagsByIds(ctx, { client_id: ctx.clientId, ids })).map(tagFrom)
 }
 
-/** Returns the ids of the tags of these names that exist, by the folded name. */
-export async function findTagIds(ctx: Context, names: readonly string[]): Promise<Map<string, number>> {
+/** Returns the tags of these names that exist, by the folded name. */
+export async function findTagsByName(ctx: Context, names: readonly string[]): Promise<Map<string, Tag>> {
   const name_keys = [...new Set(names.map(fold))]
   const found = await queries.findTagsByKeys(ctx, { client_id: ctx.clientId, name_keys })
-  return new Map(found.map(({ id, name_key }) => [name_key, id]))
+  return new Map(found.map((row) => [row.name_key, tagFrom(row)]))
 }
 
-/** Returns the ids of the tags of these names, by the folded name. Creates missing tags. */
-export async function ensureTags(tx: Tx, names: readonly string[]): Promise<Map<string, number>> {
+/**
+ * Returns the ids of the tags of these names, by the folded name. Creates missing tags.
+ *
+ * @param known The result of `findTagsByName`, if there is one.
+ */
+export async function ensureTags(
+  tx: Tx,
+  names: readonly string[],
+  known?: ReadonlyMap<string, Tag>,
+): Promise<Map<string, number>> {
+  if (names.length === 0) return new Map()
   const ids = new Map<string, number>()
-  if (names.length === 0) return ids
+  for (const [key, { id }] of known ?? (await findTagsByName(tx, names))) ids.set(key, id)
   const missing = new Map<string, string>()
-  for (const name of names) if (!missing.has(fold(name))) missing.set(fold(name), name) // the first spelling counts
-  for (const { id, name_key } of await queries.findTagsByKeys(tx, {
-    client_id: tx.clientId,
-    name_keys: [...missing.keys()],
-  })) {
-    ids.set(name_key, id)
-    missing.delete(name_key)
+  for (const name of names) {
+    const key = fold(name)
+    if (!ids.has(key) && !missing.has(key)) missing.set(key, name) // the first spelling counts
   }
   // Two transactions that create the same tags in different orders would deadlock.
   if (missing.size > 0) await lockClient(tx)

@@ -26,7 +26,7 @@ export const listTagsByIds = statement.all({ client_id: int, ids: ints }, (db, p
 export const findTagsByKeys = statement.all({ client_id: int, name_keys: texts }, (db, p, dialect) =>
   db
     .selectFrom('mailkeep_tag')
-    .select(['id', 'name_key'])
+    .selectAll()
     .where('client_id', '=', p.client_id)
     .where(dialect.inList(sql.ref('name_key'), p.name_keys)),
 )

@@ -43,7 +43,7 @@ export async function findTopics(ctx: Context, ids: readonly number[]): Promise<
   return (await queries.listTopicsByIds(ctx, { client_id: ctx.clientId, ids })).map(topicFrom)
 }
 
-/** Returns the topics of these lists that have one of these names, by ascending id. */
+/** Returns the topics of these lists of the client that have one of these names, by ascending id. */
 export async function findTopicsByName(
   ctx: Context,
   list_ids: readonly number[],
@@ -52,9 +52,9 @@ export async function findTopicsByName(
   return (await queries.listTopicsByNames(ctx, { list_ids, names })).map(topicFrom)
 }
 
-/** Returns the first topics of these lists, by ascending id. */
+/** Returns the first topics of these lists of the client, by ascending id. */
 export async function findTopicsOfLists(ctx: Context, listIds: readonly number[], limit: number): Promise<Topic[]> {
-  return (await queries.listTopicsOfLists(ctx, { client_id: ctx.clientId, list_ids: listIds, limit })).map(topicFrom)
+  return (await queries.listTopicsOfLists(ctx, { list_ids: listIds, limit })).map(topicFrom)
 }
 
 /** @throws MailkeepError `not_found`: no such list; `validation_failed`. */

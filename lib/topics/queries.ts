@@ -1,6 +1,8 @@
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import { deleteRows } from '../jobs/batches.ts'
+import type { Dialect } from '../storage/dialect.ts'
 import { int, ints, nullable, statement, text, texts, time } from '../storage/statement.ts'
+import type { Topic } from './schema.ts'
 
 export const listTopics = statement.range({ client_id: int, list_id: int }, (db, p) =>
   db.selectFrom('mailkeep_topic').selectAll().where('client_id', '=', p.client_id).where('list_id', '=', p.list_id),
@@ -19,25 +21,22 @@ export const listTopicsByIds = statement.all({ client_id: int, ids: ints }, (db,
     .orderBy('id'),
 )
 
+/** Starts with the lists, so that it reads only their topics. SQLite could choose to read all topics of the client. */
+function topicsOf(lists: RawBuilder<unknown>, dialect: Dialect): RawBuilder<unknown> {
+  return sql`select t.* from ${dialect.unnest(lists)} cross join mailkeep_topic as t where t.list_id = item.value`
+}
+
 /** Returns the topics of these lists that have one of these names, by ascending id. */
-export const listTopicsByNames = statement.all({ list_ids: ints, names: texts }, (db, p, dialect) =>
-  db
-    .selectFrom('mailkeep_topic')
-    .selectAll()
-    .where(dialect.inList(sql.ref('list_id'), p.list_ids))
-    .where(dialect.inList(sql.ref('name'), p.names))
-    .orderBy('id'),
+export const listTopicsByNames = statement.all(
+  { list_ids: ints, names: texts },
+  (_, p, dialect) =>
+    sql<Topic>`${topicsOf(p.list_ids, dialect)} and ${dialect.inList(sql.ref('t.name'), p.names)} order by t.id`,
 )
 
 /** Returns topics of these lists, by ascending id. */
-export const listTopicsOfLists = statement.all({ client_id: int, list_ids: ints, limit: int }, (db, p, dialect) =>
-  db
-    .selectFrom('mailkeep_topic')
-    .selectAll()
-    .where('client_id', '=', p.client_id)
-    .where(dialect.inList(sql.ref('list_id'), p.list_ids))
-    .orderBy('id')
-    .limit(p.limit),
+export const listTopicsOfLists = statement.all(
+  { list_ids: ints, limit: int },
+  (_, p, dialect) => sql<Topic>`${topicsOf(p.list_ids, dialect)} order by t.id limit ${p.limit}`,
 )
 
 /** Locks the topic's row until the transaction ends. */

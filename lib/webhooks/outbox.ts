@@ -1,22 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import { sql } from 'kysely'
 import { type Context, now, type Tx } from '../context.ts'
-import { int, nullable, rows, statement, text, time, word } from '../storage/statement.ts'
 import type { Timestamp } from '../time.ts'
 import { bodyOf } from './event-body.ts'
+import * as queries from './outbox-queries.ts'
 import { allEvents, type DeliveryStatus, type EndpointKind, type EventType } from './schema.ts'
-
-/** Selects all subscribers of a client. They are few, so their types are compared here and not in the database. */
-const listSubscribers = statement.all({ client_id: int }, (db, p) =>
-  db
-    .selectFrom('mailkeep_endpoint')
-    .select(['id', 'kind', 'active', 'events'])
-    .where('client_id', '=', p.client_id)
-    .unionAll((eb) =>
-      // The handlers: they have no client.
-      eb.selectFrom('mailkeep_endpoint').select(['id', 'kind', 'active', 'events']).where('client_id', 'is', null),
-    ),
-)
 
 interface Recipient {
   readonly id: number
@@ -34,7 +21,7 @@ export type Subscribers = readonly Subscriber[]
 
 /** Finds the subscribers once, for a change that may raise several events. */
 export function findSubscribers(ctx: Context): Promise<Subscribers> {
-  return listSubscribers(ctx, { client_id: ctx.clientId })
+  return queries.listSubscribers(ctx, { client_id: ctx.clientId })
 }
 
 /** @returns Whether an event of this type has a subscriber, or the host's `onEvent` observes it. */
@@ -55,72 +42,6 @@ export function countRecipients(subscribers: Subscribers, type: EventType): numb
   return recipientsOf(subscribers, type).length
 }
 
-const insertEvent = statement.inserted(
-  { client_id: int, uuid: text, type: text, contact_id: nullable(int), body: text, created_at: time },
-  (db, row) => db.insertInto('mailkeep_event').values(row),
-)
-
-const insertDelivery = statement.inserted(
-  {
-    client_id: int,
-    uuid: text,
-    endpoint_id: int,
-    kind: word<EndpointKind>(),
-    event_id: int,
-    event_type: text,
-    status: word<DeliveryStatus>(),
-    attempts: int,
-    due_at: time,
-    scheduled_at: nullable(time),
-    ended_at: nullable(time),
-    created_at: time,
-  },
-  (db, row) => db.insertInto('mailkeep_delivery').values(row),
-)
-
-const newEvent = { uuid: text, contact_id: nullable(int), body: text }
-
-const insertEvents = statement.all(
-  { client_id: int, type: text, created_at: time, events: rows(newEvent) },
-  (_, p, dialect) => sql<{ id: number }>`
-    insert into mailkeep_event (client_id, uuid, type, contact_id, body, created_at)
-    select ${p.client_id}, item.uuid, ${p.type}, item.contact_id, item.body, ${p.created_at}
-    from ${dialect.unnestRows(p.events, newEvent)} returning id`,
-)
-
-const newDelivery = {
-  uuid: text,
-  event_id: int,
-  endpoint_id: int,
-  kind: word<EndpointKind>(),
-  status: word<DeliveryStatus>(),
-}
-interface NewDelivery {
-  readonly uuid: string
-  readonly event_id: number
-  readonly endpoint_id: number
-  readonly kind: EndpointKind
-  readonly status: DeliveryStatus
-}
-
-const insertDeliveries = statement(
-  {
-    client_id: int,
-    event_type: text,
-    attempts: int,
-    created_at: time,
-    deliveries: rows(newDelivery),
-  },
-  (_, p, dialect) => sql`
-    insert into mailkeep_delivery
-      (client_id, uuid, endpoint_id, kind, event_id, event_type, status, attempts, due_at, scheduled_at, ended_at,
-        created_at)
-    select ${p.client_id}, item.uuid, item.endpoint_id, item.kind, item.event_id, ${p.event_type}, item.status,
-      ${p.attempts}, ${p.created_at}, case when item.status = 'pending' then ${p.created_at} end,
-      case when item.status = 'held' then ${p.created_at} end, ${p.created_at}
-    from ${dialect.unnestRows(p.deliveries, newDelivery)}`,
-)
-
 const maxRowsPerInsert = 1000
 
 /**
@@ -132,24 +53,60 @@ const maxRowsPerInsert = 1000
  * @throws MailkeepError `validation_failed` on `data`: too large, or nested too deeply.
  */
 export async function raise(tx: Tx, type: EventType, data: object, contactId: number | null): Promise<void> {
-  await raiseTo(tx, await findSubscribers(tx), type, { data, contactId })
+  const occurrence = { data, contactId }
+  if (!tx.storage.dialect.writesSeveralTables) return await raiseTo(tx, await findSubscribers(tx), type, occurrence)
+  const created_at = now(tx)
+  report(tx, type, created_at, data)
+  recordForSubscribers(tx, type, occurrence, created_at)
 }
 
-/** Same as `raise`, with subscribers that are already known. @returns The id of the event, if it has a subscriber. */
+/** Same as `raise`, with subscribers that are already known. */
 export async function raiseTo(
   tx: Tx,
   subscribers: Subscribers,
   type: EventType,
-  { data, contactId }: Occurrence,
-): Promise<number | undefined> {
+  occurrence: Occurrence,
+): Promise<void> {
   const created_at = now(tx)
-  report(tx, type, created_at, data)
+  report(tx, type, created_at, occurrence.data)
   const recipients = recipientsOf(subscribers, type)
-  if (recipients.length === 0) return undefined
+  if (recipients.length === 0) return
+  if (tx.storage.dialect.writesSeveralTables) recordForSubscribers(tx, type, occurrence, created_at)
+  else await recordOne(tx, type, occurrence, created_at, recipients)
+}
+
+/** Same as `raise`. @returns The id of the event, if it has a subscriber. */
+export async function raiseWithId(tx: Tx, type: EventType, occurrence: Occurrence): Promise<number | undefined> {
+  const created_at = now(tx)
+  report(tx, type, created_at, occurrence.data)
+  const recipients = recipientsOf(await findSubscribers(tx), type)
+  return recipients.length === 0 ? undefined : await recordOne(tx, type, occurrence, created_at, recipients)
+}
+
+async function recordOne(
+  tx: Tx,
+  type: EventType,
+  { data, contactId }: Occurrence,
+  created_at: Timestamp,
+  recipients: readonly Recipient[],
+): Promise<number> {
   const eventId = await insertOneEvent(tx, type, data, contactId, created_at)
   if (recipients.length === 1) await queueDelivery(tx, type, created_at, eventId, recipients[0]!)
   else await queueDeliveries(tx, type, created_at, [eventId], recipients)
   return eventId
+}
+
+/** Inserts the event and its deliveries by one statement, which the commit follows at once. */
+function recordForSubscribers(tx: Tx, type: EventType, { data, contactId }: Occurrence, created_at: Timestamp): void {
+  const uuid = randomUUID()
+  const body = bodyOf(uuid, type, created_at, data)
+  const event = { client_id: tx.clientId, uuid, type, contact_id: contactId, body, created_at }
+  let deliveries = 0
+  const inserted = queries.insertForSubscribers(tx, { ...event, quoted: `"${type}"`, quoted_all: quotedAll })
+  tx.transaction.defer(inserted.then((count) => (deliveries = count)))
+  tx.transaction.afterCommit(() => {
+    if (deliveries > 0) tx.local.webhooks.wake()
+  })
 }
 
 /** Calls the host's `onEvent` after the commit. Its errors are logged, because the change is already committed. */
@@ -199,7 +156,7 @@ async function recordAll(
     const uuid = randomUUID()
     return { uuid, contact_id: contactId, body: bodyOf(uuid, type, created_at, data) }
   })
-  const recorded = await insertEvents(tx, { client_id, type, created_at, events })
+  const recorded = await queries.insertEvents(tx, { client_id, type, created_at, events })
   const eventIds = recorded.map(({ id }) => id)
   await queueDeliveries(tx, type, created_at, eventIds, recipients)
 }
@@ -225,7 +182,7 @@ async function insertOneEvent(
 ): Promise<number> {
   const uuid = randomUUID()
   const body = bodyOf(uuid, type, created_at, data)
-  return (await insertEvent(tx, { client_id: tx.clientId, uuid, type, contact_id, body, created_at }))!
+  return (await queries.insertEvent(tx, { client_id: tx.clientId, uuid, type, contact_id, body, created_at }))!
 }
 
 /** Inserts one delivery for each pair of event and endpoint. */
@@ -237,16 +194,16 @@ async function queueDeliveries(
   recipients: readonly Recipient[],
 ): Promise<void> {
   const fixed = { client_id: tx.clientId, event_type, attempts: 0, created_at }
-  let deliveries: NewDelivery[] = []
+  let deliveries: queries.NewDelivery[] = []
   for (const event_id of eventIds) {
     for (const { id: endpoint_id, kind, active } of recipients) {
       deliveries.push({ uuid: randomUUID(), event_id, endpoint_id, kind, status: statusFor(active) })
       if (deliveries.length < maxRowsPerInsert) continue
-      await insertDeliveries(tx, { ...fixed, deliveries })
+      await queries.insertDeliveries(tx, { ...fixed, deliveries })
       deliveries = []
     }
   }
-  if (deliveries.length > 0) await insertDeliveries(tx, { ...fixed, deliveries })
+  if (deliveries.length > 0) await queries.insertDeliveries(tx, { ...fixed, deliveries })
   tx.transaction.afterCommit(tx.local.webhooks.wake)
 }
 
@@ -257,7 +214,7 @@ async function queueDelivery(
   event_id: number,
   { id: endpoint_id, kind, active }: Recipient,
 ): Promise<number> {
-  const id = await insertDelivery(tx, {
+  const id = await queries.insertDelivery(tx, {
     client_id: tx.clientId,
     uuid: randomUUID(),
     endpoint_id,

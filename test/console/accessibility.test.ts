@@ -9,6 +9,7 @@ const pages: readonly (readonly [path: string, title: string])[] = [
   ['/console/lists', 'Lists and topics'],
   ['/console/lists/1', 'News'],
   ['/console/tags', 'Tags'],
+  ['/console/segments', 'Segments'],
   ['/console/newsletters', 'Newsletters'],
   ['/console/newsletters/1', 'January'],
   ['/console/sequences', 'Sequences'],
@@ -51,7 +52,13 @@ for (const [name, options] of [
         const isWide = await page.evaluate('document.documentElement.scrollWidth > innerWidth')
         if (isWide) throw new Error(`${path} is wider than the window`)
       }
-      for (const path of ['/console/contacts', '/console/lists', '/console/webhooks', '/console/tokens']) {
+      for (const path of [
+        '/console/contacts',
+        '/console/lists',
+        '/console/segments',
+        '/console/webhooks',
+        '/console/tokens',
+      ]) {
         await visit(path)
         await page.waitForLoadState('networkidle')
         await page.locator('[data-new]').click()

@@ -22,6 +22,9 @@ consoleTest('lists, topics and tags are created, renamed and deleted', async ({ 
   await page.getByLabel('Description').fill('Every Monday')
   await page.getByRole('button', { name: 'Create topic' }).click()
   await page.getByText('Every Monday').waitFor()
+  await data('PUT', '/contacts/1/topics/1')
+  await page.reload()
+  await page.getByRole('cell', { name: '1', exact: true }).waitFor()
   await page.getByRole('button', { name: 'Delete Weekly' }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
   await page.getByText('No topic yet.').waitFor()
@@ -62,6 +65,51 @@ consoleTest('a file is checked, imported, and its refused rows are downloaded', 
   await page.getByRole('button', { name: 'Download refused rows' }).click()
   const chunks = await (await (await downloading).createReadStream()).toArray()
   assert.match(Buffer.concat(chunks).toString(), /^"line","reason","row"\r\n"3","email: .*","not an address;Bob"\r\n$/)
+})
+
+consoleTest('a file is imported on a new list, which the dry run does not create', async ({ page, visit, data }) => {
+  await visit('/console/import')
+  const buffer = Buffer.from('email\nada@example.org\n')
+  await page.getByLabel(/Drop a CSV/).setInputFiles({ name: 'readers.csv', mimeType: 'text/csv', buffer })
+  assert.equal(await page.getByLabel('Name of the new list').inputValue(), 'readers')
+  await page.getByLabel('Name of the new list').fill('Readers')
+  await page.getByLabel('Contacts that exist already').selectOption('stay as they are')
+  await page.getByRole('button', { name: 'Start' }).click()
+  await page.getByText('Dry run: nothing was stored').waitFor()
+  assert.deepEqual(await data('GET', '/lists'), [])
+  assert.equal(await page.getByLabel('Contacts that exist already').inputValue(), 'skip')
+  await page.getByLabel('What to do').selectOption('import')
+  await page.getByRole('button', { name: 'Start' }).click()
+  await page.getByRole('heading', { name: 'Imported' }).waitFor()
+  await page.getByRole('button', { name: 'Start' }).click()
+  await page.getByText('Skipped').waitFor()
+  const lists = await data<{ name: string; contacts_count: number }[]>('GET', '/lists?counts=1')
+  assert.deepEqual(
+    lists.map(({ name, contacts_count }) => [name, contacts_count]),
+    [['Readers', 1]],
+  )
+})
+
+consoleTest('columns with unusual names are chosen', async ({ page, visit, data, allowErrors }) => {
+  allowErrors()
+  await visit('/console/import')
+  const buffer = Buffer.from('Adresse;Vorname;Nachname\nada@example.org;Ada;Lovelace\n')
+  await page.getByLabel(/Drop a CSV/).setInputFiles({ name: 'kunden.csv', mimeType: 'text/csv', buffer })
+  await page.getByLabel('What to do').selectOption('import')
+  await page.getByRole('button', { name: 'Start' }).click()
+  await page.getByRole('alert').getByText('Adresse').first().waitFor()
+  await page.getByText('Columns with other names').click()
+  await page.getByLabel('Column of: E-mail').selectOption('Adresse')
+  await page.getByLabel('Column of: First name').selectOption('Vorname')
+  await page.getByLabel('Column of: Last name').selectOption('Nachname')
+  await page.getByRole('button', { name: 'Start' }).click()
+  await page.getByRole('heading', { name: 'Imported' }).waitFor()
+  const [contact] = await data<{ name: string; email: string; extra_attributes: object }[]>('GET', '/contacts')
+  const { name, email, extra_attributes } = contact!
+  assert.deepEqual(
+    { name, email, extra_attributes },
+    { name: 'Ada Lovelace', email: 'ada@example.org', extra_attributes: {} },
+  )
 })
 
 consoleTest('a token is created, shown once and revoked', async ({ page, visit, data }) => {

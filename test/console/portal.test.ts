@@ -28,6 +28,15 @@ consoleTest('a link opens the webhook pages for a customer, and nothing else', a
   await page.getByText('The link is no longer valid').waitFor()
 })
 
+consoleTest('a portal works without the storage of the browser', async ({ page, url, data }) => {
+  await page.addInitScript(`Object.defineProperty(window, 'sessionStorage', { get() { throw new Error('blocked') } })`)
+  const link = await data<{ url: string }>('POST', '/portal-links', { role: 'webhooks' })
+  await page.goto(url + new URL(link.url).pathname + new URL(link.url).hash)
+  await page.getByText('No endpoint yet.').waitFor()
+  await page.getByRole('link', { name: 'Deliveries', exact: true }).click()
+  await page.getByText('No delivery matches.').waitFor()
+})
+
 test('only pages of MAILKEEP_PORTAL_ORIGINS may embed the portal', async (t) => {
   const origins = 'https://app.example.com,https://b.example.com'
   const { url } = await daemon(t, { cwd: await directory(t), env: { MAILKEEP_PORTAL_ORIGINS: origins } })

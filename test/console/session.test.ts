@@ -38,23 +38,54 @@ consoleTest('a token that is revoked ends the session', async ({ page, url, data
   await page.getByText('The token is not valid').waitFor()
 })
 
-consoleTest(
-  'a viewer sees no pages of admins, and reads why a change fails',
-  async ({ page, url, data, allowErrors }) => {
-    allowErrors()
-    await data('POST', '/contacts', { email: 'ada@example.org' })
-    const { token } = await data<{ token: string }>('POST', '/tokens', { name: 'reader', role: 'viewer' })
+consoleTest('a viewer and a member see what they may see and do', async ({ page, url, data, allowErrors }) => {
+  allowErrors()
+  await data('POST', '/lists', { name: 'News' })
+  await data('POST', '/lists/1/contacts', { email: 'ada@example.org', tags: ['vip'] })
+  await data('POST', '/newsletters', { name: 'January', subject: 'Hi', html: '<p>{{ unsubscribe_url }}</p>' })
+  const menu = page.getByRole('navigation', { name: 'Sections' })
+  const open = async (role: string) => {
+    const { token } = await data<{ token: string }>('POST', '/tokens', { name: role, role })
+    await page.goto('about:blank')
     await page.goto(`${url}/#token=${token}`)
-    await page.getByRole('link', { name: 'Contacts' }).click()
-    await page.getByRole('link', { name: 'ada@example.org' }).click()
-    assert.equal(await page.getByRole('link', { name: 'Webhooks' }).count(), 0)
-    await page.getByRole('button', { name: 'Unsubscribe' }).click()
-    await page.getByText('This token’s role may not do this.').waitFor()
-    await page.getByText('forbidden').waitFor()
-    await page.goto(`${url}/console/webhooks`)
-    await page.getByRole('alert').getByText('This token’s role may not do this.').waitFor()
-  },
-)
+    await heading(page, 'Overview')
+    await menu.getByRole('link', { name: 'Webhooks' }).waitFor({ state: 'detached' })
+  }
+  const buttons = (name: string) => page.locator('main').getByRole('button', { name, exact: true }).count()
+
+  await open('viewer')
+  assert.equal(await menu.getByRole('link', { name: 'Import' }).count(), 0)
+  for (const [section, shown] of [
+    ['Contacts', 'ada@example.org'],
+    ['Lists & topics', 'News'],
+    ['Tags', 'vip'],
+    ['Segments', 'No segment yet.'],
+    ['Newsletters', 'January'],
+    ['Sequences', 'No sequence yet.'],
+    ['Identities', 'No sender identity yet.'],
+    ['Suppressions', 'No address is suppressed.'],
+  ] as const) {
+    await menu.getByRole('link', { name: section }).click()
+    await page.locator('main').getByText(shown).first().waitFor()
+    assert.deepEqual([section, await page.locator('[data-new], td.do button').count()], [section, 0])
+  }
+  await page.goto(`${url}/console/contacts/1`)
+  await page.getByText('list joined').waitFor()
+  await page.getByRole('link', { name: 'Webhooks' }).waitFor({ state: 'detached' })
+  assert.equal(await page.locator('main').getByRole('button').count(), 0)
+  await page.goto(`${url}/console/webhooks`)
+  await page.getByRole('alert').getByText('This token’s role may not do this.').waitFor()
+  await page.getByText('forbidden').waitFor()
+
+  await open('member')
+  await page.goto(`${url}/console/contacts/1`)
+  await page.getByRole('button', { name: 'Unsubscribe' }).click()
+  await page.getByRole('button', { name: 'Resubscribe' }).waitFor()
+  await page.goto(`${url}/console/newsletters/1`)
+  await page.getByRole('button', { name: 'Delete' }).waitFor()
+  await page.getByRole('button', { name: 'Send', exact: true }).waitFor({ state: 'detached' })
+  assert.equal(await buttons('Save'), 1)
+})
 
 consoleTest('everything is reached by keys', async ({ page, visit, data }) => {
   await data('POST', '/contacts', { email: 'ada@example.org' })
@@ -66,6 +97,7 @@ consoleTest('everything is reached by keys', async ({ page, visit, data }) => {
     ['i', 'Import'],
     ['l', 'Lists and topics'],
     ['t', 'Tags'],
+    ['e', 'Segments'],
     ['n', 'Newsletters'],
     ['q', 'Sequences'],
     ['w', 'Webhooks'],
@@ -103,4 +135,13 @@ consoleTest('an error shows its code and the id of its request', async ({ page, 
   await alert.getByRole('button', { name: 'Try again' }).waitFor()
   await visit('/console/nothing')
   await heading(page, 'Not found')
+})
+
+consoleTest('a browser may name a language that does not exist', async ({ page, visit }) => {
+  await page.addInitScript(
+    `Object.defineProperty(Navigator.prototype, 'language', { get: () => 'C', configurable: true })`,
+  )
+  await visit('/')
+  await heading(page, 'Overview')
+  await page.locator('.canvas canvas').first().waitFor({ state: 'attached' })
 })

@@ -48,7 +48,9 @@ consoleTest('a delivery shows its payload and attempts, and is sent again', asyn
   await data('POST', '/webhook-endpoints', { url: receiver.url(), events: ['contact.created'] })
   await data('POST', '/contacts', { email: 'ada@example.org', name: 'Ada' })
   await receiver.next()
+  await page.clock.setFixedTime(Date.now() - 20_000)
   await visit('/console/webhooks/1')
+  await page.clock.setFixedTime(Date.now()) // the page was opened before the delivery was made
   await page.getByLabel('Status').selectOption('success')
   await page.getByText('No delivery matches.').waitFor()
   await page.getByLabel('Status').selectOption('')
@@ -56,19 +58,40 @@ consoleTest('a delivery shows its payload and attempts, and is sent again', asyn
   await heading(page, 'Delivery 1')
   await page.getByText('"email": "ada@example.org"').waitFor()
   await page.getByText('webhook-id: ').waitFor()
-  while (!(await page.getByText('<b>broken</b>').isVisible()))
-    await page.getByRole('button', { name: 'Refresh' }).click()
+  await page.getByText('<b>broken</b>').waitFor()
   await page.getByText('The receiver answered 500.').first().waitFor()
 
   await page.getByRole('button', { name: 'Redeliver' }).click()
   await receiver.next()
-  while (!(await page.getByText('success').isVisible())) await page.getByRole('button', { name: 'Refresh' }).click()
+  await page.getByText('success', { exact: true }).waitFor()
+  assert.doesNotMatch((await page.locator('dl.facts').textContent()) ?? '', /in \d+ seconds/)
   await visit('/console/deliveries?status=success&hours=24')
   await page.getByRole('link', { name: /contact\.created #1/ }).waitFor()
   await visit('/console/contacts/1')
   await page.getByRole('button', { name: 'Show deliveries' }).click()
   await page.getByRole('link', { name: /contact\.created #1/ }).waitFor()
 })
+
+consoleTest(
+  'the overview shows how long the oldest due delivery waits, and links to it',
+  async (world) => {
+    const { page, visit, data } = world
+    await data('POST', '/webhook-endpoints', { url: 'http://127.0.0.1:9/', events: ['contact.created'] })
+    await visit('/')
+    const figure = page
+      .getByRole('definition')
+      .filter({ has: page.locator('xpath=preceding-sibling::dt[.="Oldest due delivery"]') })
+    await figure.getByText('none').waitFor()
+    await data('POST', '/contacts', { email: 'ada@example.org' })
+    await page.reload()
+    await figure.getByRole('link', { name: 'just now' }).click()
+    await heading(page, 'Deliveries')
+    assert.equal(await page.getByLabel('Status').inputValue(), 'pending')
+    await page.getByRole('link', { name: /contact\.created #1/ }).waitFor()
+  },
+  {},
+  { MAILKEEP_DISPATCH: 'false' },
+)
 
 consoleTest('held deliveries are recovered with progress', async ({ page, visit, data }, t) => {
   const receiver = await receiverOf(t)

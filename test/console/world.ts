@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { after, type TestContext, test } from 'node:test'
 import type { BrowserContextOptions, Page } from 'playwright-core'
 import { accessibilityViolations, closeBrowser, launchBrowser, openTab } from '../support/browser.ts'
-import { daemon, directory } from '../support/program.ts'
+import { daemon, directory, type Environment } from '../support/program.ts'
 
 after(closeBrowser)
 
@@ -14,6 +14,8 @@ const found = await launchBrowser()
 export interface World {
   readonly page: Page
   readonly url: string
+  /** The daemon's database. */
+  readonly file: string
   /** The first admin token. */
   readonly token: string
   /** Calls the API with the admin token. @returns The answer's data. */
@@ -31,6 +33,7 @@ export function consoleTest(
   name: string,
   run: (world: World, t: TestContext) => Promise<void>,
   options: BrowserContextOptions = {},
+  env: Environment = {},
 ): void {
   if ('skip' in found) {
     test(name, { skip: found.skip })
@@ -41,7 +44,7 @@ export function consoleTest(
     const cwd = await directory(t)
     const { url, ask } = await daemon(t, {
       cwd,
-      env: { MAILKEEP_WEBHOOK_ALLOW_PRIVATE: 'true', MAILKEEP_MAIL_TRANSPORT: 'folder:mail' },
+      env: { MAILKEEP_WEBHOOK_ALLOW_PRIVATE: 'true', MAILKEEP_MAIL_TRANSPORT: 'folder:mail', ...env },
     })
     const token = (await readFile(join(cwd, 'mailkeep.db.admin-token'), 'utf8')).trim()
     const { page, context, problems } = await openTab(browser, url, options)
@@ -58,6 +61,7 @@ export function consoleTest(
       {
         page,
         url,
+        file: join(cwd, 'mailkeep.db'),
         token,
         data,
         async importCsv(listId, text) {

@@ -173,7 +173,11 @@ onEveryDatabase('a list with double opt-in', (open) => {
     const { acme, list, count } = await openNews(open, t, {})
     const field = (error: { errors: object }) => Object.keys(error.errors).join() === 'public_url'
     await assert.rejects(acme.contacts.addToList(list.id, { email }), field)
-    await assert.rejects(acme.contacts.import(list.id, [`email\n${email}\n`], { format: 'csv' }), field)
+    for (const dry_run of [false, true]) {
+      await assert.rejects(acme.contacts.import(list.id, [`email\n${email}\n`], { format: 'csv', dry_run }), field)
+    }
+    const options = { format: 'csv', dry_run: true, confirmed: true } as const
+    assert.equal((await acme.contacts.import(list.id, [`email\n${email}\n`], options)).created, 1)
     const [refused] = await acme.contacts.batch([{ op: 'upsert', email, lists: [list.id] }])
     assert.ok(field(refused as never))
     assert.equal(await count('mailkeep_contact'), 0)

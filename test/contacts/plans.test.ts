@@ -62,7 +62,7 @@ async function open() {
       .filter((sql) => /^\s*(?:select|insert|update|delete|with)/i.test(sql))
       .map((sql) => ({ sql, plan: explain(sql) }))
   }
-  return { acme, plansOf, plansAfter, close: () => mailkeep.close() }
+  return { acme, mailkeep, plansOf, plansAfter, close: () => mailkeep.close() }
 }
 
 /** Filters beyond the contract, each alone and with each of `companions`. */
@@ -236,6 +236,59 @@ describe('the queries of history, requests and suppressions', () => {
       for (const step of plan) {
         assert.doesNotMatch(step, /^SCAN (?:mailkeep_(?!contact$)\w+|s|w|d|e|m)\b/, `${plan.join('\n')}\n${sql}`)
         assert.doesNotMatch(step, /TEMP B-TREE FOR ORDER BY/, `${plan.join('\n')}\n${sql}`)
+      }
+    }
+  })
+})
+
+describe('the queries of imports and preferences', () => {
+  test('use an index, and sort no more than the topics of the lists of one contact', async (t) => {
+    const { acme, mailkeep, plansAfter, close } = await open()
+    t.after(close)
+    for (let i = 0; i < 300; i++) await acme.topics.create((i % 2) + 1, { name: `More ${i}` })
+    const rows = (lines: readonly object[]) => lines.map((line) => `${JSON.stringify(line)}\n`)
+    const exported = { extra_attributes: { plan: 'pro' }, lists: [{ id: 1, name: 'List 1' }], topics: ['More 1'] }
+    const plans = await plansAfter(async () => {
+      const load = (lines: readonly object[], options: object = {}) =>
+        acme.contacts.import(1, rows(lines), { format: 'ndjson', ...options })
+      await load([
+        { email: 'user5@example.org', tags: ['t1'] },
+        { email: 'fresh@example.org', tags: ['t2'] },
+      ])
+      await load([{ email: 'user6@example.org' }, { email: 'newest@example.org' }], { mode: 'skip' })
+      await load([{ email: 'user7@example.org', tags: ['t2'] }], { mode: 'replace_tags' })
+      await load([{ email: 'user8@example.org' }, { email: 'gone@example.org' }], { status: 'unsubscribed' })
+      await load([{ email: 'user9@example.org' }, { email: 'dry@example.org' }], { dry_run: true })
+      const restored = rows([{ email: 'back@example.org', created_at: '2020-01-02T03:04:05Z', ...exported }])
+      await acme.contacts.import(null, restored, { format: 'ndjson' })
+      for (const cursor of [undefined, 'bmV4dDo1', 'cHJldjox']) await acme.imports.list({ cursor })
+      await acme.imports.get(1)
+      const contact = { email: 'user5@example.org' }
+      const { lists } = await acme.contacts.preferences(contact)
+      await acme.contacts.updatePreferences(contact, {
+        joinTopics: [lists[0]!.topics[0]!.id],
+        leaveLists: [lists[1]?.id ?? 1],
+      })
+      await mailkeep.deliverDue()
+    })
+    const tables = /mailkeep_(import|topic|list|contact_list|contact_topic|contact_tag|contact)\b/
+    const seen = plans.filter(({ sql }) => tables.test(sql))
+    for (const name of [
+      /update mailkeep_contact\b/,
+      /"mailkeep_import"/,
+      /as item cross join mailkeep_topic/,
+      /not in/,
+    ]) {
+      assert.ok(
+        seen.some(({ sql }) => name.test(sql)),
+        `${name}`,
+      )
+    }
+    for (const { sql, plan } of seen) {
+      for (const step of plan) {
+        assert.doesNotMatch(step, fullScan, `${plan.join('\n')}\n${sql}`)
+        if (!/cross join mailkeep_topic/.test(sql))
+          assert.doesNotMatch(step, /TEMP B-TREE/, `${plan.join('\n')}\n${sql}`)
       }
     }
   })

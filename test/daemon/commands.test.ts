@@ -427,7 +427,7 @@ describe('help', () => {
   })
 
   test('of a group names its commands', () => {
-    for (const group of ['client', 'token', 'list', 'contact', 'endpoint', 'identity', 'secrets']) {
+    for (const group of ['client', 'token', 'list', 'contact', 'suppression', 'endpoint', 'identity', 'secrets']) {
       const text = helpOf(group, '--help')
       assert.match(text, new RegExp(`^Usage\\n    \\$ mailkeep ${group} COMMAND`))
       const names = commands.filter((command) => nameOf(command)[0] === group)

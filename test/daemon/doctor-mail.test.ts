@@ -11,11 +11,16 @@ interface Finding {
   readonly remedy?: string
 }
 
-async function findingAbout(cwd: string, env: Record<string, string>): Promise<Finding> {
+async function findingsAbout(check: string, cwd: string, env: Record<string, string>): Promise<Finding[]> {
   const { out, err } = await run(['doctor', '--port', '0', '--json'], { cwd, env })
   assert.doesNotMatch(out + err, /secret/, 'a password is never shown')
   const { findings } = JSON.parse(out) as { findings: Finding[] }
-  return findings.find(({ check }) => check === 'mail')!
+  return findings.filter((finding) => finding.check === check)
+}
+
+async function findingAbout(cwd: string, env: Record<string, string>): Promise<Finding> {
+  const [finding] = await findingsAbout('mail', cwd, env)
+  return finding!
 }
 
 describe('the doctor, about mail,', { concurrency: 2 }, () => {
@@ -41,6 +46,17 @@ describe('the doctor, about mail,', { concurrency: 2 }, () => {
     const wrong = await findingAbout(cwd, url('secret2'))
     assert.equal(wrong.state, 'fault')
     assert.match(wrong.remedy!, /password in MAILKEEP_SMTP_URL/)
+  })
+
+  test('warns where people cannot follow the links in mails', async (t) => {
+    const cwd = await directory(t)
+    const server = { MAILKEEP_SMTP_URL: 'smtp://127.0.0.1:1' }
+    const [missing] = await findingsAbout('links', cwd, server)
+    assert.equal(missing!.state, 'warning')
+    assert.match(missing!.remedy!, /MAILKEEP_PUBLIC_URL/)
+    const [found] = await findingsAbout('links', cwd, { ...server, MAILKEEP_PUBLIC_URL: 'https://mail.example.com' })
+    assert.deepEqual([found!.state, found!.message], ['ok', 'in mails lead to https://mail.example.com'])
+    assert.deepEqual(await findingsAbout('links', cwd, {}), [])
   })
 
   test('finds a fault where the SDK of Amazon SES is missing', async (t) => {

@@ -1,30 +1,20 @@
-/** Every recipient of a newsletter has one outcome, and no one gets it twice, whatever happens to the processes. */
+/** Every recipient of a newsletter or a step has one outcome, and no one gets it twice, whatever happens to the processes. */
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { describe, test } from 'node:test'
 import { onKinds } from '../support/kinds.ts'
-import type { Keeper } from './keeper.ts'
-import { type MailScene, setMailScene } from './mail-scene.ts'
+import { assertUncertain, type Point } from './mail-scene.ts'
 import type { MailFault } from './mail-server.ts'
-import type { Trap } from './statements.ts'
+import { NewsletterScene } from './newsletter-scene.ts'
+import { SequenceScene } from './sequence-scene.ts'
 
 const timeout = 600_000
 /** FAULT_RECIPIENTS=100000 runs the full suite. */
-const manyRecipients = Number(process.env.FAULT_RECIPIENTS ?? 3000)
+const manyRecipients = Number(process.env.FAULT_RECIPIENTS ?? 600)
 
 const inserted = 'insert into mailkeep_message'
 const claimed = 'update "mailkeep_message" set "claim"'
 const recorded = 'update mailkeep_message set status = .{1,40}, due_at'
 const finished = 'update "mailkeep_newsletter" set "status" = .{1,40}"finished_at"'
-
-interface Point {
-  readonly name: string
-  /** Undefined: while the server holds its answer to a message. */
-  readonly trap?: Pick<Trap, 'matching' | 'when'>
-  /** At which of the statements or messages. */
-  readonly nth: number
-  /** Whether messages are uncertain, and whether the server accepted any of them. Undefined: both may be. */
-  readonly uncertain?: 'none' | 'accepted' | 'not accepted'
-}
 
 const points: readonly Point[] = [
   { name: 'before a batch of recipients is written', trap: { matching: inserted, when: 'before' }, nth: 2 },
@@ -72,57 +62,41 @@ const points: readonly Point[] = [
   },
 ]
 
-/** Prepares a kill. Without a trap all processes are killed, because any of them may send the message that is held. */
-async function arrange(
-  scene: MailScene,
-  { trap, nth }: Point,
-  dying: Keeper,
-  ...others: Keeper[]
-): Promise<() => Promise<void>> {
-  if (trap) {
-    await dying.control.setTrap({ ...trap, nth, does: 'kill' })
-    return async () => assert.equal(await dying.gone, 'SIGKILL')
-  }
-  const held = scene.held()
-  scene.order({ holdAt: nth })
-  return async () => {
-    await held
-    await Promise.all([dying, ...others].map((keeper) => keeper.kill()))
-  }
-}
+/** The points at which more than one batch of recipients must be written are those of the tests with many recipients. */
+const sendingPoints = points.filter(({ trap }) => trap?.matching !== inserted)
 
 onKinds(['a SQLite file', 'PostgreSQL'], 'a process that is killed while it sends a newsletter', (kind) => {
-  for (const point of points) {
-    test(point.name, { timeout }, async (t) => {
-      const scene = await setMailScene(t, kind, point.trap?.matching === inserted ? 600 : 60)
-      const dying = await scene.spawn()
-      const killed = await arrange(scene, point, dying)
-      await dying.control.start()
-      await scene.send(dying)
-      await killed()
-      await scene.auditRows()
-      const next = await scene.spawn()
-      await next.control.start()
-      await scene.finish(next)
-      const { failed, uncertain, acceptedUncertain } = await scene.audit(t)
-      assert.equal(failed, 0)
-      if (point.uncertain === 'none') assert.equal(uncertain, 0)
-      if (point.uncertain === 'accepted') assert.ok(acceptedUncertain > 0)
-      if (point.uncertain === 'not accepted') assert.ok(uncertain > 0 && acceptedUncertain === 0)
-    })
-  }
+  describe('one kill', { concurrency: 2, timeout }, () => {
+    for (const point of sendingPoints) {
+      test(point.name, async (t) => {
+        const scene = await NewsletterScene.open(t, kind, 60)
+        const [dying, next] = await Promise.all([scene.spawn(), scene.spawn()])
+        const killed = await scene.arrange(point, dying)
+        await dying.control.start()
+        await scene.send(dying)
+        await killed()
+        await scene.messages()
+        await next.control.start()
+        await scene.finish(next)
+        assertUncertain(point, await scene.audit(t))
+      })
+    }
+  })
 })
+
+/** Traps at the second batch of recipients are triggered by the first batch of a process that continues. */
+const inTurn = (point: Point): Point => (point.trap?.matching === inserted ? { ...point, nth: 1 } : point)
 
 onKinds(['a SQLite file'], 'a newsletter to many recipients', (kind) => {
   test('reaches each at most once, when its process is killed at every point in turn', { timeout }, async (t) => {
-    const scene = await setMailScene(t, kind, manyRecipients)
+    const scene = await NewsletterScene.open(t, kind, manyRecipients)
     for (const [index, point] of points.entries()) {
       const dying = await scene.spawn()
-      const killed = await arrange(scene, point, dying)
+      const killed = await scene.arrange(index === 0 ? point : inTurn(point), dying)
       await dying.control.start()
       if (index === 0) await scene.send(dying)
       await killed()
-      await scene.auditRows()
+      await scene.messages()
     }
     const last = await scene.spawn()
     await last.control.start()
@@ -133,12 +107,12 @@ onKinds(['a SQLite file'], 'a newsletter to many recipients', (kind) => {
 
 onKinds(['PostgreSQL'], 'a newsletter that two processes send', (kind) => {
   test('reaches each at most once, when one of them is killed at every point in turn', { timeout }, async (t) => {
-    const scene = await setMailScene(t, kind, manyRecipients)
+    const scene = await NewsletterScene.open(t, kind, manyRecipients)
     const preparing = points.filter(({ trap }) => trap?.matching === inserted)
-    const sending = points.filter(({ trap }) => trap?.matching !== inserted && trap?.matching !== finished)
+    const sending = sendingPoints.filter(({ trap }) => trap?.matching !== finished)
     for (const [index, point] of preparing.entries()) {
       const dying = await scene.spawn()
-      const killed = await arrange(scene, point, dying)
+      const killed = await scene.arrange(index === 0 ? point : inTurn(point), dying)
       await dying.control.start()
       if (index === 0) await scene.send(dying)
       await killed()
@@ -149,10 +123,10 @@ onKinds(['PostgreSQL'], 'a newsletter that two processes send', (kind) => {
       await scene.pause(other) // until the next process is ready to be killed
       const dying = await scene.spawn()
       await dying.control.start()
-      const killed = await arrange(scene, point, dying, other)
+      const killed = await scene.arrange(point, dying, other)
       await scene.resume(other)
       await killed()
-      await scene.auditRows()
+      await scene.messages()
       if (point.trap) continue
       other = await scene.spawn()
       await other.control.start()
@@ -162,29 +136,82 @@ onKinds(['PostgreSQL'], 'a newsletter that two processes send', (kind) => {
   })
 })
 
-const faults: readonly { fault: MailFault; uncertain: boolean; timeoutMs?: number }[] = [
-  { fault: 'greylist', uncertain: false },
-  { fault: 'hang', uncertain: false, timeoutMs: 1000 },
-  { fault: 'hang after the message', uncertain: true, timeoutMs: 1000 },
-  { fault: 'reset', uncertain: false },
-  { fault: 'die before the answer', uncertain: true },
-  { fault: '421 after three messages', uncertain: false },
+const stepInserted = 'insert into "mailkeep_message"'
+
+/** At the first step of some contacts. */
+const stepPoints: readonly Point[] = [
+  { name: 'before a claim', trap: { matching: stepInserted, when: 'before' }, nth: 1, uncertain: 'none' },
+  { name: 'before a claim is committed', trap: { matching: stepInserted, when: 'after' }, nth: 5, uncertain: 'none' },
+  {
+    name: 'after a claim is committed',
+    trap: { matching: stepInserted, when: 'committed' },
+    nth: 1,
+    uncertain: 'not accepted',
+  },
+  { name: "before the server's 250", nth: 5, uncertain: 'accepted' },
+  {
+    name: "after the server's 250, before it is recorded",
+    trap: { matching: recorded, when: 'before' },
+    nth: 1,
+    uncertain: 'accepted',
+  },
+  {
+    name: 'before the record is committed',
+    trap: { matching: recorded, when: 'after' },
+    nth: 5,
+    uncertain: 'accepted',
+  },
+  { name: 'after the record is committed', trap: { matching: recorded, when: 'committed' }, nth: 5 },
 ]
 
-onKinds(['a SQLite file'], 'a newsletter to a server that fails', (kind) => {
-  for (const { fault, uncertain, timeoutMs } of faults) {
-    test(`${fault}: reaches each once, and what is not known is uncertain`, { timeout }, async (t) => {
-      const scene = await setMailScene(t, kind, 60)
-      if (timeoutMs !== undefined) scene.timeoutMs = timeoutMs
-      scene.order({ fault, every: 5 })
-      const keeper = await scene.spawn()
-      await keeper.control.start()
-      await scene.send(keeper)
-      await scene.finish(keeper)
-      const counts = await scene.audit(t)
-      const lost = uncertain ? 12 : 0
-      assert.deepEqual(counts, { sent: 60 - lost, failed: 0, uncertain: lost, acceptedUncertain: lost })
-      assert.equal(await scene.hasRetried(), !uncertain)
-    })
-  }
+onKinds(['a SQLite file', 'PostgreSQL'], 'a process that is killed while it sends a sequence', (kind) => {
+  describe('one kill', { concurrency: 2, timeout }, () => {
+    for (const point of stepPoints) {
+      test(point.name, async (t) => {
+        const scene = await SequenceScene.open(t, kind, 30)
+        const [dying, next] = await Promise.all([scene.spawn(), scene.spawn()])
+        const killed = await scene.arrange(point, dying)
+        await dying.control.start()
+        await killed()
+        await scene.messages()
+        await next.control.start()
+        await scene.finish(next)
+        assertUncertain(point, await scene.audit(t))
+      })
+    }
+  })
+})
+
+const faults: readonly {
+  fault: MailFault
+  outcome: 'sent at once' | 'sent later' | 'uncertain'
+  timeoutMs?: number
+}[] = [
+  { fault: 'slow', outcome: 'sent at once' },
+  { fault: 'greylist', outcome: 'sent later' },
+  { fault: 'hang', outcome: 'sent later', timeoutMs: 1000 },
+  { fault: 'hang after the message', outcome: 'uncertain', timeoutMs: 1000 },
+  { fault: 'reset', outcome: 'sent later' },
+  { fault: 'die before the answer', outcome: 'uncertain' },
+  { fault: '421 after three messages', outcome: 'sent later' },
+]
+
+onKinds(['a SQLite file', 'PostgreSQL'], 'a newsletter to a server that fails', (kind) => {
+  describe('every fifth recipient', { concurrency: 2, timeout }, () => {
+    for (const { fault, outcome, timeoutMs } of faults) {
+      test(`${fault}: reaches each once, and what is not known is uncertain`, async (t) => {
+        const scene = await NewsletterScene.open(t, kind, 60)
+        if (timeoutMs !== undefined) scene.timeoutMs = timeoutMs
+        scene.order({ fault, every: 5 })
+        const keeper = await scene.spawn()
+        await keeper.control.start()
+        await scene.send(keeper)
+        await scene.finish(keeper)
+        const counts = await scene.audit(t)
+        const lost = outcome === 'uncertain' ? 12 : 0
+        assert.deepEqual(counts, { sent: 60 - lost, failed: 0, uncertain: lost, acceptedUncertain: lost })
+        assert.equal(await scene.hasRetried(), outcome === 'sent later')
+      })
+    }
+  })
 })

@@ -67,15 +67,23 @@ export function watchStatements(): void {
 /** On PostgreSQL a trap can only kill the process. */
 export function watchPostgres(): void {
   const original = pg.Client.prototype.query as (this: pg.Client, ...parameters: unknown[]) => unknown
+  /** Connections whose next COMMIT kills the process. Other connections commit other transactions. */
+  const armed = new WeakSet<pg.Client>()
+  /** Connections that send nothing more before the kill. COMMIT would be sent together with the statement before it. */
+  const silenced = new WeakSet<pg.Client>()
   const watched = function (this: pg.Client, ...parameters: unknown[]) {
     const [query] = parameters as [string | { text: string } | undefined]
     const text = typeof query === 'string' ? query : (query?.text ?? '')
+    if (silenced.has(this)) return new Promise(() => {})
     const matches = isTrapped(text)
     if (matches && trap!.when === 'before') kill()
     const result = original.apply(this, parameters)
-    if (matches && trap!.when === 'after') return (result as Promise<unknown>).then(kill)
-    if (matches) trap!.armed = true
-    return trap?.armed && text === 'commit' ? (result as Promise<unknown>).then(kill) : result
+    if (matches && trap!.when === 'after') {
+      silenced.add(this)
+      return (result as Promise<unknown>).then(kill)
+    }
+    if (matches) armed.add(this)
+    return armed.has(this) && text === 'commit' ? (result as Promise<unknown>).then(kill) : result
   }
   pg.Client.prototype.query = watched as typeof pg.Client.prototype.query
 }

@@ -69,6 +69,60 @@ overHttp('the audit log', (open) => {
     assert.doesNotMatch(JSON.stringify(body), /mine|Ann|example/)
   })
 
+  test('shows contacts that are saved without a list, and each change of a batch once', async (t) => {
+    const { client, data, mailkeep, id: clientId, member } = await open(t)
+    const [{ id: tokenId }] = await data(200, 'GET', '/tokens').then((tokens) =>
+      tokens.filter(({ role }: { role: string }) => role === 'member'),
+    )
+    const list = await client.lists.create({ name: 'News' })
+    const upsert = async (body: object) => (await data(200, 'POST', '/contacts', { token: member, body })).id as number
+    const ada = await upsert({ email: 'ada@example.org', tags: ['vip'] })
+    await upsert({ email: 'ada@example.org', tags: ['vip'] }) // changes nothing
+    await upsert({ email: 'ada@example.org', city: 'London' })
+    const operations = [
+      { op: 'upsert', email: 'bob@example.org', tags: ['vip', 'new'], lists: [list.id], city: 'Bonn' },
+      { op: 'upsert', email: 'bob@example.org', tags: ['vip'], lists: [list.id] },
+      { op: 'add_to_list', id: ada, lists: [list.id] },
+      { op: 'update', id: ada, name: 'Ada', tags: ['new'] },
+      { op: 'untag', id: ada, tags: ['new'] },
+      { op: 'untag', id: ada, tags: ['new'] },
+      { op: 'unsubscribe', id: ada },
+      { op: 'unsubscribe', id: ada },
+      { op: 'resubscribe', id: ada },
+      { op: 'remove_from_list', id: ada, lists: [list.id] },
+      { op: 'tag', id: 999_999, tags: ['new'] },
+    ]
+    const results = await data(200, 'POST', '/contacts/batch', { token: member, body: { operations } })
+    const bob = results[0].id
+    const log = await data(200, 'GET', '/audit-log', { query: { token: tokenId, per_page: 100 } })
+    const entries = log.filter(({ type }: Entry) => !type.startsWith('tag.')).reverse()
+    assert.deepEqual(
+      entries.map(({ type, target_id, source }: Entry) => [type, target_id, source]),
+      [
+        ['contact.created', ada, 'api'],
+        ['contact.updated', ada, 'api'],
+        ['contact.created', bob, 'api'],
+        ['contact.list_added', bob, 'api'],
+        ['contact.list_added', ada, 'api'],
+        ['contact.updated', ada, 'api'],
+        ['contact.updated', ada, 'api'],
+        ['contact.unsubscribed', ada, 'api'],
+        ['contact.resubscribed', ada, 'api'],
+        ['contact.list_removed', ada, 'api'],
+      ],
+    )
+    const imported = mailkeep.forClient(clientId, { source: 'cli' })
+    await imported.contacts.addManyToList(list.id, [{ email: 'cy@example.org' }, { email: 'dan@example.org' }])
+    let importId = 0
+    const onStart = (id: number) => {
+      importId = id
+    }
+    await imported.contacts.import(null, ['email\neve@example.org\n'], { format: 'csv', onStart })
+    const [second, first] = await data(200, 'GET', '/audit-log')
+    assert.deepEqual([first.type, first.target_id, first.source], ['list.imported', list.id, 'cli'])
+    assert.deepEqual([second.type, second.target_id, second.source], ['import.created', importId, 'cli'])
+  })
+
   test('is filtered by token and type, alone and together, and paged', async (t) => {
     const { call, data } = await open(t)
     const made: { id: number; token: string }[] = []

@@ -134,8 +134,13 @@ overHttp('everything stored about a contact', (open) => {
       await client.contacts.unsubscribe(id)
       await client.contacts.resubscribe(id)
     }
+    const sequence = await client.sequences.create({ name: 'Course' })
+    const enrolment = await client.sequences.enrol(sequence.id, { contact_id: id })
+    const suppression = await data(201, 'POST', '/suppressions', { body: { email } })
     const { contact, history, messages, deliveries, ...rest } = await data(200, 'GET', `/contacts/${id}/data`)
-    assert.deepEqual([contact, messages, rest], [await data(200, 'GET', `/contacts/${id}`), [], {}])
+    assert.deepEqual([contact, messages], [await data(200, 'GET', `/contacts/${id}`), []])
+    const { double_opt_in: _, ...pending } = list
+    assert.deepEqual(rest, { pending_lists: [pending], suppression, enrolments: [enrolment] })
     assert.equal(history.length, 121)
     assert.equal(deliveries.length, 63)
     const [created, asked, mail, unsubscribed] = deliveries

@@ -116,6 +116,23 @@ overHttp('a batch of operations', (open) => {
     assert.deepEqual(await foreign.data(200, 'GET', `/contacts/${foreignContact.id}`), foreignContact)
   })
 
+  test('erases contacts for admins only', async (t) => {
+    const { data, member, admin } = await open(t)
+    const { id } = await data(200, 'POST', '/contacts', { body: { email: 'ada@example.org' } })
+    const operations = [
+      { op: 'delete', id },
+      { op: 'tag', id, tags: ['kept'] },
+    ]
+    const [refused, tagged] = await data(200, 'POST', '/contacts/batch', { token: member, body: { operations } })
+    assert.deepEqual([refused.status, Object.keys(refused.errors)], ['refused', ['op']])
+    assert.match(refused.errors.op[0], /needs a token with the role admin/)
+    assert.deepEqual(tagged, { status: 'done', id })
+    const [erased] = await data(200, 'POST', '/contacts/batch', { token: admin, body: { operations } })
+    assert.deepEqual(erased, { status: 'done', id })
+    const other = await data(200, 'POST', '/contacts', { body: { email: 'bob@example.org' } })
+    await data(204, 'DELETE', `/contacts/${other.id}`, { token: member })
+  })
+
   test('is refused as a whole if it is no batch', async (t) => {
     const { call } = await open(t)
     const good = { op: 'upsert', email: 'good@example.org' }

@@ -98,6 +98,9 @@ overHttp('changing a contact', (open) => {
     for (const into of [target.id, '1', 0, null]) {
       assertInvalid(await call('POST', `/contacts/${target.id}/merge`, { body: { into } }), 'into')
     }
+    for (const into of [{}, { email: 'nobody' }]) {
+      assertInvalid(await call('POST', `/contacts/${target.id}/merge`, { body: { into } }), 'into.email')
+    }
   })
 
   test('a merge subscribes no one: one opt-out counts for both', async (t) => {

@@ -5,7 +5,7 @@ import { isMailkeepError } from '../../lib/index.ts'
 import { test } from '../support/databases.ts'
 import { type Open, overHttp, until } from '../support/harness.ts'
 import { assertInvalid } from '../support/http-call.ts'
-import { assertShape, list, tag } from '../support/http-shapes.ts'
+import { assertShape, list, tag, topic as topicShape } from '../support/http-shapes.ts'
 
 /**
  * Contacts a to f, created a second apart. a, b and c are on list L1; c, d and e on L2. a and c have tag X; d has Y. f is on
@@ -271,7 +271,7 @@ overHttp('finding contacts beyond the contract', (open) => {
     assert.equal(await client.contacts.count(), 1200)
   })
 
-  test('counts are those of the listing, for many contacts too, and lists and tags show theirs', async (t) => {
+  test('counts are those of the listing, for many contacts too, and lists, topics and tags show theirs', async (t) => {
     const { client, data, call } = await open(t)
     const [one, two] = [await client.lists.create({ name: 'one' }), await client.lists.create({ name: 'two' })]
     const people = Array.from({ length: 10_500 }, (_, i) => ({ email: `c${i}@example.org`, tags: i % 4 ? [] : ['X'] }))
@@ -297,8 +297,15 @@ overHttp('finding contacts beyond the contract', (open) => {
     ])
     const tags = await data(200, 'GET', '/tags', { query: { counts: 'true' } })
     assert.deepEqual(tags, [{ ...tagX, contacts_count: 2624 }])
+    const topic = await client.topics.create(one.id, { name: 'Weekly' })
+    for (const { id } of (await client.contacts.list({ per_page: 3 })).data) {
+      await client.contacts.subscribeToTopic(id, topic.id)
+    }
+    const topics = await data(200, 'GET', `/lists/${one.id}/topics`, { query: { counts: 1 } })
+    assert.deepEqual(topics, [{ ...topic, contacts_count: 3 }])
     for (const [path, shape] of [
       ['/lists', list],
+      [`/lists/${one.id}/topics`, topicShape],
       ['/tags', tag],
     ] as const) {
       for (const query of ['', 'counts=0']) assertShape((await data(200, 'GET', path, { query }))[0], shape)

@@ -217,6 +217,7 @@ describe('an idempotency key', () => {
     const without = routes.filter(({ key }) => key === 'none').map(titleOf)
     assert.deepEqual(without.sort(), [
       'POST /contacts/import',
+      'POST /email-identities/:identityId/refresh',
       'POST /lists/:listId/contacts/import',
       'POST /newsletters/:newsletterId/test',
       'POST /portal-links',

@@ -66,6 +66,15 @@ overHttp('email identities', (open) => {
     assert.equal((await data(200, 'GET', '/email-identities')).length, 1)
   })
 
+  test('an admin asks the provider about one; without a provider its status stays', async (t) => {
+    const { call, client, data, member } = await open(t)
+    const { id } = await client.identities.add({ email: 'a@example.org' })
+    const shown = await data(200, 'GET', `/email-identities/${id}`)
+    assert.deepEqual(await data(200, 'POST', `/email-identities/${id}/refresh`), shown)
+    assert.equal((await call('POST', `/email-identities/${id}/refresh`, { token: member })).status, 403)
+    assert.equal((await call('POST', '/email-identities/999/refresh')).status, 404)
+  })
+
   test('wrong input is refused, also a status: only the provider verifies', async (t) => {
     const { call, client, data } = await open(t)
     await client.identities.add({ email: 'taken@example.org' })

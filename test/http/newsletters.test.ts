@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { CapturingTransport } from '../../lib/testing/mail.ts'
 import { overHttp, type Service, until } from '../support/harness.ts'
+import { assertInvalid } from '../support/http-call.ts'
 
 const html = '<p>Hello {{ contact.name }}</p><a href="{{ unsubscribe_url }}">Unsubscribe</a>'
 
@@ -31,6 +32,8 @@ overHttp('newsletters over HTTP', (open) => {
     const [contact] = await data(200, 'GET', '/contacts')
     const preview = await data(200, 'POST', `/newsletters/${draft.id}/preview`, { body: { contact_id: contact.id } })
     assert.deepEqual(Object.keys(preview).sort(), ['html', 'subject', 'text'])
+    const same = { body: { contact_id: { email: contact.email } } }
+    assert.equal((await data(200, 'POST', `/newsletters/${draft.id}/preview`, same)).subject, preview.subject)
     assert.match(preview.html, /Hello Reader 0/)
     const tested = await data(200, 'POST', `/newsletters/${draft.id}/test`, { body: { emails: ['me@example.org'] } })
     assert.deepEqual(tested, [{ email: 'me@example.org', status: 'sent', error: null }])
@@ -46,6 +49,7 @@ overHttp('newsletters over HTTP', (open) => {
     assert.equal(message.newsletter_id, draft.id)
     await data(422, 'POST', `/newsletters/${draft.id}/send`)
     await data(422, 'PATCH', `/newsletters/${draft.id}`, { body: { subject: 'Late' } })
+    await data(200, 'PATCH', `/newsletters/${draft.id}`, { body: { name: 'January, sent' } })
     assert.equal(options.mail.transport.captured.length, 4)
   })
 
@@ -109,6 +113,18 @@ overHttp('sequences over HTTP', (open) => {
       ],
     )
     const contact = await data(201, 'POST', `/lists/${list}/contacts`, { body: { email: 'ada@example.org' } })
+    const draft = { contact_id: contact.id, subject: 'For {{ contact.email }}', html }
+    const preview = await data(200, 'POST', `/sequences/${id}/preview`, { body: draft, token: service.member })
+    assert.deepEqual(Object.keys(preview).sort(), ['html', 'subject', 'text'])
+    assert.equal(preview.subject, 'For ada@example.org')
+    await data(403, 'POST', `/sequences/${id}/preview`, { body: draft, token: service.viewer })
+    for (const [wrong, field] of [
+      [{ ...draft, html: '<p>{{ contact.nme }}</p>' }, 'html'],
+      [{ contact_id: contact.id, html }, 'subject'],
+    ] as const) {
+      assertInvalid(await service.call('POST', `/sequences/${id}/preview`, { body: wrong }), field)
+    }
+    await data(404, 'POST', `/sequences/${id}/preview`, { body: { ...draft, contact_id: 999_999 } })
     const messages = await until(
       () => data(200, 'GET', `/contacts/${contact.id}/messages`),
       ([first]) => first?.status === 'sent',

@@ -94,6 +94,12 @@ describe('the description of the API', () => {
     for (const name of names) assert.match(name, /^[a-z][A-Za-z]+$/)
   })
 
+  test('gives each operation a summary and a description', () => {
+    for (const { operationId, summary, description: text } of operations) {
+      assert.ok(summary.length > 0 && text.length > 0, operationId)
+    }
+  })
+
   test('has a webhook for each event type', () => {
     assert.deepEqual(Object.keys(description.webhooks), eventTypes)
   })

@@ -35,6 +35,7 @@ overHttp('a link of the portal', (open) => {
     const world = await openWorld(service, 'acme')
     const link = await data(201, 'POST', '/portal-links', { body: { role: 'webhooks' } })
     assert.match(link.url, /^https:\/\/mail\.example\.org\/portal#token=mkp_[\w-]+$/)
+    assert.match((await service.client.portal.createLink()).url, /\/portal#token=mkp_/)
     const token = tokenOf(link)
     for (const route of routes.filter((one) => one.method !== 'DELETE' || !opened.has(titleOf(one)))) {
       const { status } = await call(route.method, pathTo(route, world), { token, body: bodyOf(route) })

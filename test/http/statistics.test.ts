@@ -34,6 +34,33 @@ overHttp('statistics', (open) => {
     }
   })
 
+  test('show since when the oldest due delivery waits, of all endpoints and of one', needsClock, async (t) => {
+    const { data, client, mailkeep, receiver, advance, addTenant } = await open(t, {
+      dispatch: false,
+      webhooks: { retryScheduleSeconds: [3600] },
+    })
+    const other = await addTenant()
+    const broken = await receiver()
+    broken.replies(500)
+    const dueAt = async (query = {}, tenant: typeof other = { ...other, data }) =>
+      (await tenant.data(200, 'GET', '/stats/deliveries', { query })).oldest_due_at
+    assert.equal(await dueAt(), null)
+    const body = { url: broken.url(), events: ['contact.created'] }
+    const first = await data(201, 'POST', '/webhook-endpoints', { body })
+    await client.contacts.upsert({ email: 'ada@example.org' })
+    const since = await dueAt()
+    assert.match(since, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00$/)
+    assert.ok(Math.abs(Date.parse(since) - Date.now()) < 60_000)
+    const second = await data(201, 'POST', '/webhook-endpoints', { body: { ...body, events: ['contact.deleted'] } })
+    assert.equal(await dueAt({ endpoint_id: first.id }), since)
+    assert.equal(await dueAt({ endpoint_id: second.id }), null)
+    assert.equal(await dueAt({}, other), null)
+    await mailkeep.deliverDue()
+    assert.equal(await dueAt(), null, 'the second attempt is not due yet')
+    advance(7_200_000)
+    assert.ok(Date.parse(await dueAt()) > Date.parse(since) + 3_000_000)
+  })
+
   test('of another client are not shown', async (t) => {
     const { data, client, mailkeep, receiver, addTenant } = await open(t, { dispatch: false })
     const other = await addTenant()

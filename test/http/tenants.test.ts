@@ -6,10 +6,10 @@ import { bodyOf, openWorld, paramsOf, pathTo, routes, titleOf, viewOf } from '..
 
 /** Routes for admins only, listed independently of the route table. */
 const needsAdmin = ({ method, path }: { readonly method: string; readonly path: string }) =>
-  /^\/(webhook-endpoints|deliveries|events|tokens|audit-log|settings|portal-links)\b/.test(path) ||
+  /^\/(webhook-endpoints|deliveries|events|tokens(?!\/current)|audit-log|settings|portal-links)\b/.test(path) ||
   /^\/newsletters\/:newsletterId\/(test|send|pause|resume|cancel)$/.test(path) ||
   path === '/stats/deliveries' ||
-  (method !== 'GET' && /^\/(sequences|email-identities)\b/.test(path))
+  (method !== 'GET' && /^\/(sequences|email-identities)\b(?!.*\/preview$)/.test(path))
 
 /** Returns all non-empty subsets. */
 function someOf<T>([first, ...others]: readonly T[]): T[][] {

@@ -46,6 +46,18 @@ overHttp('the tokens of a client', (open) => {
     assert.equal((await call('DELETE', `/tokens/${made.id}`)).status, 404)
   })
 
+  test('show themselves to their holders, of any role', async (t) => {
+    const { call, data } = await open(t)
+    for (const role of ['viewer', 'member', 'admin']) {
+      const { token, ...made } = await data(201, 'POST', '/tokens', { body: { name: role, role } })
+      const shown = await data(200, 'GET', '/tokens/current', { token })
+      assertShape(shown, tokenShape)
+      assert.deepEqual({ ...shown, last_used_at: null }, made)
+    }
+    assert.equal((await call('GET', '/tokens/current', { token: null })).status, 401)
+    assert.equal((await call('DELETE', '/tokens/current')).status, 405)
+  })
+
   test('that are invalid get 422 with the field, and leave nothing behind', async (t) => {
     const { call, data } = await open(t)
     const listed = async () => (await data(200, 'GET', '/tokens')).map(({ id }: { id: number }) => id)

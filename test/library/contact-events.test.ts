@@ -6,6 +6,29 @@ import { test } from '../support/databases.ts'
 import { dayMs, onEveryDatabase, onSharedDatabases, until } from '../support/webhook-harness.ts'
 
 onEveryDatabase('events of contacts', (open) => {
+  test('have a new contact as it is read afterwards, whichever of its tags are new', async (t) => {
+    const events: RaisedEvent[] = []
+    const { acme } = await open(t, { start: false, onEvent: (event) => void events.push(event) })
+    const list = await acme.lists.create({ name: 'News' })
+    const attributes = JSON.parse('{"__proto__":"own","10":"ten","2":"two","é😀":"x","empty":""}')
+    const save = (email: string, tags: string[]) =>
+      acme.contacts.addToList(list.id, { email, name: 'Ada “L”', tags, ...attributes })
+    for (const [email, tags] of [
+      ['A@Example.org', ['b', 'a']],
+      ['b@example.org', ['A', 'b', 'a']],
+      ['c@example.org', ['c', 'a']],
+      ['d@example.org', []],
+    ] as const) {
+      const { contact, created } = await save(email, [...tags])
+      const read = await acme.contacts.get(contact.id)
+      assert.equal(created, true)
+      assert.equal(JSON.stringify(contact), JSON.stringify(read))
+      assert.equal(JSON.stringify((events.at(-1)!.data as { contact: object }).contact), JSON.stringify(read))
+    }
+    const { contact } = await acme.contacts.upsert({ email: 'e@example.org', tags: ['a'], ...attributes })
+    assert.equal(JSON.stringify(contact), JSON.stringify(await acme.contacts.get(contact.id)))
+  })
+
   test('report each change once, with the contact after it', async (t) => {
     const events: RaisedEvent[] = []
     const { acme } = await open(t, { start: false, onEvent: (event) => void events.push(event) })
@@ -48,6 +71,16 @@ onEveryDatabase('events of contacts', (open) => {
     assert.deepEqual(taken(), [
       ['contact.deleted', { contact: { id: old.id, uuid: old.uuid, email: old.email } }],
       ['contact.updated', { contact }],
+    ])
+    const { contact: member } = await acme.contacts.addToList(list.id, { email: 'member@example.org', tags: ['vip'] })
+    await acme.contacts.subscribeToTopic(member.id, topic.id)
+    taken()
+    contact = await acme.contacts.merge(member.id, { into: ada.id })
+    assert.deepEqual(taken().slice(1), [
+      ['contact.updated', { contact }],
+      ['contact.tagged', { contact, tag: vip }],
+      ['contact.subscribed', { contact, list }],
+      ['contact.topic_subscribed', { contact, topic }],
     ])
     await acme.contacts.delete(ada.id)
     const gone = { id: ada.id, uuid: ada.uuid, email: 'countess@example.org' }
@@ -127,10 +160,15 @@ onEveryDatabase('events of contacts', (open) => {
         Number(row.contact_id),
         String(row.body) === '',
       ])
-    assert.deepEqual(await events(), [[target.id, false]])
+    const moved = [target.id, false]
+    const raisedByMerge = [target.id, false]
+    assert.deepEqual(await events(), [moved, raisedByMerge])
     assert.equal((await acme.withIdempotencyKey('k', 1, add)).replayed, true, 'the stored answer is still given')
     await acme.contacts.delete(target.id)
-    assert.deepEqual(await events(), [[0, true]])
+    assert.deepEqual(await events(), [
+      [0, true],
+      [0, true],
+    ])
     assert.deepEqual(await ask('select id from mailkeep_kept_answer'), [])
   })
 

@@ -88,6 +88,18 @@ async function withAmazon(t: TestContext, options: SesOptions = {}) {
 
 const kinds = ['a SQLite file', "a host's handle of a file", 'SQLite in memory', ':memory:', 'PostgreSQL'] as const
 
+test('a client refreshes one of its identities', async (t) => {
+  const { identities, known, asked } = await withAmazon(t)
+  const { id } = await identities.add({ email: 'ada@example.org' })
+  assert.equal((await identities.refresh(id)).identity_status, 'verifying')
+  known.set('ada@example.org', { VerificationStatus: 'SUCCESS', VerifiedForSendingStatus: true })
+  const verified = await identities.refresh(id)
+  assert.equal(verified.identity_status, 'verified')
+  const count = asked.length
+  assert.deepEqual(await identities.refresh(id), verified)
+  assert.equal(asked.length, count, 'the provider is not asked about a verified identity')
+})
+
 onKinds(kinds, 'refreshing', (kind) => {
   test('checks the unsettled identities of all clients, each once', async (t) => {
     const { source, close } = await openPlace(kind)

@@ -129,6 +129,7 @@ const takesId: Record<string, (client: ReturnType<Mailkeep['forClient']>, id: An
   'topics.update': ({ topics }, id) => topics.update(id, { name: 'x' }),
   'topics.delete': ({ topics }, id) => topics.delete(id),
   'identities.get': ({ identities }, id) => identities.get(id),
+  'identities.refresh': ({ identities }, id) => identities.refresh(id),
   'identities.remove': ({ identities }, id) => identities.remove(id),
   'webhooks.getEndpoint': ({ webhooks }, id) => webhooks.getEndpoint(id),
   'webhooks.updateEndpoint': ({ webhooks }, id) => webhooks.updateEndpoint(id, { active: true }),

@@ -226,6 +226,7 @@ export const publicNames: Readonly<Record<string, readonly string[]>> = {
     'type StatsApi',
     'type Step',
     'type StepInput',
+    'type StepPreviewInput',
     'type StepsInput',
     'type StopReason',
     'type StorageFigures',

@@ -159,9 +159,43 @@ overHttp('the page of preferences', (open) => {
     const page = await visit(preferences_url)
     const fields = fieldsOf(page.html, 'save').filter(([name]) => name !== 'list')
     const saved = await submit(preferences_url, fields)
-    assert.match(saved.html, /ada@example\.org is on no list\./)
+    assert.match(saved.html, /name="list" value="\d+"><span>News/, 'the list is offered, and not checked')
+    assert.doesNotMatch(saved.html, /name="topic"/)
     const { lists, topics, unsubscribed_at } = await read()
     assert.deepEqual({ lists, topics, unsubscribed_at }, { lists: [], topics: [], unsubscribed_at: null })
+  })
+
+  test('lets the contact join a list again that it left there, until the client takes it off', async (t) => {
+    const { preferences_url, read, client, receiver, list, id } = await populate(t, open)
+    await client.lists.update(list.id, { double_opt_in: true })
+    const hook = await receiver()
+    await client.webhooks.createEndpoint({ url: hook.url(), events: ['contact.subscribed'] })
+    const leave = async () => {
+      const fields = fieldsOf((await visit(preferences_url)).html, 'save')
+      return await submit(
+        preferences_url,
+        fields.filter(([name]) => name !== 'list'),
+      )
+    }
+    const left = await leave()
+    const unchanged = await submit(preferences_url, fieldsOf(left.html, 'save'))
+    assert.deepEqual((await read()).lists, [])
+    const back = await submit(preferences_url, [...fieldsOf(unchanged.html, 'save'), ['list', String(list.id)]])
+    assert.match(back.html, /name="list" value="\d+" checked><span>News/)
+    assert.deepEqual(
+      (await read()).lists.map((one) => one.id),
+      [list.id],
+    )
+    const { body } = await hook.next()
+    assert.deepEqual([body.type, body.data.list.id], ['contact.subscribed', list.id])
+    const [last] = (await client.contacts.history(id)).data
+    assert.deepEqual([last!.type, last!.source, last!.list_id], ['list_joined', 'preferences_page', list.id])
+    const form = [...fieldsOf((await leave()).html, 'save'), ['list', String(list.id)]] as [string, string][]
+    await client.contacts.addToList(list.id, { email, confirmed: true })
+    await client.contacts.removeFromList(list.id, id)
+    assert.match((await visit(preferences_url)).html, /ada@example\.org is on no list\./)
+    await submit(preferences_url, form)
+    assert.deepEqual((await read()).lists, [])
   })
 
   test('does not let a contact join lists and topics that the page does not offer', async (t) => {
@@ -224,7 +258,7 @@ overHttp('how contact pages look', (open) => {
 
   test('is set by the client', async (t) => {
     const { data, unsubscribe_url, url } = await populate(t, open)
-    const nothing = { name: null, colour: null, logo_url: null, language: null, texts: {} }
+    const nothing = { name: null, colour: null, logo_url: null, language: null, texts: {}, postal_address: null }
     assert.deepEqual(await data(200, 'GET', '/settings/pages'), nothing)
     const settings = {
       name: 'Müller & <Co>',
@@ -232,6 +266,7 @@ overHttp('how contact pages look', (open) => {
       logo_url: 'https://cdn.example.com/logo.png?a="b"',
       language: 'de',
       texts: { unsubscribe_text: 'Schade, {email}! <script>' },
+      postal_address: 'Hauptstraße 1\nBerlin',
     }
     const saved = await data(200, 'PUT', '/settings/pages', { body: settings })
     const expected = { ...settings, colour: '#ffcc00', logo_url: 'https://cdn.example.com/logo.png?a=%22b%22' }

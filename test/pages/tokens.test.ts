@@ -97,6 +97,29 @@ overHttp('the page of a link that does not work', (open) => {
   })
 })
 
+overHttp('the link of a merged contact', (open) => {
+  test('opens the page of the contact that stays, until that is erased', async (t) => {
+    const service = await open(t)
+    const { client } = service
+    const first = await linksOf(service, 'first@example.org')
+    const second = await linksOf(service, 'second@example.org')
+    const last = await linksOf(service, 'last@example.org')
+    await client.contacts.merge(first.id, { into: second.id })
+    await client.contacts.merge(second.id, { into: last.id })
+    for (const { preferences } of [first, second, last]) {
+      assert.match((await visit(preferences)).html, /last@example\.org/)
+    }
+    const body = new URLSearchParams({ 'List-Unsubscribe': 'One-Click' })
+    assert.equal((await visit(first.unsubscribe, { method: 'POST', body })).status, 200)
+    const { unsubscribed_by_contact } = await client.contacts.get(last.id)
+    assert.equal(unsubscribed_by_contact, true)
+    const { clientId, contact } = await service.mailkeep.links.open(partsOf(second.unsubscribe).token, 'unsubscribe')
+    assert.deepEqual([clientId, contact.id], [service.id, last.id])
+    await client.contacts.delete(last.id)
+    for (const { unsubscribe } of [first, second, last]) assert.equal((await visit(unsubscribe)).status, 404)
+  })
+})
+
 const newKey = () => randomBytes(32)
 
 async function openOn(t: { after(close: () => unknown): void }, options: Partial<MailkeepOptions> = {}) {

@@ -139,7 +139,7 @@ describe('the structure of the sources', () => {
 
   test('the daemon imports only the library’s entries, its internal entry and the drivers’ modules', () => {
     const entries =
-      /^lib\/(index|internal|storage\/sqlite|storage\/postgres|webhooks\/receiver|sending\/transports\/(?:folder|smtp|ses))\.ts$/
+      /^lib\/(index|internal|identities\/ses|storage\/sqlite|storage\/postgres|webhooks\/receiver|sending\/transports\/(?:folder|smtp|ses))\.ts$/
     for (const { path, imports } of daemon) {
       for (const name of imports) if (name.startsWith('lib/')) assert.match(name, entries, path)
     }

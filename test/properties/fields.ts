@@ -133,6 +133,10 @@ const known: Readonly<Record<string, readonly [required: Fields, optional: Field
     { name, status: fc.constantFrom('active', 'paused'), reply_to: fc.option(email) },
   ],
   'PUT /sequences/:sequenceId/steps': [{ steps: fc.array(step, { maxLength: 2 }) }, {}],
+  'POST /sequences/:sequenceId/preview': [
+    { contact_id: fc.integer({ min: 1, max: 9 }), subject: line, html: text },
+    { preheader: fc.option(line), text: fc.option(text) },
+  ],
   'POST /sequences/:sequenceId/enrolments': [{ contact_id: fc.integer({ min: 1, max: 9 }) }, {}],
   'PUT /settings/attributes': [{ indexed: fc.array(name, { maxLength: 3 }) }, {}],
   'PUT /settings/pages': [
@@ -143,6 +147,7 @@ const known: Readonly<Record<string, readonly [required: Fields, optional: Field
       logo_url: fc.constantFrom(null, 'https://example.com/logo.png'),
       language: fc.constantFrom(null, 'en', 'de', 'fr', 'es'),
       texts: fc.constantFrom({}, { unsubscribe_title: 'Leave', unsubscribe_text: '' }),
+      postal_address: fc.constantFrom(null, 'Acme Ltd, London'),
     },
   ],
   'POST /webhook-endpoints': [

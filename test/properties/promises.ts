@@ -50,6 +50,7 @@ const segment: Shape = { ...list, filters: (value) => typeof value === 'object' 
 const isNullOrText = (value: unknown) => value === null || typeof value === 'string'
 const pageSettings: Shape = {
   ...{ name: isNullOrText, colour: isNullOrText, logo_url: isNullOrText, language: isNullOrText, texts: isRecord },
+  postal_address: isNullOrText,
 }
 const contactLinks: Shape = { unsubscribe_url: /^http/, preferences_url: /^http/, headers: isRecord }
 const attributeSettings: Shape = { indexed: isArray }
@@ -151,13 +152,15 @@ export const promises: Readonly<Record<string, Promised>> = {
   'GET /email-identities': page(identity),
   'GET /email-identities/:identityId': ok(identity),
   'POST /email-identities': { ...created(identity), byState: true },
+  'POST /email-identities/:identityId/refresh': ok(identity),
   'DELETE /email-identities/:identityId': nothing,
   'DELETE /contacts/:contactId': nothing,
   'POST /contacts/:contactId/resubscribe': ok(contact),
   'PUT /contacts/:contactId/topics/:topicId': { ...ok(contact), byState: true },
   'DELETE /contacts/:contactId/topics/:topicId': ok(contact),
   'GET /contacts/:contactId/data': ok({
-    ...{ contact: isObject, history: isArray, messages: isArray, deliveries: isArray },
+    ...{ contact: isObject, pending_lists: isArray, history: isArray, messages: isArray, enrolments: isArray },
+    ...{ suppression: () => true, deliveries: isArray },
   }),
   'GET /suppressions': page(suppression),
   'POST /suppressions': { statuses: [200, 201], data: suppression },
@@ -176,11 +179,12 @@ export const promises: Readonly<Record<string, Promised>> = {
     byState: true,
   },
   'GET /tokens': page(token),
+  'GET /tokens/current': ok(token),
   'POST /tokens': { ...created(newToken), byState: true },
   'POST /portal-links': { statuses: [201, 422], data: { url: /#token=mkp_/, expires_at: utc }, byState: true },
   'DELETE /tokens/:tokenId': nothing,
   'GET /audit-log': page(auditEntry),
-  'GET /stats/deliveries': { ...ok(series), byState: true },
+  'GET /stats/deliveries': { ...ok({ ...series, oldest_due_at: isTextOrNull }), byState: true },
   'GET /stats/contacts': { ...ok(series), byState: true },
   'GET /deliveries': page(endpointDelivery),
   'GET /lists': page(list),
@@ -213,6 +217,7 @@ export const promises: Readonly<Record<string, Promised>> = {
   'PATCH /sequences/:sequenceId': ok(sequence),
   'DELETE /sequences/:sequenceId': nothing,
   'PUT /sequences/:sequenceId/steps': { ...ok(sequence), byState: true },
+  'POST /sequences/:sequenceId/preview': { statuses: [200, 404], data: preview, byState: true },
   'GET /sequences/:sequenceId/enrolments': page(enrolment),
   'POST /sequences/:sequenceId/enrolments': { ...created(enrolment), byState: true },
   'DELETE /sequences/:sequenceId/enrolments/:contactId': { statuses: [204, 404] },

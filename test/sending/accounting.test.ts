@@ -9,12 +9,13 @@ import { hourMs, onSharedDatabases } from '../support/webhook-harness.ts'
 const recipients = 12
 
 type Step =
-  | { readonly kind: 'pause' | 'resume' | 'cancel' | 'skip' | 'run' | 'crash' }
+  | { readonly kind: 'pause' | 'resume' | 'cancel' | 'skip' | 'resend' | 'run' | 'crash' }
   | { readonly kind: 'unsubscribe' | 'erase'; readonly at: number }
 
 const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 4, arbitrary: fc.constant({ kind: 'run' as const }) },
-  fc.record({ kind: fc.constantFrom('pause' as const, 'resume' as const, 'crash' as const, 'skip' as const) }),
+  fc.record({ kind: fc.constantFrom('pause' as const, 'resume' as const, 'crash' as const) }),
+  fc.record({ kind: fc.constantFrom('skip' as const, 'resend' as const) }),
   { weight: 1, arbitrary: fc.constantFrom({ kind: 'run' as const }, { kind: 'cancel' as const }) },
   fc.record({ kind: fc.constantFrom('unsubscribe' as const, 'erase' as const), at: fc.nat(recipients - 1) }),
 )
@@ -48,8 +49,9 @@ async function take(
   const refused = () => {} // it is not in that state, or the contact is erased already
   if (step.kind === 'pause') await newsletters.pause(id).catch(refused)
   else if (step.kind === 'resume') await newsletters.resume(id).catch(refused)
-  else if (step.kind === 'skip') await newsletters.resume(id, { uncertain: 'skip' }).catch(refused)
-  else if (step.kind === 'cancel') await newsletters.cancel(id).catch(refused)
+  else if (step.kind === 'skip' || step.kind === 'resend') {
+    await newsletters.resume(id, { uncertain: step.kind }).catch(refused)
+  } else if (step.kind === 'cancel') await newsletters.cancel(id).catch(refused)
   else if (step.kind === 'unsubscribe') await contacts.unsubscribe(ids[step.at]!).catch(refused)
   else if (step.kind === 'erase') await contacts.delete(ids[step.at]!).catch(refused)
   else if (step.kind === 'crash') await crash(dying)
@@ -77,7 +79,7 @@ async function assertAccounted(mail: OpenedMail, id: number): Promise<void> {
 }
 
 onSharedDatabases('the counts of a newsletter', (open) => {
-  test('add up under pauses, crashes, erasures, unsubscribes and errors, and no one gets it twice', async (t) => {
+  test('add up under pauses, crashes, erasures, unsubscribes and errors, and no one gets it twice by itself', async (t) => {
     const mail = await openMail(t, { connections: 3 }, open)
     const trial = async (steps: readonly Step[], outcomes: readonly MailReplyTo[]) => {
       mail.transport.captured.length = 0

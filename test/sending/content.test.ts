@@ -70,6 +70,9 @@ describe('content', () => {
     for (const html of [
       '{{ name }}',
       '{{ contact[client.name] }}',
+      '{{ contact.name.first }}',
+      '{{ contact.attributes.plan.name }}',
+      '{{ unsubscribe_url.host }}',
       '{% for x in contacts %}{% endfor %}',
       '{% if false %}{{ foo }}{% endif %}',
       '{{ "a" | nonsense }}',
@@ -81,6 +84,8 @@ describe('content', () => {
     assert.match(problemOf('{{ contact.nmae }}'), /"contact\.nmae".*contact\.name/)
     assert.deepEqual(pathsOf({ html: `${link}{% assign x = 1 %}{{ x }}{% for i in (1..2) %}{{ i }}{% endfor %}` }), [])
     assert.deepEqual(pathsOf({ html: `${link}{{ contact.attributes[contact.name] }}` }), [])
+    const sizes = '{{ contact.name.size }}{{ contact.attributes.plan.size }}{{ contact.attributes.size }}'
+    assert.deepEqual(pathsOf({ html: link + sizes }), [])
   })
 
   test('unsubscribe_url is required in the html, and in a text if there is one', () => {
@@ -90,6 +95,12 @@ describe('content', () => {
     assert.deepEqual(pathsOf({ text: `Hi ${link}` }), [])
     assert.deepEqual(pathsOf({ html: `<style>${link}</style>` }), ['html'], 'the text would not have it')
     assert.deepEqual(pathsOf({ html: `<style>${link}</style>`, text: link }), [])
+    const some = `{% if contact.attributes.plan == 'pro' %}${link}{% endif %}`
+    for (const hidden of [some, '{% assign url = unsubscribe_url %}', '{% if unsubscribe_url %}Hi{% endif %}']) {
+      assert.deepEqual(pathsOf({ html: hidden, text: link }), ['html'], hidden)
+      assert.deepEqual(pathsOf({ text: hidden }), ['text'], hidden)
+    }
+    assert.deepEqual(pathsOf({ text: `{% if contact.attributes.plan %}Hi{% else %}Hello{% endif %} ${link}` }), [])
   })
 
   test('a missing text is made from the html, with the same outputs', () => {

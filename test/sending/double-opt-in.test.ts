@@ -30,6 +30,7 @@ onEveryDatabase('the confirmation mail', (open) => {
     assert.deepEqual(more, [])
     assert.deepEqual([sent!.to, sent!.from.email], [{ name: 'Ada', email }, 'news@acme.example'])
     assert.equal(sent!.subject, 'Please confirm your subscription to News')
+    assert.match(sent!.headers['Feedback-ID']!, /^confirmation:client-\d+:confirmation:mailkeep$/)
     await confirm(mail, sent!)
     assert.equal((await mail.acme.contacts.get({ email })).lists[0]!.id, mail.list.id)
   })

@@ -13,7 +13,7 @@ const topic = 'arn:aws:sns:eu-central-1:123456789012:bounces'
 const certificateUrl = `https://sns.eu-central-1.amazonaws.com/SimpleNotificationService-${'0a'.repeat(16)}.pem`
 const subscribeUrl = 'https://sns.eu-central-1.amazonaws.com/?Action=ConfirmSubscription&Token=t'
 
-const logger = { debug() {}, info() {}, warn() {}, error() {} }
+const silent = { debug() {}, info() {}, warn() {}, error() {} }
 
 type Fields = Record<string, string>
 
@@ -26,7 +26,9 @@ async function open(t: TestContext) {
     asked.push(url)
     return new Response(state.answer ?? keys.cert, { status: state.status })
   }
-  const inbound = createInbound({ mailkeep: kit.mailkeep, topics: [topic], fetch })
+  const warnings: string[] = []
+  const logger = { ...silent, warn: (_: object, message: string) => warnings.push(message) }
+  const inbound = createInbound({ mailkeep: kit.mailkeep, logger, topics: [topic], fetch })
   const { surfaces } = createApi({ mailkeep: kit.mailkeep, inbound, logger })
   const server = await listen({ surfaces, logger, host: '127.0.0.1', port: 0 })
   t.after(async () => {
@@ -83,7 +85,7 @@ async function open(t: TestContext) {
       mail: { headers },
       complaint: { complaintFeedbackType, complainedRecipients: recipients },
     })
-  return { kit, post, signed, asked, state, isMailed, reasons, history, bounce, complaint, server }
+  return { kit, post, signed, asked, state, isMailed, reasons, history, bounce, complaint, server, warnings }
 }
 
 describe('POST /inbound/ses', { skip: authority ? false : 'OPENSSL IS MISSING: SNS is not tested' }, () => {
@@ -115,6 +117,19 @@ describe('POST /inbound/ses', { skip: authority ? false : 'OPENSSL IS MISSING: S
     assert.equal(await post(signed({ Message: other })), 200)
     assert.equal(await post(signed({ Message: bounce('Permanent').replace('Ada@', 'eve@') })), 200)
     assert.equal(await isMailed(), true)
+  })
+
+  test('a report without the original headers changes nothing, and is logged', async (t) => {
+    const { post, signed, isMailed, bounce, warnings } = await open(t)
+    const { mail: _, ...rest } = JSON.parse(bounce('Permanent'))
+    assert.equal(await post(signed({ Message: JSON.stringify({ ...rest, mail: {} }) })), 200)
+    assert.equal(await isMailed(), true)
+    assert.deepEqual(
+      warnings.map((text) => /include the original headers/.test(text)),
+      [true],
+    )
+    assert.equal(await post(signed({ Message: JSON.stringify({ notificationType: 'Delivery', mail: {} }) })), 200)
+    assert.equal(warnings.length, 1)
   })
 
   test('what is not signed as it is, too old, or of another topic or host is refused', async (t) => {
@@ -192,8 +207,8 @@ describe('POST /inbound/ses', { skip: authority ? false : 'OPENSSL IS MISSING: S
 
   test('is not found where no topic is configured', async (t) => {
     const kit = await testMailkeep()
-    const { surfaces } = createApi({ mailkeep: kit.mailkeep, logger })
-    const server = await listen({ surfaces, logger, host: '127.0.0.1', port: 0 })
+    const { surfaces } = createApi({ mailkeep: kit.mailkeep, logger: silent })
+    const server = await listen({ surfaces, logger: silent, host: '127.0.0.1', port: 0 })
     t.after(async () => {
       await server.close()
       await kit.close()

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { isMailkeepError } from '../../lib/index.ts'
 import { addAudience, content, emailOf, type OpenedMail, openMail } from '../support/mail-harness.ts'
-import { dayMs, onEveryDatabase } from '../support/webhook-harness.ts'
+import { dayMs, hourMs, onEveryDatabase } from '../support/webhook-harness.ts'
 
 const daySeconds = 86_400
 
@@ -128,6 +128,31 @@ onEveryDatabase('a sequence', (open) => {
     assert.deepEqual(subjectsTo(mail, emailOf(2)), ['Zero', 'One', 'New', 'Three'])
   })
 
+  test('continues at once when a step is removed whose mail waits for its next attempt', async (t) => {
+    const mail = await openMail(t, {}, open)
+    const { acme } = mail
+    const { ids } = await addAudience(mail, 1)
+    const { id } = await acme.sequences.create({ name: 'Course', steps: [step('One', 0), step('Two', 0)] })
+    mail.transport.reply = 'temporary'
+    await acme.sequences.enrol(id, { contact_id: ids[0]! })
+    await mail.run()
+    mail.transport.reply = 'sent'
+    const { steps } = await acme.sequences.get(id)
+    await acme.sequences.setSteps(id, { steps: [step('Two', 0, steps[1]!.id)] })
+    mail.advance(hourMs)
+    await mail.run()
+    assert.deepEqual(subjectsTo(mail, emailOf(1)), ['One', 'Two'])
+    const { data } = await acme.contacts.messages(ids[0]!)
+    assert.deepEqual(
+      data.map(({ status, reason }) => [status, reason]),
+      [
+        ['sent', null],
+        ['skipped', 'stopped'],
+      ],
+    )
+    assert.equal((await acme.sequences.enrolments(id)).data[0]!.status, 'completed')
+  })
+
   test('completes contacts whose last steps were removed', async (t) => {
     const mail = await openMail(t, {}, open)
     const { acme } = mail
@@ -164,6 +189,23 @@ onEveryDatabase('a sequence', (open) => {
       return isMailkeepError(error, 'validation_failed') && error.issues.some(({ path }) => path === 'steps.1.html')
     })
     assert.deepEqual((await acme.sequences.get(id)).steps, [])
+  })
+
+  test('enrols a contact by its address, and stops it by its address', async (t) => {
+    const mail = await openMail(t, {}, open)
+    const { acme } = mail
+    const { contact } = await acme.contacts.upsert({ email: 'ada@example.org' })
+    const { id } = await acme.sequences.create({ name: 'Course' })
+    await acme.sequences.setSteps(id, { steps: [step('One', 1)] })
+    const enrolment = await acme.sequences.enrol(id, { contact_id: { email: 'ADA@example.org' } })
+    assert.deepEqual([enrolment.contact_id, enrolment.status], [contact.id, 'active'])
+    await acme.sequences.stop(id, { email: 'ada@example.org' })
+    assert.equal((await acme.sequences.enrolments(id)).data[0]!.status, 'stopped')
+    for (const contact_id of [{ email: 'no@example.org' }, { email: 'no address' }, {}, '1', 0]) {
+      await assert.rejects(acme.sequences.enrol(id, { contact_id: contact_id as never }), (error) => {
+        return isMailkeepError(error, 'validation_failed') && /^contact_id/.test(error.issues[0]!.path)
+      })
+    }
   })
 
   test('is deleted with its enrolments and messages', async (t) => {

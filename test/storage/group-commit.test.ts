@@ -225,6 +225,16 @@ describe('group commit', () => {
     assert.deepEqual(log.slice(-3), ['release mailkeep', 'index 1', 'commit'])
   })
 
+  test('a write may wait for what ends by itself, such as a module that is loaded', async () => {
+    const { group, rows } = open()
+    const waits: Work<void> = async (tx) => {
+      await tx.waitFor(new Promise((resolve) => setTimeout(resolve, 1)))
+      await insert('a')(tx)
+    }
+    await group.write(waits)
+    assert.deepEqual(rows(), ['a'])
+  })
+
   test('a write that awaits anything but statements is aborted with a clear error, the others are not', async () => {
     const { group, rows } = open()
     const waits: Work<void> = async (tx) => {

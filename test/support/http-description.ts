@@ -33,6 +33,8 @@ export interface Response {
 
 export interface Operation {
   readonly operationId: string
+  readonly summary: string
+  readonly description: string
   readonly tags: readonly string[]
   readonly parameters?: readonly Parameter[]
   readonly requestBody?: { readonly required: boolean; readonly content: Content }

@@ -85,6 +85,9 @@ const bodies: Readonly<Record<string, object>> = {
   'POST /sequences': { name: 'new' },
   'PATCH /sequences/:sequenceId': { name: 'new' },
   'PUT /sequences/:sequenceId/steps': { steps: [] },
+  'POST /sequences/:sequenceId/preview': {
+    ...{ contact_id: 1, subject: 'New', html: '<a href="{{ unsubscribe_url }}">x</a>' },
+  },
   'POST /sequences/:sequenceId/enrolments': { contact_id: 1 },
   'PUT /settings/attributes': { indexed: ['company'] },
   'PUT /settings/pages': { name: 'new' },
@@ -114,8 +117,8 @@ export function pathTo({ path }: Pick<Route, 'path'>, ids: World): string {
 }
 
 /** Removes the time of the last use, which reading changes. */
-function withoutUse(tokens: readonly Record<string, unknown>[]): object[] {
-  return tokens.map(({ last_used_at: _, ...token }) => token)
+function withoutUse(tokens: Record<string, unknown> | readonly Record<string, unknown>[]): object[] {
+  return [tokens].flat().map(({ last_used_at: _, ...token }) => token)
 }
 
 /** Returns everything that a client can read: every listing and every record, by path. */
@@ -127,7 +130,7 @@ export async function viewOf({ call }: Tenant, world: World): Promise<Record<str
     const path = pathTo(route, world)
     const query = /^\/contacts(\/export)?$/.test(path) ? { include_unsubscribed: 1 } : ''
     const { status, body, text } = await call('GET', path, { query })
-    view[path] = [status, path === '/tokens' ? withoutUse(body.data) : (body?.data ?? text)]
+    view[path] = [status, path.startsWith('/tokens') ? withoutUse(body.data) : (body?.data ?? text)]
   }
   return view
 }

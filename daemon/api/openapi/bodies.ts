@@ -34,7 +34,7 @@ import {
   maxOperationsPerBatch,
   textFields,
 } from '../../../lib/internal.ts'
-import { address, contact, contactBodies, name } from './contact-bodies.ts'
+import { address, contact, contactBodies, contactKey, name } from './contact-bodies.ts'
 import { schemasOf } from './fields.ts'
 import { arrayOf, flag, id, input, nullable, ref, type Schema } from './schema.ts'
 import { sendingBodies } from './sending.ts'
@@ -129,6 +129,10 @@ export const bodySchemas = {
       description:
         'Own texts by name, instead of the built-in ones. `{email}` and `{list}` are replaced. An empty text is left out; titles and buttons must not be empty.',
     },
+    postal_address: nullable({
+      ...description,
+      description: '`client.postal_address` in mails. Without it, the one of the whole service.',
+    }),
   }),
   ...contactBodies,
   SuppressionInput: input<SuppressionInput>({ email: { ...address, description: 'Trimmed.' } }, 'email'),
@@ -136,13 +140,7 @@ export const bodySchemas = {
   TagsInput: input<TagsInput>({ tags: { ...contact.tags, minItems: 1, description: 'Names of tags.' } }, 'tags'),
   MergeInput: input<MergeInput>(
     {
-      into: {
-        type: ['integer', 'object'],
-        minimum: 1,
-        properties: { email: address },
-        required: ['email'],
-        description: 'The contact that stays: its id, or `{email}`.',
-      },
+      into: { ...contactKey, description: 'The contact that stays: its id, or `{email}`.' },
     },
     'into',
   ),

@@ -2,7 +2,7 @@
 import { inputLimits } from '../../../lib/index.ts'
 import { inputFields, textFields } from '../../../lib/internal.ts'
 import { schemasOf } from './fields.ts'
-import { arrayOf, flag } from './schema.ts'
+import { arrayOf, flag, type Schema } from './schema.ts'
 
 const { nameCharacters, attributeCharacters, emailCharacters } = inputLimits
 
@@ -13,6 +13,15 @@ export const name = {
   description: 'Trimmed and normalized to NFC before its length is checked.',
 } as const
 export const address = { type: 'string', format: 'idn-email', maxLength: emailCharacters } as const
+
+/** Names a contact. */
+export const contactKey: Schema = {
+  type: ['integer', 'object'],
+  minimum: 1,
+  properties: { email: address },
+  required: ['email'],
+  description: 'The contact: its id, or `{email}`.',
+}
 
 /** Fields that the bodies of contacts have. */
 export const contact = {

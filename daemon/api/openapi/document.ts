@@ -23,6 +23,7 @@ export function documentOf(options: ServeOptions) {
       version,
       summary: 'An email-marketing back end: contacts, consent, newsletters, sequences and signed webhooks.',
       description: options.tokens ? `${about} ${aboutTokens}` : `${about} The host authenticates the callers.`,
+      contact: { name: 'mailkeep', url: 'https://github.com/mailkeep/mailkeep' },
       license: { name: 'MIT', identifier: 'MIT' },
     },
     ...(options.tokens && { security: [{ token: [] }] }),

@@ -71,7 +71,7 @@ export const segmentInput: SegmentInput = { name: 'Pro customers', filters: { ta
 const segment: Segment = { id: 1, uuid: uuidOf(18), ...segmentInput, created_at }
 export const pageSettings: PageSettings = {
   ...{ name: 'Acme', colour: '#0a58ca', logo_url: 'https://acme.example/logo.png', language: null },
-  texts: { unsubscribed_text: 'We will miss you.' },
+  ...{ texts: { unsubscribed_text: 'We will miss you.' }, postal_address: 'Acme Ltd, 1 High Street, London' },
 }
 const contactLinks: ContactLinks = {
   unsubscribe_url: 'https://mail.example.com/c/AQAAAAAAAQAAAAAABwubfD5/unsubscribe',
@@ -173,6 +173,7 @@ const deliveryDetail: DeliveryDetail = {
 const seriesRange = { from: '2026-01-02T03:00:00+00:00', to: '2026-01-02T04:00:00+00:00', step: 'hour' } as const
 const deliverySeries: DeliverySeries = {
   ...seriesRange,
+  oldest_due_at: '2026-01-02T03:58:20+00:00',
   series: [{ at: seriesRange.from, delivered: 940, retried: 12, failed: 1, p95_ms: 84 }],
 }
 const contactSeries: ContactSeries = {
@@ -191,11 +192,15 @@ export const recordExamples = {
   AddedContact: contactWithoutTopics,
   CountedTag: { ...tag, contacts_count: 1200 },
   CountedList: { ...list, contacts_count: 4800 },
+  CountedTopic: { ...topic, contacts_count: 2400 },
   Topic: topic,
   Contact: contact,
   ContactWithoutTopics: contactWithoutTopics,
   HistoryEntry: historyEntry,
-  PersonalData: { contact, history: [historyEntry], messages: [], deliveries: [] },
+  PersonalData: {
+    ...{ contact, pending_lists: [], suppression: null, history: [historyEntry] },
+    ...{ messages: [], enrolments: [], deliveries: [] },
+  },
   Suppression: suppression,
   Identity: identity,
   AuditEntry: auditEntry,

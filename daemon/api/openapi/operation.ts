@@ -68,7 +68,7 @@ export function operationOf(route: Route, { tag, isExtension }: Chapter): Operat
   return {
     operationId: name,
     summary,
-    ...joinedDescription(description, roleNotes[route.role]),
+    description: description === undefined ? roleNotes[route.role] : `${description} ${roleNotes[route.role]}`,
     tags: [tag],
     'x-role': route.role,
     ...(isExtension && { 'x-extension': true }),
@@ -101,15 +101,10 @@ export function successResponses(
 
 export const otherResponses = { broken: brokenResponse }
 
-const roleNotes: Readonly<Record<Route['role'], string | false>> = {
-  viewer: false,
+const roleNotes: Readonly<Record<Route['role'], string>> = {
+  viewer: 'Needs a token of any role.',
   member: 'Needs a token with the role `member` or `admin`.',
   admin: 'Needs a token with the role `admin`.',
-}
-
-function joinedDescription(...parts: readonly (string | false | undefined)[]): { description?: string } {
-  const description = parts.filter(Boolean).join(' ')
-  return description === '' ? {} : { description }
 }
 
 /** Returns the last record in the path, for the message of 404. */

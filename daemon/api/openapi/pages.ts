@@ -28,11 +28,18 @@ export function pagePaths({ health, metrics }: ServicePages): Record<string, Pat
   }
 }
 
-function pageOf(name: string, summary: string, answer: SuccessResponse, errors: Operation['responses']): Path {
+function pageOf(
+  name: string,
+  summary: string,
+  answer: SuccessResponse,
+  errors: Operation['responses'],
+  description = 'Needs no token.',
+): Path {
   return {
     get: {
       operationId: name,
       summary,
+      description,
       tags: [pagesTag.name],
       security: [],
       'x-extension': true,
@@ -81,6 +88,12 @@ function metricsPath(needsToken: boolean): Path {
   const errors = errorsByStatus(
     new Set([...(needsToken ? (['unauthenticated'] as const) : []), 'method_not_allowed', 'internal', 'unavailable']),
   )
-  const path = pageOf('getMetrics', 'Metrics in Prometheus’ text format', page, errors)
+  const path = pageOf(
+    'getMetrics',
+    'Metrics in Prometheus’ text format',
+    page,
+    errors,
+    needsToken ? 'Needs the metrics token.' : undefined,
+  )
   return needsToken ? { get: { ...path.get, security: [{ metricsToken: [] }] } } : path
 }

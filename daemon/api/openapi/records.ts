@@ -10,7 +10,6 @@ import {
   type PersonalData,
   type PortalLink,
   type RefusedRow,
-  type Series,
 } from '../../../lib/index.ts'
 import {
   attributeSettingsFields,
@@ -70,7 +69,7 @@ const meta = {
   prev_cursor: cursor('previous'),
 } as const
 
-/** Adds the number of contacts, which the listings of lists and tags have on demand. */
+/** Adds the number of contacts, which the listings of lists, topics and tags have on demand. */
 function withCount(schema: Schema): Schema {
   const contacts_count = { ...count, description: 'Subscribed contacts. Only with `counts`.' }
   return { ...schema, properties: { ...schema.properties, contacts_count } }
@@ -90,8 +89,9 @@ const list: Schema = {
   },
 }
 
-function seriesOf(point: Schema): Schema {
-  return record<Series<unknown>>({
+function seriesOf(point: Schema, others: Readonly<Record<string, Schema>> = {}): Schema {
+  return record({
+    ...others,
     from: offset,
     to: offset,
     step: { type: 'string', enum: seriesSteps },
@@ -108,6 +108,7 @@ export const recordSchemas = {
   ManagedList: list,
   CountedList: withCount(list),
   Topic: recordOf(topicFields),
+  CountedTopic: withCount(recordOf(topicFields)),
   Segment: record({ ...schemasOf(segment), filters: ref('SegmentFilters') }),
   AttributeSettings: recordOf(attributeSettingsFields),
   PageSettings: recordOf(pageSettingsFields),
@@ -130,7 +131,12 @@ export const recordSchemas = {
     },
     expires_at: utc,
   }),
-  DeliverySeries: seriesOf(recordOf(deliveryPointFields)),
+  DeliverySeries: seriesOf(recordOf(deliveryPointFields), {
+    oldest_due_at: {
+      ...nullable(offset),
+      description: 'When the oldest delivery that waits for an attempt became due; null when none is due.',
+    },
+  }),
   ContactSeries: seriesOf(recordOf(contactPointFields)),
   ContactCount: record<{ count: number }>({ count }),
   Contact: record({ ...contact, extra_attributes, topics: topics! }),
@@ -140,8 +146,17 @@ export const recordSchemas = {
   ),
   PersonalData: record<PersonalData>({
     contact: ref('Contact'),
+    pending_lists: { ...arrayOf(ref('List')), description: 'The lists that the contact was asked to confirm.' },
+    suppression: {
+      anyOf: [ref('Suppression'), { type: 'null' }],
+      description: 'null if mail to the address is allowed.',
+    },
     history: { ...arrayOf(ref('HistoryEntry')), description: 'Newest first.' },
     messages: { ...arrayOf({ type: 'object' }), description: 'Mails to the contact.' },
+    enrolments: {
+      ...arrayOf(ref('Enrolment')),
+      description: 'The sequences that the contact is or was enrolled in.',
+    },
     deliveries: {
       ...arrayOf(ref('ContactDelivery')),
       description: 'Webhook deliveries whose payload shows the contact.',

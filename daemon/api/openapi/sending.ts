@@ -14,6 +14,7 @@ import {
   type SequenceChangeInput,
   type SequenceInput,
   type StepInput,
+  type StepPreviewInput,
   type StepsInput,
   sequenceStatuses,
   type TestInput,
@@ -30,6 +31,7 @@ import {
   stepFields,
   testResultFields,
 } from '../../../lib/internal.ts'
+import { contactKey } from './contact-bodies.ts'
 import { recordOf, schemasOf } from './fields.ts'
 import { arrayOf, id, input, nullable, record, type Schema } from './schema.ts'
 
@@ -89,7 +91,7 @@ const steps: Schema = { ...arrayOf(step), maxItems: 50 }
 export const sendingBodies = {
   NewsletterInput: input<NewsletterInput>(newsletterInput, 'subject', 'html'),
   NewsletterChange: input<Partial<NewsletterInput>>(newsletterInput),
-  PreviewInput: input<PreviewInput>({ contact_id: id }, 'contact_id'),
+  PreviewInput: input<PreviewInput>({ contact_id: contactKey }, 'contact_id'),
   TestInput: input<TestInput>(
     { emails: { ...arrayOf({ type: 'string', format: 'idn-email' }), minItems: 1, maxItems: 10 } },
     'emails',
@@ -107,7 +109,8 @@ export const sendingBodies = {
   SequenceInput: input<SequenceInput>({ ...sequenceInput, steps }, 'name'),
   SequenceChange: input<SequenceChangeInput>(sequenceInput),
   StepsInput: input<StepsInput>({ steps }, 'steps'),
-  EnrolmentInput: input<EnrolmentInput>({ contact_id: id }, 'contact_id'),
+  StepPreviewInput: input<StepPreviewInput>({ contact_id: contactKey, ...content }, 'contact_id', 'subject', 'html'),
+  EnrolmentInput: input<EnrolmentInput>({ contact_id: contactKey }, 'contact_id'),
 }
 
 /** Returns the schema of a record that has an audience, whose filters the library's schema does not describe. */
@@ -189,5 +192,6 @@ export const sendingBodyExamples = {
     good: { steps: [{ delay_seconds: 0, ...templates }] },
     errors: { steps: ['A sequence has at most 50 steps.'] },
   },
+  StepPreviewInput: { good: { contact_id: 7, ...templates }, errors: { contact_id: ['This field is required.'] } },
   EnrolmentInput: { good: { contact_id: 7 }, errors: { contact_id: ['No such contact.'] } },
 }

@@ -78,7 +78,7 @@ export const contactChanges: readonly Route[] = [
     name: 'batchContacts',
     summary: 'Run up to 1,000 operations on contacts',
     description:
-      'The operations run in order. One that is refused changes nothing and does not stop the others. Repeating a batch is safe. With an `Idempotency-Key` the whole batch is one transaction.',
+      'The operations run in order. One that is refused changes nothing and does not stop the others. Repeating a batch is safe. `delete` needs a token with the role `admin`. With an `Idempotency-Key` the whole batch is one transaction.',
     body: 'BatchInput',
     answers: { 200: { records: 'BatchResult', description: 'The result of each operation, in their order.' } },
     call: async ({ client, body }) => ok(await client.contacts.batch(body)),

@@ -47,6 +47,18 @@ export const identityExtensions: readonly Route[] = [
     },
   },
   {
+    method: 'POST',
+    path: '/email-identities/:identityId/refresh',
+    role: 'admin',
+    name: 'refreshIdentity',
+    summary: 'Ask the provider whether a sender identity is verified',
+    description:
+      'Starts the verification if the identity is `pending`: Amazon SES mails its owner a link. Without such a provider the status stays.',
+    answers: { 200: { record: 'Identity', description: 'The identity with its status now.' } },
+    key: 'none',
+    call: async ({ client, params }) => ok(await client.identities.refresh(params.identityId)),
+  },
+  {
     method: 'DELETE',
     path: '/email-identities/:identityId',
     role: 'admin',

@@ -26,7 +26,8 @@ export const newsletterExtensions: readonly Route[] = [
     role: 'member',
     name: 'createNewsletter',
     summary: 'Create a newsletter',
-    description: 'It is a draft. Its templates are checked when it is previewed, tested, scheduled or sent.',
+    description:
+      'It is a draft. Its templates are checked when it is previewed, tested, scheduled or sent, and its audience when it is scheduled or sent.',
     body: 'NewsletterInput',
     answers: { 201: { record: 'Newsletter', description: 'The newsletter was created.' } },
     call: async ({ client, body }) => created(await client.newsletters.create(body)),
@@ -47,7 +48,7 @@ export const newsletterExtensions: readonly Route[] = [
     name: 'updateNewsletter',
     summary: 'Change a newsletter',
     description:
-      'Only a draft, or with an admin token a scheduled newsletter. Absent fields stay unchanged. `audience` replaces all filters.',
+      'Absent fields stay unchanged. `audience` replaces all filters. A newsletter that is no draft needs an admin token. Once it has started, its content and audience cannot be changed.',
     body: 'NewsletterChange',
     answers: { 200: { record: 'Newsletter', description: 'The newsletter after the change.' } },
     call: async ({ client, params, body }) => ok(await client.newsletters.update(params.newsletterId, body)),

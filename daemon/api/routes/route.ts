@@ -149,7 +149,7 @@ export const paging: QueryDoc = {
   },
 }
 
-/** Query parameter of the listings of lists and tags. */
+/** Query parameter of the listings of lists, topics and tags. */
 export const counts: QueryDoc = {
   counts: {
     description: 'Whether each record has `contacts_count`. `1` and `0` are accepted too.',

@@ -70,6 +70,17 @@ export const sequenceExtensions: readonly Route[] = [
     call: async ({ client, params, body }) => ok(await client.sequences.setSteps(params.sequenceId, body)),
   },
   {
+    method: 'POST',
+    path: '/sequences/:sequenceId/preview',
+    role: 'member',
+    name: 'previewStep',
+    summary: 'Render a step for a contact',
+    description: 'The step need not be stored. Sends and stores nothing.',
+    body: 'StepPreviewInput',
+    answers: { 200: { record: 'Preview', description: 'The step as the contact would get it.' } },
+    call: async ({ client, params, body }) => ok(await client.sequences.preview(params.sequenceId, body)),
+  },
+  {
     method: 'GET',
     path: '/sequences/:sequenceId/enrolments',
     role: 'viewer',

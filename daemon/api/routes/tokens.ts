@@ -1,4 +1,4 @@
-import { created, listing, noContent, paging, type Route } from './route.ts'
+import { created, listing, noContent, ok, paging, type Route } from './route.ts'
 
 /** Beyond the contract: the client's tokens. */
 export const tokenExtensions: readonly Route[] = [
@@ -24,6 +24,16 @@ export const tokenExtensions: readonly Route[] = [
     answers: { 201: { record: 'NewToken', description: 'The token was created.' } },
     key: 'none',
     call: async ({ client, body }) => created(await client.tokens.create(body)),
+  },
+  {
+    method: 'GET',
+    path: '/tokens/current',
+    role: 'viewer',
+    name: 'getCurrentToken',
+    summary: 'The token of this request, with its role',
+    description: 'Answers 404 if the host app authenticates the request in another way.',
+    answers: { 200: { record: 'Token', description: 'The token.' } },
+    call: async ({ client }) => ok(await client.tokens.current()),
   },
   {
     method: 'DELETE',

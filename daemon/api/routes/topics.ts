@@ -1,4 +1,4 @@
-import { created, deleted, listing, noContent, ok, paging, type Route } from './route.ts'
+import { counts, created, deleted, listing, noContent, ok, paging, type Route } from './route.ts'
 
 /** Beyond the contract, which has topics only inside contacts. */
 export const topicExtensions: readonly Route[] = [
@@ -8,8 +8,8 @@ export const topicExtensions: readonly Route[] = [
     role: 'viewer',
     name: 'listTopics',
     summary: 'List the topics of a list',
-    query: paging,
-    answers: { 200: { page: 'Topic' } },
+    query: { ...paging, ...counts },
+    answers: { 200: { page: 'CountedTopic' } },
     call: async ({ client, params, query }) => listing(await client.topics.list(params.listId, query)),
   },
   {

@@ -6,6 +6,7 @@ import { Loaded, useLoad } from '../parts/load.tsx'
 import { attempt } from '../parts/notice.tsx'
 import { Page } from '../parts/page.tsx'
 import { Time } from '../parts/time.tsx'
+import { may } from '../session.ts'
 import { ContactState } from './contacts.tsx'
 import { EditContact } from './edit-contact.tsx'
 import { History } from './history.tsx'
@@ -62,7 +63,7 @@ export function ContactPage() {
 function ContactView({ contact, reload, erase }: { contact: Contact; reload(): void; erase(): void }) {
   const [isEditing, setEditing] = useState(false)
   const path = { params: { path: { contactId: contact.id } } }
-  const change = async (action: () => Promise<unknown>, done: string) => {
+  const change = async (action: () => Promise<unknown>, done?: string) => {
     if (await attempt(action, done)) reload()
   }
   return (
@@ -70,33 +71,35 @@ function ContactView({ contact, reload, erase }: { contact: Contact; reload(): v
       title={contact.name || contact.email}
       back={back}
       actions={
-        <>
-          <button type="button" onClick={() => setEditing(true)}>
-            Edit
-          </button>
-          {contact.unsubscribed_at === null ? (
-            <button
-              type="button"
-              onClick={() =>
-                change(() => dataOf(api.POST('/api/v1/contacts/{contactId}/unsubscribe', path)), 'Unsubscribed.')
-              }
-            >
-              Unsubscribe
+        may('member') && (
+          <>
+            <button type="button" onClick={() => setEditing(true)}>
+              Edit
             </button>
-          ) : (
-            <button
-              type="button"
-              onClick={() =>
-                change(() => dataOf(api.POST('/api/v1/contacts/{contactId}/resubscribe', path)), 'Subscribed again.')
-              }
-            >
-              Resubscribe
+            {contact.unsubscribed_at === null ? (
+              <button
+                type="button"
+                onClick={() =>
+                  change(() => dataOf(api.POST('/api/v1/contacts/{contactId}/unsubscribe', path)), 'Unsubscribed.')
+                }
+              >
+                Unsubscribe
+              </button>
+            ) : (
+              <button
+                type="button"
+                onClick={() =>
+                  change(() => dataOf(api.POST('/api/v1/contacts/{contactId}/resubscribe', path)), 'Subscribed again.')
+                }
+              >
+                Resubscribe
+              </button>
+            )}
+            <button type="button" class="danger" onClick={erase}>
+              Erase
             </button>
-          )}
-          <button type="button" class="danger" onClick={erase}>
-            Erase
-          </button>
-        </>
+          </>
+        )
       }
     >
       <dl class="facts">

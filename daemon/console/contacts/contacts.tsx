@@ -3,6 +3,7 @@ import { answerOf, api, dataOf, type Schemas } from '../api.ts'
 import { Empty, Loaded, useLoad } from '../parts/load.tsx'
 import { Badge, Page, Pager, useQuery } from '../parts/page.tsx'
 import { number, Time } from '../parts/time.tsx'
+import { may } from '../session.ts'
 import { CreateContact } from './create-contact.tsx'
 import { ExportButton } from './export-contacts.tsx'
 import { ContactFilters, filtersOf } from './filters.tsx'
@@ -28,9 +29,11 @@ export function Contacts() {
       actions={
         <>
           <ExportButton filters={filters} />
-          <button type="button" class="primary" data-new onClick={() => setCreating(true)}>
-            New contact
-          </button>
+          {may('member') && (
+            <button type="button" class="primary" data-new onClick={() => setCreating(true)}>
+              New contact
+            </button>
+          )}
         </>
       }
     >

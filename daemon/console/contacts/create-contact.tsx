@@ -1,19 +1,17 @@
 import { useLocation } from 'preact-iso'
-import { allOf, answerOf, api, dataOf } from '../api.ts'
+import { api, dataOf, type Schemas } from '../api.ts'
+import { allLists } from '../groups/all.ts'
 import { Dialog } from '../parts/dialog.tsx'
 import { Choice, Field, Form, textOf } from '../parts/form.tsx'
 import { useLoad } from '../parts/load.tsx'
 import { say } from '../parts/notice.tsx'
 
+/** Said after a contact was put on a list with double opt-in. */
+export const askedToConfirm = 'The contact is asked to confirm, and joins the list when it does.'
+
 export function CreateContact({ close }: { close(): void }) {
   const { route } = useLocation()
-  const lists = useLoad(
-    () =>
-      allOf((cursor) =>
-        answerOf(api.GET('/api/v1/lists', { params: { query: { per_page: 100, ...(cursor && { cursor }) } } })),
-      ),
-    [],
-  )
+  const lists = useLoad(allLists, [])
   const submit = async (fields: FormData) => {
     const body = {
       email: textOf(fields, 'email'),
@@ -21,11 +19,11 @@ export function CreateContact({ close }: { close(): void }) {
       tags: namesIn(textOf(fields, 'tags')),
     }
     const listId = Number(textOf(fields, 'list'))
-    const contact =
+    const contact: Schemas['AddedContact'] =
       listId > 0
         ? await dataOf(api.POST('/api/v1/lists/{listId}/contacts', { params: { path: { listId } }, body }))
         : await dataOf(api.POST('/api/v1/contacts', { body }))
-    say(`${contact.email} is saved.`)
+    say(contact.pending_lists?.length ? askedToConfirm : `${contact.email} is saved.`)
     close()
     route(`/console/contacts/${contact.id}`)
   }

@@ -1,5 +1,5 @@
 import type { paths } from '../../client/api.ts'
-import { allOf, answerOf, api } from '../api.ts'
+import { allLists, allSegments, allTags, topicsOf } from '../groups/all.ts'
 import { useLoad } from '../parts/load.tsx'
 import { useQuery } from '../parts/page.tsx'
 import { SearchField } from './contacts.tsx'
@@ -64,24 +64,12 @@ export function ContactFilters() {
 }
 
 async function loadGroups() {
-  const page = (cursor: string | undefined) => ({ params: { query: { per_page: 100, ...(cursor && { cursor }) } } })
-  const [lists, tags, segments] = await Promise.all([
-    allOf((cursor) => answerOf(api.GET('/api/v1/lists', page(cursor)))),
-    allOf((cursor) => answerOf(api.GET('/api/v1/tags', page(cursor)))),
-    allOf((cursor) => answerOf(api.GET('/api/v1/segments', page(cursor)))),
-  ])
+  const [lists, tags, segments] = await Promise.all([allLists(), allTags(), allSegments()])
   return { lists, tags, segments }
 }
 
 /** Topics belong to a list, so they can be chosen after it. */
 async function loadTopics(list: string | undefined) {
   const listId = Number(list)
-  if (!Number.isSafeInteger(listId) || listId <= 0) return []
-  return await allOf((cursor) =>
-    answerOf(
-      api.GET('/api/v1/lists/{listId}/topics', {
-        params: { path: { listId }, query: { per_page: 100, ...(cursor && { cursor }) } },
-      }),
-    ),
-  )
+  return Number.isSafeInteger(listId) && listId > 0 ? await topicsOf(listId) : []
 }

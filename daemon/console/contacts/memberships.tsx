@@ -1,18 +1,27 @@
-import { allOf, answerOf, api, dataOf, type Schemas } from '../api.ts'
+import { answerOf, api, dataOf, type Schemas } from '../api.ts'
+import { allLists } from '../groups/all.ts'
 import { useLoad } from '../parts/load.tsx'
+import { say } from '../parts/notice.tsx'
+import { may } from '../session.ts'
+import { askedToConfirm } from './create-contact.tsx'
 
 type Contact = Schemas['Contact']
-type Change = (action: () => Promise<unknown>, done: string) => Promise<void>
+type Change = (action: () => Promise<unknown>, done?: string) => Promise<void>
+
+/** Puts the contact on a list. A list with double opt-in asks it first. */
+async function join({ email }: Contact, listId: number): Promise<void> {
+  const { pending_lists } = await dataOf(
+    api.POST('/api/v1/lists/{listId}/contacts', {
+      params: { path: { listId } },
+      body: { email } as Schemas['ContactInput'],
+    }),
+  )
+  say(pending_lists?.length ? askedToConfirm : 'The contact is on the list.')
+}
 
 /** Lists that the contact is on, with the topics of each. */
 export function Memberships({ contact, change }: { contact: Contact; change: Change }) {
-  const lists = useLoad(
-    () =>
-      allOf((cursor) =>
-        answerOf(api.GET('/api/v1/lists', { params: { query: { per_page: 100, ...(cursor && { cursor }) } } })),
-      ),
-    [],
-  )
+  const lists = useLoad(allLists, [])
   const others = (lists.value ?? []).filter(({ id }) => !contact.lists.some((list) => list.id === id))
   return (
     <section>
@@ -21,20 +30,13 @@ export function Memberships({ contact, change }: { contact: Contact; change: Cha
       {contact.lists.map((list) => (
         <Membership key={list.id} contact={contact} list={list} change={change} />
       ))}
-      {others.length > 0 && (
+      {may('member') && others.length > 0 && (
         <form
           class="inline"
           onSubmit={(event) => {
             event.preventDefault()
             const listId = Number(new FormData(event.currentTarget).get('list'))
-            const call = () =>
-              dataOf(
-                api.POST('/api/v1/lists/{listId}/contacts', {
-                  params: { path: { listId } },
-                  body: { email: contact.email } as Schemas['ContactInput'],
-                }),
-              )
-            void change(call, 'The contact is on the list.')
+            void change(() => join(contact, listId))
           }}
         >
           <select name="list" aria-label="List to put the contact on">
@@ -71,28 +73,31 @@ function Membership({ contact, list, change }: { contact: Contact; list: Schemas
     <div class="membership">
       <div class="row">
         <a href={`/console/lists/${list.id}`}>{list.name}</a>
-        <button
-          type="button"
-          class="plain"
-          aria-label={`Take off ${list.name}`}
-          onClick={() =>
-            change(
-              () =>
-                dataOf(
-                  api.DELETE('/api/v1/lists/{listId}/contacts/{contactId}', {
-                    params: { path: { listId: list.id, contactId } },
-                  }),
-                ),
-              'Taken off the list.',
-            )
-          }
-        >
-          Take off
-        </button>
+        {may('member') && (
+          <button
+            type="button"
+            class="plain"
+            aria-label={`Take off ${list.name}`}
+            onClick={() =>
+              change(
+                () =>
+                  dataOf(
+                    api.DELETE('/api/v1/lists/{listId}/contacts/{contactId}', {
+                      params: { path: { listId: list.id, contactId } },
+                    }),
+                  ),
+                'Taken off the list.',
+              )
+            }
+          >
+            Take off
+          </button>
+        )}
       </div>
       {topics.value?.data.map((topic) => (
         <label key={topic.id} class="check">
-          <input type="checkbox" checked={isOn(topic.id)} onChange={() => toggle(topic.id)} /> {topic.name}
+          <input type="checkbox" disabled={!may('member')} checked={isOn(topic.id)} onChange={() => toggle(topic.id)} />{' '}
+          {topic.name}
         </label>
       ))}
     </div>

@@ -30,7 +30,6 @@ export function PersonalData({ contactId }: { contactId: number }) {
       {stored && (
         <DeliveryTable
           page={{ data: stored.deliveries.slice(0, shownDeliveries), meta: { next_cursor: null, prev_cursor: null } }}
-          endpointId={(delivery) => delivery.endpoint_id}
         />
       )}
     </section>

@@ -1,5 +1,6 @@
 import { answerOf, api, dataOf, type Schemas } from '../api.ts'
 import { useLoad } from '../parts/load.tsx'
+import { may } from '../session.ts'
 import { namesIn } from './create-contact.tsx'
 
 type Change = (action: () => Promise<unknown>, done: string) => Promise<void>
@@ -14,44 +15,48 @@ export function ContactTags({ contact, change }: { contact: Schemas['Contact']; 
         {contact.tags.map(({ id, name }) => (
           <li key={id} class="chip">
             {name}
-            <button
-              type="button"
-              class="plain"
-              aria-label={`Remove tag ${name}`}
-              onClick={() =>
-                change(
-                  () => dataOf(api.DELETE('/api/v1/contacts/{contactId}/tags', { ...path, body: { tags: [name] } })),
-                  'The tag is removed.',
-                )
-              }
-            >
-              ✕
-            </button>
+            {may('member') && (
+              <button
+                type="button"
+                class="plain"
+                aria-label={`Remove tag ${name}`}
+                onClick={() =>
+                  change(
+                    () => dataOf(api.DELETE('/api/v1/contacts/{contactId}/tags', { ...path, body: { tags: [name] } })),
+                    'The tag is removed.',
+                  )
+                }
+              >
+                ✕
+              </button>
+            )}
           </li>
         ))}
         {contact.tags.length === 0 && <li class="muted">None.</li>}
       </ul>
-      <form
-        class="inline"
-        onSubmit={(event) => {
-          event.preventDefault()
-          const form = event.currentTarget
-          const tags = namesIn(String(new FormData(form).get('tags') ?? ''))
-          if (tags.length === 0) return
-          void change(
-            () => dataOf(api.POST('/api/v1/contacts/{contactId}/tags', { ...path, body: { tags } })),
-            'The tags are added.',
-          ).then(() => form.reset())
-        }}
-      >
-        <input type="text" name="tags" aria-label="Tags to add" placeholder="Add tags" list="known-tags" />
-        <datalist id="known-tags">
-          {known.value?.data.map(({ id, name }) => (
-            <option key={id} value={name} />
-          ))}
-        </datalist>
-        <button type="submit">Add</button>
-      </form>
+      {may('member') && (
+        <form
+          class="inline"
+          onSubmit={(event) => {
+            event.preventDefault()
+            const form = event.currentTarget
+            const tags = namesIn(String(new FormData(form).get('tags') ?? ''))
+            if (tags.length === 0) return
+            void change(
+              () => dataOf(api.POST('/api/v1/contacts/{contactId}/tags', { ...path, body: { tags } })),
+              'The tags are added.',
+            ).then(() => form.reset())
+          }}
+        >
+          <input type="text" name="tags" aria-label="Tags to add" placeholder="Add tags" list="known-tags" />
+          <datalist id="known-tags">
+            {known.value?.data.map(({ id, name }) => (
+              <option key={id} value={name} />
+            ))}
+          </datalist>
+          <button type="submit">Add</button>
+        </form>
+      )}
     </section>
   )
 }

@@ -43,7 +43,7 @@ export function GroupTable<T extends Group>({ groups, link, contacts, actions }:
               </a>
             </td>
             <td class="figure">
-              <a href={contacts(group)} aria-label={`${group.contacts_count ?? 0} contacts of ${group.name}`}>
+              <a href={contacts(group)} aria-label={`${number(group.contacts_count ?? 0)} contacts of ${group.name}`}>
                 {number(group.contacts_count ?? 0)}
               </a>
             </td>

@@ -6,6 +6,7 @@ import { Empty, Loaded, useLoad } from '../parts/load.tsx'
 import { attempt } from '../parts/notice.tsx'
 import { Page, Pager, useQuery } from '../parts/page.tsx'
 import { RowButton } from '../parts/row-button.tsx'
+import { may } from '../session.ts'
 import { type Group, GroupTable } from './group-table.tsx'
 import { NameDialog } from './name-dialog.tsx'
 
@@ -50,9 +51,11 @@ export function Groups<T extends Group>({ noun, title, about, load, create, rena
     <Page
       title={title}
       actions={
-        <button type="button" class="primary" data-new onClick={() => setEdited('new')}>
-          New {noun}
-        </button>
+        may('member') && (
+          <button type="button" class="primary" data-new onClick={() => setEdited('new')}>
+            New {noun}
+          </button>
+        )
       }
     >
       <Loaded of={groups}>
@@ -65,12 +68,14 @@ export function Groups<T extends Group>({ noun, title, about, load, create, rena
                 groups={data}
                 link={props.link}
                 contacts={props.contacts}
-                actions={(group) => (
-                  <>
-                    <RowButton action="Rename" of={group.name} onClick={() => setEdited(group)} />
-                    <RowButton action="Delete" of={group.name} onClick={() => remove(group)} />
-                  </>
-                )}
+                actions={(group) =>
+                  may('member') && (
+                    <>
+                      <RowButton action="Rename" of={group.name} onClick={() => setEdited(group)} />
+                      <RowButton action="Delete" of={group.name} onClick={() => remove(group)} />
+                    </>
+                  )
+                }
               />
               <Pager meta={meta} />
             </>

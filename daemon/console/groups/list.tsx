@@ -6,10 +6,11 @@ import { Empty, Loaded, useLoad } from '../parts/load.tsx'
 import { attempt } from '../parts/notice.tsx'
 import { Page, Pager, useQuery } from '../parts/page.tsx'
 import { RowButton } from '../parts/row-button.tsx'
-import { Time } from '../parts/time.tsx'
+import { number, Time } from '../parts/time.tsx'
+import { may } from '../session.ts'
 import { NameDialog } from './name-dialog.tsx'
 
-type Topic = Schemas['Topic']
+type Topic = Schemas['CountedTopic']
 
 /** One list with its topics. */
 export function ListPage() {
@@ -18,7 +19,7 @@ export function ListPage() {
   const [edited, setEdited] = useState<Topic | 'new'>()
   const path = { listId }
   const list = useLoad(() => dataOf(api.GET('/api/v1/lists/{listId}', { params: { path } })), [listId])
-  const query = { per_page: 50, ...(cursor && { cursor }) }
+  const query = { counts: true, per_page: 50, ...(cursor && { cursor }) }
   const topics = useLoad(
     () => answerOf(api.GET('/api/v1/lists/{listId}/topics', { params: { path, query } })),
     [listId, cursor],
@@ -54,12 +55,16 @@ export function ListPage() {
           <a class="button" href={`/console/contacts?list=${listId}`}>
             Contacts
           </a>
-          <a class="button" href={`/console/import?list=${listId}`}>
-            Import
-          </a>
-          <button type="button" class="primary" data-new onClick={() => setEdited('new')}>
-            New topic
-          </button>
+          {may('member') && (
+            <>
+              <a class="button" href={`/console/import?list=${listId}`}>
+                Import
+              </a>
+              <button type="button" class="primary" data-new onClick={() => setEdited('new')}>
+                New topic
+              </button>
+            </>
+          )}
         </>
       }
     >
@@ -106,6 +111,9 @@ function TopicTable({
       <thead>
         <tr>
           <th scope="col">Name</th>
+          <th scope="col" class="figure">
+            Contacts
+          </th>
           <th scope="col" class="wide">
             Description
           </th>
@@ -125,13 +133,18 @@ function TopicTable({
                 {topic.name}
               </a>
             </td>
+            <td class="figure">{number(topic.contacts_count ?? 0)}</td>
             <td class="wide">{topic.description}</td>
             <td class="wide nowrap">
               <Time at={topic.created_at} />
             </td>
             <td class="do">
-              <RowButton action="Edit" of={topic.name} onClick={() => edit(topic)} />
-              <RowButton action="Delete" of={topic.name} onClick={() => remove(topic)} />
+              {may('member') && (
+                <>
+                  <RowButton action="Edit" of={topic.name} onClick={() => edit(topic)} />
+                  <RowButton action="Delete" of={topic.name} onClick={() => remove(topic)} />
+                </>
+              )}
             </td>
           </tr>
         ))}

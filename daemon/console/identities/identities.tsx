@@ -3,10 +3,11 @@ import { answerOf, api, dataOf, type Schemas } from '../api.ts'
 import { confirm, Dialog } from '../parts/dialog.tsx'
 import { Field, Form, textOf } from '../parts/form.tsx'
 import { Empty, Loaded, useLoad } from '../parts/load.tsx'
-import { attempt } from '../parts/notice.tsx'
+import { attempt, say } from '../parts/notice.tsx'
 import { Badge, Page, Pager, useQuery } from '../parts/page.tsx'
 import { RowButton } from '../parts/row-button.tsx'
 import { Time } from '../parts/time.tsx'
+import { may } from '../session.ts'
 
 type Identity = Schemas['Identity']
 
@@ -34,27 +35,37 @@ export function Identities() {
     const call = () => answerOf(api.DELETE('/api/v1/email-identities/{identityId}', path))
     if (agreed && (await attempt(call, 'The identity is deleted.'))) identities.reload()
   }
+  const refresh = async ({ id, identity_status }: Identity) => {
+    const path = { params: { path: { identityId: id } } }
+    const call = async () => {
+      const now = await dataOf(api.POST('/api/v1/email-identities/{identityId}/refresh', path))
+      say(now.identity_status === identity_status ? `It is still ${identity_status}.` : `It is ${now.identity_status}.`)
+    }
+    if (await attempt(call)) identities.reload()
+  }
   return (
     <Page
       title="Sender identities"
       actions={
-        <>
-          <button type="button" onClick={identities.reload}>
-            Refresh
-          </button>
+        may('admin') && (
           <button type="button" class="primary" data-new onClick={() => setCreating(true)}>
             New identity
           </button>
-        </>
+        )
       }
     >
+      <p class="prose">
+        Newsletters are sent from these addresses. With Amazon SES, refresh an identity after its owner has followed the
+        link that Amazon mails. With another mail server, add it on the server:{' '}
+        <code>mailkeep identity add --status verified</code>.
+      </p>
       <Loaded of={identities}>
         {({ data, meta }) =>
           data.length === 0 ? (
             <Empty title="No sender identity yet.">An identity is an address that mail may be sent from.</Empty>
           ) : (
             <>
-              <IdentityTable identities={data} remove={remove} />
+              <IdentityTable identities={data} refresh={refresh} remove={remove} />
               <Pager meta={meta} />
             </>
           )
@@ -72,12 +83,17 @@ export function Identities() {
   )
 }
 
+function isUnderWay({ identity_status }: Identity): boolean {
+  return identity_status === 'pending' || identity_status === 'verifying'
+}
+
 interface IdentityTableProps {
   readonly identities: readonly Identity[]
+  readonly refresh: (identity: Identity) => void
   readonly remove: (identity: Identity) => void
 }
 
-function IdentityTable({ identities, remove }: IdentityTableProps) {
+function IdentityTable({ identities, refresh, remove }: IdentityTableProps) {
   return (
     <table>
       <thead>
@@ -107,7 +123,14 @@ function IdentityTable({ identities, remove }: IdentityTableProps) {
               <Time at={identity.verified_at} />
             </td>
             <td class="do">
-              <RowButton action="Delete" of={identity.email} onClick={() => remove(identity)} />
+              {may('admin') && (
+                <>
+                  {isUnderWay(identity) && (
+                    <RowButton action="Refresh" of={identity.email} onClick={() => refresh(identity)} />
+                  )}
+                  <RowButton action="Delete" of={identity.email} onClick={() => remove(identity)} />
+                </>
+              )}
             </td>
           </tr>
         ))}

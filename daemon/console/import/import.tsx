@@ -1,19 +1,11 @@
 import { useState } from 'preact/hooks'
-import { allOf, answerOf, api } from '../api.ts'
-import { Choice, Form, textOf } from '../parts/form.tsx'
 import { Loaded, useLoad } from '../parts/load.tsx'
-import { Page, useQuery } from '../parts/page.tsx'
-import { number } from '../parts/time.tsx'
+import { Page } from '../parts/page.tsx'
 import { DropZone } from './drop-zone.tsx'
 import { previewOf } from './file.ts'
+import { ImportOptions } from './import-options.tsx'
 import { Progress } from './progress.tsx'
-import { running, startImport } from './running.ts'
-
-const modes: readonly (readonly [string, string])[] = [
-  ['merge', 'add tags and attributes'],
-  ['skip', 'stay as they are'],
-  ['replace_tags', 'get the tags of the file and lose others'],
-]
+import { running } from './running.ts'
 
 export function Import() {
   const [file, setFile] = useState<File | undefined>(running.value?.file)
@@ -28,8 +20,12 @@ export function Import() {
       ) : (
         <DropZone file={file} choose={setFile} />
       )}
-      {file && !isBusy && <Preview file={file} />}
-      {file && !isBusy && <Options file={file} />}
+      {file && (
+        <div hidden={isBusy}>
+          <Preview file={file} />
+          <ImportOptions file={file} />
+        </div>
+      )}
       {current && current.file === file && <Progress of={current} />}
     </Page>
   )
@@ -65,65 +61,6 @@ function Preview({ file }: { file: File }) {
               </tbody>
             </table>
           </section>
-        )}
-      </Loaded>
-    </section>
-  )
-}
-
-function Options({ file }: { file: File }) {
-  const [query] = useQuery()
-  const lists = useLoad(
-    () =>
-      allOf((cursor) =>
-        answerOf(api.GET('/api/v1/lists', { params: { query: { per_page: 100, ...(cursor && { cursor }) } } })),
-      ),
-    [],
-  )
-  const submit = async (fields: FormData) => {
-    const list = textOf(fields, 'list')
-    await startImport(file, {
-      listId: list === '' ? undefined : Number(list),
-      mode: textOf(fields, 'mode'),
-      isUnsubscribed: textOf(fields, 'status') === 'unsubscribed',
-      isDryRun: textOf(fields, 'dry') === 'yes',
-    })
-  }
-  return (
-    <section>
-      <h2>How to import {number(file.size)} bytes</h2>
-      <Loaded of={lists}>
-        {(all) => (
-          <div class="card">
-            <Form action="Start" submit={submit}>
-              <Choice
-                label="Put the contacts on"
-                name="list"
-                selected={query.list ?? String(all[0]?.id ?? '')}
-                options={[
-                  ...all.map(({ id, name }) => [String(id), name] as const),
-                  ['', 'the lists that the file names'] as const,
-                ]}
-              />
-              <Choice label="Contacts that exist already" name="mode" options={modes} />
-              <Choice
-                label="People in the file are"
-                name="status"
-                options={[
-                  ['', 'subscribed, unless a column says otherwise'],
-                  ['unsubscribed', 'unsubscribed, all of them'],
-                ]}
-              />
-              <Choice
-                label="What to do"
-                name="dry"
-                options={[
-                  ['yes', 'dry run: check every row, store nothing'],
-                  ['', 'import'],
-                ]}
-              />
-            </Form>
-          </div>
         )}
       </Loaded>
     </section>

@@ -40,6 +40,7 @@ function Report({ report, of }: { report: Schemas['ImportReport']; of: Running }
   return (
     <section role="status">
       <h2>{of.isDryRun ? 'Dry run: nothing was stored' : 'Imported'}</h2>
+      {of.isDryRun && <p class="muted">To store the rows, choose “import” above, and start again.</p>}
       <dl class="figures">
         {counts.map(([title, value]) =>
           value === undefined ? null : (
@@ -59,7 +60,11 @@ function Report({ report, of }: { report: Schemas['ImportReport']; of: Running }
             </button>
           </div>
           <RefusedRows rows={rows.slice(0, maxShownRows)} />
-          {rows.length > maxShownRows && <p class="muted">The file has the others, too.</p>}
+          {rows.length > maxShownRows && (
+            <p class="muted">
+              The download has {rows.length === refused ? 'all of them' : `the first ${number(rows.length)}`}.
+            </p>
+          )}
         </>
       )}
     </section>

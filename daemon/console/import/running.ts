@@ -10,6 +10,8 @@ export interface Options {
   readonly mode: string
   readonly isUnsubscribed: boolean
   readonly isDryRun: boolean
+  /** Names of columns by field, of columns that are not recognised by their names. */
+  readonly columns: Readonly<Record<string, string>>
 }
 
 export interface Running {
@@ -29,7 +31,7 @@ const pollMs = 1000
 
 /** Sends the file, and asks for the progress until the answer is here. */
 export async function startImport(file: File, options: Options): Promise<void> {
-  const total = await countLines(file)
+  const [total, previous] = await Promise.all([countLines(file), newestImport()])
   let current: Running = { file, isDryRun: options.isDryRun, startedMs: Date.now(), total, rows: 0 }
   const show = (change: Partial<Running>) => {
     current = { ...current, ...change }
@@ -37,8 +39,8 @@ export async function startImport(file: File, options: Options): Promise<void> {
   }
   show({})
   const polling = setInterval(() => {
-    progress().then(
-      (rows) => rows !== undefined && current.report === undefined && show({ rows }),
+    newestImport().then(
+      (newest) => newest && newest.id !== previous?.id && current.report === undefined && show({ rows: newest.rows }),
       () => {}, // the import itself reports the error
     )
   }, pollMs)
@@ -52,9 +54,11 @@ export async function startImport(file: File, options: Options): Promise<void> {
   }
 }
 
-async function send(file: File, { listId, mode, isUnsubscribed, isDryRun }: Options): Promise<Schemas['ImportReport']> {
+async function send(file: File, options: Options): Promise<Schemas['ImportReport']> {
+  const { listId, mode, isUnsubscribed, isDryRun, columns } = options
   const query = new URLSearchParams({ format: formatOf(file), mode, dry_run: String(isDryRun) })
   if (isUnsubscribed) query.set('status', 'unsubscribed')
+  for (const [field, column] of Object.entries(columns)) query.set(`map[${field}]`, column)
   const path = listId === undefined ? '/contacts/import' : `/lists/${listId}/contacts/import`
   const type = formatOf(file) === 'csv' ? 'text/csv' : 'application/x-ndjson'
   const request = new Request(`${location.origin}/api/v1${path}?${query}`, {
@@ -68,8 +72,6 @@ async function send(file: File, { listId, mode, isUnsubscribed, isDryRun }: Opti
   return body.data
 }
 
-/** Returns the rows that the newest running import has read. */
-async function progress(): Promise<number | undefined> {
-  const { data } = await answerOf(api.GET('/api/v1/imports', { params: { query: { per_page: 1 } } }))
-  return data[0]?.status === 'running' ? data[0].rows : undefined
+async function newestImport(): Promise<Schemas['Import'] | undefined> {
+  return (await answerOf(api.GET('/api/v1/imports', { params: { query: { per_page: 1 } } }))).data[0]
 }

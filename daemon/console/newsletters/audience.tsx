@@ -1,40 +1,90 @@
-import { allOf, answerOf, api, type Schemas } from '../api.ts'
-import { useLoad } from '../parts/load.tsx'
+import { useState } from 'preact/hooks'
+import type { Schemas } from '../api.ts'
+import { allLists, allSegments, allTags, topicsOf } from '../groups/all.ts'
+import { Choice, textOf } from '../parts/form.tsx'
+import { ErrorBox, useLoad } from '../parts/load.tsx'
 
 type Audience = Schemas['Newsletter']['audience']
+type Filters = Omit<Audience, 'segment'>
+type FilterName = keyof Filters
 
-/** Chooses who gets a newsletter: on any of the lists, and with any of the tags. */
-export function AudienceFields({ audience }: { audience: Audience }) {
+/** Field of a form that shows all filters. */
+const shownMark = 'has_all_filters'
+
+/** Topics are offered of at most this many lists, because each is a request. */
+const maxListsOfTopics = 20
+
+/** Chooses contacts: any value of each filter, and every filter. */
+export function FilterFields({ filters }: { filters: Filters }) {
   const groups = useLoad(async () => {
-    const page = (cursor: string | undefined) => ({ params: { query: { per_page: 100, ...(cursor && { cursor }) } } })
-    const [lists, tags] = await Promise.all([
-      allOf((cursor) => answerOf(api.GET('/api/v1/lists', page(cursor)))),
-      allOf((cursor) => answerOf(api.GET('/api/v1/tags', page(cursor)))),
-    ])
+    const [lists, tags] = await Promise.all([allLists(), allTags()])
     return { lists, tags }
   }, [])
-  if (!groups.value) return null
+  const [chosenLists, setChosenLists] = useState(filters.lists ?? [])
+  const hasMore = [filters.topics, filters.exclude_lists, filters.exclude_tags].some((ids) => ids && ids.length > 0)
+  const [isShown, setShown] = useState(hasMore)
+  const { lists = [], tags = [] } = groups.value ?? {}
   return (
     <>
-      <Checks title="On any of these lists" name="lists" of={groups.value.lists} chosen={audience.lists ?? []} />
-      <Checks title="With any of these tags" name="tags" of={groups.value.tags} chosen={audience.tags ?? []} />
+      {groups.error !== undefined && <ErrorBox error={groups.error} retry={groups.reload} />}
+      <Checks title="On any of these lists" name="lists" of={lists} filters={filters} change={setChosenLists} />
+      <Checks title="With any of these tags" name="tags" of={tags} filters={filters} />
+      <details open={hasMore} onToggle={(event) => (event.currentTarget as HTMLDetailsElement).open && setShown(true)}>
+        <summary>Topics, and who is left out</summary>
+        {isShown && (
+          <div class="more">
+            <input type="hidden" name={shownMark} value="yes" />
+            <Topics lists={lists} chosenLists={chosenLists} filters={filters} />
+            <Checks title="On none of these lists" name="exclude_lists" of={lists} filters={filters} />
+            <Checks title="With none of these tags" name="exclude_tags" of={tags} filters={filters} />
+          </div>
+        )}
+      </details>
     </>
   )
 }
 
-interface ChecksProps {
-  readonly title: string
-  readonly name: string
-  readonly of: readonly { readonly id: number; readonly name: string }[]
-  readonly chosen: readonly number[]
+interface TopicsProps {
+  readonly lists: readonly Schemas['CountedList'][]
+  readonly chosenLists: readonly number[]
+  readonly filters: Filters
 }
 
-function Checks({ title, name, of, chosen }: ChecksProps) {
-  if (of.length === 0) return null
+/** The topics of the chosen lists, or of all lists if none is chosen. */
+function Topics({ lists, chosenLists, filters }: TopicsProps) {
+  const shown = lists
+    .filter(({ id }) => chosenLists.length === 0 || chosenLists.includes(id))
+    .slice(0, maxListsOfTopics)
+  const topics = useLoad(async () => {
+    const all = await Promise.all(shown.map(({ id }) => topicsOf(id)))
+    return all.flatMap((some, at) => some.map(({ id, name }) => ({ id, name: `${name} (${shown[at]!.name})` })))
+  }, [shown.map(({ id }) => id).join()])
+  return <Checks title="Subscribed to any of these topics" name="topics" of={topics.value ?? []} filters={filters} />
+}
+
+interface ChecksProps {
+  readonly title: string
+  readonly name: FilterName
+  readonly of: readonly { readonly id: number; readonly name: string }[]
+  readonly filters: Filters
+  readonly change?: (chosen: number[]) => void
+}
+
+/** Chosen values stay even if they are not among the offered ones. */
+function Checks({ title, name, of, filters: { [name]: chosen = [] }, change }: ChecksProps) {
+  const others = chosen.filter((id) => of.every((one) => one.id !== id)).map((id) => ({ id, name: `#${id}` }))
+  const all = [...of, ...others]
+  if (all.length === 0) return null
   return (
-    <fieldset class="events">
+    <fieldset
+      class="events choices"
+      onChange={({ currentTarget }) => {
+        const checked = currentTarget.querySelectorAll<HTMLInputElement>('input:checked')
+        change?.([...checked].map(({ value }) => Number(value)))
+      }}
+    >
       <legend>{title}</legend>
-      {of.map((one) => (
+      {all.map((one) => (
         <label key={one.id} class="check">
           <input type="checkbox" name={name} value={String(one.id)} defaultChecked={chosen.includes(one.id)} />{' '}
           {one.name}
@@ -44,8 +94,47 @@ function Checks({ title, name, of, chosen }: ChecksProps) {
   )
 }
 
-/** Returns the audience with the form's filters. An empty filter would match no contact. */
-export function audienceOf({ lists: _lists, tags: _tags, ...others }: Audience, fields: FormData): Audience {
-  const [lists, tags] = ['lists', 'tags'].map((name) => fields.getAll(name).map(Number)) as [number[], number[]]
-  return { ...others, ...(lists.length > 0 && { lists }), ...(tags.length > 0 && { tags }) }
+const filterNames: readonly FilterName[] = ['lists', 'tags', 'topics', 'exclude_lists', 'exclude_tags']
+
+/**
+ * Returns the filters of a form. An empty filter would match no contact.
+ *
+ * @param before The filters that the form began with: those that it does not show stay.
+ */
+export function filtersIn(fields: FormData, before: Filters): Filters {
+  const hidden: readonly FilterName[] = fields.has(shownMark) ? [] : ['topics', 'exclude_lists', 'exclude_tags']
+  const entries = filterNames.map((name) => {
+    return [name, hidden.includes(name) ? (before[name] ?? []) : fields.getAll(name).map(Number)] as const
+  })
+  return Object.fromEntries(entries.filter(([, ids]) => ids.length > 0))
+}
+
+/** Chooses who gets a newsletter. */
+export function AudienceFields({ audience: { segment, ...filters } }: { audience: Audience }) {
+  const segments = useLoad(allSegments, [])
+  const known = segments.value ?? []
+  const isUnknown = segment !== undefined && known.every(({ id }) => id !== segment)
+  return (
+    <>
+      <p class="muted">Without a choice, every subscribed contact gets it.</p>
+      <FilterFields filters={filters} />
+      {(known.length > 0 || isUnknown) && (
+        <Choice
+          label="In the segment"
+          name="segment"
+          selected={String(segment ?? '')}
+          options={[
+            ['', 'Any'],
+            ...known.map(({ id, name }) => [String(id), name] as const),
+            ...(isUnknown ? [[String(segment), `#${segment}`] as const] : []),
+          ]}
+        />
+      )}
+    </>
+  )
+}
+
+export function audienceIn(fields: FormData, { segment: _, ...before }: Audience): Audience {
+  const segment = textOf(fields, 'segment')
+  return { ...filtersIn(fields, before), ...(segment !== '' && { segment: Number(segment) }) }
 }

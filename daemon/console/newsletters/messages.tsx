@@ -7,8 +7,14 @@ type Message = Schemas['Message']
 
 const kinds = { pending: 'warn', sent: 'good', failed: 'bad', skipped: 'idle', uncertain: 'warn' } as const
 
+interface MessagesProps {
+  readonly newsletterId: number
+  /** Changes when messages may have changed. */
+  readonly version: string
+}
+
 /** The messages of a newsletter, by status. */
-export function Messages({ newsletterId }: { newsletterId: number }) {
+export function Messages({ newsletterId, version }: MessagesProps) {
   const [{ cursor, status }, change] = useQuery()
   const query = {
     per_page: 50,
@@ -18,7 +24,7 @@ export function Messages({ newsletterId }: { newsletterId: number }) {
   const messages = useLoad(
     () =>
       answerOf(api.GET('/api/v1/newsletters/{newsletterId}/messages', { params: { path: { newsletterId }, query } })),
-    [newsletterId, cursor, status],
+    [newsletterId, cursor, status, version],
   )
   return (
     <section>
@@ -36,9 +42,6 @@ export function Messages({ newsletterId }: { newsletterId: number }) {
             </option>
           ))}
         </select>
-        <button type="button" onClick={messages.reload}>
-          Refresh
-        </button>
       </search>
       <Loaded of={messages}>
         {({ data, meta }) =>

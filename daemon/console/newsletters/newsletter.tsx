@@ -1,11 +1,11 @@
-import { useEffect } from 'preact/hooks'
 import { useLocation, useRoute } from 'preact-iso'
 import { answerOf, api, dataOf, type Schemas } from '../api.ts'
 import { confirm } from '../parts/dialog.tsx'
-import { Loaded, useLoad } from '../parts/load.tsx'
+import { Loaded, useLoad, useReload } from '../parts/load.tsx'
 import { attempt } from '../parts/notice.tsx'
 import { Page } from '../parts/page.tsx'
 import { number, Time } from '../parts/time.tsx'
+import { may } from '../session.ts'
 import { Composer } from './composer.tsx'
 import { Messages } from './messages.tsx'
 import { NewsletterStatus } from './newsletters.tsx'
@@ -14,18 +14,13 @@ import { SendButtons } from './send-buttons.tsx'
 type Newsletter = Schemas['Newsletter']
 
 const back = { href: '/console/newsletters', text: 'Newsletters' }
-const pollMs = 2000
 
 export function NewsletterPage() {
   const newsletterId = Number(useRoute().params.newsletterId)
   const path = { params: { path: { newsletterId } } }
   const newsletter = useLoad(() => dataOf(api.GET('/api/v1/newsletters/{newsletterId}', path)), [newsletterId])
   const { value, error } = newsletter
-  useEffect(() => {
-    if (value?.status !== 'sending' && value?.status !== 'scheduled') return
-    const timer = setTimeout(newsletter.reload, pollMs)
-    return () => clearTimeout(timer)
-  }, [value])
+  useReload(newsletter, value?.status === 'sending' || value?.status === 'scheduled')
   if (!value || error !== undefined) {
     return (
       <Page title={`Newsletter ${newsletterId}`} back={back}>
@@ -53,17 +48,22 @@ function NewsletterView({ newsletter, set }: { newsletter: Newsletter; set(newsl
     const call = () => answerOf(api.DELETE('/api/v1/newsletters/{newsletterId}', path))
     if (agreed && (await attempt(call, 'The newsletter is deleted.'))) route(back.href)
   }
-  const canChange = newsletter.status === 'draft' || newsletter.status === 'scheduled'
+  const { status } = newsletter
+  const canChange = (status === 'draft' && may('member')) || (status === 'scheduled' && may('admin'))
+  const isUnderWay = status === 'scheduled' || status === 'sending' || status === 'paused'
+  const canDelete = !isUnderWay && may(status === 'draft' ? 'member' : 'admin')
   return (
     <Page
       title={newsletter.name || newsletter.subject}
       back={back}
       actions={
         <>
-          <SendButtons newsletter={newsletter} audience={audience.value?.count} set={set} />
-          <button type="button" class="danger" onClick={remove}>
-            Delete
-          </button>
+          {may('admin') && <SendButtons newsletter={newsletter} audience={audience.value?.count} set={set} />}
+          {canDelete && (
+            <button type="button" class="danger" onClick={remove}>
+              Delete
+            </button>
+          )}
         </>
       }
     >
@@ -101,7 +101,7 @@ function NewsletterView({ newsletter, set }: { newsletter: Newsletter; set(newsl
       </dl>
       {newsletter.started_at && <Progress counts={newsletter.counts} />}
       <Composer newsletter={newsletter} canChange={canChange} set={set} />
-      {newsletter.started_at && <Messages newsletterId={newsletter.id} />}
+      {newsletter.started_at && <Messages newsletterId={newsletter.id} version={JSON.stringify(newsletter.counts)} />}
     </Page>
   )
 }

@@ -6,6 +6,7 @@ import { Field, Form, textOf } from '../parts/form.tsx'
 import { Empty, Loaded, useLoad } from '../parts/load.tsx'
 import { Badge, Page, Pager, useQuery } from '../parts/page.tsx'
 import { number, Time } from '../parts/time.tsx'
+import { may } from '../session.ts'
 import { firstContent } from './content.ts'
 
 type Status = Schemas['Newsletter']['status']
@@ -35,9 +36,11 @@ export function Newsletters() {
     <Page
       title="Newsletters"
       actions={
-        <button type="button" class="primary" data-new onClick={() => setCreating(true)}>
-          New newsletter
-        </button>
+        may('member') && (
+          <button type="button" class="primary" data-new onClick={() => setCreating(true)}>
+            New newsletter
+          </button>
+        )
       }
     >
       <search class="filters">
@@ -58,7 +61,9 @@ export function Newsletters() {
       <Loaded of={newsletters}>
         {({ data, meta }) =>
           data.length === 0 ? (
-            <Empty title="No newsletter." />
+            <Empty title={status ? 'No newsletter matches.' : 'No newsletter yet.'}>
+              A newsletter is written here, and sent to the contacts that you choose.
+            </Empty>
           ) : (
             <>
               <NewsletterTable newsletters={data} />

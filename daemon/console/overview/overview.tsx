@@ -1,9 +1,10 @@
+import type { ComponentChildren } from 'preact'
 import { useMemo } from 'preact/hooks'
 import { api, dataOf, type Schemas } from '../api.ts'
 import { Loaded, useLoad } from '../parts/load.tsx'
 import { Page, useQuery } from '../parts/page.tsx'
-import { number } from '../parts/time.tsx'
-import { role } from '../session.ts'
+import { number, Time } from '../parts/time.tsx'
+import { may, role } from '../session.ts'
 import { EndpointStates } from './endpoint-states.tsx'
 import { Plot } from './plot.tsx'
 
@@ -54,10 +55,22 @@ function useRange(range: Range) {
 function Deliveries({ range }: { range: Range }) {
   const query = useRange(range)
   const series = useLoad(() => dataOf(api.GET('/api/v1/stats/deliveries', { params: { query } })), [query])
-  return <Loaded of={series}>{(loaded) => <DeliveryPlots series={loaded.series} />}</Loaded>
+  return (
+    <Loaded of={series}>
+      {(loaded) => (
+        <DeliveryPlots series={loaded.series} oldestDueAt={loaded.oldest_due_at} hours={ranges[range].hours} />
+      )}
+    </Loaded>
+  )
 }
 
-function DeliveryPlots({ series }: { series: Schemas['DeliverySeries']['series'] }) {
+interface DeliveryPlotsProps {
+  readonly series: Schemas['DeliverySeries']['series']
+  readonly oldestDueAt: string | null
+  readonly hours: number
+}
+
+function DeliveryPlots({ series, oldestDueAt, hours }: DeliveryPlotsProps) {
   const times = useMemo(() => series.map(({ at }) => at), [series])
   const outcomes = useMemo(
     () => [
@@ -71,16 +84,18 @@ function DeliveryPlots({ series }: { series: Schemas['DeliverySeries']['series']
     () => [{ label: '95 % took at most, ms', colour: '--accent', values: series.map(({ p95_ms }) => p95_ms) }],
     [series],
   )
+  const linkTo = (status: string) => `/console/deliveries?status=${status}&hours=${hours}`
   const slowest = Math.max(0, ...series.map(({ p95_ms }) => p95_ms ?? 0))
   return (
     <>
       <dl class="figures">
-        <Figure title="Delivered" value={number(sum(outcomes[0]!.values))} href="/console/deliveries?status=success" />
+        <Figure title="Delivered" value={number(sum(outcomes[0]!.values))} href={linkTo('success')} />
         <Figure title="Retried attempts" value={number(sum(outcomes[1]!.values))} />
+        <Figure title="Failed for good" value={number(sum(outcomes[2]!.values))} href={linkTo('failed')} />
         <Figure
-          title="Failed for good"
-          value={number(sum(outcomes[2]!.values))}
-          href="/console/deliveries?status=failed"
+          title="Oldest due delivery"
+          value={<Time at={oldestDueAt} none="none" />}
+          {...(oldestDueAt !== null && { href: '/console/deliveries?status=pending' })}
         />
         <Figure title="Slowest p95" value={slowest === 0 ? 'none' : `${number(slowest)} ms`} />
       </dl>
@@ -94,7 +109,17 @@ function Contacts({ range }: { range: Range }) {
   const query = useRange(range)
   const series = useLoad(() => dataOf(api.GET('/api/v1/stats/contacts', { params: { query } })), [query])
   const count = useLoad(() => dataOf(api.GET('/api/v1/contacts/count', {})), [])
-  return <Loaded of={series}>{(loaded) => <ContactPlot series={loaded.series} count={count.value?.count} />}</Loaded>
+  return (
+    <>
+      {count.value?.count === 0 && may('member') && (
+        <p class="state">
+          No contact is subscribed yet. <a href="/console/import">Import a file</a>, or{' '}
+          <a href="/console/contacts">create a contact</a>.
+        </p>
+      )}
+      <Loaded of={series}>{(loaded) => <ContactPlot series={loaded.series} count={count.value?.count} />}</Loaded>
+    </>
+  )
 }
 
 function ContactPlot({ series, count }: { series: Schemas['ContactSeries']['series']; count: number | undefined }) {
@@ -128,7 +153,7 @@ function ContactPlot({ series, count }: { series: Schemas['ContactSeries']['seri
   )
 }
 
-export function Figure({ title, value, href }: { title: string; value: string; href?: string }) {
+export function Figure({ title, value, href }: { title: string; value: ComponentChildren; href?: string }) {
   return (
     <div>
       <dt>{title}</dt>

@@ -1,6 +1,8 @@
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
-import uPlot from 'uplot'
+import type uPlot from 'uplot'
+import { useLoad } from '../parts/load.tsx'
 import { number } from '../parts/time.tsx'
+import { loadUPlot } from './load-uplot.ts'
 
 export interface Line {
   readonly label: string
@@ -23,19 +25,20 @@ export function Plot({ title, times, lines, unit = '' }: PlotProps) {
   const place = useRef<HTMLDivElement>(null)
   const isDark = useDarkness()
   const id = useId()
+  const { value: Library } = useLoad(loadUPlot, [])
   useEffect(() => {
     const element = place.current
-    if (!element) return
+    if (!element || !Library) return
     const seconds = times.map((time) => Date.parse(time) / 1000)
     const data = [seconds, ...lines.map(({ values }) => [...values])] as uPlot.AlignedData
-    const plot = new uPlot(optionsOf(lines, element.clientWidth), data, element)
+    const plot = new Library(optionsOf(lines, element.clientWidth), data, element)
     const observer = new ResizeObserver(() => plot.setSize({ width: element.clientWidth, height: heightPx }))
     observer.observe(element)
     return () => {
       observer.disconnect()
       plot.destroy()
     }
-  }, [times, lines, isDark])
+  }, [times, lines, isDark, Library])
   return (
     <section class="plot" aria-labelledby={id}>
       <div class="head">

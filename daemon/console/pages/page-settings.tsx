@@ -1,5 +1,5 @@
 import { api, dataOf, type Schemas } from '../api.ts'
-import { Choice, Field, Form, TextArea, textOf } from '../parts/form.tsx'
+import { Choice, Field, Form, namedTexts, TextArea, textOf } from '../parts/form.tsx'
 import { Loaded, useLoad } from '../parts/load.tsx'
 import { say } from '../parts/notice.tsx'
 import { Page } from '../parts/page.tsx'
@@ -32,7 +32,8 @@ function SettingsForm({ settings, set }: { settings: Settings; set(settings: Set
       colour: textOf(fields, 'colour') || null,
       logo_url: textOf(fields, 'logo') || null,
       language: (textOf(fields, 'language') || null) as Settings['language'],
-      texts: textsIn(String(fields.get('texts') ?? '')),
+      texts: namedTexts(String(fields.get('texts') ?? '')),
+      postal_address: textOf(fields, 'postal') || null,
     }
     set(await dataOf(api.PUT('/api/v1/settings/pages', { body })))
     say('The settings are saved.')
@@ -53,13 +54,14 @@ function SettingsForm({ settings, set }: { settings: Settings; set(settings: Set
             .join('\n')}
           hint="One on each line: unsubscribe_title: Leaving so soon? The API documentation has the names."
         />
+        <TextArea
+          label="Postal address"
+          name="postal"
+          rows={3}
+          defaultValue={settings.postal_address ?? ''}
+          hint="{{ client.postal_address }} in mails."
+        />
       </Form>
     </div>
   )
-}
-
-/** Reads `name: text` lines. */
-function textsIn(lines: string): Record<string, string> {
-  const parts = lines.split('\n').map((line) => /^\s*(\w+)\s*:\s*(.*?)\s*$/.exec(line))
-  return Object.fromEntries(parts.flatMap((part) => (part ? [[part[1]!, part[2]!]] : [])))
 }

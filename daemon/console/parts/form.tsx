@@ -7,7 +7,7 @@ interface FormProps {
   /** Label of the button. */
   readonly action: string
   readonly cancel?: () => void
-  /** Submits when the typing pauses. */
+  /** Submits when the typing pauses, and when a field is left. */
   readonly isLive?: boolean
   readonly submit: (fields: FormData) => Promise<void>
   readonly children: ComponentChildren
@@ -19,27 +19,36 @@ const typingPauseMs = 1000
 export function Form({ action, cancel, isLive = false, submit, children }: FormProps) {
   const [isBusy, setBusy] = useState(false)
   const [error, setError] = useState<RequestError>()
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
+  useEffect(() => () => clearTimeout(timer.current), [])
+  const submitIn = (form: HTMLFormElement, delayMs: number) => {
+    clearTimeout(timer.current)
+    timer.current = setTimeout(() => form.checkValidity() && form.requestSubmit(), delayMs)
+  }
   const onSubmit = async (event: TargetedSubmitEvent<HTMLFormElement>) => {
     event.preventDefault()
-    if (isBusy) return
+    const form = event.currentTarget
+    if (isBusy) {
+      if (isLive) submitIn(form, typingPauseMs)
+      return
+    }
     setBusy(true)
     setError(undefined)
     try {
-      await submit(new FormData(event.currentTarget))
+      await submit(new FormData(form))
     } catch (thrown) {
       setError(asRequestError(thrown))
     } finally {
       setBusy(false)
     }
   }
-  const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
-  useEffect(() => () => clearTimeout(timer.current), [])
-  const submitLater = ({ currentTarget: form }: TargetedEvent<HTMLFormElement>) => {
-    clearTimeout(timer.current)
-    timer.current = setTimeout(() => form.checkValidity() && form.requestSubmit(), typingPauseMs)
+  const live = isLive && {
+    onInput: ({ currentTarget }: TargetedEvent<HTMLFormElement>) => submitIn(currentTarget, typingPauseMs),
+    // The field is left: what is pressed next must find it saved.
+    onChange: ({ currentTarget }: TargetedEvent<HTMLFormElement>) => submitIn(currentTarget, 0),
   }
   return (
-    <form onSubmit={onSubmit} onInput={isLive ? submitLater : undefined}>
+    <form onSubmit={onSubmit} {...live}>
       <div class="body">
         {children}
         {error && <ErrorBox error={error} />}
@@ -61,7 +70,7 @@ export function Form({ action, cancel, isLive = false, submit, children }: FormP
 interface FieldProps {
   readonly label: string
   readonly name: string
-  readonly type?: 'text' | 'email' | 'url' | 'password' | 'number' | 'datetime-local'
+  readonly type?: 'text' | 'email' | 'url' | 'password' | 'number' | 'date' | 'datetime-local'
   readonly hint?: string
   readonly required?: boolean
   readonly defaultValue?: string
@@ -69,6 +78,7 @@ interface FieldProps {
   readonly maxLength?: number
   readonly min?: number
   readonly max?: number
+  readonly step?: 'any'
   readonly pattern?: string
 }
 
@@ -134,4 +144,10 @@ export function Choice({ label, name, options, selected }: ChoiceProps) {
 /** Returns a text field's value without surrounding spaces. */
 export function textOf(fields: FormData, name: string): string {
   return String(fields.get(name) ?? '').trim()
+}
+
+/** Reads `name: text` lines. */
+export function namedTexts(lines: string): Record<string, string> {
+  const parts = lines.split('\n').map((line) => /^\s*([^:]+?)\s*:\s*(.*?)\s*$/.exec(line))
+  return Object.fromEntries(parts.flatMap((part) => (part ? [[part[1]!, part[2]!]] : [])))
 }

@@ -40,6 +40,17 @@ export function useLoad<T>(load: () => Promise<T>, keys: readonly unknown[]): Lo
   }
 }
 
+const reloadMs = 2000
+
+/** Loads again every two seconds while something is under way. */
+export function useReload({ isLoading, reload }: Loading<unknown>, isUnderWay: boolean): void {
+  useEffect(() => {
+    if (!isUnderWay || isLoading) return
+    const timer = setTimeout(reload, reloadMs)
+    return () => clearTimeout(timer)
+  }, [isUnderWay, isLoading])
+}
+
 export function Loaded<T>({ of, children }: { of: Loading<T>; children: (value: T) => ComponentChildren }) {
   if (of.error !== undefined) return <ErrorBox error={of.error} retry={of.reload} />
   if (of.value === undefined) {

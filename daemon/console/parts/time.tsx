@@ -1,8 +1,9 @@
 import { signal } from '@preact/signals'
 
-const now = signal(Date.now())
+/** Changes when the shown times must be drawn again. */
+const ticks = signal(0)
 setInterval(() => {
-  now.value = Date.now()
+  ticks.value += 1
 }, 30_000)
 
 const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' })
@@ -21,8 +22,8 @@ export function Time({ at, none = 'never' }: { at: string | null | undefined; no
   if (!at) return <span class="muted">{none}</span>
   const date = new Date(at)
   return (
-    <time dateTime={at} title={exact.format(date)}>
-      {relativeTime((date.getTime() - now.value) / 1000)}
+    <time key={ticks.value} dateTime={at} title={exact.format(date)}>
+      {relativeTime((date.getTime() - Date.now()) / 1000)}
     </time>
   )
 }

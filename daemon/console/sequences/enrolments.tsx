@@ -4,6 +4,7 @@ import { attempt } from '../parts/notice.tsx'
 import { Badge, Pager, useQuery } from '../parts/page.tsx'
 import { RowButton } from '../parts/row-button.tsx'
 import { Time } from '../parts/time.tsx'
+import { may } from '../session.ts'
 
 type Enrolment = Schemas['Enrolment']
 
@@ -79,7 +80,7 @@ function EnrolmentTable({ enrolments, stop }: EnrolmentTableProps) {
               <Time at={enrolment.due_at} none="none" />
             </td>
             <td class="do">
-              {enrolment.status === 'active' && (
+              {enrolment.status === 'active' && may('admin') && (
                 <RowButton
                   action="Stop"
                   of={`the enrolment of contact ${enrolment.contact_id}`}

@@ -4,6 +4,7 @@ import { confirm } from '../parts/dialog.tsx'
 import { Loaded, useLoad } from '../parts/load.tsx'
 import { attempt } from '../parts/notice.tsx'
 import { Page } from '../parts/page.tsx'
+import { may } from '../session.ts'
 import { Enrolments } from './enrolments.tsx'
 import { SequenceStatus } from './sequences.tsx'
 import { Steps } from './steps.tsx'
@@ -50,14 +51,16 @@ function SequenceView({ sequence, set }: { sequence: Sequence; set(sequence: Seq
       title={sequence.name}
       back={back}
       actions={
-        <>
-          <button type="button" class="primary" onClick={change}>
-            {status === 'active' ? 'Pause' : 'Resume'}
-          </button>
-          <button type="button" class="danger" onClick={remove}>
-            Delete
-          </button>
-        </>
+        may('admin') && (
+          <>
+            <button type="button" class="primary" onClick={change}>
+              {status === 'active' ? 'Pause' : 'Resume'}
+            </button>
+            <button type="button" class="danger" onClick={remove}>
+              Delete
+            </button>
+          </>
+        )
       }
     >
       <dl class="facts">

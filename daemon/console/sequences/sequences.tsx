@@ -1,11 +1,13 @@
 import { useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso'
-import { allOf, answerOf, api, dataOf, type Schemas } from '../api.ts'
+import { answerOf, api, dataOf, type Schemas } from '../api.ts'
+import { allLists } from '../groups/all.ts'
 import { Dialog } from '../parts/dialog.tsx'
 import { Choice, Field, Form, textOf } from '../parts/form.tsx'
 import { Empty, Loaded, useLoad } from '../parts/load.tsx'
 import { Badge, Page, Pager, useQuery } from '../parts/page.tsx'
 import { Time } from '../parts/time.tsx'
+import { may } from '../session.ts'
 
 export function SequenceStatus({ status }: { status: Schemas['Sequence']['status'] }) {
   return <Badge kind={status === 'active' ? 'good' : 'warn'}>{status}</Badge>
@@ -20,9 +22,11 @@ export function Sequences() {
     <Page
       title="Sequences"
       actions={
-        <button type="button" class="primary" data-new onClick={() => setCreating(true)}>
-          New sequence
-        </button>
+        may('admin') && (
+          <button type="button" class="primary" data-new onClick={() => setCreating(true)}>
+            New sequence
+          </button>
+        )
       }
     >
       <Loaded of={sequences}>
@@ -79,13 +83,7 @@ export function Sequences() {
 
 function CreateSequence({ close }: { close(): void }) {
   const { route } = useLocation()
-  const lists = useLoad(
-    () =>
-      allOf((cursor) =>
-        answerOf(api.GET('/api/v1/lists', { params: { query: { per_page: 100, ...(cursor && { cursor }) } } })),
-      ),
-    [],
-  )
+  const lists = useLoad(allLists, [])
   const submit = async (fields: FormData) => {
     const list = textOf(fields, 'list')
     const body = {

@@ -1,15 +1,14 @@
 import { useState } from 'preact/hooks'
 import { api, dataOf, type Schemas } from '../api.ts'
 import { firstContent } from '../newsletters/content.ts'
-import { Field, Form, TextArea, textOf } from '../parts/form.tsx'
-import { say } from '../parts/notice.tsx'
+import { confirm } from '../parts/dialog.tsx'
+import { attempt, say } from '../parts/notice.tsx'
 import { RowButton } from '../parts/row-button.tsx'
 import { duration } from '../parts/time.tsx'
+import { may } from '../session.ts'
+import { type Step, StepForm, secondsPerHour } from './step-form.tsx'
 
 type Sequence = Schemas['Sequence']
-type Step = Schemas['StepsInput']['steps'][number]
-
-const secondsPerHour = 3600
 
 /** The mails of a sequence, in their order. */
 export function Steps({ sequence, set }: { sequence: Sequence; set(sequence: Sequence): void }) {
@@ -21,19 +20,35 @@ export function Steps({ sequence, set }: { sequence: Sequence; set(sequence: Seq
     setEdited(undefined)
     say('The steps are saved.')
   }
+  const remove = async (at: number) => {
+    const agreed = await confirm({
+      title: 'Remove this step?',
+      text: (
+        <p>
+          <strong>{steps[at]?.subject}</strong> is not sent any more.
+        </p>
+      ),
+      action: 'Remove',
+      isDangerous: true,
+    })
+    if (agreed) await attempt(() => save(steps.toSpliced(at, 1)))
+  }
   return (
     <section>
       <div class="head">
         <h2>Steps</h2>
-        <button type="button" data-new onClick={() => setEdited(steps.length)}>
-          New step
-        </button>
+        {may('admin') && (
+          <button type="button" data-new onClick={() => setEdited(steps.length)}>
+            New step
+          </button>
+        )}
       </div>
       {steps.length === 0 && edited === undefined && <p class="muted">None yet.</p>}
       {steps.map((step, at) =>
         edited === at ? (
           <StepForm
             key={step.id}
+            sequenceId={sequence.id}
             step={step}
             cancel={() => setEdited(undefined)}
             save={(changed) => save(steps.with(at, changed))}
@@ -47,55 +62,24 @@ export function Steps({ sequence, set }: { sequence: Sequence; set(sequence: Seq
                   {duration(step.delay_seconds)} after {at === 0 ? 'the enrolment' : 'the step before'}
                 </span>
               </span>
-              <span>
-                <button type="button" class="plain" onClick={() => setEdited(at)} aria-label={`Edit ${step.subject}`}>
-                  Edit
-                </button>
-                <RowButton action="Remove" of={step.subject} onClick={() => save(steps.toSpliced(at, 1))} />
-              </span>
+              {may('admin') && (
+                <span>
+                  <RowButton action="Edit" of={step.subject} onClick={() => setEdited(at)} />
+                  <RowButton action="Remove" of={step.subject} onClick={() => remove(at)} />
+                </span>
+              )}
             </div>
           </div>
         ),
       )}
       {edited === steps.length && (
         <StepForm
+          sequenceId={sequence.id}
           step={{ delay_seconds: 24 * secondsPerHour, subject: '', html: firstContent }}
           cancel={() => setEdited(undefined)}
           save={(added) => save([...steps, added])}
         />
       )}
     </section>
-  )
-}
-
-interface StepFormProps {
-  readonly step: Step
-  readonly cancel: () => void
-  readonly save: (step: Step) => Promise<void>
-}
-
-function StepForm({ step, cancel, save }: StepFormProps) {
-  const submit = (fields: FormData) =>
-    save({
-      ...step,
-      delay_seconds: Math.round(Number(textOf(fields, 'hours')) * secondsPerHour),
-      subject: textOf(fields, 'subject'),
-      html: String(fields.get('html') ?? ''),
-    })
-  return (
-    <div class="card">
-      <Form action="Save step" cancel={cancel} submit={submit}>
-        <Field
-          label="Hours after the step before"
-          name="hours"
-          type="number"
-          min={0}
-          required
-          defaultValue={String(step.delay_seconds / secondsPerHour)}
-        />
-        <Field label="Subject" name="subject" required defaultValue={step.subject} />
-        <TextArea label="HTML" name="html" rows={10} defaultValue={step.html} />
-      </Form>
-    </div>
   )
 }

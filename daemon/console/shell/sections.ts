@@ -17,9 +17,10 @@ const portalSections: readonly Section[] = [
 const consoleSections: readonly Section[] = [
   { href: '/', title: 'Overview', key: 'o' },
   { href: '/console/contacts', title: 'Contacts', key: 'c' },
-  { href: '/console/import', title: 'Import', key: 'i' },
+  { href: '/console/import', title: 'Import', key: 'i', role: 'member' },
   { href: '/console/lists', title: 'Lists & topics', key: 'l' },
   { href: '/console/tags', title: 'Tags', key: 't' },
+  { href: '/console/segments', title: 'Segments', key: 'e' },
   { href: '/console/newsletters', title: 'Newsletters', key: 'n' },
   { href: '/console/sequences', title: 'Sequences', key: 'q' },
   { href: '/console/webhooks', title: 'Webhooks', key: 'w', role: 'admin' },

@@ -4,7 +4,7 @@ import { useLocation } from 'preact-iso'
 import { api, dataOf } from '../api.ts'
 import { Confirmation, Dialog } from '../parts/dialog.tsx'
 import { Notices } from '../parts/notice.tsx'
-import { isPortal, role, signOut, token } from '../session.ts'
+import { isPortal, may, role, signOut, token } from '../session.ts'
 import { isHelpOpen, listenForKeys } from './keyboard.ts'
 import { isWithin, sections } from './sections.ts'
 import { SignIn } from './sign-in.tsx'
@@ -32,7 +32,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
       <nav id="menu" class="menu" aria-label="Sections">
         <ul>
           {sections
-            .filter((section) => section.role !== 'admin' || role.value !== 'limited')
+            .filter((section) => may(section.role ?? 'viewer'))
             .map((section) => (
               <li key={section.href}>
                 <a href={section.href} aria-current={isWithin(path, section) ? 'page' : undefined}>
@@ -94,13 +94,12 @@ function colourButtons(colour: string): void {
   style.setProperty('--on-accent', isLight ? '#000000' : '#ffffff')
 }
 
-/** Finds out whether the token is an admin's, which alone may list tokens. */
 async function findRole(): Promise<void> {
-  if (token.value === undefined || isPortal) return
+  const asked = token.value
+  if (asked === undefined || isPortal) return
   try {
-    const { response } = await api.GET('/api/v1/tokens', { params: { query: { per_page: 1 } } })
-    if (response.ok) role.value = 'admin'
-    else if (response.status === 403) role.value = 'limited'
+    const current = await dataOf(api.GET('/api/v1/tokens/current'))
+    if (asked === token.value) role.value = current.role
   } catch {} // each view shows that the server cannot be reached
 }
 

@@ -41,7 +41,7 @@ export function SignIn() {
 }
 
 async function tryToken(given: string): Promise<void> {
-  const response = await fetch('/api/v1/tags?per_page=1', { headers: { Authorization: `Bearer ${given}` } }).catch(
+  const response = await fetch('/api/v1/tokens/current', { headers: { Authorization: `Bearer ${given}` } }).catch(
     () => {
       throw new RequestError('The server cannot be reached.', 'no_connection')
     },

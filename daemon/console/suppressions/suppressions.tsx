@@ -7,6 +7,7 @@ import { attempt } from '../parts/notice.tsx'
 import { Page, Pager, useQuery } from '../parts/page.tsx'
 import { RowButton } from '../parts/row-button.tsx'
 import { Time } from '../parts/time.tsx'
+import { may } from '../session.ts'
 
 type Suppression = Schemas['Suppression']
 
@@ -36,9 +37,11 @@ export function Suppressions() {
     <Page
       title="Suppressions"
       actions={
-        <button type="button" class="primary" data-new onClick={() => setCreating(true)}>
-          Suppress an address
-        </button>
+        may('member') && (
+          <button type="button" class="primary" data-new onClick={() => setCreating(true)}>
+            Suppress an address
+          </button>
+        )
       }
     >
       <Loaded of={suppressions}>
@@ -99,7 +102,9 @@ function SuppressionTable({ suppressions, remove }: SuppressionTableProps) {
               <Time at={one.created_at} />
             </td>
             <td class="do">
-              <RowButton action="Remove" of={one.email ?? `suppression ${one.id}`} onClick={() => remove(one)} />
+              {may('member') && (
+                <RowButton action="Remove" of={one.email ?? `suppression ${one.id}`} onClick={() => remove(one)} />
+              )}
             </td>
           </tr>
         ))}

@@ -20,7 +20,7 @@ export function Deliveries() {
       }
     >
       <DeliveryFilters />
-      <Loaded of={deliveries}>{(page) => <DeliveryTable page={page} endpointId={(one) => one.endpoint_id} />}</Loaded>
+      <Loaded of={deliveries}>{(page) => <DeliveryTable page={page} />}</Loaded>
     </Page>
   )
 }

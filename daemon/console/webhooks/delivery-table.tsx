@@ -13,6 +13,7 @@ const periods: readonly (readonly [hours: number, text: string])[] = [
   [1, 'Last hour'],
   [24, 'Last day'],
   [168, 'Last 7 days'],
+  [720, 'Last 30 days'],
 ]
 
 export type DeliveryQuery = Readonly<Record<'status' | 'type' | 'hours' | 'cursor', string | undefined>>
@@ -80,15 +81,19 @@ export function DeliveryFilters() {
   )
 }
 
-interface DeliveryTableProps<T> {
+type Listed = Schemas['Delivery'] & Partial<Pick<Schemas['EndpointDelivery'], 'endpoint_id' | 'created_at'>>
+
+interface DeliveryTableProps {
   readonly page: {
-    readonly data: readonly T[]
+    readonly data: readonly Listed[]
     readonly meta: { readonly next_cursor: string | null; readonly prev_cursor: string | null }
   }
-  readonly endpointId: (delivery: T) => number
+  /** The endpoint of all of them. Otherwise each is listed with its own. */
+  readonly endpointId?: number
 }
 
-export function DeliveryTable<T extends Schemas['Delivery']>({ page, endpointId }: DeliveryTableProps<T>) {
+export function DeliveryTable({ page, endpointId }: DeliveryTableProps) {
+  const hasOrigin = endpointId === undefined
   if (page.data.length === 0) return <Empty title="No delivery matches." />
   return (
     <>
@@ -97,6 +102,16 @@ export function DeliveryTable<T extends Schemas['Delivery']>({ page, endpointId 
           <tr>
             <th scope="col">Delivery</th>
             <th scope="col">Status</th>
+            {hasOrigin && (
+              <>
+                <th scope="col" class="wide">
+                  Endpoint
+                </th>
+                <th scope="col" class="wide">
+                  Created
+                </th>
+              </>
+            )}
             <th scope="col" class="wide">
               Attempts
             </th>
@@ -110,17 +125,27 @@ export function DeliveryTable<T extends Schemas['Delivery']>({ page, endpointId 
           {page.data.map((delivery) => (
             <tr key={delivery.id}>
               <td class="main">
-                <a href={`${hooksPath}/${endpointId(delivery)}/deliveries/${delivery.id}`} data-row>
+                <a href={`${hooksPath}/${endpointId ?? delivery.endpoint_id}/deliveries/${delivery.id}`} data-row>
                   {delivery.event_type} <span class="muted">#{delivery.id}</span>
                 </a>
               </td>
               <td>
                 <DeliveryStatus status={delivery.status} />
               </td>
+              {hasOrigin && (
+                <>
+                  <td class="wide">
+                    <a href={`${hooksPath}/${delivery.endpoint_id}`}>#{delivery.endpoint_id}</a>
+                  </td>
+                  <td class="wide nowrap">
+                    <Time at={delivery.created_at} />
+                  </td>
+                </>
+              )}
               <td class="wide">{delivery.attempts}</td>
               <td class="wide">{delivery.response_status ?? <span class="muted">none</span>}</td>
               <td class="nowrap">
-                <Time at={delivery.delivered_at} none="not yet" />
+                <Time at={delivery.delivered_at} none={delivery.status === 'pending' ? 'not yet' : 'never'} />
               </td>
             </tr>
           ))}

@@ -1,11 +1,14 @@
 import { useRoute } from 'preact-iso'
 import { api, dataOf, type Schemas } from '../api.ts'
-import { Loaded, useLoad } from '../parts/load.tsx'
+import { Loaded, useLoad, useReload } from '../parts/load.tsx'
 import { attempt } from '../parts/notice.tsx'
 import { Block, CopyButton, Page } from '../parts/page.tsx'
 import { number, Time } from '../parts/time.tsx'
 import { hooksPath } from '../session.ts'
 import { DeliveryStatus } from './delivery-table.tsx'
+
+/** An attempt that is due or under way is waited for, and one that is due within this time. */
+const soonMs = 60_000
 
 export function DeliveryPage() {
   const { params } = useRoute()
@@ -16,6 +19,9 @@ export function DeliveryPage() {
     () => dataOf(api.GET('/api/v1/webhook-endpoints/{endpointId}/deliveries/{deliveryId}', path)),
     [endpointId, deliveryId],
   )
+  const { value } = delivery
+  const dueMs = Date.parse(value?.next_attempt_at ?? '')
+  useReload(delivery, value?.status === 'pending' && dueMs < Date.now() + soonMs)
   const redeliver = async () => {
     const call = () =>
       dataOf(api.POST('/api/v1/webhook-endpoints/{endpointId}/deliveries/{deliveryId}/redeliver', path))
@@ -36,7 +42,7 @@ export function DeliveryPage() {
         </>
       }
     >
-      <Loaded of={delivery}>{(value) => <DeliveryView delivery={value} />}</Loaded>
+      <Loaded of={delivery}>{(loaded) => <DeliveryView delivery={loaded} />}</Loaded>
     </Page>
   )
 }
@@ -66,7 +72,7 @@ function DeliveryView({ delivery }: { delivery: Schemas['DeliveryDetail'] }) {
         </dd>
         <dt>Delivered</dt>
         <dd>
-          <Time at={delivery.delivered_at} none="not yet" />
+          <Time at={delivery.delivered_at} none={delivery.status === 'pending' ? 'not yet' : 'never'} />
         </dd>
         <dt>Next attempt</dt>
         <dd>

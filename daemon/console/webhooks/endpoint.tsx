@@ -139,7 +139,7 @@ function EndpointView({ endpoint, reload }: { endpoint: Schemas['Endpoint']; rel
           </button>
         </div>
         <DeliveryFilters />
-        <Loaded of={deliveries}>{(page) => <DeliveryTable page={page} endpointId={() => endpoint.id} />}</Loaded>
+        <Loaded of={deliveries}>{(page) => <DeliveryTable page={page} endpointId={endpoint.id} />}</Loaded>
       </section>
       {open === 'rotate' && <Rotate endpointId={endpoint.id} close={() => setOpen(undefined)} />}
       {open === 'recover' && <Recover endpointId={endpoint.id} close={() => setOpen(undefined)} done={refresh} />}

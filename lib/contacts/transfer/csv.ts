@@ -13,6 +13,7 @@ export interface ReadOptions {
   readonly emptyTags: boolean
   /** Whether rows keep what the file has, for the file of refused rows. */
   readonly keepSource: boolean
+  readonly isDryRun: boolean
 }
 
 /**
@@ -25,7 +26,7 @@ export interface ReadOptions {
  */
 export async function* readCsv(source: AsyncIterable<Uint8Array>, options: ReadOptions): AsyncGenerator<Row[]> {
   let rowOf: ((record: CsvRecord) => Row) | undefined
-  for await (const records of recordsOf(source)) {
+  for await (const records of recordsOf(source, options)) {
     const rows: Row[] = []
     for (const record of records) {
       if (rowOf) rows.push(rowOf(record))
@@ -40,15 +41,15 @@ interface CsvRecord {
   readonly line: number
 }
 
-async function* recordsOf(source: AsyncIterable<Uint8Array>): AsyncGenerator<CsvRecord[]> {
+async function* recordsOf(source: AsyncIterable<Uint8Array>, { isDryRun }: ReadOptions): AsyncGenerator<CsvRecord[]> {
   const { Parser } = await import('csv-parse')
   const texts = textOf(source)
   let line = 0
-  let head: string
+  let head = ''
   try {
     head = await readHead(texts)
   } catch (error) {
-    throw toImportError(error, line)
+    throw toImportError(error, { head, line, records: 0, isDryRun })
   }
   let read: CsvRecord[] = []
   let [records, breaks] = [0, 0]
@@ -89,7 +90,7 @@ async function* recordsOf(source: AsyncIterable<Uint8Array>): AsyncGenerator<Csv
     yield takeRecords()
     if (error) throw error
   } catch (error) {
-    throw toImportError(error, line)
+    throw toImportError(error, { head, line, records, isDryRun })
   } finally {
     await texts.return(undefined) // `concatenate` may not have begun to read it
   }
@@ -130,13 +131,29 @@ async function* textOf(source: AsyncIterable<Uint8Array>): AsyncGenerator<string
   yield decoder.decode()
 }
 
+/** The number of the last line that was read, and how many records there were: the names of the columns and the rows. */
+interface ReadSoFar {
+  /** The beginning of the file. */
+  readonly head: string
+  readonly line: number
+  readonly records: number
+  readonly isDryRun: boolean
+}
+
 /** Converts an error of the parser or decoder. The parser's message is not used, because it quotes the file. */
-function toImportError(cause: unknown, line: number): unknown {
+function toImportError(cause: unknown, { head, line, records, isDryRun }: ReadSoFar): unknown {
   const code = String((cause as { code?: unknown }).code)
+  const isJson = records === 0 && /^\ufeff?\s*\{/.test(head)
   const what =
-    code === 'ERR_ENCODING_INVALID_ENCODED_DATA' ? 'it is not UTF-8 (save it as UTF-8)' : parserErrors.get(code)
+    code === 'ERR_ENCODING_INVALID_ENCODED_DATA'
+      ? 'it is not UTF-8 (save it as UTF-8)'
+      : isJson && parserErrors.has(code)
+        ? 'it is JSON, not CSV. Pass format=ndjson (on the command line --format ndjson)'
+        : parserErrors.get(code)
   if (what === undefined) return cause
-  return new MailkeepError('invalid_json', `After line ${line} ${what}. The rows before it were imported.`, { cause })
+  const where = records === 0 ? 'The first line cannot be read:' : `After line ${line}`
+  const before = records > 1 && !isDryRun ? 'The rows before it were imported.' : 'No row was imported.'
+  return new MailkeepError('invalid_json', `${where} ${what}. ${before}`, { cause })
 }
 
 const openQuote = 'a quote is missing or too much'

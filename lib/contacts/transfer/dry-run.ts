@@ -1,7 +1,7 @@
 /** Checks the rows of an import without writing. */
 import { createHash } from 'node:crypto'
 import { addressErased, findErased } from '../../consent/suppressions.ts'
-import type { Context } from '../../context.ts'
+import { type Context, requirePublicUrl } from '../../context.ts'
 import type { List } from '../../lists/schema.ts'
 import { fold } from '../../parse.ts'
 import { noAttributes, readAttributes } from '../attributes.ts'
@@ -9,6 +9,7 @@ import type { Entry } from '../bulk.ts'
 import { limitsOf } from '../bulk-limits.ts'
 import { isRefused, mergeContacts } from '../bulk-merge.ts'
 import { listContactsByEmail } from '../bulk-queries.ts'
+import { needsConfirmation } from '../double-opt-in.ts'
 import { tooMany } from '../limits.ts'
 import type { NewContact } from '../schema.ts'
 import type { ImportMode, RowOutcome } from './steps.ts'
@@ -16,7 +17,11 @@ import type { ImportMode, RowOutcome } from './steps.ts'
 /** A later row of the same address counts as an update. Beyond this number of new addresses it counts as new. */
 const maxRememberedAddresses = 500_000
 
-/** Returns a function that tells what an import would do with the next rows of the file. It only reads. */
+/**
+ * Returns a function that tells what an import would do with the next rows of the file. It only reads.
+ *
+ * @throws MailkeepError `validation_failed` on `public_url`, as the import would.
+ */
 export function dryRunner(
   ctx: Context,
   list: List | undefined,
@@ -47,6 +52,7 @@ export function dryRunner(
       const { accepted } = mergeContacts(same, attributes, before ? limits.tagKeys.get(id) : new Set(), outcomes)
       for (const contact of accepted) {
         const skips = exists && mode === 'skip'
+        if (list && !skips && needsConfirmation(list, contact.confirmed)) requirePublicUrl(ctx)
         outcomes.set(contact, skips ? { id, created: false, skipped: true } : { id, created: !exists })
         exists = true
       }

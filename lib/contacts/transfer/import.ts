@@ -1,11 +1,12 @@
-import { audit } from '../../audit/operations.ts'
-import type { Caller, Context, Tx } from '../../context.ts'
+import type { AuditedChange } from '../../audit/operations.ts'
+import type { Context } from '../../context.ts'
 import { type FieldErrors, invalid, MailkeepError } from '../../errors.ts'
 import { recordImport } from '../../imports/operations.ts'
 import { getList } from '../../lists/operations.ts'
 import { parse } from '../../parse.ts'
 import { untilAborted } from '../../signal.ts'
 import { TurnLimit } from '../../time.ts'
+import { auditOnce } from '../audit-entries.ts'
 import { addEntries, type Entry } from '../bulk.ts'
 import { requireMayConfirm } from '../double-opt-in.ts'
 import { readCsv } from './csv.ts'
@@ -65,7 +66,9 @@ export async function importContacts(
   const recorder = await recordImport(ctx, { list_id: listId, dry_run }, progress)
   try {
     onStart?.(recorder.id)
-    const refused_rows = await load(ctx, listId, source, parsed, progress)
+    const change: AuditedChange =
+      listId === null ? { type: 'import.created', targetId: recorder.id } : { type: 'list.imported', targetId: listId }
+    const refused_rows = await load(ctx, { listId, change }, source, parsed, progress)
     await recorder.finish()
     const { skipped, ...counts } = progress
     return { ...counts, ...(mode === 'skip' && { skipped }), ...(dry_run && { dry_run }), refused_rows }
@@ -80,44 +83,33 @@ type Counts = { total: number; created: number; updated: number; skipped: number
 
 async function load(
   ctx: Context,
-  listId: number | null,
+  { listId, change }: { readonly listId: number | null; readonly change: AuditedChange },
   source: Chunks,
   { format, map, mode, status, confirmed, dry_run, signal, onProgress, onResults }: ParsedOptions,
   progress: Counts,
 ): Promise<ImportReport['refused_rows']> {
   const { refusedRows, add } = reporterOf(progress)
-  const steps = importSteps(mode, importAuditor(ctx.caller, listId))
+  const steps = importSteps(mode)
+  const onSave = auditOnce(ctx, change)
   const importing: Context = { ...ctx, caller: { ...ctx.caller, source: 'import' } }
   const convert = (row: Row) => importRowOf(importing, row, { isUnsubscribed: status === 'unsubscribed', confirmed })
   const list = listId === null ? undefined : await getList(ctx, listId)
   const check = dryRunner(ctx, list, mode)
   const read = format === 'csv' ? readCsv : readNdjson
-  const options = { map, emptyTags: mode === 'replace_tags', keepSource: onResults !== undefined }
+  const options = { map, emptyTags: mode === 'replace_tags', keepSource: onResults !== undefined, isDryRun: dry_run }
   const bytes = refuseUtf16(bytesOf(untilAborted(source, signal)))
   for await (const rows of batchesOf(read(bytes, options), convert)) {
     if (listId !== null) await getList(ctx, listId) // also when every row of the batch is refused
     const entries = rows.map(({ entry }) => entry)
     const outcomes: RowOutcome[] = dry_run
       ? await check(entries)
-      : await addEntries(importing, listId ?? undefined, entries, { signal, steps })
+      : await addEntries(importing, listId ?? undefined, entries, { signal, steps, onSave })
     for (const [at, { line }] of rows.entries()) add(line, outcomes[at]!)
     await onResults?.(rows.map((row, at) => rowResult(row, outcomes[at]!)))
     const { total, created, updated, refused } = progress
     onProgress?.({ total, created, updated, refused })
   }
   return refusedRows
-}
-
-/** Returns a function that records the import in the audit log, with the first batch that is committed. */
-function importAuditor(caller: Caller, listId: number | null): (tx: Tx) => Promise<void> {
-  let isRecorded = listId === null
-  return async (tx) => {
-    if (isRecorded) return
-    await audit({ ...tx, caller }, 'list.imported', listId!)
-    tx.transaction.afterCommit(() => {
-      isRecorded = true
-    })
-  }
 }
 
 /** A validated row. Rows are validated while reading, so that the content of refused rows is not kept in memory. */

@@ -2,7 +2,7 @@
 import { recordHistory } from '../../consent/history.ts'
 import { now, type Tx } from '../../context.ts'
 import { fold } from '../../parse.ts'
-import { findTagIds } from '../../tags/operations.ts'
+import { findTagsByName } from '../../tags/operations.ts'
 import type { BatchSteps, SavedContacts } from '../bulk.ts'
 import type { ByEmail } from '../bulk-limits.ts'
 import type { BulkResult } from '../bulk-merge.ts'
@@ -23,8 +23,7 @@ export type ImportMode = 'merge' | 'skip' | 'replace_tags'
 /** The result of a row. A dry run has no ids of contacts that it would create: they are 0. */
 export type RowOutcome = BulkResult & { readonly skipped?: true }
 
-/** @param onSave Called in the transaction of each batch. */
-export function importSteps(mode: ImportMode, onSave: (tx: Tx) => Promise<void>): BatchSteps {
+export function importSteps(mode: ImportMode): BatchSteps {
   let skipped = new Map<NewContact, RowOutcome | NewContact>()
   return {
     async choose(tx, contacts) {
@@ -36,7 +35,6 @@ export function importSteps(mode: ImportMode, onSave: (tx: Tx) => Promise<void>)
       await restoreTimes(tx, saved, restored)
       const all = [...events, ...(await restoreMemberships(tx, restored, confirmed))]
       if (mode === 'replace_tags') all.push(...(await replaceTags(tx, saved)))
-      await onSave(tx)
       for (const [contact, result] of skipped) {
         saved.results.set(contact, 'email' in result ? asSkipped(saved.results.get(result)!) : result)
       }
@@ -120,9 +118,9 @@ async function replaceTags(tx: Tx, { results }: SavedContacts): Promise<ContactE
   const wanted = new Map<number, readonly string[]>()
   for (const [{ tags }, result] of results) if (tags && !result.refused) wanted.set(result.id, tags)
   if (wanted.size === 0) return []
-  const ids = await findTagIds(tx, [...wanted.values()].flat())
+  const tags = await findTagsByName(tx, [...wanted.values()].flat())
   const pairs = [...wanted].flatMap(([contact_id, names]) =>
-    names.map((name) => ({ contact_id, tag_id: ids.get(fold(name))! })),
+    names.map((name) => ({ contact_id, tag_id: tags.get(fold(name))!.id })),
   )
   const removed = await queries.deleteOtherTags(tx, { contact_ids: [...wanted.keys()], pairs })
   return removed.map(({ contact_id, tag_id }) => ({ type: 'contact.untagged', contactId: contact_id, tagId: tag_id }))

@@ -13,12 +13,16 @@ interface DueRow {
   due_at: string
 }
 
-/** Whether the sender may send; without one, whether the client has one, unless all may send. */
-function hasSender(source: string, verified: boolean): RawBuilder<unknown> {
-  const from = sql.ref(`${source}.from_identity_id`)
-  const isKnown = sql`exists (select 1 from mailkeep_identity as i where i.client_id = ${sql.ref(`${source}.client_id`)}
+/**
+ * Whether the client exists and the sender may send; without a sender, whether the client has one, unless all may send. The
+ * messages of a deleted client are deleted by a job.
+ */
+function canSend(source: string, verified: boolean): RawBuilder<unknown> {
+  const [client, from] = [sql.ref(`${source}.client_id`), sql.ref(`${source}.from_identity_id`)]
+  const isOpen = sql`exists (select 1 from mailkeep_client as k where k.id = ${client} and k.deleted_at is null)`
+  const isKnown = sql`exists (select 1 from mailkeep_identity as i where i.client_id = ${client}
     and (${from} is null or i.id = ${from}) ${verified ? sql`and i.identity_status = 'verified'` : sql``})`
-  return verified ? isKnown : sql`(${from} is null or ${isKnown})`
+  return sql`${isOpen} and ${verified ? isKnown : sql`(${from} is null or ${isKnown})`}`
 }
 
 /**
@@ -30,15 +34,15 @@ export const listSources = statement.all(
   (_, __, ___, { verified }) => sql<DueRow>`select * from (
     select 'newsletter' as kind, n.id, n.client_id, n.from_identity_id, (select min(due_at) from mailkeep_message
       where newsletter_id = n.id and status = 'pending' and lease_until is null) as due_at
-    from mailkeep_newsletter as n where n.status = 'sending' and ${hasSender('n', verified)}
+    from mailkeep_newsletter as n where n.status = 'sending' and ${canSend('n', verified)}
     union all
     select 'sequence', s.id, s.client_id, s.from_identity_id, (select min(due_at) from mailkeep_message
       where sequence_id = s.id and status = 'pending' and lease_until is null)
-    from mailkeep_sequence as s where s.status = 'active' and ${hasSender('s', verified)}
+    from mailkeep_sequence as s where s.status = 'active' and ${canSend('s', verified)}
     union all
     select 'sequence', s.id, s.client_id, s.from_identity_id, (select min(due_at) from mailkeep_enrolment
       where sequence_id = s.id and status = 'active' and due_at is not null)
-    from mailkeep_sequence as s where s.status = 'active' and ${hasSender('s', verified)}) as source
+    from mailkeep_sequence as s where s.status = 'active' and ${canSend('s', verified)}) as source
     where due_at is not null`,
   ['verified'],
 )
@@ -86,7 +90,7 @@ function locked(alias: string, dialect: Dialect): RawBuilder<unknown> {
 /** Locks the newsletter, unless another process has. While it is locked, it cannot be paused or cancelled. */
 export const lockSending = statement(
   { id: int },
-  (_, p, dialect) => sql<{ audience: string; from_identity_id: number; reply_to: string | null }>`
+  (_, p, dialect) => sql<{ audience: string; from_identity_id: number | null; reply_to: string | null }>`
     select audience, from_identity_id, reply_to from mailkeep_newsletter
     where id = ${p.id} and status = 'sending' ${dialect.forUpdateSkipLocked}`,
 )
@@ -112,13 +116,14 @@ export const listDueOfNewsletter = statement.all(
   ['byList', 'byTopic'],
 )
 
-/** Lists messages of a sequence that are tried again. */
+/** Lists messages of a sequence that are tried again. They are stopped if the enrolment ended, or the step was removed. */
 export const listDueOfSequence = statement.all(
   { id: int, now: time, limit: int },
   (_, p, dialect) => sql<DueMessage>`
     select m.id, m.uuid, m.attempts, m.step_id, ${recipient}, false as left_list, false as left_topic,
-      not exists (select 1 from mailkeep_enrolment as e where e.sequence_id = m.sequence_id
-        and e.contact_id = m.contact_id and e.status = 'active') as is_stopped
+      (not exists (select 1 from mailkeep_enrolment as e where e.sequence_id = m.sequence_id
+        and e.contact_id = m.contact_id and e.status = 'active') or not exists (select 1 from mailkeep_step as s
+        where s.id = m.step_id and not s.is_removed)) as is_stopped
     from mailkeep_message as m left join mailkeep_contact as c on c.id = m.contact_id
     where m.sequence_id = ${p.id} and m.status = 'pending' and m.lease_until is null and m.due_at <= ${p.now}
     order by m.due_at limit ${p.limit} ${locked('m', dialect)}`,
@@ -206,6 +211,15 @@ export const markUncertain = statement(
   update mailkeep_message set status = 'uncertain', claim = null, claimed_at = null, lease_until = null,
     error = case when contact_id is not null then ${p.error} end
   where ${dialect.inList(sql.ref('id'), p.ids)}`,
+)
+
+/** Makes messages due that were never tried. They are due from the start, so the clock was set back since. */
+export const releaseUntried = statement.affected(
+  { now: time, limit: int },
+  (_, p, dialect) => sql`update mailkeep_message set due_at = ${p.now} where id in
+    (select m.id from mailkeep_newsletter as n cross join mailkeep_message as m
+      where n.status = 'sending' and m.newsletter_id = n.id and m.status = 'pending' and m.lease_until is null
+        and m.due_at > ${p.now} and m.attempts = 0 limit ${p.limit} ${locked('m', dialect)})`,
 )
 
 /** Makes messages due whose next attempt is later than any retry can be: the clock was set back. */

@@ -9,6 +9,7 @@ import { advance, saveProgress } from '../enrolments.ts'
 import { nextPlace } from '../places.ts'
 import { addCounts } from '../preparing.ts'
 import type { Audience } from '../schema.ts'
+import { type Envelope, findEnvelope } from '../sendable.ts'
 import { findSequence, insertStepMessage, listPlaces, setUnderWay, stopEnrolments } from '../sequence-queries.ts'
 import { sequenceSummaryFrom } from '../sequence-schema.ts'
 import type { SkipReason, StopReason } from '../statuses.ts'
@@ -29,8 +30,7 @@ export interface ClaimedMessage {
   /** Token of the claim. This process may record the outcome only while the row has this token. */
   readonly claim: string
   readonly contact: Recipient
-  readonly identityId: number | null
-  readonly replyTo: string | null
+  readonly envelope: Envelope
 }
 
 export interface Recipient {
@@ -79,14 +79,15 @@ const nothing: Claims = { claimed: [], hasChanged: false }
 
 async function claimOfNewsletter(tx: Tx, source: Source, limit: number, inFlight: TasksInFlight): Promise<Claims> {
   const newsletter = await queries.lockSending(tx, { id: source.id })
-  if (!newsletter) return nothing
+  const envelope = newsletter && (await findEnvelope(tx, newsletter))
+  if (!newsletter || !envelope) return nothing
   const { lists, topics } = await requiredMemberships(tx, JSON.parse(newsletter.audience))
   const rows = await queries.listDueOfNewsletter(
     tx,
     { id: source.id, now: now(tx), limit: limit + maxSkipped, lists, topics },
     { byList: lists.length > 0, byTopic: topics.length > 0 },
   )
-  const { claimed, skipped } = await claimOrSkip(tx, source, rows, limit, inFlight, newsletter)
+  const { claimed, skipped } = await claimOrSkip(tx, source, rows, limit, inFlight, envelope)
   if (skipped > 0) await addCounts(tx, source.id, { skipped })
   return { claimed, hasChanged: skipped > 0 }
 }
@@ -106,11 +107,6 @@ async function segmentFilters(tx: Tx, id: number): Promise<Pick<Audience, 'lists
   }
 }
 
-interface Sending {
-  readonly from_identity_id: number | null
-  readonly reply_to: string | null
-}
-
 /** Claims at most `limit` of these messages. Skips those that must not be sent. */
 async function claimOrSkip(
   tx: Tx,
@@ -118,7 +114,7 @@ async function claimOrSkip(
   rows: readonly queries.DueMessage[],
   limit: number,
   inFlight: TasksInFlight,
-  { from_identity_id: identityId, reply_to: replyTo }: Sending,
+  envelope: Envelope,
   versions: ReadonlyMap<number, number> = new Map(),
 ) {
   const skipped = new Map<SkipReason, queries.DueMessage[]>()
@@ -133,7 +129,8 @@ async function claimOrSkip(
   const taken = ready.slice(0, limit)
   const claim = newClaim(tx)
   const ids = taken.map(({ id }) => id)
-  if (ids.length > 0) await queries.setClaim(tx, { ids, claim, now: now(tx), lease_until: leaseEnd(tx) })
+  if (ids.length > 0)
+    tx.transaction.defer(queries.setClaim(tx, { ids, claim, now: now(tx), lease_until: leaseEnd(tx) }))
   const claimed = taken.map((row): ClaimedMessage => {
     const { id, uuid, step_id: stepId, attempts } = row
     const version = stepId === null ? 0 : (versions.get(stepId) ?? 0)
@@ -146,8 +143,7 @@ async function claimOrSkip(
       attempt: attempts + 1,
       claim,
       contact: recipientOf(row),
-      identityId,
-      replyTo,
+      envelope,
     }
   })
   const all = [...skipped.values()].flat()
@@ -173,12 +169,13 @@ function recipientOf(
 /** Claims messages that are tried again first, then steps that are due. */
 async function claimOfSequence(tx: Tx, source: Source, limit: number, inFlight: TasksInFlight): Promise<Claims> {
   const sequence = await queries.lockActiveSequence(tx, { id: source.id })
-  if (!sequence) return nothing
+  const envelope = sequence && (await findEnvelope(tx, sequence))
+  if (!sequence || !envelope) return nothing
   const places = await listPlaces(tx, { sequence_id: source.id })
   const versions = new Map(places.map(({ id, version }) => [id, version]))
   const due = { id: source.id, now: now(tx), limit: limit + maxSkipped }
   const retries = await queries.listDueOfSequence(tx, due)
-  const { claimed, skippedRows } = await claimOrSkip(tx, source, retries, limit, inFlight, sequence, versions)
+  const { claimed, skippedRows } = await claimOrSkip(tx, source, retries, limit, inFlight, envelope, versions)
   for (const { id: messageId, step_id, contact_id } of skippedRows) {
     if (contact_id === null) continue
     await advance(tx, { sequenceId: source.id, contactId: contact_id, stepId: step_id!, messageId, isSent: false })
@@ -195,7 +192,7 @@ async function claimOfSequence(tx: Tx, source: Source, limit: number, inFlight: 
     else if (!place) await finishEarly(tx, source.id, enrolment, places)
     else if (enrolment.is_suppressed) await skipStep(tx, source.id, enrolment, place.id)
     else {
-      claimed.push(await claimStep(tx, source, enrolment, place, sequence))
+      claimed.push(await claimStep(tx, source, enrolment, place, envelope))
       left -= 1
     }
   }
@@ -235,7 +232,7 @@ async function claimStep(
   source: Source,
   enrolment: queries.DueEnrolment,
   { id: stepId, version }: Places[number],
-  { from_identity_id: identityId, reply_to: replyTo }: Sending,
+  envelope: Envelope,
 ): Promise<ClaimedMessage> {
   const contact = recipientOf(enrolment)
   const claim = newClaim(tx)
@@ -253,5 +250,5 @@ async function claimStep(
     ...{ status: 'pending', reason: null, attempts: 1, due_at: at, claim, claimed_at: at, lease_until: leaseEnd(tx) },
   })
   await setUnderWay(tx, { ids: [enrolment.id] })
-  return { id: id!, uuid, source, stepId, version, attempt: 1, claim, contact, identityId, replyTo }
+  return { id: id!, uuid, source, stepId, version, attempt: 1, claim, contact, envelope }
 }

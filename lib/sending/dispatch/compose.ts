@@ -1,11 +1,10 @@
 import { BoundedCache } from '../../bounded-cache.ts'
-import { getClient } from '../../clients/operations.ts'
 import { contactLink, type LinkedContact } from '../../consent/links.ts'
 import type { Context } from '../../context.ts'
 import type { ContentVariables, PreparedContent, RenderedContent } from '../content.ts'
 import { mailHeaders } from '../headers.ts'
 import { getNewsletter } from '../newsletters.ts'
-import { findSender, type MailSender } from '../sendable.ts'
+import type { Envelope } from '../sendable.ts'
 import { listSteps } from '../sequence-queries.ts'
 import type { MailMessage } from '../transport.ts'
 import type { ClaimedMessage, Recipient } from './claim.ts'
@@ -21,21 +20,15 @@ export class Composer {
     this.#ctx = ctx
   }
 
-  /** @throws MailkeepError The sender is not verified any more, or the content cannot be rendered. */
+  /** @throws MailkeepError The content cannot be rendered. */
   async compose(task: ClaimedMessage): Promise<MailMessage> {
     const ctx = { ...this.#ctx, clientId: task.source.clientId }
-    const sender = await findSender(ctx, task.identityId)
-    if (!sender) throw new Error('The sender identity is not verified, or does not exist.')
     const content = await this.#contentOf(ctx, task)
-    const { uuid, replyTo, source, contact } = task
-    const variables = await variablesOf(ctx, contact, JSON.parse(contact.attributes))
+    const { uuid, source, contact, envelope } = task
+    const variables = variablesOf(ctx, contact, JSON.parse(contact.attributes), envelope.client)
     const { render } = await import('../content.ts')
-    return messageOf(ctx, render(content, variables), variables, {
-      uuid,
-      sender,
-      replyTo,
-      campaign: `${source.kind}-${source.id}`,
-    })
+    const campaign = `${source.kind}-${source.id}`
+    return messageOf(ctx, render(content, variables), variables, { uuid, campaign, ...envelope })
   }
 
   /** Newsletters do not change once they are sent; steps have a version. */
@@ -59,10 +52,8 @@ async function loadContent(ctx: Context, sourceId: number, stepId: number | null
 }
 
 /** What a message has beside its content. */
-interface Envelope {
+interface Sending extends Omit<Envelope, 'client'> {
   readonly uuid: string
-  readonly sender: MailSender
-  readonly replyTo: string | null
   /** What the message belongs to, for the statistics of providers: `newsletter-1`. */
   readonly campaign: string
 }
@@ -72,7 +63,7 @@ export function messageOf(
   { clientId }: Context,
   rendered: RenderedContent,
   variables: ContentVariables,
-  { uuid, sender, replyTo, campaign }: Envelope,
+  { uuid, sender, replyTo, campaign }: Sending,
 ): MailMessage {
   const { contact, unsubscribe_url: unsubscribeUrl } = variables
   return {
@@ -86,17 +77,17 @@ export function messageOf(
   }
 }
 
-/** Returns what templates show of a contact. */
-export async function variablesOf(
+/** Returns what templates show in a message to a contact. */
+export function variablesOf(
   ctx: Context,
   contact: LinkedContact & Pick<Recipient, 'name' | 'email'>,
   attributes: Readonly<Record<string, string>>,
-): Promise<ContentVariables> {
-  const { name } = await getClient(ctx, ctx.clientId)
+  client: ContentVariables['client'],
+): ContentVariables {
   return {
     contact: { name: contact.name, email: contact.email, attributes },
     unsubscribe_url: contactLink(ctx, contact, 'unsubscribe'),
     preferences_url: contactLink(ctx, contact, 'preferences'),
-    client: { name, postal_address: ctx.local.mail.settings.postalAddress },
+    client,
   }
 }

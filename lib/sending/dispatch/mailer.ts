@@ -8,7 +8,7 @@ import {
   type Recorded,
   type TasksInFlight,
 } from '../../dispatch/loop.ts'
-import { isMailkeepError } from '../../errors.ts'
+import { isMailkeepError, type MailkeepError } from '../../errors.ts'
 import { msOf } from '../../time.ts'
 import { allowsUnverified, type MailSettings } from '../settings.ts'
 import { isUncertainError, type MailTransport } from '../transport.ts'
@@ -37,6 +37,8 @@ type Plan = readonly Allowance[]
 const lockedPauseMs = 50
 /** A transport that does not obey its signal gets this much longer. */
 const patienceMs = 5000
+
+const contentFields: readonly string[] = ['subject', 'preheader', 'html', 'text']
 
 const noAnswer = 'The transport gave no answer in time: the outcome is not known.'
 
@@ -160,9 +162,7 @@ export class Mailer implements LoopWork<Plan, ClaimedMessage, FinishedAttempt> {
       if (isUncertainError(error)) return { kind: 'uncertain', error: error.message }
       if (isStopped) return { kind: 'interrupted' }
       this.#logFault(task, error)
-      if (isMailkeepError(error, 'validation_failed')) {
-        return { kind: 'permanent', error: error.message, unknownMailbox: false }
-      }
+      if (isOfContent(error)) return { kind: 'permanent', error: error.message, unknownMailbox: false }
       return { kind: 'temporary', error: error instanceof Error ? error.message : 'The message could not be sent.' }
     }
   }
@@ -173,6 +173,11 @@ export class Mailer implements LoopWork<Plan, ClaimedMessage, FinishedAttempt> {
     // The error itself may contain the recipient's address.
     this.#ctx.logger.warn({ ...fields, error: name }, 'a message could not be handed over')
   }
+}
+
+/** Whether the content cannot be rendered for this contact. What is wrong with the settings of a process can be mended. */
+function isOfContent(error: unknown): error is MailkeepError {
+  return isMailkeepError(error, 'validation_failed') && error.issues.every(({ path }) => contentFields.includes(path))
 }
 
 /** Hands the message over, and aborts it after the time-out. */

@@ -35,8 +35,8 @@ export interface RecordedAttempt {
   readonly dueMs: number | undefined
 }
 
-/** Delays after temporary errors: about a day in all. Then the message fails. */
-const retrySeconds = [60, 300, 900, 1800, 3600, 7200, 14_400, 14_400, 14_400, 14_400, 14_400]
+/** Delays after temporary errors. With the longest jitter they are less than a day in all. Then the message fails. */
+const retrySeconds = [60, 300, 900, 1800, 3600, 7200, 14_400, 14_400, 14_400, 14_400]
 const maxRetryDelayMs = 1000 * Math.max(...retrySeconds) * 1.2
 
 const lostProcess = 'The process was lost while the message was handed over: its outcome is not known.'
@@ -53,11 +53,15 @@ interface Tally {
 export async function recordAttempts(tx: Tx, finished: readonly FinishedAttempt[]): Promise<RecordedAttempt[]> {
   const recorded: RecordedAttempt[] = []
   const tallies = new Map<number, Tally>()
-  for (const attempt of finished) {
+  const ends = await Promise.all(
+    finished.map(async (attempt) => {
+      const disposition = dispositionOf(attempt)
+      return { attempt, ...disposition, row: await recordOutcome(tx, attempt, disposition) }
+    }),
+  )
+  for (const { attempt, status, dueMs, row } of ends) {
     const { task } = attempt
     const { clientId } = task.source
-    const { status, dueMs } = dispositionOf(attempt)
-    const row = await recordOutcome(tx, attempt, status, dueMs)
     if (!row) continue // the message was deleted, or its lease had ended
     const outcome = status === 'pending' ? 'retried' : status
     recorded.push({ outcome, dueMs })
@@ -99,10 +103,12 @@ async function countAll(tx: Tx, tallies: ReadonlyMap<number, Tally>): Promise<vo
   }
 }
 
-function dispositionOf({ task, outcome, endedMs }: FinishedAttempt): {
-  status: 'sent' | 'failed' | 'uncertain' | 'pending'
-  dueMs: number | undefined
-} {
+interface Disposition {
+  readonly status: 'sent' | 'failed' | 'uncertain' | 'pending'
+  readonly dueMs: number | undefined
+}
+
+function dispositionOf({ task, outcome, endedMs }: FinishedAttempt): Disposition {
   if (outcome.kind === 'sent' || outcome.kind === 'uncertain') return { status: outcome.kind, dueMs: undefined }
   if (outcome.kind === 'permanent') return { status: 'failed', dueMs: undefined }
   if (outcome.kind === 'interrupted') return { status: 'pending', dueMs: endedMs }
@@ -111,12 +117,7 @@ function dispositionOf({ task, outcome, endedMs }: FinishedAttempt): {
   return { status: 'pending', dueMs: Math.ceil(endedMs + delaySeconds * 1000 * (1 + Math.random() / 5)) }
 }
 
-function recordOutcome(
-  tx: Tx,
-  { task, outcome, endedMs }: FinishedAttempt,
-  status: 'sent' | 'failed' | 'uncertain' | 'pending',
-  dueMs: number | undefined,
-) {
+function recordOutcome(tx: Tx, { task, outcome, endedMs }: FinishedAttempt, { status, dueMs }: Disposition) {
   return queries.recordOutcome(tx, {
     id: task.id,
     claim: task.claim,
@@ -161,8 +162,9 @@ export async function releaseExpiredLeases(
   return expired.length
 }
 
-/** Makes messages due whose retry was scheduled before the clock was set back. @returns Their number, up to a limit. */
-export function releaseStaleSchedules(tx: Tx): Promise<number> {
+/** Makes messages due that were scheduled before the clock was set back. @returns Their number, up to a limit. */
+export async function releaseStaleSchedules(tx: Tx): Promise<number> {
   const latest = timestamp(tx.clock() + maxRetryDelayMs)
-  return queries.releaseStale(tx, { now: now(tx), latest, limit: maxRowsPerBatch })
+  const released = await queries.releaseStale(tx, { now: now(tx), latest, limit: maxRowsPerBatch })
+  return released + (await queries.releaseUntried(tx, { now: now(tx), limit: maxRowsPerBatch }))
 }

@@ -4,7 +4,8 @@ import * as v from 'valibot'
 /** A hard bounce of an address, or a complaint of its owner. */
 export interface Feedback {
   readonly kind: 'bounce' | 'complaint'
-  readonly clientId: number
+  /** Undefined: the original headers are missing. */
+  readonly clientId: number | undefined
   readonly email: string
 }
 
@@ -19,7 +20,7 @@ const SesMessage = v.object({
   complaint: v.optional(v.object({ complaintFeedbackType: v.nullish(v.string()), complainedRecipients: Recipients })),
 })
 
-/** Returned for a message without feedback, or without the headers that name the client. */
+/** Returned for a message without feedback. */
 const nothing: readonly Feedback[] = []
 
 /**
@@ -31,7 +32,6 @@ export function feedbackOf(message: string): readonly Feedback[] {
   if (!parsed.success) return nothing
   const { notificationType, eventType = notificationType, mail, bounce, complaint } = parsed.output
   const clientId = clientOf(mail.headers ?? [])
-  if (clientId === undefined) return nothing
   if (eventType === 'Bounce' && bounce?.bounceType === 'Permanent') {
     return bounce.bouncedRecipients.map(({ emailAddress }) => ({ kind: 'bounce', clientId, email: emailAddress }))
   }

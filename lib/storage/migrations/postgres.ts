@@ -1,4 +1,5 @@
 import type { Migration } from '../migrate.ts'
+import { mergedContactsMigration } from './merged-contacts.ts'
 import { postgresWords, sendingMigration } from './sending.ts'
 
 const id = 'id bigint generated always as identity primary key'
@@ -293,4 +294,5 @@ export const postgresMigrations: readonly Migration[] = [
   imports,
   sending,
   statistics,
+  mergedContactsMigration(postgresWords),
 ]

@@ -1,4 +1,5 @@
 import type { Migration } from '../migrate.ts'
+import { mergedContactsMigration } from './merged-contacts.ts'
 import { sendingMigration, sqliteWords } from './sending.ts'
 
 const id = 'id integer primary key autoincrement' // autoincrement: ids of deleted rows are never reused
@@ -35,8 +36,7 @@ const start: Migration = {
     // Each contact is in exactly one of the two indexes. A listing of all contacts merges them.
     'create index mailkeep_contact_subscribed on mailkeep_contact (client_id) where unsubscribed_at is null',
     'create index mailkeep_contact_unsubscribed on mailkeep_contact (client_id) where unsubscribed_at is not null',
-    // All clients share one search index: see searchClientSpan in storage/sqlite/search-index. The texts are already
-    // folded.
+    // All clients share one search index: see searchClientSpan. The texts are already folded.
     `create view mailkeep_contact_search as select client_id * ${2 ** 40} + id as id, search from mailkeep_contact`,
     `create virtual table mailkeep_search using fts5 (search, content = 'mailkeep_contact_search', content_rowid = 'id',
       tokenize = 'trigram case_sensitive 1', detail = full, columnsize = 0)`,
@@ -92,8 +92,7 @@ const keptAnswers: Migration = {
   statements: [
     `create table mailkeep_kept_answer (${id}, ${client}, key_hash text not null, answer text not null,
       created_at text not null, unique (client_id, key_hash)) strict`,
-    // No foreign key to the contact. After the contact's deletion, these rows lead to the results, which are deleted in
-    // batches.
+    // No foreign key to the contact: after its deletion, these rows lead to the results, which are deleted in batches.
     `create table mailkeep_kept_answer_contact (contact_id integer not null,
       answer_id integer not null references mailkeep_kept_answer (id) on delete cascade,
       primary key (contact_id, answer_id)) strict, without rowid`,
@@ -295,4 +294,5 @@ export const sqliteMigrations: readonly Migration[] = [
   imports,
   sending,
   statistics,
+  mergedContactsMigration(sqliteWords),
 ]

@@ -35,6 +35,8 @@ export class Session implements Connection {
   /** Whether the connection must not be used again. */
   broken = false
   readonly #answerMs: number
+  /** Resolves when the statement that was sent last has its answer. */
+  #last: Promise<unknown> = Promise.resolve()
 
   constructor(client: PooledClient, nameOf: (sql: string) => string | undefined, answerMs: number) {
     this.#client = client
@@ -47,8 +49,19 @@ export class Session implements Connection {
     return { rows: rows as R[], numAffectedRows: BigInt(rowCount ?? 0) }
   }
 
-  /** @throws DatabaseError */
-  async ask(text: string, values: readonly unknown[] = []): Promise<DriverResult> {
+  /**
+   * Statements that are asked together are sent together, if the driver can do it. The server runs them in order.
+   *
+   * @throws DatabaseError
+   */
+  ask(text: string, values: readonly unknown[] = []): Promise<DriverResult> {
+    if (this.#client.pipeline) return this.#send(text, values)
+    const answer = this.#last.then(() => this.#send(text, values))
+    this.#last = answer.catch(() => {})
+    return answer
+  }
+
+  async #send(text: string, values: readonly unknown[]): Promise<DriverResult> {
     const name = values.length > 0 ? this.#nameOf(text) : undefined
     try {
       return await this.#client.query({

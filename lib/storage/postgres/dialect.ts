@@ -42,6 +42,7 @@ export const dialect: Dialect = {
   builder,
   concurrentWriters: true,
   returnsInsertId: false,
+  writesSeveralTables: true,
   readsRowByRow: false,
   timeType: 'timestamptz',
   findTable: (name) => sql`select 1 where to_regclass(${name}) is not null`,

@@ -20,6 +20,8 @@ export interface DriverResult {
 }
 
 export interface DriverClient {
+  /** Whether the client sends a statement before the answers to the statements before it: `pg` 8.23 and later. */
+  readonly pipeline?: boolean
   query(query: DriverQuery): Promise<DriverResult>
   on(event: 'error', listener: (error: Error) => void): unknown
   off(event: 'error', listener: (error: Error) => void): unknown

@@ -65,17 +65,27 @@ export class Writes {
 
 async function runTransaction<T>(session: Session, first: readonly string[], work: Work<T>): Promise<Committed<T>> {
   const transaction = new Transaction(session)
+  // The work's first statements are sent together with BEGIN.
+  const begun = Promise.all([begin, ...first].map((statement) => session.ask(statement)))
+  begun.catch(() => transaction.end())
   let value: T
   try {
-    await session.ask(begin)
-    for (const statement of first) await session.ask(statement)
+    if (first.length > 0) await begun
     value = await transaction.perform(work)
   } catch (error) {
     await rollBack(session)
-    throw error
+    // The statements behind a failed one fail because of it.
+    throw (await firstFailure([begun, ...transaction.deferred])) ?? error
   }
-  await commit(session)
+  // COMMIT is sent together with the work's last statements. If one of them fails, the server rolls back instead.
+  const failure = await firstFailure([begun, ...transaction.deferred, commit(session)])
+  if (failure !== undefined) throw failure
   return { value, effects: transaction.effects }
+}
+
+async function firstFailure(statements: readonly Promise<unknown>[]): Promise<unknown> {
+  const ends = await Promise.allSettled(statements)
+  return ends.find((end) => end.status === 'rejected')?.reason
 }
 
 interface Committed<T> {

@@ -53,6 +53,7 @@ export const dialect: Dialect = {
   builder,
   concurrentWriters: false,
   returnsInsertId: true,
+  writesSeveralTables: false,
   readsRowByRow: true,
   timeType: 'text',
   findTable: (name) => sql`select 1 from sqlite_master where type = 'table' and name = ${name}`,

@@ -29,7 +29,7 @@ export interface GroupLimits {
   readonly waiting: number
   /** Maximum writes in a group. */
   readonly size: number
-  /** Maximum time for which a group accepts writes. */
+  /** Maximum time for which a group accepts writes, unless the last COMMIT took longer. */
   readonly groupMs: number
   /** Maximum time that a write waits for another process's lock. */
   readonly lockMs: number
@@ -69,6 +69,8 @@ export class GroupCommit {
   readonly #betweenTransactions: (() => Promise<void>)[] = []
   #draining: Promise<void> | undefined
   #closed = false
+  /** Duration of the last COMMIT. A group may take as long, because many small groups would take longer for all. */
+  #commitMs = 0
   /** Number of committed groups, by their size. */
   readonly #groupSizes: number[]
 
@@ -169,7 +171,7 @@ export class GroupCommit {
 
   async #runGroup(): Promise<void> {
     const { size, groupMs } = this.#limits
-    const deadlineMs = performance.now() + groupMs
+    const deadlineMs = performance.now() + Math.max(groupMs, this.#commitMs)
     const finished: FinishedWrite[] = []
     do {
       finished.push(await this.#run(this.#queue.shift()!))
@@ -213,6 +215,7 @@ export class GroupCommit {
       const begun = connection.run(savepoint)
       if (isPending(begun)) await begun
       const value = await transaction.perform(waiting.work)
+      if (transaction.deferred.length > 0) await Promise.all(transaction.deferred)
       const released = connection.run(release)
       if (isPending(released)) await released
       const { effects, searchChanges } = transaction
@@ -236,7 +239,9 @@ export class GroupCommit {
   async #commit(finished: readonly FinishedWrite[]): Promise<boolean> {
     try {
       await this.#index(finished)
+      const startedMs = performance.now()
       await this.#target.connection.run(commit)
+      this.#commitMs = performance.now() - startedMs
       this.#groupSizes[finished.length]! += 1
       return true
     } catch {

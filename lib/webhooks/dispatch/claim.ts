@@ -196,7 +196,10 @@ export const failDelivery = statement({ id: int, error: nullable(text), now: tim
  * @param handled Ids of the endpoints that have a handler in this process.
  */
 export async function findDue(ctx: Context, maxDue: number, handled: readonly number[]): Promise<DueEndpoints> {
-  const rows = await listDueEndpoints(ctx, { now: now(ctx), max_due: maxDue, handled })
+  const [rows, firstLease] = await Promise.all([
+    listDueEndpoints(ctx, { now: now(ctx), max_due: maxDue, handled }),
+    findNextLeaseEnd(ctx, {}),
+  ])
   const endpoints: DueEndpoint[] = []
   let next: Timestamp | null = null
   for (const row of rows) {
@@ -204,7 +207,6 @@ export async function findDue(ctx: Context, maxDue: number, handled: readonly nu
     else if (row.active) endpoints.push(dueEndpointFrom(row))
     else await transact(ctx, (tx) => holdDeliveries(tx, row.id, maxRowsPerBatch))
   }
-  const firstLease = await findNextLeaseEnd(ctx, {})
   const leaseEndsAt = firstLease?.lease_until
   return {
     endpoints,
@@ -227,18 +229,17 @@ export async function claimDeliveries(
   allowances: readonly Allowance[],
   inFlight: TasksInFlight,
 ): Promise<ClaimedDelivery[]> {
-  const found: number[] = []
-  for (const { endpointId, limit } of allowances) {
-    const rows = await listClaimable(tx, { endpoint_id: endpointId, now: now(tx), limit })
-    found.push(...rows.map(({ id }) => id).filter((id) => !inFlight.has(id)))
-  }
+  const claimable = await Promise.all(
+    allowances.map(({ endpointId, limit }) => listClaimable(tx, { endpoint_id: endpointId, now: now(tx), limit })),
+  )
+  const found = claimable.flat().flatMap(({ id }) => (inFlight.has(id) ? [] : [id]))
   if (found.length === 0) return []
   const rows = await loadDeliveries(tx, { ids: found })
   const ready = rows.filter(({ body }) => body !== '')
   for (const { id, body } of rows) if (body === '') await failDelivery(tx, { id, error: erasedError, now: now(tx) })
   if (ready.length === 0) return []
   const claim = newClaim(tx)
-  await setClaim(tx, { ids: ready.map(({ id }) => id), claim, now: now(tx), lease_until: leaseEnd(tx) })
+  tx.transaction.defer(setClaim(tx, { ids: ready.map(({ id }) => id), claim, now: now(tx), lease_until: leaseEnd(tx) }))
   return ready.map((row) => ({
     id: row.id,
     uuid: row.uuid,

@@ -85,13 +85,15 @@ const updateEndpointHealth = statement(
  * @returns The attempts whose claim was current. The others change nothing: another process has claimed their delivery.
  */
 export async function recordAttempts(tx: Tx, finished: readonly FinishedAttempt[]): Promise<RecordedAttempt[]> {
-  const recorded: RecordedAttempt[] = []
-  for (const attempt of finished) if (await recordAttempt(tx, attempt)) recorded.push(attempt)
+  const isRecorded = await Promise.all(finished.map((attempt) => recordAttempt(tx, attempt)))
+  const recorded = finished.filter((_, n) => isRecorded[n])
   const tallies = new Map<number, EndpointTally>()
   for (const attempt of recorded) if (attempt.outcome.kind !== 'refused') addToTally(tallies, attempt)
   // Sorted by id, so that two processes lock endpoints in the same order and cannot deadlock.
-  for (const [id, tally] of [...tallies].sort(([a], [b]) => a - b)) await recordHealth(tx, id, tally)
-  await countAttempts(tx, recorded)
+  const sorted = [...tallies].sort(([a], [b]) => a - b)
+  const endpoints = await Promise.all(sorted.map(([id, tally]) => updateHealth(tx, id, tally)))
+  for (const [n, [id, tally]] of sorted.entries()) await judge(tx, id, tally, endpoints[n])
+  countAttempts(tx, recorded)
   tx.transaction.afterCommit(() => {
     for (const attempt of recorded) if (attempt.disposition.status === 'failed') logFailure(tx, attempt)
   })
@@ -125,7 +127,7 @@ async function recordAttempt(tx: Tx, attempt: FinishedAttempt): Promise<boolean>
   })
   if (updated === 0) return false
   if (outcome.kind === 'refused') return true
-  await insertAttempt(tx, {
+  const logged = insertAttempt(tx, {
     delivery_id: delivery.id,
     number: delivery.attempt,
     client_id: delivery.clientId,
@@ -135,6 +137,7 @@ async function recordAttempt(tx: Tx, attempt: FinishedAttempt): Promise<boolean>
     error,
     response_body: 'body' in outcome ? outcome.body : null,
   })
+  tx.transaction.defer(logged)
   return true
 }
 
@@ -182,19 +185,24 @@ function addToTally(tallies: Map<number, EndpointTally>, attempt: FinishedAttemp
   if (disposition.status === 'failed') tally.isGone ||= disposition.disable
 }
 
-/** Updates the endpoint's health. Switches the endpoint off after too many failures or a 410. */
-async function recordHealth(tx: Tx, id: number, tally: EndpointTally): Promise<void> {
-  const endpoint = await updateEndpointHealth(
-    tx,
-    {
-      id,
-      failures: tally.failures,
-      first_failure_at: tally.firstFailureMs === undefined ? null : timestamp(tally.firstFailureMs),
-      last_triggered_at: timestamp(tally.lastStartedMs),
-      now: now(tx),
-    },
-    { afterSuccess: tally.succeeded },
-  )
+function updateHealth(tx: Tx, id: number, tally: EndpointTally) {
+  const health = {
+    id,
+    failures: tally.failures,
+    first_failure_at: tally.firstFailureMs === undefined ? null : timestamp(tally.firstFailureMs),
+    last_triggered_at: timestamp(tally.lastStartedMs),
+    now: now(tx),
+  }
+  return updateEndpointHealth(tx, health, { afterSuccess: tally.succeeded })
+}
+
+/** Switches the endpoint off after too many failures or a 410. */
+async function judge(
+  tx: Tx,
+  id: number,
+  tally: EndpointTally,
+  endpoint: Awaited<ReturnType<typeof updateHealth>>,
+): Promise<void> {
   if (!endpoint || endpoint.disabled_reason !== null) return
   const { disableAfterFailures, disableAfterHours } = tx.local.webhooks.settings
   const failsForLong =

@@ -1,0 +1,135 @@
+import { useState } from 'preact/hooks'
+import { api, dataOf } from '../api.ts'
+import { allLists } from '../groups/all.ts'
+import { Choice, Field, Form, textOf } from '../parts/form.tsx'
+import { Loaded, useLoad } from '../parts/load.tsx'
+import { useQuery } from '../parts/page.tsx'
+import { number } from '../parts/time.tsx'
+import { previewOf } from './file.ts'
+import { startImport } from './running.ts'
+
+const modes: readonly (readonly [string, string])[] = [
+  ['merge', 'add tags and attributes'],
+  ['skip', 'stay as they are'],
+  ['replace_tags', 'get the tags of the file and lose others'],
+]
+
+const newList = 'new'
+
+/** Where the contacts of the file go, and what becomes of those that exist. */
+export function ImportOptions({ file }: { file: File }) {
+  const [query, change] = useQuery()
+  const lists = useLoad(allLists, [query.list])
+  const preview = useLoad(() => previewOf(file), [file])
+  const [chosen, setChosen] = useState(query.list)
+  return (
+    <section>
+      <h2>How to import {number(file.size)} bytes</h2>
+      <Loaded of={lists}>
+        {(all) => {
+          const list = chosen ?? String(all[0]?.id ?? newList)
+          const submit = async (fields: FormData) => {
+            const isDryRun = textOf(fields, 'dry') === 'yes'
+            const listId = await listFor(fields, isDryRun)
+            if (list === newList && listId !== undefined) {
+              setChosen(String(listId))
+              change({ list: String(listId) }) // a second import goes to the same list
+            }
+            const isUnsubscribed = textOf(fields, 'status') === 'unsubscribed'
+            const mode = textOf(fields, 'mode')
+            await startImport(file, { listId, mode, isUnsubscribed, isDryRun, columns: columnsIn(fields) })
+          }
+          return (
+            <div class="card" onChange={({ target }) => isListChoice(target) && setChosen(target.value)}>
+              <Form action="Start" submit={submit}>
+                <Choice
+                  label="Put the contacts on"
+                  name="list"
+                  selected={list}
+                  options={[
+                    ...all.map(({ id, name }) => [String(id), name] as const),
+                    [newList, 'a new list'] as const,
+                    ['', 'the lists that the file names'] as const,
+                  ]}
+                />
+                {list === newList && (
+                  <Field
+                    label="Name of the new list"
+                    name="list_name"
+                    required
+                    maxLength={255}
+                    defaultValue={file.name.replace(/\.\w+$/, '')}
+                  />
+                )}
+                {preview.value?.format === 'csv' && <Columns names={preview.value.columns} />}
+                <Choice label="Contacts that exist already" name="mode" options={modes} />
+                <Choice
+                  label="People in the file are"
+                  name="status"
+                  options={[
+                    ['', 'subscribed, unless a column says otherwise'],
+                    ['unsubscribed', 'unsubscribed, all of them'],
+                  ]}
+                />
+                <Choice
+                  label="What to do"
+                  name="dry"
+                  options={[
+                    ['yes', 'dry run: check every row, store nothing'],
+                    ['', 'import'],
+                  ]}
+                />
+              </Form>
+            </div>
+          )
+        }}
+      </Loaded>
+    </section>
+  )
+}
+
+const fieldTitles = {
+  email: 'E-mail',
+  name: 'Name',
+  first_name: 'First name',
+  last_name: 'Last name',
+  tags: 'Tags',
+  status: 'Status',
+} as const
+
+/** Chooses columns whose names are not known. The others become attributes. */
+function Columns({ names }: { names: readonly string[] }) {
+  return (
+    <details>
+      <summary>Columns with other names</summary>
+      <div class="more">
+        <p class="muted">The usual names are recognised. Any other column becomes an attribute of its name.</p>
+        {Object.entries(fieldTitles).map(([field, title]) => (
+          <Choice
+            key={field}
+            label={`Column of: ${title}`}
+            name={`column ${field}`}
+            options={[['', 'recognised by its name'], ...names.map((name) => [name, name] as const)]}
+          />
+        ))}
+      </div>
+    </details>
+  )
+}
+
+function columnsIn(fields: FormData): Record<string, string> {
+  const chosen = Object.keys(fieldTitles).map((field) => [field, String(fields.get(`column ${field}`) ?? '')] as const)
+  return Object.fromEntries(chosen.filter(([, column]) => column !== ''))
+}
+
+function isListChoice(target: EventTarget | null): target is HTMLSelectElement {
+  return target instanceof HTMLSelectElement && target.name === 'list'
+}
+
+/** Returns the list for the contacts, which it creates if it is new. Undefined: none, or those that the file names. */
+async function listFor(fields: FormData, isDryRun: boolean): Promise<number | undefined> {
+  const list = textOf(fields, 'list')
+  if (list !== newList) return list === '' ? undefined : Number(list)
+  if (isDryRun) return undefined
+  return (await dataOf(api.POST('/api/v1/lists', { body: { name: textOf(fields, 'list_name') } }))).id
+}

@@ -1,0 +1,61 @@
+import { useState } from 'preact/hooks'
+import { answerOf, api, type Schemas } from '../api.ts'
+import { SearchField } from '../contacts/contacts.tsx'
+import { Loaded, useLoad } from '../parts/load.tsx'
+import { Rendered } from './rendered.tsx'
+
+interface PreviewProps {
+  readonly load: (contactId: number) => Promise<Schemas['Preview']>
+  /** What `load` depends on. */
+  readonly keys: readonly unknown[]
+}
+
+const offeredContacts = 20
+
+/** A mail as a chosen contact would get it. Any contact can be searched. */
+export function Preview({ load, keys }: PreviewProps) {
+  const [search, setSearch] = useState('')
+  const [chosen, setChosen] = useState<number>()
+  const query = { per_page: offeredContacts, include_unsubscribed: true, ...(search && { search }) }
+  const contacts = useLoad(() => answerOf(api.GET('/api/v1/contacts', { params: { query } })), [search])
+  return (
+    <section>
+      <h2>Preview</h2>
+      <Loaded of={contacts}>
+        {({ data }) => {
+          const contactId = data.find(({ id }) => id === chosen)?.id ?? data[0]?.id
+          return (
+            <>
+              <div class="filters">
+                <SearchField value={search} change={setSearch} />
+                {contactId !== undefined && (
+                  <select
+                    aria-label="Contact of the preview"
+                    value={String(contactId)}
+                    onChange={(event) => setChosen(Number(event.currentTarget.value))}
+                  >
+                    {data.map(({ id, email }) => (
+                      <option key={id} value={String(id)}>
+                        {email}
+                      </option>
+                    ))}
+                  </select>
+                )}
+              </div>
+              {contactId === undefined ? (
+                <p class="muted">{search === '' ? 'A preview needs a contact.' : 'No contact matches.'}</p>
+              ) : (
+                <PreviewFor load={() => load(contactId)} keys={[...keys, contactId]} />
+              )}
+            </>
+          )
+        }}
+      </Loaded>
+    </section>
+  )
+}
+
+function PreviewFor({ load, keys }: { load: () => Promise<Schemas['Preview']>; keys: readonly unknown[] }) {
+  const preview = useLoad(load, keys)
+  return <Loaded of={preview}>{(value) => <Rendered {...value} />}</Loaded>
+}

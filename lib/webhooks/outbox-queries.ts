@@ -1,0 +1,119 @@
+import { type Expression, sql } from 'kysely'
+import type { Dialect } from '../storage/dialect.ts'
+import { int, nullable, rows, statement, text, time, word } from '../storage/statement.ts'
+import type { DeliveryStatus, EndpointKind } from './schema.ts'
+
+/** Selects all subscribers of a client. They are few, so their types are compared here and not in the database. */
+export const listSubscribers = statement.all({ client_id: int }, (db, p) =>
+  db
+    .selectFrom('mailkeep_endpoint')
+    .select(['id', 'kind', 'active', 'events'])
+    .where('client_id', '=', p.client_id)
+    .unionAll((eb) =>
+      // The handlers: they have no client.
+      eb.selectFrom('mailkeep_endpoint').select(['id', 'kind', 'active', 'events']).where('client_id', 'is', null),
+    ),
+)
+
+export const insertEvent = statement.inserted(
+  { client_id: int, uuid: text, type: text, contact_id: nullable(int), body: text, created_at: time },
+  (db, row) => db.insertInto('mailkeep_event').values(row),
+)
+
+export const insertDelivery = statement.inserted(
+  {
+    client_id: int,
+    uuid: text,
+    endpoint_id: int,
+    kind: word<EndpointKind>(),
+    event_id: int,
+    event_type: text,
+    status: word<DeliveryStatus>(),
+    attempts: int,
+    due_at: time,
+    scheduled_at: nullable(time),
+    ended_at: nullable(time),
+    created_at: time,
+  },
+  (db, row) => db.insertInto('mailkeep_delivery').values(row),
+)
+
+/** Inserts an event and a delivery for each subscriber of its type, or no row without one. */
+export const insertForSubscribers = statement.affected(
+  {
+    client_id: int,
+    uuid: text,
+    type: text,
+    contact_id: nullable(int),
+    body: text,
+    created_at: time,
+    quoted: text,
+    quoted_all: text,
+  },
+  (_, p, dialect) => sql`
+    with event as (
+      insert into mailkeep_event (client_id, uuid, type, contact_id, body, created_at)
+      select ${p.client_id}, ${p.uuid}, ${p.type}, ${p.contact_id}, ${p.body}, ${p.created_at}
+      where exists (${subscribersOf(p, dialect)}) returning id
+    )
+    insert into mailkeep_delivery
+      (client_id, uuid, endpoint_id, kind, event_id, event_type, status, attempts, due_at, scheduled_at, ended_at,
+        created_at)
+    select ${p.client_id}, cast(gen_random_uuid() as text), endpoint.id, endpoint.kind, event.id, ${p.type},
+      case when endpoint.active then 'pending' else 'held' end, 0, ${p.created_at},
+      case when endpoint.active then ${p.created_at} end, case when not endpoint.active then ${p.created_at} end,
+      ${p.created_at}
+    from event cross join (${subscribersOf(p, dialect)}) as endpoint`,
+)
+
+function subscribersOf(
+  p: Readonly<Record<'client_id' | 'quoted' | 'quoted_all', Expression<unknown>>>,
+  dialect: Dialect,
+) {
+  return sql`select id, kind, active from mailkeep_endpoint
+    where (client_id = ${p.client_id} or client_id is null)
+      and (${dialect.contains(sql.ref('events'), p.quoted)} or ${dialect.contains(sql.ref('events'), p.quoted_all)})`
+}
+
+const newEvent = { uuid: text, contact_id: nullable(int), body: text }
+
+export const insertEvents = statement.all(
+  { client_id: int, type: text, created_at: time, events: rows(newEvent) },
+  (_, p, dialect) => sql<{ id: number }>`
+    insert into mailkeep_event (client_id, uuid, type, contact_id, body, created_at)
+    select ${p.client_id}, item.uuid, ${p.type}, item.contact_id, item.body, ${p.created_at}
+    from ${dialect.unnestRows(p.events, newEvent)} returning id`,
+)
+
+const newDelivery = {
+  uuid: text,
+  event_id: int,
+  endpoint_id: int,
+  kind: word<EndpointKind>(),
+  status: word<DeliveryStatus>(),
+}
+export interface NewDelivery {
+  readonly uuid: string
+  readonly event_id: number
+  readonly endpoint_id: number
+  readonly kind: EndpointKind
+  readonly status: DeliveryStatus
+}
+
+export const insertDeliveries = statement(
+  {
+    client_id: int,
+    event_type: text,
+    attempts: int,
+    created_at: time,
+    deliveries: rows(newDelivery),
+  },
+  (_, p, dialect) => sql`
+    insert into mailkeep_delivery
+      (client_id, uuid, endpoint_id, kind, event_id, event_type, status, attempts, due_at, scheduled_at, ended_at,
+        created_at)
+    select ${p.client_id}, item.uuid, item.endpoint_id, item.kind, item.event_id, ${p.event_type}, item.status,
+      ${p.attempts}, ${p.created_at}, case when item.status = 'pending' then ${p.created_at} end,
+      case when item.status = 'held' then ${p.created_at} end, ${p.created_at}
+    from ${dialect.unnestRows(p.deliveries, newDelivery)}`,
+)

@@ -1,0 +1,200 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { isMailkeepError, type Newsletter } from '../../lib/index.ts'
+import { addAudience, addNewsletter, emailOf, type OpenedMail, openMail } from '../support/mail-harness.ts'
+import { dayMs, hourMs, onEveryDatabase } from '../support/webhook-harness.ts'
+
+const refused = (field: string) => (error: unknown) =>
+  isMailkeepError(error, 'validation_failed') && error.issues.some(({ path }) => path === field)
+
+/** Opens a mailkeep with a newsletter to some contacts. Each run of it sends one message. */
+async function openDraft(t: Parameters<typeof openMail>[0], open: Parameters<typeof openMail>[2], recipients: number) {
+  const mail = await openMail(t, { connections: 1, rate: 10 }, open)
+  const audience = await addAudience(mail, recipients)
+  const { id } = await addNewsletter(mail, { lists: [audience.list.id] })
+  return { ...mail, ...audience, id }
+}
+
+type Scene = OpenedMail & { readonly id: number; readonly list: { readonly id: number } }
+
+const changes = {
+  send: ({ acme, id }: Scene) => acme.newsletters.send(id),
+  schedule: ({ acme, id, clock }: Scene) =>
+    acme.newsletters.send(id, { at: new Date(clock.read() + dayMs).toISOString() }),
+  pause: ({ acme, id }: Scene) => acme.newsletters.pause(id),
+  resume: ({ acme, id }: Scene) => acme.newsletters.resume(id),
+  skip: ({ acme, id }: Scene) => acme.newsletters.resume(id, { uncertain: 'skip' }),
+  resend: ({ acme, id }: Scene) => acme.newsletters.resume(id, { uncertain: 'resend' }),
+  cancel: ({ acme, id }: Scene) => acme.newsletters.cancel(id),
+  update: ({ acme, id }: Scene) => acme.newsletters.update(id, { subject: 'Changed' }),
+  delete: ({ acme, id }: Scene) => acme.newsletters.delete(id),
+}
+type Change = keyof typeof changes
+
+/** How a newsletter gets into each state, and what may be done to it there. Everything else is refused. */
+const states: Readonly<Record<Newsletter['status'], { reach(scene: Scene): Promise<unknown>; allowed: Change[] }>> = {
+  draft: { reach: async () => {}, allowed: ['send', 'schedule', 'update', 'delete'] },
+  scheduled: { reach: changes.schedule, allowed: ['send', 'schedule', 'update', 'cancel'] },
+  sending: { reach: changes.send, allowed: ['pause', 'cancel', 'skip', 'resend'] },
+  paused: {
+    reach: async (scene) => {
+      await changes.send(scene)
+      await changes.pause(scene)
+    },
+    allowed: ['resume', 'skip', 'resend', 'cancel'],
+  },
+  sent: {
+    reach: async (scene) => {
+      await changes.send(scene)
+      await finish(scene)
+    },
+    allowed: ['skip', 'resend', 'delete'],
+  },
+  cancelled: {
+    reach: async (scene) => {
+      await changes.send(scene)
+      await changes.cancel(scene)
+    },
+    allowed: ['delete'],
+  },
+  failed: {
+    reach: async (scene) => {
+      await changes.schedule(scene)
+      await scene.acme.lists.delete(scene.list.id)
+      scene.advance(dayMs)
+      await scene.run()
+    },
+    allowed: ['delete'],
+  },
+}
+
+/** Sends what is due on the next days. */
+async function finish({ run, advance }: Scene): Promise<void> {
+  for (let day = 0; day < 4; day++) {
+    await run()
+    advance(dayMs)
+  }
+}
+
+/** The state in which a newsletter is some days after a change. */
+function endAfter(status: string, change: Change): Newsletter['status'] {
+  if (change === 'cancel') return 'cancelled'
+  if (change === 'pause') return 'paused'
+  return status === 'draft' && change === 'update' ? 'draft' : 'sent'
+}
+
+onEveryDatabase('a newsletter that is', (open) => {
+  for (const [status, { reach, allowed }] of Object.entries(states)) {
+    test(`${status} can be changed by ${allowed.join(', ')} only, and ends`, async (t) => {
+      const first = await openMail(t, {}, open)
+      await first.acme.identities.add({ email: 'news@acme.example', status: 'verified' })
+      for (const [name, change] of Object.entries(changes)) {
+        const list = await first.acme.lists.create({ name })
+        await first.acme.contacts.addManyToList(list.id, [{ email: emailOf(1) }, { email: emailOf(2) }])
+        const scene = { ...first, list, id: (await addNewsletter(first, { lists: [list.id] })).id }
+        await reach(scene)
+        assert.equal((await scene.acme.newsletters.get(scene.id)).status, status)
+        if (!allowed.includes(name as Change)) {
+          await assert.rejects(change(scene), refused('status'), name)
+          continue
+        }
+        await change(scene)
+        if (name === 'delete') continue
+        await finish(scene)
+        const { status: last, counts } = await scene.acme.newsletters.get(scene.id)
+        assert.equal(last, endAfter(status, name as Change), name)
+        assert.equal(counts.pending, last === 'paused' ? 2 : 0, name)
+        const mails = scene.transport.captured.filter(({ headers }) =>
+          headers['Feedback-ID']!.startsWith(`newsletter-${scene.id}:`),
+        )
+        assert.deepEqual(mails.map(({ to }) => to.email).sort(), last === 'sent' ? [1, 2].map(emailOf) : [], name)
+      }
+    })
+  }
+})
+
+onEveryDatabase('while a newsletter is sent', (open) => {
+  test('its client is deleted: nothing more is sent, and other clients are not held up', async (t) => {
+    const mail = await openMail(t, { connections: 1, rate: 10 }, open)
+    const { acme, mailkeep } = mail
+    const { list } = await addAudience(mail, 3)
+    const { id } = await addNewsletter(mail, { lists: [list.id] })
+    await acme.newsletters.send(id)
+    await mail.run()
+    const other = mailkeep.forClient((await mailkeep.clients.create({ name: 'Other' })).id)
+    await other.identities.add({ email: 'news@other.example', status: 'verified' })
+    await other.contacts.upsert({ email: 'bob@example.org' })
+    await other.newsletters.send((await addNewsletter({ acme: other }, {})).id)
+    await mailkeep.clients.delete(mail.acmeId)
+    mail.advance(hourMs)
+    await mail.run()
+    assert.deepEqual(mail.mailed(), ['bob@example.org', emailOf(1)])
+  })
+
+  test('its list is deleted: the contacts who are not on it any more get nothing', async (t) => {
+    const scene = await openDraft(t, open, 3)
+    await changes.send(scene)
+    await scene.run()
+    await scene.acme.lists.delete(scene.list.id)
+    await finish(scene)
+    const { counts, status } = await scene.acme.newsletters.get(scene.id)
+    assert.deepEqual(counts, { recipients: 3, pending: 0, sent: 1, failed: 0, skipped: 2, uncertain: 0 })
+    assert.equal(status, 'sent')
+  })
+
+  test('its sender is deleted: it waits for another one', async (t) => {
+    const scene = await openDraft(t, open, 3)
+    await changes.send(scene)
+    await scene.run()
+    await scene.acme.identities.remove(scene.identity.id)
+    await finish(scene)
+    const waiting = await scene.acme.newsletters.get(scene.id)
+    assert.deepEqual([waiting.status, waiting.counts.sent], ['sending', 1])
+    const [message] = (await scene.acme.newsletters.messages(scene.id, { status: 'pending' })).data
+    assert.equal(message!.attempts, 0)
+    const other = await scene.acme.identities.add({ email: 'other@acme.example', status: 'verified' })
+    await scene.acme.newsletters.update(scene.id, { from_identity_id: other.id, name: 'Again' })
+    await finish(scene)
+    assert.equal((await scene.acme.newsletters.get(scene.id)).status, 'sent')
+    assert.deepEqual(
+      scene.transport.captured.map(({ from }) => from.email),
+      ['news@acme.example', 'other@acme.example', 'other@acme.example'],
+    )
+  })
+
+  test('the clock is set back: the rest is sent all the same', async (t) => {
+    const scene = await openDraft(t, open, 3)
+    await changes.send(scene)
+    await scene.run()
+    scene.advance(-2 * dayMs)
+    await finish(scene)
+    assert.deepEqual(scene.mailed(), [1, 2, 3].map(emailOf))
+  })
+})
+
+onEveryDatabase('a scheduled newsletter', (open) => {
+  test('starts at a time that has fractions of a millisecond', async (t) => {
+    const scene = await openDraft(t, open, 1)
+    const second = Math.ceil(scene.clock.read() / 1000) * 1000 + hourMs
+    scene.advance(second - hourMs - scene.clock.read())
+    const at = new Date(second).toISOString().replace('.000Z', '.000700Z')
+    await scene.acme.newsletters.send(scene.id, { at })
+    scene.advance(hourMs)
+    await scene.run()
+    scene.advance(1)
+    await scene.run()
+    assert.equal((await scene.acme.newsletters.get(scene.id)).status, 'sent')
+  })
+
+  test('starts at the last time that was set', async (t) => {
+    const scene = await openDraft(t, open, 1)
+    const at = (hours: number) => new Date(scene.clock.read() + hours * hourMs).toISOString()
+    for (const hours of [2, 5, 3]) await scene.acme.newsletters.send(scene.id, { at: at(hours) })
+    scene.advance(2 * hourMs)
+    await scene.run()
+    assert.deepEqual(scene.mailed(), [])
+    scene.advance(hourMs)
+    await scene.run()
+    assert.deepEqual(scene.mailed(), [emailOf(1)])
+  })
+})
