@@ -66,7 +66,7 @@ export interface MailConfig {
 }
 
 /** Options for the library's `postgres()`. */
-export interface PostgresSettings {
+interface PostgresSettings {
   readonly schema?: string
   readonly connections?: number
   readonly pooler?: boolean

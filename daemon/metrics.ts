@@ -3,7 +3,7 @@ import type { Mailkeep, Stats } from '../lib/index.ts'
 import type { MetricsPage } from './api/index.ts'
 
 /** An answered request. */
-export interface AnsweredRequest {
+interface AnsweredRequest {
   readonly method: string
   /** The route's pattern, never the path as sent: a label must have few distinct values. */
   readonly route: string

@@ -2,7 +2,7 @@ import { defaultMailSettings as mail, defaultWebhookSettings as webhooks } from 
 import type { SettingName } from './settings.ts'
 
 /** Help for one setting. */
-export interface SettingHelp {
+interface SettingHelp {
   /** Placeholder for the value. */
   readonly value: string
   /** Meaning, with the unit. */

@@ -13,7 +13,7 @@ import type { Trap } from './statements.ts'
 const hourMs = 3_600_000
 const pollIntervalMs = 10
 /** Without a change during so many polls, only time is missing. */
-const quietPolls = 20
+const quietPolls = 10
 /** Shorter than a lease. */
 const patienceMs = 60_000
 const connections = 10

@@ -197,7 +197,7 @@ const faults: readonly {
 ]
 
 onKinds(['a SQLite file', 'PostgreSQL'], 'a newsletter to a server that fails', (kind) => {
-  describe('every fifth recipient', { concurrency: 2, timeout }, () => {
+  describe('every fifth recipient', { concurrency: 4, timeout }, () => {
     for (const { fault, outcome, timeoutMs } of faults) {
       test(`${fault}: reaches each once, and what is not known is uncertain`, async (t) => {
         const scene = await NewsletterScene.open(t, kind, 60)

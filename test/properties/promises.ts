@@ -20,7 +20,7 @@ import {
   utc,
 } from '../support/http-shapes.ts'
 
-export interface Promised {
+interface Promised {
   readonly statuses: readonly number[]
   /** Shape of `data`, or of each item where there is `meta`; undefined where the answer is empty. */
   readonly data?: Shape

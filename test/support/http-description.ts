@@ -133,7 +133,7 @@ export function assertSchemasAreSound(): void {
 }
 
 /** A request and its answer. */
-export interface Exchanged {
+interface Exchanged {
   readonly method: string
   readonly target: string
   /** The request body as sent. */
@@ -216,7 +216,7 @@ function errorPlace({ text, what, status }: Exchanged): string[] {
 }
 
 /** A place in the description that has a schema and should have an example. */
-export interface Exemplified {
+interface Exemplified {
   /** Segments of a JSON Pointer. */
   readonly at: readonly string[]
   readonly examples: readonly unknown[]

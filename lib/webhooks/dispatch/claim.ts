@@ -36,7 +36,7 @@ export interface ClaimedDelivery {
 }
 
 /** The endpoints that have work. */
-export interface DueEndpoints {
+interface DueEndpoints {
   readonly endpoints: readonly DueEndpoint[]
   /** When the next waiting delivery is due, in milliseconds since 1970; undefined when none waits. */
   readonly nextDueMs: number | undefined
