@@ -37,7 +37,7 @@ function bundle(): Promise<string> {
       platform: 'node',
       format: 'esm',
       target: 'node20',
-      sourcemap: 'inline',
+
       plugins: [
         {
           name: 'modules other than ECMAScript modules stay external',
