@@ -53,7 +53,7 @@ export async function buildBundle(directory = dist): Promise<readonly string[]> 
   return [...Object.keys(metafile.inputs), ...consoleInputs]
 }
 
-export async function buildBinary(): Promise<void> {
+async function buildBinary(): Promise<void> {
   const inputs = await buildBundle()
   const work = await mkdtemp(join(dist, '.binary-'))
   try {

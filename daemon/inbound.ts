@@ -2,7 +2,7 @@ import { type ClientMailkeep, isMailkeepError, type Logger, type Mailkeep } from
 import { createSnsReceiver, type Feedback, feedbackOf, type SnsOptions } from '../lib/internal.ts'
 import type { Inbound } from './api/inbound.ts'
 
-export interface InboundOptions extends Pick<SnsOptions, 'topics' | 'fetch'> {
+interface InboundOptions extends Pick<SnsOptions, 'topics' | 'fetch'> {
   readonly mailkeep: Mailkeep
   readonly logger: Logger
 }

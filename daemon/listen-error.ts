@@ -1,7 +1,7 @@
 import { CliError } from './cli-error.ts'
 
 /** The address that a server could not listen on. */
-export interface ListenAddress {
+interface ListenAddress {
   readonly host: string
   readonly port: number
   /** The flag or variable that sets the port. */

@@ -3,7 +3,7 @@ import type { Mailkeep, Stats } from '../lib/index.ts'
 import type { MetricsPage } from './api/index.ts'
 
 /** An answered request. */
-export interface AnsweredRequest {
+interface AnsweredRequest {
   readonly method: string
   /** The route's pattern, never the path as sent: a label must have few distinct values. */
   readonly route: string
@@ -140,7 +140,12 @@ function render(stats: Stats): string {
   ].join('')
 }
 
-function metricFamily(name: string, type: 'counter' | 'gauge', help: string, samples: readonly Sample[]): string {
+export function metricFamily(
+  name: string,
+  type: 'counter' | 'gauge',
+  help: string,
+  samples: readonly Sample[],
+): string {
   if (samples.length === 0) return ''
   const lines = samples.map(([value, labels = {}]) => `mailkeep_${name}${labelSet(labels)} ${value}\n`)
   return `# HELP mailkeep_${name} ${help}\n# TYPE mailkeep_${name} ${type}\n${lines.join('')}`

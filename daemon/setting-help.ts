@@ -2,7 +2,7 @@ import { defaultMailSettings as mail, defaultWebhookSettings as webhooks } from 
 import type { SettingName } from './settings.ts'
 
 /** Help for one setting. */
-export interface SettingHelp {
+interface SettingHelp {
   /** Placeholder for the value. */
   readonly value: string
   /** Meaning, with the unit. */
@@ -97,6 +97,12 @@ export const settingHelp: Readonly<Record<SettingName, SettingHelp>> = {
     about: 'Whether this process delivers webhooks',
     default: 'true',
     example: 'false',
+  },
+  PROCESSES: {
+    value: 'NUMBER|auto',
+    about: 'Processes of serve that answer requests; auto: one for each core. The first of them delivers',
+    default: '1',
+    example: 'auto',
   },
   CONSOLE: {
     value: 'true|false',

@@ -38,8 +38,8 @@ const rooms = [
   'project',
 ]
 
-/** Files of these rooms share processes: starting one, and loading the sources, takes longer than many suites. */
-const sharing = new Set(['contacts', 'faults', 'http', 'library', 'project', 'storage', 'webhooks'])
+/** Each file of these rooms has a process. Others share one: starting it, and loading the sources, takes longer than many suites. */
+const apart = new Set(['daemon', 'package', 'properties'])
 const filesPerProcess = 7
 
 /** A file that cannot be imported fails as a test, so that the others of its group still run. */
@@ -65,6 +65,7 @@ const postgres = await findPostgres(database === 'sqlite' ? 'none' : undefined)
 process.env.MAILKEEP_TEST_POSTGRES = postgres.url ?? 'none'
 if (database !== undefined) process.env.MAILKEEP_TEST_DATABASE = database
 if (timing) process.env.MAILKEEP_TEST_TIMING = 'yes'
+process.env.FAULT_ROUNDS ??= '5' // `npm run test:faults` runs more
 if (process.env.MAILKEEP_TEST_BINARY === undefined) {
   await buildBundle(join(folder, 'bundle'))
   process.env.MAILKEEP_TEST_BUNDLE = join(folder, 'bundle/mailkeep.cjs')
@@ -102,7 +103,7 @@ function timed(all: readonly string[]): string[] {
 function grouped(all: readonly string[]): string[] {
   return [...new Set(all.map((file) => dirname(file)))].flatMap((room) => {
     const own = all.filter((file) => dirname(file) === room)
-    const shared = sharing.has(basename(room)) ? own.filter((file) => !needsOwnDatabase(file)) : []
+    const shared = apart.has(basename(room)) ? [] : own.filter((file) => !needsOwnDatabase(file))
     const groups: string[][] = Array.from({ length: Math.ceil(shared.length / filesPerProcess) }, () => [])
     // Neighbours in the alphabet are often of one kind, and equally slow.
     for (const [n, file] of shared.entries()) groups[n % groups.length]!.push(file)

@@ -5,7 +5,7 @@ import { findKey } from '../database-key.ts'
 import { type Finding, fault, ok, warning } from './finding.ts'
 
 /** The parts of a database report that depend on mailkeep's version and on the key. */
-export type Compatibility = Pick<FileReport, 'unknown' | 'unapplied' | 'keyId'>
+type Compatibility = Pick<FileReport, 'unknown' | 'unapplied' | 'keyId'>
 
 /** Checks that the tables belong to this version. */
 export function checkSchema({ unknown, unapplied }: Compatibility): Finding {

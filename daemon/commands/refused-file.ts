@@ -4,7 +4,7 @@ import { quoted } from '../../lib/internal.ts'
 import { CliError, fieldMessage, reasonOf } from '../cli-error.ts'
 
 /** A file of refused rows, which can be corrected and imported again. */
-export interface RefusedFile {
+interface RefusedFile {
   write(results: readonly ImportRowResult[]): Promise<void>
   close(): Promise<void>
 }

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { ApiRequest } from '../api/http-types.ts'
 
 /** A body as the host's parser leaves it: bytes, text or a parsed value. */
-export interface ParsedBody {
+interface ParsedBody {
   readonly body: unknown
   /** The unparsed bytes or text, if the host keeps them. */
   readonly rawBody: unknown

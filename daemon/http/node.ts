@@ -82,7 +82,7 @@ export function createHandler<Request = HostRequest>(options: MountOptions<Reque
 }
 
 /** What a host mounts. */
-export interface MountedSurface {
+interface MountedSurface {
   readonly answer: Answer
   readonly logger: ErrorLog
   knows(target: string): boolean

@@ -37,7 +37,7 @@ export interface ServerLimits extends RequestLimits {
   readonly silenceMs: number
 }
 
-export const defaultLimits: ServerLimits = {
+const defaultLimits: ServerLimits = {
   ...defaultSendLimits,
   headerBytes: 16 * 1024,
   headerFields: 1000,
@@ -52,7 +52,7 @@ export const defaultLimits: ServerLimits = {
   silenceMs: 60_000,
 }
 
-export interface ServerOptions {
+interface ServerOptions {
   /** What is served, by path pattern of polka. Every other path is answered with 404. */
   readonly surfaces: Surfaces
   readonly logger: Logger

@@ -6,7 +6,7 @@ export class Html {
   }
 }
 
-export type HtmlValue = Html | string | number | undefined | readonly HtmlValue[]
+type HtmlValue = Html | string | number | undefined | readonly HtmlValue[]
 
 /** Template tag: escapes every value that is not HTML itself. Lists are joined, and undefined is left out. */
 export function html(parts: TemplateStringsArray, ...values: readonly HtmlValue[]): Html {

@@ -29,7 +29,7 @@ export interface ContactPagesOptions {
 }
 
 /** The pages, for any HTTP server. */
-export interface ContactPagesSurface {
+interface ContactPagesSurface {
   readonly answer: Answer
   readonly surfaces: Surfaces
   readonly logger: ErrorLog

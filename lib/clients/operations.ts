@@ -210,7 +210,7 @@ async function addClient(tx: Tx, name: string): Promise<Client> {
   return clientFrom(row!)
 }
 
-export interface TokenToAdd {
+interface TokenToAdd {
   readonly clientId: number
   readonly name: string | null
   readonly role: Role

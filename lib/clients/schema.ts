@@ -125,7 +125,7 @@ export const NewClientToken = closedObject({
 export const TokenFilter = closedObject({ clientId: v.optional(PositiveInteger) })
 
 /** A bearer token in the syntax `b64token` of RFC 6750. */
-export const BearerToken = v.pipe(
+const BearerToken = v.pipe(
   v.string('This must be a string.'),
   v.regex(/^[A-Za-z0-9\-._~+/]{1,512}=*$/, 'This must be made of letters, digits and -._~+/ (RFC 6750).'),
 )

@@ -32,7 +32,7 @@ export function linkKey(): LinkKey {
 }
 
 /** What a valid token names. The contact may be erased since. */
-export interface LinkContent {
+interface LinkContent {
   readonly clientId: number
   readonly contactId: number
   /** Tells the contact from a later one with the same id, for example after a backup was restored. */

@@ -21,7 +21,7 @@ import { getContact } from './reading.ts'
 import { type Contact, contactFrom } from './schema.ts'
 
 /** What a change did to one contact. */
-export interface ContactChanges {
+interface ContactChanges {
   readonly created?: boolean
   /** Whether the name, the e-mail address or an attribute of a stored contact changed. */
   readonly updated?: boolean

@@ -127,7 +127,7 @@ async function documentsOf(
 }
 
 /** Returns the ids of selected contacts after an id, in ascending order. */
-export type Selection = (after: number, limit: number) => Promise<number[]>
+type Selection = (after: number, limit: number) => Promise<number[]>
 
 /**
  * Selects the contacts of the listing with the same filters, for work that goes through all of them.

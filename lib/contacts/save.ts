@@ -23,7 +23,7 @@ import {
 import { searchText } from './search.ts'
 
 /** A contact after a save. */
-export interface Saved {
+interface Saved {
   readonly id: number
   readonly created: boolean
   /** Whether a text or an attribute of a stored contact changed. */

@@ -64,7 +64,7 @@ export interface Progress {
   readonly refused: number
 }
 
-export interface ImportRecorder {
+interface ImportRecorder {
   readonly id: number
   /** Records the end, with the error if there was one. */
   finish(error?: unknown): Promise<void>

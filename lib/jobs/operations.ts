@@ -22,7 +22,7 @@ export interface Job {
   readonly state: unknown
 }
 
-export interface NewJob {
+interface NewJob {
   readonly targetId?: number
   readonly state?: object
 }

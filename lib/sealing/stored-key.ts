@@ -6,7 +6,7 @@ import { findSetting, insertSetting, saveSetting } from './encryption-key.ts'
 
 /** The names of all stored keys. */
 const names = ['address_hash_key', 'link_key'] as const
-export type StoredKeyName = (typeof names)[number]
+type StoredKeyName = (typeof names)[number]
 
 /** Returns the key. Creates it at the first use: if several processes do, the first one wins. */
 export async function loadStoredKey(

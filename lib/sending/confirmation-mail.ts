@@ -2,9 +2,9 @@
 import { escapeHtml } from './escape-html.ts'
 
 export const mailLanguages = ['en', 'de', 'fr', 'es'] as const
-export type MailLanguage = (typeof mailLanguages)[number]
+type MailLanguage = (typeof mailLanguages)[number]
 
-export interface ConfirmationMailInput {
+interface ConfirmationMailInput {
   readonly clientName: string
   readonly listName: string
   /** The link to the page with the confirmation button. */

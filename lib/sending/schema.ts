@@ -123,7 +123,7 @@ export const senderFields = {
   reply_to: v.optional(v.nullable(EmailAddress)),
 }
 
-export const AudienceFilters = closedObject({
+const AudienceFilters = closedObject({
   lists: v.optional(Ids),
   tags: v.optional(Ids),
   topics: v.optional(Ids),
@@ -262,7 +262,7 @@ export function newsletterFrom(row: SummaryRow & { html: string; text: string | 
 
 const summaryRecord = recordFrom(summaryFields)
 
-export function countsFrom(row: Omit<MessageCounts, 'pending'>): MessageCounts {
+function countsFrom(row: Omit<MessageCounts, 'pending'>): MessageCounts {
   const { recipients, sent, failed, skipped, uncertain } = row
   return { recipients, pending: recipients - sent - failed - skipped - uncertain, sent, failed, skipped, uncertain }
 }

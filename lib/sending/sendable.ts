@@ -15,7 +15,7 @@ const noTransport =
   'Sending is not set up: set MAILKEEP_MAIL_TRANSPORT, or the option mail.transport of createMailkeep.'
 
 /** @throws MailkeepError `validation_failed` on `mail`: there is no transport. */
-export function requireTransport({ local }: Context): MailTransport {
+function requireTransport({ local }: Context): MailTransport {
   const { transport } = local.mail.settings
   if (!transport) throw invalid('mail', noTransport)
   return transport

@@ -99,7 +99,7 @@ export interface Merge {
 }
 
 /** The SQL of a search index that holds trigrams. */
-export interface SearchDialect {
+interface SearchDialect {
   /** Minimum number of characters of a search for which the index can be used. */
   readonly shortestMatch: number
   /** Parts of the search that the index can look up, grouped by word. Every matching contact contains all of them. */
@@ -115,7 +115,7 @@ export interface SearchDialect {
 }
 
 /** The parameters of a scan over the matches of a search. */
-export interface MatchScan {
+interface MatchScan {
   readonly client_id: Expression<unknown>
   readonly search: Expression<unknown>
   /** A list parameter: the parts of the search that the index looks up. */

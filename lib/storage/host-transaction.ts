@@ -10,7 +10,7 @@ const release = plainQuery('release savepoint mailkeep_host')
 const undo = plainQuery('rollback to savepoint mailkeep_host')
 
 /** What a kind of database knows about a transaction of the host. */
-export interface HostTransaction {
+interface HostTransaction {
   /** The connection with the host's transaction. */
   readonly connection: Connection
   readonly dialect: Dialect

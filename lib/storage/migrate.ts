@@ -96,7 +96,7 @@ const findSetting = statement({ name: text }, (db, p) =>
  *
  * @throws MailkeepError `conflict`
  */
-export async function refuseIncompleteCopy(scope: Scope): Promise<void> {
+async function refuseIncompleteCopy(scope: Scope): Promise<void> {
   if (!(await findSetting(scope, { name: copySetting }))) return
   throw new MailkeepError('conflict', 'A copy into this database is not finished: run mailkeep copy again.')
 }

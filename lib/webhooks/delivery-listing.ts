@@ -36,7 +36,7 @@ const DeliveryQuery = closedObject({
 })
 
 /** An endpoint whose deliveries are listed. */
-export interface ListedEndpoint {
+interface ListedEndpoint {
   readonly id: number
   /** If not active, a pending delivery is shown as held before its row changes. */
   readonly active: boolean

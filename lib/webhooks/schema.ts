@@ -92,7 +92,7 @@ function typesAmong<const Types extends readonly string[]>(types: Types) {
   )
 }
 
-export const EventTypes = typesAmong(eventTypes)
+const EventTypes = typesAmong(eventTypes)
 
 /** Event types of a handler. */
 export const HandlerEventTypes = typesAmong([...eventTypes, allEvents])

@@ -100,7 +100,7 @@ export function rateFinding(
 }
 
 /** Returns answers per second of the server's processor time. */
-export function ratePerCpu({ perSecond, serverBusy }: Measured): number {
+function ratePerCpu({ perSecond, serverBusy }: Measured): number {
   return perSecond / serverBusy
 }
 

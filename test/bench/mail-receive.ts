@@ -11,7 +11,7 @@ export interface MailReceipts {
 }
 
 /** Counts from now on, and reports after so many messages. */
-export interface AwaitingMail {
+interface AwaitingMail {
   readonly awaited: number
   /** The sender's process id. */
   readonly pid: number

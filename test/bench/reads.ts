@@ -65,7 +65,7 @@ export const page: Figure = async (bench) => {
   ]
 }
 
-export const helloPlan: Plan = { kind: 'get', token: '', paths: ['/'] }
+const helloPlan: Plan = { kind: 'get', token: '', paths: ['/'] }
 
 const terms: Readonly<Record<string, string>> = {
   rare: 'zebulon',
@@ -170,6 +170,6 @@ function someId(size: number): number {
 }
 
 /** Encodes a cursor as listings do. */
-export function cursorAfter(id: number): string {
+function cursorAfter(id: number): string {
   return Buffer.from(`next:${id}`).toString('base64url')
 }

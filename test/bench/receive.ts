@@ -14,7 +14,7 @@ export interface Receipts extends Summary {
 
 const answer = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
 
-export interface Awaiting {
+interface Awaiting {
   /** The number of deliveries since the restart after which to report. */
   readonly awaited: number
   /** The sender's process id. */

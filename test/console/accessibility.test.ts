@@ -1,5 +1,5 @@
-import type { BrowserContextOptions } from 'playwright-core'
-import { assertAccessible, consoleTest, heading } from './world.ts'
+import type { Page } from 'playwright-core'
+import { assertAccessible, consoleTest, heading, loaded } from './world.ts'
 
 const pages: readonly (readonly [path: string, title: string])[] = [
   ['/', 'Overview'],
@@ -26,45 +26,53 @@ const pages: readonly (readonly [path: string, title: string])[] = [
   ['/docs#listContacts', 'API documentation'],
 ]
 
-for (const [name, options] of [
-  ['light', { colorScheme: 'light' }],
-  ['dark', { colorScheme: 'dark' }],
-  ['narrow', { viewport: { width: 375, height: 780 } }],
-] satisfies [string, BrowserContextOptions][]) {
-  consoleTest(
-    `no page has violations of accessibility, ${name}`,
-    async ({ page, visit, data, url }) => {
-      await page.goto(url)
-      await page.getByLabel('API token').waitFor()
-      await assertAccessible(page, 'sign in')
-      await page.goto('about:blank')
-      await data('POST', '/lists', { name: 'News' })
-      await data('POST', '/lists/1/topics', { name: 'Weekly' })
-      await data('POST', '/webhook-endpoints', { url: 'http://127.0.0.1:9/', events: ['contact.created'] })
-      await data('POST', '/lists/1/contacts', { email: 'ada@example.org', name: 'Ada', tags: ['vip'], plan: 'pro' })
-      await data('POST', '/newsletters', { name: 'January', subject: 'Hello', html: '<p>{{ unsubscribe_url }}</p>' })
-      await data('POST', '/sequences', { name: 'Welcome', list_id: 1 })
-      for (const [path, title] of pages) {
-        await visit(path)
-        await heading(page, title)
-        await page.waitForLoadState('networkidle')
-        await assertAccessible(page, path)
-        const isWide = await page.evaluate('document.documentElement.scrollWidth > innerWidth')
-        if (isWide) throw new Error(`${path} is wider than the window`)
-      }
-      for (const path of [
-        '/console/contacts',
-        '/console/lists',
-        '/console/segments',
-        '/console/webhooks',
-        '/console/tokens',
-      ]) {
-        await visit(path)
-        await page.waitForLoadState('networkidle')
-        await page.locator('[data-new]').click()
-        await assertAccessible(page, `the dialog of ${path}`)
-      }
-    },
-    options,
-  )
+/** Pages with a button that opens a dialog. */
+const dialogs = ['/console/contacts', '/console/lists', '/console/segments', '/console/webhooks', '/console/tokens']
+
+/** Checks what the page shows now in light and dark colours, and in a narrow window. */
+async function assertAccessibleInAllModes(page: Page, what: string): Promise<void> {
+  const size = page.viewportSize()!
+  await assertFits(page, what)
+  await assertAccessible(page, `${what}, light`)
+  await page.emulateMedia({ colorScheme: 'dark' })
+  await assertAccessible(page, `${what}, dark`, ['color-contrast']) // only the colours differ
+  await page.emulateMedia({ colorScheme: 'light' })
+  await page.setViewportSize({ width: 375, height: 780 })
+  await assertFits(page, `${what}, narrow`)
+  await assertAccessible(page, `${what}, narrow`)
+  await page.setViewportSize(size)
 }
+
+async function assertFits(page: Page, what: string): Promise<void> {
+  const isWide = await page.evaluate('document.documentElement.scrollWidth > innerWidth')
+  if (isWide) throw new Error(`${what} is wider than the window`)
+}
+
+consoleTest(
+  'no page has violations of accessibility, in light and dark colours and in a narrow window',
+  async ({ page, visit, data, url }) => {
+    await page.goto(url)
+    await page.getByLabel('API token').waitFor()
+    await assertAccessibleInAllModes(page, 'sign in')
+    await page.goto('about:blank')
+    await data('POST', '/lists', { name: 'News' })
+    await data('POST', '/lists/1/topics', { name: 'Weekly' })
+    await data('POST', '/webhook-endpoints', { url: 'http://127.0.0.1:9/', events: ['contact.created'] })
+    await data('POST', '/lists/1/contacts', { email: 'ada@example.org', name: 'Ada', tags: ['vip'], plan: 'pro' })
+    await data('POST', '/newsletters', { name: 'January', subject: 'Hello', html: '<p>{{ unsubscribe_url }}</p>' })
+    await data('POST', '/sequences', { name: 'Welcome', list_id: 1 })
+    for (const [path, title] of pages) {
+      await visit(path)
+      await heading(page, title)
+      await loaded(page)
+      await assertAccessibleInAllModes(page, path)
+    }
+    for (const path of dialogs) {
+      await visit(path)
+      await loaded(page)
+      await page.locator('[data-new]').click()
+      await assertAccessibleInAllModes(page, `the dialog of ${path}`)
+    }
+  },
+  { colorScheme: 'light' },
+)

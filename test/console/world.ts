@@ -90,11 +90,17 @@ export function consoleTest(
   })
 }
 
-export async function assertAccessible(page: Page, what: string): Promise<void> {
-  assert.deepEqual(await accessibilityViolations(page), [], what)
+/** @param rules Only these rules of axe; default: all. */
+export async function assertAccessible(page: Page, what: string, rules?: readonly string[]): Promise<void> {
+  assert.deepEqual(await accessibilityViolations(page, rules), [], what)
 }
 
 /** Waits until the page has a level-one heading with this text. */
 export async function heading(page: Page, name: string): Promise<void> {
   await page.getByRole('heading', { level: 1, name, exact: true }).waitFor()
+}
+
+/** Waits until the data of all parts of the page has arrived. */
+export async function loaded(page: Page): Promise<void> {
+  await page.locator('p.state[role=status], .loaded[aria-busy=true]').first().waitFor({ state: 'detached' })
 }

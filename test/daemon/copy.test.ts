@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { copyFile, mkdtemp, rm, stat, utimes, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import Database from 'better-sqlite3'
@@ -11,6 +10,7 @@ import { postgres } from '../../lib/storage/postgres.ts'
 import { sqlite } from '../../lib/storage/sqlite.ts'
 import { verifyDelivery } from '../../lib/webhooks/receiver.ts'
 import { needsPostgres } from '../support/databases.ts'
+import { databaseFolder } from '../support/folders.ts'
 import { openReceiver } from '../support/http-receiver.ts'
 import { key, openPlace, type Place, running, token } from '../support/postgres-program.ts'
 import { errorLineOf, run, runJson, start } from '../support/program.ts'
@@ -24,7 +24,7 @@ let made: Made
 
 before(async () => {
   if ('skip' in needsPostgres) return
-  folder = await mkdtemp(join(tmpdir(), 'mailkeep-copy-'))
+  folder = await mkdtemp(join(databaseFolder, 'mailkeep-copy-'))
   made = await makeSource(join(folder, 'source.db'))
 })
 after(async () => {

@@ -34,7 +34,7 @@ interface EventData {
   readonly contact?: { readonly email: string }
 }
 
-export type Behaviour = (arrival: Arrival) => unknown
+type Behaviour = (arrival: Arrival) => unknown
 
 export const answering =
   (status: number): Behaviour =>

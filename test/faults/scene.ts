@@ -3,12 +3,12 @@ import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import Database from 'better-sqlite3'
 import { type ClientMailkeep, createMailkeep, type Mailkeep, type WebhookSettings } from '../../lib/index.ts'
 import { sqlite } from '../../lib/storage/sqlite.ts'
+import { databaseFolder } from '../support/folders.ts'
 import { audit, auditContacts, type Counts, type Expected } from './audit.ts'
 import type { OpenOptions } from './child.ts'
 import { Keeper, type Running } from './keeper.ts'
@@ -38,7 +38,7 @@ interface SceneOptions {
   readonly diskBytes?: number
 }
 
-export interface TestEndpoint {
+interface TestEndpoint {
   readonly id: number
   readonly path: string
   readonly secret: string
@@ -73,7 +73,7 @@ export class Scene {
   constructor(settings: Partial<WebhookSettings>, { handle, diskBytes }: SceneOptions) {
     this.webhooks = settings
     this.#handle = handle
-    this.#directory = mkdtempSync(join(tmpdir(), 'mailkeep-faults-'))
+    this.#directory = mkdtempSync(join(databaseFolder, 'mailkeep-faults-'))
     this.#disk = diskBytes === undefined ? undefined : mount(join(this.#directory, 'disk'), diskBytes)
     this.file = join(this.#disk ?? this.#directory, 'mailkeep.db')
   }
@@ -273,7 +273,7 @@ function mount(directory: string, bytes: number): string {
 
 /** @returns The reason why this machine does not allow a mount; undefined when it does. */
 export function mountFailure(): string | undefined {
-  const directory = mkdtempSync(join(tmpdir(), 'mailkeep-faults-'))
+  const directory = mkdtempSync(join(databaseFolder, 'mailkeep-faults-'))
   try {
     execFileSync('umount', [mount(join(directory, 'disk'), 2 ** 16)], { stdio: 'pipe' })
     return undefined

@@ -78,7 +78,10 @@ const takesAnyField = (route: Route) =>
 /** Excludes imports, which take streams in other formats. */
 const takingBodies = routes.filter(({ method, path }) => /POST|PUT|PATCH/.test(method) && !path.endsWith('/import'))
 
-/** Calls every route that takes a body in the same way, and checks that nothing was changed. */
+/** The routes share the code that decodes bodies. These get all requests, and each of the others gets some of them. */
+const routesWithAllRequests = 3
+
+/** Calls every route that takes a body, and checks that nothing was changed. */
 async function onEveryRoute(
   open: Open,
   t: TestContext,
@@ -89,8 +92,9 @@ async function onEveryRoute(
   const service = await open(t)
   const world = await openWorld(service, 'mine')
   const before = await viewOf(service, world)
-  for (const route of among) {
+  for (const [n, route] of among.entries()) {
     for (const [index, request] of requests.entries()) {
+      if (n >= routesWithAllRequests && (n + index) % 8 !== 0) continue
       check(await service.call(route.method, pathTo(route, world), request), index)
     }
   }

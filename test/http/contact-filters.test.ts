@@ -243,19 +243,19 @@ overHttp('finding contacts', (open) => {
     const lists = [1, 2].map((n) => data(201, 'POST', '/lists', { body: { name: `L${n}` } }))
     const listIds: number[] = (await Promise.all(lists)).map(({ id }) => id)
     const crowd = memberOf(700)
-    const ids = new Map<string, number>()
-    for (const [n, listId] of listIds.entries()) {
-      const members = crowd.filter((one) => one.lists.includes(n + 1))
-      for (let from = 0; from < members.length; from += 50) {
-        const added = members.slice(from, from + 50).map(async ({ name, email, tags, unsubscribed }) => {
-          const body = { name, email, tags: tags.map((tag) => `by ${tag}`) }
-          const contact = (await call('POST', `/lists/${listId}/contacts`, { body })).body.data
-          ids.set(email, contact.id)
-          if (unsubscribed) await data(200, 'POST', `/contacts/${contact.id}/unsubscribe`)
-        })
-        await Promise.all(added)
+    const upserts = crowd.map(({ name, email, lists, tags }) => {
+      return {
+        op: 'upsert',
+        name,
+        email,
+        lists: lists.map((n) => listIds[n - 1]),
+        tags: tags.map((tag) => `by ${tag}`),
       }
-    }
+    })
+    const unsubscribes = crowd.filter((one) => one.unsubscribed).map(({ email }) => ({ op: 'unsubscribe', email }))
+    const operations = [...upserts, ...unsubscribes]
+    const results = await data(200, 'POST', '/contacts/batch', { body: { operations } })
+    const ids = new Map(crowd.map(({ email }, at) => [email, results[at].id as number]))
     const tagIds = new Map<string, number>()
     for (const { id, name } of await data(200, 'GET', '/tags')) tagIds.set(name, id)
     const walk = async (query: object, towards: 'next_cursor' | 'prev_cursor', cursor: object = {}) => {

@@ -71,7 +71,7 @@ overHttp('the filters of deliveries', (open) => {
         for (const event_type of [undefined, ...types, 'webhook.test']) {
           for (const since of [undefined, times[1], '2999-01-01T00:00:00Z']) {
             const query = { ...(status && { status }), ...(event_type && { event_type }), ...(since && { since }) }
-            const found = await list(path, { ...query, per_page: 3 })
+            const found = await list(path, { ...query, per_page: 8 })
             const expected = all.filter(
               (one) =>
                 of(one) &&

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, type TestContext } from 'node:test'
 import Database from 'better-sqlite3'
@@ -10,9 +9,10 @@ import pg from 'pg'
 import { createMailkeep, type DatabaseSource, isMailkeepError, kysely } from '../../lib/index.ts'
 import { sqlite } from '../../lib/storage/sqlite.ts'
 import { databaseUrl, onPostgres, test } from '../support/databases.ts'
+import { databaseFolder } from '../support/folders.ts'
 
 function sqliteFile(t: TestContext): SqliteDialect {
-  const folder = mkdtempSync(join(tmpdir(), 'mailkeep-'))
+  const folder = mkdtempSync(join(databaseFolder, 'mailkeep-'))
   t.after(() => rmSync(folder, { recursive: true }))
   return new SqliteDialect({ database: new Database(join(folder, 'mail.db')) })
 }
@@ -116,7 +116,7 @@ for (const [name, makeDatabase] of Object.entries(databases)) {
 }
 
 test('a contact and its event are saved in the host’s transaction when its driver returns no ids', async (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'mailkeep-'))
+  const folder = mkdtempSync(join(databaseFolder, 'mailkeep-'))
   t.after(() => rmSync(folder, { recursive: true }))
   const file = join(folder, 'mail.db')
   const mailkeep = await createMailkeep({ database: sqlite(file), encryptionKey })
@@ -149,7 +149,7 @@ test('a token created in a host’s transaction is valid inside it, and never af
 })
 
 test('a token seen in an uncommitted transaction of the host is not cached', async (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'mailkeep-'))
+  const folder = mkdtempSync(join(databaseFolder, 'mailkeep-'))
   t.after(() => rmSync(folder, { recursive: true }))
   const file = join(folder, 'mail.db')
   const mailkeep = await createMailkeep({ database: sqlite(file), encryptionKey })

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { randomBytes, randomUUID } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, type TestContext } from 'node:test'
 import Database from 'better-sqlite3'
@@ -12,6 +11,7 @@ import type { DatabaseSource } from '../../lib/storage/database.ts'
 import { postgres } from '../../lib/storage/postgres.ts'
 import { sqlite } from '../../lib/storage/sqlite.ts'
 import { databaseUrl, onPostgres, test } from '../support/databases.ts'
+import { databaseFolder } from '../support/folders.ts'
 
 /** A way for a host to run a transaction: `run` commits unless its work throws. */
 interface Host {
@@ -21,7 +21,7 @@ interface Host {
 }
 
 function file(t: TestContext): string {
-  const folder = mkdtempSync(join(tmpdir(), 'mailkeep-'))
+  const folder = mkdtempSync(join(databaseFolder, 'mailkeep-'))
   t.after(() => rmSync(folder, { recursive: true }))
   return join(folder, 'mail.db')
 }

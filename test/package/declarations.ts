@@ -2,7 +2,7 @@
 import { join, relative } from 'node:path'
 import ts from 'typescript-5' // TypeScript 7 has no stable API yet
 
-export interface Declarations {
+interface Declarations {
   /** The names that each entry exports: values by name, types after the word `type`. */
   readonly exported: Readonly<Record<string, readonly string[]>>
   /** Types that exported declarations mention but no entry exports: `Name in file`. */

@@ -40,7 +40,7 @@ export function checking<T>(values: fc.Arbitrary<T>, run: (value: T) => Promise<
   }
 }
 
-export interface Extent {
+interface Extent {
   /** Number of sessions. Each is a new client and some steps. */
   readonly runs: number
   /** Repeats a run; without it each run uses a new seed. */

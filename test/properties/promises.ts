@@ -20,7 +20,7 @@ import {
   utc,
 } from '../support/http-shapes.ts'
 
-export interface Promised {
+interface Promised {
   readonly statuses: readonly number[]
   /** Shape of `data`, or of each item where there is `meta`; undefined where the answer is empty. */
   readonly data?: Shape
@@ -235,4 +235,10 @@ export const promises: Readonly<Record<string, Promised>> = {
   'POST /webhook-endpoints/:endpointId/recover': { ...accepted(recovery), byState: true },
   'GET /webhook-endpoints/:endpointId/recoveries/:recoveryId': ok(recovery),
   'POST /events': accepted(raised),
+  'POST /events/batch': {
+    statuses: [202],
+    data: { status: /^(raised|refused)$/ },
+    optional: ['errors'],
+    byState: true,
+  },
 }

@@ -26,7 +26,7 @@ export interface Sent {
   readonly host: readonly string[]
 }
 
-export type SentBody =
+type SentBody =
   | { readonly kind: 'none' }
   /** `valid`: the fields break none of the route's rules. */
   | { readonly kind: 'fields'; readonly fields: unknown; readonly valid: boolean }

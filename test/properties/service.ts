@@ -6,7 +6,7 @@ import { listen } from '../../daemon/http/server.ts'
 import { type ClientMailkeep, createMailkeep, type DatabaseSource, type Mailkeep } from '../../lib/index.ts'
 import { sqlite } from '../../lib/storage/sqlite.ts'
 
-export interface OpenedDatabase {
+interface OpenedDatabase {
   readonly source: DatabaseSource
   close(): Promise<void>
 }

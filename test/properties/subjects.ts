@@ -15,8 +15,8 @@ export interface Named {
 }
 
 export const subjects: readonly Named[] = [
-  { name: 'http-sqlite', open: () => requestsOn(inSqlite), share: 1, briefly: 800, needsPostgres: false },
-  { name: 'library-sqlite', open: () => livesOn(inSqlite), share: 0.1, briefly: 250, needsPostgres: false },
-  { name: 'http-postgres', open: () => requestsOn(inPostgres), share: 0.05, briefly: 40, needsPostgres: true },
-  { name: 'library-postgres', open: () => livesOn(inPostgres), share: 0.005, briefly: 15, needsPostgres: true },
+  { name: 'http-sqlite', open: () => requestsOn(inSqlite), share: 1, briefly: 200, needsPostgres: false },
+  { name: 'library-sqlite', open: () => livesOn(inSqlite), share: 0.1, briefly: 120, needsPostgres: false },
+  { name: 'http-postgres', open: () => requestsOn(inPostgres), share: 0.05, briefly: 20, needsPostgres: true },
+  { name: 'library-postgres', open: () => livesOn(inPostgres), share: 0.005, briefly: 8, needsPostgres: true },
 ]

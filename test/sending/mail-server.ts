@@ -8,7 +8,7 @@ import type { MailMessage } from '../../lib/sending/transport.ts'
 import { type SmtpOptions, smtp } from '../../lib/sending/transports/smtp.ts'
 import { authority, certificate } from '../support/certificates.ts'
 
-export interface MailServer {
+interface MailServer {
   readonly port: number
   /** The messages that were accepted, as they were received. */
   readonly received: Buffer[]

@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, type TestContext } from 'node:test'
 import Database from 'better-sqlite3'
@@ -16,6 +15,7 @@ import { postgres } from '../../lib/storage/postgres.ts'
 import { sqlite } from '../../lib/storage/sqlite.ts'
 import type { Work } from '../../lib/storage/transaction.ts'
 import { databaseUrl, onPostgres, queryOnce, test } from '../support/databases.ts'
+import { databaseFolder } from '../support/folders.ts'
 
 interface Place {
   readonly source: DatabaseSource
@@ -26,7 +26,7 @@ interface Place {
 }
 
 function sqliteFile(t: TestContext): string {
-  const folder = mkdtempSync(join(tmpdir(), 'mailkeep-'))
+  const folder = mkdtempSync(join(databaseFolder, 'mailkeep-'))
   t.after(() => rmSync(folder, { recursive: true }))
   return join(folder, 'mail.db')
 }

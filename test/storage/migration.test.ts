@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import Database from 'better-sqlite3'
@@ -10,6 +9,7 @@ import { createMailkeep, type DatabaseSource, isMailkeepError, type MailkeepOpti
 import { createSealer } from '../../lib/sealing/seal.ts'
 import { sqlite } from '../../lib/storage/sqlite.ts'
 import { needsPostgres, openPostgres, test } from '../support/databases.ts'
+import { databaseFolder } from '../support/folders.ts'
 import { openReceiver, until } from '../support/webhook-harness.ts'
 
 interface Place {
@@ -21,7 +21,7 @@ interface Place {
 type OpenPlace = (t: TestContext) => Promise<Place>
 
 const openFile: OpenPlace = async (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'mailkeep-'))
+  const folder = mkdtempSync(join(databaseFolder, 'mailkeep-'))
   t.after(() => rmSync(folder, { recursive: true }))
   const file = join(folder, 'mail.db')
   const onFile = async <T>(use: (handle: Database.Database) => T) => {

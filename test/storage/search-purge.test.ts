@@ -2,13 +2,13 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import Database from 'better-sqlite3'
 import { SqliteDialect } from 'kysely'
 import { createMailkeep, type DatabaseSource, kysely, type MailkeepOptions } from '../../lib/index.ts'
 import { sqlite } from '../../lib/storage/sqlite.ts'
+import { databaseFolder } from '../support/folders.ts'
 
 /** Letters that no other contact's name has. Their bytes show whether any part of a name is left in the file. */
 const [first, second, third] = ['ჯჰჯჰჯ', 'ꙮꙮꙮ', 'ޓޓޓޓ'] as const
@@ -26,7 +26,7 @@ function names(count: number, seed: number): string[] {
 }
 
 async function openFile(t: TestContext, source: (file: string) => MailkeepOptions['database'] = sqlite) {
-  const folder = await mkdtemp(join(tmpdir(), 'mailkeep-purge-'))
+  const folder = await mkdtemp(join(databaseFolder, 'mailkeep-purge-'))
   const file = join(folder, 'mailkeep.db')
   const encryptionKey = randomBytes(32)
   let aheadMs = 0

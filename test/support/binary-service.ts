@@ -16,7 +16,7 @@ import { sqlite } from '../../lib/storage/sqlite.ts'
 
 export const testedBinary = process.env.MAILKEEP_TEST_BINARY
 
-export interface BinaryService {
+interface BinaryService {
   /** The library on the daemon's database, for operations that HTTP does not offer. */
   readonly mailkeep: Mailkeep
   readonly url: string

@@ -65,13 +65,20 @@ export async function openTab(browser: Browser, origin: string, options: Browser
 
 const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
-/** Returns the violations that axe finds: WCAG 2.2 AA and best practices. One line each. */
-export async function accessibilityViolations(page: Page): Promise<string[]> {
-  await page.evaluate(axeSource)
-  const { violations } = await page.evaluate(async () => await (globalThis as unknown as { axe: Axe }).axe.run())
+/**
+ * Returns the violations that axe finds: WCAG 2.2 AA and best practices. One line each.
+ *
+ * @param rules Only these rules; default: all.
+ */
+export async function accessibilityViolations(page: Page, rules?: readonly string[]): Promise<string[]> {
+  if (!(await page.evaluate(() => 'axe' in globalThis))) await page.evaluate(axeSource)
+  const { violations } = await page.evaluate(
+    async (runOnly) => await (globalThis as unknown as { axe: Axe }).axe.run(runOnly ? { runOnly } : {}),
+    rules,
+  )
   return violations.map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.map((node) => node.html).join(' ')}`)
 }
 
 interface Axe {
-  run(): Promise<{ violations: { id: string; help: string; nodes: { html: string }[] }[] }>
+  run(options: object): Promise<{ violations: { id: string; help: string; nodes: { html: string }[] }[] }>
 }

@@ -67,7 +67,7 @@ function ownDatabase(): Promise<OwnDatabase> {
 /** Emptied schemas of this file, for reuse: creating a schema costs ten times as much as emptying one. */
 const emptied: string[] = []
 
-export interface PostgresTestDatabase {
+interface PostgresTestDatabase {
   readonly url: string
   readonly schema: string
   readonly source: DatabaseSource

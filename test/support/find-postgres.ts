@@ -11,7 +11,7 @@ const usual = 'postgres://postgres@127.0.0.1:5432/postgres'
 /** Durability is off for speed; the connection limit is that of a large server. */
 const quick = ['fsync=off', 'max_connections=200']
 
-export interface FoundPostgres {
+interface FoundPostgres {
   /** URL with a database to connect to; undefined without a server. */
   readonly url?: string
   /** Why there is no server. */

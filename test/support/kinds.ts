@@ -1,6 +1,5 @@
 /** The kinds of database that suites run on. */
 import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe } from 'node:test'
 import Database from 'better-sqlite3'
@@ -8,6 +7,7 @@ import type { DatabaseSource } from '../../lib/index.ts'
 import { postgres } from '../../lib/storage/postgres.ts'
 import { sqlite } from '../../lib/storage/sqlite.ts'
 import { onPostgres, openPostgres } from './databases.ts'
+import { databaseFolder } from './folders.ts'
 
 /** In memory it is a host's handle, which the test can query too; `:memory:` is the library's own. */
 export type Kind = 'a SQLite file' | "a host's handle of a file" | 'SQLite in memory' | ':memory:' | 'PostgreSQL'
@@ -43,7 +43,7 @@ export async function openPlace(kind: Kind): Promise<Place> {
 
 /** SQLite, with the handle for features that only SQLite has. */
 export function onSqlite(kind: Exclude<Kind, 'PostgreSQL'>): Place & { readonly handle: Database.Database } {
-  const folder = / file$/.test(kind) ? mkdtempSync(join(tmpdir(), 'mailkeep-test-')) : undefined
+  const folder = / file$/.test(kind) ? mkdtempSync(join(databaseFolder, 'mailkeep-test-')) : undefined
   const file = folder && join(folder, 'mail.db')
   /** A separate handle for a file; in memory the only one. */
   const handle = new Database(file ?? ':memory:', { timeout: 5000 })

@@ -11,7 +11,7 @@ export const content: ContentInput = {
   html: '<p>Hello {{ contact.name }}</p><a href="{{ unsubscribe_url }}">Unsubscribe</a>',
 }
 
-export type MailOptions = OpenOptions & { readonly rate?: number; readonly connections?: number }
+type MailOptions = OpenOptions & { readonly rate?: number; readonly connections?: number }
 
 /** @param openOn Opens the database; default: in memory. */
 export async function openMail(t: TestContext, options: MailOptions = {}, openOn: Open = openMailkeep) {

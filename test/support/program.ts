@@ -7,11 +7,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, type TestContext } from 'node:test'
 import { buildBundle } from '../../.ci/build-binary.ts'
+import { databaseFolder } from './folders.ts'
 
 export type Environment = Readonly<Record<string, string>>
 
 /** A program and the words before its arguments. */
-export type Program = readonly string[]
+type Program = readonly string[]
 
 const { MAILKEEP_TEST_BINARY: binary, MAILKEEP_TEST_BUNDLE: built } = process.env
 const program: Program = binary === undefined ? await bundle() : [binary]
@@ -25,6 +26,9 @@ async function bundle(): Promise<Program> {
   return [process.execPath, join(folder, 'mailkeep.cjs')]
 }
 
+/** Keeps the compiled bundle for the next start, which then takes a third less processor time. */
+const compileCache: Environment = binary === undefined ? { NODE_COMPILE_CACHE: `${program[1]}.cache` } : {}
+
 export interface Surroundings {
   readonly cwd: string
   readonly env?: Environment
@@ -33,7 +37,7 @@ export interface Surroundings {
 
 /** Creates a directory that is removed after the test. */
 export async function directory(t: TestContext): Promise<string> {
-  const path = await mkdtemp(join(tmpdir(), 'mailkeep-program-'))
+  const path = await mkdtemp(join(databaseFolder, 'mailkeep-program-'))
   t.after(() => rm(path, { recursive: true, force: true }))
   return path
 }
@@ -48,7 +52,7 @@ export function start(args: readonly string[], { cwd, env = {}, program: used = 
   const [command = '', ...words] = used
   const child = spawn(command, [...words, ...args], {
     cwd,
-    env: { ...Object.fromEntries(inherited), ...env },
+    env: { ...Object.fromEntries(inherited), ...compileCache, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   return { child, said: collect(child), closed: once(child, 'close') as Promise<[number | null, string | null]> }

@@ -56,7 +56,7 @@ function onOpened(kinds: readonly Kind[], name: string, suite: (open: Open) => v
   )
 }
 
-export interface SharedPlace extends Place {
+interface SharedPlace extends Place {
   users: number
 }
 

@@ -3,7 +3,6 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { EventEmitter, once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import Database from 'better-sqlite3'
@@ -20,12 +19,13 @@ import {
 import { sqlite } from '../../lib/storage/sqlite.ts'
 import { testMailkeep } from '../../lib/testing.ts'
 import { hasPostgres, openPostgres } from '../support/databases.ts'
+import { databaseFolder } from '../support/folders.ts'
 
 type OpenDatabase = (t: TestContext) => Promise<{ source: DatabaseSource; ask: (text: string) => Promise<unknown[]> }>
 
 const databases: Record<string, OpenDatabase> = {
   'a SQLite file': async (t) => {
-    const folder = mkdtempSync(join(tmpdir(), 'mailkeep-'))
+    const folder = mkdtempSync(join(databaseFolder, 'mailkeep-'))
     t.after(() => rmSync(folder, { recursive: true }))
     const file = join(folder, 'mail.db')
     const ask = async (text: string) => {
@@ -465,7 +465,7 @@ describe('a subscriber', () => {
   })
 
   test('gets an event of the host’s own transaction after its commit, and none after a rollback', async (t) => {
-    const folder = mkdtempSync(join(tmpdir(), 'mailkeep-'))
+    const folder = mkdtempSync(join(databaseFolder, 'mailkeep-'))
     t.after(() => rmSync(folder, { recursive: true }))
     const handle = new Database(join(folder, 'shop.db'))
     t.after(() => handle.close())

@@ -45,7 +45,7 @@ function pageOf(name: RecordName, { path, metaPath }: Route): SuccessResponse {
 }
 
 /** The body of a route, and the errors and messages in the examples of a refused body. */
-export interface BodyDoc {
+interface BodyDoc {
   readonly body: Body
   readonly errors: FieldErrors
   readonly messages?: Partial<Record<ErrorCode, string>>

@@ -10,7 +10,7 @@ import { recordSchemas } from './records.ts'
 import { webhookSchemas } from './webhook-records.ts'
 
 /** Options that depend on how the API is served. */
-export interface ServeOptions extends ServicePages {
+interface ServeOptions extends ServicePages {
   /** Whether clients use mailkeep's tokens. If not, the host authenticates them. */
   readonly tokens: boolean
 }

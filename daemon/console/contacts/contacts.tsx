@@ -60,7 +60,7 @@ export function Contacts() {
   )
 }
 
-export function ContactTable({ contacts }: { contacts: readonly Schemas['Contact'][] }) {
+function ContactTable({ contacts }: { contacts: readonly Schemas['Contact'][] }) {
   return (
     <table>
       <thead>

@@ -41,7 +41,7 @@ export interface Response {
   readonly content?: Readonly<Record<string, Content>>
 }
 
-export interface Reference {
+interface Reference {
   readonly $ref: string
 }
 

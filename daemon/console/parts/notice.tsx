@@ -18,7 +18,7 @@ export function say(text: string): void {
 }
 
 /** Shows an error until it is dismissed. */
-export function sayError(error: unknown): void {
+function sayError(error: unknown): void {
   add({ error: asRequestError(error) })
 }
 

@@ -1,6 +1,6 @@
 import { isPortal, type Role } from '../session.ts'
 
-export interface Section {
+interface Section {
   readonly href: string
   readonly title: string
   /** Pressed after `g`. */

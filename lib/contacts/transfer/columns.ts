@@ -3,7 +3,7 @@ import { type FieldErrors, invalid, MailkeepError } from '../../errors.ts'
 import { inputLimits } from '../../limits.ts'
 
 /** Fields of a row that are no input of `addToList`. See `row-state.ts`. */
-export const stateFields = [
+const stateFields = [
   'first_name',
   'last_name',
   'status',
@@ -17,7 +17,7 @@ export const stateFields = [
   'lists',
   'topics',
 ] as const
-export type StateField = (typeof stateFields)[number]
+type StateField = (typeof stateFields)[number]
 
 /** Where the cells of a column go: an input of `addToList`, the row's state, or nowhere. */
 export type Column =
@@ -29,10 +29,10 @@ export type Column =
 export type ColumnMap = Readonly<Record<string, string>>
 
 /** A row with this field comes from an export of mailkeep or Mailcoach. */
-export const exportMarkerField = 'extra_attributes'
+const exportMarkerField = 'extra_attributes'
 
 /** The file that `--refused` writes has these columns, and can be imported again. */
-export const refusedColumns = ['refused_line', 'refused_reason'] as const
+const refusedColumns = ['refused_line', 'refused_reason'] as const
 
 const ignored: Column = { kind: 'ignored' }
 

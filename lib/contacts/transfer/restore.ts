@@ -13,7 +13,7 @@ import * as queries from './queries.ts'
 import type { Restored, TopicName } from './row-state.ts'
 
 /** Contacts by id, with what the file says of them. */
-export type RestoredById = ReadonlyMap<number, Restored>
+type RestoredById = ReadonlyMap<number, Restored>
 
 /**
  * Adds the contacts to lists and topics by name. Missing ones are created. A contact that would exceed a limit is left as

@@ -2,7 +2,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { isSuppressed } from '../../consent/suppressions.ts'
 import type { Dialect } from '../../storage/dialect.ts'
-import { int, ints, nullable, statement, text, time, word } from '../../storage/statement.ts'
+import { int, ints, nullable, statement, text, texts, time, word } from '../../storage/statement.ts'
 import type { MessageStatus, SkipReason } from '../statuses.ts'
 
 interface DueRow {
@@ -58,6 +58,13 @@ export const findNextLeaseEnd = statement(
   {},
   () => sql<{ lease_until: string | null }>`
     select min(lease_until) as lease_until from mailkeep_message where lease_until is not null`,
+)
+
+/** Lists the claims whose attempt is not recorded, of all processes. */
+export const listClaims = statement.all(
+  {},
+  () => sql<{ claim: string }>`
+    select distinct claim from mailkeep_message where lease_until is not null and claim is not null`,
 )
 
 /** A message that is due, with its recipient as it is now. */
@@ -186,9 +193,12 @@ export const recordOutcome = statement(
     where id = ${p.id} and claim = ${p.claim} returning newsletter_id, sequence_id, contact_id`,
 )
 
-/** Lists leases that have ended. A lease whose claim is in the future is void too: the clock was set back after it. */
+/**
+ * Lists leases that have ended. A lease whose claim is in the future is void too, because the clock was set back after it.
+ * So is one of a dead process.
+ */
 export const listExpiredLeases = statement.all(
-  { now: time, future: time, limit: int },
+  { now: time, future: time, orphans: texts, limit: int },
   (_, p, dialect) => sql<{
     id: number
     client_id: number
@@ -197,7 +207,8 @@ export const listExpiredLeases = statement.all(
     contact_id: number | null
     step_id: number | null
   }>`select id, client_id, newsletter_id, sequence_id, contact_id, step_id from mailkeep_message
-    where lease_until is not null and (lease_until <= ${p.now} or claimed_at > ${p.future})
+    where lease_until is not null
+      and (lease_until <= ${p.now} or claimed_at > ${p.future} or ${dialect.inList(sql.ref('claim'), p.orphans)})
     order by lease_until limit ${p.limit} ${dialect.forUpdateSkipLocked}`,
 )
 

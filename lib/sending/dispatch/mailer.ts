@@ -13,7 +13,7 @@ import { msOf } from '../../time.ts'
 import { allowsUnverified, type MailSettings } from '../settings.ts'
 import { isUncertainError, type MailTransport } from '../transport.ts'
 import { type ClaimedMessage, claimMessages } from './claim.ts'
-import { findNextLeaseEnd, listSources } from './claim-queries.ts'
+import { findNextLeaseEnd, listClaims, listSources } from './claim-queries.ts'
 import { Composer } from './compose.ts'
 import { type Allowance, Pace, type Source } from './pace.ts'
 import {
@@ -117,8 +117,12 @@ export class Mailer implements LoopWork<Plan, ClaimedMessage, FinishedAttempt> {
     }
   }
 
-  async release(tx: Tx, inFlight: TasksInFlight, isClockSuspect: boolean): Promise<number> {
-    const released = await releaseExpiredLeases(tx, inFlight)
+  async listClaims(): Promise<string[]> {
+    return (await listClaims(this.#ctx, {})).map(({ claim }) => claim)
+  }
+
+  async release(tx: Tx, inFlight: TasksInFlight, orphans: readonly string[], isClockSuspect: boolean): Promise<number> {
+    const released = await releaseExpiredLeases(tx, inFlight, orphans)
     return released + (isClockSuspect ? await releaseStaleSchedules(tx) : 0)
   }
 

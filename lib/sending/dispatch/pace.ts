@@ -24,7 +24,7 @@ interface Candidate {
 const burstSeconds = 0.1
 
 /** A token bucket. It starts full. */
-export class TokenBucket {
+class TokenBucket {
   readonly #rate: number
   readonly #capacity: number
   #tokens: number

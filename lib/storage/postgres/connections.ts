@@ -8,7 +8,7 @@ import { customPlanMark } from './dialect.ts'
 import { type DriverPool, type DriverResult, ignoreErrorEvents, type PooledClient } from './driver.ts'
 import { rowTypes } from './values.ts'
 
-export interface ConnectionLimits {
+interface ConnectionLimits {
   /** Maximum requests that wait for a connection. Further requests are rejected. */
   readonly waiting: number
   /** Maximum time that a request waits for a connection. */

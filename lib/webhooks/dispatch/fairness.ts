@@ -1,5 +1,5 @@
 /** How fast an endpoint answered its last attempt; `unknown` before its first answer. */
-export type Responsiveness = 'unknown' | 'answering' | 'slow' | 'hanging'
+type Responsiveness = 'unknown' | 'answering' | 'slow' | 'hanging'
 
 /** How long an attempt took. */
 export interface AttemptPace {
@@ -24,7 +24,7 @@ export interface Allowance {
   readonly limit: number
 }
 
-export interface FairnessLimits {
+interface FairnessLimits {
   /** Maximum requests in flight in total. */
   readonly total: number
   /** Maximum requests in flight to one endpoint. */
