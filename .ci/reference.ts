@@ -179,6 +179,7 @@ const inputFiles = [
   'lib/contacts/transfer/export.ts',
   ...['consent', 'lists', 'tags', 'topics', 'identities', 'webhooks'].map((slice) => `lib/${slice}/schema.ts`),
   'lib/webhooks/delivery-listing.ts',
+  'lib/webhooks/event-batch.ts',
   'lib/webhooks/recovery.ts',
   'lib/sending/schema.ts',
   'lib/sending/message-schema.ts',
@@ -187,7 +188,7 @@ const inputFiles = [
 
 /** Whether the name is a type of input: `ContactInput`, `IdsInput`. */
 function isInput(name: string): boolean {
-  return /Input$/.test(name) || ['ImportCounts', 'BatchOperationResult'].includes(name)
+  return /Input$/.test(name) || ['ImportCounts', 'BatchOperationResult', 'EventBatchResult'].includes(name)
 }
 
 const records = (file: string) => {

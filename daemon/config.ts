@@ -41,6 +41,8 @@ export interface Config {
   readonly metricsToken: string | undefined
   /** Whether this process delivers webhooks. */
   readonly dispatch: boolean
+  /** Number of processes that answer requests. */
+  readonly processes: number
   /** Whether the web console and the documentation are served. */
   readonly console: boolean
   /** Origins of the pages that may embed the portal. */
@@ -165,6 +167,7 @@ function configFrom(settings: Settings): Omit<Config, 'adminTokenFile'> {
     logLevel: settings.LOG_LEVEL,
     metricsToken: settings.METRICS_TOKEN,
     dispatch: settings.DISPATCH,
+    processes: settings.PROCESSES,
     console: settings.CONSOLE,
     portalOrigins: settings.PORTAL_ORIGINS ?? [],
     webhooks: defined({

@@ -10,11 +10,13 @@ const maxBufferedBytes = 1024 * 1024
  *
  * @param defaultLevel The level when none is configured.
  * @param output Standard error. Logging never blocks: when too many lines wait, further lines are dropped and counted.
+ * @param processNumber Is in each line, if several processes serve together.
  */
 export function openLog(
   { logLevel }: Pick<Config, 'logLevel'>,
   defaultLevel: 'info' | 'warn',
   output: Pick<Writable, 'write' | 'on' | 'writableLength'>,
+  processNumber?: number,
 ): Pino {
   let dropped = 0
   output.on('drain', () => {
@@ -27,7 +29,14 @@ export function openLog(
     if (output.writableLength > maxBufferedBytes) dropped += 1
     else output.write(line)
   }
-  const logger = pino({ level: logLevel ?? defaultLevel, base: null, timestamp: isoTime }, { write })
+  const logger = pino(
+    {
+      level: logLevel ?? defaultLevel,
+      base: processNumber === undefined ? null : { process: processNumber },
+      timestamp: isoTime,
+    },
+    { write },
+  )
   return logger
 }
 

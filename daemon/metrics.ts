@@ -140,7 +140,12 @@ function render(stats: Stats): string {
   ].join('')
 }
 
-function metricFamily(name: string, type: 'counter' | 'gauge', help: string, samples: readonly Sample[]): string {
+export function metricFamily(
+  name: string,
+  type: 'counter' | 'gauge',
+  help: string,
+  samples: readonly Sample[],
+): string {
   if (samples.length === 0) return ''
   const lines = samples.map(([value, labels = {}]) => `mailkeep_${name}${labelSet(labels)} ${value}\n`)
   return `# HELP mailkeep_${name} ${help}\n# TYPE mailkeep_${name} ${type}\n${lines.join('')}`

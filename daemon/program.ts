@@ -1,3 +1,4 @@
+import cluster from 'node:cluster'
 import { constants } from 'node:os'
 import type { Writable } from 'node:stream'
 import { isMailkeepError, type MailkeepError, version } from '../lib/index.ts'
@@ -7,6 +8,8 @@ import { CliError, fieldMessage } from './cli-error.ts'
 import { readConfig } from './config.ts'
 import { databaseError } from './database-error.ts'
 import { openLog } from './log.ts'
+import type { Fork } from './processes/process-group.ts'
+import { openWorker, type WorkerProcess } from './processes/worker.ts'
 import { progressOn } from './progress.ts'
 
 async function main(): Promise<void> {
@@ -23,21 +26,29 @@ async function main(): Promise<void> {
 }
 
 async function run({ command, args, own, flags }: CommandLine, json: boolean): Promise<void> {
+  const worker = workerProcess()
   const { config, warnings } = readConfig(process.env, flags)
-  for (const warning of warnings) printError(warning)
+  if (!worker) for (const warning of warnings) printError(warning)
+  const listenFd = systemdSocket(worker ? process.ppid : process.pid)
   const ran = command.run({
     args,
     flags: own,
     config,
-    logger: openLog(config, command.longRunning ? 'info' : 'warn', process.stderr),
-    print: (result) => process.stdout.write(`${json ? JSON.stringify(result.json) : result.text}\n`),
+    logger: openLog(config, command.longRunning ? 'info' : 'warn', process.stderr, worker?.number),
+    print: (result) => {
+      if (worker) worker.started(result)
+      else process.stdout.write(`${json ? JSON.stringify(result.json) : result.text}\n`)
+    },
     output: process.stdout,
     input: process.stdin,
     json,
     progress: progressOn(process.stderr),
     terminal: process.stdout.isTTY === true,
-    listenFd: systemdSocket(),
-    stopped: command.longRunning ? waitForStopSignal() : new Promise(() => {}),
+    listenFd,
+    stopped: worker?.stopped ?? (command.longRunning ? waitForStopSignal() : new Promise(() => {})),
+    worker,
+    fork: forkWith(listenFd),
+    onExit: (listener) => process.once('exit', listener),
   })
   try {
     await ran
@@ -49,11 +60,38 @@ async function run({ command, args, own, flags }: CommandLine, json: boolean): P
   }
 }
 
-/** Returns the socket of systemd's socket activation, see sd_listen_fds(3). Hides the variables from child processes. */
-function systemdSocket(): number | undefined {
+/** Returns the number of this process, and its way to the first one, if several serve together. */
+function workerProcess(): WorkerProcess | undefined {
+  const number = Number(process.env.MAILKEEP_PROCESS)
+  delete process.env.MAILKEEP_PROCESS
+  if (!cluster.isWorker || !number) return undefined
+  // Signals reach the whole process group. The first process decides when the others stop.
+  for (const signal of stopSignals) process.on(signal, () => {})
+  return openWorker(number, {
+    send: (message) => void process.send?.(message, undefined, undefined, () => {}),
+    listen: (listener) => void process.on('message', listener),
+  })
+}
+
+/** The single executable takes its first argument where Node takes the path of a script. */
+function forkWith(listenFd: number | undefined): Fork {
+  return (number) => {
+    const [first = 'serve', ...others] = process.argv.slice(2)
+    if (process.getBuiltinModule?.('node:sea')?.isSea()) cluster.setupPrimary({ exec: first, args: others })
+    const socket = listenFd === undefined ? {} : { LISTEN_PID: String(process.pid), LISTEN_FDS: '1' }
+    return cluster.fork({ MAILKEEP_PROCESS: String(number), ...socket })
+  }
+}
+
+/**
+ * Returns the socket of systemd's socket activation, see sd_listen_fds(3). Hides the variables from child processes.
+ *
+ * @param owner The process that systemd has started.
+ */
+function systemdSocket(owner: number): number | undefined {
   const { LISTEN_PID, LISTEN_FDS } = process.env
   for (const name of ['LISTEN_PID', 'LISTEN_FDS', 'LISTEN_FDNAMES']) delete process.env[name]
-  if (LISTEN_PID !== String(process.pid) || !(Number(LISTEN_FDS) > 0)) return undefined
+  if (LISTEN_PID !== String(owner) || !(Number(LISTEN_FDS) > 0)) return undefined
   if (LISTEN_FDS !== '1') throw new CliError('systemd passed several sockets: mailkeep accepts only one.')
   return 3
 }
@@ -86,8 +124,9 @@ function printError(message: string): void {
 
 /** Prints one line for errors that the user can correct, and a stack trace for unexpected errors. Returns the exit code. */
 function printFailure(error: unknown): number {
-  if (error instanceof CliError) printError(error.message)
-  else if (isMailkeepError(error)) printError(fieldMessages(error.errors) ?? withReason(error))
+  if (error instanceof CliError) {
+    if (error.message !== '') printError(error.message) // without one, another process has printed it
+  } else if (isMailkeepError(error)) printError(fieldMessages(error.errors) ?? withReason(error))
   else if (error instanceof Error && 'syscall' in error) printError(error.message)
   else process.stderr.write(`mailkeep: ${error instanceof Error ? error.stack : error}\n`)
   return error instanceof CliError ? error.exitCode : 1

@@ -98,6 +98,12 @@ export const settingHelp: Readonly<Record<SettingName, SettingHelp>> = {
     default: 'true',
     example: 'false',
   },
+  PROCESSES: {
+    value: 'NUMBER|auto',
+    about: 'Processes of serve that answer requests; auto: one for each core. The first of them delivers',
+    default: '1',
+    example: 'auto',
+  },
   CONSOLE: {
     value: 'true|false',
     about: 'Whether the web console is served at / and the documentation at /docs',

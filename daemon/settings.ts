@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import * as v from 'valibot'
 import { isServer } from './database-setting.ts'
 
@@ -104,6 +105,16 @@ const topicArns = v.pipe(
   ),
 )
 
+const maxProcesses = 64
+const processes = v.pipe(
+  v.string(),
+  v.check(
+    (text) => text === 'auto' || v.is(numeric(1, maxProcesses), text),
+    `must be a whole number from 1 to ${maxProcesses}, or auto`,
+  ),
+  v.transform((text) => (text === 'auto' ? Math.min(availableParallelism(), maxProcesses) : Number(text))),
+)
+
 const postalAddress = v.pipe(v.string(), v.trim(), v.maxLength(1000, 'must have at most 1000 characters'))
 
 const encryptionKey = v.pipe(v.string(), v.regex(/^[A-Za-z\d+/_-]{43}=?$/, 'must be the base64 of 32 bytes'))
@@ -127,6 +138,7 @@ export const Settings = v.object({
   LOG_LEVEL: v.optional(v.picklist(logLevels, `must be one of ${logLevels.join(', ')}`)),
   METRICS_TOKEN: v.optional(token),
   DISPATCH: v.optional(yesOrNo, 'true'),
+  PROCESSES: v.optional(processes, '1'),
   CONSOLE: v.optional(yesOrNo, 'true'),
   PORTAL_ORIGINS: v.optional(origins),
   WEBHOOK_ALLOW_PRIVATE: v.optional(yesOrNo),

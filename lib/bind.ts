@@ -45,6 +45,7 @@ import * as tags from './tags/operations.ts'
 import * as topics from './topics/operations.ts'
 import * as deliveries from './webhooks/deliveries.ts'
 import * as deliveryListing from './webhooks/delivery-listing.ts'
+import * as eventBatch from './webhooks/event-batch.ts'
 import * as webhooks from './webhooks/operations.ts'
 import * as recovery from './webhooks/recovery.ts'
 
@@ -199,7 +200,7 @@ const webhooksApi = {
 }
 
 /** `mailkeep.forClient(id).events` */
-const eventsApi = { raise: webhooks.raiseEvent }
+const eventsApi = { raise: webhooks.raiseEvent, raiseMany: eventBatch.raiseEvents }
 
 /** `mailkeep.forClient(id).portal` */
 const portalApi = { createLink: portal.createPortalLink }

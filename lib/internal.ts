@@ -29,6 +29,7 @@ export { contactPointFields, deliveryPointFields, steps as seriesSteps } from '.
 export { tagFields } from './tags/schema.ts'
 export { topicFields } from './topics/schema.ts'
 export { refuseUnknownNames } from './unknown-names.ts'
+export { maxEventsPerBatch } from './webhooks/event-batch.ts'
 export { recoveryFields } from './webhooks/recovery.ts'
 export {
   attemptFields,

@@ -106,10 +106,10 @@ function checkEncryption({ database }: Config, { encrypted }: ServerReport): Fin
 /** Default size of a pool, without the connection for notifications. */
 const defaultPoolConnections = 10
 
-function checkConnections({ postgres }: Config, { connections: { used, most } }: ServerReport): Finding {
+function checkConnections({ postgres, processes }: Config, { connections: { used, most } }: ServerReport): Finding {
   const pool = postgres.connections ?? defaultPoolConnections
   const message = `${used} of ${most} are in use; each process takes up to ${pool + 1}`
-  if (most - used > pool) return ok('connections', message)
+  if (most - used >= (pool + 1) * processes) return ok('connections', message)
   const remedy = 'raise max_connections, lower MAILKEEP_DATABASE_CONNECTIONS, or put a pooler before the server'
   return warning('connections', message, remedy)
 }

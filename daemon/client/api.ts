@@ -3572,6 +3572,47 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/events/batch": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["EventBatchInput"];
+                };
+            };
+            responses: {
+                /** @description The result of each event, in their order. */
+                202: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["EventResult"][];
+                        };
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/tokens": {
         parameters: {
             query?: never;
@@ -4720,6 +4761,17 @@ export interface components {
                 [key: string]: string[];
             };
         };
+        EventResult: {
+            /**
+             * @description `raised`: also if no endpoint subscribes to it. `refused`: nothing was stored.
+             * @enum {string}
+             */
+            status: "raised" | "refused";
+            /** @description Messages by field of the event, if it was refused. */
+            errors?: {
+                [key: string]: string[];
+            };
+        };
         Meta: {
             /**
              * Format: uri
@@ -5305,6 +5357,14 @@ export interface components {
             type: "newsletter.sent" | "sequence_step.sent" | "sequence.completed";
             /** @description Data for the receivers. The event’s body has at most 65536 bytes. */
             data: Record<string, never>;
+        };
+        EventBatchInput: {
+            events: {
+                /** @enum {string} */
+                type: "newsletter.sent" | "sequence_step.sent" | "sequence.completed";
+                /** @description Data for the receivers. The event’s body has at most 65536 bytes. */
+                data: Record<string, never>;
+            }[];
         };
         RotationInput: {
             /** @description For how long the previous secret signs too. Default 0. */

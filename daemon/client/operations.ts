@@ -72,7 +72,7 @@ export const operations = {
     get: 'GET /webhook-endpoints/{endpointId}/deliveries/{deliveryId}',
     redeliver: 'POST /webhook-endpoints/{endpointId}/deliveries/{deliveryId}/redeliver',
   },
-  events: { raise: 'POST /events' },
+  events: { raise: 'POST /events', raiseMany: 'POST /events/batch' },
   newsletters: {
     list: 'GET /newsletters',
     create: 'POST /newsletters',

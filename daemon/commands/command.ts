@@ -10,6 +10,8 @@ import {
 import { CliError } from '../cli-error.ts'
 import type { Config } from '../config.ts'
 import { openMailkeep } from '../open.ts'
+import type { Fork } from '../processes/process-group.ts'
+import type { WorkerProcess } from '../processes/worker.ts'
 import type { Progress } from '../progress.ts'
 
 /** Prints a command's result: text for people, or one JSON value for programs. */
@@ -37,6 +39,12 @@ export interface Invocation {
   readonly listenFd?: number | undefined
   /** Resolves when the process receives a stop signal. */
   readonly stopped: Promise<void>
+  /** Set in one of several processes that serve together. */
+  readonly worker?: WorkerProcess | undefined
+  /** Starts the program again, as one of several processes that serve together. */
+  readonly fork?: Fork
+  /** Calls the function when this process exits. */
+  readonly onExit?: (listener: () => void) => void
 }
 
 export interface Flag {

@@ -1,5 +1,7 @@
 import { createApi } from '../api/index.ts'
+import { CliError } from '../cli-error.ts'
 import { consoleSurfaces } from '../console-surface.ts'
+import { inMemory } from '../database-setting.ts'
 import { curlLine, type FirstToken, makeFirstToken } from '../first-token.ts'
 import { listen, type RunningServer } from '../http/server.ts'
 import { createInbound } from '../inbound.ts'
@@ -7,6 +9,7 @@ import { listenError } from '../listen-error.ts'
 import { createMetrics } from '../metrics.ts'
 import { isLoopback, openMailkeep } from '../open.ts'
 import { contactPages } from '../pages/index.ts'
+import { ProcessGroup } from '../processes/process-group.ts'
 import type { Command, Invocation } from './command.ts'
 
 /** Time limit for stopping. Requests finish first. The deliveries get the rest of the time. */
@@ -18,55 +21,76 @@ export const serve: Command = {
   usage: 'serve',
   about: 'Answer the HTTP API and deliver webhooks, until stopped',
   longRunning: true,
-  run: async (invocation) => {
-    const { config, logger, stopped, listenFd } = invocation
-    let ownUrl: string | undefined
-    const publicUrl = () => config.publicUrl ?? ownUrl
-    const mailkeep = await openMailkeep(config, logger, { create: true, publicUrl })
-    let deadlineMs = 0
-    try {
-      const metrics = createMetrics(mailkeep, config.metricsToken)
-      const api = createApi({
-        mailkeep,
-        logger,
-        metrics,
-        ...(config.mail.sesTopics.length === 0
-          ? {}
-          : { inbound: createInbound({ mailkeep, logger, topics: config.mail.sesTopics }) }),
-        ...(config.publicUrl === undefined ? {} : { publicUrl: config.publicUrl }),
-      })
-      const pages = contactPages({ mailkeep, logger, trustProxy: config.trustProxy })
-      const website = config.console ? consoleSurfaces(logger, config.portalOrigins) : {}
-      // Listen before the token is created. If listening failed afterwards, the printed token could be lost. Requests wait
-      // for the token, so that a script may read its file as soon as the daemon answers.
-      let open = () => {}
-      const ready = new Promise<void>((resolve) => {
-        open = resolve
-      })
-      const surfaces = { ...api.surfaces, ...pages.surfaces, ...website }
-      const { observe } = metrics
-      const { host, port } = config
-      const server = await listen({ surfaces, observe, logger, ready, host, port, fd: listenFd }).catch(
-        (error: unknown) => {
-          throw listenError(error, { host, port, setting: '--port or MAILKEEP_PORT' })
-        },
-      )
-      if (isLoopback(server.host)) ownUrl = server.url
-      try {
-        const first = await makeFirstToken(mailkeep, config, invocation.terminal)
-        open()
-        mailkeep.start({ dispatch: config.dispatch })
-        printStart(invocation, server, first)
-        await stopped
-      } finally {
-        open()
-        deadlineMs = performance.now() + stopTimeoutMs
-        await server.close(stopTimeoutMs - minDeliveryStopMs)
-      }
-    } finally {
-      await mailkeep.close({ timeoutMs: Math.max(minDeliveryStopMs, deadlineMs - performance.now()) })
-    }
+  run: (invocation) => {
+    return invocation.config.processes > 1 && !invocation.worker ? serveTogether(invocation) : serveAlone(invocation)
   },
+}
+
+/** Starts several processes. The first one creates or migrates the database before the others open it. */
+async function serveTogether({ config, logger, print, stopped, fork, onExit }: Invocation): Promise<void> {
+  if (config.database === inMemory) {
+    throw new CliError(
+      'A database in memory belongs to one process: set MAILKEEP_PROCESSES to 1, or MAILKEEP_DATABASE.',
+    )
+  }
+  const group = new ProcessGroup(fork!, logger)
+  onExit!(() => group.kill())
+  const stopping = stopped.then(() => group.stop())
+  const report = await group.start(1)
+  if (report) print(report)
+  group.startOthers(2, config.processes)
+  await stopping
+}
+
+async function serveAlone(invocation: Invocation): Promise<void> {
+  const { config, logger, stopped, listenFd, worker } = invocation
+  let ownUrl: string | undefined
+  const publicUrl = () => config.publicUrl ?? ownUrl
+  const mailkeep = await openMailkeep(config, logger, { create: true, publicUrl })
+  let deadlineMs = 0
+  try {
+    const own = createMetrics(mailkeep, config.metricsToken)
+    const metrics = worker ? { ...own, render: worker.sumMetrics(own.render) } : own
+    const api = createApi({
+      mailkeep,
+      logger,
+      metrics,
+      ...(config.mail.sesTopics.length === 0
+        ? {}
+        : { inbound: createInbound({ mailkeep, logger, topics: config.mail.sesTopics }) }),
+      ...(config.publicUrl === undefined ? {} : { publicUrl: config.publicUrl }),
+    })
+    const pages = contactPages({ mailkeep, logger, trustProxy: config.trustProxy })
+    const website = config.console ? consoleSurfaces(logger, config.portalOrigins) : {}
+    // Listen before the token is created. If listening failed afterwards, the printed token could be lost. Requests wait
+    // for the token, so that a script may read its file as soon as the daemon answers.
+    let open = () => {}
+    const ready = new Promise<void>((resolve) => {
+      open = resolve
+    })
+    const surfaces = { ...api.surfaces, ...pages.surfaces, ...website }
+    const { observe } = metrics
+    const { host, port } = config
+    const server = await listen({ surfaces, observe, logger, ready, host, port, fd: listenFd }).catch(
+      (error: unknown) => {
+        throw listenError(error, { host, port, setting: '--port or MAILKEEP_PORT' })
+      },
+    )
+    if (isLoopback(server.host)) ownUrl = server.url
+    try {
+      const first = await makeFirstToken(mailkeep, config, invocation.terminal)
+      open()
+      mailkeep.start({ dispatch: config.dispatch && (worker === undefined || worker.number === 1) })
+      printStart(invocation, server, first)
+      await stopped
+    } finally {
+      open()
+      deadlineMs = performance.now() + stopTimeoutMs
+      await server.close(stopTimeoutMs - minDeliveryStopMs)
+    }
+  } finally {
+    await mailkeep.close({ timeoutMs: Math.max(minDeliveryStopMs, deadlineMs - performance.now()) })
+  }
 }
 
 function printStart(

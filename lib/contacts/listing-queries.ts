@@ -105,12 +105,16 @@ function memberScan(kind: Kind, ranges: number) {
     (_, p, dialect, on) => {
       const others = conditions(sql.ref('m.contact_id'), p, dialect, { ...on, [`${kind}s`]: false })
       const slots = p as unknown as Record<string, RawBuilder<unknown>>
-      const all = names.map(
-        (name) => sql`select m.contact_id as id from ${membership} as m ${contactOfMember(on)}
-            ${sql.ref(`m.${kind}_id`)} = ${slots[name]}
-            and m.contact_id ${beyond(on)} ${p.after} ${others}`,
+      const members = names.map(
+        (name) => sql`select contact_id as id from ${membership}
+          where ${sql.ref(`${kind}_id`)} = ${slots[name]} and contact_id ${beyond(on)} ${p.after}`,
       )
-      return counted(dialect.merge(all, { distinct: true, desc: on.desc, limit: p.limit }), on)
+      // The other filters are checked after the merge. Before it, a range without a match would be scanned to its end. The
+      // limit keeps the order of the merge.
+      const merged = dialect.merge(members, { distinct: true, desc: on.desc, limit: sql.lit(Number.MAX_SAFE_INTEGER) })
+      const scan = sql`select m.contact_id as id from (select id as contact_id from (${merged})) as m
+        ${contactOfMember(on)} true ${others} limit ${p.limit}`
+      return counted(scan, on)
     },
     flags,
   )

@@ -2,6 +2,7 @@ import PQueue from 'p-queue'
 import type { Context, Tx } from '../context.ts'
 import { transact } from '../storage/transaction.ts'
 import { nextTurn } from '../time.ts'
+import { findOrphans } from './claims.ts'
 import { watchClock } from './clock-watch.ts'
 import { Signal } from './signal.ts'
 
@@ -12,6 +13,8 @@ const pauseAfterErrorMs = 1000
 const pausePerPollDuration = 4
 /** Polls up to this duration need no pause. */
 const shortPollMs = 5
+/** How often the loop looks for the claims of dead processes. */
+const orphanCheckIntervalMs = 500
 
 /** The result of a poll. */
 export interface DueWork<Plan> {
@@ -53,13 +56,16 @@ export interface LoopWork<Plan, Task extends { readonly id: number }, Finished e
   poll(freeSlots: number): Promise<DueWork<Plan>>
   /** Records finished attempts whose claim is current. */
   record(tx: Tx, finished: readonly Finished[]): Promise<Recorded>
+  /** Lists the claims of the tasks that are in flight in any process. */
+  listClaims(): Promise<string[]>
   /**
-   * Releases tasks whose lease has expired. They are not among `inFlight`.
+   * Releases tasks whose lease has expired or whose process has died. They are not among `inFlight`.
    *
+   * @param orphans The claims of dead processes.
    * @param isClockSuspect Whether the clock may have been set back since due times were stored.
    * @returns The number of released tasks.
    */
-  release(tx: Tx, inFlight: TasksInFlight, isClockSuspect: boolean): Promise<number>
+  release(tx: Tx, inFlight: TasksInFlight, orphans: readonly string[], isClockSuspect: boolean): Promise<number>
   claim(tx: Tx, plan: Plan, inFlight: TasksInFlight): Promise<Task[]>
   /** Called for each claimed task after the commit, in the order of the claims. */
   started(task: Task): void
@@ -95,6 +101,7 @@ export class Loop<Plan, Task extends { readonly id: number }, Finished extends {
   #lastTurn: Promise<unknown> = Promise.resolve()
   #lastTurnMs = 0
   #nextPollMs = 0
+  #nextOrphanCheckMs = 0
   /** True when the clock may have been set back since due times were stored. Always true at the start. */
   #isClockSuspect = true
   #running: Promise<void> | undefined
@@ -189,13 +196,16 @@ export class Loop<Plan, Task extends { readonly id: number }, Finished extends {
 
   async #turn(mustPoll: boolean, mayClaim: boolean): Promise<Turn> {
     await nextTurn() // so that attempts which end in the same turn of the event loop are recorded together
-    const { plan, nextDueMs, nextLeaseEndMs } = mayClaim ? await this.#poll(mustPoll) : noWork
+    const due = mayClaim ? await this.#poll(mustPoll) : noWork
+    const { plan, nextDueMs, nextLeaseEndMs } = due
     this.#isClockSuspect ||= this.#clockWasSet()
-    const mustRelease = this.#isClockSuspect || (nextLeaseEndMs ?? Infinity) <= this.#ctx.clock()
+    const mayHaveOrphans = mayClaim && !this.#isStopping && (due === noWork || nextLeaseEndMs !== undefined)
+    const orphans = mayHaveOrphans ? await this.#findOrphans() : []
+    const mustRelease = this.#isClockSuspect || orphans.length > 0 || (nextLeaseEndMs ?? Infinity) <= this.#ctx.clock()
     const finished = this.#finished.splice(0)
     const turn =
       finished.length > 0 || plan !== undefined || mustRelease
-        ? await this.#recordAndClaim(finished, plan, mustRelease)
+        ? await this.#recordAndClaim(finished, plan, mustRelease ? orphans : undefined)
         : { claimed: [], nextDueMs: undefined }
     this.#lastTurnMs = performance.now()
     for (const task of turn.claimed) this.#begin(task)
@@ -203,15 +213,17 @@ export class Loop<Plan, Task extends { readonly id: number }, Finished extends {
     return { claimed: turn.claimed.length, nextMs: earliest(times) }
   }
 
-  async #recordAndClaim(finished: Finished[], plan: Plan | undefined, mustRelease: boolean) {
+  /** @param orphans The claims of dead processes; undefined when nothing is to be released. */
+  async #recordAndClaim(finished: Finished[], plan: Plan | undefined, orphans: readonly string[] | undefined) {
     try {
       const done = await transact(this.#ctx, async (tx) => {
         const recorded = await this.#work.record(tx, finished)
-        const released = mustRelease ? await this.#work.release(tx, this.#inFlight, this.#isClockSuspect) : 0
+        const released = orphans ? await this.#work.release(tx, this.#inFlight, orphans, this.#isClockSuspect) : 0
         const claimed = plan === undefined ? [] : await this.#work.claim(tx, plan, this.#inFlight)
         return { recorded, claimed, released: released > 0 }
       })
       if (!done.released) this.#isClockSuspect = false
+      else this.#nextOrphanCheckMs = 0 // there may be more than one turn releases
       for (const { task } of finished) this.#inFlight.delete(task.id)
       done.recorded.committed()
       return { claimed: done.claimed, nextDueMs: done.released ? this.#ctx.clock() : done.recorded.nextDueMs }
@@ -219,6 +231,13 @@ export class Loop<Plan, Task extends { readonly id: number }, Finished extends {
       this.#finished.unshift(...finished)
       throw error
     }
+  }
+
+  async #findOrphans(): Promise<string[]> {
+    const startedMs = performance.now()
+    if (startedMs < this.#nextOrphanCheckMs) return []
+    this.#nextOrphanCheckMs = startedMs + orphanCheckIntervalMs
+    return await findOrphans(this.#ctx, await this.#work.listClaims())
   }
 
   /** Finds due tasks, unless nothing may be claimed now or the previous poll took long. */

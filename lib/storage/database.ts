@@ -4,6 +4,7 @@ import type { Clock } from '../time.ts'
 import type { ChangeFeed } from './change-feed.ts'
 import type { Connection, Query } from './connection.ts'
 import type { Dialect } from './dialect.ts'
+import type { Liveness } from './liveness.ts'
 import type { Migration } from './migrate.ts'
 import type { SearchChange, Work } from './transaction.ts'
 
@@ -14,6 +15,7 @@ export interface Database {
   readonly clock: Clock
   readonly search: SearchIndex
   readonly changes: ChangeFeed
+  readonly liveness: Liveness
   /** Reads committed rows. If the database is a file, reads never wait for the queue of writes. */
   read<R>(query: Query): Promise<QueryResult<R>>
   /** Runs `work` as one transaction. Resolves after the commit is durable. */

@@ -3,6 +3,7 @@ import { invalid } from '../errors.ts'
 import type { Logger } from '../logger.ts'
 import { checkOptions } from '../options.ts'
 import { type Database, type DatabaseSource, selfMaintained } from './database.ts'
+import { noLiveness } from './liveness.ts'
 import { migrate } from './migrate.ts'
 import { postgresMigrations } from './migrations/postgres.ts'
 import { Connections, connectionLimits, Reader } from './postgres/connections.ts'
@@ -151,6 +152,7 @@ function databaseOn(
     clock: notifications.clock.now,
     search: { ...selfMaintained, create: ({ idle }) => ensureSearchIndex(reader, writes, logger, idle) },
     changes: notifications,
+    liveness: prepare ? notifications.locks : noLiveness,
     read: (query) => reader.run(query),
     transaction: (work, options) => writes.transaction(work, options),
     within: (handle) => within(database, handle),

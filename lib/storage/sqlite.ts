@@ -1,4 +1,4 @@
-import { closeSync, openSync } from 'node:fs'
+import { closeSync, existsSync, openSync } from 'node:fs'
 import BetterSqlite3 from 'better-sqlite3'
 import { isMailkeepError, MailkeepError } from '../errors.ts'
 import type { Logger } from '../logger.ts'
@@ -11,6 +11,7 @@ import { copyInto, type FileReport, report } from './sqlite/copy.ts'
 import { databaseOn } from './sqlite/database.ts'
 import { damaged, isDamaged, isLocked } from './sqlite/database-errors.ts'
 import { checkSource, type SqliteHandle } from './sqlite/handle.ts'
+import { ProcessLocks } from './sqlite/liveness.ts'
 import { requireSupportedNode } from './sqlite/node-version.ts'
 import { openRowSource } from './sqlite/rows.ts'
 
@@ -58,7 +59,9 @@ async function open(source: string | Handle, options: SqliteOptions, logger: Log
     const writer = inMemory && !isPath ? source : openHandle()
     const reader = inMemory ? writer : openHandle()
     logger.debug({ database: file }, 'database opened')
-    return await databaseOn({ writer, reader, ownHandles, file: inMemory ? undefined : file, logger })
+    if (inMemory) return await databaseOn({ writer, reader, ownHandles, file: undefined, locks: undefined, logger })
+    const locks = new ProcessLocks(file, (path) => connect(path, options, false))
+    return await databaseOn({ writer, reader, ownHandles, file, locks, logger })
   } catch (error) {
     for (const handle of ownHandles) handle.close()
     throw cannotOpen(file, error)
@@ -67,7 +70,8 @@ async function open(source: string | Handle, options: SqliteOptions, logger: Log
 
 function connect(file: string, { nativeBinding }: SqliteOptions, inMemory: boolean): Handle {
   // The file holds personal data, so create it with mode 600 before SQLite uses the umask. Its log files copy the mode.
-  if (!inMemory) closeSync(openSync(file, 'a', 0o600))
+  // A file that exists is not opened: to close it would end the locks that this process has on it.
+  if (!inMemory && !existsSync(file)) closeSync(openSync(file, 'a', 0o600))
   // Do not let SQLite wait for locks. That would block this thread, which may itself hold the lock.
   return new BetterSqlite3(file, { timeout: 0, ...(nativeBinding ? { nativeBinding: nativeBinding as string } : {}) })
 }

@@ -3,7 +3,9 @@
  * the docstrings of the operations: change them, not this file.
  */
 import type { Page, PageInput } from '../page.ts'
+import type { AbortInput } from '../signal.ts'
 import type { DeliveryQueryInput } from './delivery-listing.ts'
+import type { EventBatchInput, EventBatchResult } from './event-batch.ts'
 import type { RecoverInput, Recovery } from './recovery.ts'
 import type {
   Delivery,
@@ -106,4 +108,17 @@ export interface EventsApi {
    * @throws MailkeepError `validation_failed`: also when its body would be larger than 64 KiB.
    */
   raise(input: EventInput): Promise<void>
+  /**
+   * Raises up to 1,000 events that only the host app knows about, at a fraction of the cost of one by one. An event that
+   * is refused does not stop the others. Each transaction stores some hundreds of events. After an error the events before
+   * it stay raised; repeat the call with an idempotency key to raise each once.
+   *
+   * @param input The events, or an object with them.
+   * @param options `signal` stops the call between two transactions. It then throws the signal's reason.
+   * @returns The result of each event, in their order.
+   * @throws MailkeepError `validation_failed` on `events`: not an array, or too many events.
+   * @example
+   * await acme.events.raiseMany(sent.map((mail) => ({ type: 'newsletter.sent', data: { mail } })))
+   */
+  raiseMany(input: EventBatchInput | readonly EventInput[], options?: AbortInput): Promise<EventBatchResult[]>
 }

@@ -1,15 +1,23 @@
 /** The JSON text of an event, as receivers get it. */
-import { randomUUID } from 'node:crypto'
 import { invalid, isMailkeepError } from '../errors.ts'
 import { inputLimits } from '../limits.ts'
 import { timestamp } from '../time.ts'
 import type { EventType } from './schema.ts'
 
-/** @throws MailkeepError `validation_failed` on `data`, or on a number in it, when the event cannot be sent as JSON. */
-export function checkBody(type: EventType, data: object): void {
-  stringify({ data }, rejectNonJsonNumbers())
-  bodyOf(randomUUID(), type, timestamp(0), data)
+/**
+ * Checks that the event can be sent as JSON.
+ *
+ * @returns The length of its body in bytes.
+ * @throws MailkeepError `validation_failed` on `data`, or on a number in it.
+ */
+export function checkBody(type: EventType, data: object): number {
+  const created_at = timestamp(0)
+  const bytes = Buffer.byteLength(stringify({ id: sampleId, type, created_at, data }, rejectNonJsonNumbers()))
+  return bytes <= inputLimits.eventBytes ? bytes : Buffer.byteLength(bodyOf(sampleId, type, created_at, data))
 }
+
+/** As long as any id of an event. */
+const sampleId = '00000000-0000-4000-8000-000000000000'
 
 type Replacer = (this: object, key: string, value: unknown) => unknown
 

@@ -181,6 +181,15 @@ export class Server extends Child {
     return server
   }
 
+  /** Starts mailkeep's bundle on any core, because it may have several processes. */
+  static async mailkeepOnAnyCore({ folder }: Place, database: string, env: NodeJS.ProcessEnv): Promise<Server> {
+    const command = [process.execPath, join(folder, 'main.cjs'), 'serve', '--json']
+    const server = new Server(undefined, command, { ...daemonSettings(database), ...env }, false)
+    const [line] = await server.alive(once(createInterface(server.process.stdout!), 'line'))
+    server.port = JSON.parse(line).port
+    return server
+  }
+
   /** Returns the resident memory in MB. */
   residentMb(): number {
     const { stdout } = spawnSync('ps', ['-o', 'rss=', '-p', String(this.pid)])

@@ -6,11 +6,13 @@ import { parseArgs } from 'node:util'
 import { bundle } from './children.ts'
 import { contacts } from './contacts.ts'
 import { memory, start } from './daemon.ts'
+import { eventsBatch } from './events.ts'
 import { growth } from './growth.ts'
 import { type Bench, type Figure, type Finding, tableOf } from './harness.ts'
 import { mail, mailPrepare, mailSteps } from './mail.ts'
 import { massDelete } from './mass-delete.ts'
 import { postgres } from './postgres.ts'
+import { processes } from './processes.ts'
 import { summariseProfiles } from './profile.ts'
 import { get, page, search } from './reads.ts'
 import { webhooks, webhooksLatency, webhooksMemory } from './webhooks.ts'
@@ -25,6 +27,7 @@ const figures: Readonly<Record<string, Figure>> = {
   search,
   contacts,
   bulk,
+  'events-batch': eventsBatch,
   growth,
   'mass-delete': massDelete,
   start,
@@ -36,6 +39,7 @@ const figures: Readonly<Record<string, Figure>> = {
   'mail-prepare': mailPrepare,
   'mail-steps': mailSteps,
   postgres,
+  processes,
 }
 
 const usage = `npm run bench -- [options] [NAME…]

@@ -48,6 +48,7 @@ test('without any setting the defaults apply', () => {
       logLevel: undefined,
       metricsToken: undefined,
       dispatch: true,
+      processes: 1,
       console: true,
       portalOrigins: [],
       webhooks: {},
@@ -73,6 +74,7 @@ const everything = {
   METRICS_TOKEN: 'metrics-token',
   PREVIOUS_ENCRYPTION_KEY: previousKey,
   DISPATCH: 'false',
+  PROCESSES: '3',
   CONSOLE: '0',
   PORTAL_ORIGINS: 'https://a.example, https://b.example:8443',
   WEBHOOK_ALLOW_PRIVATE: '1',
@@ -109,6 +111,7 @@ const understood: Config = {
   logLevel: 'debug',
   metricsToken: 'metrics-token',
   dispatch: false,
+  processes: 3,
   console: false,
   portalOrigins: ['https://a.example', 'https://b.example:8443'],
   webhooks: {

@@ -261,25 +261,29 @@ describe('start and stop', { concurrency: 4 }, () => {
     assert.deepEqual(await readFile(join(cwd, 'mailkeep.db')), before)
   })
 
-  test('a socket from systemd is used', { skip: process.platform === 'win32' }, async (t) => {
-    const cwd = await directory(t)
-    const socket = createServer().listen(0, '127.0.0.1')
-    await once(socket, 'listening')
-    const { port } = socket.address() as { port: number }
-    const { fd } = (socket as unknown as { _handle: { fd: number } })._handle
-    const words = commandLine(['--json', '--port', '1']).map((word) => `'${word}'`)
-    const child = spawn('/bin/sh', ['-c', `LISTEN_FDS=1 LISTEN_PID=$$ exec ${words.join(' ')}`], {
-      cwd,
-      stdio: ['ignore', 'pipe', 'pipe', fd],
+  for (const processes of [1, 2]) {
+    test(`a socket from systemd is used by ${processes === 1 ? 'one process' : 'two processes'}`, {
+      skip: process.platform === 'win32',
+    }, async (t) => {
+      const cwd = await directory(t)
+      const socket = createServer().listen(0, '127.0.0.1')
+      await once(socket, 'listening')
+      const { port } = socket.address() as { port: number }
+      const { fd } = (socket as unknown as { _handle: { fd: number } })._handle
+      const words = commandLine(['--json', '--port', '1', '--processes', String(processes)]).map((word) => `'${word}'`)
+      const child = spawn('/bin/sh', ['-c', `LISTEN_FDS=1 LISTEN_PID=$$ exec ${words.join(' ')}`], {
+        cwd,
+        stdio: ['ignore', 'pipe', 'pipe', fd],
+      })
+      t.after(() => child.kill('SIGKILL'))
+      const closed = once(child, 'close') as Promise<[number | null, string | null]>
+      const running = await listening(child, collect(child), closed, cwd)
+      await new Promise((resolve) => socket.close(resolve)) // from now on only the daemon has it
+      assert.equal(running.url, `http://127.0.0.1:${port}`)
+      assert.equal((await fetch(`${running.url}/healthz`)).status, 200)
+      assert.deepEqual(await running.stop(), [0, null])
     })
-    t.after(() => child.kill('SIGKILL'))
-    const closed = once(child, 'close') as Promise<[number | null, string | null]>
-    const running = await listening(child, collect(child), closed, cwd)
-    await new Promise((resolve) => socket.close(resolve)) // from now on only the daemon has it
-    assert.equal(running.url, `http://127.0.0.1:${port}`)
-    assert.equal((await fetch(`${running.url}/healthz`)).status, 200)
-    assert.deepEqual(await running.stop(), [0, null])
-  })
+  }
 
   test('all files are readable by their owner only, whatever the umask', {
     skip: process.platform === 'win32',

@@ -10,12 +10,11 @@ import { type MailServerProcess, sharedMailServer } from './mail-server-process.
 import { webhooks } from './scene.ts'
 import type { Trap } from './statements.ts'
 
-/** The longest attempt and the margin of its lease. */
-const leaseMs = 120_000 + 15_000
 const hourMs = 3_600_000
 const pollIntervalMs = 10
 /** Without a change during so many polls, only time is missing. */
 const quietPolls = 10
+/** Shorter than a lease. */
 const patienceMs = 60_000
 const connections = 10
 
@@ -92,7 +91,7 @@ export abstract class MailScene {
     await this.populate(acme)
   }
 
-  /** Starts a process that sends. Its clock is past the leases of the processes that were killed. */
+  /** Starts a process that sends. */
   async spawn(): Promise<Keeper> {
     const keeper = await Keeper.begin()
     this.#keepers.push(keeper)
@@ -127,11 +126,6 @@ export abstract class MailScene {
 
   order(next: Omit<MailServerOrder, 'domain'>): void {
     this.#server.order({ ...next, domain: this.domain })
-  }
-
-  /** Moves the clocks past the leases of the processes that were killed. */
-  async passLeases(...running: Keeper[]): Promise<void> {
-    await this.#advance(leaseMs + 1000, running)
   }
 
   async #advance(ms: number, running: readonly Keeper[]): Promise<void> {

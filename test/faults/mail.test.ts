@@ -76,7 +76,6 @@ onKinds(['a SQLite file', 'PostgreSQL'], 'a process that is killed while it send
         await scene.send(dying)
         await killed()
         await scene.messages()
-        await scene.passLeases(next)
         await next.control.start()
         await scene.finish(next)
         assertUncertain(point, await scene.audit(t))
@@ -98,7 +97,6 @@ onKinds(['a SQLite file'], 'a newsletter to many recipients', (kind) => {
       if (index === 0) await scene.send(dying)
       await killed()
       await scene.messages()
-      await scene.passLeases()
     }
     const last = await scene.spawn()
     await last.control.start()
@@ -118,7 +116,6 @@ onKinds(['PostgreSQL'], 'a newsletter that two processes send', (kind) => {
       await dying.control.start()
       if (index === 0) await scene.send(dying)
       await killed()
-      await scene.passLeases()
     }
     let other = await scene.spawn()
     await other.control.start()
@@ -130,11 +127,9 @@ onKinds(['PostgreSQL'], 'a newsletter that two processes send', (kind) => {
       await scene.resume(other)
       await killed()
       await scene.messages()
-      if (!point.trap) {
-        await scene.passLeases()
-        other = await scene.spawn()
-        await other.control.start()
-      } else await scene.passLeases(other)
+      if (point.trap) continue
+      other = await scene.spawn()
+      await other.control.start()
     }
     await scene.finish(other)
     await scene.audit(t)
@@ -179,7 +174,6 @@ onKinds(['a SQLite file', 'PostgreSQL'], 'a process that is killed while it send
         await dying.control.start()
         await killed()
         await scene.messages()
-        await scene.passLeases(next)
         await next.control.start()
         await scene.finish(next)
         assertUncertain(point, await scene.audit(t))

@@ -87,6 +87,7 @@ onEveryDatabase('long-running operations', (open) => {
     const options = { signal: AbortSignal.abort(reason) }
     await assert.rejects(acme.contacts.addManyToList(list.id, people(3), options), isReason)
     await assert.rejects(acme.contacts.batch([{ op: 'upsert', email: 'a@example.org' }], options), isReason)
+    await assert.rejects(acme.events.raiseMany([{ type: 'newsletter.sent', data: {} }], options), isReason)
     await assert.rejects(mailkeep.deliverDue(options), isReason)
     await assert.rejects(mailkeep.resealSecrets(options), isReason)
     assert.equal(await acme.contacts.count(), 0)

@@ -82,7 +82,8 @@ describe('the binary alone, as another user', () => {
     }
     assert.deepEqual(await stop(), [0, null])
     assert.deepEqual(await readdir(cwd), [])
-    assert.deepEqual(await readdir(dataDirectory), ['mailkeep.db', 'mailkeep.db.admin-token', 'mailkeep.db.key'])
+    const files = ['mailkeep.db', 'mailkeep.db.admin-token', 'mailkeep.db.key', 'mailkeep.db.process-1']
+    assert.deepEqual(await readdir(dataDirectory), files)
   })
 
   test('has all commands: it restores a backup, and its doctor finds no fault', async (t) => {

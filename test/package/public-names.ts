@@ -103,6 +103,8 @@ export const publicNames: Readonly<Record<string, readonly string[]>> = {
     'type EraseInput',
     'type ErrorCode',
     'type ErrorDetails',
+    'type EventBatchInput',
+    'type EventBatchResult',
     'type EventEnvelope',
     'type EventHandler',
     'type EventInput',

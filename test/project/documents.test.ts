@@ -89,7 +89,8 @@ test('the table of commands names every command and its flags', () => {
 })
 
 test('the table of metrics has every metric', () => {
-  const source = readFileSync(join(root, 'daemon/metrics.ts'), 'utf8')
+  const files = ['daemon/metrics.ts', 'daemon/processes/process-group.ts']
+  const source = files.map((file) => readFileSync(join(root, file), 'utf8')).join('\n')
   const names = [...source.matchAll(/(?:metricFamily|histogram)\(\s*'(\w+)'/g)].map(([, name]) => `mailkeep_${name}`)
   const requests = [...source.matchAll(/name: '(mailkeep_\w+)'/g)].map(([, name]) => name!)
   const rows = rowsOf('daemon/README.md', '## Health and metrics')

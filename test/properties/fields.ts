@@ -40,6 +40,12 @@ function isHarmless(value: string): boolean {
   return value.isWellFormed() && !value.includes('\0')
 }
 
+/** An event of the host. */
+const event = {
+  type: fc.constantFrom('newsletter.sent', 'sequence_step.sent', 'sequence.completed'),
+  data: fc.dictionary(name, fc.oneof(text, fc.boolean(), fc.maxSafeInteger())),
+}
+
 const email = fc
   .tuple(
     fc.constantFrom('ada', 'ADA', 'b', 'c.d', 'e+f', 'ünal'),
@@ -157,13 +163,8 @@ const known: Readonly<Record<string, readonly [required: Fields, optional: Field
     { since: fc.constantFrom('2020-01-01T00:00:00Z', '2030-01-01T00:00:00.5+02:00') },
     {},
   ],
-  'POST /events': [
-    {
-      type: fc.constantFrom('newsletter.sent', 'sequence_step.sent', 'sequence.completed'),
-      data: fc.dictionary(name, fc.oneof(text, fc.boolean(), fc.maxSafeInteger())),
-    },
-    {},
-  ],
+  'POST /events': [event, {}],
+  'POST /events/batch': [{ events: fc.array(fc.record(event), { maxLength: 4 }) }, {}],
 }
 
 /** Cuts a contact's name to its maximum of 255 characters. */

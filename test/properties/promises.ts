@@ -235,4 +235,10 @@ export const promises: Readonly<Record<string, Promised>> = {
   'POST /webhook-endpoints/:endpointId/recover': { ...accepted(recovery), byState: true },
   'GET /webhook-endpoints/:endpointId/recoveries/:recoveryId': ok(recovery),
   'POST /events': accepted(raised),
+  'POST /events/batch': {
+    statuses: [202],
+    data: { status: /^(raised|refused)$/ },
+    optional: ['errors'],
+    byState: true,
+  },
 }

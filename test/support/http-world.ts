@@ -97,6 +97,7 @@ const bodies: Readonly<Record<string, object>> = {
   'POST /portal-links': { role: 'webhooks' },
   'POST /tokens': { name: 'new', role: 'viewer' },
   'POST /events': { type: 'newsletter.sent', data: {} },
+  'POST /events/batch': { events: [{ type: 'newsletter.sent', data: {} }] },
 }
 
 export const titleOf = ({ method, path }: Route) => `${method} ${path}`

@@ -5,6 +5,7 @@ import {
   type EmailInput,
   type EndpointChangeInput,
   type EndpointInput,
+  type EventBatchInput,
   type EventInput,
   eventTypes,
   type IdentityInput,
@@ -26,7 +27,13 @@ import {
   type TagsInput,
   type TopicInput,
 } from '../../../lib/index.ts'
-import { batchOperationNames, hostEventTypes, maxOperationsPerBatch, textFields } from '../../../lib/internal.ts'
+import {
+  batchOperationNames,
+  hostEventTypes,
+  maxEventsPerBatch,
+  maxOperationsPerBatch,
+  textFields,
+} from '../../../lib/internal.ts'
 import { address, contact, contactBodies, contactKey, name } from './contact-bodies.ts'
 import { schemasOf } from './fields.ts'
 import { arrayOf, flag, id, input, nullable, ref, type Schema } from './schema.ts'
@@ -50,6 +57,18 @@ const time = {
   examples: ['2026-01-02T03:04:05Z'],
 } as const
 const roleText = '`viewer` reads, `member` also writes contacts, tags, lists and topics, `admin` may do everything.'
+
+const eventInput = input<EventInput>(
+  {
+    type: { type: 'string', enum: hostEventTypes },
+    data: {
+      type: 'object',
+      description: `Data for the receivers. The event’s body has at most ${inputLimits.eventBytes} bytes.`,
+    },
+  },
+  'type',
+  'data',
+)
 
 /** Schemas of request bodies. */
 export const bodySchemas = {
@@ -173,16 +192,10 @@ export const bodySchemas = {
     'events',
   ),
   EndpointChange: input<EndpointChangeInput>({ active: flag, description }),
-  EventInput: input<EventInput>(
-    {
-      type: { type: 'string', enum: hostEventTypes },
-      data: {
-        type: 'object',
-        description: `Data for the receivers. The event’s body has at most ${inputLimits.eventBytes} bytes.`,
-      },
-    },
-    'type',
-    'data',
+  EventInput: eventInput,
+  EventBatchInput: input<EventBatchInput>(
+    { events: { ...arrayOf(eventInput), maxItems: maxEventsPerBatch } },
+    'events',
   ),
   RotationInput: input<RotationInput>({
     overlap_hours: {

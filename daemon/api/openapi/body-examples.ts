@@ -54,6 +54,7 @@ export const bodyExamples: Readonly<Record<BodyName, { readonly good: object; re
   EndpointInput: { good: endpointInput, errors: { events: ['At least one event type is needed.'] } },
   EndpointChange: { good: { active: false }, errors: { active: ['This must be true or false.'] } },
   EventInput: { good: eventInput, errors: { data: ['This must be an object.'] } },
+  EventBatchInput: { good: { events: [eventInput] }, errors: { events: ['At most 1,000 events at a time.'] } },
   RotationInput: {
     good: { overlap_hours: 24 },
     errors: { overlap_hours: ['This must be a whole number from 0 to 72.'] },

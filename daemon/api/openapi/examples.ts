@@ -218,6 +218,7 @@ export const recordExamples = {
   PortalLink: { url: `https://mail.example.org/portal#token=mkp_${'example'.repeat(5)}`, expires_at: created_at },
   ContactSeries: contactSeries,
   BatchResult: { status: 'created', id: 7 },
+  EventResult: { status: 'raised' },
   Endpoint: endpoint,
   NewEndpoint: {
     ...{ id: endpoint.id, uuid: endpoint.uuid, url: endpoint.url, events: endpoint.events, active: true },

@@ -1,6 +1,7 @@
 import {
   type ClientToken,
   type ContactLinks,
+  type EventBatchResult,
   type ImportReport,
   type ImportRowResult,
   inputLimits,
@@ -229,6 +230,17 @@ export const recordSchemas = {
     },
     required: ['status'],
   },
+  EventResult: optional(
+    record<EventBatchResult>({
+      status: {
+        type: 'string',
+        enum: ['raised', 'refused'],
+        description: '`raised`: also if no endpoint subscribes to it. `refused`: nothing was stored.',
+      },
+      errors: { ...fieldErrors, description: 'Messages by field of the event, if it was refused.' },
+    }),
+    'errors',
+  ),
   Meta: record<Meta & { path: string }>({
     path: { type: 'string', format: 'uri', description: 'URL of the listing, without its query.' },
     ...meta,

@@ -15,4 +15,16 @@ export const eventExtensions: readonly Route[] = [
       return accepted({ type: body.type })
     },
   },
+  {
+    method: 'POST',
+    path: '/events/batch',
+    role: 'admin',
+    name: 'raiseEvents',
+    summary: 'Raise up to 1,000 events that only the host app knows about',
+    description:
+      'An event that is refused does not stop the others. With an `Idempotency-Key` the whole batch is one transaction, and a repeat raises nothing again.',
+    body: 'EventBatchInput',
+    answers: { 202: { records: 'EventResult', description: 'The result of each event, in their order.' } },
+    call: async ({ client, body }) => accepted(await client.events.raiseMany(body)),
+  },
 ]

@@ -2,7 +2,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { isSuppressed } from '../../consent/suppressions.ts'
 import type { Dialect } from '../../storage/dialect.ts'
-import { int, ints, nullable, statement, text, time, word } from '../../storage/statement.ts'
+import { int, ints, nullable, statement, text, texts, time, word } from '../../storage/statement.ts'
 import type { MessageStatus, SkipReason } from '../statuses.ts'
 
 interface DueRow {
@@ -13,13 +13,20 @@ interface DueRow {
   due_at: string
 }
 
+/** `verified`: only those whose sender is verified. `waiting`: also those that wait for a sender. */
+interface SourceFlags {
+  readonly verified: boolean
+  readonly waiting: boolean
+}
+
 /**
  * Whether the client exists and the sender may send; without a sender, whether the client has one, unless all may send. The
  * messages of a deleted client are deleted by a job.
  */
-function canSend(source: string, verified: boolean): RawBuilder<unknown> {
+function canSend(source: string, { verified, waiting }: SourceFlags): RawBuilder<unknown> {
   const [client, from] = [sql.ref(`${source}.client_id`), sql.ref(`${source}.from_identity_id`)]
   const isOpen = sql`exists (select 1 from mailkeep_client as k where k.id = ${client} and k.deleted_at is null)`
+  if (waiting) return isOpen
   const isKnown = sql`exists (select 1 from mailkeep_identity as i where i.client_id = ${client}
     and (${from} is null or i.id = ${from}) ${verified ? sql`and i.identity_status = 'verified'` : sql``})`
   return sql`${isOpen} and ${verified ? isKnown : sql`(${from} is null or ${isKnown})`}`
@@ -31,26 +38,33 @@ function canSend(source: string, verified: boolean): RawBuilder<unknown> {
  */
 export const listSources = statement.all(
   {},
-  (_, __, ___, { verified }) => sql<DueRow>`select * from (
+  (_, __, ___, flags) => sql<DueRow>`select * from (
     select 'newsletter' as kind, n.id, n.client_id, n.from_identity_id, (select min(due_at) from mailkeep_message
       where newsletter_id = n.id and status = 'pending' and lease_until is null) as due_at
-    from mailkeep_newsletter as n where n.status = 'sending' and ${canSend('n', verified)}
+    from mailkeep_newsletter as n where n.status = 'sending' and ${canSend('n', flags)}
     union all
     select 'sequence', s.id, s.client_id, s.from_identity_id, (select min(due_at) from mailkeep_message
       where sequence_id = s.id and status = 'pending' and lease_until is null)
-    from mailkeep_sequence as s where s.status = 'active' and ${canSend('s', verified)}
+    from mailkeep_sequence as s where s.status = 'active' and ${canSend('s', flags)}
     union all
     select 'sequence', s.id, s.client_id, s.from_identity_id, (select min(due_at) from mailkeep_enrolment
       where sequence_id = s.id and status = 'active' and due_at is not null)
-    from mailkeep_sequence as s where s.status = 'active' and ${canSend('s', verified)}) as source
+    from mailkeep_sequence as s where s.status = 'active' and ${canSend('s', flags)}) as source
     where due_at is not null`,
-  ['verified'],
+  ['verified', 'waiting'],
 )
 
 export const findNextLeaseEnd = statement(
   {},
   () => sql<{ lease_until: string | null }>`
     select min(lease_until) as lease_until from mailkeep_message where lease_until is not null`,
+)
+
+/** Lists the claims whose attempt is not recorded, of all processes. */
+export const listClaims = statement.all(
+  {},
+  () => sql<{ claim: string }>`
+    select distinct claim from mailkeep_message where lease_until is not null and claim is not null`,
 )
 
 /** A message that is due, with its recipient as it is now. */
@@ -179,9 +193,12 @@ export const recordOutcome = statement(
     where id = ${p.id} and claim = ${p.claim} returning newsletter_id, sequence_id, contact_id`,
 )
 
-/** Lists leases that have ended. A lease whose claim is in the future is void too: the clock was set back after it. */
+/**
+ * Lists leases that have ended. A lease whose claim is in the future is void too, because the clock was set back after it.
+ * So is one of a dead process.
+ */
 export const listExpiredLeases = statement.all(
-  { now: time, future: time, limit: int },
+  { now: time, future: time, orphans: texts, limit: int },
   (_, p, dialect) => sql<{
     id: number
     client_id: number
@@ -190,7 +207,8 @@ export const listExpiredLeases = statement.all(
     contact_id: number | null
     step_id: number | null
   }>`select id, client_id, newsletter_id, sequence_id, contact_id, step_id from mailkeep_message
-    where lease_until is not null and (lease_until <= ${p.now} or claimed_at > ${p.future})
+    where lease_until is not null
+      and (lease_until <= ${p.now} or claimed_at > ${p.future} or ${dialect.inList(sql.ref('claim'), p.orphans)})
     order by lease_until limit ${p.limit} ${dialect.forUpdateSkipLocked}`,
 )
 

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { type Context, now, type Tx } from '../../context.ts'
+import { newClaim } from '../../dispatch/claims.ts'
 import type { TasksInFlight } from '../../dispatch/loop.ts'
 import { isMailkeepError } from '../../errors.ts'
 import { filtersOfSegment } from '../../segments/operations.ts'
@@ -26,7 +27,7 @@ export interface ClaimedMessage {
   readonly version: number
   /** This attempt's number, from 1. */
   readonly attempt: number
-  /** Random token of the claim. This process may record the outcome only while the row has this token. */
+  /** Token of the claim. This process may record the outcome only while the row has this token. */
   readonly claim: string
   readonly contact: Recipient
   readonly envelope: Envelope
@@ -126,7 +127,7 @@ async function claimOrSkip(
   }
   for (const [reason, some] of skipped) await queries.skipMessages(tx, { ids: some.map(({ id }) => id), reason })
   const taken = ready.slice(0, limit)
-  const claim = randomUUID()
+  const claim = newClaim(tx)
   const ids = taken.map(({ id }) => id)
   if (ids.length > 0)
     tx.transaction.defer(queries.setClaim(tx, { ids, claim, now: now(tx), lease_until: leaseEnd(tx) }))
@@ -234,7 +235,7 @@ async function claimStep(
   envelope: Envelope,
 ): Promise<ClaimedMessage> {
   const contact = recipientOf(enrolment)
-  const claim = randomUUID()
+  const claim = newClaim(tx)
   const uuid = randomUUID()
   const at = now(tx)
   const id = await insertStepMessage(tx, {

@@ -13,7 +13,7 @@ import { msOf } from '../../time.ts'
 import { allowsUnverified, type MailSettings } from '../settings.ts'
 import { isUncertainError, type MailTransport } from '../transport.ts'
 import { type ClaimedMessage, claimMessages } from './claim.ts'
-import { findNextLeaseEnd, listSources } from './claim-queries.ts'
+import { findNextLeaseEnd, listClaims, listSources } from './claim-queries.ts'
 import { Composer } from './compose.ts'
 import { type Allowance, Pace, type Source } from './pace.ts'
 import {
@@ -71,7 +71,7 @@ export class Mailer implements LoopWork<Plan, ClaimedMessage, FinishedAttempt> {
 
   /** How long the oldest due message or step has been due, in seconds; 0 when none is due. */
   async oldestDueSeconds(): Promise<number> {
-    const sources = await listSources(this.#ctx, {}, { verified: false })
+    const sources = await listSources(this.#ctx, {}, { verified: false, waiting: true })
     const nowMs = this.#ctx.clock()
     return (nowMs - Math.min(nowMs, ...sources.map(({ due_at }) => msOf(due_at)))) / 1000
   }
@@ -88,7 +88,7 @@ export class Mailer implements LoopWork<Plan, ClaimedMessage, FinishedAttempt> {
     for (const { kind, id, client_id: clientId, from_identity_id, due_at } of await listSources(
       this.#ctx,
       {},
-      { verified },
+      { verified, waiting: false },
     )) {
       const dueMs = msOf(due_at)
       if (dueMs <= nowMs) due.set(`${kind} ${id}`, { kind, id, clientId, identityId: from_identity_id ?? 0 })
@@ -117,8 +117,12 @@ export class Mailer implements LoopWork<Plan, ClaimedMessage, FinishedAttempt> {
     }
   }
 
-  async release(tx: Tx, inFlight: TasksInFlight, isClockSuspect: boolean): Promise<number> {
-    const released = await releaseExpiredLeases(tx, inFlight)
+  async listClaims(): Promise<string[]> {
+    return (await listClaims(this.#ctx, {})).map(({ claim }) => claim)
+  }
+
+  async release(tx: Tx, inFlight: TasksInFlight, orphans: readonly string[], isClockSuspect: boolean): Promise<number> {
+    const released = await releaseExpiredLeases(tx, inFlight, orphans)
     return released + (isClockSuspect ? await releaseStaleSchedules(tx) : 0)
   }
 

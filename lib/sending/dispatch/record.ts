@@ -133,13 +133,19 @@ function recordOutcome(tx: Tx, { task, outcome, endedMs }: FinishedAttempt, { st
 /**
  * Marks the messages whose lease has expired as uncertain: their process died while it handed them over.
  *
+ * @param orphans The claims of dead processes, whose leases may go on.
  * @returns The number of expired leases.
  */
-export async function releaseExpiredLeases(tx: Tx, inFlight: TasksInFlight): Promise<number> {
+export async function releaseExpiredLeases(
+  tx: Tx,
+  inFlight: TasksInFlight,
+  orphans: readonly string[],
+): Promise<number> {
   const limit = maxRowsPerBatch + inFlight.size
   const rows = await queries.listExpiredLeases(tx, {
     now: now(tx),
     future: timestamp(tx.clock() + toleratedDriftMs),
+    orphans,
     limit,
   })
   const expired = rows.filter(({ id }) => !inFlight.has(id))

@@ -2,6 +2,7 @@ import { CompiledQuery, type Kysely } from 'kysely'
 import { pollingFeed } from '../change-feed.ts'
 import { type Database, type DatabaseSource, selfMaintained } from '../database.ts'
 import { type ReservedConnection, reserve } from '../kysely-connection.ts'
+import { noLiveness } from '../liveness.ts'
 import { postgresMigrations } from '../migrations/postgres.ts'
 import { Connections, Reader } from './connections.ts'
 import { dialect } from './dialect.ts'
@@ -27,6 +28,7 @@ export function openPostgresThrough(kysely: Kysely<unknown>, own: boolean): Data
         clock: Date.now,
         search: { ...selfMaintained, create: ({ idle }) => ensureSearchIndex(reader, writes, logger, idle) },
         changes: pollingFeed(async () => Math.floor(performance.now() / pollIntervalMs)),
+        liveness: noLiveness,
         read: (query) => reader.run(query),
         transaction: (work, options) => writes.transaction(work, options),
         within: (handle) => within(database, handle),

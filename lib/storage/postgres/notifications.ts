@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from '../../logger.ts'
 import { type ChangeFeed, pollingFeed } from '../change-feed.ts'
 import type { Notification, SignalClient } from './driver.ts'
+import { SessionLocks } from './liveness.ts'
 import { SharedClock } from './shared-clock.ts'
 import { rowTypes } from './values.ts'
 
@@ -24,6 +25,8 @@ const maxRetryMs = 2000
  */
 export class Notifications implements ChangeFeed {
   readonly clock = new SharedClock()
+  /** Held by the same connection. */
+  readonly locks = new SessionLocks()
   readonly #connect: () => SignalClient
   readonly #logger: Logger
   readonly #listens: boolean
@@ -42,8 +45,8 @@ export class Notifications implements ChangeFeed {
   #closed = false
 
   /**
-   * @param listens Whether to use LISTEN. It does not work behind a pooler in transaction mode, so polling is used
-   * there.
+   * @param listens Whether to use LISTEN and session locks. They do not work behind a pooler in transaction mode, so
+   * polling is used there.
    */
   constructor(connect: () => SignalClient, logger: Logger, listens: boolean) {
     this.#connect = connect
@@ -110,7 +113,10 @@ export class Notifications implements ChangeFeed {
     try {
       await client.connect()
       await prepare(client)
-      if (this.#listens) await this.#ask(client, `listen ${channel}`)
+      if (this.#listens) {
+        await this.#ask(client, `listen ${channel}`)
+        await this.locks.take((text, values) => this.#ask(client, text, values))
+      }
       for (let sample = 0; sample < 3; sample++) await this.clock.compare((text) => this.#ask(client, text))
     } catch (error) {
       await client.end().catch(nothing)
@@ -169,6 +175,7 @@ export class Notifications implements ChangeFeed {
   #onDisconnect(client: SignalClient): void {
     if (this.#closed || this.#client !== client) return
     this.#client = undefined
+    this.locks.onDisconnect()
     this.#logger.warn({}, 'the database connection for notifications was lost')
     void this.#reconnect()
   }

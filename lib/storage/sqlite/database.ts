@@ -5,6 +5,7 @@ import { pollingFeed } from '../change-feed.ts'
 import type { Database, SearchIndex } from '../database.ts'
 import { withinHostTransaction } from '../host-transaction.ts'
 import { connectionOfTransaction } from '../kysely-connection.ts'
+import { noLiveness } from '../liveness.ts'
 import { Compaction } from './compaction.ts'
 import { errorMapper, isLocked } from './database-errors.ts'
 import { dialect, hostDialect } from './dialect.ts'
@@ -12,6 +13,7 @@ import { DatabaseFiles, isSameFile } from './files.ts'
 import { GroupCommit, type GroupTarget } from './group.ts'
 import type { SqliteHandle } from './handle.ts'
 import { adoptHandle, type IsSameDatabase } from './host-handle.ts'
+import type { ProcessLocks } from './liveness.ts'
 import { PreparedConnection } from './prepared-connection.ts'
 import { Reader, retryWhileLocked } from './reader.ts'
 import { searchIndexer } from './search-index.ts'
@@ -25,11 +27,12 @@ interface Opened {
   readonly ownHandles: readonly SqliteHandle[]
   /** Undefined for a database in memory. */
   readonly file: string | undefined
+  readonly locks: ProcessLocks | undefined
   readonly logger: Logger
 }
 
 /** Makes the database on open handles. */
-export async function databaseOn({ writer, reader, ownHandles, file, logger }: Opened): Promise<Database> {
+export async function databaseOn({ writer, reader, ownHandles, file, locks, logger }: Opened): Promise<Database> {
   for (const handle of new Set([writer, reader]))
     await retryWhileLocked(() => configure(handle), 'The database is locked.')
   const write = new PreparedConnection(writer)
@@ -53,6 +56,7 @@ export async function databaseOn({ writer, reader, ownHandles, file, logger }: O
         return version.get() as number
       }),
     ),
+    liveness: locks ?? noLiveness,
     read: (query) => reads.run(query),
     transaction: (work) => group.write(work),
     within: (handle) =>
@@ -66,6 +70,7 @@ export async function databaseOn({ writer, reader, ownHandles, file, logger }: O
       await group.close()
       await nextTurn() // lets the reads of this turn finish
       reads.close()
+      locks?.close()
       for (const handle of ownHandles) handle.close()
     },
   }

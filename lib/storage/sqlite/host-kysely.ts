@@ -5,6 +5,7 @@ import { type Connection, plainQuery, type Query } from '../connection.ts'
 import type { Database, DatabaseSource } from '../database.ts'
 import { withinHostTransaction } from '../host-transaction.ts'
 import { connectionOf, connectionOfTransaction, type ReservedConnection, reserve } from '../kysely-connection.ts'
+import { noLiveness } from '../liveness.ts'
 import { sqliteMigrations } from '../migrations/sqlite.ts'
 import type { SearchChange } from '../transaction.ts'
 import { errorMapper, isLocked } from './database-errors.ts'
@@ -48,6 +49,7 @@ export function openSqliteThrough(kysely: Kysely<unknown>, own: boolean): Databa
           compact: async () => {}, // the file is the host's
         },
         changes: pollingFeed(async () => (await reader.run<{ version: number }>(version)).rows[0]!.version),
+        liveness: noLiveness,
         read: (query) => reader.run(query),
         transaction: (work) => group.write(work),
         within(handle) {

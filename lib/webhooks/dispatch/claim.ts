@@ -1,6 +1,6 @@
-import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
 import { type Context, now, type Tx } from '../../context.ts'
+import { newClaim } from '../../dispatch/claims.ts'
 import type { TasksInFlight } from '../../dispatch/loop.ts'
 import { maxRowsPerBatch } from '../../jobs/operations.ts'
 import { int, ints, nullable, statement, text, time } from '../../storage/statement.ts'
@@ -25,7 +25,7 @@ export interface ClaimedDelivery {
   readonly attempt: number
   /** This attempt's position in the retry schedule, from 1. A redelivery restarts the schedule. */
   readonly scheduleAttempt: number
-  /** Random token of the claim. This process may record the outcome only while the row has this token. */
+  /** Token of the claim. This process may record the outcome only while the row has this token. */
   readonly claim: string
   readonly url: string
   readonly sealedSecret: string
@@ -107,6 +107,13 @@ const findNextLeaseEnd = statement(
   {},
   () => sql<{ lease_until: Timestamp | null }>`
     select min(lease_until) as lease_until from mailkeep_delivery where lease_until is not null`,
+)
+
+/** Lists the claims whose attempt is not recorded, of all processes. */
+export const listClaims = statement.all(
+  {},
+  () => sql<{ claim: string }>`
+    select distinct claim from mailkeep_delivery where lease_until is not null and claim is not null`,
 )
 
 /** Locks deliveries that are due, if the endpoint still exists and is active. */
@@ -231,7 +238,7 @@ export async function claimDeliveries(
   const ready = rows.filter(({ body }) => body !== '')
   for (const { id, body } of rows) if (body === '') await failDelivery(tx, { id, error: erasedError, now: now(tx) })
   if (ready.length === 0) return []
-  const claim = randomUUID()
+  const claim = newClaim(tx)
   tx.transaction.defer(setClaim(tx, { ids: ready.map(({ id }) => id), claim, now: now(tx), lease_until: leaseEnd(tx) }))
   return ready.map((row) => ({
     id: row.id,

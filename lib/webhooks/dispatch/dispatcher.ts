@@ -10,7 +10,7 @@ import {
 } from '../../dispatch/loop.ts'
 import { Handlers } from '../handlers/handlers.ts'
 import type { Outcome, Sender, Sending } from '../http/send.ts'
-import { type ClaimedDelivery, claimDeliveries, findDue } from './claim.ts'
+import { type ClaimedDelivery, claimDeliveries, findDue, listClaims } from './claim.ts'
 import { type Allowance, atLeastOne, FairScheduler } from './fairness.ts'
 import { releaseExpiredLeases, releaseStaleSchedules } from './leases.ts'
 import { DeliveryCounter, type DeliveryFigures, endingOf } from './metrics.ts'
@@ -73,8 +73,12 @@ export class Dispatcher implements LoopWork<Plan, ClaimedDelivery, FinishedAttem
     return { nextDueMs: earliest(retries), committed: () => this.#counter.count(recorded) }
   }
 
-  async release(tx: Tx, inFlight: TasksInFlight, isClockSuspect: boolean): Promise<number> {
-    const released = await releaseExpiredLeases(tx, inFlight)
+  async listClaims(): Promise<string[]> {
+    return (await listClaims(this.#ctx, {})).map(({ claim }) => claim)
+  }
+
+  async release(tx: Tx, inFlight: TasksInFlight, orphans: readonly string[], isClockSuspect: boolean): Promise<number> {
+    const released = await releaseExpiredLeases(tx, inFlight, orphans)
     return released + (isClockSuspect ? await releaseStaleSchedules(tx) : 0)
   }
 

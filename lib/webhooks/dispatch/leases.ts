@@ -6,7 +6,7 @@ import { sql } from 'kysely'
 import { now, type Tx } from '../../context.ts'
 import { toleratedDriftMs } from '../../dispatch/clock-watch.ts'
 import type { TasksInFlight } from '../../dispatch/loop.ts'
-import { int, ints, statement, time } from '../../storage/statement.ts'
+import { int, ints, statement, texts, time } from '../../storage/statement.ts'
 import { type Clock, type Timestamp, timestamp } from '../../time.ts'
 import { insertAttempt } from '../queries.ts'
 import type { DeliveryStatus } from '../schema.ts'
@@ -25,13 +25,17 @@ interface ExpiredLease {
   claimed_at: Timestamp | null
 }
 
-/** Lists expired leases. A lease whose claim is in the future is void too: the clock was set back after the claim. */
+/**
+ * Lists expired leases. A lease whose claim is in the future is void too, because the clock was set back after the claim.
+ * So is one of a dead process.
+ */
 const listExpiredLeases = statement.all(
-  { now: time, future: time, limit: int },
+  { now: time, future: time, orphans: texts, limit: int },
   (_, p, dialect) => sql<ExpiredLease>`
     select id, uuid, client_id, endpoint_id, status, attempts, attempts_before, claimed_at
     from mailkeep_delivery
-    where lease_until is not null and (lease_until <= ${p.now} or claimed_at > ${p.future})
+    where lease_until is not null
+      and (lease_until <= ${p.now} or claimed_at > ${p.future} or ${dialect.inList(sql.ref('claim'), p.orphans)})
     order by lease_until limit ${p.limit} ${dialect.forUpdateSkipLocked}`,
 )
 
@@ -60,11 +64,16 @@ const releaseSchedules = statement.affected(
  * attempt as interrupted. If it was the last attempt of the schedule, the delivery fails.
  *
  * @param inFlight Deliveries in flight in this process. They keep their claim, even if a clock change ended their lease.
+ * @param orphans The claims of dead processes.
  * @returns The number of expired leases.
  */
-export async function releaseExpiredLeases(tx: Tx, inFlight: TasksInFlight): Promise<number> {
+export async function releaseExpiredLeases(
+  tx: Tx,
+  inFlight: TasksInFlight,
+  orphans: readonly string[],
+): Promise<number> {
   const limit = maxRowsPerTurn + inFlight.size
-  const rows = await listExpiredLeases(tx, { now: now(tx), future: futureOf(tx.clock), limit })
+  const rows = await listExpiredLeases(tx, { now: now(tx), future: futureOf(tx.clock), orphans, limit })
   const expired = rows.filter(({ id }) => !inFlight.has(id))
   for (const row of expired) {
     await insertAttempt(tx, {

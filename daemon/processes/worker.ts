@@ -1,0 +1,58 @@
+import type { StartReport, ToPrimary, ToWorker } from './messages.ts'
+
+/** How a process that serves reaches the first one. */
+export interface Channel {
+  send(message: ToPrimary): void
+  listen(listener: (message: ToWorker) => void): void
+}
+
+/** One of several processes that serve on the same port. */
+export interface WorkerProcess {
+  /** From 1. Only the first one delivers. */
+  readonly number: number
+  /** Resolves when the first process asks it to stop. */
+  readonly stopped: Promise<void>
+  started(report: StartReport): void
+  /** Returns the metrics of all processes. `render` returns those of this one whenever the first process asks. */
+  sumMetrics(render: () => Promise<string>): () => Promise<string>
+}
+
+const metricsTimeoutMs = 5000
+
+export function openWorker(number: number, { send, listen }: Channel): WorkerProcess {
+  const waiting = new Map<number, (text: string) => void>()
+  let renderOwn = async () => ''
+  let lastId = 0
+  let stop = () => {}
+  const stopped = new Promise<void>((resolve) => {
+    stop = resolve
+  })
+  listen((message) => {
+    if (message.kind === 'stop') stop()
+    else if (message.kind === 'metrics') waiting.get(message.id)?.(message.text)
+    else void renderOwn().then((text) => send({ kind: 'report', text }))
+  })
+  const metricsOfAll = async () => {
+    const id = ++lastId
+    let timer: NodeJS.Timeout | undefined
+    try {
+      return await new Promise<string>((resolve, reject) => {
+        timer = setTimeout(() => reject(new Error('The first process did not answer.')), metricsTimeoutMs)
+        waiting.set(id, resolve)
+        send({ kind: 'metrics', id })
+      })
+    } finally {
+      clearTimeout(timer)
+      waiting.delete(id)
+    }
+  }
+  return {
+    number,
+    stopped,
+    started: (report) => send({ kind: 'started', report }),
+    sumMetrics(render) {
+      renderOwn = render
+      return metricsOfAll
+    },
+  }
+}

@@ -1,0 +1,81 @@
+import { randomBytes } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import type { Liveness } from '../liveness.ts'
+import type { SqliteHandle } from './handle.ts'
+
+const maxProcesses = 100
+
+/**
+ * Finds dead processes by locks on small files beside the database. Each process that sends holds the first file that is
+ * free: `mailkeep.db.process-1`, `-2`, …. The system frees the lock when the process dies. The files stay, because
+ * deleting one would let two processes hold it.
+ */
+export class ProcessLocks implements Liveness {
+  readonly #file: string
+  readonly #open: (file: string) => SqliteHandle
+  readonly #random = randomBytes(8).toString('hex')
+  #place = 0
+  #held: SqliteHandle | undefined
+  #hasTried = false
+
+  /**
+   * @param file The path of the database.
+   * @param open Opens a file as a database.
+   */
+  constructor(file: string, open: (file: string) => SqliteHandle) {
+    this.#file = file
+    this.#open = open
+  }
+
+  id(): string {
+    if (!this.#hasTried) this.#take()
+    return this.#held ? `${this.#place}-${this.#random}` : ''
+  }
+
+  async findDead(ids: readonly string[]): Promise<string[]> {
+    return ids.filter((id) => this.#isDead(id))
+  }
+
+  close(): void {
+    this.#held?.close()
+    this.#held = undefined
+  }
+
+  #take(): void {
+    this.#hasTried = true
+    while (!this.#held && this.#place < maxProcesses) {
+      this.#place += 1
+      this.#held = this.#tryLock(this.#pathOf(this.#place))
+    }
+  }
+
+  #isDead(id: string): boolean {
+    const [, place, random] = /^(\d{1,4})-([0-9a-f]{16})$/.exec(id) ?? []
+    if (place === undefined) return false
+    // Only this process can tell, because it holds the lock of the process that had the file before.
+    if (this.#held && Number(place) === this.#place) return random !== this.#random
+    const path = this.#pathOf(Number(place))
+    if (!existsSync(path)) return false // the database was moved to another place
+    const lock = this.#tryLock(path)
+    lock?.close()
+    return lock !== undefined
+  }
+
+  #pathOf(place: number): string {
+    return `${this.#file}.process-${place}`
+  }
+
+  /** Returns undefined if another process holds the lock, or the file cannot be used. */
+  #tryLock(path: string): SqliteHandle | undefined {
+    let handle: SqliteHandle | undefined
+    try {
+      handle = this.#open(path)
+      handle.pragma('journal_mode = memory') // no further file
+      handle.exec('begin exclusive')
+      return handle
+    } catch {
+      handle?.close()
+      return undefined
+    }
+  }
+}

@@ -1,0 +1,114 @@
+/** Many events of the host in one call. */
+import * as v from 'valibot'
+import type { Context, Tx } from '../context.ts'
+import { type FieldErrors, invalid, isMailkeepError } from '../errors.ts'
+import { closedObject, isRecord, parse } from '../parse.ts'
+import { type AbortInput, AbortOptions } from '../signal.ts'
+import { transact } from '../storage/transaction.ts'
+import { checkBody } from './event-body.ts'
+import { countRecipients, findSubscribers, type Occurrence, raiseAllTo, type Subscribers } from './outbox.ts'
+import { type EventInput, type EventType, HostEvent } from './schema.ts'
+
+/** Maximum events of a call. */
+export const maxEventsPerBatch = 1000
+/** A transaction writes at most this many events and deliveries, so that other writes do not wait long. */
+const maxRowsPerTransaction = 2000
+const maxBytesPerTransaction = 1_048_576
+
+export interface EventBatchInput {
+  /** At most 1,000. */
+  readonly events: readonly EventInput[]
+}
+
+/** The result of one event of a batch. */
+export interface EventBatchResult {
+  /** `raised`: also if no endpoint subscribes to it. `refused`: nothing was stored. */
+  status: 'raised' | 'refused'
+  /** Messages by field of the event, when it was refused. */
+  errors?: FieldErrors
+}
+
+const EventBatch = closedObject({
+  events: v.pipe(
+    v.array(v.unknown(), 'This must be an array of events.'),
+    v.maxLength(maxEventsPerBatch, `At most ${maxEventsPerBatch.toLocaleString('en')} events at a time.`),
+  ),
+})
+
+interface ParsedEvent extends EventInput {
+  readonly at: number
+  readonly bytes: number
+}
+
+/**
+ * Raises up to 1,000 events that only the host app knows about, at a fraction of the cost of one by one. An event that
+ * is refused does not stop the others. Each transaction stores some hundreds of events. After an error the events before
+ * it stay raised; repeat the call with an idempotency key to raise each once.
+ *
+ * @param input The events, or an object with them.
+ * @param options `signal` stops the call between two transactions. It then throws the signal's reason.
+ * @returns The result of each event, in their order.
+ * @throws MailkeepError `validation_failed` on `events`: not an array, or too many events.
+ * @example
+ * await acme.events.raiseMany(sent.map((mail) => ({ type: 'newsletter.sent', data: { mail } })))
+ */
+export async function raiseEvents(
+  ctx: Context,
+  input: EventBatchInput | readonly EventInput[],
+  options: AbortInput = {},
+): Promise<EventBatchResult[]> {
+  const { events } = parse(EventBatch, Array.isArray(input) ? { events: input } : input)
+  const { signal } = parse(AbortOptions, options, 'options')
+  const results: EventBatchResult[] = []
+  const parsed = parseEvents(events, results)
+  for (const batch of transactionsOf(parsed, await findSubscribers(ctx))) {
+    signal?.throwIfAborted()
+    const save = () => transact(ctx, (tx) => raiseBatch(tx, batch))
+    await (ctx.transaction ? save() : ctx.local.queueBatch(save))
+    for (const { at } of batch) results[at] = { status: 'raised' }
+  }
+  return results
+}
+
+/** Writes the results of the events that are refused, and returns the others. */
+function parseEvents(inputs: readonly unknown[], results: EventBatchResult[]): ParsedEvent[] {
+  return inputs.flatMap((input, at) => {
+    try {
+      if (!isRecord(input)) throw invalid('event', 'This must be an object.')
+      const { type, data } = parse(HostEvent, input)
+      return [{ at, type, data, bytes: checkBody(type, data) }]
+    } catch (error) {
+      if (!isMailkeepError(error, 'validation_failed')) throw error
+      results[at] = { status: 'refused', errors: error.errors! }
+      return []
+    }
+  })
+}
+
+function* transactionsOf(events: readonly ParsedEvent[], subscribers: Subscribers): Generator<ParsedEvent[]> {
+  let batch: ParsedEvent[] = []
+  let rows = 0
+  let bytes = 0
+  for (const event of events) {
+    batch.push(event)
+    rows += 1 + countRecipients(subscribers, event.type)
+    bytes += event.bytes
+    if (rows < maxRowsPerTransaction && bytes < maxBytesPerTransaction) continue
+    yield batch
+    batch = []
+    rows = 0
+    bytes = 0
+  }
+  if (batch.length > 0) yield batch
+}
+
+async function raiseBatch(tx: Tx, batch: readonly ParsedEvent[]): Promise<void> {
+  const subscribers = await findSubscribers(tx)
+  const byType = new Map<EventType, Occurrence[]>()
+  for (const { type, data } of batch) {
+    const occurrences = byType.get(type)
+    if (occurrences) occurrences.push({ data, contactId: null })
+    else byType.set(type, [{ data, contactId: null }])
+  }
+  for (const [type, occurrences] of byType) await raiseAllTo(tx, subscribers, type, occurrences)
+}

@@ -1,0 +1,270 @@
+/** `serve --processes N`: several processes that serve on one port. */
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { request } from 'node:http'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { describe, type TestContext, test } from 'node:test'
+import Database from 'better-sqlite3'
+import { sumMetrics } from '../../daemon/processes/sum-metrics.ts'
+import { needsPostgres } from '../support/databases.ts'
+import { openReceiver } from '../support/http-receiver.ts'
+import { openKnownPlace, running, token } from '../support/postgres-program.ts'
+import { daemon, directory, errorLineOf } from '../support/program.ts'
+import { until } from '../support/webhook-harness.ts'
+
+const two = ['--processes', '2']
+const env = { MAILKEEP_WEBHOOK_ALLOW_PRIVATE: 'true', MAILKEEP_ADMIN_TOKEN: token }
+
+/** A connection that a killed process had accepted may hang. */
+const patienceMs = 3000
+
+interface Answered {
+  readonly status: number
+  readonly text: string
+}
+
+/** Sends a request on a connection of its own, so that it may reach any process. */
+function ask(url: string, method: string, path: string, body?: object): Promise<Answered> {
+  return new Promise((resolve, reject) => {
+    const headers = { authorization: `Bearer ${token}`, ...(body && { 'content-type': 'application/json' }) }
+    const sent = request(url + path, { method, headers, agent: false }, async (response) => {
+      let text = ''
+      try {
+        for await (const chunk of response.setEncoding('utf8')) text += chunk
+        resolve({ status: response.statusCode!, text })
+      } catch (error) {
+        reject(error)
+      }
+    })
+    sent.setTimeout(patienceMs, () => sent.destroy(new Error(`${method} ${path} was not answered`)))
+    sent.on('error', reject)
+    sent.end(body && JSON.stringify(body))
+  })
+}
+
+/** Returns the numbers of the processes that have logged requests, in order. */
+function processesIn(log: string): number[] {
+  const lines = log.split('\n').filter((line) => line.startsWith('{') && line.includes('"requestId"'))
+  return [...new Set(lines.map((line) => JSON.parse(line).process as number))].sort()
+}
+
+/** Sends requests until each of the processes has answered some since now. */
+async function untilBothAnswer({ url, said }: { url: string; said: { err: string } }): Promise<void> {
+  const from = said.err.length
+  await until('both processes answer', async () => {
+    const { status } = await ask(url, 'GET', '/api/v1/tags').catch(() => ({ status: 0 }))
+    return (status === 200 && processesIn(said.err.slice(from)).join() === '1,2') || undefined
+  })
+}
+
+/** Returns the ids of the processes by their numbers, which are in their order of age. */
+function children(pid: number): number[] {
+  const list = execFileSync('ps', ['-o', 'pid=', '--ppid', String(pid)], { encoding: 'utf8' })
+  return list.trim().split(/\s+/).map(Number)
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch {
+    return false
+  }
+}
+
+function figure(page: string, name: string): number {
+  const line = page.split('\n').find((each) => each.startsWith(`${name} `))
+  return line === undefined ? 0 : Number(line.slice(name.length + 1))
+}
+
+const answeredTags = 'mailkeep_http_requests_total{method="GET",route="/api/v1/tags",status="200"}'
+const metricsOf = async (url: string) => (await ask(url, 'GET', '/metrics')).text
+
+function stored(cwd: string, table: string): number {
+  const handle = new Database(join(cwd, 'mailkeep.db'), { readonly: true })
+  try {
+    return handle.prepare(`select count(*) from ${table}`).pluck().get() as number
+  } finally {
+    handle.close()
+  }
+}
+
+async function startTwo(t: TestContext, args = two) {
+  const cwd = await directory(t)
+  return { cwd, ...(await daemon(t, { cwd, env }, args)) }
+}
+
+describe('several processes', { concurrency: 2 }, () => {
+  test('answer on one port, and the first start prints one line', async (t) => {
+    const cwd = await directory(t)
+    const { url, said, ask: askAsAdmin, stop, child } = await daemon(t, { cwd }, two)
+    const { admin_token_file } = JSON.parse(said.out)
+    assert.equal(admin_token_file, join(cwd, 'mailkeep.db.admin-token'))
+    await until('both processes answer', async () => {
+      await Promise.all(Array.from({ length: 4 }, () => ask(url, 'GET', '/healthz')))
+      assert.equal((await askAsAdmin('GET', '/api/v1/tags')).status, 200)
+      await Promise.all(Array.from({ length: 4 }, () => ask(url, 'GET', '/api/v1/tags')))
+      return processesIn(said.err).join() === '1,2' || undefined
+    })
+    const ids = children(child.pid!)
+    assert.equal(ids.length, 2)
+    assert.deepEqual(await stop(), [0, null])
+    assert.deepEqual(ids.filter(isAlive), [])
+    assert.equal(said.out.trim().split('\n').length, 1)
+  })
+
+  test('deliver what any of them stores, once', async (t) => {
+    const { url } = await startTwo(t)
+    const receiver = await openReceiver()
+    t.after(() => receiver.close())
+    const hook = { url: receiver.url(), events: ['newsletter.sent'] }
+    assert.equal((await ask(url, 'POST', '/api/v1/webhook-endpoints', hook)).status, 201)
+    const raise = (n: number) => ask(url, 'POST', '/api/v1/events', { type: 'newsletter.sent', data: { n } })
+    for (const { status } of await Promise.all(Array.from({ length: 40 }, (_, n) => raise(n))))
+      assert.equal(status, 202)
+    const received = await receiver.next(40)
+    assert.equal(new Set(received.map(({ body }) => body.data.n)).size, 40)
+    await until('all are counted', async () => {
+      return figure(await metricsOf(url), 'mailkeep_deliveries_total{outcome="success"}') === 40 || undefined
+    })
+    assert.equal(receiver.received.length, 40)
+  })
+
+  test('add their metrics up, whichever process is asked', async (t) => {
+    const { url, said } = await startTwo(t)
+    await untilBothAnswer({ url, said })
+    const before = figure(await metricsOf(url), answeredTags)
+    await Promise.all(Array.from({ length: 20 }, () => ask(url, 'GET', '/api/v1/tags')))
+    for (let n = 0; n < 6; n++) {
+      const page = await metricsOf(url)
+      assert.equal(figure(page, answeredTags), before + 20)
+      assert.equal(figure(page, 'mailkeep_processes'), 2)
+      assert.equal(figure(page, 'mailkeep_endpoints{state="active"}'), 0)
+      assert.equal(page.match(/^# TYPE mailkeep_http_requests_total /gm)?.length, 1)
+    }
+  })
+
+  test('are started again when they crash, and lose nothing', async (t) => {
+    const { url, said, child, cwd, stop } = await startTwo(t)
+    const receiver = await openReceiver()
+    t.after(() => receiver.close())
+    const hook = { url: receiver.url(), events: ['newsletter.sent'] }
+    assert.equal((await ask(url, 'POST', '/api/v1/webhook-endpoints', hook)).status, 201)
+    await untilBothAnswer({ url, said })
+    const countedBefore = figure(await metricsOf(url), answeredTags)
+    let raised = 0
+    for (let round = 0; round < 2; round++) {
+      const [killed] = children(child.pid!) // the older one
+      process.kill(killed!, 'SIGKILL')
+      for (let n = 0; n < 20; n++) {
+        const answer = await ask(url, 'POST', '/api/v1/events', { type: 'newsletter.sent', data: {} }).catch(
+          () => undefined,
+        )
+        if (answer?.status === 202) raised += 1
+      }
+      await until('it is started again', () => {
+        return said.err.split('"a process ended unexpectedly').length === round + 2 || undefined
+      })
+      await untilBothAnswer({ url, said })
+    }
+    assert.ok(raised > 0)
+    await until('all are delivered', () => receiver.received.length >= stored(cwd, 'mailkeep_delivery') || undefined)
+    assert.ok(stored(cwd, 'mailkeep_delivery') >= raised)
+    assert.ok(figure(await metricsOf(url), answeredTags) > countedBefore, 'counters do not decrease')
+    assert.deepEqual(await stop(), [0, null])
+  })
+
+  test('finish their requests when they are stopped', async (t) => {
+    const { url, cwd, stop, said } = await startTwo(t)
+    await untilBothAnswer({ url, said })
+    let answered = 0
+    const save = async (n: number) => {
+      const { status } = await ask(url, 'POST', '/api/v1/contacts', { email: `p${n}@example.org` })
+      assert.equal(status, 200)
+      answered += 1
+    }
+    // A connection that comes too late is refused or reset, and nothing is stored for it.
+    const load = Promise.all(
+      Array.from({ length: 8 }, async (_, caller) => {
+        for (let n = 0; ; n++) {
+          const failed = await save(caller * 10_000 + n).then(
+            () => false,
+            (error: NodeJS.ErrnoException) => {
+              if (error instanceof assert.AssertionError) throw error
+              return true
+            },
+          )
+          if (failed) return
+        }
+      }),
+    )
+    await until('some are saved', () => answered > 50 || undefined)
+    assert.deepEqual(await stop(), [0, null])
+    await load
+    assert.equal(stored(cwd, 'mailkeep_contact'), answered)
+  })
+
+  test('end when the first process is killed', async (t) => {
+    const { child, closed } = await startTwo(t)
+    const ids = await until('both run', () => (children(child.pid!).length === 2 ? children(child.pid!) : undefined))
+    child.kill('SIGKILL')
+    await closed
+    await until('both have ended', () => !ids.some(isAlive) || undefined)
+  })
+
+  test('that cannot start say why in one line', async (t) => {
+    const cwd = await directory(t)
+    const busy = createServer()
+    await new Promise<void>((resolve) => busy.listen(0, '127.0.0.1', resolve))
+    t.after(() => busy.close())
+    const { port } = busy.address() as { port: number }
+    assert.match(await errorLineOf([...two, '--port', String(port)], { cwd }), /is in use by another program/)
+    assert.match(
+      await errorLineOf([...two, '--database', ':memory:', '--port', '0'], { cwd }),
+      /belongs to one process/,
+    )
+    for (const wrong of ['0', '65', 'many']) {
+      assert.match(await errorLineOf(['--processes', wrong], { cwd }), /must be a whole number from 1 to 64, or auto/)
+    }
+  })
+})
+
+describe('several processes on PostgreSQL', needsPostgres, () => {
+  test('answer on one port, deliver, and stop', async (t) => {
+    const place = await openKnownPlace(t)
+    const receiver = await openReceiver()
+    t.after(() => receiver.close())
+    const { url, said, stop } = await running(t, { ...place, env: { ...place.env, MAILKEEP_PROCESSES: '2' } })
+    const hook = { url: receiver.url(), events: ['newsletter.sent'] }
+    assert.equal((await ask(url, 'POST', '/api/v1/webhook-endpoints', hook)).status, 201)
+    await untilBothAnswer({ url, said })
+    const raise = () => ask(url, 'POST', '/api/v1/events', { type: 'newsletter.sent', data: {} })
+    for (const { status } of await Promise.all(Array.from({ length: 20 }, raise))) assert.equal(status, 202)
+    await receiver.next(20)
+    assert.deepEqual(await stop(), [0, null])
+    assert.equal(receiver.received.length, 20)
+  })
+})
+
+test('metrics of processes: counters and histograms add up, ages do not, and ended processes still count', () => {
+  const page = (requests: number, age: number, memory: number) =>
+    [
+      '# HELP a_total A',
+      '# TYPE a_total counter',
+      `a_total{route="/x y"} ${requests}`,
+      '',
+      '# HELP mailkeep_oldest_due_delivery_seconds Age',
+      '# TYPE mailkeep_oldest_due_delivery_seconds gauge',
+      `mailkeep_oldest_due_delivery_seconds ${age}`,
+      '# HELP process_resident_memory_bytes Memory',
+      '# TYPE process_resident_memory_bytes gauge',
+      `process_resident_memory_bytes ${memory}`,
+      '',
+    ].join('\n')
+  const ended = sumMetrics([], [page(1, 9, 1000), page(2, 9, 1000)])
+  const all = sumMetrics([page(10, 3, 10), page(20, 4, 20)], [ended])
+  assert.equal(figure(all, 'a_total{route="/x y"}'), 33)
+  assert.equal(figure(all, 'mailkeep_oldest_due_delivery_seconds'), 4)
+  assert.equal(figure(all, 'process_resident_memory_bytes'), 30)
+})

@@ -1,0 +1,159 @@
+/** What a killed process had claimed returns as soon as the process is dead, and what a live one has claimed does not. */
+import assert from 'node:assert/strict'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readdirSync } from 'node:fs'
+import { dirname } from 'node:path'
+import type { TestContext } from 'node:test'
+import { onPostgres, test } from '../support/databases.ts'
+import { openPlace } from '../support/kinds.ts'
+import { assertFaster } from '../support/timing.ts'
+import {
+  addEndpoint,
+  newest,
+  type Opened,
+  onSharedDatabases,
+  open,
+  openManualReceiver,
+  openReceiver,
+  openSecondInstance,
+  type Reply,
+  raise,
+  share,
+  until,
+  withStatus,
+} from '../support/webhook-harness.ts'
+
+const script = `
+  import { createMailkeep } from './lib/index.ts'
+  import { postgres } from './lib/storage/postgres.ts'
+  import { sqlite } from './lib/storage/sqlite.ts'
+  const { FILE, URL: url, SCHEMA: schema } = process.env
+  const key = Buffer.from(process.env.KEY, 'base64')
+  const options = { database: FILE ? sqlite(FILE) : postgres(url, { schema }), encryptionKey: key, webhooks: { allowPrivate: true } }
+  const mailkeep = await createMailkeep(options)
+  mailkeep.start()
+  console.log('started')`
+
+/** Starts processes that send. They end before the database is closed, because the test calls this first. */
+function processes(t: TestContext) {
+  const children: ChildProcess[] = []
+  t.after(() => children.map((child) => child.kill('SIGKILL')))
+  return async ({ encryptionKey, place }: Opened): Promise<ChildProcess> => {
+    const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', script], {
+      cwd: new URL('../..', import.meta.url),
+      env: { ...process.env, KEY: Buffer.from(encryptionKey).toString('base64'), ...place.env },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    children.push(child)
+    await once(child.stdout!, 'data')
+    return child
+  }
+}
+
+async function kill(child: ChildProcess): Promise<void> {
+  child.kill('SIGKILL')
+  await once(child, 'exit')
+}
+
+const idle = { start: false, clock: Date.now }
+
+onSharedDatabases('a process that is killed', (open) => {
+  test('leaves its deliveries in flight to another process', async (t) => {
+    const startProcess = processes(t)
+    const { receiver, answers } = await openManualReceiver(t)
+    const prepared = await open(t, idle)
+    const { id } = await addEndpoint(prepared, receiver.url())
+    await raise(prepared)
+    const child = await startProcess(prepared)
+    await receiver.count(1)
+    const survivor = await openSecondInstance(t, prepared, { clock: Date.now })
+    await kill(child)
+    const killedMs = performance.now()
+    await receiver.count(2)
+    assertFaster(performance.now() - killedMs, 2500, 'the second attempt')
+    answers[1]!(200)
+    const { attempts, attempt_log } = await withStatus(survivor, id, 'success')
+    assert.equal(attempts, 2)
+    assert.match(attempt_log[0]!.error!, /interrupted/)
+    assert.equal(receiver.received[0]!.headers['webhook-id'], receiver.received[1]!.headers['webhook-id'])
+  })
+
+  test('amid deliveries and started again at once: all are delivered without waiting for a lease', async (t) => {
+    const startProcess = processes(t)
+    let reply: Reply = 200
+    const receiver = await openReceiver(t, () => reply)
+    const prepared = await open(t, idle)
+    const endpoints = []
+    for (let n = 0; n < 4; n++) endpoints.push(await addEndpoint(prepared, receiver.url(`/${n}`)))
+    let expected = 0
+    const raiseAll = async () => {
+      await Promise.all(Array.from({ length: 20 }, (_, n) => raise(prepared, { n })))
+      expected += 20 * endpoints.length
+    }
+    let child = await startProcess(prepared)
+    for (let round = 0; round < 2; round++) {
+      reply = 200
+      const before = receiver.received.length
+      await raiseAll()
+      await receiver.count(before + 40)
+      reply = 'hang'
+      await raiseAll()
+      await receiver.count(before + 80 + endpoints.length) // each has at least one place
+      await kill(child)
+      reply = 200
+      child = await startProcess(prepared)
+      const startedMs = performance.now()
+      await until('all are delivered', async () => {
+        return (await prepared.count(`mailkeep_delivery where status = 'success'`)) === expected || undefined
+      })
+      assertFaster(performance.now() - startedMs, 3000, 'the deliveries after the start')
+    }
+  })
+})
+
+onPostgres('a process that loses the connection which holds its lock', () => {
+  test('keeps its claims, because it takes the lock again', async (t) => {
+    const place = share(await openPlace('PostgreSQL'))
+    const texts: string[] = []
+    const log = (_: object, text: string) => texts.push(text)
+    const logger = { debug() {}, info: log, warn: log, error() {} }
+    const { receiver, answers } = await openManualReceiver(t)
+    const first = await open(t, { place, clock: Date.now, logger })
+    const { id } = await addEndpoint(first, receiver.url())
+    await raise(first)
+    await receiver.count(1)
+    const [row] = await place.ask(`select pid from pg_locks, mailkeep_delivery
+      where locktype = 'advisory' and mode = 'ShareLock' and claim is not null
+        and (cast(classid as bigint) << 32) + cast(objid as bigint) = cast(split_part(claim, ' ', 1) as bigint)`)
+    const second = await openSecondInstance(t, first, { clock: Date.now })
+    const marker = await openReceiver(t)
+    const other = await addEndpoint(second, marker.url(), 'sequence.completed')
+    await place.ask('select pg_terminate_backend(cast(? as integer))', row!.pid)
+    await until('the connection is back', () => texts.some((text) => /is back/.test(text)) || undefined)
+    await raise(second, {}, 'sequence.completed')
+    await withStatus(second, other.id, 'success')
+    answers[0]!(200)
+    assert.equal((await withStatus(first, id, 'success')).attempts, 1)
+    assert.equal(receiver.received.length, 1)
+  })
+})
+
+test('the lock of a process on a SQLite file is an empty file beside it, which the next process takes', async (t) => {
+  const place = share(await openPlace('a SQLite file'))
+  const folder = dirname(place.env.FILE!)
+  const locks = () => readdirSync(folder).filter((name) => name.includes('process'))
+  const { receiver } = await openManualReceiver(t)
+  const first = await open(t, { place })
+  const second = await openSecondInstance(t, first)
+  const { id } = await addEndpoint(first, receiver.url())
+  await raise(first)
+  await receiver.count(1)
+  await until('both hold a lock', () => locks().length === 2 || undefined)
+  assert.deepEqual(locks(), ['mail.db.process-1', 'mail.db.process-2'])
+  await Promise.all([first, second].map(({ mailkeep }) => mailkeep.close({ timeoutMs: 0 })))
+  const third = await openSecondInstance(t, first)
+  await receiver.count(2)
+  assert.equal((await newest(third, id)).attempts, 2)
+  assert.deepEqual(locks(), ['mail.db.process-1', 'mail.db.process-2'])
+})
