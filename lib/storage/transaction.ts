@@ -35,6 +35,8 @@ export type Work<T> = (transaction: Transaction) => Promise<T>
 const awaitsElsewhere =
   'Inside a transaction only statements may be awaited: in withIdempotencyKey(key, request, work) use only the client that `work` is given, not an outer one, and await nothing else.'
 
+const statementFailed = 'A statement of this transaction has failed.'
+
 const transactionIsOver = 'This transaction has ended: await every call inside it, and use its client nowhere else.'
 
 /** Returns the error for a mistake in the calling code, as opposed to wrong input. */
@@ -85,8 +87,14 @@ export class Transaction implements Connection {
 
   run<R>(query: Query): Result<R> {
     if (this.#ended !== undefined) throw misuse(this.#ended)
-    const result = this.#connection.run<R>(query)
-    return isPending(result) ? this.waitFor(result) : result
+    try {
+      const result = this.#connection.run<R>(query)
+      return isPending(result) ? this.waitFor(result) : result
+    } catch (error) {
+      // A full disk ends SQLite's transaction: what the work still sends in parallel would be committed by itself.
+      this.#ended = statementFailed
+      throw error
+    }
   }
 
   /** Runs `work`. Use of the transaction after its end fails, and so does work that awaits something else. */
