@@ -17,12 +17,12 @@ const changeOf: Partial<Record<EventType, ChangeType>> = {
   'contact.resubscribed': 'contact.resubscribed',
 }
 
-/** Records each type of change of a contact once, however many events it has. A new contact has no further updates. */
+/** Records each type of change of a contact once, however many events it has. A new contact has one entry. */
 export async function auditEvents(tx: Tx, events: readonly ContactEvent[]): Promise<void> {
   const entries = new Map<string, AuditedChange>()
   for (const { type: event, contactId: targetId } of events) {
     const type = changeOf[event]
-    if (type === undefined || (type === 'contact.updated' && entries.has(`contact.created ${targetId}`))) continue
+    if (type === undefined || entries.has(`contact.created ${targetId}`)) continue
     entries.set(`${type} ${targetId}`, { type, targetId })
   }
   await auditAll(tx, [...entries.values()])

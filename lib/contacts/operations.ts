@@ -69,6 +69,9 @@ export async function addContactToList(ctx: Context, listId: number, input: Cont
       !mustConfirm && join(tx, id, list, created),
     ])
     const asked = mustConfirm && (await requestConfirmation(tx, id, list))
+    if (created) await audit(tx, 'contact.created', id)
+    else if (updated || tagged.length > 0) await audit(tx, 'contact.updated', id)
+    if (joined && !created) await audit(tx, 'contact.list_added', id)
     const changes = {
       ...{ created, updated, tagged },
       ...(joined && { joined: list }),

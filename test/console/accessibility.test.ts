@@ -73,6 +73,15 @@ consoleTest(
       await page.locator('[data-new]').click()
       await assertAccessibleInAllModes(page, `the dialog of ${path}`)
     }
+    await visit('/console/newsletters/1')
+    await page.getByText('Topics, and who is left out').click()
+    await page.getByLabel('Weekly (News)').waitFor()
+    await assertAccessibleInAllModes(page, 'the whole audience')
+    await visit('/console/sequences/1')
+    await page.getByRole('button', { name: 'New step' }).click()
+    await page.getByLabel('Subject').fill('Hello')
+    await page.locator('.mail').getByText('Hello Ada').waitFor()
+    await assertAccessibleInAllModes(page, 'a step with its preview')
   },
   { colorScheme: 'light' },
 )

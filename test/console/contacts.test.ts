@@ -129,6 +129,7 @@ consoleTest('a list with double opt-in asks the contact first', async ({ page, v
   await page.getByRole('button', { name: 'Put on list' }).click()
   await page.getByText('The contact is asked to confirm').waitFor()
   await page.getByText('On no list.').waitFor()
+  await page.getByRole('listitem').filter({ hasText: 'confirmation requested list 1, by api' }).waitFor()
 })
 
 consoleTest('a segment is created, filters contacts, is changed and deleted', async (world) => {

@@ -162,7 +162,7 @@ consoleTest(
     await visit('/?range=month')
     await page.getByText('Oldest due delivery').waitFor()
     await page
-      .getByText(/2\d days ago/)
+      .getByText(/^2\dd ago$/)
       .first()
       .waitFor()
   },

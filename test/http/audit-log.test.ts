@@ -79,6 +79,9 @@ overHttp('the audit log', (open) => {
     const ada = await upsert({ email: 'ada@example.org', tags: ['vip'] })
     await upsert({ email: 'ada@example.org', tags: ['vip'] }) // changes nothing
     await upsert({ email: 'ada@example.org', city: 'London' })
+    const save = (body: object) => data(201, 'POST', `/lists/${list.id}/contacts`, { token: member, body })
+    const { id: cora } = await save({ email: 'cora@example.org', tags: ['vip'] })
+    await data(200, 'POST', `/lists/${list.id}/contacts`, { token: member, body: { email: 'cora@example.org' } })
     const operations = [
       { op: 'upsert', email: 'bob@example.org', tags: ['vip', 'new'], lists: [list.id], city: 'Bonn' },
       { op: 'upsert', email: 'bob@example.org', tags: ['vip'], lists: [list.id] },
@@ -101,8 +104,8 @@ overHttp('the audit log', (open) => {
       [
         ['contact.created', ada, 'api'],
         ['contact.updated', ada, 'api'],
+        ['contact.created', cora, 'api'],
         ['contact.created', bob, 'api'],
-        ['contact.list_added', bob, 'api'],
         ['contact.list_added', ada, 'api'],
         ['contact.updated', ada, 'api'],
         ['contact.updated', ada, 'api'],

@@ -150,6 +150,7 @@ onEveryDatabase('while a newsletter is sent', (open) => {
     await finish(scene)
     const waiting = await scene.acme.newsletters.get(scene.id)
     assert.deepEqual([waiting.status, waiting.counts.sent], ['sending', 1])
+    assert.ok((await scene.mailkeep.stats()).oldestDueMessageSeconds > 86_400, 'the figure for alerts grows')
     const [message] = (await scene.acme.newsletters.messages(scene.id, { status: 'pending' })).data
     assert.equal(message!.attempts, 0)
     const other = await scene.acme.identities.add({ email: 'other@acme.example', status: 'verified' })

@@ -131,7 +131,7 @@ function ContactView({ contact, reload, erase }: { contact: Contact; reload(): v
         <Memberships contact={contact} change={change} />
       </div>
       <Attributes attributes={contact.extra_attributes} />
-      <History contactId={contact.id} version={contact} />
+      <History contact={contact} />
       <ContactMessages contactId={contact.id} />
       <PersonalData contactId={contact.id} />
       {isEditing && <EditContact contact={contact} close={() => setEditing(false)} reload={reload} />}

@@ -1,11 +1,12 @@
-import { answerOf, api } from '../api.ts'
+import { answerOf, api, type Schemas } from '../api.ts'
 import { Loaded, useLoad } from '../parts/load.tsx'
 import { Time } from '../parts/time.tsx'
 
 const shownEntries = 20
 
 /** What changed the memberships and the subscription of a contact, newest first. */
-export function History({ contactId, version }: { contactId: number; version: unknown }) {
+export function History({ contact }: { contact: Schemas['Contact'] }) {
+  const contactId = contact.id
   const history = useLoad(
     () =>
       answerOf(
@@ -13,7 +14,7 @@ export function History({ contactId, version }: { contactId: number; version: un
           params: { path: { contactId }, query: { per_page: shownEntries } },
         }),
       ),
-    [contactId, version],
+    [contact],
   )
   return (
     <section>
@@ -26,11 +27,11 @@ export function History({ contactId, version }: { contactId: number; version: un
               {data.map(({ id, type, source, list_id, topic_id, created_at }) => (
                 <li key={id}>
                   <Time at={created_at} />: {type.replaceAll('_', ' ')}
-                  {topic_id !== null && ` (topic ${topic_id})`}
+                  {topic_id !== null && ` ${nameOf(contact.topics, topic_id, 'topic')},`}
                   {list_id !== null && (
                     <>
                       {' '}
-                      <a href={`/console/lists/${list_id}`}>list {list_id}</a>
+                      <a href={`/console/lists/${list_id}`}>{nameOf(contact.lists, list_id, 'list')}</a>
                     </>
                   )}
                   <span class="muted">, by {source.replaceAll('_', ' ')}</span>
@@ -43,4 +44,9 @@ export function History({ contactId, version }: { contactId: number; version: un
       </Loaded>
     </section>
   )
+}
+
+/** Returns the name of a list or topic that the contact is on. */
+function nameOf(of: readonly { readonly id: number; readonly name: string }[], id: number, kind: string): string {
+  return of.find((one) => one.id === id)?.name ?? `${kind} ${id}`
 }

@@ -94,7 +94,7 @@ function DeliveryPlots({ series, oldestDueAt, hours }: DeliveryPlotsProps) {
         <Figure title="Failed for good" value={number(sum(outcomes[2]!.values))} href={linkTo('failed')} />
         <Figure
           title="Oldest due delivery"
-          value={<Time at={oldestDueAt} none="none" />}
+          value={<Time at={oldestDueAt} none="none" isShort />}
           {...(oldestDueAt !== null && { href: '/console/deliveries?status=pending' })}
         />
         <Figure title="Slowest p95" value={slowest === 0 ? 'none' : `${number(slowest)} ms`} />

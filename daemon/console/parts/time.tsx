@@ -7,6 +7,7 @@ setInterval(() => {
 }, 30_000)
 
 const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' })
+const shortRelative = new Intl.RelativeTimeFormat('en', { numeric: 'auto', style: 'narrow' })
 const exact = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'long' })
 
 const units: readonly [Intl.RelativeTimeFormatUnit, number][] = [
@@ -17,20 +18,26 @@ const units: readonly [Intl.RelativeTimeFormatUnit, number][] = [
   ['minute', 60],
 ]
 
+interface TimeProps {
+  readonly at: string | null | undefined
+  readonly none?: string
+  readonly isShort?: boolean
+}
+
 /** Shows how long ago or from now a time is, with the exact time on hover. */
-export function Time({ at, none = 'never' }: { at: string | null | undefined; none?: string }) {
+export function Time({ at, none = 'never', isShort = false }: TimeProps) {
   if (!at) return <span class="muted">{none}</span>
   const date = new Date(at)
   return (
     <time key={ticks.value} dateTime={at} title={exact.format(date)}>
-      {relativeTime((date.getTime() - Date.now()) / 1000)}
+      {relativeTime((date.getTime() - Date.now()) / 1000, isShort ? shortRelative : relative)}
     </time>
   )
 }
 
-function relativeTime(seconds: number): string {
+function relativeTime(seconds: number, format: Intl.RelativeTimeFormat): string {
   const unit = units.find(([, length]) => Math.abs(seconds) >= length)
-  if (unit) return relative.format(Math.trunc(seconds / unit[1]), unit[0])
+  if (unit) return format.format(Math.trunc(seconds / unit[1]), unit[0])
   return seconds > 5 ? `in ${Math.round(seconds)} seconds` : 'just now'
 }
 

@@ -13,13 +13,20 @@ interface DueRow {
   due_at: string
 }
 
+/** `verified`: only those whose sender is verified. `waiting`: also those that wait for a sender. */
+interface SourceFlags {
+  readonly verified: boolean
+  readonly waiting: boolean
+}
+
 /**
  * Whether the client exists and the sender may send; without a sender, whether the client has one, unless all may send. The
  * messages of a deleted client are deleted by a job.
  */
-function canSend(source: string, verified: boolean): RawBuilder<unknown> {
+function canSend(source: string, { verified, waiting }: SourceFlags): RawBuilder<unknown> {
   const [client, from] = [sql.ref(`${source}.client_id`), sql.ref(`${source}.from_identity_id`)]
   const isOpen = sql`exists (select 1 from mailkeep_client as k where k.id = ${client} and k.deleted_at is null)`
+  if (waiting) return isOpen
   const isKnown = sql`exists (select 1 from mailkeep_identity as i where i.client_id = ${client}
     and (${from} is null or i.id = ${from}) ${verified ? sql`and i.identity_status = 'verified'` : sql``})`
   return sql`${isOpen} and ${verified ? isKnown : sql`(${from} is null or ${isKnown})`}`
@@ -31,20 +38,20 @@ function canSend(source: string, verified: boolean): RawBuilder<unknown> {
  */
 export const listSources = statement.all(
   {},
-  (_, __, ___, { verified }) => sql<DueRow>`select * from (
+  (_, __, ___, flags) => sql<DueRow>`select * from (
     select 'newsletter' as kind, n.id, n.client_id, n.from_identity_id, (select min(due_at) from mailkeep_message
       where newsletter_id = n.id and status = 'pending' and lease_until is null) as due_at
-    from mailkeep_newsletter as n where n.status = 'sending' and ${canSend('n', verified)}
+    from mailkeep_newsletter as n where n.status = 'sending' and ${canSend('n', flags)}
     union all
     select 'sequence', s.id, s.client_id, s.from_identity_id, (select min(due_at) from mailkeep_message
       where sequence_id = s.id and status = 'pending' and lease_until is null)
-    from mailkeep_sequence as s where s.status = 'active' and ${canSend('s', verified)}
+    from mailkeep_sequence as s where s.status = 'active' and ${canSend('s', flags)}
     union all
     select 'sequence', s.id, s.client_id, s.from_identity_id, (select min(due_at) from mailkeep_enrolment
       where sequence_id = s.id and status = 'active' and due_at is not null)
-    from mailkeep_sequence as s where s.status = 'active' and ${canSend('s', verified)}) as source
+    from mailkeep_sequence as s where s.status = 'active' and ${canSend('s', flags)}) as source
     where due_at is not null`,
-  ['verified'],
+  ['verified', 'waiting'],
 )
 
 export const findNextLeaseEnd = statement(

@@ -71,7 +71,7 @@ export class Mailer implements LoopWork<Plan, ClaimedMessage, FinishedAttempt> {
 
   /** How long the oldest due message or step has been due, in seconds; 0 when none is due. */
   async oldestDueSeconds(): Promise<number> {
-    const sources = await listSources(this.#ctx, {}, { verified: false })
+    const sources = await listSources(this.#ctx, {}, { verified: false, waiting: true })
     const nowMs = this.#ctx.clock()
     return (nowMs - Math.min(nowMs, ...sources.map(({ due_at }) => msOf(due_at)))) / 1000
   }
@@ -88,7 +88,7 @@ export class Mailer implements LoopWork<Plan, ClaimedMessage, FinishedAttempt> {
     for (const { kind, id, client_id: clientId, from_identity_id, due_at } of await listSources(
       this.#ctx,
       {},
-      { verified },
+      { verified, waiting: false },
     )) {
       const dueMs = msOf(due_at)
       if (dueMs <= nowMs) due.set(`${kind} ${id}`, { kind, id, clientId, identityId: from_identity_id ?? 0 })
