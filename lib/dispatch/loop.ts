@@ -77,6 +77,8 @@ export interface LoopWork<Plan, Task extends { readonly id: number }, Finished e
 /** The result of one turn of the loop. */
 interface Turn {
   readonly claimed: number
+  /** Attempts that ended before it. */
+  readonly recorded: number
   /** When the next turn has work, in milliseconds since 1970; undefined when nothing waits. */
   readonly nextMs: number | undefined
 }
@@ -137,10 +139,12 @@ export class Loop<Plan, Task extends { readonly id: number }, Finished extends {
       while (!this.#isStopping) {
         const { seen } = this.#signal
         const mayClaim = !signal?.aborted
-        const { claimed, nextMs } = await this.#takeTurn({ mustPoll: true, mayClaim })
+        const { claimed, recorded, nextMs } = await this.#takeTurn({ mustPoll: true, mayClaim })
         // The attempts in flight are recorded first, unless the running loop does that.
         if (!mayClaim && (this.#running || this.#inFlight.size === 0)) throw signal!.reason
-        if (mayClaim && (claimed > 0 || (nextMs !== undefined && nextMs <= this.#ctx.clock()))) continue
+        // Recorded attempts have freed slots, which the poll before them did not have.
+        const hasMore = claimed > 0 || recorded > 0 || (nextMs !== undefined && nextMs <= this.#ctx.clock())
+        if (mayClaim && hasMore) continue
         if (mayClaim && this.#inFlight.size === 0) return nextMs
         await this.#signal.wait(seen, maxPollIntervalMs)
       }
@@ -210,7 +214,7 @@ export class Loop<Plan, Task extends { readonly id: number }, Finished extends {
     this.#lastTurnMs = performance.now()
     for (const task of turn.claimed) this.#begin(task)
     const times = [nextDueMs, turn.nextDueMs, mustRelease ? undefined : nextLeaseEndMs]
-    return { claimed: turn.claimed.length, nextMs: earliest(times) }
+    return { claimed: turn.claimed.length, recorded: finished.length, nextMs: earliest(times) }
   }
 
   /** @param orphans The claims of dead processes; undefined when nothing is to be released. */

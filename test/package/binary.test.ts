@@ -86,6 +86,20 @@ describe('the binary alone, as another user', () => {
     assert.deepEqual(await readdir(dataDirectory), files)
   })
 
+  test('serves with several processes', async (t) => {
+    const { launch } = await bare(t)
+    const env = { MAILKEEP_PORT: '0', MAILKEEP_PROCESSES: '2' }
+    for (const args of [['--json'], ['serve', '--json']]) {
+      const { child, said, closed } = launch(args, env)
+      while (!said.out.includes('\n')) await Promise.race([once(child.stdout!, 'data'), closed])
+      const { url } = JSON.parse(said.out)
+      const page = await (await fetch(`${url}/metrics`)).text()
+      assert.match(page, /^mailkeep_processes [12]$/m)
+      child.kill('SIGTERM')
+      assert.deepEqual(await closed, [0, null], said.err)
+    }
+  })
+
   test('has all commands: it restores a backup, and its doctor finds no fault', async (t) => {
     const { data, run, serve } = await bare(t)
     const daemon = await serve()

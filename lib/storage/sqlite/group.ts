@@ -35,6 +35,9 @@ export interface GroupLimits {
   readonly lockMs: number
 }
 
+/** Short, because a busy process frees the lock only for a moment between two groups. */
+const maxLockPauseMs = 2
+
 export const groupLimits: GroupLimits = { waiting: 10_000, size: 64, groupMs: 5, lockMs: 5000 }
 
 const savepoint = plainQuery('savepoint mailkeep')
@@ -141,7 +144,7 @@ export class GroupCommit {
 
   /** Polls for the lock without blocking the thread, because another handle of this process may hold it. */
   async #beginUnless(shouldGiveUp: () => boolean): Promise<boolean> {
-    for (let pauseMs = 1; ; pauseMs = Math.min(pauseMs * 2, 20)) {
+    for (let pauseMs = 1; ; pauseMs = Math.min(pauseMs * 2, maxLockPauseMs)) {
       if (await this.#target.begin()) return true
       if (shouldGiveUp()) return false
       await new Promise((resolve) => setTimeout(resolve, pauseMs))
