@@ -51,6 +51,9 @@ export class Transaction implements Connection {
   /** Statements whose results are not needed; see `defer`. */
   readonly deferred: Promise<unknown>[] = []
   readonly #connection: Connection
+  readonly #isOpen: () => boolean
+  /** The last error of a synchronous driver. */
+  #failure: { readonly error: unknown } | undefined
   /** Number of running statements. */
   #running = 0
   /** Why it refuses further statements. A string, because creating an Error each time costs as much as a statement. */
@@ -58,8 +61,13 @@ export class Transaction implements Connection {
   #idleCheck: NodeJS.Immediate | undefined
   #abort: ((reason: string) => void) | undefined
 
-  constructor(connection: Connection) {
+  /**
+   * @param isOpen Whether the transaction of the database is still open. After a full disk it is not, and statements that
+   *   were not awaited would be committed one by one.
+   */
+  constructor(connection: Connection, isOpen: () => boolean = () => true) {
     this.#connection = connection
+    this.#isOpen = isOpen
   }
 
   /** Registers a function to run after the commit. It does not run if the transaction is rolled back. */
@@ -85,8 +93,18 @@ export class Transaction implements Connection {
 
   run<R>(query: Query): Result<R> {
     if (this.#ended !== undefined) throw misuse(this.#ended)
-    const result = this.#connection.run<R>(query)
+    if (this.#failure && !this.#isOpen()) throw this.#failure.error
+    const result = this.#runNow<R>(query)
     return isPending(result) ? this.waitFor(result) : result
+  }
+
+  #runNow<R>(query: Query): Result<R> {
+    try {
+      return this.#connection.run<R>(query)
+    } catch (error) {
+      this.#failure = { error }
+      throw error
+    }
   }
 
   /** Runs `work`. Use of the transaction after its end fails, and so does work that awaits something else. */
