@@ -35,8 +35,6 @@ export type Work<T> = (transaction: Transaction) => Promise<T>
 const awaitsElsewhere =
   'Inside a transaction only statements may be awaited: in withIdempotencyKey(key, request, work) use only the client that `work` is given, not an outer one, and await nothing else.'
 
-const statementFailed = 'A statement of this transaction has failed.'
-
 const transactionIsOver = 'This transaction has ended: await every call inside it, and use its client nowhere else.'
 
 /** Returns the error for a mistake in the calling code, as opposed to wrong input. */
@@ -53,6 +51,9 @@ export class Transaction implements Connection {
   /** Statements whose results are not needed; see `defer`. */
   readonly deferred: Promise<unknown>[] = []
   readonly #connection: Connection
+  readonly #isOpen: () => boolean
+  /** The last error of a synchronous driver. */
+  #failure: { readonly error: unknown } | undefined
   /** Number of running statements. */
   #running = 0
   /** Why it refuses further statements. A string, because creating an Error each time costs as much as a statement. */
@@ -60,8 +61,13 @@ export class Transaction implements Connection {
   #idleCheck: NodeJS.Immediate | undefined
   #abort: ((reason: string) => void) | undefined
 
-  constructor(connection: Connection) {
+  /**
+   * @param isOpen Whether the transaction of the database is still open. After a full disk it is not, and statements that
+   *   were not awaited would be committed one by one.
+   */
+  constructor(connection: Connection, isOpen: () => boolean = () => true) {
     this.#connection = connection
+    this.#isOpen = isOpen
   }
 
   /** Registers a function to run after the commit. It does not run if the transaction is rolled back. */
@@ -87,12 +93,16 @@ export class Transaction implements Connection {
 
   run<R>(query: Query): Result<R> {
     if (this.#ended !== undefined) throw misuse(this.#ended)
+    if (this.#failure && !this.#isOpen()) throw this.#failure.error
+    const result = this.#runNow<R>(query)
+    return isPending(result) ? this.waitFor(result) : result
+  }
+
+  #runNow<R>(query: Query): Result<R> {
     try {
-      const result = this.#connection.run<R>(query)
-      return isPending(result) ? this.waitFor(result) : result
+      return this.#connection.run<R>(query)
     } catch (error) {
-      // A full disk ends SQLite's transaction: what the work still sends in parallel would be committed by itself.
-      this.#ended = statementFailed
+      this.#failure = { error }
       throw error
     }
   }

@@ -213,7 +213,7 @@ export class GroupCommit {
 
   async #run(waiting: QueuedWrite): Promise<FinishedWrite> {
     const { connection } = this.#target
-    const transaction = new Transaction(connection)
+    const transaction = new Transaction(connection, () => this.#target.inTransaction())
     try {
       const begun = connection.run(savepoint)
       if (isPending(begun)) await begun
