@@ -44,15 +44,11 @@ export function withinHostTransaction(database: Database, host: HostTransaction)
   }
 }
 
-/** The statements run one after another, because the host's driver may refuse several at once. */
 function withMappedErrors({ connection, toMailkeepError }: HostTransaction) {
-  let last: Promise<unknown> = Promise.resolve()
   return {
     async run<R>(query: Query): Promise<QueryResult<R>> {
-      const result = last.then(() => connection.run<R>(query))
-      last = result.catch(() => {})
       try {
-        return await result
+        return await connection.run<R>(query)
       } catch (error) {
         if (isMailkeepError(error)) throw error
         throw isEnded(error) ? transactionEnded(error) : toMailkeepError(error)
@@ -66,8 +62,24 @@ function isEnded(error: unknown): boolean {
   return error instanceof Error && /^Transaction is already (?:committed|rolled back|aborted)/.test(error.message)
 }
 
+/**
+ * Runs statements one after another, because the host's driver may refuse several at once. It runs none after one that
+ * failed: a full disk ends the transaction of SQLite, and they would be committed by themselves.
+ */
+function inOrder(connection: Connection): Connection {
+  let last: Promise<unknown> = Promise.resolve()
+  return {
+    run<R>(query: Query): Promise<QueryResult<R>> {
+      const result = last.then(() => connection.run<R>(query))
+      last = result
+      result.catch(() => {})
+      return result
+    },
+  }
+}
+
 async function runInSavepoint<T>({ search }: Database, connection: Connection, work: Work<T>): Promise<T> {
-  const transaction = new Transaction(connection)
+  const transaction = new Transaction(inOrder(connection))
   await connection.run(savepoint)
   try {
     const value = await work(transaction)

@@ -370,3 +370,33 @@ for (const [name, makeHandle] of Object.entries(handles)) {
     })
   })
 }
+
+test('an operation that meets a full disk leaves nothing in the host’s transaction on SQLite', async (t) => {
+  const handle = new Database(file(t))
+  t.after(() => handle.close())
+  const mailkeep = await createMailkeep({ database: sqlite(handle), encryptionKey: randomBytes(32) })
+  const { id } = await mailkeep.clients.create({ name: 'Acme' })
+  const list = await mailkeep.forClient(id).lists.create({ name: 'News' })
+  await mailkeep.forClient(id).webhooks.createEndpoint({ url: 'https://a.example/', events: ['contact.subscribed'] })
+  const tables = ['contact', 'contact_list', 'contact_tag', 'contact_history', 'event', 'delivery', 'audit', 'tag']
+  const rows = () => tables.map((name) => handle.prepare(`select count(*) from mailkeep_${name}`).pluck().get())
+  const before = rows()
+  const mostPages = handle.pragma('max_page_count', { simple: true })
+  const pages = handle.pragma('page_count', { simple: true }) as number
+  for (let free = 0; free < 12; free++) {
+    handle.pragma(`max_page_count = ${pages + free}`)
+    handle.exec('begin immediate')
+    const attributes = Object.fromEntries(Array.from({ length: 20 }, (_, n) => [`k${n}`, 'x'.repeat(2500)]))
+    const person = { email: 'ada@example.org', tags: ['a', 'b'], ...attributes }
+    const saved = await mailkeep
+      .using(handle)
+      .forClient(id)
+      .contacts.addToList(list.id, person)
+      .catch((error: unknown) => error)
+    assert.ok(isMailkeepError(saved), `with ${free} free pages`)
+    if (handle.inTransaction) handle.exec('rollback')
+    assert.deepEqual(rows(), before, `with ${free} free pages`)
+  }
+  handle.pragma(`max_page_count = ${mostPages}`)
+  await mailkeep.close()
+})
