@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact'
+import { ActionsHead } from '../parts/row-button.tsx'
 import { number, Time } from '../parts/time.tsx'
 
 export interface Group {
@@ -29,9 +30,7 @@ export function GroupTable<T extends Group>({ groups, link, contacts, actions }:
           <th scope="col" class="wide">
             Created
           </th>
-          <th scope="col">
-            <span class="hidden">Actions</span>
-          </th>
+          <ActionsHead />
         </tr>
       </thead>
       <tbody>

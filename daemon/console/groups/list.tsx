@@ -5,7 +5,7 @@ import { confirm } from '../parts/dialog.tsx'
 import { Empty, Loaded, useLoad } from '../parts/load.tsx'
 import { attempt } from '../parts/notice.tsx'
 import { Page, Pager, useQuery } from '../parts/page.tsx'
-import { RowButton } from '../parts/row-button.tsx'
+import { ActionsHead, RowButton } from '../parts/row-button.tsx'
 import { number, Time } from '../parts/time.tsx'
 import { may } from '../session.ts'
 import { NameDialog } from './name-dialog.tsx'
@@ -120,9 +120,7 @@ function TopicTable({
           <th scope="col" class="wide">
             Created
           </th>
-          <th scope="col">
-            <span class="hidden">Actions</span>
-          </th>
+          <ActionsHead />
         </tr>
       </thead>
       <tbody>

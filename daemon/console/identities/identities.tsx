@@ -5,7 +5,7 @@ import { Field, Form, textOf } from '../parts/form.tsx'
 import { Empty, Loaded, useLoad } from '../parts/load.tsx'
 import { attempt, say } from '../parts/notice.tsx'
 import { Badge, Page, Pager, useQuery } from '../parts/page.tsx'
-import { RowButton } from '../parts/row-button.tsx'
+import { ActionsHead, RowButton } from '../parts/row-button.tsx'
 import { Time } from '../parts/time.tsx'
 import { may } from '../session.ts'
 
@@ -106,9 +106,7 @@ function IdentityTable({ identities, refresh, remove }: IdentityTableProps) {
           <th scope="col" class="wide">
             Verified
           </th>
-          <th scope="col">
-            <span class="hidden">Actions</span>
-          </th>
+          <ActionsHead />
         </tr>
       </thead>
       <tbody>

@@ -13,3 +13,12 @@ export function RowButton({ action, of, onClick }: RowButtonProps) {
     </button>
   )
 }
+
+/** The head of the column with the buttons. Only screen readers say it. */
+export function ActionsHead() {
+  return (
+    <th scope="col">
+      <span class="hidden">Actions</span>
+    </th>
+  )
+}

@@ -4,7 +4,7 @@ import { confirm } from '../parts/dialog.tsx'
 import { Empty, Loaded, useLoad } from '../parts/load.tsx'
 import { attempt } from '../parts/notice.tsx'
 import { Page, Pager, useQuery } from '../parts/page.tsx'
-import { RowButton } from '../parts/row-button.tsx'
+import { ActionsHead, RowButton } from '../parts/row-button.tsx'
 import { Time } from '../parts/time.tsx'
 import { may } from '../session.ts'
 import { SegmentDialog } from './segment-dialog.tsx'
@@ -86,9 +86,7 @@ function SegmentTable({ segments, edit, remove }: SegmentTableProps) {
           <th scope="col" class="wide">
             Created
           </th>
-          <th scope="col">
-            <span class="hidden">Actions</span>
-          </th>
+          <ActionsHead />
         </tr>
       </thead>
       <tbody>

@@ -2,7 +2,7 @@ import { answerOf, api, type Schemas } from '../api.ts'
 import { Empty, Loaded, useLoad } from '../parts/load.tsx'
 import { attempt } from '../parts/notice.tsx'
 import { Badge, Pager, useQuery } from '../parts/page.tsx'
-import { RowButton } from '../parts/row-button.tsx'
+import { ActionsHead, RowButton } from '../parts/row-button.tsx'
 import { Time } from '../parts/time.tsx'
 import { may } from '../session.ts'
 
@@ -60,9 +60,7 @@ function EnrolmentTable({ enrolments, stop }: EnrolmentTableProps) {
           <th scope="col">Contact</th>
           <th scope="col">Status</th>
           <th scope="col">Next step</th>
-          <th scope="col">
-            <span class="hidden">Actions</span>
-          </th>
+          <ActionsHead />
         </tr>
       </thead>
       <tbody>

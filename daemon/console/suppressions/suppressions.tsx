@@ -5,7 +5,7 @@ import { Field, Form, textOf } from '../parts/form.tsx'
 import { Empty, Loaded, useLoad } from '../parts/load.tsx'
 import { attempt } from '../parts/notice.tsx'
 import { Page, Pager, useQuery } from '../parts/page.tsx'
-import { RowButton } from '../parts/row-button.tsx'
+import { ActionsHead, RowButton } from '../parts/row-button.tsx'
 import { Time } from '../parts/time.tsx'
 import { may } from '../session.ts'
 
@@ -88,9 +88,7 @@ function SuppressionTable({ suppressions, remove }: SuppressionTableProps) {
           <th scope="col" class="wide">
             Since
           </th>
-          <th scope="col">
-            <span class="hidden">Actions</span>
-          </th>
+          <ActionsHead />
         </tr>
       </thead>
       <tbody>

@@ -5,7 +5,7 @@ import { Choice, Field, Form, textOf } from '../parts/form.tsx'
 import { Empty, Loaded, useLoad } from '../parts/load.tsx'
 import { attempt } from '../parts/notice.tsx'
 import { Page, Pager, Secret, useQuery } from '../parts/page.tsx'
-import { RowButton } from '../parts/row-button.tsx'
+import { ActionsHead, RowButton } from '../parts/row-button.tsx'
 import { Time } from '../parts/time.tsx'
 
 type Token = Schemas['Token']
@@ -71,9 +71,7 @@ function TokenTable({ tokens, revoke }: { tokens: readonly Token[]; revoke(token
           <th scope="col" class="wide">
             Expires
           </th>
-          <th scope="col">
-            <span class="hidden">Actions</span>
-          </th>
+          <ActionsHead />
         </tr>
       </thead>
       <tbody>
