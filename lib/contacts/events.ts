@@ -9,11 +9,11 @@ import { eraseEventLater } from '../webhooks/deletion.ts'
 import {
   findSubscribers,
   isWanted,
-  type Occurrence,
   raiseAllTo,
   raiseTo,
   raiseWithId,
   type Subscribers,
+  type TypedOccurrence,
 } from '../webhooks/outbox.ts'
 import type { EventType } from '../webhooks/schema.ts'
 import { listDocuments } from './listing-queries.ts'
@@ -137,7 +137,7 @@ export async function raiseContactEvents(tx: Tx, known: Subscribers, events: rea
   const topicIds = distinct(wanted.map(({ topicId }) => topicId))
   const tags = byId(tagIds.length > 0 ? await findTags(tx, tagIds) : [])
   const topics = byId(topicIds.length > 0 ? await findTopics(tx, topicIds) : [])
-  const occurrences = new Map<EventType, Occurrence[]>()
+  const occurrences: TypedOccurrence[] = []
   for (const { type, contactId, list, tagId, topicId } of wanted) {
     const contact = contacts.get(contactId)
     if (!contact || (type === 'contact.subscribed' && contact.unsubscribed_at)) continue
@@ -147,11 +147,9 @@ export async function raiseContactEvents(tx: Tx, known: Subscribers, events: rea
     const about =
       type === 'contact.confirmation_requested' ? confirmationOf(tx, contact, list!) : list && { list: plainList(list) }
     const data = { contact, ...about, ...(tag && { tag }), ...(topic && { topic }) }
-    const ofType = occurrences.get(type)
-    if (ofType) ofType.push({ data, contactId })
-    else occurrences.set(type, [{ data, contactId }])
+    occurrences.push({ type, data, contactId })
   }
-  for (const [type, all] of occurrences) await raiseAllTo(tx, subscribers, type, all)
+  await raiseAllTo(tx, subscribers, occurrences)
 }
 
 function confirmationOf(tx: Tx, contact: Contact, list: List) {

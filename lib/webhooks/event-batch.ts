@@ -6,8 +6,8 @@ import { closedObject, isRecord, parse } from '../parse.ts'
 import { type AbortInput, AbortOptions } from '../signal.ts'
 import { transact } from '../storage/transaction.ts'
 import { checkBody } from './event-body.ts'
-import { countRecipients, findSubscribers, type Occurrence, raiseAllTo, type Subscribers } from './outbox.ts'
-import { type EventInput, type EventType, HostEvent } from './schema.ts'
+import { countRecipients, findSubscribers, raiseAllTo, type Subscribers } from './outbox.ts'
+import { type EventInput, HostEvent } from './schema.ts'
 
 /** Maximum events of a call. */
 export const maxEventsPerBatch = 1000
@@ -103,12 +103,6 @@ function* transactionsOf(events: readonly ParsedEvent[], subscribers: Subscriber
 }
 
 async function raiseBatch(tx: Tx, batch: readonly ParsedEvent[]): Promise<void> {
-  const subscribers = await findSubscribers(tx)
-  const byType = new Map<EventType, Occurrence[]>()
-  for (const { type, data } of batch) {
-    const occurrences = byType.get(type)
-    if (occurrences) occurrences.push({ data, contactId: null })
-    else byType.set(type, [{ data, contactId: null }])
-  }
-  for (const [type, occurrences] of byType) await raiseAllTo(tx, subscribers, type, occurrences)
+  const occurrences = batch.map(({ type, data }) => ({ type, data, contactId: null }))
+  await raiseAllTo(tx, await findSubscribers(tx), occurrences)
 }

@@ -130,14 +130,32 @@ export interface Occurrence {
   readonly contactId: number | null
 }
 
-/** Same as `raiseTo`, for many events of one type in a few statements. */
+/** One event of a batch, with its type. */
+export interface TypedOccurrence extends Occurrence {
+  readonly type: EventType
+}
+
+/** Same as `raiseTo`, for many events in a few statements for each type. */
 export async function raiseAllTo(
+  tx: Tx,
+  subscribers: Subscribers,
+  occurrences: readonly TypedOccurrence[],
+): Promise<void> {
+  const byType = new Map<EventType, TypedOccurrence[]>()
+  for (const occurrence of occurrences) {
+    const others = byType.get(occurrence.type)
+    if (others) others.push(occurrence)
+    else byType.set(occurrence.type, [occurrence])
+  }
+  for (const [type, ofType] of byType) await raiseAllOfType(tx, subscribers, type, ofType)
+}
+
+async function raiseAllOfType(
   tx: Tx,
   subscribers: Subscribers,
   type: EventType,
   occurrences: readonly Occurrence[],
 ): Promise<void> {
-  if (occurrences.length === 0) return
   const created_at = now(tx)
   for (const { data } of occurrences) report(tx, type, created_at, data)
   const recipients = recipientsOf(subscribers, type)
