@@ -12,7 +12,7 @@ import { Address, type ContactKey, lockContact } from './contact-key.ts'
 import { finishChange } from './events.ts'
 import { requireAtMost } from './limits.ts'
 import * as queries from './queries.ts'
-import { addTags, composeNew, readKnown, saveContact } from './save.ts'
+import { addTags, auditSave, composeNew, readKnown, saveContact } from './save.ts'
 import { type Contact, type ContactInput, NewContact, TagNames } from './schema.ts'
 import { searchText } from './search.ts'
 
@@ -35,8 +35,7 @@ export async function upsertContact(
     const saved = await saveContact(tx, fields, known)
     const { id, created, updated } = saved
     const tagged = await addTags(tx, id, fields.tags, { known: known.tags, created })
-    if (created) await audit(tx, 'contact.created', id)
-    else if (updated || tagged.length > 0) await audit(tx, 'contact.updated', id)
+    await auditSave(tx, saved, tagged)
     const [contact] = await Promise.all([
       finishChange(tx, id, { created, updated, tagged }, composeNew(saved, known, tagged, [])),
       tagged.length > 0 && !created && requireAtMost(tx, 'tags', id),

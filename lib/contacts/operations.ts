@@ -20,7 +20,16 @@ import { requireAtMost } from './limits.ts'
 import * as pending from './pending-queries.ts'
 import * as queries from './queries.ts'
 import { getContact } from './reading.ts'
-import { addTags, composeNew, mergeAttributes, readKnown, replaceTags, saveChanges, saveContact } from './save.ts'
+import {
+  addTags,
+  auditSave,
+  composeNew,
+  mergeAttributes,
+  readKnown,
+  replaceTags,
+  saveChanges,
+  saveContact,
+} from './save.ts'
 import {
   type Contact,
   ContactChange,
@@ -69,8 +78,7 @@ export async function addContactToList(ctx: Context, listId: number, input: Cont
       !mustConfirm && join(tx, id, list, created),
     ])
     const asked = mustConfirm && (await requestConfirmation(tx, id, list))
-    if (created) await audit(tx, 'contact.created', id)
-    else if (updated || tagged.length > 0) await audit(tx, 'contact.updated', id)
+    await auditSave(tx, saved, tagged)
     if (joined && !created) await audit(tx, 'contact.list_added', id)
     const changes = {
       ...{ created, updated, tagged },

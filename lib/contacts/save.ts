@@ -1,6 +1,7 @@
 /** Writes of one contact: its row, its attributes and its tags. */
 import { randomUUID } from 'node:crypto'
 import { type IndexedAttributes, indexAttributes, listIndexed } from '../attributes/operations.ts'
+import { audit } from '../audit/operations.ts'
 import { refuseErased } from '../consent/suppressions.ts'
 import { now, type Tx } from '../context.ts'
 import { type List, plainList } from '../lists/schema.ts'
@@ -34,6 +35,8 @@ interface Saved {
 
 /** What a save needs to know. It is read by statements that are sent together. */
 export interface Known {
+  /** The folded e-mail address. */
+  readonly emailKey: string
   readonly stored: StoredContact | undefined
   /** The tags that exist, by the folded name. */
   readonly tags: ReadonlyMap<string, Tag>
@@ -42,32 +45,33 @@ export interface Known {
 
 /** Locks the contact. */
 export async function readKnown(tx: Tx, { email, tags = [], attributes }: NewContact): Promise<Known> {
+  const emailKey = fold(email)
   const [stored, found, indexed] = await Promise.all([
-    lockStored(tx, email),
+    lockStored(tx, emailKey),
     tags.length > 0 ? findTagsByName(tx, tags) : noTags,
     attributes.size > 0 ? listIndexed(tx) : [],
   ])
-  return { stored, tags: found, indexed }
+  return { emailKey, stored, tags: found, indexed }
 }
 
 const noTags: ReadonlyMap<string, Tag> = new Map()
 
-function lockStored(tx: Tx, email: string): Promise<StoredContact | undefined> {
-  return queries.lockContactByEmail(tx, { client_id: tx.clientId, email_key: fold(email) })
+function lockStored(tx: Tx, email_key: string): Promise<StoredContact | undefined> {
+  return queries.lockContactByEmail(tx, { client_id: tx.clientId, email_key })
 }
 
 /** Inserts the contact, or saves the name and the attributes of the stored one. */
 export async function saveContact(tx: Tx, fields: NewContact, known: Known): Promise<Saved> {
-  const { stored, indexed } = known
+  const { emailKey, stored, indexed } = known
   if (!stored) {
-    let inserted = await insertContact(tx, fields, indexed)
+    let inserted = await insertContact(tx, fields, known)
     if (!inserted) {
-      await refuseErased(tx, fold(fields.email))
-      inserted = await insertContact(tx, fields, indexed, true)
+      await refuseErased(tx, emailKey)
+      inserted = await insertContact(tx, fields, known, true)
     }
     if (inserted) return { id: inserted.id, created: true, updated: false, inserted }
     // Another process inserted the contact first. It may even have erased it again, so start over.
-    return await saveContact(tx, fields, { ...known, stored: await lockStored(tx, fields.email) })
+    return await saveContact(tx, fields, { ...known, stored: await lockStored(tx, emailKey) })
   }
   const { texts, attributes } = fields
   const updated = await saveChanges(tx, stored, texts, mergeAttributes(stored, attributes), indexed)
@@ -77,7 +81,7 @@ export async function saveContact(tx: Tx, fields: NewContact, known: Known): Pro
 async function insertContact(
   tx: Tx,
   { email, texts, attributes }: NewContact,
-  indexed: IndexedAttributes,
+  { emailKey, indexed }: Known,
   isChecked = false,
 ): Promise<Contact | undefined> {
   const all = { ...noTexts, ...texts }
@@ -87,7 +91,7 @@ async function insertContact(
   const id = await queries.insertContact(tx, {
     ...row,
     client_id: tx.clientId,
-    email_key: fold(email),
+    email_key: emailKey,
     is_checked: isChecked,
     attributes: writeAttributes(ownAttributes),
     search,
@@ -100,6 +104,12 @@ async function insertContact(
 }
 
 const contactOf = recordFrom(contactFields)
+
+/** Records a save in the audit log, unless it changed nothing. */
+export async function auditSave(tx: Tx, { id, created, updated }: Saved, tagged: readonly number[]): Promise<void> {
+  if (created) await audit(tx, 'contact.created', id)
+  else if (updated || tagged.length > 0) await audit(tx, 'contact.updated', id)
+}
 
 /** Returns a new contact without reading it, unless it has a tag that was new too. */
 export function composeNew(
