@@ -16,32 +16,40 @@ const claimed = 'update "mailkeep_message" set "claim"'
 const recorded = 'update mailkeep_message set status = .{1,40}, due_at'
 const finished = 'update "mailkeep_newsletter" set "status" = .{1,40}"finished_at"'
 
+/** The points at which a message is claimed, handed over and recorded. @param claim Matches the statement that claims. */
+function messagePoints({ claim, nthClaim, nthMessage }: { claim: string; nthClaim: number; nthMessage: number }) {
+  const points: readonly Point[] = [
+    { name: 'before a claim', trap: { matching: claim, when: 'before' }, nth: 1, uncertain: 'none' },
+    { name: 'before a claim is committed', trap: { matching: claim, when: 'after' }, nth: nthClaim, uncertain: 'none' },
+    {
+      name: 'after a claim is committed',
+      trap: { matching: claim, when: 'committed' },
+      nth: 1,
+      uncertain: 'not accepted',
+    },
+    { name: "before the server's 250", nth: nthMessage, uncertain: 'accepted' },
+    {
+      name: "after the server's 250, before it is recorded",
+      trap: { matching: recorded, when: 'before' },
+      nth: 1,
+      uncertain: 'accepted',
+    },
+    {
+      name: 'before the record is committed',
+      trap: { matching: recorded, when: 'after' },
+      nth: nthMessage,
+      uncertain: 'accepted',
+    },
+    { name: 'after the record is committed', trap: { matching: recorded, when: 'committed' }, nth: nthMessage },
+  ]
+  return points
+}
+
 const points: readonly Point[] = [
   { name: 'before a batch of recipients is written', trap: { matching: inserted, when: 'before' }, nth: 2 },
   { name: 'before a batch of recipients is committed', trap: { matching: inserted, when: 'after' }, nth: 2 },
   { name: 'after a batch of recipients is committed', trap: { matching: inserted, when: 'committed' }, nth: 2 },
-  { name: 'before a claim', trap: { matching: claimed, when: 'before' }, nth: 1, uncertain: 'none' },
-  { name: 'before a claim is committed', trap: { matching: claimed, when: 'after' }, nth: 1, uncertain: 'none' },
-  {
-    name: 'after a claim is committed',
-    trap: { matching: claimed, when: 'committed' },
-    nth: 1,
-    uncertain: 'not accepted',
-  },
-  { name: "before the server's 250", nth: 15, uncertain: 'accepted' },
-  {
-    name: "after the server's 250, before it is recorded",
-    trap: { matching: recorded, when: 'before' },
-    nth: 1,
-    uncertain: 'accepted',
-  },
-  {
-    name: 'before the record is committed',
-    trap: { matching: recorded, when: 'after' },
-    nth: 15,
-    uncertain: 'accepted',
-  },
-  { name: 'after the record is committed', trap: { matching: recorded, when: 'committed' }, nth: 15 },
+  ...messagePoints({ claim: claimed, nthClaim: 1, nthMessage: 15 }),
   {
     name: 'before the newsletter is finished',
     trap: { matching: finished, when: 'before' },
@@ -139,30 +147,7 @@ onKinds(['PostgreSQL'], 'a newsletter that two processes send', (kind) => {
 const stepInserted = 'insert into "mailkeep_message"'
 
 /** At the first step of some contacts. */
-const stepPoints: readonly Point[] = [
-  { name: 'before a claim', trap: { matching: stepInserted, when: 'before' }, nth: 1, uncertain: 'none' },
-  { name: 'before a claim is committed', trap: { matching: stepInserted, when: 'after' }, nth: 5, uncertain: 'none' },
-  {
-    name: 'after a claim is committed',
-    trap: { matching: stepInserted, when: 'committed' },
-    nth: 1,
-    uncertain: 'not accepted',
-  },
-  { name: "before the server's 250", nth: 5, uncertain: 'accepted' },
-  {
-    name: "after the server's 250, before it is recorded",
-    trap: { matching: recorded, when: 'before' },
-    nth: 1,
-    uncertain: 'accepted',
-  },
-  {
-    name: 'before the record is committed',
-    trap: { matching: recorded, when: 'after' },
-    nth: 5,
-    uncertain: 'accepted',
-  },
-  { name: 'after the record is committed', trap: { matching: recorded, when: 'committed' }, nth: 5 },
-]
+const stepPoints = messagePoints({ claim: stepInserted, nthClaim: 5, nthMessage: 5 })
 
 onKinds(['a SQLite file', 'PostgreSQL'], 'a process that is killed while it sends a sequence', (kind) => {
   describe('one kill', { concurrency: 2, timeout }, () => {
