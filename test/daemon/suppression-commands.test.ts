@@ -21,7 +21,7 @@ function suite(open: (t: TestContext) => Promise<Surroundings>): void {
     const again = await runJson<Shown>(['suppression', 'add', 'ada@EXAMPLE.org', ...of], place)
     assert.equal(again.id, added.id)
     assert.match((await run(['suppression', 'list', ...of], place)).out, /^\d+ {2}Ada@example\.org {2}manual {2}\d{4}-/)
-    const wrong = await run(['suppression', 'add', 'nobody', ...of], place)
+    const wrong = await run(['suppression', 'add', 'not-an-address', ...of], place)
     assert.deepEqual([wrong.err, wrong.code], ['mailkeep: EMAIL must be an e-mail address.\n', 2])
     const remove = ['suppression', 'remove', String(added.id)]
     assert.deepEqual(await runJson(remove, place), { id: added.id, removed: true })

@@ -98,7 +98,7 @@ overHttp('changing a contact', (open) => {
     for (const into of [target.id, '1', 0, null]) {
       assertInvalid(await call('POST', `/contacts/${target.id}/merge`, { body: { into } }), 'into')
     }
-    for (const into of [{}, { email: 'nobody' }]) {
+    for (const into of [{}, { email: 'not-an-address' }]) {
       assertInvalid(await call('POST', `/contacts/${target.id}/merge`, { body: { into } }), 'into.email')
     }
   })
