@@ -49,7 +49,7 @@ export function Messages({ newsletterId, version }: MessagesProps) {
             <Empty title="No message matches." />
           ) : (
             <>
-              <MessageTable messages={data} />
+              <MessageTable messages={data} isOfOneMailing />
               <Pager meta={meta} />
             </>
           )
@@ -59,7 +59,13 @@ export function Messages({ newsletterId, version }: MessagesProps) {
   )
 }
 
-export function MessageTable({ messages }: { messages: readonly Message[] }) {
+interface MessageTableProps {
+  readonly messages: readonly Message[]
+  /** All are of the newsletter that the page is about. */
+  readonly isOfOneMailing?: boolean
+}
+
+export function MessageTable({ messages, isOfOneMailing = false }: MessageTableProps) {
   return (
     <table>
       <thead>
@@ -76,7 +82,8 @@ export function MessageTable({ messages }: { messages: readonly Message[] }) {
         {messages.map((message) => (
           <tr key={message.id}>
             <td class="main linked">
-              <Subject message={message} /> <small class="muted">#{message.id}</small>
+              <Contact id={message.contact_id} />
+              {!isOfOneMailing && <Mailing of={message} />} <small class="muted">#{message.id}</small>
             </td>
             <td>
               <Badge kind={kinds[message.status]}>{message.status}</Badge>
@@ -92,16 +99,18 @@ export function MessageTable({ messages }: { messages: readonly Message[] }) {
   )
 }
 
-function Subject({ message: { contact_id, newsletter_id, sequence_id } }: { message: Message }) {
+function Contact({ id }: { id: number | null }) {
+  if (id === null) return 'erased contact'
+  return (
+    <a href={`/console/contacts/${id}`} data-row>
+      contact {id}
+    </a>
+  )
+}
+
+function Mailing({ of: { newsletter_id, sequence_id } }: { of: Message }) {
   return (
     <>
-      {contact_id === null ? (
-        'erased contact'
-      ) : (
-        <a href={`/console/contacts/${contact_id}`} data-row>
-          contact {contact_id}
-        </a>
-      )}
       {', '}
       {newsletter_id === null ? (
         <a href={`/console/sequences/${sequence_id}`}>sequence {sequence_id}</a>
