@@ -5,8 +5,7 @@ import { consoleTest, heading } from './world.ts'
 
 consoleTest('an empty console says first what to do', async ({ page, visit }) => {
   await visit('/')
-  const first = page.locator('main > header + p')
-  assert.match((await first.textContent()) ?? '', /^No contact is subscribed yet\. Import a file/)
+  await page.locator('main > header + p').filter({ hasText: 'No contact is subscribed yet. Import a file' }).waitFor()
   await visit('/console/contacts')
   await page.getByText('No contact is subscribed yet.').waitFor()
   await visit('/console/contacts?state=unsubscribed')

@@ -49,7 +49,7 @@ export function Messages({ newsletterId, version }: MessagesProps) {
             <Empty title="No message matches." />
           ) : (
             <>
-              <MessageTable messages={data} isOfOneMailing />
+              <MessageTable messages={data} about="contact" />
               <Pager meta={meta} />
             </>
           )
@@ -61,11 +61,11 @@ export function Messages({ newsletterId, version }: MessagesProps) {
 
 interface MessageTableProps {
   readonly messages: readonly Message[]
-  /** All are of the newsletter that the page is about. */
-  readonly isOfOneMailing?: boolean
+  /** What a row names: the rest is the same in all rows. */
+  readonly about: 'contact' | 'mailing'
 }
 
-export function MessageTable({ messages, isOfOneMailing = false }: MessageTableProps) {
+export function MessageTable({ messages, about }: MessageTableProps) {
   return (
     <table>
       <thead>
@@ -81,9 +81,9 @@ export function MessageTable({ messages, isOfOneMailing = false }: MessageTableP
       <tbody>
         {messages.map((message) => (
           <tr key={message.id}>
-            <td class="main linked">
-              <Contact id={message.contact_id} />
-              {!isOfOneMailing && <Mailing of={message} />} <small class="muted">#{message.id}</small>
+            <td class="main">
+              {about === 'contact' ? <Contact id={message.contact_id} /> : <Mailing of={message} />}{' '}
+              <small class="muted">#{message.id}</small>
             </td>
             <td>
               <Badge kind={kinds[message.status]}>{message.status}</Badge>
@@ -109,14 +109,13 @@ function Contact({ id }: { id: number | null }) {
 }
 
 function Mailing({ of: { newsletter_id, sequence_id } }: { of: Message }) {
-  return (
-    <>
-      {', '}
-      {newsletter_id === null ? (
-        <a href={`/console/sequences/${sequence_id}`}>sequence {sequence_id}</a>
-      ) : (
-        <a href={`/console/newsletters/${newsletter_id}`}>newsletter {newsletter_id}</a>
-      )}
-    </>
+  return newsletter_id === null ? (
+    <a href={`/console/sequences/${sequence_id}`} data-row>
+      sequence {sequence_id}
+    </a>
+  ) : (
+    <a href={`/console/newsletters/${newsletter_id}`} data-row>
+      newsletter {newsletter_id}
+    </a>
   )
 }
