@@ -30,9 +30,15 @@ export function openWorker(number: number, { send, listen }: Channel): WorkerPro
   listen((message) => {
     if (message.kind === 'stop') stop()
     else if (message.kind === 'metrics') waiting.get(message.id)?.(message.text)
-    else void renderOwn().then((text) => send({ kind: 'report', text }))
+    else void report()
   })
+  /** Without a report, as when the database cannot be read, the previous one counts. */
+  const report = async () => {
+    const text = await renderOwn().catch(() => undefined)
+    if (text !== undefined) send({ kind: 'report', text })
+  }
   const metricsOfAll = async () => {
+    await renderOwn() // fails as the page of a single process does
     const id = ++lastId
     let timer: NodeJS.Timeout | undefined
     try {

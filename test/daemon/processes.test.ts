@@ -7,10 +7,11 @@ import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import Database from 'better-sqlite3'
 import { sumMetrics } from '../../daemon/processes/sum-metrics.ts'
-import { needsPostgres } from '../support/databases.ts'
+import { databaseUrl, needsPostgres } from '../support/databases.ts'
 import { openReceiver } from '../support/http-receiver.ts'
 import { openKnownPlace, running, token } from '../support/postgres-program.ts'
 import { daemon, directory, errorLineOf } from '../support/program.ts'
+import { openProxy } from '../support/tcp-proxy.ts'
 import { until } from '../support/webhook-harness.ts'
 
 const two = ['--processes', '2']
@@ -244,6 +245,24 @@ describe('several processes on PostgreSQL', needsPostgres, () => {
     await receiver.next(20)
     assert.deepEqual(await stop(), [0, null])
     assert.equal(receiver.received.length, 20)
+  })
+
+  test('answer 503 for metrics while the database is away, and go on afterwards', async (t) => {
+    const place = await openKnownPlace(t)
+    const server = new URL(await databaseUrl())
+    const proxy = await openProxy({ host: server.hostname, port: Number(server.port) })
+    t.after(() => proxy.close())
+    server.host = `127.0.0.1:${proxy.port}`
+    const env = { ...place.env, MAILKEEP_DATABASE: server.href, MAILKEEP_PROCESSES: '2' }
+    const { url, said, stop } = await running(t, { ...place, env })
+    await untilBothAnswer({ url, said })
+    proxy.cut()
+    for (let n = 0; n < 4; n++) assert.equal((await ask(url, 'GET', '/metrics')).status, 503)
+    proxy.mend()
+    await until('they answer again', async () => (await ask(url, 'GET', '/metrics')).status === 200 || undefined)
+    await untilBothAnswer({ url, said })
+    assert.doesNotMatch(said.err, /ended unexpectedly/)
+    assert.deepEqual(await stop(), [0, null])
   })
 })
 
