@@ -10,6 +10,7 @@ export interface Channel {
 export interface WorkerProcess {
   /** From 1. Only the first one delivers. */
   readonly number: number
+  readonly port: number
   /** Resolves when the first process asks it to stop. */
   readonly stopped: Promise<void>
   started(report: StartReport): void
@@ -19,7 +20,7 @@ export interface WorkerProcess {
 
 const metricsTimeoutMs = 5000
 
-export function openWorker(number: number, { send, listen }: Channel): WorkerProcess {
+export function openWorker(place: Pick<WorkerProcess, 'number' | 'port'>, { send, listen }: Channel): WorkerProcess {
   const waiting = new Map<number, (text: string) => void>()
   let renderOwn = async () => ''
   let lastId = 0
@@ -53,7 +54,7 @@ export function openWorker(number: number, { send, listen }: Channel): WorkerPro
     }
   }
   return {
-    number,
+    ...place,
     stopped,
     started: (report) => send({ kind: 'started', report }),
     sumMetrics(render) {
