@@ -41,7 +41,8 @@ export interface NewslettersApi {
    * Creates a newsletter as a draft. Its templates are checked when it is previewed, tested, scheduled or sent, and its
    * audience when it is scheduled or sent.
    *
-   * @throws MailkeepError `validation_failed`: also when the sender identity or the segment does not exist.
+   * @throws MailkeepError `validation_failed`: also when the html or text has no `unsubscribe_url`, or the sender identity
+   *   or the segment does not exist.
    */
   create(input: NewsletterInput): Promise<Newsletter>
   /** @throws MailkeepError `not_found` */
