@@ -1,6 +1,6 @@
 import type { Migration } from '../migrate.ts'
 import { mergedContactsMigration } from './merged-contacts.ts'
-import { sendingMigration, sqliteWords } from './sending.ts'
+import { sendingMigration, sequenceMessagesMigration, sqliteWords } from './sending.ts'
 
 const id = 'id integer primary key autoincrement' // autoincrement: ids of deleted rows are never reused
 const client = 'client_id integer not null references mailkeep_client (id)'
@@ -295,4 +295,5 @@ export const sqliteMigrations: readonly Migration[] = [
   sending,
   statistics,
   mergedContactsMigration(sqliteWords),
+  sequenceMessagesMigration(sqliteWords),
 ]
