@@ -91,3 +91,15 @@ export function mergedContactsMigration({ int, end }: Pick<Words, 'int' | 'end'>
     ],
   }
 }
+
+/** The messages of sequences by their status. */
+export function sequenceMessagesMigration({ inOrder }: Pick<Words, 'inOrder'>): Migration {
+  return {
+    name: '020-sequence-messages',
+    statements: [
+      `create index mailkeep_message_step_status on mailkeep_message (${inOrder('sequence_id, status')})
+      where sequence_id is not null`,
+      'drop index mailkeep_message_sequence',
+    ],
+  }
+}
