@@ -80,6 +80,8 @@ export interface Local {
   readonly identityProvider?: IdentityProvider
   /** Called in the transaction of changes of memberships, after they were recorded. */
   readonly onMemberships: (tx: Tx, changes: readonly Change[]) => Promise<void>
+  /** Called in the transaction that deletes a list. */
+  readonly onListDeleted: (tx: Tx, listId: number) => Promise<void>
   /** Called in the transaction that asks contacts to confirm, before the events are raised. */
   readonly onConfirmationRequests: (tx: Tx) => Promise<void>
   /** The URL before `/c/` in links to the contact pages; undefined when it is not configured. */

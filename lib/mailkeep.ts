@@ -30,6 +30,7 @@ import { createSealer } from './sealing/seal.ts'
 import { awaitConfirmationMail } from './sending/confirming.ts'
 import { followMemberships } from './sending/enrolments.ts'
 import { defaultMailSettings } from './sending/settings.ts'
+import { releaseList } from './sending/triggers.ts'
 import { type AbortInput, AbortOptions } from './signal.ts'
 import type { Database, DatabaseSource } from './storage/database.ts'
 import { checkSource } from './storage/kysely.ts'
@@ -124,6 +125,7 @@ export class Mailkeep {
         },
         ...(options.identityProvider && { identityProvider: options.identityProvider }),
         onMemberships: followMemberships,
+        onListDeleted: releaseList,
         onConfirmationRequests: awaitConfirmationMail,
         jobs: { handlers: jobHandlers, wake: () => this.#background.housekeeping.wake() },
         queueBatch: batchQueue(),
