@@ -28,7 +28,7 @@ consoleTest('after the dry run one button imports the rows, and a link shows the
   await page.getByRole('button', { name: 'Start' }).click()
   const report = page.getByRole('status').filter({ hasText: 'Dry run: nothing was stored' })
   await report.getByText('2', { exact: true }).first().waitFor()
-  await page.waitForFunction(() => scrollY > 0) // the report is below the options
+  await page.waitForFunction('scrollY > 0') // the report is below the options
   assert.match(await page.getByLabel(/people\.csv/).inputValue(), /people\.csv$/)
   await report.getByRole('button', { name: 'Import these rows' }).click()
   await page.getByRole('heading', { name: 'Imported' }).waitFor()
@@ -53,7 +53,9 @@ consoleTest('the outcome of a test event appears by itself', async ({ page, visi
 consoleTest('a form starts in its first field, and an error is said once', async ({ page, visit, allowErrors }) => {
   allowErrors()
   await visit('/console/webhooks')
+  await page.getByText('No endpoint yet.').waitFor()
   await page.keyboard.press('n')
+  await page.getByRole('dialog').waitFor()
   await page.keyboard.type('http://example.com:99/')
   for (const box of await page.getByRole('dialog').getByRole('checkbox').all()) await box.uncheck()
   await page.getByRole('button', { name: 'Create endpoint' }).click()
