@@ -40,7 +40,8 @@ export function countCache(): CountCache {
     const known = cached.get(key, () => ({ version: '', count: 0 }))
     if (known.version === version) return known.count
     const counted = await count()
-    if ((await databaseVersion(ctx)) === version) Object.assign(known, { version, count: counted })
+    // If a commit came before the end of the count, this version never occurs again.
+    Object.assign(known, { version, count: counted })
     return counted
   }
 }

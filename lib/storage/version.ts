@@ -8,8 +8,8 @@ const findVersion = statement({}, (_, __, dialect) =>
 )
 
 /**
- * Returns a text that differs after every commit, of any process. While it stays the same, every read returns the same
- * rows. Other changes may alter it, too.
+ * Returns a text that is new after every commit, of any process. While it stays the same, every read returns the same
+ * rows. It may also change without a commit.
  */
 export async function databaseVersion(scope: Scope): Promise<string> {
   return (await findVersion(scope, {}))!.version
