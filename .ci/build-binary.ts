@@ -46,7 +46,7 @@ export async function buildBundle(directory = dist): Promise<readonly string[]> 
     plugins: [partsOfPackages, absentModules, builtConsole(consoleInputs)],
     // The first two are optional dependencies of pg.
     external: ['pg-native', 'cloudflare:sockets', ...absentPackages],
-    define: { MAILKEEP_COMMIT: JSON.stringify(commit()) },
+    define: { MAILKEEP_COMMIT: JSON.stringify(commit()), MAILKEEP_MIN_NODE: String(minNode()) },
     logLevel: 'warning',
   })
   await copyFile(addonPath, join(directory, addonName))
@@ -128,6 +128,12 @@ function sqliteAddon(): string {
   if (existsSync(compiled)) return compiled
   const binding = createRequire(import.meta.url)(join(folder, 'lib/binding.js')) as { getPrebuildPath(): string | null }
   return binding.getPrebuildPath() ?? compiled
+}
+
+/** Returns the lowest major version of Node for the addon: better-sqlite3 12 belongs to the Node that compiled it. */
+function minNode(): number {
+  const { version } = createRequire(import.meta.url)('better-sqlite3/package.json') as { version: string }
+  return Number.parseInt(version, 10) >= 13 ? 22 : Number.parseInt(process.versions.node, 10)
 }
 
 /** Returns the commit that `--version` prints. */

@@ -21,10 +21,21 @@ export function nativeAddon(): object | string | undefined {
     return loaded
   }
   const beside = join(bundle.directory, fileName)
-  return bundle.bundled && existsSync(beside) ? beside : undefined
+  if (!bundle.bundled || !existsSync(beside)) return undefined
+  requireNodeOfAddon()
+  return beside
+}
+
+/** @throws CliError On an older Node the addon would end the process with a segmentation fault. */
+function requireNodeOfAddon(): void {
+  const { node } = process.versions
+  if (Number.parseInt(node, 10) >= MAILKEEP_MIN_NODE) return
+  throw new CliError(`The SQLite of this bundle needs Node ${MAILKEEP_MIN_NODE} or later; this is Node ${node}.`)
 }
 
 declare const MAILKEEP_COMMIT: string | undefined
+/** The lowest major version of Node that the addon of a bundled program runs on. */
+declare const MAILKEEP_MIN_NODE: number
 
 /** The commit of a bundled program. Undefined when run from the sources. */
 export const commit: string | undefined = typeof MAILKEEP_COMMIT === 'undefined' ? undefined : MAILKEEP_COMMIT

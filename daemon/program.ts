@@ -27,7 +27,8 @@ async function main(): Promise<void> {
 
 async function run({ command, args, own, flags }: CommandLine, json: boolean): Promise<void> {
   const worker = workerProcess()
-  const { config, warnings } = readConfig(process.env, flags)
+  const { config: given, warnings } = readConfig(process.env, flags)
+  const config = worker ? { ...given, port: worker.port } : given
   if (!worker) for (const warning of warnings) printError(warning)
   const listenFd = systemdSocket(worker ? process.ppid : process.pid)
   const ran = command.run({
@@ -60,26 +61,29 @@ async function run({ command, args, own, flags }: CommandLine, json: boolean): P
   }
 }
 
-/** Returns the number of this process, and its way to the first one, if several serve together. */
+/** Returns the number of this process, its port, and its way to the first one, if several serve together. */
 function workerProcess(): WorkerProcess | undefined {
-  const number = Number(process.env.MAILKEEP_PROCESS)
+  const [number, port] = (process.env.MAILKEEP_PROCESS ?? '').split(' ').map(Number)
   delete process.env.MAILKEEP_PROCESS
-  if (!cluster.isWorker || !number) return undefined
+  if (!cluster.isWorker || !number || port === undefined) return undefined
   // Signals reach the whole process group. The first process decides when the others stop.
   for (const signal of stopSignals) process.on(signal, () => {})
-  return openWorker(number, {
-    send: (message) => void process.send?.(message, undefined, undefined, () => {}),
-    listen: (listener) => void process.on('message', listener),
-  })
+  return openWorker(
+    { number, port },
+    {
+      send: (message) => void process.send?.(message, undefined, undefined, () => {}),
+      listen: (listener) => void process.on('message', listener),
+    },
+  )
 }
 
 /** The single executable takes its first argument where Node takes the path of a script. */
 function forkWith(listenFd: number | undefined): Fork {
-  return (number) => {
+  return (number, port) => {
     const [first = 'serve', ...others] = process.argv.slice(2)
     if (process.getBuiltinModule?.('node:sea')?.isSea()) cluster.setupPrimary({ exec: first, args: others })
     const socket = listenFd === undefined ? {} : { LISTEN_PID: String(process.pid), LISTEN_FDS: '1' }
-    return cluster.fork({ MAILKEEP_PROCESS: String(number), ...socket })
+    return cluster.fork({ MAILKEEP_PROCESS: `${number} ${port}`, ...socket })
   }
 }
 

@@ -136,7 +136,8 @@ export interface ListsApi {
    */
   update(id: number, input: ListChangeInput): Promise<List>
   /**
-   * Deletes a list with its topics and memberships. The contacts stay.
+   * Deletes a list with its topics and memberships. The contacts stay. Sequences of the list stay without one, and the
+   * contacts whom the list had enrolled are stopped.
    *
    * @throws MailkeepError `not_found`
    */

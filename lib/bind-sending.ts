@@ -29,10 +29,12 @@ export const sequencesApi = {
   create: sequences.createSequence,
   get: sequences.getSequence,
   update: sequences.updateSequence,
+  resume: sequences.resumeSequence,
   delete: sequences.deleteSequence,
   setSteps: sequences.setSteps,
   preview: trying.previewStep,
   enrol: enrolments.enrolContact,
   stop: enrolments.stopEnrolment,
   enrolments: enrolments.listEnrolments,
+  messages: messages.listMessagesOfSequence,
 }

@@ -26,6 +26,20 @@ export function msOf(at: Timestamp): number {
   return Date.parse(at)
 }
 
+/** A larger drift between wall clock and monotonic clock means that the wall clock was set. */
+export const toleratedDriftMs = 2000
+
+/** Returns a function that reports whether the clock was set since its last call. */
+export function watchClock(clock: Clock): () => boolean {
+  let expectedDriftMs = clock() - performance.now()
+  return () => {
+    const driftMs = clock() - performance.now()
+    const wasSet = Math.abs(driftMs - expectedDriftMs) > toleratedDriftMs
+    expectedDriftMs = driftMs
+    return wasSet
+  }
+}
+
 /** Resolves in the next turn of the event loop, so that waiting callbacks run first. */
 export function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))

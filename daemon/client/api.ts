@@ -2979,6 +2979,50 @@ export interface paths {
         };
         trace?: never;
     };
+    "/api/v1/sequences/{sequenceId}/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description The sequence. */
+                    sequenceId: number;
+                };
+                cookie?: never;
+            };
+            requestBody?: {
+                content: {
+                    "application/json": components["schemas"]["ResumeInput"];
+                };
+            };
+            responses: {
+                /** @description The sequence after the change. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["Sequence"];
+                        };
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/sequences/{sequenceId}/steps": {
         parameters: {
             query?: never;
@@ -3061,6 +3105,54 @@ export interface paths {
                 };
             };
         };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sequences/{sequenceId}/messages": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: {
+            parameters: {
+                query?: {
+                    /** @description Maximum records of a page. */
+                    per_page?: number;
+                    /** @description `next_cursor` or `prev_cursor` of a page of the same listing. */
+                    cursor?: string;
+                    /** @description Only messages with this status. */
+                    status?: "pending" | "sent" | "failed" | "skipped" | "uncertain";
+                };
+                header?: never;
+                path: {
+                    /** @description The sequence. */
+                    sequenceId: number;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description A page of the listing. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            data: components["schemas"]["Message"][];
+                            meta: components["schemas"]["Meta"];
+                        };
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -3902,7 +3994,7 @@ export interface paths {
                     /** @description Id of a token: only changes that were made with it. */
                     token?: number;
                     /** @description Only changes of this type. */
-                    type?: "client.created" | "client.updated" | "token.created" | "token.revoked" | "list.created" | "list.updated" | "list.deleted" | "list.imported" | "topic.created" | "topic.updated" | "topic.deleted" | "tag.created" | "tag.updated" | "tag.deleted" | "segment.created" | "segment.updated" | "segment.deleted" | "import.created" | "attributes.declared" | "pages.updated" | "contact.created" | "contact.updated" | "contact.deleted" | "contact.unsubscribed" | "contact.resubscribed" | "contact.list_added" | "contact.list_removed" | "contact.topic_subscribed" | "contact.topic_unsubscribed" | "suppression.created" | "suppression.deleted" | "identity.created" | "identity.deleted" | "newsletter.created" | "newsletter.updated" | "newsletter.deleted" | "newsletter.started" | "newsletter.paused" | "newsletter.resumed" | "newsletter.cancelled" | "sequence.created" | "sequence.updated" | "sequence.deleted" | "sequence.enrolled" | "sequence.stopped" | "endpoint.created" | "endpoint.updated" | "endpoint.deleted" | "endpoint.secret_rotated" | "endpoint.recovered" | "delivery.redelivered";
+                    type?: "client.created" | "client.updated" | "token.created" | "token.revoked" | "list.created" | "list.updated" | "list.deleted" | "list.imported" | "topic.created" | "topic.updated" | "topic.deleted" | "tag.created" | "tag.updated" | "tag.deleted" | "segment.created" | "segment.updated" | "segment.deleted" | "import.created" | "attributes.declared" | "pages.updated" | "contact.created" | "contact.updated" | "contact.deleted" | "contact.unsubscribed" | "contact.resubscribed" | "contact.list_added" | "contact.list_removed" | "contact.topic_subscribed" | "contact.topic_unsubscribed" | "suppression.created" | "suppression.deleted" | "identity.created" | "identity.deleted" | "newsletter.created" | "newsletter.updated" | "newsletter.deleted" | "newsletter.started" | "newsletter.paused" | "newsletter.resumed" | "newsletter.cancelled" | "sequence.created" | "sequence.updated" | "sequence.resumed" | "sequence.deleted" | "sequence.enrolled" | "sequence.stopped" | "endpoint.created" | "endpoint.updated" | "endpoint.deleted" | "endpoint.secret_rotated" | "endpoint.recovered" | "delivery.redelivered";
                 };
                 header?: never;
                 path?: never;
@@ -4617,7 +4709,7 @@ export interface components {
             /** Format: int64 */
             id: number;
             /** @enum {string} */
-            type: "client.created" | "client.updated" | "token.created" | "token.revoked" | "list.created" | "list.updated" | "list.deleted" | "list.imported" | "topic.created" | "topic.updated" | "topic.deleted" | "tag.created" | "tag.updated" | "tag.deleted" | "segment.created" | "segment.updated" | "segment.deleted" | "import.created" | "attributes.declared" | "pages.updated" | "contact.created" | "contact.updated" | "contact.deleted" | "contact.unsubscribed" | "contact.resubscribed" | "contact.list_added" | "contact.list_removed" | "contact.topic_subscribed" | "contact.topic_unsubscribed" | "suppression.created" | "suppression.deleted" | "identity.created" | "identity.deleted" | "newsletter.created" | "newsletter.updated" | "newsletter.deleted" | "newsletter.started" | "newsletter.paused" | "newsletter.resumed" | "newsletter.cancelled" | "sequence.created" | "sequence.updated" | "sequence.deleted" | "sequence.enrolled" | "sequence.stopped" | "endpoint.created" | "endpoint.updated" | "endpoint.deleted" | "endpoint.secret_rotated" | "endpoint.recovered" | "delivery.redelivered";
+            type: "client.created" | "client.updated" | "token.created" | "token.revoked" | "list.created" | "list.updated" | "list.deleted" | "list.imported" | "topic.created" | "topic.updated" | "topic.deleted" | "tag.created" | "tag.updated" | "tag.deleted" | "segment.created" | "segment.updated" | "segment.deleted" | "import.created" | "attributes.declared" | "pages.updated" | "contact.created" | "contact.updated" | "contact.deleted" | "contact.unsubscribed" | "contact.resubscribed" | "contact.list_added" | "contact.list_removed" | "contact.topic_subscribed" | "contact.topic_unsubscribed" | "suppression.created" | "suppression.deleted" | "identity.created" | "identity.deleted" | "newsletter.created" | "newsletter.updated" | "newsletter.deleted" | "newsletter.started" | "newsletter.paused" | "newsletter.resumed" | "newsletter.cancelled" | "sequence.created" | "sequence.updated" | "sequence.resumed" | "sequence.deleted" | "sequence.enrolled" | "sequence.stopped" | "endpoint.created" | "endpoint.updated" | "endpoint.deleted" | "endpoint.secret_rotated" | "endpoint.recovered" | "delivery.redelivered";
             /**
              * Format: int64
              * @description The record that was changed. The first word of the type is its kind. It may be deleted.
@@ -4971,9 +5063,9 @@ export interface components {
             subject: string;
             /** @description Shown beside the subject. */
             preheader?: string | null;
-            /** @description Liquid. Must contain `{{ unsubscribe_url }}` when it is sent. */
+            /** @description Liquid. Must contain `{{ unsubscribe_url }}`. */
             html: string;
-            /** @description Liquid. Made from the html when absent or null. */
+            /** @description Liquid. Must contain `{{ unsubscribe_url }}`. Made from the html when absent or null. */
             text?: string | null;
             /**
              * Format: int64
@@ -5008,9 +5100,9 @@ export interface components {
             subject?: string;
             /** @description Shown beside the subject. */
             preheader?: string | null;
-            /** @description Liquid. Must contain `{{ unsubscribe_url }}` when it is sent. */
+            /** @description Liquid. Must contain `{{ unsubscribe_url }}`. */
             html?: string;
-            /** @description Liquid. Made from the html when absent or null. */
+            /** @description Liquid. Must contain `{{ unsubscribe_url }}`. Made from the html when absent or null. */
             text?: string | null;
             /**
              * Format: int64
@@ -5090,9 +5182,9 @@ export interface components {
                 subject: string;
                 /** @description Shown beside the subject. */
                 preheader?: string | null;
-                /** @description Liquid. Must contain `{{ unsubscribe_url }}` when it is sent. */
+                /** @description Liquid. Must contain `{{ unsubscribe_url }}`. */
                 html: string;
-                /** @description Liquid. Made from the html when absent or null. */
+                /** @description Liquid. Must contain `{{ unsubscribe_url }}`. Made from the html when absent or null. */
                 text?: string | null;
             }[];
         };
@@ -5129,9 +5221,9 @@ export interface components {
                 subject: string;
                 /** @description Shown beside the subject. */
                 preheader?: string | null;
-                /** @description Liquid. Must contain `{{ unsubscribe_url }}` when it is sent. */
+                /** @description Liquid. Must contain `{{ unsubscribe_url }}`. */
                 html: string;
-                /** @description Liquid. Made from the html when absent or null. */
+                /** @description Liquid. Must contain `{{ unsubscribe_url }}`. Made from the html when absent or null. */
                 text?: string | null;
             }[];
         };
@@ -5145,9 +5237,9 @@ export interface components {
             subject: string;
             /** @description Shown beside the subject. */
             preheader?: string | null;
-            /** @description Liquid. Must contain `{{ unsubscribe_url }}` when it is sent. */
+            /** @description Liquid. Must contain `{{ unsubscribe_url }}`. */
             html: string;
-            /** @description Liquid. Made from the html when absent or null. */
+            /** @description Liquid. Must contain `{{ unsubscribe_url }}`. Made from the html when absent or null. */
             text?: string | null;
         };
         EnrolmentInput: {

@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
 import { createApi } from '../api/index.ts'
 import { CliError } from '../cli-error.ts'
 import { consoleSurfaces } from '../console-surface.ts'
@@ -27,19 +29,31 @@ export const serve: Command = {
 }
 
 /** Starts several processes. The first one creates or migrates the database before the others open it. */
-async function serveTogether({ config, logger, print, stopped, fork, onExit }: Invocation): Promise<void> {
+async function serveTogether({ config, logger, print, stopped, fork, listenFd, onExit }: Invocation): Promise<void> {
   if (config.database === inMemory) {
     throw new CliError(
       'A database in memory belongs to one process: set MAILKEEP_PROCESSES to 1, or MAILKEEP_DATABASE.',
     )
   }
-  const group = new ProcessGroup(fork!, logger)
+  const port = config.port === 0 && listenFd === undefined ? await freePort(config.host) : config.port
+  const group = new ProcessGroup((number) => fork!(number, port), logger)
   onExit!(() => group.kill())
   const stopping = stopped.then(() => group.stop())
   const report = await group.start(1)
   if (report) print(report)
   group.startOthers(2, config.processes)
   await stopping
+}
+
+/** Returns a port that all processes can use, also after all have crashed; 0 if the host has none. */
+async function freePort(host: string): Promise<number> {
+  const server = createServer().listen(0, host)
+  const port = await once(server, 'listening').then(
+    () => (server.address() as AddressInfo).port,
+    () => 0,
+  )
+  server.close()
+  return port
 }
 
 async function serveAlone(invocation: Invocation): Promise<void> {

@@ -3,6 +3,7 @@ import type { Logger } from '../../lib/index.ts'
 import { CliError } from '../cli-error.ts'
 import { metricFamily } from '../metrics.ts'
 import type { StartReport, ToPrimary, ToWorker } from './messages.ts'
+import { closePassedAtExit } from './passed-connections.ts'
 import { sumMetrics } from './sum-metrics.ts'
 
 const minRestartDelayMs = 100
@@ -12,8 +13,8 @@ const stableMs = 30_000
 /** A process that does not report its metrics in time counts with its previous report. */
 const reportTimeoutMs = 2000
 
-/** Starts this program again, as the process with this number. */
-export type Fork = (number: number) => Worker
+/** Starts this program again, as the process with this number, on this port. */
+export type Fork = (number: number, port: number) => Worker
 
 interface Running {
   readonly worker: Worker
@@ -25,7 +26,7 @@ interface Running {
 
 /** The processes that serve on one port. This process starts them, and serves nothing itself. */
 export class ProcessGroup {
-  readonly #fork: Fork
+  readonly #fork: (number: number) => Worker
   readonly #logger: Logger
   readonly #running = new Map<number, Running>()
   readonly #restarts = new Set<NodeJS.Timeout>()
@@ -36,7 +37,7 @@ export class ProcessGroup {
   #hasFailed = false
   #onLastEnd = () => {}
 
-  constructor(fork: Fork, logger: Logger) {
+  constructor(fork: (number: number) => Worker, logger: Logger) {
     this.#fork = fork
     this.#logger = logger
   }
@@ -86,6 +87,7 @@ export class ProcessGroup {
     onFirstEnd?: (code: number, signal: string | null) => void,
   ): void {
     const worker = this.#fork(number)
+    closePassedAtExit(worker)
     const running: Running = { worker, metrics: '', onReport: undefined }
     this.#running.set(number, running)
     const startedMs = performance.now()

@@ -10,6 +10,7 @@ export interface Channel {
 export interface WorkerProcess {
   /** From 1. Only the first one delivers. */
   readonly number: number
+  readonly port: number
   /** Resolves when the first process asks it to stop. */
   readonly stopped: Promise<void>
   started(report: StartReport): void
@@ -19,7 +20,7 @@ export interface WorkerProcess {
 
 const metricsTimeoutMs = 5000
 
-export function openWorker(number: number, { send, listen }: Channel): WorkerProcess {
+export function openWorker(place: Pick<WorkerProcess, 'number' | 'port'>, { send, listen }: Channel): WorkerProcess {
   const waiting = new Map<number, (text: string) => void>()
   let renderOwn = async () => ''
   let lastId = 0
@@ -30,9 +31,15 @@ export function openWorker(number: number, { send, listen }: Channel): WorkerPro
   listen((message) => {
     if (message.kind === 'stop') stop()
     else if (message.kind === 'metrics') waiting.get(message.id)?.(message.text)
-    else void renderOwn().then((text) => send({ kind: 'report', text }))
+    else void report()
   })
+  /** Without a report, as when the database cannot be read, the previous one counts. */
+  const report = async () => {
+    const text = await renderOwn().catch(() => undefined)
+    if (text !== undefined) send({ kind: 'report', text })
+  }
   const metricsOfAll = async () => {
+    await renderOwn() // fails as the page of a single process does
     const id = ++lastId
     let timer: NodeJS.Timeout | undefined
     try {
@@ -47,7 +54,7 @@ export function openWorker(number: number, { send, listen }: Channel): WorkerPro
     }
   }
   return {
-    number,
+    ...place,
     stopped,
     started: (report) => send({ kind: 'started', report }),
     sumMetrics(render) {

@@ -49,6 +49,7 @@ export const changeTypes = [
   'newsletter.cancelled',
   'sequence.created',
   'sequence.updated',
+  'sequence.resumed',
   'sequence.deleted',
   'sequence.enrolled',
   'sequence.stopped',

@@ -1,9 +1,8 @@
 import PQueue from 'p-queue'
 import type { Context, Tx } from '../context.ts'
 import { transact } from '../storage/transaction.ts'
-import { nextTurn } from '../time.ts'
+import { nextTurn, watchClock } from '../time.ts'
 import { findOrphans } from './claims.ts'
-import { watchClock } from './clock-watch.ts'
 import { Signal } from './signal.ts'
 
 /** Maximum poll interval. Also covers changes of the system clock. */

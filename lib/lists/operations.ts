@@ -96,7 +96,8 @@ export async function updateList(ctx: Context, id: number, input: ListChangeInpu
 }
 
 /**
- * Deletes a list with its topics and memberships. The contacts stay.
+ * Deletes a list with its topics and memberships. The contacts stay. Sequences of the list stay without one, and the
+ * contacts whom the list had enrolled are stopped.
  *
  * @throws MailkeepError `not_found`
  */
@@ -106,6 +107,7 @@ export async function deleteList(ctx: Context, id: number): Promise<void> {
     const topics = await queries.listTopicIds(tx, { list_id: id })
     await queries.deleteList(tx, { client_id: tx.clientId, id })
     await audit(tx, 'list.deleted', id)
+    await tx.local.onListDeleted(tx, id)
     const state: ClearedList = { topics: topics.map((topic) => topic.id) }
     await deleteInTwoPasses(tx, clearList, { targetId: id, state })
   })

@@ -41,7 +41,8 @@ export interface NewslettersApi {
    * Creates a newsletter as a draft. Its templates are checked when it is previewed, tested, scheduled or sent, and its
    * audience when it is scheduled or sent.
    *
-   * @throws MailkeepError `validation_failed`: also when the sender identity or the segment does not exist.
+   * @throws MailkeepError `validation_failed`: also when the html or text has no `unsubscribe_url`, or the sender identity
+   *   or the segment does not exist.
    */
   create(input: NewsletterInput): Promise<Newsletter>
   /** @throws MailkeepError `not_found` */
@@ -140,12 +141,20 @@ export interface SequencesApi {
   get(id: number): Promise<Sequence>
   /**
    * Changes a sequence. While it is paused, nothing is sent and no contact is enrolled by the list. What became due is sent
-   * when it is active again.
+   * when it is active again. With another `list_id`, or none, contacts under way go on, and no longer depend on the list.
    *
    * @throws MailkeepError `not_found`; `validation_failed`: also when the list does not exist, or the sender identity is
    *   not verified.
    */
   update(id: number, input: SequenceChangeInput): Promise<Sequence>
+  /**
+   * Continues a sequence that is paused.
+   *
+   * @param input `uncertain` also sends again, or skips, the messages whose outcome is not known. With it, a sequence that is
+   *   active can be resumed too. Who got such a message may get it twice.
+   * @throws MailkeepError `not_found`; `validation_failed` on `status`: there is nothing to resume.
+   */
+  resume(id: number, input?: ResumeInput): Promise<Sequence>
   /**
    * Deletes a sequence with its steps, enrolments and messages.
    *
@@ -185,4 +194,10 @@ export interface SequencesApi {
    * @throws MailkeepError `not_found`, `validation_failed`
    */
   enrolments(sequenceId: number, query?: PageInput): Promise<Page<Enrolment>>
+  /**
+   * Returns one page of a sequence's messages, by ascending id.
+   *
+   * @throws MailkeepError `not_found`, `validation_failed`
+   */
+  messages(sequenceId: number, query?: MessageQueryInput): Promise<Page<Message>>
 }

@@ -80,6 +80,8 @@ export function checkContent(content: Content): Issue[] {
   return fields.flatMap((field) => checkTemplate(field, content).map((message) => ({ path: field, message })))
 }
 
+const missingLink = 'This must contain {{ unsubscribe_url }}.'
+
 const hiddenLink = 'This must contain {{ unsubscribe_url }} for every contact, also for one without attributes.'
 
 const lostLink =
@@ -95,17 +97,39 @@ function checkTemplate(field: Field, { [field]: source, text }: Content): string
     const paths = variablesOf(format, templates)
     const problems = unknownVariables(paths)
     const needsLink = field === 'html' || field === 'text'
-    if (needsLink && !paths.some(([root]) => root === 'unsubscribe_url')) {
-      problems.push('This must contain {{ unsubscribe_url }}.')
-    }
+    if (needsLink && !showsLink(paths)) problems.push(missingLink)
     if (problems.length > 0) return problems
-    const rendered = renderTemplate(format, templates, sample)
+    const rendered = renderTemplate(format, templates, scopeOf(sample))
     if (needsLink && !rendered.includes(sample.unsubscribe_url)) return [hiddenLink]
     const needsText = field === 'html' && !hasText
     return needsText && !toPlainText(rendered).includes(sample.unsubscribe_url) ? [lostLink] : []
   } catch (error) {
     return [messageOf(error)]
   }
+}
+
+/**
+ * Returns the fields that lack `unsubscribe_url`. What else is wrong, also with the syntax, is left to `checkContent`:
+ * a draft may have it.
+ */
+export function fieldsWithoutLink(fields: { [Field in 'html' | 'text']?: string | null | undefined }): Issue[] {
+  return (['html', 'text'] as const).flatMap((path) => {
+    const source = fields[path]
+    return source === undefined || source === null || mayShowLink(path, source) ? [] : [{ path, message: missingLink }]
+  })
+}
+
+function mayShowLink(field: 'html' | 'text', source: string): boolean {
+  try {
+    checkSize(source)
+    return showsLink(variablesOf(formats[field], parseTemplate(formats[field], source)))
+  } catch {
+    return source.includes('unsubscribe_url')
+  }
+}
+
+function showsLink(paths: readonly (readonly unknown[])[]): boolean {
+  return paths.some(([root]) => root === 'unsubscribe_url')
 }
 
 function unknownVariables(paths: readonly (readonly unknown[])[]): string[] {
@@ -183,9 +207,18 @@ function attempt<T>(field: Field, work: () => T): T {
   }
 }
 
-/** Liquid's `size` of an object is the number of its fields. Here it is an attribute like any other. */
+const noText = 'contact.attributes is no text: name the attribute, as in contact.attributes.city'
+
+/**
+ * Liquid's `size` of an object is the number of its fields. Here it is an attribute like any other. All attributes
+ * together are no text: without an error a mail would show "[object Object]".
+ */
 function scopeOf({ contact, ...rest }: ContentVariables): object {
   const attributes = { ...contact.attributes }
+  const toText = () => {
+    throw new Error(noText)
+  }
+  Object.defineProperty(attributes, Symbol.toPrimitive, { value: toText })
   if (!Object.hasOwn(attributes, 'size')) Object.defineProperty(attributes, 'size', { value: '' })
   return { ...rest, contact: { ...contact, attributes } }
 }

@@ -11,7 +11,7 @@ import { parse } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
 import { msOf, timestamp } from '../time.ts'
 import { findSubscribers, isWanted, raiseTo } from '../webhooks/outbox.ts'
-import { nextPlace, type Place } from './places.ts'
+import { isPast, nextPlace, type Place } from './places.ts'
 import * as queries from './sequence-queries.ts'
 import { type Enrolment, type EnrolmentInput, NewEnrolment, sequenceSummaryFrom } from './sequence-schema.ts'
 import { getSequenceSummary, lockSequence } from './sequences.ts'
@@ -117,7 +117,7 @@ function byList(changes: readonly Change[]): Map<number, number[]> {
 
 /**
  * Moves an enrolment past a step whose message is final. After the last step it is completed, and `sequence.completed` is
- * raised.
+ * raised. A contact who is past the step stays there: the message was sent again.
  *
  * @param isSent Whether to raise `sequence_step.sent`.
  */
@@ -133,7 +133,7 @@ export async function advance(tx: Tx, { sequenceId, contactId, stepId, messageId
     const shown = { id, position, delay_seconds, subject }
     await raiseFor(tx, 'sequence_step.sent', contactId, { sequence: summary, step: shown, message_id: messageId })
   }
-  if (enrolment?.status !== 'active') return
+  if (enrolment?.status !== 'active' || isPast(places, enrolment.last_step_id, stepId)) return
   await saveProgress(tx, { id: enrolment.id, contactId, summary, places, lastStepId: stepId, since: now(tx) })
 }
 

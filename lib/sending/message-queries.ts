@@ -22,19 +22,22 @@ interface MessageRow {
   sent_at: string | null
 }
 
-/** Lists a newsletter's messages in the order of their ids. The index has them by status, so all statuses are merged. */
+/** A flag: the source is a sequence; otherwise it is a newsletter. */
+const sourceOf = (ofSequence: boolean) => sql.ref(ofSequence ? 'sequence_id' : 'newsletter_id')
+
+/** Lists the messages of a newsletter or sequence by id. The index has them by status, so all statuses are merged. */
 export const listMessages = statement.all(
-  { newsletter_id: int, after: int, limit: int, status: word<MessageStatus>() },
-  (_, p, dialect, { desc, byStatus }) => {
+  { source_id: int, after: int, limit: int, status: word<MessageStatus>() },
+  (_, p, dialect, { desc, byStatus, ofSequence }) => {
     const range = (status: unknown) => sql`select id from (select id from mailkeep_message
-      where newsletter_id = ${p.newsletter_id} and status = ${status} and id ${desc ? sql`<` : sql`>`} ${p.after}
+      where ${sourceOf(ofSequence)} = ${p.source_id} and status = ${status} and id ${desc ? sql`<` : sql`>`} ${p.after}
       order by id ${desc ? sql`desc` : sql`asc`} limit ${p.limit}) as ranged`
     const ranges = byStatus ? [range(p.status)] : messageStatuses.map((status) => range(sql.lit(status)))
     return sql<MessageRow>`select ${listed} from mailkeep_message as m where m.id in
       (select id from (${dialect.merge(ranges, { distinct: false, desc, limit: p.limit })}) as merged)
       order by m.id ${desc ? sql`desc` : sql`asc`}`
   },
-  ['desc', 'byStatus'],
+  ['desc', 'byStatus', 'ofSequence'],
 )
 
 export const listMessagesOfContact = statement.all(
@@ -65,16 +68,12 @@ export const skipPending = statement.affected(
       and lease_until is null limit ${p.limit} ${dialect.forUpdateSkipLocked})`,
 )
 
-export const listUncertain = statement.all({ newsletter_id: int, after: int, limit: int }, (db, p, dialect) =>
-  db
-    .selectFrom('mailkeep_message')
-    .select('id')
-    .where('newsletter_id', '=', p.newsletter_id)
-    .where('status', '=', sql.lit('uncertain' as const))
-    .where('id', '>', p.after)
-    .orderBy('id')
-    .limit(p.limit)
-    .modifyEnd(dialect.forUpdate),
+export const listUncertain = statement.all(
+  { source_id: int, after: int, limit: int },
+  (_, p, dialect, { ofSequence }) => sql<{ id: number }>`select id from mailkeep_message
+    where ${sourceOf(ofSequence)} = ${p.source_id} and status = 'uncertain' and id > ${p.after}
+    order by id limit ${p.limit} ${dialect.forUpdate}`,
+  ['ofSequence'],
 )
 
 /** Resends or skips messages whose outcome is not known. */

@@ -1,3 +1,4 @@
+import type * as v from 'valibot'
 import { type ContactKey, requireContact } from '../contacts/contact-key.ts'
 import type { Context } from '../context.ts'
 import { listPage, mapPage, type Page, type PageInput, readPage } from '../page.ts'
@@ -5,6 +6,7 @@ import { parse } from '../parse.ts'
 import * as queries from './message-queries.ts'
 import { type Message, MessageQuery, type MessageQueryInput, messageFrom } from './message-schema.ts'
 import { getNewsletter } from './newsletters.ts'
+import { getSequenceSummary } from './sequences.ts'
 
 /**
  * Returns one page of a newsletter's messages, by ascending id.
@@ -16,11 +18,39 @@ export async function listMessages(
   newsletterId: number,
   query?: MessageQueryInput,
 ): Promise<Page<Message>> {
-  const { status, ...pageQuery } = parse(MessageQuery, query ?? {})
+  const filters = parse(MessageQuery, query ?? {})
   await getNewsletter(ctx, newsletterId)
-  const filters = { newsletter_id: newsletterId, status: status ?? 'pending' }
+  return await listMessagesOf(ctx, { source_id: newsletterId, ofSequence: false }, filters)
+}
+
+/**
+ * Returns one page of a sequence's messages, by ascending id.
+ *
+ * @throws MailkeepError `not_found`, `validation_failed`
+ */
+export async function listMessagesOfSequence(
+  ctx: Context,
+  sequenceId: number,
+  query?: MessageQueryInput,
+): Promise<Page<Message>> {
+  const filters = parse(MessageQuery, query ?? {})
+  await getSequenceSummary(ctx, sequenceId)
+  return await listMessagesOf(ctx, { source_id: sequenceId, ofSequence: true }, filters)
+}
+
+interface Source {
+  readonly source_id: number
+  readonly ofSequence: boolean
+}
+
+async function listMessagesOf(
+  ctx: Context,
+  { source_id, ofSequence }: Source,
+  { status, ...pageQuery }: v.InferOutput<typeof MessageQuery>,
+): Promise<Page<Message>> {
+  const filters = { source_id, status: status ?? 'pending' }
   const page = await readPage(pageQuery, ({ desc, ...range }) =>
-    queries.listMessages(ctx, { ...filters, ...range }, { desc, byStatus: status !== undefined }),
+    queries.listMessages(ctx, { ...filters, ...range }, { desc, byStatus: status !== undefined, ofSequence }),
   )
   return mapPage(page, messageFrom)
 }

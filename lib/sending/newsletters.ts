@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { audit } from '../audit/operations.ts'
-import { countContacts } from '../contacts/listing.ts'
+import { countContacts } from '../contacts/counting.ts'
 import { type Context, now, type Tx } from '../context.ts'
 import { invalid, MailkeepError, notFound } from '../errors.ts'
 import { getIdentity } from '../identities/operations.ts'
@@ -24,7 +24,7 @@ import {
   newsletterFrom,
   summaryFrom,
 } from './schema.ts'
-import { requireReady, requireSender } from './sendable.ts'
+import { requireLink, requireReady, requireSender } from './sendable.ts'
 
 /**
  * Returns one page of the client's newsletters without their content, newest first.
@@ -51,10 +51,12 @@ export async function getNewsletter(ctx: Context, id: number): Promise<Newslette
  * Creates a newsletter as a draft. Its templates are checked when it is previewed, tested, scheduled or sent, and its
  * audience when it is scheduled or sent.
  *
- * @throws MailkeepError `validation_failed`: also when the sender identity or the segment does not exist.
+ * @throws MailkeepError `validation_failed`: also when the html or text has no `unsubscribe_url`, or the sender identity
+ *   or the segment does not exist.
  */
 export async function createNewsletter(ctx: Context, input: NewsletterInput): Promise<Newsletter> {
   const { audience, ...fields } = parse(NewNewsletter, input)
+  await requireLink(ctx, fields)
   return transact(ctx, async (tx) => {
     await requireReferences(tx, fields.from_identity_id, audience)
     const at = now(tx)
@@ -90,6 +92,7 @@ const fixedFields = ['subject', 'preheader', 'html', 'text', 'audience'] as cons
  */
 export async function updateNewsletter(ctx: Context, id: number, input: NewsletterChangeInput): Promise<Newsletter> {
   const { audience, ...change } = parse(NewsletterChange, input)
+  await requireLink(ctx, change)
   return transact(ctx, async (tx) => {
     const stored = await lockNewsletter(tx, id)
     const hasStarted = stored.status !== 'draft' && stored.status !== 'scheduled'

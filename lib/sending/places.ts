@@ -14,6 +14,14 @@ export function nextPlace<P extends Place>(places: readonly P[], lastStepId: num
   return places.find(({ position, is_removed }) => !is_removed && position > last)
 }
 
+/** Returns whether a contact whose last step is `lastStepId` is past a step. A removed step is after those at its position. */
+export function isPast(places: readonly Place[], lastStepId: number | null, stepId: number): boolean {
+  const last = places.find(({ id }) => id === lastStepId)
+  const step = places.find(({ id }) => id === stepId)
+  if (!last || !step || last.id === step.id) return last !== undefined && last.id === step?.id
+  return step.position < last.position || (step.position === last.position && !step.is_removed)
+}
+
 /**
  * Returns the new positions of removed steps: each has the position of the last step before it that stays.
  *

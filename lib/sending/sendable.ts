@@ -1,12 +1,12 @@
 /** What must be right before something is sent: the content, the sender, and the settings. */
 import { getClient } from '../clients/operations.ts'
 import { type Context, requirePublicUrl } from '../context.ts'
-import { type FieldErrors, invalid, isMailkeepError, MailkeepError } from '../errors.ts'
+import { type FieldErrors, type Issue, invalid, isMailkeepError, MailkeepError } from '../errors.ts'
 import { getIdentity, listIdentities } from '../identities/operations.ts'
 import type { Identity } from '../identities/schema.ts'
 import { getPageSettings } from '../pages/operations.ts'
 import { requireAudience } from './audience.ts'
-import type { Content, ContentVariables } from './content.ts'
+import type { Content, ContentVariables, fieldsWithoutLink } from './content.ts'
 import type { Audience } from './schema.ts'
 import { allowsUnverified } from './settings.ts'
 import type { MailTransport } from './transport.ts'
@@ -84,7 +84,21 @@ export async function loadTemplates({ transaction }: Context): Promise<typeof im
 export async function requireContent(ctx: Context, content: Content, prefix = ''): Promise<void> {
   const { checkContent } = await loadTemplates(ctx)
   const { subject, preheader, html, text } = content
-  const issues = checkContent({ subject, preheader, html, text })
+  refuseIssues(checkContent({ subject, preheader, html, text }), prefix)
+}
+
+/**
+ * Checks that html and text have the link that unsubscribes. Drafts are checked for nothing else.
+ *
+ * @throws MailkeepError `validation_failed` on `html` or `text`
+ */
+export async function requireLink(ctx: Context, content: Parameters<typeof fieldsWithoutLink>[0]): Promise<void> {
+  if (content.html === undefined && content.text === undefined) return
+  const templates = await loadTemplates(ctx)
+  refuseIssues(templates.fieldsWithoutLink(content), '')
+}
+
+function refuseIssues(issues: readonly Issue[], prefix: string): void {
   if (issues.length === 0) return
   const errors: FieldErrors = {}
   for (const { path, message } of issues) {

@@ -7,7 +7,7 @@ import { enqueue, runOrEnqueue } from '../jobs/operations.ts'
 import { parse } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
 import { msOf } from '../time.ts'
-import { settleUncertain, skipMessages, startNewsletter } from './jobs.ts'
+import { skipMessages, startNewsletter } from './jobs.ts'
 import * as queries from './newsletter-queries.ts'
 import { lockNewsletter } from './newsletters.ts'
 import { startNow, unchangedState } from './preparing.ts'
@@ -21,6 +21,7 @@ import {
 } from './schema.ts'
 import { requireReady } from './sendable.ts'
 import type { NewsletterStatus } from './statuses.ts'
+import { settleUncertain } from './uncertain.ts'
 
 /**
  * Sends a newsletter now, or schedules it. The recipients are the contacts who match its audience when it starts. A

@@ -11,6 +11,7 @@ import { requireExists } from './audience.ts'
 import { clearSequence } from './deletion.ts'
 import { rescheduleSequence } from './enrolments.ts'
 import { removedPlaces } from './places.ts'
+import { type ResumeInput, ResumeOptions } from './schema.ts'
 import { requireContent, requireSender } from './sendable.ts'
 import * as queries from './sequence-queries.ts'
 import {
@@ -26,6 +27,8 @@ import {
   sequenceSummaryFrom,
   stepFrom,
 } from './sequence-schema.ts'
+import { releaseMembersOf } from './triggers.ts'
+import { settleUncertainSteps } from './uncertain.ts'
 
 /**
  * Returns one page of the client's sequences without their steps, by ascending id.
@@ -84,7 +87,7 @@ export async function createSequence(ctx: Context, input: SequenceInput): Promis
 
 /**
  * Changes a sequence. While it is paused, nothing is sent and no contact is enrolled by the list. What became due is sent
- * when it is active again.
+ * when it is active again. With another `list_id`, or none, contacts under way go on, and no longer depend on the list.
  *
  * @throws MailkeepError `not_found`; `validation_failed`: also when the list does not exist, or the sender identity is
  *   not verified.
@@ -106,7 +109,33 @@ export async function updateSequence(ctx: Context, id: number, input: SequenceCh
       updated_at: now(tx),
     })
     await audit(tx, 'sequence.updated', id)
+    const isMoved = change.list_id !== undefined && change.list_id !== stored.list_id
+    if (isMoved) await releaseMembersOf(tx, id, { stop: false })
     tx.transaction.afterCommit(tx.local.mail.wake)
+    return await getSequence(tx, id)
+  })
+}
+
+/**
+ * Continues a sequence that is paused.
+ *
+ * @param input `uncertain` also sends again, or skips, the messages whose outcome is not known. With it, a sequence that is
+ *   active can be resumed too. Who got such a message may get it twice.
+ * @throws MailkeepError `not_found`; `validation_failed` on `status`: there is nothing to resume.
+ */
+export async function resumeSequence(ctx: Context, id: number, input: ResumeInput = {}): Promise<Sequence> {
+  const { uncertain } = parse(ResumeOptions, input)
+  return transact(ctx, async (tx) => {
+    const stored = await lockSequence(tx, id)
+    if (!uncertain && stored.status !== 'paused') {
+      throw invalid('status', `The sequence is ${stored.status}: it cannot be resumed.`)
+    }
+    const { name, list_id, from_identity_id, reply_to } = stored
+    const settings = { name, list_id, from_identity_id, reply_to, status: 'active' as const, updated_at: now(tx) }
+    await queries.updateSequence(tx, { client_id: tx.clientId, id, ...settings })
+    await audit(tx, 'sequence.resumed', id)
+    tx.transaction.afterCommit(tx.local.mail.wake)
+    if (uncertain) await runOrEnqueue(tx, settleUncertainSteps, { targetId: id, state: { after: 0, uncertain } })
     return await getSequence(tx, id)
   })
 }

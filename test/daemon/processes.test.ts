@@ -1,99 +1,28 @@
 /** `serve --processes N`: several processes that serve on one port. */
 import assert from 'node:assert/strict'
-import { execFileSync } from 'node:child_process'
-import { request } from 'node:http'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
-import { describe, type TestContext, test } from 'node:test'
-import Database from 'better-sqlite3'
+import { describe, test } from 'node:test'
 import { sumMetrics } from '../../daemon/processes/sum-metrics.ts'
-import { needsPostgres } from '../support/databases.ts'
+import { databaseUrl, needsPostgres } from '../support/databases.ts'
 import { openReceiver } from '../support/http-receiver.ts'
-import { openKnownPlace, running, token } from '../support/postgres-program.ts'
+import { openKnownPlace, running } from '../support/postgres-program.ts'
 import { daemon, directory, errorLineOf } from '../support/program.ts'
+import { openProxy } from '../support/tcp-proxy.ts'
 import { until } from '../support/webhook-harness.ts'
-
-const two = ['--processes', '2']
-const env = { MAILKEEP_WEBHOOK_ALLOW_PRIVATE: 'true', MAILKEEP_ADMIN_TOKEN: token }
-
-/** A connection that a killed process had accepted may hang. */
-const patienceMs = 3000
-
-interface Answered {
-  readonly status: number
-  readonly text: string
-}
-
-/** Sends a request on a connection of its own, so that it may reach any process. */
-function ask(url: string, method: string, path: string, body?: object): Promise<Answered> {
-  return new Promise((resolve, reject) => {
-    const headers = { authorization: `Bearer ${token}`, ...(body && { 'content-type': 'application/json' }) }
-    const sent = request(url + path, { method, headers, agent: false }, async (response) => {
-      let text = ''
-      try {
-        for await (const chunk of response.setEncoding('utf8')) text += chunk
-        resolve({ status: response.statusCode!, text })
-      } catch (error) {
-        reject(error)
-      }
-    })
-    sent.setTimeout(patienceMs, () => sent.destroy(new Error(`${method} ${path} was not answered`)))
-    sent.on('error', reject)
-    sent.end(body && JSON.stringify(body))
-  })
-}
-
-/** Returns the numbers of the processes that have logged requests, in order. */
-function processesIn(log: string): number[] {
-  const lines = log.split('\n').filter((line) => line.startsWith('{') && line.includes('"requestId"'))
-  return [...new Set(lines.map((line) => JSON.parse(line).process as number))].sort()
-}
-
-/** Sends requests until each of the processes has answered some since now. */
-async function untilBothAnswer({ url, said }: { url: string; said: { err: string } }): Promise<void> {
-  const from = said.err.length
-  await until('both processes answer', async () => {
-    const { status } = await ask(url, 'GET', '/api/v1/tags').catch(() => ({ status: 0 }))
-    return (status === 200 && processesIn(said.err.slice(from)).join() === '1,2') || undefined
-  })
-}
-
-/** Returns the ids of the processes by their numbers, which are in their order of age. */
-function children(pid: number): number[] {
-  const list = execFileSync('ps', ['-o', 'pid=', '--ppid', String(pid)], { encoding: 'utf8' })
-  return list.trim().split(/\s+/).map(Number)
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch {
-    return false
-  }
-}
-
-function figure(page: string, name: string): number {
-  const line = page.split('\n').find((each) => each.startsWith(`${name} `))
-  return line === undefined ? 0 : Number(line.slice(name.length + 1))
-}
-
-const answeredTags = 'mailkeep_http_requests_total{method="GET",route="/api/v1/tags",status="200"}'
-const metricsOf = async (url: string) => (await ask(url, 'GET', '/metrics')).text
-
-function stored(cwd: string, table: string): number {
-  const handle = new Database(join(cwd, 'mailkeep.db'), { readonly: true })
-  try {
-    return handle.prepare(`select count(*) from ${table}`).pluck().get() as number
-  } finally {
-    handle.close()
-  }
-}
-
-async function startTwo(t: TestContext, args = two) {
-  const cwd = await directory(t)
-  return { cwd, ...(await daemon(t, { cwd, env }, args)) }
-}
+import {
+  answeredTags,
+  ask,
+  children,
+  figure,
+  isAlive,
+  metricsOf,
+  processesIn,
+  startTwo,
+  stored,
+  two,
+  untilBothAnswer,
+} from './process-group.ts'
 
 describe('several processes', { concurrency: 2 }, () => {
   test('answer on one port, and the first start prints one line', async (t) => {
@@ -143,36 +72,6 @@ describe('several processes', { concurrency: 2 }, () => {
       assert.equal(figure(page, 'mailkeep_endpoints{state="active"}'), 0)
       assert.equal(page.match(/^# TYPE mailkeep_http_requests_total /gm)?.length, 1)
     }
-  })
-
-  test('are started again when they crash, and lose nothing', async (t) => {
-    const { url, said, child, cwd, stop } = await startTwo(t)
-    const receiver = await openReceiver()
-    t.after(() => receiver.close())
-    const hook = { url: receiver.url(), events: ['newsletter.sent'] }
-    assert.equal((await ask(url, 'POST', '/api/v1/webhook-endpoints', hook)).status, 201)
-    await untilBothAnswer({ url, said })
-    const countedBefore = figure(await metricsOf(url), answeredTags)
-    let raised = 0
-    for (let round = 0; round < 2; round++) {
-      const [killed] = children(child.pid!) // the older one
-      process.kill(killed!, 'SIGKILL')
-      for (let n = 0; n < 20; n++) {
-        const answer = await ask(url, 'POST', '/api/v1/events', { type: 'newsletter.sent', data: {} }).catch(
-          () => undefined,
-        )
-        if (answer?.status === 202) raised += 1
-      }
-      await until('it is started again', () => {
-        return said.err.split('"a process ended unexpectedly').length === round + 2 || undefined
-      })
-      await untilBothAnswer({ url, said })
-    }
-    assert.ok(raised > 0)
-    await until('all are delivered', () => receiver.received.length >= stored(cwd, 'mailkeep_delivery') || undefined)
-    assert.ok(stored(cwd, 'mailkeep_delivery') >= raised)
-    assert.ok(figure(await metricsOf(url), answeredTags) > countedBefore, 'counters do not decrease')
-    assert.deepEqual(await stop(), [0, null])
   })
 
   test('finish their requests when they are stopped', async (t) => {
@@ -244,6 +143,24 @@ describe('several processes on PostgreSQL', needsPostgres, () => {
     await receiver.next(20)
     assert.deepEqual(await stop(), [0, null])
     assert.equal(receiver.received.length, 20)
+  })
+
+  test('answer 503 for metrics while the database is away, and go on afterwards', async (t) => {
+    const place = await openKnownPlace(t)
+    const server = new URL(await databaseUrl())
+    const proxy = await openProxy({ host: server.hostname, port: Number(server.port) })
+    t.after(() => proxy.close())
+    server.host = `127.0.0.1:${proxy.port}`
+    const env = { ...place.env, MAILKEEP_DATABASE: server.href, MAILKEEP_PROCESSES: '2' }
+    const { url, said, stop } = await running(t, { ...place, env })
+    await untilBothAnswer({ url, said })
+    proxy.cut()
+    for (let n = 0; n < 4; n++) assert.equal((await ask(url, 'GET', '/metrics')).status, 503)
+    proxy.mend()
+    await until('they answer again', async () => (await ask(url, 'GET', '/metrics')).status === 200 || undefined)
+    await untilBothAnswer({ url, said })
+    assert.doesNotMatch(said.err, /ended unexpectedly/)
+    assert.deepEqual(await stop(), [0, null])
   })
 })
 

@@ -316,6 +316,7 @@ interface Limits {
   readonly minimum?: number
   readonly type?: string | readonly string[]
   readonly format?: string
+  readonly pattern?: string
   readonly enum?: readonly string[]
   readonly items?: Limits
   readonly properties?: Readonly<Record<string, Limits>>
@@ -380,7 +381,8 @@ function* values(limits: Limits): Generator<[unknown, boolean]> {
 let made = 0
 
 /** Returns a text of this length that is valid except for its length. */
-function textOf({ format, description }: Limits & { description?: string }, length: number): string {
+function textOf({ format, description, pattern }: Limits & { description?: string }, length: number): string {
+  if (pattern === 'unsubscribe_url') return '{{ unsubscribe_url }}'.padEnd(length, 'a')
   if (description?.includes('https')) return `https://example.com/${'a'.repeat(length - 20)}`
   if (format !== 'idn-email') return `${++made} `.padEnd(length, 'a')
   const domain = `${`${'d'.repeat(60)}.`.repeat(3)}example`

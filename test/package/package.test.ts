@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, existsSync, readFileSync, rmSync } from 'node:fs'
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { after, before, describe, test } from 'node:test'
 import { build } from 'esbuild'
+import { buildBundle } from '../../.ci/build-binary.ts'
 import { deadLinks } from '../support/markdown.ts'
 import { readDeclarations } from './declarations.ts'
 import { scenes } from './example-scenes.ts'
@@ -272,13 +274,9 @@ describe('the packed package', { concurrency: 2 }, () => {
     }
   })
 
-  test('exports exactly what is documented, values and types', () => {
-    const { exported } = readDeclarations(packed.folder, declarationFiles)
+  test('exports exactly what is documented, and every type that a public declaration mentions', () => {
+    const { exported, unnameable } = readDeclarations(packed.folder, declarationFiles)
     assert.deepEqual(exported, publicNames)
-  })
-
-  test('exports every type that a public declaration mentions', () => {
-    const { unnameable } = readDeclarations(packed.folder, declarationFiles)
     // The client's methods are computed from the description, by types that are of no use alone.
     const computed = / in dist\/daemon\/client\/(methods|operations)\.d\.ts$/
     assert.deepEqual(
@@ -374,6 +372,18 @@ describe('the packed package', { concurrency: 2 }, () => {
     const said =
       /^unavailable better-sqlite3 13 needs Node 22 or later; this is Node 20\.[\d.]+\. Update Node or install better-sqlite3@12\.\n$/
     assert.match(await project.node('main.mjs', node20), said)
+  })
+
+  test('reports in one line that the plain bundle with better-sqlite3 13 does not run on Node 20', async (t) => {
+    const node20 = findNode(20)
+    if (!node20) return t.skip('there is no Node 20 on this machine')
+    const folder = mkdtempSync(join(tmpdir(), 'mailkeep-bundle-'))
+    t.after(() => rmSync(folder, { recursive: true, force: true }))
+    await buildBundle(folder)
+    const words = [join(folder, 'mailkeep.cjs'), 'migrate', '--database', join(folder, 'mail.db')]
+    const { status, stderr } = spawnSync(node20, words, { encoding: 'utf8', env: {} })
+    assert.match(stderr, /^mailkeep: The SQLite of this bundle needs Node 22 or later; this is Node 20\.[\d.]+\.\n$/)
+    assert.equal(status, 1)
   })
 
   for (const [sqlite, kysely, fits] of [

@@ -74,6 +74,8 @@ const filters = fc.record(
 )
 
 const line = fc.constantFrom('News', 'News for {{ contact.name }}', 'ł{')
+/** Html and text without the link are refused. */
+const linked = text.map((words) => `${words}{{ unsubscribe_url }}`)
 const audience = fc.record({ tags: fc.array(fc.integer({ min: 1, max: 9 }), { maxLength: 3 }) }, { requiredKeys: [] })
 const step = fc.record({
   delay_seconds: fc.integer({ min: 0, max: 86_400 }),
@@ -119,10 +121,10 @@ const known: Readonly<Record<string, readonly [required: Fields, optional: Field
   'POST /segments': [{ name, filters }, {}],
   'PATCH /segments/:segmentId': [{}, { name, filters }],
   'POST /newsletters': [
-    { subject: line, html: text },
-    { name, preheader: fc.option(line), text: fc.option(text), audience, from_identity_id: fc.constant(null) },
+    { subject: line, html: linked },
+    { name, preheader: fc.option(line), text: fc.option(linked), audience, from_identity_id: fc.constant(null) },
   ],
-  'PATCH /newsletters/:newsletterId': [{}, { name, subject: line, html: text, reply_to: fc.option(email), audience }],
+  'PATCH /newsletters/:newsletterId': [{}, { name, subject: line, html: linked, reply_to: fc.option(email), audience }],
   'POST /newsletters/:newsletterId/preview': [{ contact_id: fc.integer({ min: 1, max: 9 }) }, {}],
   'POST /newsletters/:newsletterId/test': [{ emails: fc.array(email, { minLength: 1, maxLength: 3 }) }, {}],
   'POST /newsletters/:newsletterId/send': [{}, { at: fc.constantFrom('2999-01-01T00:00:00Z') }],
@@ -132,6 +134,7 @@ const known: Readonly<Record<string, readonly [required: Fields, optional: Field
     {},
     { name, status: fc.constantFrom('active', 'paused'), reply_to: fc.option(email) },
   ],
+  'POST /sequences/:sequenceId/resume': [{}, { uncertain: fc.constantFrom('skip', 'resend') }],
   'PUT /sequences/:sequenceId/steps': [{ steps: fc.array(step, { maxLength: 2 }) }, {}],
   'POST /sequences/:sequenceId/preview': [
     { contact_id: fc.integer({ min: 1, max: 9 }), subject: line, html: text },

@@ -169,7 +169,7 @@ function hasRequired({ method, path, body }: Route): boolean {
   const none =
     body === undefined ||
     method === 'PUT' ||
-    /topics\/:topicId$|segments\/:segmentId$|newsletters\/:newsletterId(\/(send|resume))?$|sequences\/:sequenceId$|endpoints\/:endpointId(\/secret)?$/.test(
+    /topics\/:topicId$|segments\/:segmentId$|newsletters\/:newsletterId(\/(send|resume))?$|sequences\/:sequenceId(\/resume)?$|endpoints\/:endpointId(\/secret)?$/.test(
       path,
     )
   return !none

@@ -218,6 +218,8 @@ export const promises: Readonly<Record<string, Promised>> = {
   'DELETE /sequences/:sequenceId': nothing,
   'PUT /sequences/:sequenceId/steps': { ...ok(sequence), byState: true },
   'POST /sequences/:sequenceId/preview': { statuses: [200, 404], data: preview, byState: true },
+  'POST /sequences/:sequenceId/resume': { ...ok(sequence), byState: true },
+  'GET /sequences/:sequenceId/messages': page(message),
   'GET /sequences/:sequenceId/enrolments': page(enrolment),
   'POST /sequences/:sequenceId/enrolments': { ...created(enrolment), byState: true },
   'DELETE /sequences/:sequenceId/enrolments/:contactId': { statuses: [204, 404] },

@@ -88,6 +88,15 @@ describe('content', () => {
     assert.deepEqual(pathsOf({ html: link + sizes }), [])
   })
 
+  test('all attributes together are no text: printing them is a problem of the field', () => {
+    const printed = ['{{ contact.attributes }}', '{{ contact.attributes | upcase }}', '{% echo contact.attributes %}']
+    for (const html of [...printed, '{% assign all = contact.attributes %}{{ all }}'])
+      assert.match(problemOf(html), /name the attribute, as in contact\.attributes\.city/, html)
+    assert.deepEqual(pathsOf({ subject: printed[0]!, text: link + printed[0]! }), ['subject', 'text'])
+    const each = '{% for pair in contact.attributes %}{{ pair[0] }}={{ pair[1] }};{% endfor %}'
+    assert.equal(rendered({ html: each }).html, 'plan=pro &amp; more;home town=Rome;')
+  })
+
   test('unsubscribe_url is required in the html, and in a text if there is one', () => {
     assert.deepEqual(pathsOf({ html: '<p>Hi</p>' }), ['html'])
     assert.deepEqual(pathsOf({ html: '<p>Hi</p>', text: 'Hi' }), ['html', 'text'])

@@ -170,15 +170,28 @@ onEveryDatabase('a newsletter', (open) => {
     assert.equal((await acme.newsletters.get(newsletter.id)).status, 'cancelled')
   })
 
+  test('is not stored without a link to unsubscribe, even as a draft', async (t) => {
+    const { acme } = await openMail(t, {}, open)
+    const link = '<a href="{{ unsubscribe_url }}">x</a>'
+    for (const html of ['', '<p>Hello</p>', '<p>unsubscribe_url</p>', '{% raw %}{{ unsubscribe_url }}{% endraw %}'])
+      await assert.rejects(acme.newsletters.create({ subject: 'News', html }), refused('html'), html)
+    await assert.rejects(acme.newsletters.create({ subject: 'News', html: link, text: 'Hello' }), refused('text'))
+    const { id } = await acme.newsletters.create({ subject: 'News', html: `{% if ${link}` })
+    await assert.rejects(acme.newsletters.update(id, { html: '<p>Hello</p>' }), refused('html'))
+    await assert.rejects(acme.newsletters.update(id, { text: 'Hello' }), refused('text'))
+    const draft = await acme.newsletters.update(id, { subject: 'Other', html: link, text: null })
+    assert.deepEqual([draft.subject, draft.html, draft.text], ['Other', link, null])
+  })
+
   test('is refused with the field that is wrong', async (t) => {
     const mail = await openMail(t, { mail: { allowUnverified: false } }, open)
     const { acme } = mail
-    const html = '<p>{{ contact.nam }}</p>'
-    const { id } = await acme.newsletters.create({ subject: 'News', html })
+    const link = '<a href="{{ unsubscribe_url }}">x</a>'
+    const { id } = await acme.newsletters.create({ subject: 'News', html: `<p>{{ contact.nam }}</p>${link}` })
     await assert.rejects(acme.newsletters.send(id), refused('html'))
-    await acme.newsletters.update(id, { html: '<p>Hello</p>' })
+    await acme.newsletters.update(id, { html: `${link}{{ contact.attributes }}` })
     await assert.rejects(acme.newsletters.send(id), refused('html'))
-    await acme.newsletters.update(id, { html: '<a href="{{ unsubscribe_url }}">x</a>' })
+    await acme.newsletters.update(id, { html: link })
     await assert.rejects(acme.newsletters.send(id), refused('from_identity_id'))
     const pending = await acme.identities.add({ email: 'a@acme.example' })
     await acme.newsletters.update(id, { from_identity_id: pending.id })

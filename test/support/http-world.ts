@@ -84,6 +84,7 @@ const bodies: Readonly<Record<string, object>> = {
   'POST /newsletters/:newsletterId/test': { emails: ['new@example.org'] },
   'POST /sequences': { name: 'new' },
   'PATCH /sequences/:sequenceId': { name: 'new' },
+  'POST /sequences/:sequenceId/resume': { uncertain: 'skip' },
   'PUT /sequences/:sequenceId/steps': { steps: [] },
   'POST /sequences/:sequenceId/preview': {
     ...{ contact_id: 1, subject: 'New', html: '<a href="{{ unsubscribe_url }}">x</a>' },

@@ -49,13 +49,16 @@ const audience: Schema = {
 }
 
 const name: Schema = { type: 'string', minLength: 1, maxLength: inputLimits.nameCharacters }
-const template = { type: 'string', maxLength: 500_000, description: 'Liquid.' } as const
+const template = { type: 'string', maxLength: 500_000, pattern: 'unsubscribe_url' } as const
 const line = { type: 'string', minLength: 1, maxLength: 998, description: 'Liquid.' } as const
 const content = {
   subject: line,
   preheader: nullable({ type: 'string', maxLength: 998, description: 'Shown beside the subject.' }),
-  html: { ...template, description: 'Liquid. Must contain `{{ unsubscribe_url }}` when it is sent.' },
-  text: nullable({ ...template, description: 'Liquid. Made from the html when absent or null.' }),
+  html: { ...template, description: 'Liquid. Must contain `{{ unsubscribe_url }}`.' },
+  text: nullable({
+    ...template,
+    description: 'Liquid. Must contain `{{ unsubscribe_url }}`. Made from the html when absent or null.',
+  }),
 } as const
 const sender = {
   from_identity_id: { ...nullable(id), description: 'null: the first verified identity.' },

@@ -27,7 +27,7 @@ export const newsletterExtensions: readonly Route[] = [
     name: 'createNewsletter',
     summary: 'Create a newsletter',
     description:
-      'It is a draft. Its templates are checked when it is previewed, tested, scheduled or sent, and its audience when it is scheduled or sent.',
+      'It is a draft. Its html, and its text if it has one, must contain `unsubscribe_url`. Its templates are checked when it is previewed, tested, scheduled or sent, and its audience when it is scheduled or sent.',
     body: 'NewsletterInput',
     answers: { 201: { record: 'Newsletter', description: 'The newsletter was created.' } },
     call: async ({ client, body }) => created(await client.newsletters.create(body)),

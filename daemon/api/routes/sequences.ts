@@ -1,3 +1,4 @@
+import { messageStatuses } from '../../../lib/index.ts'
 import { created, deleted, listing, noContent, ok, paging, type Route } from './route.ts'
 
 /** Beyond the contract. */
@@ -45,6 +46,18 @@ export const sequenceExtensions: readonly Route[] = [
     call: async ({ client, params, body }) => ok(await client.sequences.update(params.sequenceId, body)),
   },
   {
+    method: 'POST',
+    path: '/sequences/:sequenceId/resume',
+    role: 'admin',
+    name: 'resumeSequence',
+    summary: 'Resume a sequence',
+    description:
+      'A paused sequence becomes active. With `uncertain` also one that is active: its messages whose outcome is not known are skipped, or sent again.',
+    body: 'ResumeInput',
+    answers: { 200: { record: 'Sequence', description: 'The sequence after the change.' } },
+    call: async ({ client, params, body }) => ok(await client.sequences.resume(params.sequenceId, body)),
+  },
+  {
     method: 'DELETE',
     path: '/sequences/:sequenceId',
     role: 'admin',
@@ -79,6 +92,19 @@ export const sequenceExtensions: readonly Route[] = [
     body: 'StepPreviewInput',
     answers: { 200: { record: 'Preview', description: 'The step as the contact would get it.' } },
     call: async ({ client, params, body }) => ok(await client.sequences.preview(params.sequenceId, body)),
+  },
+  {
+    method: 'GET',
+    path: '/sequences/:sequenceId/messages',
+    role: 'viewer',
+    name: 'listMessagesOfSequence',
+    summary: 'List the messages of a sequence',
+    query: {
+      ...paging,
+      status: { description: 'Only messages with this status.', schema: { type: 'string', enum: messageStatuses } },
+    },
+    answers: { 200: { page: 'Message' } },
+    call: async ({ client, params, query }) => listing(await client.sequences.messages(params.sequenceId, query)),
   },
   {
     method: 'GET',

@@ -123,18 +123,29 @@ export const listDueOfNewsletter = statement.all(
   ['byList', 'byTopic'],
 )
 
-/** Lists messages of a sequence that are tried again. They are stopped if the enrolment ended, or the step was removed. */
+/**
+ * Lists messages of a sequence that are tried again. They are stopped if the enrolment was stopped, or the step removed.
+ * A contact who has completed the sequence may get one that is sent again, but not after it left the list.
+ */
 export const listDueOfSequence = statement.all(
-  { id: int, now: time, limit: int },
+  { id: int, now: time, limit: int, list_id: int },
   (_, p, dialect) => sql<DueMessage>`
-    select m.id, m.uuid, m.attempts, m.step_id, ${recipient}, false as left_list, false as left_topic,
+    select m.id, m.uuid, m.attempts, m.step_id, ${recipient}, false as left_topic,
+      exists (select 1 from mailkeep_enrolment as e where e.sequence_id = m.sequence_id and e.contact_id = m.contact_id
+        and e.status = 'completed' and e.is_member and ${isOffList(p.list_id)}) as left_list,
       (not exists (select 1 from mailkeep_enrolment as e where e.sequence_id = m.sequence_id
-        and e.contact_id = m.contact_id and e.status = 'active') or not exists (select 1 from mailkeep_step as s
+        and e.contact_id = m.contact_id and e.status <> 'stopped') or not exists (select 1 from mailkeep_step as s
         where s.id = m.step_id and not s.is_removed)) as is_stopped
     from mailkeep_message as m left join mailkeep_contact as c on c.id = m.contact_id
     where m.sequence_id = ${p.id} and m.status = 'pending' and m.lease_until is null and m.due_at <= ${p.now}
     order by m.due_at limit ${p.limit} ${locked('m', dialect)}`,
 )
+
+/** Whether the contact of an enrolment `e` is not on a list. */
+function isOffList(listId: unknown): RawBuilder<unknown> {
+  return sql`not exists (
+      select 1 from mailkeep_contact_list as m where m.contact_id = e.contact_id and m.list_id = ${listId})`
+}
 
 /** An enrolment whose next step is due, with its contact as it is now. */
 export interface DueEnrolment extends Omit<DueMessage, 'id' | 'uuid' | 'attempts' | 'step_id' | 'is_stopped'> {
@@ -146,8 +157,8 @@ export interface DueEnrolment extends Omit<DueMessage, 'id' | 'uuid' | 'attempts
 export const listDueEnrolments = statement.all(
   { id: int, now: time, limit: int, list_id: int },
   (_, p, dialect) => sql<DueEnrolment>`
-    select e.id, e.last_step_id, e.contact_id as enrolled_id, ${recipient}, (e.is_member and not exists (
-      select 1 from mailkeep_contact_list as m where m.contact_id = e.contact_id and m.list_id = ${p.list_id})) as left_list
+    select e.id, e.last_step_id, e.contact_id as enrolled_id, ${recipient},
+      (e.is_member and ${isOffList(p.list_id)}) as left_list
     from mailkeep_enrolment as e left join mailkeep_contact as c on c.id = e.contact_id
     where e.sequence_id = ${p.id} and e.status = 'active' and e.due_at is not null and e.due_at <= ${p.now}
     order by e.due_at limit ${p.limit} ${locked('e', dialect)}`,

@@ -173,14 +173,14 @@ async function claimOfSequence(tx: Tx, source: Source, limit: number, inFlight: 
   if (!sequence || !envelope) return nothing
   const places = await listPlaces(tx, { sequence_id: source.id })
   const versions = new Map(places.map(({ id, version }) => [id, version]))
-  const due = { id: source.id, now: now(tx), limit: limit + maxSkipped }
+  const due = { id: source.id, now: now(tx), limit: limit + maxSkipped, list_id: sequence.list_id ?? 0 }
   const retries = await queries.listDueOfSequence(tx, due)
   const { claimed, skippedRows } = await claimOrSkip(tx, source, retries, limit, inFlight, envelope, versions)
   for (const { id: messageId, step_id, contact_id } of skippedRows) {
     if (contact_id === null) continue
     await advance(tx, { sequenceId: source.id, contactId: contact_id, stepId: step_id!, messageId, isSent: false })
   }
-  const enrolments = await queries.listDueEnrolments(tx, { ...due, list_id: sequence.list_id ?? 0 })
+  const enrolments = await queries.listDueEnrolments(tx, due)
   let left = limit - claimed.length
   let hasChanged = skippedRows.length > 0
   for (const enrolment of enrolments) {

@@ -4,10 +4,9 @@
  */
 import { sql } from 'kysely'
 import { now, type Tx } from '../../context.ts'
-import { toleratedDriftMs } from '../../dispatch/clock-watch.ts'
 import type { TasksInFlight } from '../../dispatch/loop.ts'
 import { int, ints, statement, texts, time } from '../../storage/statement.ts'
-import { type Clock, type Timestamp, timestamp } from '../../time.ts'
+import { type Clock, type Timestamp, timestamp, toleratedDriftMs } from '../../time.ts'
 import { insertAttempts } from '../queries.ts'
 import type { DeliveryStatus } from '../schema.ts'
 import { failDelivery } from './claim.ts'

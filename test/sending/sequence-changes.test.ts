@@ -1,0 +1,141 @@
+/** What becomes of a sequence's contacts when a message is uncertain, or the list of the sequence goes. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { isMailkeepError, type Sequence } from '../../lib/index.ts'
+import { addAudience, content, emailOf, type OpenedMail, openMail } from '../support/mail-harness.ts'
+import { dayMs, onEveryDatabase } from '../support/webhook-harness.ts'
+
+const refused = (field: string) => (error: unknown) =>
+  isMailkeepError(error, 'validation_failed') && error.issues.some(({ path }) => path === field)
+
+const step = (subject: string, days: number) => ({ ...content, subject, delay_seconds: days * 86_400 })
+
+const mailsTo = (mail: OpenedMail, email: string) =>
+  mail.transport.captured.filter(({ to }) => to.email === email).map(({ subject }) => subject)
+
+const passDay = async (mail: OpenedMail) => {
+  mail.advance(dayMs)
+  await mail.run()
+}
+
+const messagesOf = async ({ acme }: OpenedMail, { id }: Sequence) =>
+  (await acme.sequences.messages(id)).data.map(({ status, reason }) => reason ?? status)
+
+onEveryDatabase('a message of a sequence whose outcome is not known', (open) => {
+  test('is sent again by one call, and its contact stays where it is', async (t) => {
+    const events: string[] = []
+    const mail = await openMail(t, { onEvent: ({ type }) => events.push(type) }, open)
+    const { acme } = mail
+    const { ids } = await addAudience(mail, 1)
+    const sequence = await acme.sequences.create({ name: 'Course', steps: [step('One', 0), step('Two', 1)] })
+    await acme.sequences.enrol(sequence.id, { contact_id: ids[0]! })
+    mail.transport.reply = 'uncertain'
+    await mail.run()
+    mail.transport.reply = 'sent'
+    const [uncertain] = (await acme.sequences.messages(sequence.id, { status: 'uncertain' })).data
+    assert.deepEqual([uncertain!.sequence_id, uncertain!.contact_id], [sequence.id, ids[0]])
+    await assert.rejects(acme.sequences.resume(sequence.id), refused('status'))
+    await passDay(mail)
+    assert.deepEqual(await messagesOf(mail, sequence), ['uncertain', 'sent'])
+    const before = mail.transport.captured.length
+    const resumed = await acme.sequences.resume(sequence.id, { uncertain: 'resend' })
+    assert.equal(resumed.status, 'active')
+    await mail.run()
+    await passDay(mail)
+    assert.deepEqual(await messagesOf(mail, sequence), ['sent', 'sent'])
+    assert.deepEqual(
+      mail.transport.captured.slice(before).map(({ subject }) => subject),
+      ['One'],
+    )
+    const own = events.filter((type) => type.startsWith('sequence'))
+    assert.deepEqual(own.sort(), ['sequence.completed', 'sequence_step.sent', 'sequence_step.sent'])
+    assert.equal((await acme.sequences.enrolments(sequence.id)).data[0]!.status, 'completed')
+  })
+
+  test('that is sent again while the next step waits does not send that step earlier, or twice', async (t) => {
+    const mail = await openMail(t, {}, open)
+    const { acme } = mail
+    const { ids } = await addAudience(mail, 1)
+    const sequence = await acme.sequences.create({ name: 'Course', steps: [step('One', 0), step('Two', 2)] })
+    await acme.sequences.enrol(sequence.id, { contact_id: ids[0]! })
+    mail.transport.reply = 'uncertain'
+    await mail.run()
+    mail.transport.reply = 'sent'
+    await passDay(mail)
+    const [waiting] = (await acme.sequences.enrolments(sequence.id)).data
+    await acme.sequences.resume(sequence.id, { uncertain: 'resend' })
+    await mail.run()
+    assert.deepEqual((await acme.sequences.enrolments(sequence.id)).data, [waiting])
+    await passDay(mail)
+    await passDay(mail)
+    assert.deepEqual(mailsTo(mail, emailOf(1)), ['One', 'One', 'Two'])
+  })
+
+  test('is skipped by one call, and not sent to contacts who were stopped or unsubscribed', async (t) => {
+    const mail = await openMail(t, {}, open)
+    const { acme } = mail
+    const { ids } = await addAudience(mail, 3)
+    const sequence = await acme.sequences.create({ name: 'Course', status: 'paused', steps: [step('One', 0)] })
+    for (const contact_id of ids) await acme.sequences.enrol(sequence.id, { contact_id })
+    mail.transport.reply = 'uncertain'
+    assert.equal((await acme.sequences.resume(sequence.id)).status, 'active')
+    await mail.run()
+    const sent = mail.transport.captured.length
+    await acme.contacts.unsubscribe(ids[0]!)
+    await acme.sequences.enrol(sequence.id, { contact_id: ids[1]! })
+    await acme.sequences.stop(sequence.id, ids[1]!)
+    await acme.contacts.delete(ids[2]!)
+    await acme.sequences.resume(sequence.id, { uncertain: 'resend' })
+    await mail.run()
+    assert.equal(mail.transport.captured.length, sent)
+    assert.deepEqual(await messagesOf(mail, sequence), ['unsubscribed', 'stopped', 'erased'])
+    const other = await acme.sequences.create({ name: 'Other', steps: [step('One', 0)] })
+    await acme.sequences.enrol(other.id, { contact_id: ids[1]! })
+    await mail.run()
+    await acme.sequences.update(other.id, { status: 'paused' })
+    assert.equal((await acme.sequences.resume(other.id, { uncertain: 'skip' })).status, 'active')
+    assert.deepEqual(await messagesOf(mail, other), ['uncertain'])
+    assert.deepEqual((await acme.sequences.messages(other.id, { status: 'skipped' })).data.length, 1)
+  })
+})
+
+onEveryDatabase('the list of a sequence', (open) => {
+  async function openCourse(t: Parameters<typeof openMail>[0]) {
+    const mail = await openMail(t, {}, open)
+    const { list, ids } = await addAudience(mail, 1)
+    const steps = [step('One', 1)]
+    const { id } = await mail.acme.sequences.create({ name: 'Course', list_id: list.id, steps })
+    await mail.acme.sequences.enrol(id, { contact_id: { email: emailOf(1) } })
+    const { contact } = await mail.acme.contacts.addToList(list.id, { email: 'joined@example.org' })
+    const other = await mail.acme.contacts.upsert({ email: 'hand@example.org' })
+    await mail.acme.sequences.enrol(id, { contact_id: other.contact.id })
+    return { ...mail, list, ids, id, contact }
+  }
+  const statesOf = async ({ acme, id }: { acme: OpenedMail['acme']; id: number }) =>
+    (await acme.sequences.enrolments(id)).data.map(({ status, reason }) => reason ?? status)
+
+  test('is deleted: the sequence has none, and its members stop', async (t) => {
+    const mail = await openCourse(t)
+    const { acme, list, id } = mail
+    await acme.lists.delete(list.id)
+    const sequence = await acme.sequences.get(id)
+    assert.deepEqual([sequence.list_id, sequence.status], [null, 'active'])
+    assert.deepEqual(await statesOf(mail), ['left_list', 'left_list', 'active'])
+    await passDay(mail)
+    assert.deepEqual(mail.mailed(), ['hand@example.org'])
+  })
+
+  test('is replaced or removed: contacts under way go on', async (t) => {
+    const mail = await openCourse(t)
+    const { acme, list, id } = mail
+    const next = await acme.lists.create({ name: 'Next' })
+    await acme.sequences.update(id, { list_id: next.id })
+    await acme.contacts.addToList(list.id, { email: 'late@example.org' })
+    await acme.contacts.addToList(next.id, { email: 'next@example.org' })
+    await acme.lists.delete(list.id)
+    await acme.sequences.update(id, { list_id: null })
+    assert.deepEqual(await statesOf(mail), ['active', 'active', 'active', 'active'])
+    await passDay(mail)
+    assert.deepEqual(mail.mailed(), [emailOf(1), 'hand@example.org', 'joined@example.org', 'next@example.org'])
+  })
+})
