@@ -33,7 +33,8 @@ async function onlyFault(place: Place, env: Record<string, string> = {}): Promis
 /** Connects as a new role that may connect and has only the rights that the test grants. */
 async function asNewcomer(place: Place, use: (url: string, role: string) => Promise<void>): Promise<void> {
   const role = `mailkeep_test_${randomBytes(4).toString('hex')}`
-  await place.ask(`create role ${role} login`)
+  const { PGPASSWORD: password = 'geheim' } = process.env // the server that the tests start asks for one
+  await place.ask(`create role ${role} login password '${password}'`)
   try {
     const url = new URL(place.url)
     url.username = role

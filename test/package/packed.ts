@@ -61,11 +61,16 @@ export async function pack(): Promise<Packed> {
   }
 }
 
+/** Copies what programs use. Sources and maps are for editors, and are most of the files. */
+function copyWithoutMaps(from: string, to: string, part: string): void {
+  cpSync(join(from, part), join(to, part), { recursive: true, filter: (path) => !path.endsWith('.map') })
+}
+
 function project(folder: string, name: string, beside: readonly string[], files = {}): Project {
   const place = join(folder, name)
   const modules = join(place, 'node_modules')
   mkdirSync(modules, { recursive: true })
-  cpSync(join(folder, 'package'), join(modules, 'mailkeep'), { recursive: true })
+  for (const part of ['package.json', 'dist']) copyWithoutMaps(join(folder, 'package'), join(modules, 'mailkeep'), part)
   // Links only what npm would install: the dependencies, and the peers that the project has chosen.
   for (const dependency of [...Object.keys(manifest.dependencies), ...beside]) {
     const target = join(modules, dependency)

@@ -66,6 +66,30 @@ onPostgres('a server that ends connections just as they become ready', () => {
     await assert.rejects(clients.list(), { name: 'MailkeepError', code: 'unavailable' })
   })
 
+  test('a commit whose answer is lost is not repeated, whatever was sent together with it', async (t) => {
+    const { url, proxy } = await throughProxy(t)
+    const mailkeep = await createMailkeep({ database: postgres(url, { connections: 1 }), encryptionKey })
+    t.after(() => mailkeep.close())
+    const { id } = await mailkeep.clients.create({ name: 'Acme' })
+    const { events, webhooks, contacts, lists } = mailkeep.forClient(id)
+    const list = await lists.create({ name: 'News' })
+    const types = ['newsletter.sent', 'contact.created'] as const
+    const endpoint = await webhooks.createEndpoint({ url: 'https://example.org/hook', events: [...types] })
+    const data = { id: 1 }
+    const kinds: readonly (readonly [(typeof types)[number], () => Promise<unknown>])[] = [
+      ['newsletter.sent', () => events.raise({ type: 'newsletter.sent', data })],
+      ['newsletter.sent', () => events.raiseMany([{ type: 'newsletter.sent', data }])],
+      ['contact.created', () => contacts.addToList(list.id, { email: 'ada@example.org', tags: ['vip'], plan: 'pro' })],
+    ]
+    let raised = 0
+    for (const [, work] of kinds) {
+      proxy.loseCommits(1)
+      await assert.rejects(work(), { name: 'MailkeepError', code: 'unavailable' })
+      raised += 1
+      assert.equal((await webhooks.listDeliveries(endpoint.id)).data.length, raised)
+    }
+  })
+
   test('the connection for notifications is opened again', async (t) => {
     const { url, proxy } = await throughProxy(t)
     let announce = () => {}

@@ -11,7 +11,7 @@ import { promisify } from 'node:util'
 const run = promisify(execFile)
 
 export interface OwnServer {
-  /** URL with a database to connect to, as a superuser. */
+  /** URL with a database to connect to, as a superuser. The password is in PGPASSWORD. */
   readonly url: string
   /** Ends the server like a crash: connections get no message, and unwritten data is lost. */
   crash(): Promise<void>
@@ -38,8 +38,9 @@ export async function startServer(settings: readonly string[] = []): Promise<Own
   const data = join(folder, 'data')
   const keeper = keep(folder, data)
   try {
-    const password = randomBytes(12).toString('hex')
-    const programs = await initialise(folder, data, password, user)
+    // In the environment instead of the URL, because `mailkeep copy --to` refuses a URL with a password.
+    process.env.PGPASSWORD ??= randomBytes(12).toString('hex')
+    const programs = await initialise(folder, data, process.env.PGPASSWORD, user)
     const port = await freePort()
     const all = [`port=${port}`, 'listen_addresses=127.0.0.1', 'unix_socket_directories=', ...settings]
     const options = all.map((one) => `-c ${one}`).join(' ')
@@ -47,7 +48,7 @@ export async function startServer(settings: readonly string[] = []): Promise<Own
     const start = async () => void (await control('-l', join(folder, 'log'), '-o', options, 'start'))
     await start()
     return {
-      url: `postgres://postgres:${password}@127.0.0.1:${port}/postgres`,
+      url: `postgres://postgres@127.0.0.1:${port}/postgres`,
       crash: async () => void (await control('-m', 'immediate', 'stop')),
       restart: start,
       close: () => keeper.close(),

@@ -15,6 +15,8 @@ export interface Proxy {
    * with ReadyForQuery get a FATAL error appended, in the same chunk.
    */
   terminateWhenReady(count: number): void
+  /** The server gets the next `count` commits, but the connection ends before any of its answers arrive. */
+  loseCommits(count: number): void
   close(): Promise<void>
 }
 
@@ -29,10 +31,14 @@ const length = Buffer.alloc(4)
 length.writeInt32BE(4 + fields.length + 2)
 const terminated = Buffer.concat([Buffer.from('E'), length, Buffer.from(`${fields}\0\0`)])
 
+/** Time in which a server commits. */
+const commitMs = 100
+
 export async function openProxy(target: { host: string; port: number }): Promise<Proxy> {
   const sockets = new Set<Socket>()
   let state: 'open' | 'cut' | 'mute' = 'open'
   let terminations = 0
+  let losses = 0
   const end = () => {
     for (const socket of sockets) socket.destroy()
   }
@@ -42,7 +48,14 @@ export async function openProxy(target: { host: string; port: number }): Promise
       return
     }
     const far = connect(target)
+    let isLost = false
     const pass = (bytes: Buffer, from: Socket, to: Socket) => {
+      if (from === near && losses > 0 && bytes.includes('commit\0')) {
+        losses -= 1
+        isLost = true
+        setTimeout(() => near.destroy(), commitMs)
+      }
+      if (from === far && isLost) return
       if (from === near || terminations === 0 || !endsReady(bytes)) return void to.write(bytes)
       terminations -= 1
       to.end(Buffer.concat([bytes, terminated]))
@@ -76,6 +89,9 @@ export async function openProxy(target: { host: string; port: number }): Promise
     },
     terminateWhenReady(count) {
       terminations = count
+    },
+    loseCommits(count) {
+      losses = count
     },
     async close() {
       end()

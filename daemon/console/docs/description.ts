@@ -1,3 +1,5 @@
+import { createContext } from 'preact'
+
 /** The parts of OpenAPI 3.1 that the API's description uses. */
 export interface Description {
   readonly info: { readonly title: string; readonly version: string; readonly description?: string }
@@ -7,6 +9,14 @@ export interface Description {
   readonly webhooks?: Readonly<Record<string, Readonly<Record<string, Operation>>>>
   readonly components: Readonly<Record<string, Readonly<Record<string, unknown>>>>
 }
+
+/** The description that the page shows. */
+export const Described = createContext<Description>({
+  info: { title: '', version: '' },
+  tags: [],
+  paths: {},
+  components: {},
+})
 
 export interface Operation {
   readonly operationId: string

@@ -2,10 +2,9 @@ import { useEffect, useState } from 'preact/hooks'
 import { errorOf } from '../api.ts'
 import { Empty, Loaded, useLoad } from '../parts/load.tsx'
 import { Page } from '../parts/page.tsx'
-import { Described } from './context.ts'
-import { type Description, type Entry, eventsOf, groupsOf } from './description.ts'
+import { Described, type Description, type Entry, eventsOf, groupsOf } from './description.ts'
 import { OperationDoc } from './operation.tsx'
-import { Prose } from './prose.tsx'
+import { Prose } from './schema.tsx'
 
 /** The API's own description as a page. */
 export function Docs() {

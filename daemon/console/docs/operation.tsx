@@ -1,9 +1,15 @@
 import { useContext, useEffect, useState } from 'preact/hooks'
 import { Block } from '../parts/page.tsx'
-import { Described } from './context.ts'
-import { type Content, type Entry, exampleOf, type Parameter, type Response, resolve } from './description.ts'
-import { Prose } from './prose.tsx'
-import { Fields, Limits, typeOf } from './schema.tsx'
+import {
+  type Content,
+  Described,
+  type Entry,
+  exampleOf,
+  type Parameter,
+  type Response,
+  resolve,
+} from './description.ts'
+import { Fields, Limits, Prose, typeOf } from './schema.tsx'
 import { TryIt } from './try-it.tsx'
 
 /** An operation, closed until it is wanted. Its content is made when it is opened. */

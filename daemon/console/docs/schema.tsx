@@ -1,7 +1,5 @@
 import { useContext } from 'preact/hooks'
-import { Described } from './context.ts'
-import { type Description, resolve, type Schema } from './description.ts'
-import { Prose } from './prose.tsx'
+import { Described, type Description, resolve, type Schema } from './description.ts'
 
 /** Levels of records within records that are shown. */
 const maxDepth = 4
@@ -55,6 +53,12 @@ function Field({ name, schema, required, depth }: FieldProps) {
       </dd>
     </>
   )
+}
+
+/** Text with `code` between backticks. */
+export function Prose({ text }: { text: string | undefined }) {
+  if (!text) return null
+  return <>{text.split('`').map((part, at) => (at % 2 === 1 ? <code key={`${at}-${part}`}>{part}</code> : part))}</>
 }
 
 /** The values that a field or a parameter may have. */

@@ -2,7 +2,6 @@ import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import type uPlot from 'uplot'
 import { useLoad } from '../parts/load.tsx'
 import { number } from '../parts/time.tsx'
-import { loadUPlot } from './load-uplot.ts'
 
 export interface Line {
   readonly label: string
@@ -128,4 +127,17 @@ function useDarkness(): boolean {
     return () => query.removeEventListener('change', listen)
   }, [query])
   return isDark
+}
+
+/**
+ * Loads uPlot when the first plot is shown. uPlot formats numbers in the browser's language as soon as it is loaded, and
+ * fails if that is no language: a browser on a server may say `C`.
+ */
+async function loadUPlot() {
+  try {
+    new Intl.NumberFormat(navigator.language)
+  } catch {
+    Object.defineProperty(navigator, 'language', { value: 'en' })
+  }
+  return (await import('uplot')).default
 }

@@ -1,6 +1,5 @@
 import type { Migration } from '../migrate.ts'
-import { mergedContactsMigration } from './merged-contacts.ts'
-import { postgresWords, sendingMigration, sequenceMessagesMigration } from './sending.ts'
+import { mergedContactsMigration, postgresWords, sendingMigration, sequenceMessagesMigration } from './sending.ts'
 
 const id = 'id bigint generated always as identity primary key'
 const client = 'client_id bigint not null references mailkeep_client (id)'

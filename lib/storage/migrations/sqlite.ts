@@ -1,6 +1,5 @@
 import type { Migration } from '../migrate.ts'
-import { mergedContactsMigration } from './merged-contacts.ts'
-import { sendingMigration, sequenceMessagesMigration, sqliteWords } from './sending.ts'
+import { mergedContactsMigration, sendingMigration, sequenceMessagesMigration, sqliteWords } from './sending.ts'
 
 const id = 'id integer primary key autoincrement' // autoincrement: ids of deleted rows are never reused
 const client = 'client_id integer not null references mailkeep_client (id)'

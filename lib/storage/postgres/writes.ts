@@ -28,6 +28,9 @@ const maxAttempts: Readonly<Record<DatabaseErrorKind, number>> = {
   refused: 1,
 }
 
+/** SQLSTATE of statements behind one that failed. */
+const abortedTransaction = '25P02'
+
 /** Exponential backoff between attempts. Random jitter keeps two transactions from colliding again. */
 const firstPauseMs = 4
 const maxPauseMs = 250
@@ -74,18 +77,36 @@ async function runTransaction<T>(session: Session, first: readonly string[], wor
     value = await transaction.perform(work)
   } catch (error) {
     await rollBack(session)
-    // The statements behind a failed one fail because of it.
-    throw (await firstFailure([begun, ...transaction.deferred])) ?? error
+    throw causeOf((await firstFailure([begun, ...transaction.deferred])) ?? error, session)
   }
   // COMMIT is sent together with the work's last statements. If one of them fails, the server rolls back instead.
-  const failure = await firstFailure([begun, ...transaction.deferred, commit(session)])
-  if (failure !== undefined) throw failure
+  const committed = commit(session)
+  const failure = await firstFailure([begun, ...transaction.deferred, committed])
+  // If the server answered none of them, it may have committed all the same.
+  if (isUnanswered(failure)) await committed
+  if (failure !== undefined) throw causeOf(failure, session)
   return { value, effects: transaction.effects }
+}
+
+/** The statements behind a failed one fail because of it, and their errors may arrive before its own. */
+function causeOf(error: unknown, session: Session): unknown {
+  const isFollowing = error instanceof DatabaseError && error.sqlState === abortedTransaction
+  return isFollowing ? (session.failure ?? error) : error
 }
 
 async function firstFailure(statements: readonly Promise<unknown>[]): Promise<unknown> {
   const ends = await Promise.allSettled(statements)
   return ends.find((end) => end.status === 'rejected')?.reason
+}
+
+/** Whether the driver knew already that the connection has ended. */
+function wasNotSent({ message }: DatabaseError): boolean {
+  return /is not queryable$/.test(message)
+}
+
+/** Whether the connection ended before the server answered the statement. */
+function isUnanswered(failure: unknown): boolean {
+  return failure instanceof DatabaseError && failure.kind === 'lost' && failure.sqlState === undefined
 }
 
 interface Committed<T> {
@@ -99,7 +120,7 @@ async function commit(session: Session): Promise<void> {
     command = (await session.ask('commit')).command
   } catch (error) {
     // Do not retry. The connection may have been lost after the commit, and a retry would do the work twice.
-    if (error instanceof DatabaseError && error.kind === 'lost') {
+    if (error instanceof DatabaseError && error.kind === 'lost' && !wasNotSent(error)) {
       const message =
         'The connection to the database was lost during the commit. The change may have been saved or not.'
       throw new MailkeepError('unavailable', message, { cause: error.cause })

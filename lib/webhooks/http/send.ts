@@ -1,13 +1,11 @@
-import type { Socket } from 'node:net'
-import type { buildConnector, Client, Dispatcher as Connections, Pool } from 'undici'
+import type { Dispatcher as Connections, Pool } from 'undici'
 import { BoundedCache } from '../../bounded-cache.ts'
 import type { Clock } from '../../time.ts'
 import { version } from '../../version.ts'
 import { retryAfterMs } from '../dispatch/retry.ts'
 import type { WebhookSettings } from '../settings.ts'
-import { isOwnFault } from './own-fault.ts'
+import type { OwnRequest, Pools } from './connections.ts'
 import { checkTarget, guardedLookup, type LookupSettings, RefusedAddress } from './resolve.ts'
-import { ResponseFilter } from './response-filter.ts'
 import { signContract, signWithBoth } from './signature.ts'
 
 /** The data of one delivery request. */
@@ -50,8 +48,6 @@ export interface Sender {
   close(): Promise<void>
 }
 
-const connectTimeoutMs = 5000
-const maxPools = 256
 const maxCachedTargets = 1000
 /** An answer's body is read up to this size. Then the connection is closed. */
 const maxBodyBytesRead = 64 * 1024
@@ -59,92 +55,27 @@ const maxBodyBytesRead = 64 * 1024
 const maxBodyBytesStored = 4096
 const maxUtf8BytesPerCodeUnit = 3
 
-type Undici = Pick<typeof import('undici'), 'Client' | 'Pool'>
 type PoolOf = (origin: string) => Pool | Promise<Pool>
 
-/** Creates a sender with one connection pool per origin. Connections check addresses and are kept alive. */
+/** Creates a sender. Connections check addresses and are kept alive. */
 export function createSender(settings: WebhookSettings, clock: Clock, lookup: LookupSettings = {}): Sender {
-  const pools = new Map<string, Pool>()
   const targets = new BoundedCache<string, URL>(maxCachedTargets)
-  const connect = { lookup: guardedLookup(settings, lookup), timeout: connectTimeoutMs }
-  // Loaded at the first request, because loading it takes a tenth of the start time.
-  let undici: Undici | undefined
-  const load = async (): Promise<Undici> => {
-    undici = await import('./connections.ts')
-    return undici
+  let pools: Pools | undefined
+  const load = async (): Promise<Pools> => {
+    const connections = await import('./connections.ts')
+    pools ??= new connections.Pools(guardedLookup(settings, lookup), settings.concurrency)
+    return pools
   }
-  const getPool = (origin: string, loaded: Undici): Pool => {
-    const pool = pools.get(origin) ?? newPool(loaded, origin, connect, settings.concurrency)
-    pools.delete(origin) // so that the pool used last becomes the youngest
-    pools.set(origin, pool)
-    if (pools.size > maxPools) evictOldest(pools)
-    return pool
-  }
-  const poolOf: PoolOf = (origin) =>
-    undici ? getPool(origin, undici) : load().then((loaded) => getPool(origin, loaded))
+  const poolOf: PoolOf = (origin) => (pools ? pools.of(origin) : load().then((loaded) => loaded.of(origin)))
   return {
     send: (request) => {
       const target = () => targets.get(request.url, (url) => checkTarget(url, settings))
       return send(request, target, settings.timeoutSeconds * 1000, clock, poolOf)
     },
     close: async () => {
-      await Promise.all([...pools.values()].map((pool) => pool.destroy()))
-      pools.clear()
+      await pools?.close()
     },
   }
-}
-
-function newPool({ Client, Pool }: Undici, origin: string, connect: object, connections: number): Pool {
-  return new Pool(origin, {
-    connections,
-    pipelining: 1,
-    allowH2: false,
-    // `Answer` limits the whole attempt with one timer. Undici's timers would not stop a slow drip of bytes.
-    headersTimeout: 0,
-    bodyTimeout: 0,
-    keepAliveTimeout: 10_000,
-    keepAliveMaxTimeout: 60_000,
-    autoSelectFamilyAttemptTimeout: 2000,
-    connect,
-    factory: (url, options) => newClient(Client, url, options as PooledOptions),
-  })
-}
-
-/** Undici wraps handlers but passes requests on unchanged, so the request carries the answer. */
-type OwnRequest = Connections.DispatchOptions & { answer: Answer }
-
-type PooledOptions = Client.Options & { connect: buildConnector.connector }
-
-/**
- * Creates the client of one connection, which reads through a ResponseFilter. Each answer gets a `hangUp` function that
- * closes the socket, because undici's abort would open another connection.
- */
-function newClient(Client: Undici['Client'], url: URL, options: PooledOptions): Client {
-  let socket: Socket | null = null
-  const filter = new ResponseFilter()
-  const client = new Client(url, {
-    ...options,
-    connect: (target, done) =>
-      options.connect(target, (...made: [null, Socket] | [Error, null]) => {
-        socket = made[1]
-        if (socket) filter.attach(socket)
-        done(...made)
-      }),
-  })
-  const dispatch = client.dispatch.bind(client)
-  client.dispatch = (request, handler) => {
-    const { answer } = request as OwnRequest
-    answer.hangUp = () => socket?.destroy(new Error('The attempt is over.'))
-    filter.startAttempt((reason) => answer.cutShort(reason))
-    return dispatch(request, handler)
-  }
-  return client
-}
-
-function evictOldest(pools: Map<string, Pool>): void {
-  const [origin, pool] = pools.entries().next().value!
-  pools.delete(origin)
-  pool.close().catch(() => {}) // `close` waits for the pool's requests in flight
 }
 
 function send(request: Request, targetOf: () => URL, timeoutMs: number, clock: Clock, poolOf: PoolOf): Sending {
@@ -289,4 +220,18 @@ function isTimeout(error: Error): boolean {
 function describe(error: Error): string {
   const { code } = error as NodeJS.ErrnoException
   return code ? `The request failed: ${code}.` : `The request failed: ${error.name}.`
+}
+
+/** Error codes of Node and undici for wrong use, a missing module, and exhausted resources of this process. */
+const ownFaultCodes =
+  /^(?:ERR_(?:INVALID|MODULE|PACKAGE|UNSUPPORTED|UNKNOWN|REQUIRE|DLOPEN|INTERNAL|ASSERTION|METHOD|OUT_OF|BUFFER|WORKER|VM)\w*|MODULE_NOT_FOUND|UND_ERR_(?:INVALID\w*|ABORTED|DESTROYED|CLOSED|NOT_SUPPORTED|REQ_\w+)|EMFILE|ENFILE|ENOBUFS|ENOMEM)$/
+
+/**
+ * Returns whether mailkeep itself caused the error. Errors of the receiver or the network have a code of the operating
+ * system, DNS, TLS or HTTP. Some parser errors of undici have no code; the receiver caused those too.
+ */
+function isOwnFault(error: Error): boolean {
+  const { code } = error as NodeJS.ErrnoException
+  if (typeof code === 'string') return ownFaultCodes.test(code)
+  return error.name !== 'HTTPParserError'
 }
