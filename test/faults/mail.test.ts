@@ -7,9 +7,9 @@ import type { MailFault } from './mail-server.ts'
 import { NewsletterScene } from './newsletter-scene.ts'
 import { SequenceScene } from './sequence-scene.ts'
 
-const timeout = 600_000
 /** FAULT_RECIPIENTS=100000 runs the full suite. */
 const manyRecipients = Number(process.env.FAULT_RECIPIENTS ?? 600)
+const timeout = Math.max(600_000, 30 * manyRecipients)
 
 const inserted = 'insert into mailkeep_message'
 const claimed = 'update "mailkeep_message" set "claim"'
