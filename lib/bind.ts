@@ -19,6 +19,7 @@ import * as bounces from './contacts/bounces.ts'
 import * as bulk from './contacts/bulk.ts'
 import * as changing from './contacts/changing.ts'
 import * as confirming from './contacts/confirming.ts'
+import * as counting from './contacts/counting.ts'
 import * as counts from './contacts/group-counts.ts'
 import * as iterating from './contacts/iterate.ts'
 import * as links from './contacts/links.ts'
@@ -86,7 +87,7 @@ const contactsApi = {
   list: listing.listPageOfContacts,
   iterate: iterating.iterateContacts,
   get: reading.getContact,
-  count: listing.countContacts,
+  count: counting.countContacts,
   listJson: listing.listContactsJson,
   getJson: reading.getContactJson,
   addToList: contacts.addContactToList,

@@ -80,7 +80,8 @@ function fileMethods(options: ClientOptions): FileMethods {
   async function upload(path: string, body: ImportFile, { format = 'csv', query, signal }: ImportOptions = {}) {
     const headers = { 'Content-Type': format === 'csv' ? 'text/csv' : 'application/x-ndjson' }
     const request = { method: 'POST', path, query, body, headers, signal, repeatable: false, isFile: true }
-    return (await call(options, request)) as ImportCounts
+    const once = body instanceof ReadableStream ? { ...options, retries: 0 } : options
+    return (await call(once, request)) as ImportCounts
   }
   return {
     import: (listId, file, importOptions) =>

@@ -117,6 +117,8 @@ function printStart(
   // A fragment is not sent to any server.
   if (first?.in === 'output' && config.console) lines.push(`The console: ${url}/#token=${first.token}`)
   if (first?.in === 'file' && !first.given) lines.push(`The first admin token is in ${first.path}`)
+  const { transport } = config.mail
+  if (first && transport.kind === 'folder') lines.push(`Mail is not sent but written to the folder ${transport.path}`)
   if (first) lines.push(`Try it: ${curlLine(first, url)}`)
   print({ json: { url, host, port, ...(first ? tokenFields(first) : {}) }, text: lines.join('\n') })
 }

@@ -19,11 +19,24 @@ export const attributeSettingsFields: RecordFields<AttributeSettings> = {
   indexed: described(v.array(v.string()), 'Names of the attributes by which contacts can be filtered.'),
 }
 
+/** Fields of a contact that are never attributes. */
+const ownFields: ReadonlySet<string> = new Set(['email', 'name', 'tags'])
+
+const IndexedName = v.pipe(
+  Text,
+  v.minLength(1, 'This must not be empty.'),
+  atMost(inputLimits.nameCharacters),
+  v.check(
+    (name) => !ownFields.has(name),
+    'This is a field of the contact, not an attribute: filter by email, search or tags.',
+  ),
+)
+
 export const AttributeSettingsChange = closedObject({
   indexed: v.pipe(
     v.array(v.unknown(), 'This must be an array of attribute names.'),
     v.maxLength(inputLimits.indexedAttributes, `At most ${inputLimits.indexedAttributes} attributes can be indexed.`),
-    v.array(v.pipe(Text, v.minLength(1, 'This must not be empty.'), atMost(inputLimits.nameCharacters))),
+    v.array(IndexedName),
     v.transform((names) => [...new Set(names)]),
   ),
 })

@@ -14,11 +14,11 @@ const maxSeconds = 24 * 3600
 export interface PortalLinkInput {
   /** What the link opens: webhook endpoints and their deliveries. */
   readonly role: 'webhooks'
-  /** Seconds from now: 60–86,400, default 3,600. */
+  /** Seconds from now: 1–86,400, default 3,600. */
   readonly expires_in?: number | undefined
 }
 
-const lifetimeProblem = `This must be between 60 and ${maxSeconds} seconds.`
+const lifetimeProblem = `This must be between 1 and ${maxSeconds} seconds.`
 
 const NewPortalLink = closedObject({
   role: v.picklist(['webhooks'], 'This must be webhooks.'),
@@ -26,7 +26,7 @@ const NewPortalLink = closedObject({
     v.pipe(
       v.number('This must be a number.'),
       v.safeInteger('This must be an integer.'),
-      v.minValue(60, lifetimeProblem),
+      v.minValue(1, lifetimeProblem),
       v.maxValue(maxSeconds, lifetimeProblem),
     ),
     defaultSeconds,

@@ -9,7 +9,7 @@ import { listTags } from '../tags/operations.ts'
 import type { Tag } from '../tags/schema.ts'
 import { listTopics } from '../topics/operations.ts'
 import type { Topic } from '../topics/schema.ts'
-import { countContacts } from './listing.ts'
+import { countContacts } from './counting.ts'
 
 /** Selects a page of lists, topics or tags. */
 export interface GroupQueryInput extends PageInput {

@@ -66,6 +66,7 @@ async function unboundedScan(ctx: Context, shared: Shared): Promise<UnboundedSca
   if (!search) return contactScan(ctx, shared)
   const scans = kinds.filter((kind) => flags[`${kind}s`]).map((kind) => memberScan(ctx, shared, kind))
   if (flags.attribute) scans.push(attributeScan(ctx, shared))
+  if (flags.only) scans.push(unsubscribedScan(ctx, shared))
   // Shorter search texts are not in the index.
   if (flags.search && [...values.search].length >= search.shortestMatch) {
     scans.push(matchScan(ctx, shared, await rarestParts(ctx, search.parts(values.search))))
@@ -107,6 +108,14 @@ function bySize(a: Size, b: Size): number {
 
 function contactScan(ctx: Context, { values }: Shared): UnboundedScan {
   return (range, on) => queries.scanContacts(ctx, { ...values, ...range }, on)
+}
+
+function unsubscribedScan(ctx: Context, shared: Shared): FilterScan {
+  const { client_id } = shared.values
+  return {
+    scan: contactScan(ctx, shared),
+    count: () => queries.countUnsubscribed(ctx, { client_id, limit: maxCounted }),
+  }
 }
 
 function memberScan(ctx: Context, { values }: Shared, kind: Kind): FilterScan {

@@ -188,6 +188,13 @@ export const countAttribute = statement(
     where m.attribute_id = ${p.attribute_id} and m.value_key = ${p.value_key} limit ${p.limit}) as counted`,
 )
 
+/** Counts the client's unsubscribed contacts, up to a limit. */
+export const countUnsubscribed = statement(
+  { client_id: int, limit: int },
+  (_, p) => sql<Sample>`select count(*) as members, min(id) as lowest, max(id) as highest from (select id
+    from mailkeep_contact where client_id = ${p.client_id} and unsubscribed_at is not null limit ${p.limit}) as counted`,
+)
+
 export const own = { list: ownOf('list'), tag: ownOf('tag'), topic: ownOf('topic') }
 
 export const countMembers = { list: countMembersOf('list'), tag: countMembersOf('tag'), topic: countMembersOf('topic') }

@@ -60,32 +60,8 @@ export async function listDocuments(
   return await readPageOf(page, scan, (rows) => documentsOf(ctx, rows, maxBytes))
 }
 
-/** Maximum contacts that one statement counts, so that other reads need not wait long. */
-const maxCountedPerStatement = 10_000
-
-/**
- * Counts the client's contacts that match the filters of `list`. Without a query it counts all contacts, including
- * unsubscribed ones. Counts in batches, so that other requests need not wait.
- *
- * @throws MailkeepError Same as `list`.
- */
-export async function countContacts(ctx: Context, query?: ContactFiltersInput): Promise<number> {
-  const filters = await resolveFilters(ctx, parse(ContactFilters, query ?? { include_unsubscribed: true }))
-  if (!filters) return 0
-  if (filters.emailKey !== undefined) return (await findByEmail(ctx, filters, { after: 0, desc: false })).length
-  const scan = await planListing(ctx, filters)
-  let count = 0
-  for (let after = 0; ; ) {
-    const [batch] = await scan({ after, desc: false, limit: maxCountedPerStatement }, true)
-    const { id, counted = 0 } = batch!
-    count += Number(counted)
-    if (counted < maxCountedPerStatement) return count
-    after = id
-  }
-}
-
 /** The contact with the address of a filter, with its document: one statement instead of two. */
-async function findByEmail(ctx: Context, filters: Filters, { after, desc }: Pick<Range, 'after' | 'desc'>) {
+export async function findByEmail(ctx: Context, filters: Filters, { after, desc }: Pick<Range, 'after' | 'desc'>) {
   const { emailKey, ids, values, flags, attributes } = filters
   const found = await queries.findByEmail(
     ctx,

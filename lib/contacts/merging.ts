@@ -15,6 +15,7 @@ import { findSubscribers, raise } from '../webhooks/outbox.ts'
 import { changeAttributes, readAttributes, writeAttributes } from './attributes.ts'
 import { type ContactKey, contactIdOf, Key, lockContact } from './contact-key.ts'
 import { clearContact } from './deletion.ts'
+import { forgetRequests } from './double-opt-in.ts'
 import { type ContactEvent, raiseContactEvents, raiseDeleted } from './events.ts'
 import { requireAtMost } from './limits.ts'
 import * as mergeQueries from './merging-queries.ts'
@@ -55,6 +56,7 @@ export async function mergeContact(ctx: Context, key: ContactKey, input: MergeIn
     await deleteSource(tx, source, targetId)
     await audit(tx, 'contact.deleted', id)
     await audit(tx, 'contact.updated', targetId)
+    if (isUnsubscribed) await audit(tx, 'contact.unsubscribed', targetId)
     const contact = await getContact(tx, targetId)
     if (isUnsubscribed) await raise(tx, 'contact.unsubscribed', { contact }, targetId)
     const events: ContactEvent[] = [{ type: 'contact.updated', contactId: targetId }, ...joined]
@@ -87,6 +89,10 @@ async function moveMemberships(tx: Tx, source: number, target: number): Promise<
   }
   const [tagIds, listIds, topicIds] = [await copy('tags'), await copy('lists'), await copy('topics')]
   const lists = await findLists(tx, listIds)
+  await forgetRequests(
+    tx,
+    [...lists.values()].map((list) => ({ contactId: target, list })),
+  )
   return [
     ...tagIds.map((tagId) => ({ type: 'contact.tagged' as const, contactId: target, tagId })),
     ...[...lists.values()].map((list) => ({ type: 'contact.subscribed' as const, contactId: target, list })),

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { audit } from '../audit/operations.ts'
-import { countContacts } from '../contacts/listing.ts'
+import { countContacts } from '../contacts/counting.ts'
 import { type Context, now, type Tx } from '../context.ts'
 import { invalid, MailkeepError, notFound } from '../errors.ts'
 import { getIdentity } from '../identities/operations.ts'

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import type { Page } from 'playwright-core'
 import { assertAccessible, consoleTest, heading, loaded } from './world.ts'
 
@@ -85,3 +86,35 @@ consoleTest(
   },
   { colorScheme: 'light' },
 )
+
+consoleTest('long values fit into every page, and leave no column of single letters', async (world) => {
+  const { page, visit, data } = world
+  const long = `A name that goes on ${'and on '.repeat(10)}${'x'.repeat(80)}`
+  const url = `http://127.0.0.1:9/${'path/'.repeat(10)}?key=${'x'.repeat(120)}`
+  await data('POST', '/lists', { name: long })
+  await data('POST', '/lists', { name: `${long} other` })
+  await data('POST', '/lists/1/topics', { name: long, description: long })
+  await data('POST', '/webhook-endpoints', { url, events: ['contact.created'], description: long })
+  await data('POST', '/lists/1/contacts', {
+    email: `${'ada.'.repeat(12)}x@example.org`,
+    name: long,
+    tags: [long],
+    [`attribute_${'x'.repeat(50)}`]: 'x'.repeat(200),
+  })
+  await data('POST', '/newsletters', { name: long, subject: long, html: '<p>{{ unsubscribe_url }}</p>' })
+  await data('POST', '/sequences', { name: long, list_id: 1 })
+  await data('PUT', '/sequences/1/steps', {
+    steps: [{ delay_seconds: 0, subject: long, html: '<p>{{ unsubscribe_url }}</p>' }],
+  })
+  for (const width of [1280, 375, 320]) {
+    await page.setViewportSize({ width, height: 780 })
+    for (const [path] of pages) {
+      await visit(path)
+      await loaded(page)
+      await assertFits(page, `${path} at ${width} pixels`)
+      const narrowest = await page.evaluate(`Math.min(...[...document.querySelectorAll('td.main')]
+        .map((cell) => cell.clientWidth))`)
+      assert.ok(Number(narrowest) >= 100, `a main column of ${path} has ${narrowest} of ${width} pixels`)
+    }
+  }
+})

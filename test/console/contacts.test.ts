@@ -6,7 +6,7 @@ consoleTest('a contact is created, changed and erased', async ({ page, visit, da
   await data('POST', '/lists', { name: 'News' })
   await data('POST', '/lists/1/topics', { name: 'Weekly' })
   await visit('/console/contacts')
-  await page.getByText('No contact matches.').waitFor()
+  await page.getByText('No contact is subscribed yet.').waitFor()
 
   await page.keyboard.press('n')
   await page.getByRole('textbox', { name: 'E-mail' }).fill('ada@example.org')

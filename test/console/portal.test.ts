@@ -34,7 +34,7 @@ consoleTest('a portal works without the storage of the browser', async ({ page, 
   await page.goto(url + new URL(link.url).pathname + new URL(link.url).hash)
   await page.getByText('No endpoint yet.').waitFor()
   await page.getByRole('link', { name: 'Deliveries', exact: true }).click()
-  await page.getByText('No delivery matches.').waitFor()
+  await page.getByText('No delivery yet.').waitFor()
 })
 
 test('only pages of MAILKEEP_PORTAL_ORIGINS may embed the portal', async (t) => {

@@ -73,9 +73,13 @@ consoleTest('a viewer and a member see what they may see and do', async ({ page,
   await page.getByText('list joined').waitFor()
   await page.getByRole('link', { name: 'Webhooks' }).waitFor({ state: 'detached' })
   assert.equal(await page.locator('main').getByRole('button').count(), 0)
-  await page.goto(`${url}/console/webhooks`)
-  await page.getByRole('alert').getByText('This token’s role may not do this.').waitFor()
-  await page.getByText('forbidden').waitFor()
+  for (const path of ['webhooks', 'webhooks/1', 'deliveries', 'import', 'pages', 'tokens', 'audit']) {
+    await page.goto(`${url}/console/${path}`)
+    await page.getByRole('alert').getByText('This token’s role may not do this.').waitFor()
+    await page.getByText('forbidden').waitFor()
+    await menu.getByRole('link', { name: 'Tokens' }).waitFor({ state: 'detached' })
+    assert.deepEqual([path, await page.locator('main').getByRole('button').allTextContents()], [path, []])
+  }
 
   await open('member')
   await page.goto(`${url}/console/contacts/1`)

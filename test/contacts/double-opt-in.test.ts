@@ -169,6 +169,15 @@ onEveryDatabase('a list with double opt-in', (open) => {
     assert.equal(await count('mailkeep_pending_membership'), 0)
   })
 
+  test('needs no confirmation from a contact that a merge puts on the list', async (t) => {
+    const { acme, list, plain, count } = await openNews(open, t)
+    const { contact: member } = await acme.contacts.addToList(list.id, { email: 'member@example.org', confirmed: true })
+    const { contact: waiting } = await acme.contacts.addToList(list.id, { email })
+    assert.equal(await count('mailkeep_pending_membership'), 1)
+    assert.deepEqual((await acme.contacts.merge(member.id, { into: waiting.id })).lists, [plain])
+    assert.equal(await count('mailkeep_pending_membership'), 0)
+  })
+
   test('needs a public URL, and refuses contacts without one', async (t) => {
     const { acme, list, count } = await openNews(open, t, {})
     const field = (error: { errors: object }) => Object.keys(error.errors).join() === 'public_url'

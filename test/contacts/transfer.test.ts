@@ -175,6 +175,7 @@ onEveryDatabase('imports', (open) => {
         return true
       })
     }
+    await assert.rejects(load('csv', 'email,,plan\n'), /Column 2 has no name. Found: "email", "", "plan"./)
     assert.deepEqual(await emails(), [])
     assert.deepEqual([await load('csv'), await load('csv', 'email\n'), await load('ndjson')], [counts, counts, counts])
   })

@@ -170,6 +170,7 @@ describe('the daemon', { concurrency: 4 }, () => {
     const first = await inProcess(t, true, flags)
     const [, token = ''] = /The first admin token, not shown again: (mk_.{43})\n/.exec(first.text) ?? []
     assert.equal((await ask(first.url, token)).status, 200)
+    assert.ok(first.text.includes(`\nMail is not sent but written to the folder ${join(cwd, 'mail')}\n`), first.text)
     await first.stop()
     const second = await inProcess(t, true, flags)
     assert.equal(second.text, `mailkeep listens on ${second.url}`)

@@ -8,9 +8,9 @@ import { NewsletterScene } from './newsletter-scene.ts'
 import { isShort } from './rounds.ts'
 import { SequenceScene } from './sequence-scene.ts'
 
-const timeout = 600_000
 /** FAULT_RECIPIENTS=100000 runs the full suite. */
 const manyRecipients = Number(process.env.FAULT_RECIPIENTS ?? 600)
+const timeout = Math.max(600_000, 30 * manyRecipients)
 
 /** In `npm test` some suites run on one database: their points are also those of the suites in which many kills follow each other. */
 const orBoth = (kind: Kind): Kind[] => (isShort ? [kind] : ['a SQLite file', 'PostgreSQL'])

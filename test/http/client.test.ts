@@ -133,6 +133,16 @@ describe('a request of the client', () => {
     assert.equal(server.count(), 1)
   })
 
+  test('with a stream is not repeated, because its body is used up', async (t) => {
+    const server = await serve(t, (res) => res.writeHead(429, { 'Retry-After': '0' }).end(limited))
+    const { contacts } = createClient(server)
+    const file = 'email\nada@example.org\n'
+    await assert.rejects(contacts.import(1, new Blob([file]).stream()), { code: 'rate_limited', status: 429 })
+    assert.equal(server.count(), 1)
+    await assert.rejects(contacts.import(1, file), { code: 'rate_limited' })
+    assert.equal(server.count(), 5)
+  })
+
   test('waits as long as Retry-After says, and stops waiting when it is aborted', async (t) => {
     const server = await serve(t, (res) => res.writeHead(429, { 'Retry-After': '50' }).end(limited))
     const abort = new AbortController()

@@ -110,6 +110,11 @@ overHttp('changing a contact', (open) => {
     const { unsubscribed_at } = await data(200, 'POST', `/contacts/${source.id}/unsubscribe`)
     const merged = await data(200, 'POST', `/contacts/${source.id}/merge`, { body: { into: target.id } })
     assert.equal(merged.unsubscribed_at, unsubscribed_at)
+    const entries: { target_id: number }[] = await data(200, 'GET', '/audit-log?type=contact.unsubscribed')
+    assert.deepEqual(
+      entries.map(({ target_id }) => target_id),
+      [target.id, source.id],
+    )
     const third = await add({ email: 'third@example.org' })
     const again = await data(200, 'POST', `/contacts/${third.id}/merge`, { body: { into: target.id } })
     assert.deepEqual(again, merged)

@@ -223,7 +223,7 @@ overHttp('finding contacts beyond the contract', (open) => {
     assert.equal(await find('attributes[city]=Rome'), 'ac')
     assert.equal((await declare(['city', 'plan', 'plan'])).status, 200)
     assert.equal(await find('attributes[plan]=pro'), 'ab')
-    for (const wrong of [undefined, 'plan', [1], [''], ['x'.repeat(256)], Array.from('abcdefghijk')]) {
+    for (const wrong of [undefined, 'plan', [1], [''], ['email'], ['x'.repeat(256)], Array.from('abcdefghijk')]) {
       const refusal = await declare(wrong)
       assert.equal(refusal.status, 422, refusal.what)
       assert.match(Object.keys(refusal.body.errors).join(), /^indexed/)

@@ -44,9 +44,7 @@ export function Contacts() {
       <Loaded of={contacts}>
         {({ data, meta }) =>
           data.length === 0 ? (
-            <Empty title="No contact matches.">
-              Change the filters, create a contact, or <a href="/console/import">import a file</a>.
-            </Empty>
+            <NoContact hasFilter={key !== '{}'} />
           ) : (
             <>
               <ContactTable contacts={data} />
@@ -57,6 +55,19 @@ export function Contacts() {
       </Loaded>
       {isCreating && <CreateContact close={() => setCreating(false)} />}
     </Page>
+  )
+}
+
+function NoContact({ hasFilter }: { hasFilter: boolean }) {
+  return (
+    <Empty title={hasFilter ? 'No contact matches.' : 'No contact is subscribed yet.'}>
+      {hasFilter && 'Change the filters. '}
+      {may('member') && (
+        <>
+          Create a contact, or <a href="/console/import">import a file</a>.
+        </>
+      )}
+    </Empty>
   )
 }
 

@@ -15,7 +15,9 @@ export function ContactMessages({ contactId }: { contactId: number }) {
     <section>
       <h2>Messages</h2>
       <Loaded of={messages}>
-        {({ data }) => (data.length === 0 ? <p class="muted">None yet.</p> : <MessageTable messages={data} />)}
+        {({ data }) =>
+          data.length === 0 ? <p class="muted">None yet.</p> : <MessageTable messages={data} about="mailing" />
+        }
       </Loaded>
     </section>
   )

@@ -28,6 +28,12 @@ export function DropZone({ file, choose }: { file: File | undefined; choose(file
         accept=".csv,.tsv,.txt,.ndjson,.jsonl,.json,text/csv,application/x-ndjson"
         onChange={(event) => choose(event.currentTarget.files?.[0])}
       />
+      {!file && (
+        <p class="muted">
+          One contact on each row. Only the e-mail address is required. Names, tags and a status are recognised by the
+          names of their columns, and other columns become attributes.
+        </p>
+      )}
     </div>
   )
 }

@@ -4,7 +4,6 @@ import { allLists } from '../groups/all.ts'
 import { Choice, Field, Form, textOf } from '../parts/form.tsx'
 import { Loaded, useLoad } from '../parts/load.tsx'
 import { useQuery } from '../parts/page.tsx'
-import { number } from '../parts/time.tsx'
 import { previewOf } from './file.ts'
 import { startImport } from './running.ts'
 
@@ -24,12 +23,11 @@ export function ImportOptions({ file }: { file: File }) {
   const [chosen, setChosen] = useState(query.list)
   return (
     <section>
-      <h2>How to import {number(file.size)} bytes</h2>
+      <h2>How to import it</h2>
       <Loaded of={lists}>
         {(all) => {
           const list = chosen ?? String(all[0]?.id ?? newList)
-          const submit = async (fields: FormData) => {
-            const isDryRun = textOf(fields, 'dry') === 'yes'
+          const submit = async (fields: FormData, isDryRun = textOf(fields, 'dry') === 'yes') => {
             const listId = await listFor(fields, isDryRun)
             if (list === newList && listId !== undefined) {
               setChosen(String(listId))
@@ -37,7 +35,8 @@ export function ImportOptions({ file }: { file: File }) {
             }
             const isUnsubscribed = textOf(fields, 'status') === 'unsubscribed'
             const mode = textOf(fields, 'mode')
-            await startImport(file, { listId, mode, isUnsubscribed, isDryRun, columns: columnsIn(fields) })
+            const options = { listId, mode, isUnsubscribed, isDryRun, columns: columnsIn(fields) }
+            await startImport(file, options, isDryRun ? () => submit(fields, false) : undefined)
           }
           return (
             <div class="card" onChange={({ target }) => isListChoice(target) && setChosen(target.value)}>

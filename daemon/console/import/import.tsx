@@ -13,13 +13,14 @@ export function Import() {
   const isBusy = current !== undefined && current.report === undefined && current.error === undefined
   return (
     <Page title="Import">
-      {isBusy ? (
+      {isBusy && (
         <p>
           <strong>{current.file.name}</strong>
         </p>
-      ) : (
-        <DropZone file={file} choose={setFile} />
       )}
+      <div hidden={isBusy}>
+        <DropZone file={file} choose={setFile} />
+      </div>
       {file && (
         <div hidden={isBusy}>
           <Preview file={file} />

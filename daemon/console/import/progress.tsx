@@ -1,3 +1,4 @@
+import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Schemas } from '../api.ts'
 import { save } from '../contacts/export-contacts.tsx'
 import { ErrorBox } from '../parts/load.tsx'
@@ -28,7 +29,17 @@ type RefusedRow = Schemas['RefusedRow']
 
 const maxShownRows = 100
 
+/** The report is below the options of the import, so it is scrolled to. */
 function Report({ report, of }: { report: Schemas['ImportReport']; of: Running }) {
+  const place = useRef<HTMLElement>(null)
+  useEffect(() => place.current?.scrollIntoView({ block: 'nearest' }), [report])
+  const { importNow } = of
+  const [isBusy, setBusy] = useState(false)
+  const start = async (run: () => Promise<void>) => {
+    setBusy(true)
+    await attempt(run)
+    setBusy(false)
+  }
   const { total, created, updated, skipped, refused, refused_rows: rows } = report
   const counts = [
     ['Rows', total],
@@ -38,9 +49,20 @@ function Report({ report, of }: { report: Schemas['ImportReport']; of: Running }
     ['Refused', refused],
   ] as const
   return (
-    <section role="status">
-      <h2>{of.isDryRun ? 'Dry run: nothing was stored' : 'Imported'}</h2>
-      {of.isDryRun && <p class="muted">To store the rows, choose “import” above, and start again.</p>}
+    <section role="status" ref={place}>
+      <div class="head">
+        <h2>{of.isDryRun ? 'Dry run: nothing was stored' : 'Imported'}</h2>
+        {importNow && (
+          <button type="button" class="primary" disabled={isBusy} onClick={() => start(importNow)}>
+            Import these rows
+          </button>
+        )}
+        {!of.isDryRun && (
+          <a href={`/console/contacts?${of.listId === undefined ? '' : `list=${of.listId}&`}state=all`}>
+            Show the contacts
+          </a>
+        )}
+      </div>
       <dl class="figures">
         {counts.map(([title, value]) =>
           value === undefined ? null : (
@@ -73,7 +95,7 @@ function Report({ report, of }: { report: Schemas['ImportReport']; of: Running }
 
 function RefusedRows({ rows }: { rows: readonly RefusedRow[] }) {
   return (
-    <table>
+    <table class="lines">
       <thead>
         <tr>
           <th scope="col" class="figure">

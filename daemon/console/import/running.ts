@@ -17,6 +17,9 @@ export interface Options {
 export interface Running {
   readonly file: File
   readonly isDryRun: boolean
+  readonly listId: number | undefined
+  /** Of a dry run: imports the file with the same options. */
+  readonly importNow: (() => Promise<void>) | undefined
   readonly startedMs: number
   /** Estimated number of rows. */
   readonly total: number
@@ -30,9 +33,10 @@ export const running = signal<Running | undefined>(undefined)
 const pollMs = 1000
 
 /** Sends the file, and asks for the progress until the answer is here. */
-export async function startImport(file: File, options: Options): Promise<void> {
+export async function startImport(file: File, options: Options, importNow?: Running['importNow']): Promise<void> {
   const [total, previous] = await Promise.all([countLines(file), newestImport()])
-  let current: Running = { file, isDryRun: options.isDryRun, startedMs: Date.now(), total, rows: 0 }
+  const { isDryRun, listId } = options
+  let current: Running = { file, isDryRun, listId, importNow, startedMs: Date.now(), total, rows: 0 }
   const show = (change: Partial<Running>) => {
     current = { ...current, ...change }
     running.value = current

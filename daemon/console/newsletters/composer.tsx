@@ -4,6 +4,7 @@ import { useLoad } from '../parts/load.tsx'
 import { say } from '../parts/notice.tsx'
 import { may } from '../session.ts'
 import { AudienceFields, audienceIn } from './audience.tsx'
+import { contentHint } from './content.ts'
 import { Preview } from './preview.tsx'
 
 type Newsletter = Schemas['Newsletter']
@@ -51,7 +52,7 @@ export function Composer({ newsletter, canChange, set }: ComposerProps) {
             <Field label="Name" name="name" defaultValue={newsletter.name} hint="Recipients do not see it." />
             <Field label="Subject" name="subject" required defaultValue={newsletter.subject} />
             <Field label="Preheader" name="preheader" defaultValue={newsletter.preheader ?? ''} />
-            <TextArea label="HTML" name="html" rows={14} defaultValue={newsletter.html} />
+            <TextArea label="HTML" name="html" rows={14} defaultValue={newsletter.html} hint={contentHint} />
             <TextArea
               label="Text"
               name="text"

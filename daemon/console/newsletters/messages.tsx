@@ -49,7 +49,7 @@ export function Messages({ newsletterId, version }: MessagesProps) {
             <Empty title="No message matches." />
           ) : (
             <>
-              <MessageTable messages={data} />
+              <MessageTable messages={data} about="contact" />
               <Pager meta={meta} />
             </>
           )
@@ -59,7 +59,13 @@ export function Messages({ newsletterId, version }: MessagesProps) {
   )
 }
 
-export function MessageTable({ messages }: { messages: readonly Message[] }) {
+interface MessageTableProps {
+  readonly messages: readonly Message[]
+  /** What a row names: the rest is the same in all rows. */
+  readonly about: 'contact' | 'mailing'
+}
+
+export function MessageTable({ messages, about }: MessageTableProps) {
   return (
     <table>
       <thead>
@@ -75,8 +81,9 @@ export function MessageTable({ messages }: { messages: readonly Message[] }) {
       <tbody>
         {messages.map((message) => (
           <tr key={message.id}>
-            <td class="main linked">
-              <Subject message={message} /> <small class="muted">#{message.id}</small>
+            <td class="main">
+              {about === 'contact' ? <Contact id={message.contact_id} /> : <Mailing of={message} />}{' '}
+              <small class="muted">#{message.id}</small>
             </td>
             <td>
               <Badge kind={kinds[message.status]}>{message.status}</Badge>
@@ -92,22 +99,23 @@ export function MessageTable({ messages }: { messages: readonly Message[] }) {
   )
 }
 
-function Subject({ message: { contact_id, newsletter_id, sequence_id } }: { message: Message }) {
+function Contact({ id }: { id: number | null }) {
+  if (id === null) return 'erased contact'
   return (
-    <>
-      {contact_id === null ? (
-        'erased contact'
-      ) : (
-        <a href={`/console/contacts/${contact_id}`} data-row>
-          contact {contact_id}
-        </a>
-      )}
-      {', '}
-      {newsletter_id === null ? (
-        <a href={`/console/sequences/${sequence_id}`}>sequence {sequence_id}</a>
-      ) : (
-        <a href={`/console/newsletters/${newsletter_id}`}>newsletter {newsletter_id}</a>
-      )}
-    </>
+    <a href={`/console/contacts/${id}`} data-row>
+      contact {id}
+    </a>
+  )
+}
+
+function Mailing({ of: { newsletter_id, sequence_id } }: { of: Message }) {
+  return newsletter_id === null ? (
+    <a href={`/console/sequences/${sequence_id}`} data-row>
+      sequence {sequence_id}
+    </a>
+  ) : (
+    <a href={`/console/newsletters/${newsletter_id}`} data-row>
+      newsletter {newsletter_id}
+    </a>
   )
 }

@@ -61,9 +61,7 @@ export function Newsletters() {
       <Loaded of={newsletters}>
         {({ data, meta }) =>
           data.length === 0 ? (
-            <Empty title={status ? 'No newsletter matches.' : 'No newsletter yet.'}>
-              A newsletter is written here, and sent to the contacts that you choose.
-            </Empty>
+            <NoNewsletter hasFilter={!!status} />
           ) : (
             <>
               <NewsletterTable newsletters={data} />
@@ -74,6 +72,16 @@ export function Newsletters() {
       </Loaded>
       {isCreating && <CreateNewsletter close={() => setCreating(false)} />}
     </Page>
+  )
+}
+
+function NoNewsletter({ hasFilter }: { hasFilter: boolean }) {
+  if (hasFilter) return <Empty title="No newsletter matches." />
+  return (
+    <Empty title="No newsletter yet.">
+      A newsletter is written here, and sent to the contacts that you choose. Unless the server was given a mail server,
+      nothing leaves the machine: mails are written as files.
+    </Empty>
   )
 }
 

@@ -20,6 +20,7 @@ type Range = keyof typeof ranges
 export function Overview() {
   const [query, change] = useQuery()
   const range: Range = query.range !== undefined && query.range in ranges ? (query.range as Range) : 'day'
+  const count = useLoad(() => dataOf(api.GET('/api/v1/contacts/count', {})), [])
   return (
     <Page
       title="Overview"
@@ -37,10 +38,20 @@ export function Overview() {
         </select>
       }
     >
+      {count.value?.count === 0 && may('member') && <FirstSteps />}
       {role.value === 'admin' && <EndpointStates />}
       {role.value === 'admin' && <Deliveries range={range} />}
-      <Contacts range={range} />
+      <Contacts range={range} count={count.value?.count} />
     </Page>
+  )
+}
+
+function FirstSteps() {
+  return (
+    <p class="state">
+      No contact is subscribed yet. <a href="/console/import">Import a file</a>, or{' '}
+      <a href="/console/contacts">create a contact</a>. Then <a href="/console/newsletters">write a newsletter</a>.
+    </p>
   )
 }
 
@@ -105,21 +116,10 @@ function DeliveryPlots({ series, oldestDueAt, hours }: DeliveryPlotsProps) {
   )
 }
 
-function Contacts({ range }: { range: Range }) {
+function Contacts({ range, count }: { range: Range; count: number | undefined }) {
   const query = useRange(range)
   const series = useLoad(() => dataOf(api.GET('/api/v1/stats/contacts', { params: { query } })), [query])
-  const count = useLoad(() => dataOf(api.GET('/api/v1/contacts/count', {})), [])
-  return (
-    <>
-      {count.value?.count === 0 && may('member') && (
-        <p class="state">
-          No contact is subscribed yet. <a href="/console/import">Import a file</a>, or{' '}
-          <a href="/console/contacts">create a contact</a>.
-        </p>
-      )}
-      <Loaded of={series}>{(loaded) => <ContactPlot series={loaded.series} count={count.value?.count} />}</Loaded>
-    </>
-  )
+  return <Loaded of={series}>{(loaded) => <ContactPlot series={loaded.series} count={count} />}</Loaded>
 }
 
 function ContactPlot({ series, count }: { series: Schemas['ContactSeries']['series']; count: number | undefined }) {

@@ -9,6 +9,7 @@ export function Dialog({ title, close, children }: { title: string; close(): voi
   useEffect(() => {
     const opener = document.activeElement
     ref.current?.showModal()
+    ref.current?.querySelector<HTMLElement>('form :is(input, select, textarea)')?.focus()
     return () => {
       if (opener instanceof HTMLElement) opener.focus()
     }

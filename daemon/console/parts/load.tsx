@@ -70,9 +70,10 @@ export function Loaded<T>({ of, children }: { of: Loading<T>; children: (value: 
 /** Shows an error with its code and request id, by which the log of the server is searched. */
 export function ErrorBox({ error, retry }: { error: unknown; retry?: () => void }) {
   const { message, code, requestId, status, fields } = asRequestError(error)
+  const isOfField = Object.values(fields).some((messages) => messages.includes(message))
   return (
     <div class="error" role="alert">
-      <strong>{status === 403 ? 'This token’s role may not do this.' : message}</strong>
+      {!isOfField && <strong>{status === 403 ? 'This token’s role may not do this.' : message}</strong>}
       {status === 403 && (
         <p>
           Webhooks, tokens, settings, sending and the audit log need a token with the role <code>admin</code>. A{' '}

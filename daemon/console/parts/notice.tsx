@@ -11,8 +11,9 @@ const notices = signal<readonly Notice[]>([])
 let lastId = 0
 const shownMs = 5_000
 
-/** Says that something was done. */
+/** Says that something was done. The errors of earlier tries are settled. */
 export function say(text: string): void {
+  notices.value = notices.value.filter(({ error }) => error === undefined)
   const id = add({ text })
   setTimeout(() => remove(id), shownMs)
 }

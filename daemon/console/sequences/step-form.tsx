@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { api, dataOf, type Schemas } from '../api.ts'
+import { contentHint } from '../newsletters/content.ts'
 import { Preview } from '../newsletters/preview.tsx'
 import { Field, Form, TextArea, textOf } from '../parts/form.tsx'
 
@@ -47,7 +48,7 @@ export function StepForm({ sequenceId, step, cancel, save }: StepFormProps) {
           />
           <Field label="Subject" name="subject" required defaultValue={step.subject} />
           <Field label="Preheader" name="preheader" defaultValue={step.preheader ?? ''} />
-          <TextArea label="HTML" name="html" rows={10} defaultValue={step.html} />
+          <TextArea label="HTML" name="html" rows={10} defaultValue={step.html} hint={contentHint} />
           <TextArea
             label="Text"
             name="text"

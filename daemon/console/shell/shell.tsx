@@ -1,9 +1,11 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso'
-import { api, dataOf } from '../api.ts'
+import { api, dataOf, RequestError } from '../api.ts'
 import { Confirmation, Dialog } from '../parts/dialog.tsx'
+import { ErrorBox } from '../parts/load.tsx'
 import { Notices } from '../parts/notice.tsx'
+import { Page } from '../parts/page.tsx'
 import { isPortal, may, role, signOut, token } from '../session.ts'
 import { isHelpOpen, listenForKeys } from './keyboard.ts'
 import { isWithin, sections } from './sections.ts'
@@ -16,6 +18,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
   useEffect(() => listenForKeys((href) => route(href)), [])
   useEffect(() => setMenuOpen(false), [path])
   useEffect(() => void findRole(), [token.value])
+  const section = sections.find((one) => isWithin(path, one))
   const mustSignIn = token.value === undefined && path !== '/docs'
   if (mustSignIn) return <SignIn />
   return (
@@ -53,12 +56,22 @@ export function Shell({ children }: { children: ComponentChildren }) {
         </div>
       </nav>
       <main id="main" tabIndex={-1}>
-        {children}
+        {section && !may(section.role ?? 'viewer') ? <Forbidden title={section.title} /> : children}
       </main>
       <Notices />
       <Confirmation />
       {isHelpOpen.value && <Help />}
     </div>
+  )
+}
+
+/** A page whose every request would be refused. */
+function Forbidden({ title }: { title: string }) {
+  const refused = new RequestError('', 'forbidden', new Response(null, { status: 403 }))
+  return (
+    <Page title={title}>
+      <ErrorBox error={refused} />
+    </Page>
   )
 }
 

@@ -94,7 +94,7 @@ interface DeliveryTableProps {
 
 export function DeliveryTable({ page, endpointId }: DeliveryTableProps) {
   const hasOrigin = endpointId === undefined
-  if (page.data.length === 0) return <Empty title="No delivery matches." />
+  if (page.data.length === 0) return <NoDelivery />
   return (
     <>
       <table>
@@ -153,6 +153,16 @@ export function DeliveryTable({ page, endpointId }: DeliveryTableProps) {
       </table>
       <Pager meta={page.meta} />
     </>
+  )
+}
+
+function NoDelivery() {
+  const { status, type, hours } = useDeliveryQuery()
+  if (status || type || hours) return <Empty title="No delivery matches.">Change the filters.</Empty>
+  return (
+    <Empty title="No delivery yet.">
+      Each event of a type that an <a href={hooksPath}>endpoint</a> asks for is delivered to it.
+    </Empty>
   )
 }
 

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks'
 import { useLocation, useRoute } from 'preact-iso'
 import { answerOf, api, dataOf, type Schemas } from '../api.ts'
 import { confirm } from '../parts/dialog.tsx'
-import { Loaded, useLoad } from '../parts/load.tsx'
+import { Loaded, useLoad, useReload } from '../parts/load.tsx'
 import { attempt } from '../parts/notice.tsx'
 import { Page } from '../parts/page.tsx'
 import { Time } from '../parts/time.tsx'
@@ -11,6 +11,9 @@ import { DeliveryFilters, DeliveryTable, deliveryQuery, useDeliveryQuery } from 
 import { EndpointState } from './endpoints.tsx'
 import { Recover } from './recover.tsx'
 import { Rotate } from './rotate.tsx'
+
+/** The outcome of a test is usually known within this time. */
+const testMs = 10_000
 
 const back = { href: hooksPath, text: 'Webhooks' }
 
@@ -32,6 +35,7 @@ export function EndpointPage() {
 function EndpointView({ endpoint, reload }: { endpoint: Schemas['Endpoint']; reload(): void }) {
   const { route } = useLocation()
   const [open, setOpen] = useState<'rotate' | 'recover'>()
+  const [testedMs, setTestedMs] = useState(0)
   const query = useDeliveryQuery()
   const path = { params: { path: { endpointId: endpoint.id } } }
   const deliveries = useLoad(
@@ -47,8 +51,15 @@ function EndpointView({ endpoint, reload }: { endpoint: Schemas['Endpoint']; rel
     reload()
     deliveries.reload()
   }
+  useReload({ ...deliveries, reload: refresh }, Date.now() < testedMs + testMs)
+  const sendTest = async () => {
+    const call = () => dataOf(api.POST('/api/v1/webhook-endpoints/{endpointId}/test', path))
+    if (await change(call, 'A test event is on its way.')) setTestedMs(Date.now())
+  }
   const change = async (action: () => Promise<unknown>, done: string) => {
-    if (await attempt(action, done)) refresh()
+    const isDone = await attempt(action, done)
+    if (isDone) refresh()
+    return isDone
   }
   const remove = async () => {
     const agreed = await confirm({
@@ -67,15 +78,7 @@ function EndpointView({ endpoint, reload }: { endpoint: Schemas['Endpoint']; rel
       back={back}
       actions={
         <>
-          <button
-            type="button"
-            onClick={() =>
-              change(
-                () => dataOf(api.POST('/api/v1/webhook-endpoints/{endpointId}/test', path)),
-                'A test event is on its way.',
-              )
-            }
-          >
+          <button type="button" onClick={sendTest}>
             Send test
           </button>
           <button

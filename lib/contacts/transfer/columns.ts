@@ -82,7 +82,10 @@ function columnOf(field: string): Column {
 export function columnsOf(cells: readonly string[], map: ColumnMap): Column[] {
   if (cells.length > inputLimits.fields) throw invalid('body', `At most ${inputLimits.fields} columns.`)
   const names = cells.map((cell) => cell.trim())
-  if (names.includes('')) throw invalid('body', 'A column has no name.')
+  const nameless = names.indexOf('') + 1
+  if (nameless > 0) {
+    throw invalid('body', `Column ${nameless} has no name. Found: ${foundNames(names)}. Name it, or delete the column.`)
+  }
   const columns: (Column | undefined)[] = mappedColumns(names, map)
   const keys = names.map(normalized)
   const take = (name: string, column: Column) => {

@@ -1,0 +1,108 @@
+/** Counts of contacts, which are remembered until the next commit. */
+import assert from 'node:assert/strict'
+import Database from 'better-sqlite3'
+import { createMailkeep } from '../../lib/index.ts'
+import { sqlite } from '../../lib/storage/sqlite.ts'
+import { test } from '../support/databases.ts'
+import { onEveryDatabase, onSharedDatabases, openSecondInstance } from '../support/webhook-harness.ts'
+
+onEveryDatabase('a count', (open) => {
+  test('is the length of the listing for each filter, with few and with many unsubscribed contacts', async (t) => {
+    const { acme } = await open(t, { start: false })
+    await acme.settings.attributes.update({ indexed: ['plan'] })
+    const list = await acme.lists.create({ name: 'News' })
+    const other = await acme.lists.create({ name: 'Other' })
+    const topic = await acme.topics.create(list.id, { name: 'Weekly' })
+    const ids: number[] = []
+    for (let i = 0; i < 12; i++) {
+      const input = { email: `c${i}@example.org`, tags: [i % 2 ? 'odd' : 'even'], plan: i % 4 ? 'basic' : 'pro' }
+      const { contact } = await acme.contacts.addToList(i % 3 ? list.id : other.id, input)
+      if (i % 3) await acme.contacts.subscribeToTopic(contact.id, topic.id)
+      ids.push(contact.id)
+    }
+    const [odd] = (await acme.tags.list()).data.filter(({ name }) => name === 'odd')
+    const filters = [
+      {},
+      { lists: [list.id] },
+      { lists: [list.id, other.id] },
+      { tags: [odd!.id] },
+      { topics: [topic.id] },
+      { attributes: { plan: 'basic' } },
+      { lists: [list.id], tags: [odd!.id] },
+      { lists: [list.id], search: 'c1' },
+      { exclude_tags: [odd!.id] },
+      { lists: [list.id, 999] },
+      { lists: [999] },
+    ]
+    const states = [{}, { include_unsubscribed: true }, { unsubscribed: 'only' as const }]
+    for (const unsubscribed of [[], ids.slice(1, 3), ids.slice(0, 11), ids]) {
+      for (const id of unsubscribed) await acme.contacts.unsubscribe(id)
+      for (const filter of filters.flatMap((one) => states.map((state) => ({ ...one, ...state })))) {
+        const { data } = await acme.contacts.list({ ...filter, per_page: 100 })
+        const what = `${JSON.stringify(filter)}, ${unsubscribed.length} unsubscribed`
+        assert.equal(await acme.contacts.count(filter), data.length, what)
+        assert.equal(await acme.contacts.count(filter), data.length, `${what}, repeated`)
+      }
+    }
+  })
+
+  test('is that of its own client', async (t) => {
+    const { acme, mailkeep } = await open(t, { start: false })
+    const other = mailkeep.forClient((await mailkeep.clients.create({ name: 'Other' })).id)
+    await acme.contacts.upsert({ email: 'ada@example.org' })
+    const counts = async () => [await acme.contacts.count(), await other.contacts.count()]
+    assert.deepEqual(
+      [await counts(), await counts()],
+      [
+        [1, 0],
+        [1, 0],
+      ],
+    )
+  })
+})
+
+onSharedDatabases('a repeated count', (open) => {
+  test('sees every change: of this process, of another one, and of a deletion', async (t) => {
+    const opened = await open(t, { start: false })
+    const another = await openSecondInstance(t, opened, { start: false })
+    const { acme } = opened
+    const count = () => acme.contacts.count({ search: 'example.org' })
+    assert.equal(await count(), 0)
+    const { contact } = await acme.contacts.upsert({ email: 'ada@example.org' })
+    assert.equal(await count(), 1)
+    await another.acme.contacts.upsert({ email: 'bob@example.org' })
+    assert.equal(await count(), 2)
+    await another.acme.contacts.unsubscribe(contact.id)
+    assert.deepEqual([await count(), await another.acme.contacts.count({ search: 'example.org' })], [1, 1])
+    await acme.contacts.delete({ email: 'bob@example.org' })
+    assert.deepEqual([await count(), await another.acme.contacts.count({ search: 'example.org' })], [0, 0])
+  })
+
+  test('is not kept when its filter no longer exists', async (t) => {
+    const { acme } = await open(t, { start: false })
+    await acme.settings.attributes.update({ indexed: ['plan'] })
+    const segment = await acme.segments.create({ name: 'Pro', filters: { attributes: { plan: 'pro' } } })
+    await acme.contacts.upsert({ email: 'ada@example.org', plan: 'pro' })
+    assert.equal(await acme.contacts.count({ segment: segment.id }), 1)
+    await acme.segments.update(segment.id, { filters: { attributes: { plan: 'basic' } } })
+    assert.equal(await acme.contacts.count({ segment: segment.id }), 0)
+    await acme.settings.attributes.update({ indexed: [] })
+    await assert.rejects(acme.contacts.count({ segment: segment.id }), { code: 'validation_failed' })
+    await acme.segments.delete(segment.id)
+    await assert.rejects(acme.contacts.count({ segment: segment.id }), { code: 'not_found' })
+  })
+})
+
+test('a count in the host’s own transaction sees its changes, and forgets them with a rollback', async (t) => {
+  const handle = new Database(':memory:')
+  const mailkeep = await createMailkeep({ database: sqlite(handle), encryptionKey: Buffer.alloc(32) })
+  t.after(() => mailkeep.close())
+  const { id } = await mailkeep.clients.create({ name: 'Acme' })
+  const acme = mailkeep.forClient(id)
+  handle.exec('begin immediate')
+  const within = mailkeep.using(handle).forClient(id)
+  await within.contacts.upsert({ email: 'ada@example.org' })
+  assert.equal(await within.contacts.count(), 1)
+  handle.exec('rollback')
+  assert.equal(await acme.contacts.count(), 0)
+})
