@@ -50,6 +50,26 @@ export async function listHistory(ctx: Context, contactId: number, query?: PageI
   return mapPage(await listPage(query, read, true), (row) => historyEntryFrom(row as HistoryEntry))
 }
 
+/** Returns the id of the last change of any contact; 0 when there is none. */
+export async function findLastChange(ctx: Context): Promise<number> {
+  return (await queries.findLastChange(ctx, {}))?.id ?? 0
+}
+
+/** Returns what changed of some contacts after a change, by contact and in order. */
+export async function findChangesSince(
+  ctx: Context,
+  contactIds: readonly number[],
+  changeId: number,
+): Promise<Map<number, Change[]>> {
+  const changes = new Map<number, Change[]>()
+  for (const row of await queries.listChangesSince(ctx, { contact_ids: contactIds, after: changeId })) {
+    const { contact_id: contactId, type, list_id, topic_id } = row
+    const change = { contactId, type, ...(list_id && { listId: list_id }), ...(topic_id && { topicId: topic_id }) }
+    changes.set(contactId, [...(changes.get(contactId) ?? []), change])
+  }
+  return changes
+}
+
 /** Returns the ids of the lists that a contact left itself, on the page of its preferences, and was not removed from since. */
 export async function findListsLeft(ctx: Context, contactId: number, limit: number): Promise<number[]> {
   const rows = await queries.listListsLeftByContact(ctx, { contact_id: contactId, limit })

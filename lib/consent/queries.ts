@@ -35,6 +35,21 @@ export const listChanges = statement.range({ contact_id: int }, (db, p) =>
   db.selectFrom('mailkeep_contact_history').selectAll().where('contact_id', '=', p.contact_id),
 )
 
+/** Returns the id of the last change of any contact; null when there is none. */
+export const findLastChange = statement({}, (db) =>
+  db.selectFrom('mailkeep_contact_history').select((eb) => eb.fn.max('id').as('id')),
+)
+
+/** Lists what changed of some contacts after a change, in order. */
+export const listChangesSince = statement.all({ contact_ids: ints, after: int }, (db, p, dialect) =>
+  db
+    .selectFrom('mailkeep_contact_history')
+    .select(['contact_id', 'type', 'list_id', 'topic_id'])
+    .where(dialect.inList(sql.ref('contact_id'), p.contact_ids))
+    .where('id', '>', p.after)
+    .orderBy('id'),
+)
+
 /** Returns the lists that the contact left last on the page of its preferences, the latest first. */
 export const listListsLeftByContact = statement.all(
   { contact_id: int, limit: int },

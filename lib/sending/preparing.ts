@@ -1,11 +1,13 @@
 /** Writes one message for each recipient of a newsletter that starts, and notices when all of them are final. */
 import { randomUUID } from 'node:crypto'
+import { findLastChange } from '../consent/history.ts'
 import { selectContacts } from '../contacts/listing.ts'
 import { now, type Tx } from '../context.ts'
 import { isMailkeepError } from '../errors.ts'
 import { again, done, type Job, type JobResult, maxRowsPerBatch, runOrEnqueue } from '../jobs/operations.ts'
 import { msOf } from '../time.ts'
 import { raise } from '../webhooks/outbox.ts'
+import { findLatecomers } from './latecomers.ts'
 import { insertRecipients } from './message-queries.ts'
 import * as queries from './newsletter-queries.ts'
 import { type Audience, type MessageCounts, type Newsletter, newsletterFrom, summaryFrom } from './schema.ts'
@@ -29,7 +31,8 @@ export async function startNow(
   const change = { ...unchangedState(tx, id), status: 'sending' as const, from_identity_id: identityId, started_at }
   await queries.updateState(tx, change)
   const last = await queries.findLastContact(tx, { client_id: tx.clientId })
-  await runOrEnqueue(tx, prepareNewsletter, { targetId: id, state: { after: 0, until: last?.id ?? 0 } })
+  const state: Progress = { after: 0, until: last?.id ?? 0, since: await findLastChange(tx) }
+  await runOrEnqueue(tx, prepareNewsletter, { targetId: id, state })
   return newsletterFrom((await queries.findNewsletter(tx, { client_id: tx.clientId, id }))!)
 }
 
@@ -54,22 +57,27 @@ interface Progress {
   readonly after: number
   /** The last contact that may be selected: contacts that are created later are not added. */
   readonly until: number
+  /** The last change of memberships before it started: contacts who join later are not added. */
+  readonly since: number
 }
 
 /** Writes the messages of one batch of recipients. */
 export async function prepareBatch(tx: Tx, { targetId: newsletter_id, state }: Job): Promise<JobResult> {
   const newsletter = await queries.lockNewsletter(tx, { client_id: tx.clientId, id: newsletter_id })
   if (newsletter?.status !== 'sending' && newsletter?.status !== 'paused') return done()
-  const { after, until } = state as Progress
-  const ids = await selectRecipients(tx, JSON.parse(newsletter.audience), after)
-  const recipients = ids.filter((id) => id <= until).map((contact_id) => ({ uuid: randomUUID(), contact_id }))
+  const { after, until, since } = state as Progress
+  const audience: Audience = JSON.parse(newsletter.audience)
+  const selected = await selectRecipients(tx, audience, after)
+  const ids = selected.filter((id) => id <= until)
+  const late = await findLatecomers(tx, audience, ids, since)
+  const recipients = ids.filter((id) => !late.has(id)).map((contact_id) => ({ uuid: randomUUID(), contact_id }))
   const at = { client_id: tx.clientId, newsletter_id, now: now(tx) }
   const added = recipients.length > 0 ? await insertRecipients(tx, { ...at, recipients }) : 0
-  const isLast = recipients.length < maxRowsPerBatch
+  const isLast = ids.length < maxRowsPerBatch
   if (isLast) await queries.setPrepared(tx, { id: newsletter_id })
   await addCounts(tx, newsletter_id, { recipients: added })
   tx.transaction.afterCommit(tx.local.mail.wake)
-  return isLast ? done() : again({ after: ids.at(-1)!, until })
+  return isLast ? done() : again({ after: ids.at(-1)!, until, since })
 }
 
 /** A segment that was deleted selects no contact. */

@@ -4,11 +4,11 @@ import type { MailTransport } from './transport.ts'
 export interface MailSettings {
   /** Hands messages over. Without it nothing is sent, and newsletters cannot be started. */
   readonly transport?: MailTransport | undefined
-  /** Maximum messages a second in all, of this process. */
+  /** Maximum messages a second in all, of all processes that share the database. */
   readonly rate: number
   /** Maximum messages a second of each sender identity; default: `rate`. */
   readonly identityRate?: number | undefined
-  /** Maximum messages that are handed over at the same time. */
+  /** Maximum messages that this process hands over at the same time. */
   readonly connections: number
   /** For development: sender identities need not be verified. */
   readonly allowUnverified: boolean

@@ -15,7 +15,8 @@ const pollIntervalMs = 10
 /** Without a change during so many polls, only time is missing. */
 const quietPolls = 10
 /** Shorter than a lease. */
-const patienceMs = 60_000
+/** Longer for the full suite, whose newsletters have more recipients. */
+const patienceMs = Math.max(60_000, 10 * Number(process.env.FAULT_RECIPIENTS ?? 0))
 const connections = 10
 
 export const html = '<a href="{{ unsubscribe_url }}">Unsubscribe</a>'

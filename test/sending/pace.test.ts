@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { Pace, type Source } from '../../lib/sending/dispatch/pace.ts'
-import { addAudience, addNewsletter, openMail } from '../support/mail-harness.ts'
-import { onEveryDatabase } from '../support/webhook-harness.ts'
+import { addAudience, addNewsletter, openAnother, openMail } from '../support/mail-harness.ts'
+import { onEveryDatabase, onSharedDatabases } from '../support/webhook-harness.ts'
 
 const newsletter = (id: number, clientId: number, identityId = clientId): Source => ({
   ...{ kind: 'newsletter', id, clientId, identityId },
@@ -66,4 +66,27 @@ onEveryDatabase('a newsletter that is sent at a pace', (open) => {
     const tookMs = mail.clock.read() - startedMs
     assert.ok(tookMs >= 1900 && tookMs < 2500, `${tookMs} ms`)
   })
+})
+
+onSharedDatabases('a newsletter of several processes at a pace', (open) => {
+  for (const [limit, settings] of [
+    ['the rate in all', {}],
+    ['the rate of its sender', { identityRate: 10 }],
+  ] as const) {
+    test(`keeps to ${limit}, however many processes send it`, async (t) => {
+      const options = { rate: 'identityRate' in settings ? 100 : 10, mail: settings }
+      const first = await openMail(t, options, open)
+      const { list } = await addAudience(first, 100)
+      const { id } = await addNewsletter(first, { lists: [list.id] })
+      await first.acme.newsletters.send(id)
+      const processes = [first, await openAnother(t, first, first.clock.read, options)]
+      processes.push(await openAnother(t, first, first.clock.read, options))
+      for (let ms = 0; ms <= 2000; ms += 50) {
+        for (const process of processes) await process.run()
+        first.advance(50)
+      }
+      const sent = processes.flatMap((process) => process.mailed())
+      assert.ok(sent.length >= 20 && sent.length <= 22, `${sent.length}`)
+    })
+  }
 })

@@ -142,6 +142,34 @@ onEveryDatabase('while a newsletter is sent', (open) => {
     assert.equal(status, 'sent')
   })
 
+  test('contacts join its audience: they get nothing, and those who rejoin get it', async (t) => {
+    const mail = await openMail(t, {}, open)
+    const { acme } = mail
+    const { list } = await addAudience(mail, 510)
+    const other = await acme.lists.create({ name: 'Other' })
+    const member = await acme.contacts.addToList(other.id, { email: 'member@example.org' })
+    const topic = await acme.topics.create(list.id, { name: 'Sport' })
+    await acme.contacts.addToList(list.id, { email: 'gone@example.org' })
+    await acme.contacts.unsubscribe({ email: 'gone@example.org' })
+    await acme.contacts.upsert({ email: 'outside@example.org' })
+    const { id } = await addNewsletter(mail, { lists: [list.id, other.id] })
+    const ofTopic = await addNewsletter(mail, { topics: [topic.id] })
+    await acme.newsletters.send(id) // writes the first 500 messages
+    await acme.contacts.addToList(list.id, { email: 'outside@example.org' })
+    await acme.contacts.addToList(list.id, { email: 'member@example.org' })
+    await acme.contacts.addToList(list.id, { email: 'new@example.org' })
+    await acme.contacts.resubscribe({ email: 'gone@example.org' })
+    await acme.contacts.removeFromList(list.id, { email: emailOf(510) })
+    await acme.contacts.addToList(list.id, { email: emailOf(510) })
+    await acme.newsletters.send(ofTopic.id)
+    await acme.contacts.subscribeToTopic({ email: emailOf(1) }, topic.id)
+    await mail.run()
+    assert.equal((await acme.newsletters.get(id)).counts.sent, 511)
+    assert.ok(mail.mailed().includes(member.contact.email))
+    for (const name of ['outside', 'new', 'gone']) assert.ok(!mail.mailed().includes(`${name}@example.org`), name)
+    assert.equal((await acme.newsletters.get(ofTopic.id)).counts.recipients, 0)
+  })
+
   test('its sender is deleted: it waits for another one', async (t) => {
     const scene = await openDraft(t, open, 3)
     await changes.send(scene)

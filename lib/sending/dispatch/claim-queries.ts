@@ -164,6 +164,19 @@ export const listDueEnrolments = statement.all(
     order by e.due_at limit ${p.limit} ${locked('e', dialect)}`,
 )
 
+/** Locks the pace, which all processes share. Its value is JSON. */
+export const lockPace = statement(
+  {},
+  (_, __, dialect) => sql<{ value: string }>`
+    select value from mailkeep_setting where name = 'mail_pace' ${dialect.forUpdate}`,
+)
+
+export const savePace = statement(
+  { value: text },
+  (_, p) => sql`insert into mailkeep_setting (name, value) values ('mail_pace', ${p.value})
+    on conflict (name) do update set value = excluded.value`,
+)
+
 /** Writes the claim. `attempts` increases here, so that an attempt is counted even if the process dies during it. */
 export const setClaim = statement({ ids: ints, claim: text, now: time, lease_until: time }, (db, p, dialect) =>
   db

@@ -13,9 +13,9 @@ import { msOf } from '../../time.ts'
 import { allowsUnverified, type MailSettings } from '../settings.ts'
 import { isUncertainError, type MailTransport } from '../transport.ts'
 import { type ClaimedMessage, claimMessages } from './claim.ts'
-import { findNextLeaseEnd, listClaims, listSources } from './claim-queries.ts'
+import { findNextLeaseEnd, listClaims, listSources, lockPace, savePace } from './claim-queries.ts'
 import { Composer } from './compose.ts'
-import { type Allowance, Pace, type Source } from './pace.ts'
+import { Pace, type Source } from './pace.ts'
 import {
   type FinishedAttempt,
   type MessageOutcome,
@@ -31,7 +31,11 @@ export interface MailFigures {
   readonly messagesInFlight: number
 }
 
-type Plan = readonly Allowance[]
+/** What is due, and how many messages may be claimed of it at most. */
+interface Plan {
+  readonly sources: readonly Source[]
+  readonly freeSlots: number
+}
 
 /** When another process holds what is due, the next turn waits this long. */
 const lockedPauseMs = 50
@@ -85,25 +89,23 @@ export class Mailer implements LoopWork<Plan, ClaimedMessage, FinishedAttempt> {
     const due = new Map<string, Source>()
     const later: number[] = []
     const verified = !allowsUnverified(this.#settings)
-    for (const { kind, id, client_id: clientId, from_identity_id, due_at } of await listSources(
-      this.#ctx,
-      {},
-      { verified, waiting: false },
-    )) {
+    const listed = await listSources(this.#ctx, {}, { verified, waiting: false })
+    for (const { kind, id, client_id: clientId, from_identity_id, due_at } of listed) {
       const dueMs = msOf(due_at)
       if (dueMs <= nowMs) due.set(`${kind} ${id}`, { kind, id, clientId, identityId: from_identity_id ?? 0 })
       else later.push(dueMs)
     }
     const sources = [...due.values()]
-    const plan = this.#pace.allow(sources, freeSlots)
+    const paceMs = sources.length > 0 ? this.#pace.waitMs(sources) : 0
     const lease = await findNextLeaseEnd(this.#ctx, {})
     // What is left over, and what is skipped now, is found by the next turn.
-    const waitMs = plan.length === 0 ? this.#pace.waitMs(sources) : this.#wasLocked ? lockedPauseMs : 0
+    const waitMs = paceMs === 0 && this.#wasLocked ? lockedPauseMs : paceMs
     if (sources.length > 0) later.push(nowMs + waitMs)
     return {
-      plan: plan.length > 0 ? plan : undefined,
+      plan: sources.length > 0 && paceMs === 0 ? { sources, freeSlots } : undefined,
       nextDueMs: earliest(later),
       nextLeaseEndMs: lease?.lease_until ? msOf(lease.lease_until) : undefined,
+      sources: listed.length,
     }
   }
 
@@ -126,15 +128,17 @@ export class Mailer implements LoopWork<Plan, ClaimedMessage, FinishedAttempt> {
     return released + (isClockSuspect ? await releaseStaleSchedules(tx) : 0)
   }
 
-  async claim(tx: Tx, plan: Plan, inFlight: TasksInFlight): Promise<ClaimedMessage[]> {
-    const { claimed, hasChanged } = await claimMessages(tx, plan, inFlight)
+  async claim(tx: Tx, { sources, freeSlots }: Plan, inFlight: TasksInFlight): Promise<ClaimedMessage[]> {
+    const stored = await lockPace(tx, {}) // other processes may have sent since the poll
+    this.#pace.load(stored && JSON.parse(stored.value))
+    const { claimed, hasChanged } = await claimMessages(tx, this.#pace.allow(sources, freeSlots), inFlight)
+    for (const { source } of claimed) this.#pace.take(source, 1)
+    if (claimed.length > 0) tx.transaction.defer(savePace(tx, { value: JSON.stringify(this.#pace.state()) }))
     this.#wasLocked = claimed.length === 0 && !hasChanged
     return claimed
   }
 
-  started({ source }: ClaimedMessage): void {
-    this.#pace.take(source, 1)
-  }
+  started(): void {}
 
   async attempt(entry: InFlight<ClaimedMessage>): Promise<FinishedAttempt> {
     const { task } = entry

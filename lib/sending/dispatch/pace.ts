@@ -23,44 +23,59 @@ interface Candidate {
 /** The share of a second's messages that may be sent at once. */
 const burstSeconds = 0.1
 
-/** A token bucket. It starts full. */
+/** A token bucket. It starts full. Its state is one number, which all processes share. */
 class TokenBucket {
+  /** When it was, or would have been, empty, in milliseconds since 1970. */
+  emptyMs = -Infinity
   readonly #rate: number
-  readonly #capacity: number
-  #tokens: number
-  #filledMs: number
+  readonly #capacityMs: number
 
-  constructor(rate: number, nowMs: number) {
+  constructor(rate: number) {
     this.#rate = rate
-    this.#capacity = Math.max(1, rate * burstSeconds)
-    this.#tokens = this.#capacity
-    this.#filledMs = nowMs
+    this.#capacityMs = (1000 * Math.max(1, rate * burstSeconds)) / rate
   }
 
   /** Number of messages that may be sent now. */
   available(nowMs: number): number {
-    const addedMs = Math.max(0, nowMs - this.#filledMs) // negative when the clock was set back
-    this.#tokens = Math.min(this.#capacity, this.#tokens + (addedMs * this.#rate) / 1000)
-    this.#filledMs = nowMs
-    return Math.floor(this.#tokens + 1e-9)
+    this.#fill(nowMs)
+    return Math.floor(((nowMs - this.emptyMs) * this.#rate) / 1000 + 1e-9)
   }
 
-  take(count: number): void {
-    this.#tokens -= count
+  take(count: number, nowMs: number): void {
+    this.#fill(nowMs)
+    this.emptyMs += (count * 1000) / this.#rate
   }
 
   /** Milliseconds until the next message may be sent; 0 if it may be sent now. */
   waitMs(nowMs: number): number {
-    return this.available(nowMs) > 0 ? 0 : Math.max(1, Math.ceil(((1 - this.#tokens) * 1000) / this.#rate))
+    if (this.available(nowMs) > 0) return 0
+    return Math.max(1, Math.ceil(this.emptyMs + 1000 / this.#rate - nowMs))
   }
 
-  get isFull(): boolean {
-    return this.#tokens >= this.#capacity
+  isFull(nowMs: number): boolean {
+    return nowMs - this.emptyMs >= this.#capacityMs
+  }
+
+  /** Takes over the state of another process, unless the clock was set back since. */
+  load(emptyMs: number, nowMs: number): void {
+    if (emptyMs < nowMs + 1) this.emptyMs = emptyMs
+  }
+
+  /** If the time of `emptyMs` is later than now, the clock was set back. */
+  #fill(nowMs: number): void {
+    this.emptyMs = Math.min(nowMs, Math.max(this.emptyMs, nowMs - this.#capacityMs))
   }
 }
 
 /** Maximum identities, and clients, that are remembered. */
 const maxRemembered = 10_000
+
+/** When the token buckets were empty, in milliseconds since 1970. Stored, so that all processes keep to one pace. */
+export interface PaceState {
+  readonly all: number
+  /** By client and identity. */
+  readonly identities: Readonly<Record<string, number>>
+}
 
 /**
  * Limits the messages a second, in all and of each sender identity, and shares them between clients: no client gets a
@@ -69,6 +84,8 @@ const maxRemembered = 10_000
 export class Pace {
   readonly #clock: Clock
   readonly #identityRate: number
+  /** Whether identities have a lower rate than all together. Otherwise theirs needs no state. */
+  readonly #hasOwnRate: boolean
   readonly #all: TokenBucket
   readonly #identities = new Map<string, TokenBucket>()
   /** Round robin over the clients, and over the sources of each client: the next turn begins after these. */
@@ -78,7 +95,23 @@ export class Pace {
   constructor(clock: Clock, rate: number, identityRate: number) {
     this.#clock = clock
     this.#identityRate = identityRate
-    this.#all = new TokenBucket(rate, clock())
+    this.#all = new TokenBucket(rate)
+    this.#hasOwnRate = identityRate < rate
+  }
+
+  /** Takes over what all processes have sent. @param state What `state` returned; undefined when nothing was sent yet. */
+  load(state: PaceState | undefined): void {
+    if (!state) return
+    const nowMs = this.#clock()
+    this.#all.load(state.all, nowMs)
+    for (const [key, emptyMs] of Object.entries(state.identities)) this.#bucketFor(key).load(emptyMs, nowMs)
+  }
+
+  /** Returns what other processes must know. Full buckets are left out. */
+  state(): PaceState {
+    const nowMs = this.#clock()
+    const busy = this.#hasOwnRate ? [...this.#identities].filter(([, bucket]) => !bucket.isFull(nowMs)) : []
+    return { all: this.#all.emptyMs, identities: Object.fromEntries(busy.map(([key, { emptyMs }]) => [key, emptyMs])) }
   }
 
   /** Returns how many messages of each source may be claimed now. */
@@ -106,8 +139,9 @@ export class Pace {
 
   /** Counts messages that were claimed. */
   take(source: Source, count: number): void {
-    this.#all.take(count)
-    this.#bucketOf(source).take(count)
+    const nowMs = this.#clock()
+    this.#all.take(count, nowMs)
+    this.#bucketOf(source).take(count, nowMs)
   }
 
   /** Milliseconds until a message of one of these sources may be sent. */
@@ -138,11 +172,14 @@ export class Pace {
   }
 
   #bucketOf({ clientId, identityId }: Source): TokenBucket {
-    const key = `${clientId} ${identityId}`
+    return this.#bucketFor(`${clientId} ${identityId}`)
+  }
+
+  #bucketFor(key: string): TokenBucket {
     const known = this.#identities.get(key)
     if (known) return known
     if (this.#identities.size >= maxRemembered) this.#forgetFull()
-    const bucket = new TokenBucket(this.#identityRate, this.#clock())
+    const bucket = new TokenBucket(this.#identityRate)
     this.#identities.set(key, bucket)
     return bucket
   }
@@ -150,8 +187,7 @@ export class Pace {
   #forgetFull(): void {
     const nowMs = this.#clock()
     for (const [key, bucket] of this.#identities) {
-      bucket.available(nowMs)
-      if (bucket.isFull) this.#identities.delete(key)
+      if (bucket.isFull(nowMs)) this.#identities.delete(key)
     }
   }
 }

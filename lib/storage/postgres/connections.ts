@@ -34,6 +34,8 @@ export class Session implements Connection {
   unlimited = false
   /** Whether the connection must not be used again. */
   broken = false
+  /** The error of the first statement that failed. */
+  failure: DatabaseError | undefined
   readonly #answerMs: number
   /** Resolves when the statement that was sent last has its answer. */
   #last: Promise<unknown> = Promise.resolve()
@@ -74,6 +76,7 @@ export class Session implements Connection {
     } catch (error) {
       const mapped = new DatabaseError(error)
       this.broken ||= mapped.kind === 'lost' || mapped.kind === 'stale'
+      this.failure ??= mapped
       throw mapped
     }
   }

@@ -28,6 +28,9 @@ const maxAttempts: Readonly<Record<DatabaseErrorKind, number>> = {
   refused: 1,
 }
 
+/** SQLSTATE of statements behind one that failed. */
+const abortedTransaction = '25P02'
+
 /** Exponential backoff between attempts. Random jitter keeps two transactions from colliding again. */
 const firstPauseMs = 4
 const maxPauseMs = 250
@@ -74,16 +77,21 @@ async function runTransaction<T>(session: Session, first: readonly string[], wor
     value = await transaction.perform(work)
   } catch (error) {
     await rollBack(session)
-    // The statements behind a failed one fail because of it.
-    throw (await firstFailure([begun, ...transaction.deferred])) ?? error
+    throw causeOf((await firstFailure([begun, ...transaction.deferred])) ?? error, session)
   }
   // COMMIT is sent together with the work's last statements. If one of them fails, the server rolls back instead.
   const committed = commit(session)
   const failure = await firstFailure([begun, ...transaction.deferred, committed])
   // If the server answered none of them, it may have committed all the same.
   if (isUnanswered(failure)) await committed
-  if (failure !== undefined) throw failure
+  if (failure !== undefined) throw causeOf(failure, session)
   return { value, effects: transaction.effects }
+}
+
+/** The statements behind a failed one fail because of it, and their errors may arrive before its own. */
+function causeOf(error: unknown, session: Session): unknown {
+  const isFollowing = error instanceof DatabaseError && error.sqlState === abortedTransaction
+  return isFollowing ? (session.failure ?? error) : error
 }
 
 async function firstFailure(statements: readonly Promise<unknown>[]): Promise<unknown> {

@@ -1,0 +1,57 @@
+/** Contacts who joined the audience of a newsletter after it had started, and do not get it. */
+import { type Change, findChangesSince, findLastChange } from '../consent/history.ts'
+import { getContact } from '../contacts/reading.ts'
+import type { Tx } from '../context.ts'
+import { isMailkeepError } from '../errors.ts'
+import { filtersOfSegment } from '../segments/operations.ts'
+import type { Audience } from './schema.ts'
+
+type Filters = Pick<Audience, 'lists' | 'topics'>
+type Memberships = { readonly lists: readonly number[]; readonly topics: readonly number[] }
+
+/**
+ * Returns those of the contacts who were not subscribed when the newsletter started, or on none of its lists or topics.
+ * The history tells. Tags have none.
+ *
+ * @param since The last change of any contact before the newsletter started.
+ */
+export async function findLatecomers(
+  tx: Tx,
+  audience: Audience,
+  contactIds: readonly number[],
+  since: number,
+): Promise<ReadonlySet<number>> {
+  if (contactIds.length === 0 || (await findLastChange(tx)) === since) return new Set()
+  const filters = [audience, await segmentFilters(tx, audience)]
+  const late = new Set<number>()
+  for (const [id, changes] of await findChangesSince(tx, contactIds, since)) {
+    const { lists, topics } = await getContact(tx, id)
+    const now = { lists: lists.map((list) => list.id), topics: topics.map((topic) => topic.id) }
+    if (!filters.every((filter) => matched(filter, changes, now))) late.add(id)
+  }
+  return late
+}
+
+async function segmentFilters(tx: Tx, { segment }: Audience): Promise<Filters> {
+  try {
+    return segment === undefined ? {} : await filtersOfSegment(tx, segment)
+  } catch (error) {
+    if (isMailkeepError(error, 'not_found')) return {}
+    throw error
+  }
+}
+
+/** Whether a contact matched before its changes. */
+function matched({ lists, topics }: Filters, changes: readonly Change[], now: Memberships): boolean {
+  const isSubscribed = changes.find(({ type }) => type === 'unsubscribed' || type === 'resubscribed')
+  if (isSubscribed?.type === 'resubscribed') return false
+  const wasOn = (id: number) => before(changes.filter(({ listId }) => listId === id)) ?? now.lists.includes(id)
+  const hadTopic = (id: number) => before(changes.filter(({ topicId }) => topicId === id)) ?? now.topics.includes(id)
+  return (!lists?.length || lists.some(wasOn)) && (!topics?.length || topics.some(hadTopic))
+}
+
+/** Whether a membership existed before its first change; undefined if it did not change. */
+function before(changes: readonly Change[]): boolean | undefined {
+  const first = changes.find(({ type }) => type !== 'confirmation_requested')
+  return first && (first.type === 'list_left' || first.type === 'topic_unsubscribed')
+}
