@@ -66,6 +66,8 @@ process.env.MAILKEEP_TEST_POSTGRES = postgres.url ?? 'none'
 if (database !== undefined) process.env.MAILKEEP_TEST_DATABASE = database
 if (timing) process.env.MAILKEEP_TEST_TIMING = 'yes'
 process.env.FAULT_ROUNDS ??= '5' // `npm run test:faults` runs more
+// Node keeps the compiled modules, for the processes after the first.
+process.env.NODE_COMPILE_CACHE ??= join(folder, 'compiled')
 if (process.env.MAILKEEP_TEST_BINARY === undefined) {
   await buildBundle(join(folder, 'bundle'))
   process.env.MAILKEEP_TEST_BUNDLE = join(folder, 'bundle/mailkeep.cjs')

@@ -1,6 +1,7 @@
 /** The command line as operators use it: real processes, on SQLite, and on PostgreSQL where the database matters. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
@@ -12,6 +13,9 @@ import { argumentsOf, nameOf } from '../../daemon/commands/command.ts'
 import { commands } from '../../daemon/commands/index.ts'
 import { settingHelp } from '../../daemon/setting-help.ts'
 import { flagOf, type SettingName, Settings } from '../../daemon/settings.ts'
+import { createMailkeep } from '../../lib/index.ts'
+import { postgres } from '../../lib/storage/postgres.ts'
+import { sqlite } from '../../lib/storage/sqlite.ts'
 import { openMailServer } from '../sending/mail-server.ts'
 import { test as databaseTest, onPostgres } from '../support/databases.ts'
 import { openPlace } from '../support/postgres-program.ts'
@@ -36,13 +40,19 @@ function onBothDatabases(name: string, suite: (open: (t: TestContext) => Promise
   onPostgres(`${name}, on PostgreSQL`, () => suite(openPlace))
 }
 
-async function populate(place: Place) {
-  const client = await runJson<{ id: number }>(['client', 'create', 'Acme'], place)
-  const of = ['--client', String(client.id)]
-  const list = await runJson<{ id: number }>(['list', 'create', 'News', ...of], place)
-  await writeFile(join(place.cwd, 'people.csv'), 'email,name\nAda@example.org,Ada\nbob@example.org,ada@example.org\n')
-  await runJson(['import', 'people.csv', '--list', String(list.id)], place)
-  return { client, of, list }
+/** Creates a client with a list and two contacts. By the library, because each command is a process. */
+async function populate({ cwd, env = {} }: Place) {
+  const { MAILKEEP_DATABASE: url, MAILKEEP_DATABASE_SCHEMA: schema = '' } = env
+  const encryptionKey = env.MAILKEEP_ENCRYPTION_KEY ?? randomBytes(32).toString('base64')
+  if (url === undefined) await writeFile(join(cwd, 'mailkeep.db.key'), `${encryptionKey}\n`, { mode: 0o600 })
+  const database = url === undefined ? sqlite(join(cwd, 'mailkeep.db')) : postgres(url, { schema })
+  await using mailkeep = await createMailkeep({ database, encryptionKey })
+  const client = await mailkeep.clients.create({ name: 'Acme' })
+  const { lists, contacts } = mailkeep.forClient(client.id)
+  const list = await lists.create({ name: 'News' })
+  const people = 'email,name\nAda@example.org,Ada\nbob@example.org,ada@example.org\n'
+  await contacts.import(list.id, [people], { format: 'csv' })
+  return { client, of: ['--client', String(client.id)], list }
 }
 
 /** Runs a command with wrong usage. @returns The line that it prints. */

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { daemon, directory } from '../support/program.ts'
-import { assertFaster } from '../support/timing.ts'
+import { assertFaster, isTimed } from '../support/timing.ts'
 import type { Attack, AttackResult } from './hostile-client.ts'
 
 /** Starts a daemon, and a process that attacks it. */
@@ -66,7 +66,9 @@ const limit =
   process.platform === 'win32'
     ? 1e9
     : Number(execFileSync('/bin/sh', ['-c', 'ulimit -n'], { encoding: 'utf8' }).replace('unlimited', '1e9'))
-const many = 10_000
+/** 10,000 in `npm run test:timing`, because each costs a millisecond of processor time. */
+const many = isTimed ? 10_000 : 2000
+const maxMbOfMany = isTimed ? 300 : 150
 const skip = limit < many + 500 ? `*** ulimit -n is ${limit}: ${many} connections need ${many + 500} ***` : false
 if (skip) process.stderr.write(`${skip}\n`)
 
@@ -75,7 +77,7 @@ describe('a daemon serves others, within bounded memory, under', () => {
     ['silent', 'that never send a request'],
     ['idle', 'kept alive after a request'],
   ] as const) {
-    test(`10,000 connections ${what}`, { skip, timeout: 120_000 }, async (t) => {
+    test(`${many} connections ${what}`, { skip, timeout: 120_000 }, async (t) => {
       const { pid, attack, ask, said } = await open(t)
       const before = residentMb(pid)
       const { made, open: opened } = await attack(kind, many)
@@ -86,7 +88,7 @@ describe('a daemon serves others, within bounded memory, under', () => {
       const grown = residentMb(pid) - before
       t.diagnostic(`${Math.round(grown)} MB more, ${Math.round(longest)} ms at most for others`)
       assertFaster(longest, maxAnswerMs, 'the slowest answer')
-      assert.ok(grown < 300, `${grown} MB more`)
+      assert.ok(grown < maxMbOfMany, `${grown} MB more`)
       assert.equal(said.err, '')
     })
   }

@@ -20,7 +20,7 @@ const maxProbeMs = 5000
 
 /** Each request is sent at least once, all of them in parallel. `npm run test:timing` repeats them, and sends longer files. */
 const attackMs = isTimed ? 10_000 : 0
-const rowsPerImport = isTimed ? 5000 : 2000
+const rowsPerImport = isTimed ? 5000 : 300
 const rowsPerFanOut = isTimed ? 200 : 50
 const junkRows = isTimed ? 2 ** 19 : 2 ** 15
 

@@ -1,4 +1,5 @@
 /** A mailkeep in a child process. The parent controls it over IPC, and kills it. */
+import module from 'node:module'
 import { createMailkeep, type Mailkeep, type MailSettings, type WebhookSettings } from '../../lib/index.ts'
 import { smtp } from '../../lib/sending/transports/smtp.ts'
 import { postgres } from '../../lib/storage/postgres.ts'
@@ -72,6 +73,7 @@ const control = {
     })
   },
   async start(): Promise<void> {
+    module.flushCompileCache?.() // a process that is killed would not write it; Node 20 has none
     mailkeep!.start()
   },
   async close(timeoutMs: number): Promise<void> {

@@ -38,7 +38,6 @@ function bundle(): Promise<string> {
       platform: 'node',
       format: 'esm',
       target: 'node20',
-
       plugins: [
         {
           name: 'modules other than ECMAScript modules stay external',
@@ -74,7 +73,10 @@ export class Keeper implements Running {
   #stderr = ''
 
   private constructor(file: string) {
-    this.#child = spawn(process.execPath, [file], { stdio: ['ignore', 'ignore', 'pipe', 'ipc'] })
+    this.#child = spawn(process.execPath, [file], {
+      env: { ...process.env, NODE_COMPILE_CACHE: `${file}.cache` },
+      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+    })
     this.#child.stderr!.setEncoding('utf8').on('data', (text: string) => {
       this.#stderr += text
     })

@@ -4,6 +4,9 @@ import type { TestContext } from 'node:test'
 /** FAULT_ROUNDS=200 runs the full suite; FAULT_SEED repeats a run. */
 export const rounds = Number(process.env.FAULT_ROUNDS ?? 12)
 
+/** Whether the run is that of `npm test`, which leaves the rest to `npm run test:faults`. */
+export const isShort = rounds < 12
+
 /** Returns a random number generator; prints its seed. */
 export function picker(t: TestContext) {
   const seed = Number(process.env.FAULT_SEED ?? Math.floor(Math.random() * 2 ** 31))

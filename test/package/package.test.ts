@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { delimiter, dirname, join } from 'node:path'
+import { basename, delimiter, dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { after, before, describe, test } from 'node:test'
 import { build } from 'esbuild'
@@ -463,17 +463,32 @@ describe('the packed package', { concurrency: 2 }, () => {
   })
 
   const frameworks = ['express', 'fastify', 'hono', '@hono/node-server', 'tsx']
-  // One for each entry that examples use; `examples.test.ts` runs all of them from the sources.
-  for (const name of ['quickstart', 'unit-test', 'receive-webhook', 'express', 'hono']) {
+  let withExamples: Project | undefined
+  for (const [name, play] of Object.entries(scenes)) {
     test(`runs the example ${name}`, async (t) => {
-      const play = scenes[name] ?? assert.fail(name)
-      const project = packed.project(`example ${name}`, [...drivers, ...frameworks], {
-        'package.json': '{"type":"module"}',
-      })
-      cpSync(join(root, 'examples'), join(project.folder, 'examples'), { recursive: true })
-      await play(t, project)
+      if (!withExamples) {
+        const beside = [...drivers, ...frameworks]
+        withExamples = packed.project('examples', beside, { 'package.json': '{"type":"module"}' })
+        cpSync(join(root, 'examples'), join(withExamples.folder, 'examples'), { recursive: true })
+      }
+      await play(t, withExamples)
     })
   }
+
+  test('has examples that are all run, and are short', () => {
+    const files = readdirSync(join(root, 'examples')).filter((name) => name.endsWith('.ts'))
+    const names = files.map((file) => basename(file, '.ts'))
+    assert.deepEqual(
+      names.filter((name) => !(name in scenes)),
+      [],
+    )
+    for (const file of files) {
+      const lines = readFileSync(join(root, 'examples', file), 'utf8')
+        .trimEnd()
+        .split('\n').length
+      assert.ok(lines <= (file === 'month.ts' ? 60 : 40), `${file} has ${lines} lines`)
+    }
+  })
 
   test('is imported by its entries only', () => {
     assert.deepEqual([...Object.keys(names), 'mailkeep/package.json'].sort(), entries.sort())
