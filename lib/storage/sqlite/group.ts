@@ -169,9 +169,7 @@ export class GroupCommit {
   }
 
   #rejectAll(error: unknown): void {
-    const queue = this.#queue
-    this.#queue = []
-    for (const { reject } of queue) reject(error)
+    for (const { reject } of this.#queue.splice(0)) reject(error)
   }
 
   async #runGroup(): Promise<void> {
