@@ -4,7 +4,6 @@ import type { AddressHash } from './consent/address-hash.ts'
 import type { Change } from './consent/history.ts'
 import type { LinkKey } from './consent/links.ts'
 import type { QueueBatch } from './contacts/batch-size.ts'
-import type { CountCache } from './contacts/counting.ts'
 import { invalid } from './errors.ts'
 import type { HoldKey } from './idempotency/operations.ts'
 import type { IdentityProvider } from './identities/schema.ts'
@@ -89,7 +88,6 @@ export interface Local {
   /** The handlers of stored jobs, and a function that wakes the worker because there is a new job. */
   readonly jobs: { readonly handlers: JobHandlers; readonly wake: () => void }
   readonly queueBatch: QueueBatch
-  readonly counts: CountCache
   readonly holdKey: HoldKey
   readonly addresses: AddressHash
   readonly linkKey: LinkKey

@@ -8,7 +8,6 @@ import { addressHash } from './consent/address-hash.ts'
 import { linkKey } from './consent/links.ts'
 import type { LinksApi } from './contacts/api-types.ts'
 import { batchQueue } from './contacts/batch-size.ts'
-import { countAlways, countCache } from './contacts/counting.ts'
 import type { Caller, Context } from './context.ts'
 import { closed } from './errors.ts'
 import { jobHandlers } from './housekeeping.ts'
@@ -129,7 +128,6 @@ export class Mailkeep {
         onConfirmationRequests: awaitConfirmationMail,
         jobs: { handlers: jobHandlers, wake: () => this.#background.housekeeping.wake() },
         queueBatch: batchQueue(),
-        counts: countCache(),
         holdKey: holdKeys(),
         addresses: addressHash(),
         linkKey: linkKey(),
@@ -178,9 +176,7 @@ export class Mailkeep {
     this.#refuseClosed()
     const { local } = this.#ctx
     const storage = this.#ctx.storage.within(transaction)
-    // Counts are not remembered, because they include changes that may be rolled back.
-    const own = { tokens: new TokenCache(local.tokens), counts: countAlways }
-    const ctx = { ...this.#ctx, storage, local: { ...local, ...own } }
+    const ctx = { ...this.#ctx, storage, local: { ...local, tokens: new TokenCache(local.tokens) } }
     const forClient = (clientId: number, caller = ctx.caller) => bindClient({ ...ctx, clientId, caller })
     return { clients: bindClients(ctx), tokens: bindTokens(ctx), forClient }
   }

@@ -62,7 +62,7 @@ export interface ContactsApi {
   get(id: ContactKey): Promise<Contact>
   /**
    * Counts the client's contacts that match the filters of `list`. Without a query it counts all contacts, including
-   * unsubscribed ones. Counts in batches, and remembers the count until the next commit in the database.
+   * unsubscribed ones. Counts in batches, so that other requests need not wait.
    *
    * @throws MailkeepError Same as `list`.
    */

@@ -219,11 +219,11 @@ export const listDocuments = statement.all(
 )
 
 /**
- * Returns the contacts of these ids, in this order, until their documents have `max_bytes` bytes. The last one may exceed
- * it. For connections that read row by row: half as expensive as `listDocumentsWithin`.
+ * Returns the contacts of these ids, in this order, until their documents have `max_length` UTF-16 code units. The last
+ * one may exceed it. For connections that read row by row: half as expensive as `listDocumentsWithin`.
  */
 export const listDocumentsUntil = statement.bounded(
-  { ids: ints, max_bytes: int },
+  { ids: ints, max_length: int },
   (_, p, dialect) => sql<{ id: number; document: string }>`
     select c.id, ${contactDocument(dialect, 'c')} as document
     from ${dialect.unnest(p.ids)} cross join mailkeep_contact as c where c.id = item.value`,

@@ -88,18 +88,27 @@ async function documentsOf(
 ): Promise<PageContent<string>> {
   const ids = rows.map(({ id }) => id)
   const found = ctx.storage.dialect.readsRowByRow
-    ? await queries.listDocumentsUntil(ctx, { ids, max_bytes: maxBytes })
+    ? await queries.listDocumentsUntil(ctx, { ids, max_length: maxBytes }) // in UTF-8 it is at least as long
     : await queries.listDocumentsWithin(ctx, { ids, count: ids.length, max_bytes: maxBytes })
-  const bytes = found.reduce((sum, { document }) => sum + Buffer.byteLength(document), 0)
-  const isCut = bytes >= maxBytes && found.length > 0
-  const lastAt = isCut ? ids.indexOf(found.at(-1)!.id) : -1
-  // The last contact may exceed the limit. Then it starts the next page, unless it is the only one.
-  const exceeds = bytes > maxBytes && found.length > 1
-  if (exceeds) found.pop()
-  for (const { id } of found) ctx.local.onContactRead?.(id)
+  const { taken, isFull } = takeWithin(found, maxBytes)
+  for (const { id } of taken) ctx.local.onContactRead?.(id)
   // Contacts that were erased after the scan have no document. They count as taken.
-  const rowsTaken = isCut ? lastAt + (exceeds ? 0 : 1) : rows.length
-  return { records: found.map(({ document }) => document), rowsTaken }
+  const next = found[taken.length]
+  const rowsTaken = !isFull ? rows.length : next ? ids.indexOf(next.id) : ids.indexOf(taken.at(-1)!.id) + 1
+  return { records: taken.map(({ document }) => document), rowsTaken }
+}
+
+/** Takes the first documents that have at most `maxBytes` together, at least one. */
+function takeWithin<T extends { readonly document: string }>(found: readonly T[], maxBytes: number) {
+  const taken: T[] = []
+  let bytes = 0
+  for (const each of found) {
+    bytes += Buffer.byteLength(each.document)
+    if (bytes > maxBytes && taken.length > 0) break
+    taken.push(each)
+    if (bytes >= maxBytes) break
+  }
+  return { taken, isFull: bytes >= maxBytes }
 }
 
 /** Returns the ids of selected contacts after an id, in ascending order. */

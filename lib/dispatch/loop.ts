@@ -8,10 +8,10 @@ import { Signal } from './signal.ts'
 /** Maximum poll interval. Also covers changes of the system clock. */
 const maxPollIntervalMs = 1000
 const pauseAfterErrorMs = 1000
-/** After a long poll, the pause before the next poll is this many times as long. It leaves the thread to other work. */
-const pausePerPollDuration = 4
-/** Polls up to this duration need no pause. */
-const shortPollMs = 5
+/** A poll of more sources is followed by a pause. On SQLite the query blocks this thread, so others get their turn. */
+const maxSourcesWithoutPause = 500
+/** About four times as long as the query takes for a source. */
+const pausePerSourceMs = 0.02
 /** How often the loop looks for the claims of dead processes. */
 const orphanCheckIntervalMs = 500
 
@@ -23,6 +23,8 @@ export interface DueWork<Plan> {
   readonly nextDueMs: number | undefined
   /** When the first lease ends, in milliseconds since 1970. Includes the leases of this process. */
   readonly nextLeaseEndMs: number | undefined
+  /** The number of endpoints, newsletters or steps that have waiting tasks. The cost of a poll grows with it. */
+  readonly sources: number
 }
 
 /** A claimed task whose outcome is not recorded yet. */
@@ -82,7 +84,7 @@ interface Turn {
   readonly nextMs: number | undefined
 }
 
-const noWork = { plan: undefined, nextDueMs: undefined, nextLeaseEndMs: undefined }
+const noWork = { plan: undefined, nextDueMs: undefined, nextLeaseEndMs: undefined, sources: 0 }
 
 /**
  * Does tasks that are stored in the database. Each turn is one transaction, which records finished attempts and claims
@@ -243,19 +245,16 @@ export class Loop<Plan, Task extends { readonly id: number }, Finished extends {
     return await findOrphans(this.#ctx, await this.#work.listClaims())
   }
 
-  /** Finds due tasks, unless nothing may be claimed now or the previous poll took long. */
+  /** Finds due tasks, unless nothing may be claimed now or the previous poll found many sources. */
   async #poll(mustPoll: boolean): Promise<DueWork<Plan>> {
-    const startedMs = performance.now()
     const freeSlots = this.#work.freeSlots()
     if (this.#isStopping || freeSlots <= 0) return noWork
-    if (startedMs < this.#nextPollMs && !mustPoll) {
-      return { ...noWork, nextDueMs: this.#ctx.clock() + this.#nextPollMs - startedMs }
-    }
+    const pauseMs = this.#nextPollMs - performance.now()
+    if (pauseMs > 0 && !mustPoll) return { ...noWork, nextDueMs: this.#ctx.clock() + pauseMs }
     const due = await this.#work.poll(freeSlots)
-    const pollMs = performance.now() - startedMs
     // A database server runs the query in another process, so only SQLite blocks this thread.
-    const mustPause = pollMs > shortPollMs && !this.#ctx.storage.dialect.concurrentWriters
-    this.#nextPollMs = mustPause ? startedMs + pollMs * (1 + pausePerPollDuration) : 0
+    const mustPause = due.sources > maxSourcesWithoutPause && !this.#ctx.storage.dialect.concurrentWriters
+    this.#nextPollMs = mustPause ? performance.now() + due.sources * pausePerSourceMs : 0
     return due
   }
 

@@ -3,10 +3,10 @@ import type { CompiledQuery, QueryResult } from 'kysely'
 /** A compiled query with its parameters. */
 export interface Query extends CompiledQuery {
   /**
-   * On a connection that reads row by row, reading stops once the texts of the rows have this many bytes of UTF-8. The
-   * last row may exceed it. Other connections return all rows.
+   * On a connection that reads row by row, reading stops once the texts of the rows have this length together, in UTF-16
+   * code units. The last row may exceed it. Other connections return all rows.
    */
-  readonly maxBytes?: number
+  readonly maxLength?: number
 }
 
 /** The result of a query. A synchronous driver returns it directly, which saves a promise per statement. */

@@ -13,7 +13,7 @@ export interface Dialect {
   readonly returnsInsertId: boolean
   /** Whether one statement can insert into several tables, by a writing WITH. */
   readonly writesSeveralTables: boolean
-  /** Whether its connections read row by row, and so observe `maxBytes` of a query. */
+  /** Whether its connections read row by row, and so observe `maxLength` of a query. */
   readonly readsRowByRow: boolean
   /** The type of a column that holds a time. */
   readonly timeType: string

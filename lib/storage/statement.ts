@@ -136,10 +136,10 @@ statement.range = <P extends Parameters, R, F extends string = never>(
 }
 
 /**
- * As `statement.all`, but reads rows only until their texts have `max_bytes` bytes, on a connection that reads row by row.
- * The last row may exceed it.
+ * As `statement.all`, but reads rows only until their texts have `max_length` code units, on a connection that reads row
+ * by row. The last row may exceed it.
  */
-statement.bounded = <P extends Parameters & { readonly max_bytes: Parameter<number> }, R>(
+statement.bounded = <P extends Parameters & { readonly max_length: Parameter<number> }, R>(
   parameters: P,
   build: Build<P, R, never>,
 ): Run<P, never, Simplify<R>[]> => {
@@ -192,7 +192,9 @@ function prepare<P extends Parameters, R, F extends string, Result>(
   return ({ storage, transaction }, ...[values, on]: [values: Values<P>, on?: Flags<F>]) => {
     try {
       const filled = fillIn(storage.dialect, values, on)
-      const query = isBounded ? { ...filled, maxBytes: (values as unknown as { max_bytes: number }).max_bytes } : filled
+      const query = isBounded
+        ? { ...filled, maxLength: (values as unknown as { max_length: number }).max_length }
+        : filled
       const result = transaction ? transaction.run<R>(query) : storage.read<R>(query)
       return isPending(result) ? result.then(take) : Promise.resolve(take(result))
     } catch (error) {

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { bool, int, ints, nullable, statement, text, time, word } from '../storage/statement.ts'
+import { bool, int, ints, nullable, rows, statement, text, time, word } from '../storage/statement.ts'
 import type { Timestamp } from '../time.ts'
 import type { EndpointKind } from './schema.ts'
 
@@ -241,21 +241,25 @@ export const deleteOtherTests = statement({ client_id: int, from: time, to: time
     .where((eb) => eb.or([eb('created_at', '<=', p.from), eb('created_at', '>', p.to)])),
 )
 
-/** Inserts an attempt once. An outcome that arrives after the lease expired changes nothing. */
-export const insertAttempt = statement(
-  {
-    delivery_id: int,
-    number: int,
-    client_id: int,
-    started_at: time,
-    duration_ms: nullable(int),
-    response_status: nullable(int),
-    error: nullable(text),
-    response_body: nullable(text),
-  },
-  (db, row) =>
-    db
-      .insertInto('mailkeep_attempt')
-      .values(row)
-      .onConflict((c) => c.doNothing()),
+const attempt = {
+  delivery_id: int,
+  number: int,
+  client_id: int,
+  started_at: time,
+  duration_ms: nullable(int),
+  response_status: nullable(int),
+  error: nullable(text),
+  response_body: nullable(text),
+}
+
+/** Inserts each attempt once. An outcome that arrives after the lease expired changes nothing. */
+export const insertAttempts = statement(
+  { attempts: rows(attempt) },
+  (_, p, dialect) => sql`
+    insert into mailkeep_attempt
+      (delivery_id, number, client_id, started_at, duration_ms, response_status, error, response_body)
+    select item.delivery_id, item.number, item.client_id, item.started_at, item.duration_ms, item.response_status,
+      item.error, item.response_body
+    from ${dialect.unnestRows(p.attempts, attempt)} where true
+    on conflict do nothing`,
 )

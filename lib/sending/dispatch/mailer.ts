@@ -89,11 +89,8 @@ export class Mailer implements LoopWork<Plan, ClaimedMessage, FinishedAttempt> {
     const due = new Map<string, Source>()
     const later: number[] = []
     const verified = !allowsUnverified(this.#settings)
-    for (const { kind, id, client_id: clientId, from_identity_id, due_at } of await listSources(
-      this.#ctx,
-      {},
-      { verified, waiting: false },
-    )) {
+    const listed = await listSources(this.#ctx, {}, { verified, waiting: false })
+    for (const { kind, id, client_id: clientId, from_identity_id, due_at } of listed) {
       const dueMs = msOf(due_at)
       if (dueMs <= nowMs) due.set(`${kind} ${id}`, { kind, id, clientId, identityId: from_identity_id ?? 0 })
       else later.push(dueMs)
@@ -108,6 +105,7 @@ export class Mailer implements LoopWork<Plan, ClaimedMessage, FinishedAttempt> {
       plan: sources.length > 0 && paceMs === 0 ? { sources, freeSlots } : undefined,
       nextDueMs: earliest(later),
       nextLeaseEndMs: lease?.lease_until ? msOf(lease.lease_until) : undefined,
+      sources: listed.length,
     }
   }
 

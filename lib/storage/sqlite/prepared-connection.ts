@@ -18,9 +18,9 @@ export class PreparedConnection implements Connection {
     this.#prepare = (sql) => handle.prepare(sql.replaceAll(bareLimit, 'limit cast(? as integer)'))
   }
 
-  run<R>({ sql, parameters, maxBytes }: Query): QueryResult<R> {
+  run<R>({ sql, parameters, maxLength }: Query): QueryResult<R> {
     const statement = this.#statements.get(sql, this.#prepare)
-    if (maxBytes !== undefined) return { rows: readUntil(maxBytes, statement.iterate(...parameters)) as R[] }
+    if (maxLength !== undefined) return { rows: readUntil(maxLength, statement.iterate(...parameters)) as R[] }
     if (statement.reader) return { rows: statement.all(...parameters) as R[] }
     const { changes, lastInsertRowid } = statement.run(...parameters)
     return { rows: [], numAffectedRows: BigInt(changes), insertId: BigInt(lastInsertRowid) }
@@ -28,13 +28,13 @@ export class PreparedConnection implements Connection {
 }
 
 /** SQLite builds a row when it is read, so the rest is never built. */
-function readUntil(maxBytes: number, rows: Iterable<unknown>): unknown[] {
+function readUntil(maxLength: number, rows: Iterable<unknown>): unknown[] {
   const read: unknown[] = []
-  let bytes = 0
+  let length = 0
   for (const row of rows) {
     read.push(row)
-    for (const value of Object.values(row as object)) if (typeof value === 'string') bytes += Buffer.byteLength(value)
-    if (bytes >= maxBytes) break
+    for (const value of Object.values(row as object)) if (typeof value === 'string') length += value.length
+    if (length >= maxLength) break
   }
   return read
 }

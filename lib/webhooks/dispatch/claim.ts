@@ -42,6 +42,8 @@ interface DueEndpoints {
   readonly nextDueMs: number | undefined
   /** When the first lease ends, in milliseconds since 1970. Includes the leases of this process. */
   readonly nextLeaseEndMs: number | undefined
+  /** The number of endpoints that have waiting deliveries, due or not. */
+  readonly sources: number
 }
 
 /** A lease lasts this much longer than the attempt's timeout. Then other processes may claim the delivery. */
@@ -66,10 +68,13 @@ interface DueEndpointRow {
   due: number
 }
 
-/** The last row of the result: the earliest future due time. */
-interface NextDueRow {
+/** The last row of the result. */
+interface SummaryRow {
   id: null
+  /** The earliest future due time. */
   first_due_at: Timestamp | null
+  /** The number of endpoints with waiting deliveries. */
+  due: number
 }
 
 /**
@@ -79,7 +84,7 @@ interface NextDueRow {
  */
 export const listDueEndpoints = statement.all(
   { now: time, max_due: int, handled: ints },
-  (_, p, dialect) => sql<DueEndpointRow | NextDueRow>`
+  (_, p, dialect) => sql<DueEndpointRow | SummaryRow>`
     with recursive free (endpoint_id) as (
       select min(endpoint_id) from mailkeep_delivery where status = 'pending' and lease_until is null
       union all
@@ -100,7 +105,7 @@ export const listDueEndpoints = statement.all(
     from waiting join mailkeep_endpoint as endpoint on endpoint.id = waiting.endpoint_id
     where waiting.due_at <= ${p.now}
     union all
-    select null, null, null, null, min(due_at), null from waiting where due_at > ${p.now}`,
+    select null, null, null, null, min(case when due_at > ${p.now} then due_at end), count(*) from waiting`,
 )
 
 const findNextLeaseEnd = statement(
@@ -202,9 +207,12 @@ export async function findDue(ctx: Context, maxDue: number, handled: readonly nu
   ])
   const endpoints: DueEndpoint[] = []
   let next: Timestamp | null = null
+  let sources = 0
   for (const row of rows) {
-    if (row.id === null) next = row.first_due_at
-    else if (row.active) endpoints.push(dueEndpointFrom(row))
+    if (row.id === null) {
+      next = row.first_due_at
+      sources = row.due
+    } else if (row.active) endpoints.push(dueEndpointFrom(row))
     else await transact(ctx, (tx) => holdDeliveries(tx, row.id, maxRowsPerBatch))
   }
   const leaseEndsAt = firstLease?.lease_until
@@ -212,6 +220,7 @@ export async function findDue(ctx: Context, maxDue: number, handled: readonly nu
     endpoints,
     nextDueMs: next === null ? undefined : msOf(next),
     nextLeaseEndMs: leaseEndsAt ? msOf(leaseEndsAt) : undefined,
+    sources,
   }
 }
 

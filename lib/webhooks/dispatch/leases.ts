@@ -7,7 +7,7 @@ import { now, type Tx } from '../../context.ts'
 import type { TasksInFlight } from '../../dispatch/loop.ts'
 import { int, ints, statement, texts, time } from '../../storage/statement.ts'
 import { type Clock, type Timestamp, timestamp, toleratedDriftMs } from '../../time.ts'
-import { insertAttempt } from '../queries.ts'
+import { insertAttempts } from '../queries.ts'
 import type { DeliveryStatus } from '../schema.ts'
 import { failDelivery } from './claim.ts'
 
@@ -74,18 +74,17 @@ export async function releaseExpiredLeases(
   const limit = maxRowsPerTurn + inFlight.size
   const rows = await listExpiredLeases(tx, { now: now(tx), future: futureOf(tx.clock), orphans, limit })
   const expired = rows.filter(({ id }) => !inFlight.has(id))
-  for (const row of expired) {
-    await insertAttempt(tx, {
-      delivery_id: row.id,
-      number: row.attempts,
-      client_id: row.client_id,
-      started_at: row.claimed_at ?? now(tx),
-      duration_ms: null,
-      response_status: null,
-      error: 'The attempt was interrupted: its outcome is not known.',
-      response_body: null,
-    })
-  }
+  const attempts = expired.map((row) => ({
+    delivery_id: row.id,
+    number: row.attempts,
+    client_id: row.client_id,
+    started_at: row.claimed_at ?? now(tx),
+    duration_ms: null,
+    response_status: null,
+    error: 'The attempt was interrupted: its outcome is not known.',
+    response_body: null,
+  }))
+  if (attempts.length > 0) await insertAttempts(tx, { attempts })
   const isLastAttempt = (row: ExpiredLease) =>
     row.status === 'pending' &&
     row.attempts - row.attempts_before > tx.local.webhooks.settings.retryScheduleSeconds.length

@@ -1,10 +1,10 @@
 import { sql } from 'kysely'
 import { now, type Tx } from '../../context.ts'
 import { countAttempts } from '../../statistics/recording.ts'
-import { int, nullable, statement, text, time, word } from '../../storage/statement.ts'
+import { int, nullable, rows, statement, text, time, word } from '../../storage/statement.ts'
 import { msOf, timestamp } from '../../time.ts'
 import type { Outcome } from '../http/send.ts'
-import { insertAttempt } from '../queries.ts'
+import { insertAttempts } from '../queries.ts'
 import type { DeliveryStatus } from '../schema.ts'
 import type { ClaimedDelivery } from './claim.ts'
 import { deactivate } from './pause.ts'
@@ -23,42 +23,41 @@ export interface FinishedAttempt {
 /** A finished attempt whose claim was still current, so that its outcome was stored with the delivery. */
 export type RecordedAttempt = FinishedAttempt
 
+const outcome = {
+  id: int,
+  claim: text,
+  status: word<DeliveryStatus>(),
+  due_at: time,
+  scheduled_at: nullable(time),
+  ended_at: nullable(time),
+  now: time,
+  uncounted: int,
+  response_status: nullable(int),
+  error: nullable(text),
+  delivered_at: nullable(time),
+}
+
 /**
- * Updates the delivery only if the claim is still current. A delivery that was put on hold during the attempt stays
- * held, unless the attempt was final.
+ * Updates each delivery only if its claim is still current, and returns the ids of these. A delivery that was put on hold
+ * during the attempt stays held, unless the attempt was final.
  */
-const recordOutcome = statement.affected(
-  {
-    id: int,
-    claim: text,
-    status: word<DeliveryStatus>(),
-    due_at: time,
-    scheduled_at: nullable(time),
-    ended_at: nullable(time),
-    now: time,
-    uncounted: int,
-    response_status: nullable(int),
-    error: nullable(text),
-    delivered_at: nullable(time),
-  },
-  (db, p) =>
-    db
-      .updateTable('mailkeep_delivery')
-      .set((eb) => ({
-        status: sql`case when status = 'held' and ${p.status} = 'pending' then 'held' else ${p.status} end`,
-        due_at: p.due_at,
-        scheduled_at: p.scheduled_at,
-        ended_at: sql`case when status = 'held' and ${p.status} = 'pending' then ${p.now} else ${p.ended_at} end`,
-        claim: null,
-        claimed_at: null,
-        lease_until: null,
-        attempts: eb('attempts', '-', p.uncounted),
-        response_status: eb.fn.coalesce(p.response_status, 'response_status'),
-        error: p.error,
-        delivered_at: p.delivered_at,
-      }))
-      .where('id', '=', p.id)
-      .where('claim', '=', p.claim),
+const recordOutcomes = statement.all(
+  { outcomes: rows(outcome) },
+  (_, p, dialect) => sql<{ id: number }>`
+    update mailkeep_delivery set
+      status = case when mailkeep_delivery.status = 'held' and item.status = 'pending' then 'held' else item.status end,
+      due_at = item.due_at,
+      scheduled_at = item.scheduled_at,
+      ended_at = case when mailkeep_delivery.status = 'held' and item.status = 'pending' then item.now
+        else item.ended_at end,
+      claim = null, claimed_at = null, lease_until = null,
+      attempts = mailkeep_delivery.attempts - item.uncounted,
+      response_status = coalesce(item.response_status, mailkeep_delivery.response_status),
+      error = item.error,
+      delivered_at = item.delivered_at
+    from ${dialect.unnestRows(p.outcomes, outcome)}
+    where mailkeep_delivery.id = item.id and mailkeep_delivery.claim = item.claim
+    returning mailkeep_delivery.id`,
 )
 
 const updateEndpointHealth = statement(
@@ -85,8 +84,12 @@ const updateEndpointHealth = statement(
  * @returns The attempts whose claim was current. The others change nothing: another process has claimed their delivery.
  */
 export async function recordAttempts(tx: Tx, finished: readonly FinishedAttempt[]): Promise<RecordedAttempt[]> {
-  const isRecorded = await Promise.all(finished.map((attempt) => recordAttempt(tx, attempt)))
-  const recorded = finished.filter((_, n) => isRecorded[n])
+  if (finished.length === 0) return []
+  const current = await recordOutcomes(tx, { outcomes: finished.map(outcomeOf) })
+  const ids = new Set(current.map(({ id }) => id))
+  const recorded = finished.filter(({ task }) => ids.has(task.id))
+  const attempts = recorded.filter((attempt) => attempt.outcome.kind !== 'refused').map(attemptOf)
+  if (attempts.length > 0) tx.transaction.defer(insertAttempts(tx, { attempts }))
   const tallies = new Map<number, EndpointTally>()
   for (const attempt of recorded) if (attempt.outcome.kind !== 'refused') addToTally(tallies, attempt)
   // Sorted by id, so that two processes lock endpoints in the same order and cannot deadlock.
@@ -106,39 +109,39 @@ function logFailure({ logger }: Tx, { task, outcome }: RecordedAttempt): void {
   logger.warn(fields, 'a delivery failed and will not be retried')
 }
 
-async function recordAttempt(tx: Tx, attempt: FinishedAttempt): Promise<boolean> {
-  const { task: delivery, outcome, disposition, startedMs, endedMs } = attempt
+function outcomeOf({ task, outcome, disposition, endedMs }: FinishedAttempt) {
   const endedAt = timestamp(endedMs)
   const isRetried = disposition.status === 'pending'
-  const responseStatus = 'status' in outcome ? (outcome.status ?? null) : null
-  const error = disposition.status === 'success' ? null : errorOf(outcome)
-  const updated = await recordOutcome(tx, {
-    id: delivery.id,
-    claim: delivery.claim,
+  return {
+    id: task.id,
+    claim: task.claim,
     status: disposition.status,
     due_at: isRetried ? timestamp(endedMs + disposition.delayMs) : endedAt,
     scheduled_at: isRetried ? endedAt : null,
     ended_at: isRetried ? null : endedAt,
     now: endedAt,
     uncounted: outcome.kind === 'refused' ? 1 : 0,
-    response_status: responseStatus,
-    error,
+    response_status: responseStatusOf(outcome),
+    error: disposition.status === 'success' ? null : errorOf(outcome),
     delivered_at: disposition.status === 'success' ? endedAt : null,
-  })
-  if (updated === 0) return false
-  if (outcome.kind === 'refused') return true
-  const logged = insertAttempt(tx, {
-    delivery_id: delivery.id,
-    number: delivery.attempt,
-    client_id: delivery.clientId,
+  }
+}
+
+function attemptOf({ task, outcome, disposition, startedMs, endedMs }: FinishedAttempt) {
+  return {
+    delivery_id: task.id,
+    number: task.attempt,
+    client_id: task.clientId,
     started_at: timestamp(startedMs),
     duration_ms: outcome.kind === 'interrupted' ? null : durationOf(startedMs, endedMs),
-    response_status: responseStatus,
-    error,
+    response_status: responseStatusOf(outcome),
+    error: disposition.status === 'success' ? null : errorOf(outcome),
     response_body: 'body' in outcome ? outcome.body : null,
-  })
-  tx.transaction.defer(logged)
-  return true
+  }
+}
+
+function responseStatusOf(outcome: Outcome): number | null {
+  return 'status' in outcome ? (outcome.status ?? null) : null
 }
 
 const ownFaultError =
