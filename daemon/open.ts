@@ -44,8 +44,13 @@ export async function openMailkeep(
 
 /** Returns the daemon's address if mail stays on this machine too. Links that leave it need a configured URL. */
 function localUrl({ host, port, mail }: Config): string | undefined {
-  if (mail.transport.kind !== 'folder' || port === 0 || !isLoopback(host)) return undefined
+  if (!staysHere(mail.transport) || port === 0 || !isLoopback(host)) return undefined
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+}
+
+function staysHere(transport: Config['mail']['transport']): boolean {
+  if (transport.kind !== 'smtp') return transport.kind === 'folder'
+  return isLoopback(new URL(transport.url).hostname.replace(/^\[|\]$/g, ''))
 }
 
 export function isLoopback(host: string): boolean {

@@ -5176,6 +5176,8 @@ export interface components {
                  * @description A step that stays. Without it the step is new.
                  */
                 id?: number;
+                /** @description Orders the steps if every step has one. Else the array does. */
+                position?: number;
                 /** @description After the step before it. */
                 delay_seconds: number;
                 /** @description Liquid. */
@@ -5215,6 +5217,8 @@ export interface components {
                  * @description A step that stays. Without it the step is new.
                  */
                 id?: number;
+                /** @description Orders the steps if every step has one. Else the array does. */
+                position?: number;
                 /** @description After the step before it. */
                 delay_seconds: number;
                 /** @description Liquid. */

@@ -51,13 +51,19 @@ export const Time = v.pipe(
   v.rawTransform(({ dataset, addIssue, NEVER }): Timestamp => {
     const [, minute, second = '00', fraction = '', offset] = timePattern.exec(dataset.value)!
     const ms = Date.parse(`${minute}:${second}${offset}`)
-    const time = Number.isNaN(ms) ? '' : timestamp(ms)
+    const time = Number.isNaN(ms) || !isDay(minute!.slice(0, 10)) ? '' : timestamp(ms)
     // Beyond the year 9999, times have another form.
     if (/^\d{4}-/.test(time)) return `${time.slice(0, 19)}.${fraction.slice(0, 6).padEnd(6, '0')}Z`
     addIssue({ message: 'This must be a time that exists.' })
     return NEVER
   }),
 )
+
+/** `Date` takes the 30th of February for the 2nd of March. */
+function isDay(day: string): boolean {
+  const date = new Date(`${day}T00:00:00Z`)
+  return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(day)
+}
 
 const AttributeFilter = v.pipe(Text, atMost(inputLimits.attributeCharacters))
 

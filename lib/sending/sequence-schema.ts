@@ -63,6 +63,8 @@ export type SequenceChangeInput = Partial<Omit<SequenceInput, 'steps'>>
 export interface StepInput extends ContentInput {
   /** Id of a step that stays. Without it the step is new. */
   readonly id?: number | undefined
+  /** Orders the steps if every step has one. Default: their order in the array. */
+  readonly position?: number | undefined
   /** Seconds after the step before it; for the first step, after the enrolment. At most a year. */
   readonly delay_seconds: number
 }
@@ -90,8 +92,11 @@ const maxDelaySeconds = 366 * 86_400
 const maxStepsBytes = 2 * 1024 * 1024
 const delayProblem = `This must be a whole number from 0 to ${maxDelaySeconds}.`
 
+const positionProblem = 'This must be a whole number.'
+
 const NewStep = closedObject({
   id: v.optional(IdInput),
+  position: v.optional(v.pipe(v.number(positionProblem), v.safeInteger(positionProblem))),
   delay_seconds: v.pipe(
     v.number(delayProblem),
     v.safeInteger(delayProblem),

@@ -179,19 +179,26 @@ async function requireTemplates(ctx: Context, steps: readonly NewStep[]): Promis
 async function writeSteps(tx: Tx, id: number, steps: readonly NewStep[]): Promise<void> {
   const places = await queries.listPlaces(tx, { sequence_id: id })
   const positions = new Map<number, number>()
-  for (const [at, step] of steps.entries()) {
-    const row = { sequence_id: id, position: at + 1, delay_seconds: step.delay_seconds, ...contentOf(step) }
+  for (const [index, [at, step]] of inOrder(steps).entries()) {
+    const row = { sequence_id: id, position: index + 1, delay_seconds: step.delay_seconds, ...contentOf(step) }
     if (step.id === undefined) {
       await queries.insertStep(tx, row)
       continue
     }
     if (positions.has(step.id)) throw invalid(`steps.${at}.id`, 'This step is in the list already.')
     if (!(await queries.updateStep(tx, { ...row, id: step.id }))) throw invalid(`steps.${at}.id`, 'No such step.')
-    positions.set(step.id, at + 1)
+    positions.set(step.id, index + 1)
   }
   for (const [stepId, position] of removedPlaces(places, positions)) {
     await queries.removeStep(tx, { id: stepId, position })
   }
+}
+
+/** Returns the steps in the order of their positions, if all have one, each with its place in the input. */
+function inOrder(steps: readonly NewStep[]): [number, NewStep][] {
+  const entries = [...steps.entries()]
+  if (steps.some(({ position }) => position === undefined)) return entries
+  return entries.sort(([, a], [, b]) => a.position! - b.position!)
 }
 
 function contentOf({ subject, preheader = null, html, text = null }: NewStep) {

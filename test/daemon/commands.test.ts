@@ -16,6 +16,7 @@ import { flagOf, type SettingName, Settings } from '../../daemon/settings.ts'
 import { createMailkeep } from '../../lib/index.ts'
 import { postgres } from '../../lib/storage/postgres.ts'
 import { sqlite } from '../../lib/storage/sqlite.ts'
+import { openMailServer } from '../sending/mail-server.ts'
 import { test as databaseTest, onPostgres } from '../support/databases.ts'
 import { openPlace } from '../support/postgres-program.ts'
 import {
@@ -493,10 +494,8 @@ describe('rotating the key', () => {
 })
 
 describe('newsletter send', () => {
-  test('sends with nothing set up, and says what became of the messages', async (t) => {
-    const cwd = await directory(t)
-    const place = { cwd }
-    const { client } = await populate(place)
+  async function addNewsletter(cwd: string): Promise<number> {
+    const { client } = await populate({ cwd })
     const database = new Database(join(cwd, 'mailkeep.db'))
     const at = '2026-01-02T03:04:05.000000Z'
     const columns = 'client_id, uuid, created_at, updated_at, name, subject, html, audience, status'
@@ -505,6 +504,13 @@ describe('newsletter send', () => {
       .prepare(`insert into mailkeep_newsletter (${columns}) values (?, 'n', ?, ?, 'News', 'News', ?, '{}', 'draft')`)
       .run(BigInt(client.id), at, at, html)
     database.close()
+    return client.id
+  }
+
+  test('sends with nothing set up, and says what became of the messages', async (t) => {
+    const cwd = await directory(t)
+    const place = { cwd }
+    await addNewsletter(cwd)
     const { out, code, err } = await run(['newsletter', 'send', '1'], place)
     assert.equal(code, 0, err)
     assert.match(out, /^newsletter 1 is sent: 2 recipients, 2 sent$/m)
@@ -517,5 +523,18 @@ describe('newsletter send', () => {
     const again = await run(['newsletter', 'send', '1'], place)
     assert.notEqual(again.code, 0)
     assert.match(again.err, /The newsletter is sent/)
+  })
+
+  test('needs no public URL to send to a mail server on this machine', async (t) => {
+    const cwd = await directory(t)
+    const server = await openMailServer(t)
+    const client = String(await addNewsletter(cwd))
+    const identity = ['--client', client, '--email', 'news@example.com', '--name', 'News', '--status', 'verified']
+    assert.equal((await run(['identity', 'add', ...identity], { cwd })).code, 0)
+    const send = (MAILKEEP_SMTP_URL: string) => run(['newsletter', 'send', '1'], { cwd, env: { MAILKEEP_SMTP_URL } })
+    assert.match((await send('smtp://192.0.2.1:25')).err, /set MAILKEEP_PUBLIC_URL/)
+    const { out, err } = await send(`smtp://127.0.0.1:${server.port}`)
+    assert.match(out, /^newsletter 1 is sent: 2 recipients, 2 sent$/m, err)
+    assert.match(server.received[0]!.toString(), /^List-Unsubscribe: <http:\/\/127\.0\.0\.1:6245\/c\//m)
   })
 })

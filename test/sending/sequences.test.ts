@@ -128,6 +128,26 @@ onEveryDatabase('a sequence', (open) => {
     assert.deepEqual(subjectsTo(mail, emailOf(2)), ['Zero', 'One', 'New', 'Three'])
   })
 
+  test('takes its steps back as it returned them, in the order of their positions', async (t) => {
+    const { acme } = await openMail(t, {}, open)
+    const { id, steps } = await acme.sequences.create({ name: 'Course', steps: [step('One', 0), step('Two', 2)] })
+    assert.deepEqual((await acme.sequences.setSteps(id, { steps })).steps, steps)
+    const [one, two] = steps.map((each) => ({ ...each, position: 30 - 10 * each.position }))
+    const turned = await acme.sequences.setSteps(id, { steps: [one!, two!] })
+    assert.deepEqual(
+      turned.steps.map(({ position, subject }) => [position, subject]),
+      [
+        [1, 'Two'],
+        [2, 'One'],
+      ],
+    )
+    const mixed = await acme.sequences.setSteps(id, { steps: [one!, step('Three', 1), two!] })
+    assert.deepEqual(
+      mixed.steps.map(({ subject }) => subject),
+      ['One', 'Three', 'Two'],
+    )
+  })
+
   test('continues at once when a step is removed whose mail waits for its next attempt', async (t) => {
     const mail = await openMail(t, {}, open)
     const { acme } = mail

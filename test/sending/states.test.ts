@@ -215,6 +215,13 @@ onEveryDatabase('a scheduled newsletter', (open) => {
     assert.equal((await scene.acme.newsletters.get(scene.id)).status, 'sent')
   })
 
+  test('is refused at a day that does not exist', async (t) => {
+    const mail = await openDraft(t, open, 1)
+    for (const at of ['2027-02-29T00:00:00Z', '2027-04-31T00:00:00+02:00', '2027-13-01T00:00:00Z'])
+      await assert.rejects(mail.acme.newsletters.send(mail.id, { at }), refused('at'), at)
+    assert.equal((await mail.acme.newsletters.send(mail.id, { at: '2028-02-29T23:59:59Z' })).status, 'scheduled')
+  })
+
   test('starts at the last time that was set', async (t) => {
     const scene = await openDraft(t, open, 1)
     const at = (hours: number) => new Date(scene.clock.read() + hours * hourMs).toISOString()
