@@ -40,7 +40,7 @@ const rooms = [
 
 /** Each file of these rooms has a process. Others share one: starting it, and loading the sources, takes longer than many suites. */
 const apart = new Set(['daemon', 'package', 'properties'])
-const filesPerProcess = 7
+const filesPerProcess = 10
 
 /** A file that cannot be imported fails as a test, so that the others of its group still run. */
 const loader = `import { test } from 'node:test'

@@ -38,11 +38,18 @@ async function serveTogether({ config, logger, print, stopped, fork, listenFd, o
   const port = config.port === 0 && listenFd === undefined ? await freePort(config.host) : config.port
   const group = new ProcessGroup((number) => fork!(number, port), logger)
   onExit!(() => group.kill())
+  const crashed = listenFd === undefined ? new Promise<never>(() => {}) : group.allEnded().then(refuseToGoOn)
+  crashed.catch(() => {}) // the start of the first process reports its own error
   const stopping = stopped.then(() => group.stop())
   const report = await group.start(1)
   if (report) print(report)
   group.startOthers(2, config.processes)
-  await stopping
+  await Promise.race([stopping, crashed])
+}
+
+/** Node closes an inherited socket with the last process that uses it. systemd still has it. */
+function refuseToGoOn(): never {
+  throw new CliError('All processes have crashed, and the socket from systemd is closed: start mailkeep again.')
 }
 
 /** Returns a port that all processes can use, also after all have crashed; 0 if the host has none. */

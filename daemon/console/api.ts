@@ -24,7 +24,7 @@ export class RequestError extends Error {
 
 export const api = createClient<paths>({ baseUrl: location.origin, fetch: authorized })
 
-/** Sends a request with the tab's token. A token that is no longer valid ends the session. */
+/** Sends a request with the tab's token. A token that the API no longer accepts ends the session. `/metrics` has its own. */
 export async function authorized(request: Request): Promise<Response> {
   const used = token.value
   if (used !== undefined) request.headers.set('Authorization', `Bearer ${used}`)
@@ -34,7 +34,8 @@ export async function authorized(request: Request): Promise<Response> {
   } catch {
     throw new RequestError('The server cannot be reached. Check that it runs, then try again.', 'no_connection')
   }
-  if (response.status === 401 && used !== undefined && used === token.value) {
+  const isOfApi = new URL(request.url).pathname.startsWith('/api/')
+  if (response.status === 401 && isOfApi && used !== undefined && used === token.value) {
     signOut('The token is not valid, or no longer. Sign in with another one.')
   }
   return response

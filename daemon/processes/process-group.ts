@@ -66,12 +66,17 @@ export class ProcessGroup {
   async stop(): Promise<void> {
     this.#isStopping = true
     for (const timer of this.#restarts) clearTimeout(timer)
-    const ended = new Promise<void>((resolve) => {
-      this.#onLastEnd = resolve
-    })
+    const ended = this.allEnded()
     for (const { worker } of this.#running.values()) send(worker, { kind: 'stop' })
     if (this.#running.size > 0) await ended
     if (this.#hasFailed) throw new CliError('A process ended with an error while it stopped: see the log.')
+  }
+
+  /** Resolves when no process runs. Only the last promise that was asked for does. */
+  allEnded(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#onLastEnd = resolve
+    })
   }
 
   /** Ends all processes at once. */

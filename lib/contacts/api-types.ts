@@ -151,7 +151,7 @@ export interface ContactsApi {
    */
   update(id: ContactKey, input: ContactChangeInput): Promise<Contact>
   /**
-   * Changes the e-mail address of a contact. Its id, lists, tags and history stay.
+   * Changes the e-mail address of a contact. Its id, lists, tags and history stay, but no open request to confirm.
    *
    * @throws MailkeepError `not_found`; `validation_failed` on `email`: also when another contact has the address.
    */

@@ -47,6 +47,7 @@ export async function runBatch(
   const planned = await planOperations(ctx, operations, results)
   for (const steps of transactionsOf(planned, await maxRecipients(ctx))) {
     signal?.throwIfAborted()
+    await ctx.transaction?.pause()
     const save = () =>
       transact(ctx, async (tx) => {
         await lockBatches(tx)

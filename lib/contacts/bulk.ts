@@ -106,6 +106,7 @@ export async function addEntries(
   const results: BulkResult[] = []
   for (const batch of batchesOf(entries, await countDeliveries(ctx))) {
     options.signal?.throwIfAborted()
+    await ctx.transaction?.pause()
     const save = () => addBatch(ctx, listId, batch, options)
     results.push(...(await (ctx.transaction ? save() : ctx.local.queueBatch(save))))
   }

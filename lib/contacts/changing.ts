@@ -11,6 +11,7 @@ import { findTagsByName } from '../tags/operations.ts'
 import { Address, type ContactKey, lockContact } from './contact-key.ts'
 import { finishChange } from './events.ts'
 import { requireAtMost } from './limits.ts'
+import { deleteRequestsOfContact } from './pending-queries.ts'
 import * as queries from './queries.ts'
 import { addTags, auditSave, composeNew, readKnown, saveContact } from './save.ts'
 import { type Contact, type ContactInput, NewContact, TagNames } from './schema.ts'
@@ -50,7 +51,7 @@ export interface EmailInput {
 }
 
 /**
- * Changes the e-mail address of a contact. Its id, lists, tags and history stay.
+ * Changes the e-mail address of a contact. Its id, lists, tags and history stay, but no open request to confirm.
  *
  * @throws MailkeepError `not_found`; `validation_failed` on `email`: also when another contact has the address.
  */
@@ -65,6 +66,8 @@ export async function changeEmail(ctx: Context, key: ContactKey, input: EmailInp
     if (updated) {
       await refuseErased(tx, email_key)
       const search = searchText(stored.name, email)
+      // A link that was sent to the old address does not confirm the new one.
+      if (email_key !== fold(stored.email)) await deleteRequestsOfContact(tx, { contact_id: stored.id })
       await queries.updateEmail(tx, { client_id: tx.clientId, id: stored.id, email, email_key, search })
       const { id: contactId, search: before } = stored
       if (search !== before) tx.transaction.indexSearch({ clientId: tx.clientId, contactId, before, after: search })

@@ -58,6 +58,12 @@ export async function mergeContact(ctx: Context, key: ContactKey, input: MergeIn
     await audit(tx, 'contact.updated', targetId)
     if (isUnsubscribed) await audit(tx, 'contact.unsubscribed', targetId)
     const contact = await getContact(tx, targetId)
+    if (contact.unsubscribed_at) {
+      await tx.local.onMemberships(
+        tx,
+        [id, targetId].map((contactId) => ({ contactId, type: 'unsubscribed' })),
+      )
+    }
     if (isUnsubscribed) await raise(tx, 'contact.unsubscribed', { contact }, targetId)
     const events: ContactEvent[] = [{ type: 'contact.updated', contactId: targetId }, ...joined]
     await raiseContactEvents(tx, await findSubscribers(tx), events)

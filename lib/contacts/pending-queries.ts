@@ -33,12 +33,13 @@ export const findRequest = statement({ ...membership, requested_since: time }, (
     .where('requested_at', '>=', p.requested_since),
 )
 
-export const listRequests = statement.all({ contact_id: int, requested_since: time }, (db, p) =>
-  db
-    .selectFrom('mailkeep_pending_membership')
-    .select('list_id')
-    .where('contact_id', '=', p.contact_id)
-    .where('requested_at', '>=', p.requested_since),
+/** Returns the lists that a contact was asked to confirm, without those that it is on since. */
+export const listRequests = statement.all(
+  { contact_id: int, requested_since: time },
+  (_, p) => sql<{ list_id: number }>`select w.list_id from mailkeep_pending_membership as w
+    where w.contact_id = ${p.contact_id} and w.requested_at >= ${p.requested_since}
+      and not exists (select 1 from mailkeep_contact_list as m
+        where m.contact_id = w.contact_id and m.list_id = w.list_id)`,
 )
 
 export const deleteRequest = statement.affected(membership, (db, p) =>
@@ -49,6 +50,10 @@ export const deleteRequests = statement.affected(
   { pairs: rows(membership) },
   (_, p, dialect) => sql`delete from mailkeep_pending_membership where (contact_id, list_id) in
     (select item.contact_id, item.list_id from ${dialect.unnestRows(p.pairs, membership)})`,
+)
+
+export const deleteRequestsOfContact = statement.affected({ contact_id: int }, (db, p) =>
+  db.deleteFrom('mailkeep_pending_membership').where('contact_id', '=', p.contact_id),
 )
 
 /** Copies the requests of a merged contact. */

@@ -272,7 +272,8 @@ const moveEnrolments = statement.affected(
 /** Moves the enrolments of a merged contact. Where the other contact has one, that one continues. */
 export const moveEnrolmentsOfContact: BatchStep = async (tx, { state, ...rest }) => {
   const moved = await moveEnrolments(tx, { ...rest, into: (state as { into: number }).into })
-  return moved > 0 ? moved : await stopEnrolmentsOfErased(tx, { ...rest, state })
+  if (moved === rest.limit) return moved
+  return moved + (await stopEnrolmentsOfErased(tx, { ...rest, limit: rest.limit - moved, state }))
 }
 
 export const deleteEnrolmentsOfClient: BatchStep = statement.affected(

@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers'
 import { MailkeepError } from '../errors.ts'
+import { nextTurn } from '../time.ts'
 import { type Connection, isPending, type Query, type Result } from './connection.ts'
 import type { Scope } from './statement.ts'
 
@@ -52,6 +53,7 @@ export class Transaction implements Connection {
   readonly deferred: Promise<unknown>[] = []
   readonly #connection: Connection
   readonly #isOpen: () => boolean
+  readonly #mayPause: boolean
   /** The last error of a synchronous driver. */
   #failure: { readonly error: unknown } | undefined
   /** Number of running statements. */
@@ -64,10 +66,12 @@ export class Transaction implements Connection {
   /**
    * @param isOpen Whether the transaction of the database is still open. After a full disk it is not, and statements that
    *   were not awaited would be committed one by one.
+   * @param mayPause Whether only mailkeep uses the connection.
    */
-  constructor(connection: Connection, isOpen: () => boolean = () => true) {
+  constructor(connection: Connection, isOpen: () => boolean = () => true, mayPause = false) {
     this.#connection = connection
     this.#isOpen = isOpen
+    this.#mayPause = mayPause
   }
 
   /** Registers a function to run after the commit. It does not run if the transaction is rolled back. */
@@ -144,6 +148,14 @@ export class Transaction implements Connection {
       this.#running -= 1
       if (this.#abort && this.#ended === undefined) this.#idleCheck = setImmediate(() => this.#abortIfIdle())
     }
+  }
+
+  /**
+   * Lets other callbacks of the process run, such as other callers' reads. A synchronous driver blocks them until the end
+   * of the transaction. Does nothing on a connection of the host, whose own statements would enter the transaction.
+   */
+  async pause(): Promise<void> {
+    if (this.#mayPause) await this.waitFor(nextTurn())
   }
 
   /**

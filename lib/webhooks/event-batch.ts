@@ -63,6 +63,7 @@ export async function raiseEvents(
   const parsed = parseEvents(events, results)
   for (const batch of transactionsOf(parsed, await findSubscribers(ctx))) {
     signal?.throwIfAborted()
+    await ctx.transaction?.pause()
     const save = () => transact(ctx, (tx) => raiseBatch(tx, batch))
     await (ctx.transaction ? save() : ctx.local.queueBatch(save))
     for (const { at } of batch) results[at] = { status: 'raised' }

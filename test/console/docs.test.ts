@@ -49,3 +49,18 @@ consoleTest('an operation is tried with the tab’s token', async ({ page, visit
   await page.getByText('204').last().waitFor()
   assert.deepEqual(await data('GET', '/tags'), [])
 })
+
+consoleTest(
+  'an operation with a token of its own does not end the session',
+  async ({ page, visit, allowErrors }) => {
+    allowErrors()
+    await visit('/docs')
+    const operation = page.locator('details.operation').filter({ hasText: '/metrics' })
+    await operation.locator('summary').click()
+    await operation.getByRole('button', { name: 'Send GET' }).click()
+    await operation.getByText('401').last().waitFor()
+    await page.getByRole('button', { name: 'Sign out' }).waitFor()
+  },
+  {},
+  { MAILKEEP_METRICS_TOKEN: 'a-token-of-the-metrics-that-is-long-enough' },
+)

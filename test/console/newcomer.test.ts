@@ -1,6 +1,9 @@
 /** What a person meets who knows only the link of the first start. */
 import assert from 'node:assert/strict'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { openReceiver } from '../support/http-receiver.ts'
+import { directory } from '../support/program.ts'
 import { consoleTest, heading } from './world.ts'
 
 consoleTest('an empty console says first what to do', async ({ page, visit }) => {
@@ -63,4 +66,24 @@ consoleTest('a form starts in its first field, and an error is said once', async
   await alert.waitFor()
   const [said = ''] = (await alert.getByRole('listitem').allTextContents()).map((text) => text.replace(/^\w+: /, ''))
   assert.equal((await alert.textContent())?.split(said).length, 2)
+})
+
+consoleTest('a file that was changed after it was chosen is chosen again', async ({ page, visit, data }, t) => {
+  const path = join(await directory(t), 'people.csv')
+  await writeFile(path, 'email\nnot an address\n')
+  await visit('/console/import')
+  await page.getByLabel(/Drop a CSV/).setInputFiles(path)
+  await page.getByRole('cell', { name: 'not an address' }).waitFor()
+  await writeFile(path, 'email\nada@example.org\nbob@example.org\n')
+  await page.getByRole('button', { name: 'Start' }).click()
+  await page.getByRole('alert').getByText('Choose it again').waitFor()
+  const choosing = page.waitForEvent('filechooser')
+  await page.getByLabel('people.csv').click()
+  assert.equal(await page.getByLabel('people.csv').inputValue(), '') // the browser reports the same file, too
+  await (await choosing).setFiles(path)
+  await page.getByRole('cell', { name: 'ada@example.org' }).waitFor()
+  await page.getByRole('button', { name: 'Start' }).click()
+  await page.getByRole('button', { name: 'Import these rows' }).click()
+  await page.getByRole('heading', { name: 'Imported' }).waitFor()
+  assert.deepEqual(await data('GET', '/contacts/count'), { count: 2 })
 })

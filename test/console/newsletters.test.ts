@@ -36,6 +36,18 @@ consoleTest('a newsletter is written with a live preview, and sent', async ({ pa
   assert.equal(status, 'sent')
 })
 
+consoleTest('the styles of a mail cannot cover the console', async ({ page, visit, data }) => {
+  await data('POST', '/contacts', { email: 'ada@example.org' })
+  const html = `<p style="position: fixed; inset: 0; z-index: 9; background: red">Cover</p>
+    <p style="position: absolute; top: -500px; left: -500px; width: 3000px; height: 3000px">More</p>
+    {{ unsubscribe_url }}`
+  await data('POST', '/newsletters', { name: 'January', subject: 'Hi', html })
+  await visit('/console/newsletters/1')
+  await page.locator('.mail').getByText('Cover').waitFor()
+  await page.getByRole('link', { name: 'Contacts', exact: true }).click() // fails if another element is above
+  await heading(page, 'Contacts')
+})
+
 consoleTest('an audience is chosen by lists, tags, topics, a segment and who is left out', async (world) => {
   const { page, visit, data } = world
   for (const name of ['News', 'Offers']) await data('POST', '/lists', { name })

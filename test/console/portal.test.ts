@@ -12,6 +12,7 @@ consoleTest('a link opens the webhook pages for a customer, and nothing else', a
   await heading(page, 'Webhooks')
   assert.equal(page.url(), `${url}/portal`)
   await page.getByRole('link', { name: 'Acme' }).waitFor()
+  assert.equal(await page.title(), 'Webhooks')
   assert.deepEqual(await page.getByRole('navigation', { name: 'Sections' }).getByRole('link').allTextContents(), [
     'Webhooks',
     'Deliveries',

@@ -139,6 +139,14 @@ consoleTest('an error shows its code and the id of its request', async ({ page, 
   await alert.getByRole('button', { name: 'Try again' }).waitFor()
   await visit('/console/nothing')
   await heading(page, 'Not found')
+  await page.route('**/openapi.json', (route) => route.fulfill({ status: 502, body: '<h1>Bad gateway</h1>' }))
+  await visit('/docs')
+  await alert.getByText('The server answered 502.').waitFor()
+  await page.route('**/api/v1/**', (route) => route.abort())
+  for (const path of ['/docs', '/console/lists']) {
+    await visit(path)
+    await alert.getByText('no_connection').waitFor()
+  }
 })
 
 consoleTest('a browser may name a language that does not exist', async ({ page, visit }) => {

@@ -178,6 +178,35 @@ onEveryDatabase('a list with double opt-in', (open) => {
     assert.equal(await count('mailkeep_pending_membership'), 0)
   })
 
+  test('is not shown as waiting to contacts that joined while it had no double opt-in', async (t) => {
+    const { acme, list } = await openNews(open, t)
+    const waits = async () => {
+      let text = ''
+      for await (const chunk of acme.contacts.data({ email })) text += chunk
+      return JSON.parse(text).pending_lists.length
+    }
+    await acme.contacts.addToList(list.id, { email })
+    assert.equal(await waits(), 1)
+    await acme.lists.update(list.id, { double_opt_in: false })
+    await acme.contacts.addToList(list.id, { email })
+    await acme.lists.update(list.id, { double_opt_in: true })
+    assert.equal(await waits(), 0)
+  })
+
+  test('takes no other address than the one that got the link', async (t) => {
+    const mk = await openNews(open, t)
+    const { acme, list, asked } = mk
+    const { contact } = await acme.contacts.addToList(list.id, { email })
+    const [first] = asked()
+    await acme.contacts.changeEmail(contact.id, { email: email.toUpperCase() })
+    await acme.contacts.changeEmail(contact.id, { email: 'other@example.org' })
+    assert.equal(await confirm(mk, first!), false)
+    assert.deepEqual((await acme.contacts.get(contact.id)).lists, [])
+    await acme.contacts.addToList(list.id, { email: 'other@example.org' })
+    const [second] = asked()
+    assert.equal(await confirm(mk, second!), true)
+  })
+
   test('needs a public URL, and refuses contacts without one', async (t) => {
     const { acme, list, count } = await openNews(open, t, {})
     const field = (error: { errors: object }) => Object.keys(error.errors).join() === 'public_url'

@@ -237,7 +237,7 @@ onEveryDatabase('imports', (open) => {
 
   test('skip blank lines, however many there are', { timeout: 20_000 }, async (t) => {
     const { contacts, list } = await openWithList(open, t)
-    const blank = 4 * 2 ** 20
+    const blank = 2 ** 20
     for (const [format, head] of [
       ['ndjson', ''],
       ['csv', 'email\n'],
@@ -256,14 +256,14 @@ onEveryDatabase('imports', (open) => {
     const { acme, list, contacts } = await openWithList(open, t)
     let ahead = 0
     async function* source() {
-      for (let n = 0; n < 20; n++) {
+      for (let n = 0; n < 8; n++) {
         yield lines(1000, n * 1000).join('')
         ahead = Math.max(ahead, (n + 1) * 1000 - (await contacts.count()))
       }
     }
-    assert.equal((await acme.contacts.import(list.id, source(), { format: 'ndjson' })).created, 20_000)
+    assert.equal((await acme.contacts.import(list.id, source(), { format: 'ndjson' })).created, 8000)
     assert.ok(ahead <= 3000, `${ahead} rows were read and not saved`)
-    assert.equal(await contacts.count(), 20_000)
+    assert.equal(await contacts.count(), 8000)
   })
 
   test('to another client’s list, or in an unknown format, read nothing', async (t) => {

@@ -13,6 +13,7 @@ import { createMailkeep, type Mailkeep } from '../../lib/index.ts'
 import { sqlite } from '../../lib/storage/sqlite.ts'
 import { openReceiver } from '../support/http-receiver.ts'
 import { collect, commandLine, daemon, directory, errorLineOf, listening, run, runJson } from '../support/program.ts'
+import { children } from './process-group.ts'
 
 interface Finding {
   check: string
@@ -55,6 +56,26 @@ async function until<T>(ask: () => Promise<T>, wanted: (value: T) => boolean): P
     assert.ok(performance.now() < ends, `timed out; last: ${JSON.stringify(value)}`)
     await new Promise(setImmediate)
   }
+}
+
+/** Starts a daemon on a socket that it inherits, as from systemd. */
+async function onInheritedSocket(t: TestContext, processes: number) {
+  const cwd = await directory(t)
+  const socket = createServer().listen(0, '127.0.0.1')
+  await once(socket, 'listening')
+  const { port } = socket.address() as { port: number }
+  const { fd } = (socket as unknown as { _handle: { fd: number } })._handle
+  const words = commandLine(['--json', '--port', '1', '--processes', String(processes)]).map((word) => `'${word}'`)
+  const child = spawn('/bin/sh', ['-c', `LISTEN_FDS=1 LISTEN_PID=$$ exec ${words.join(' ')}`], {
+    cwd,
+    stdio: ['ignore', 'pipe', 'pipe', fd],
+  })
+  t.after(() => child.kill('SIGKILL'))
+  const closed = once(child, 'close') as Promise<[number | null, string | null]>
+  const running = await listening(child, collect(child), closed, cwd)
+  await new Promise((resolve) => socket.close(resolve)) // from now on only the daemon has it
+  assert.equal(running.url, `http://127.0.0.1:${port}`)
+  return { child, running, closed }
 }
 
 describe('health', () => {
@@ -265,25 +286,24 @@ describe('start and stop', { concurrency: 4 }, () => {
     test(`a socket from systemd is used by ${processes === 1 ? 'one process' : 'two processes'}`, {
       skip: process.platform === 'win32',
     }, async (t) => {
-      const cwd = await directory(t)
-      const socket = createServer().listen(0, '127.0.0.1')
-      await once(socket, 'listening')
-      const { port } = socket.address() as { port: number }
-      const { fd } = (socket as unknown as { _handle: { fd: number } })._handle
-      const words = commandLine(['--json', '--port', '1', '--processes', String(processes)]).map((word) => `'${word}'`)
-      const child = spawn('/bin/sh', ['-c', `LISTEN_FDS=1 LISTEN_PID=$$ exec ${words.join(' ')}`], {
-        cwd,
-        stdio: ['ignore', 'pipe', 'pipe', fd],
-      })
-      t.after(() => child.kill('SIGKILL'))
-      const closed = once(child, 'close') as Promise<[number | null, string | null]>
-      const running = await listening(child, collect(child), closed, cwd)
-      await new Promise((resolve) => socket.close(resolve)) // from now on only the daemon has it
-      assert.equal(running.url, `http://127.0.0.1:${port}`)
+      const { running } = await onInheritedSocket(t, processes)
       assert.equal((await fetch(`${running.url}/healthz`)).status, 200)
       assert.deepEqual(await running.stop(), [0, null])
     })
   }
+
+  test('with a socket from systemd, it ends when all processes have crashed, so that systemd starts it again', {
+    skip: process.platform === 'win32',
+  }, async (t) => {
+    const { child, running, closed } = await onInheritedSocket(t, 2)
+    await until(
+      async () => children(child.pid!).length,
+      (count) => count === 2,
+    )
+    for (const id of children(child.pid!)) process.kill(id, 'SIGKILL')
+    assert.deepEqual(await closed, [1, null])
+    assert.match(running.said.err, /mailkeep: All processes have crashed, .*: start mailkeep again\.\n$/)
+  })
 
   test('all files are readable by their owner only, whatever the umask', {
     skip: process.platform === 'win32',

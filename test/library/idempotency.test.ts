@@ -244,6 +244,38 @@ onEveryDatabase('work under a key', (open) => {
 })
 
 onSharedDatabases('stored results', (open) => {
+  test('lets other callers read while many events and contacts are stored in its transaction', async (t) => {
+    const mk = await open(t, { start: false })
+    for (let n = 0; n < 30; n++) {
+      const events = ['newsletter.sent', 'contact.created'] as const
+      await mk.acme.webhooks.createEndpoint({ url: `https://example.org/${n}`, events: [...events] })
+    }
+    const works: readonly ((client: ClientOperations) => Promise<unknown>)[] = [
+      (client) => {
+        const raised = Array.from({ length: 400 }, (_, n) => ({ type: 'newsletter.sent', data: { n } }) as const)
+        return client.events.raiseMany(raised)
+      },
+      (client) => {
+        const operations = Array.from(
+          { length: 400 },
+          (_, n) => ({ op: 'upsert', email: `p${n}@example.org` }) as const,
+        )
+        return client.contacts.batch({ operations })
+      },
+    ]
+    for (const [key, work] of works.entries()) {
+      let isDone = false
+      const done = mk.acme.withIdempotencyKey(`k${key}`, {}, work).finally(() => (isDone = true))
+      let reads = 0
+      while (!isDone) {
+        await mk.acme.lists.list()
+        reads += 1
+      }
+      await done
+      assert.ok(reads > 3, `${reads} reads`)
+    }
+  })
+
   test('outlive the process, and work in another one', async (t) => {
     const mk = await open(t, { start: false })
     const { add } = await openList(mk)

@@ -1,7 +1,7 @@
 /** What becomes of a sequence's contacts when a message is uncertain, or the list of the sequence goes. */
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import { isMailkeepError, type Sequence } from '../../lib/index.ts'
+import { test } from '../support/databases.ts'
 import { addAudience, content, emailOf, type OpenedMail, openMail } from '../support/mail-harness.ts'
 import { dayMs, onEveryDatabase } from '../support/webhook-harness.ts'
 
@@ -138,4 +138,53 @@ onEveryDatabase('the list of a sequence', (open) => {
     await passDay(mail)
     assert.deepEqual(mail.mailed(), [emailOf(1), 'hand@example.org', 'joined@example.org', 'next@example.org'])
   })
+})
+
+onEveryDatabase('a merge of contacts who are enrolled', (open) => {
+  async function openPair(t: Parameters<typeof openMail>[0]) {
+    const mail = await openMail(t, {}, open)
+    const { acme } = mail
+    await acme.identities.add({ email: 'news@acme.example', status: 'verified' })
+    const create = async (name: string) =>
+      (await acme.sequences.create({ name, steps: [step('One', 1)], status: 'active' })).id
+    const [both, one] = [await create('Both'), await create('One')]
+    const { contact: old } = await acme.contacts.upsert({ email: 'old@example.org' })
+    const { contact: kept } = await acme.contacts.upsert({ email: 'kept@example.org' })
+    await acme.sequences.enrol(both, { contact_id: old.id })
+    await acme.sequences.enrol(both, { contact_id: kept.id })
+    await acme.sequences.enrol(one, { contact_id: old.id })
+    const statesOf = async (id: number) =>
+      (await acme.sequences.enrolments(id)).data.map(({ contact_id, status, reason }) => [
+        contact_id === kept.id ? 'kept' : 'old',
+        reason ?? status,
+      ])
+    return { ...mail, both, one, old, kept, statesOf }
+  }
+
+  test('moves an enrolment, and ends the second one in the same sequence', async (t) => {
+    const { acme, mailkeep, both, one, old, kept, statesOf } = await openPair(t)
+    await acme.contacts.merge(old.id, { into: kept.id })
+    await mailkeep.deliverDue()
+    assert.deepEqual(await statesOf(one), [['kept', 'active']])
+    assert.deepEqual(await statesOf(both), [
+      ['old', 'erased'],
+      ['kept', 'active'],
+    ])
+  })
+
+  for (const who of ['old', 'kept'] as const) {
+    test(`ends all if the ${who} one has unsubscribed`, async (t) => {
+      const mail = await openPair(t)
+      const { acme, mailkeep, both, one, old, kept, statesOf } = mail
+      await acme.contacts.unsubscribe(mail[who].id)
+      await acme.contacts.merge(old.id, { into: kept.id })
+      await mailkeep.deliverDue()
+      const states = [...(await statesOf(one)), ...(await statesOf(both))]
+      assert.equal(states.length, 3)
+      assert.deepEqual(
+        states.filter(([, state]) => state === 'active'),
+        [],
+      )
+    })
+  }
 })

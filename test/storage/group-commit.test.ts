@@ -46,6 +46,7 @@ function open({
   const group = new GroupCommit(
     {
       connection,
+      mayPause: false,
       inTransaction: () => handle.inTransaction,
       failure: (error) => error,
       checkFiles,

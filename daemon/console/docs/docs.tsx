@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks'
-import { errorOf } from '../api.ts'
+import { authorized, errorOf } from '../api.ts'
 import { Empty, Loaded, useLoad } from '../parts/load.tsx'
 import { Page } from '../parts/page.tsx'
 import { Described, type Description, type Entry, eventsOf, groupsOf } from './description.ts'
@@ -24,8 +24,8 @@ export function Docs() {
 }
 
 async function loadDescription(): Promise<Description> {
-  const response = await fetch('/api/v1/openapi.json')
-  const body = await response.json()
+  const response = await authorized(new Request('/api/v1/openapi.json'))
+  const body = await response.json().catch(() => undefined)
   if (!response.ok) throw errorOf(response, body)
   return body
 }

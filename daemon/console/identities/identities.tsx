@@ -55,9 +55,9 @@ export function Identities() {
       }
     >
       <p class="prose">
-        Newsletters are sent from these addresses. With Amazon SES, refresh an identity after its owner has followed the
-        link that Amazon mails. With another mail server, add it on the server:{' '}
-        <code>mailkeep identity add --status verified</code>.
+        Newsletters are sent from these addresses. While mails are written as files, they need not be verified. With
+        Amazon SES, refresh an identity after its owner has followed the link that Amazon mails. With another mail
+        server, add it on the server: <code>mailkeep identity add --status verified</code>.
       </p>
       <Loaded of={identities}>
         {({ data, meta }) =>

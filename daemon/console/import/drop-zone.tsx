@@ -26,6 +26,9 @@ export function DropZone({ file, choose }: { file: File | undefined; choose(file
         id={id}
         type="file"
         accept=".csv,.tsv,.txt,.ndjson,.jsonl,.json,text/csv,application/x-ndjson"
+        onClick={(event) => {
+          event.currentTarget.value = '' // otherwise the same file, changed, could not be chosen again
+        }}
         onChange={(event) => choose(event.currentTarget.files?.[0])}
       />
       {!file && (

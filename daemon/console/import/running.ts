@@ -1,6 +1,6 @@
 /** The import of this tab. It continues while other pages are open. */
 import { signal } from '@preact/signals'
-import { answerOf, api, authorized, errorOf, type Schemas } from '../api.ts'
+import { answerOf, api, authorized, errorOf, RequestError, type Schemas } from '../api.ts'
 import { asRequestError } from '../parts/load.tsx'
 import { countLines, formatOf } from './file.ts'
 
@@ -34,7 +34,7 @@ const pollMs = 1000
 
 /** Sends the file, and asks for the progress until the answer is here. */
 export async function startImport(file: File, options: Options, importNow?: Running['importNow']): Promise<void> {
-  const [total, previous] = await Promise.all([countLines(file), newestImport()])
+  const [total, previous] = await Promise.all([countLines(file).catch(refuseFile), newestImport()])
   const { isDryRun, listId } = options
   let current: Running = { file, isDryRun, listId, importNow, startedMs: Date.now(), total, rows: 0 }
   const show = (change: Partial<Running>) => {
@@ -56,6 +56,14 @@ export async function startImport(file: File, options: Options, importNow?: Runn
   } finally {
     clearInterval(polling)
   }
+}
+
+/** The browser does not read a file that was changed after it was chosen. */
+function refuseFile(): never {
+  throw new RequestError(
+    'The file cannot be read. It may have changed since it was chosen. Choose it again.',
+    'no_file',
+  )
 }
 
 async function send(file: File, options: Options): Promise<Schemas['ImportReport']> {

@@ -1,10 +1,10 @@
 import { allOf, answerOf, api, dataOf, type Schemas } from '../api.ts'
-import { Choice, Field, Form, TextArea, textOf } from '../parts/form.tsx'
+import { Choice, Field, Form, textOf } from '../parts/form.tsx'
 import { useLoad } from '../parts/load.tsx'
 import { say } from '../parts/notice.tsx'
 import { may } from '../session.ts'
 import { AudienceFields, audienceIn } from './audience.tsx'
-import { contentHint } from './content.ts'
+import { ContentFields, contentIn } from './content.tsx'
 import { Preview } from './preview.tsx'
 
 type Newsletter = Schemas['Newsletter']
@@ -31,10 +31,7 @@ export function Composer({ newsletter, canChange, set }: ComposerProps) {
     const from = textOf(fields, 'from')
     const body = {
       name: textOf(fields, 'name'),
-      subject: textOf(fields, 'subject'),
-      preheader: textOf(fields, 'preheader') || null,
-      html: String(fields.get('html') ?? ''),
-      text: textOf(fields, 'text') === '' ? null : String(fields.get('text')),
+      ...contentIn(fields),
       from_identity_id: from === '' ? null : Number(from),
       reply_to: textOf(fields, 'reply') || null,
       audience: audienceIn(fields, newsletter.audience),
@@ -50,16 +47,7 @@ export function Composer({ newsletter, canChange, set }: ComposerProps) {
         <fieldset class="card" disabled={!canChange}>
           <Form action="Save" isLive={newsletter.status === 'draft'} submit={submit}>
             <Field label="Name" name="name" defaultValue={newsletter.name} hint="Recipients do not see it." />
-            <Field label="Subject" name="subject" required defaultValue={newsletter.subject} />
-            <Field label="Preheader" name="preheader" defaultValue={newsletter.preheader ?? ''} />
-            <TextArea label="HTML" name="html" rows={14} defaultValue={newsletter.html} hint={contentHint} />
-            <TextArea
-              label="Text"
-              name="text"
-              rows={5}
-              defaultValue={newsletter.text ?? ''}
-              hint="Empty: made from the HTML."
-            />
+            <ContentFields content={newsletter} htmlRows={14} />
             <Choice
               label="From"
               name="from"

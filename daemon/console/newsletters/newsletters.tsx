@@ -7,7 +7,7 @@ import { Empty, Loaded, useLoad } from '../parts/load.tsx'
 import { Badge, Page, Pager, useQuery } from '../parts/page.tsx'
 import { number, Time } from '../parts/time.tsx'
 import { may } from '../session.ts'
-import { firstContent } from './content.ts'
+import { firstContent } from './content.tsx'
 
 type Status = Schemas['Newsletter']['status']
 

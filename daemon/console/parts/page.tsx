@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect } from 'preact/hooks'
 import { useLocation } from 'preact-iso'
+import { isPortal } from '../session.ts'
 
 /** A view with its title. */
 export function Page({
@@ -15,7 +16,7 @@ export function Page({
   children: ComponentChildren
 }) {
   useEffect(() => {
-    document.title = `${title} · mailkeep`
+    document.title = isPortal ? title : `${title} · mailkeep`
   }, [title])
   return (
     <>

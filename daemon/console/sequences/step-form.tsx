@@ -1,11 +1,10 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { api, dataOf, type Schemas } from '../api.ts'
-import { contentHint } from '../newsletters/content.ts'
+import { type Content, ContentFields, contentIn } from '../newsletters/content.tsx'
 import { Preview } from '../newsletters/preview.tsx'
-import { Field, Form, TextArea, textOf } from '../parts/form.tsx'
+import { Field, Form, textOf } from '../parts/form.tsx'
 
 export type Step = Schemas['StepsInput']['steps'][number]
-type Content = Omit<Step, 'id' | 'delay_seconds'>
 
 export const secondsPerHour = 3600
 const typingPauseMs = 500
@@ -46,16 +45,7 @@ export function StepForm({ sequenceId, step, cancel, save }: StepFormProps) {
             required
             defaultValue={String(step.delay_seconds / secondsPerHour)}
           />
-          <Field label="Subject" name="subject" required defaultValue={step.subject} />
-          <Field label="Preheader" name="preheader" defaultValue={step.preheader ?? ''} />
-          <TextArea label="HTML" name="html" rows={10} defaultValue={step.html} hint={contentHint} />
-          <TextArea
-            label="Text"
-            name="text"
-            rows={4}
-            defaultValue={step.text ?? ''}
-            hint="Empty: made from the HTML."
-          />
+          <ContentFields content={step} htmlRows={10} />
         </Form>
       </div>
       {subject === '' ? (
@@ -75,13 +65,4 @@ export function StepForm({ sequenceId, step, cancel, save }: StepFormProps) {
       )}
     </div>
   )
-}
-
-function contentIn(fields: FormData): Content {
-  return {
-    subject: textOf(fields, 'subject'),
-    preheader: textOf(fields, 'preheader') || null,
-    html: String(fields.get('html') ?? ''),
-    text: textOf(fields, 'text') === '' ? null : String(fields.get('text')),
-  }
 }

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import { api, dataOf, type Schemas } from '../api.ts'
-import { firstContent } from '../newsletters/content.ts'
+import { firstContent } from '../newsletters/content.tsx'
 import { confirm } from '../parts/dialog.tsx'
 import { attempt, say } from '../parts/notice.tsx'
 import { RowButton } from '../parts/row-button.tsx'

@@ -131,6 +131,7 @@ function target({ handle, connection, indexSearch, failure, files }: TargetParts
   return {
     connection,
     inTransaction: () => handle.inTransaction,
+    mayPause: files !== undefined, // the handle of a database in memory may be the host's
     indexSearch: (changes) => indexSearch(connection, changes),
     failure,
     checkFiles: () => files?.check(),

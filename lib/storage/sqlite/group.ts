@@ -12,6 +12,8 @@ export interface GroupTarget {
   begin(): Promise<boolean>
   /** Whether the transaction is still open. SQLite rolls all of it back, savepoints included, when the disk is full. */
   inTransaction(): boolean
+  /** Whether only mailkeep uses the connection. */
+  readonly mayPause: boolean
   /** Updates the search index. One call per group costs half as much as one call per write. */
   indexSearch(changes: readonly SearchChange[]): Promise<void>
   /** Maps a database error to the error that callers get. */
@@ -167,9 +169,7 @@ export class GroupCommit {
   }
 
   #rejectAll(error: unknown): void {
-    const queue = this.#queue
-    this.#queue = []
-    for (const { reject } of queue) reject(error)
+    for (const { reject } of this.#queue.splice(0)) reject(error)
   }
 
   async #runGroup(): Promise<void> {
@@ -212,8 +212,8 @@ export class GroupCommit {
   }
 
   async #run(waiting: QueuedWrite): Promise<FinishedWrite> {
-    const { connection } = this.#target
-    const transaction = new Transaction(connection, () => this.#target.inTransaction())
+    const { connection, mayPause } = this.#target
+    const transaction = new Transaction(connection, () => this.#target.inTransaction(), mayPause)
     try {
       const begun = connection.run(savepoint)
       if (isPending(begun)) await begun

@@ -127,6 +127,7 @@ class TimeLimitedReader implements Connection {
 
 /** The target of group commits. Reserves the connection at the start of a group, and releases it after the end. */
 class HostTarget implements GroupTarget {
+  readonly mayPause = false
   readonly #kysely: Kysely<unknown>
   readonly #indexSearch: ReturnType<typeof searchIndexer>
   #reserving: Promise<ReservedConnection> | undefined

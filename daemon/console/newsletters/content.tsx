@@ -1,0 +1,44 @@
+import { Field, TextArea, textOf } from '../parts/form.tsx'
+
+/** The content of a newsletter or a step, as the API takes and returns it. */
+export interface Content {
+  readonly subject: string
+  readonly preheader?: string | null
+  readonly html: string
+  readonly text?: string | null
+}
+
+/** Content of a new newsletter or step. A link to unsubscribe is required. */
+export const firstContent = `<p>Hello {{ contact.name }},</p>
+
+<p>…</p>
+
+<p><a href="{{ unsubscribe_url }}">Unsubscribe</a></p>
+`
+
+/** What HTML and text may show of a contact. */
+const contentHint =
+  'Values: {{ contact.name }}, {{ contact.email }}, {{ contact.attributes.city }}, {{ unsubscribe_url }}, {{ preferences_url }}'
+
+/** The fields of a content. `htmlRows` is the height of the field for the HTML. */
+export function ContentFields({ content, htmlRows }: { content: Content; htmlRows: number }) {
+  const { subject, preheader, html, text } = content
+  return (
+    <>
+      <Field label="Subject" name="subject" required defaultValue={subject} />
+      <Field label="Preheader" name="preheader" defaultValue={preheader ?? ''} />
+      <TextArea label="HTML" name="html" rows={htmlRows} defaultValue={html} hint={contentHint} />
+      <TextArea label="Text" name="text" rows={5} defaultValue={text ?? ''} hint="Empty: made from the HTML." />
+    </>
+  )
+}
+
+/** Reads the fields of `ContentFields`. */
+export function contentIn(fields: FormData) {
+  return {
+    subject: textOf(fields, 'subject'),
+    preheader: textOf(fields, 'preheader') || null,
+    html: String(fields.get('html') ?? ''),
+    text: textOf(fields, 'text') === '' ? null : String(fields.get('text')),
+  }
+}
