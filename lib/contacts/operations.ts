@@ -127,9 +127,9 @@ export async function updateContact(ctx: Context, id: ContactKey, input: Contact
   return transact(ctx, async (tx) => {
     const stored = await lockContact(tx, id)
     const updated = await saveChanges(tx, stored, texts, mergeAttributes(stored, attributes))
-    const changedTags = tags && (await replaceTags(tx, stored.id, tags))
-    await audit(tx, 'contact.updated', stored.id)
-    return await finishChange(tx, stored.id, { updated, ...changedTags })
+    const { tagged = [], untagged = [] } = tags ? await replaceTags(tx, stored.id, tags) : {}
+    if (updated || tagged.length > 0 || untagged.length > 0) await audit(tx, 'contact.updated', stored.id)
+    return await finishChange(tx, stored.id, { updated, tagged, untagged })
   })
 }
 
@@ -188,7 +188,7 @@ export async function removeContactFromList(ctx: Context, listId: number, contac
     const wasMember = (await queries.deleteMembership(tx, membership)) > 0
     await pending.deleteRequest(tx, membership)
     const topicsLeft = (await queries.deleteListSubscriptions(tx, membership)).map(({ topic_id }) => topic_id)
-    await audit(tx, 'contact.list_removed', id)
+    if (wasMember) await audit(tx, 'contact.list_removed', id)
     await recordHistory(tx, [
       ...(wasMember ? [{ contactId: id, type: 'list_left' as const, listId: list.id }] : []),
       ...topicsLeft.map((topicId) => ({ contactId: id, type: 'topic_unsubscribed' as const, topicId })),
@@ -231,8 +231,10 @@ export async function unsubscribeFromTopic(ctx: Context, contactId: ContactKey, 
     const { id } = await lockContact(tx, contactId)
     const topic = await getTopic(tx, topicId)
     const wasSubscribed = (await queries.deleteSubscription(tx, { contact_id: id, topic_id: topic.id })) > 0
-    await audit(tx, 'contact.topic_unsubscribed', id)
-    if (wasSubscribed) await recordHistory(tx, [{ contactId: id, type: 'topic_unsubscribed', topicId: topic.id }])
+    if (wasSubscribed) {
+      await audit(tx, 'contact.topic_unsubscribed', id)
+      await recordHistory(tx, [{ contactId: id, type: 'topic_unsubscribed', topicId: topic.id }])
+    }
     return await finishChange(tx, id, { ...(wasSubscribed && { topicsLeft: [topic.id] }) })
   })
 }

@@ -126,6 +126,25 @@ overHttp('the audit log', (open) => {
     assert.deepEqual([second.type, second.target_id, second.source], ['import.created', importId, 'cli'])
   })
 
+  test('has no entry for a request that changed nothing of a contact', async (t) => {
+    const { client, data } = await open(t)
+    const list = await client.lists.create({ name: 'News' })
+    const topic = await client.topics.create(list.id, { name: 'Weekly' })
+    const { contact } = await client.contacts.upsert({ email: 'ada@example.org', name: 'Ada', tags: ['vip'] })
+    const newest = async (): Promise<Entry> => (await data(200, 'GET', '/audit-log'))[0]
+    const before = await newest()
+    const path = `/contacts/${contact.id}`
+    await data(200, 'PUT', path, { body: {} })
+    await data(200, 'PUT', path, { body: { name: 'Ada', tags: ['VIP'], city: null } })
+    await data(200, 'DELETE', `/lists/${list.id}${path}`)
+    await data(200, 'DELETE', `${path}/topics/${topic.id}`)
+    await data(200, 'POST', `${path}/email`, { body: { email: 'ada@example.org' } })
+    await data(200, 'POST', `${path}/resubscribe`)
+    assert.deepEqual(await newest(), before)
+    await data(200, 'PUT', path, { body: { tags: [] } })
+    assert.equal((await newest()).type, 'contact.updated')
+  })
+
   test('is filtered by token and type, alone and together, and paged', async (t) => {
     const { call, data } = await open(t)
     const made: { id: number; token: string }[] = []
