@@ -90,13 +90,18 @@ const AttributeFilters = v.pipe(
   }),
 )
 
-/** The filters that a segment can store. */
-export const segmentFilterFields = {
+/** Filters by the lists, tags and topics of a contact. */
+export const groupFilterFields = {
   lists: v.optional(Ids),
   tags: v.optional(Ids),
   topics: v.optional(Ids),
   exclude_lists: v.optional(Ids),
   exclude_tags: v.optional(Ids),
+}
+
+/** The filters that a segment can store. */
+export const segmentFilterFields = {
+  ...groupFilterFields,
   attributes: v.optional(AttributeFilters),
   search: v.optional(Text),
   created_after: v.optional(Time),

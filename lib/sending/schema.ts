@@ -3,7 +3,7 @@ import { type ContactKey, Key } from '../contacts/contact-key.ts'
 import { type PageInput, pageFields, WholeNumber } from '../page.ts'
 import { atMost, closedObject, EmailAddress, Name, Text } from '../parse.ts'
 import { Count, described, Email, Id, namesOf, type RecordFields, recordFrom, Time, Uuid } from '../record.ts'
-import { Ids, type IdsInput, Time as TimeInput } from '../segments/filters.ts'
+import { groupFilterFields, type IdsInput, Time as TimeInput } from '../segments/filters.ts'
 import type { Timestamp } from '../time.ts'
 import { type NewsletterStatus, newsletterStatuses } from './statuses.ts'
 
@@ -124,11 +124,7 @@ export const senderFields = {
 }
 
 const AudienceFilters = closedObject({
-  lists: v.optional(Ids),
-  tags: v.optional(Ids),
-  topics: v.optional(Ids),
-  exclude_lists: v.optional(Ids),
-  exclude_tags: v.optional(Ids),
+  ...groupFilterFields,
   segment: v.optional(v.pipe(WholeNumber, v.minValue(1, 'This must be an id: a positive whole number.'))),
 })
 

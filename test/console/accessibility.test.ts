@@ -106,7 +106,7 @@ consoleTest('long values fit into every page, and leave no column of single lett
   await data('PUT', '/sequences/1/steps', {
     steps: [{ delay_seconds: 0, subject: long, html: '<p>{{ unsubscribe_url }}</p>' }],
   })
-  for (const width of [1280, 375, 320]) {
+  for (const width of [1280, 1024, 961, 721, 375, 320]) {
     await page.setViewportSize({ width, height: 780 })
     for (const [path] of pages) {
       await visit(path)

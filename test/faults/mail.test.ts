@@ -1,6 +1,7 @@
 /** Every recipient of a newsletter or a step has one outcome, and no one gets it twice, whatever happens to the processes. */
 import assert from 'node:assert/strict'
-import { describe, test } from 'node:test'
+import { describe } from 'node:test'
+import { test } from '../support/databases.ts'
 import { type Kind, onKinds } from '../support/kinds.ts'
 import { assertUncertain, type Point } from './mail-scene.ts'
 import type { MailFault } from './mail-server.ts'

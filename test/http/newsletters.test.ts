@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import { CapturingTransport } from '../../lib/testing/mail.ts'
+import { test } from '../support/databases.ts'
 import { overHttp, type Service, until } from '../support/harness.ts'
 import { assertInvalid } from '../support/http-call.ts'
 

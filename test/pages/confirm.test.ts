@@ -1,6 +1,6 @@
 /** The page on which a contact confirms that it joins a list with double opt-in. */
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { test } from '../support/databases.ts'
 import { needsClock, type Open, overHttp } from '../support/harness.ts'
 import { fieldsOf, submit, visit } from './visit.ts'
 

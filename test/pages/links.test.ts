@@ -1,9 +1,9 @@
 /** Links to contact pages: `POST /contacts/{id}/links` and `contacts.links`. */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { test } from 'node:test'
 import { createMailkeep } from '../../lib/index.ts'
 import { sqlite } from '../../lib/storage/sqlite.ts'
+import { test } from '../support/databases.ts'
 import { overHttp } from '../support/harness.ts'
 
 overHttp('links to contact pages', (open) => {

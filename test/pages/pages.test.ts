@@ -1,6 +1,6 @@
 /** The pages on which contacts unsubscribe, and choose lists and topics. */
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { test } from '../support/databases.ts'
 import { type Open, overHttp, type ServiceOptions } from '../support/harness.ts'
 import { fieldsOf, submit, type Visited, visit } from './visit.ts'
 

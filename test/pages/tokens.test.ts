@@ -1,12 +1,12 @@
 /** The tokens of links: only an unaltered token of a living contact opens its page. */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { test } from 'node:test'
 import Database from 'better-sqlite3'
 import fc from 'fast-check'
 import { contactPages } from '../../daemon/pages/index.ts'
 import { createMailkeep, type Mailkeep, type MailkeepOptions } from '../../lib/index.ts'
 import { sqlite } from '../../lib/storage/sqlite.ts'
+import { test } from '../support/databases.ts'
 import { type Open, overHttp } from '../support/harness.ts'
 import { visit } from './visit.ts'
 

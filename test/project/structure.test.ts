@@ -15,7 +15,7 @@ interface Source {
 
 function sourcesIn(folder: string): Source[] {
   return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
-    .filter((name) => /\.tsx?$/.test(name))
+    .filter((name) => /\.tsx?$/.test(name) && !name.includes('node_modules'))
     .map((name) => {
       const path = join(folder, name)
       const text = readFileSync(join(root, path), 'utf8')
@@ -179,5 +179,20 @@ describe('the structure of the sources', () => {
 
   test('the version is the package’s', () => {
     assert.equal(version, JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).version)
+  })
+
+  test('declares tests on PostgreSQL so that they are skipped where there is none', () => {
+    const suites = /\b(?:overHttp|onKinds|onSharedDatabases|onEveryDatabase|onPostgres)\(/
+    const wrong = sourcesIn('test').filter(
+      ({ path, text }) =>
+        path.endsWith('.test.ts') &&
+        suites.test(text) &&
+        /import \{[^}]*\btest\b[^}]*\} from 'node:test'/.test(text) &&
+        !/\btest\b[^}]*\} from '\.\.\/support\/databases\.ts'/.test(text),
+    )
+    assert.deepEqual(
+      wrong.map(({ path }) => `${path}: import \`test\` from support/databases.ts`),
+      [],
+    )
   })
 })

@@ -1,8 +1,8 @@
 /** Whatever happens while a newsletter is sent: each recipient has one outcome, and the counts are those of the rows. */
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import fc from 'fast-check'
 import type { MailReplyTo } from '../../lib/testing/mail.ts'
+import { test } from '../support/databases.ts'
 import { addAudience, addNewsletter, type OpenedMail, openAnother, openMail } from '../support/mail-harness.ts'
 import { hourMs, onSharedDatabases } from '../support/webhook-harness.ts'
 

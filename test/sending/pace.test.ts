@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
-import { describe, test } from 'node:test'
+import { describe } from 'node:test'
 import { Pace, type Source } from '../../lib/sending/dispatch/pace.ts'
+import { test } from '../support/databases.ts'
 import { addAudience, addNewsletter, openAnother, openMail } from '../support/mail-harness.ts'
 import { onEveryDatabase, onSharedDatabases } from '../support/webhook-harness.ts'
 

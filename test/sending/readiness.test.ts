@@ -1,7 +1,7 @@
 /** What a newsletter must have before it is sent, and what its templates show of the client. */
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import { isMailkeepError, MailkeepError } from '../../lib/index.ts'
+import { test } from '../support/databases.ts'
 import { addAudience, addNewsletter, emailOf, openMail } from '../support/mail-harness.ts'
 import { hourMs, onEveryDatabase } from '../support/webhook-harness.ts'
 

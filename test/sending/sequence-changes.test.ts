@@ -1,7 +1,7 @@
 /** What becomes of a sequence's contacts when a message is uncertain, or the list of the sequence goes. */
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import { isMailkeepError, type Sequence } from '../../lib/index.ts'
+import { test } from '../support/databases.ts'
 import { addAudience, content, emailOf, type OpenedMail, openMail } from '../support/mail-harness.ts'
 import { dayMs, onEveryDatabase } from '../support/webhook-harness.ts'
 

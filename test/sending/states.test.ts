@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import { isMailkeepError, type Newsletter } from '../../lib/index.ts'
+import { test } from '../support/databases.ts'
 import { addAudience, addNewsletter, emailOf, type OpenedMail, openMail } from '../support/mail-harness.ts'
 import { dayMs, hourMs, onEveryDatabase } from '../support/webhook-harness.ts'
 

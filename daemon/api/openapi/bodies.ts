@@ -34,7 +34,7 @@ import {
   maxOperationsPerBatch,
   textFields,
 } from '../../../lib/internal.ts'
-import { address, contact, contactBodies, contactKey, name } from './contact-bodies.ts'
+import { address, contact, contactBodies, contactKey, groupFilters, name } from './contact-bodies.ts'
 import { schemasOf } from './fields.ts'
 import { arrayOf, flag, id, input, nullable, ref, type Schema } from './schema.ts'
 import { sendingBodies } from './sending.ts'
@@ -49,7 +49,6 @@ const doubleOptIn = {
   description: 'Whether contacts join only after they follow the link of a confirmation mail. Default false.',
 }
 
-const someIds = { ...arrayOf(id), maxItems: inputLimits.values } as const
 const time = {
   type: 'string',
   pattern: String.raw`^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$`,
@@ -236,11 +235,7 @@ export const bodySchemas = {
 /** The filters of a segment, in requests and in answers. */
 export const segmentFilters: Schema = {
   ...input<SegmentFiltersInput>({
-    lists: { ...someIds, description: 'On any of these lists.' },
-    tags: { ...someIds, description: 'With any of these tags.' },
-    topics: { ...someIds, description: 'Subscribed to any of these topics.' },
-    exclude_lists: { ...someIds, description: 'On none of these lists.' },
-    exclude_tags: { ...someIds, description: 'With none of these tags.' },
+    ...groupFilters,
     attributes: {
       type: 'object',
       additionalProperties: { type: 'string', maxLength: attributeCharacters },

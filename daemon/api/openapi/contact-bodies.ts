@@ -2,7 +2,7 @@
 import { inputLimits } from '../../../lib/index.ts'
 import { inputFields, textFields } from '../../../lib/internal.ts'
 import { schemasOf } from './fields.ts'
-import { arrayOf, flag, type Schema } from './schema.ts'
+import { arrayOf, flag, id, type Schema } from './schema.ts'
 
 const { nameCharacters, attributeCharacters, emailCharacters } = inputLimits
 
@@ -22,6 +22,17 @@ export const contactKey: Schema = {
   required: ['email'],
   description: 'The contact: its id, or `{email}`.',
 }
+
+const someIds = { ...arrayOf(id), maxItems: inputLimits.values } as const
+
+/** Filters by the lists, tags and topics of a contact. */
+export const groupFilters = {
+  lists: { ...someIds, description: 'On any of these lists.' },
+  tags: { ...someIds, description: 'With any of these tags.' },
+  topics: { ...someIds, description: 'Subscribed to any of these topics.' },
+  exclude_lists: { ...someIds, description: 'On none of these lists.' },
+  exclude_tags: { ...someIds, description: 'With none of these tags.' },
+} as const
 
 /** Fields that the bodies of contacts have. */
 export const contact = {

@@ -31,18 +31,13 @@ import {
   stepFields,
   testResultFields,
 } from '../../../lib/internal.ts'
-import { contactKey } from './contact-bodies.ts'
+import { contactKey, groupFilters } from './contact-bodies.ts'
 import { recordOf, schemasOf } from './fields.ts'
 import { arrayOf, id, input, nullable, record, type Schema } from './schema.ts'
 
-const someIds = { ...arrayOf(id), maxItems: inputLimits.values } as const
 const audience: Schema = {
   ...input<AudienceInput>({
-    lists: { ...someIds, description: 'On any of these lists.' },
-    tags: { ...someIds, description: 'With any of these tags.' },
-    topics: { ...someIds, description: 'Subscribed to any of these topics.' },
-    exclude_lists: { ...someIds, description: 'On none of these lists.' },
-    exclude_tags: { ...someIds, description: 'With none of these tags.' },
+    ...groupFilters,
     segment: { ...id, description: 'A segment, whose filters apply too.' },
   }),
   description: 'Subscribed contacts who match every filter. Without filters: all of them.',

@@ -21,7 +21,8 @@ export const contactChanges: readonly Route[] = [
     role: 'member',
     name: 'changeContactEmail',
     summary: 'Change the e-mail address of a contact',
-    description: 'Everything else stays. An address that another contact has is refused.',
+    description:
+      'Everything else stays, but requests to confirm a list end. An address that another contact has is refused.',
     body: 'EmailInput',
     answers: changed,
     call: async ({ client, params, body }) => ok(await client.contacts.changeEmail(params.contactId, body)),
