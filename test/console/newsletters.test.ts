@@ -104,6 +104,7 @@ consoleTest('a sequence gets steps, is resumed and stopped for a contact', async
   await page.getByLabel('Contacts who join this list are enrolled').selectOption('News')
   await page.getByRole('button', { name: 'Create sequence' }).click()
   await heading(page, 'Welcome')
+  await page.getByRole('link', { name: 'News', exact: true }).waitFor()
   await page.keyboard.press('n')
   await page.getByText('A preview needs a subject.').waitFor()
   await page.getByLabel('Subject').fill('First')

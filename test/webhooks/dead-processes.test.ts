@@ -1,10 +1,9 @@
 /** What a killed process had claimed returns as soon as the process is dead, and what a live one has claimed does not. */
 import assert from 'node:assert/strict'
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { readdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { TestContext } from 'node:test'
+import { Keeper } from '../faults/keeper.ts'
 import { onPostgres, test } from '../support/databases.ts'
 import { openPlace } from '../support/kinds.ts'
 import { assertFaster } from '../support/timing.ts'
@@ -24,36 +23,21 @@ import {
   withStatus,
 } from '../support/webhook-harness.ts'
 
-const script = `
-  import { createMailkeep } from './lib/index.ts'
-  import { postgres } from './lib/storage/postgres.ts'
-  import { sqlite } from './lib/storage/sqlite.ts'
-  const { FILE, URL: url, SCHEMA: schema } = process.env
-  const key = Buffer.from(process.env.KEY, 'base64')
-  const options = { database: FILE ? sqlite(FILE) : postgres(url, { schema }), encryptionKey: key, webhooks: { allowPrivate: true } }
-  const mailkeep = await createMailkeep(options)
-  mailkeep.start()
-  console.log('started')`
-
 /** Starts processes that send. They end before the database is closed, because the test calls this first. */
 function processes(t: TestContext) {
-  const children: ChildProcess[] = []
-  t.after(() => children.map((child) => child.kill('SIGKILL')))
-  return async ({ encryptionKey, place }: Opened): Promise<ChildProcess> => {
-    const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', script], {
-      cwd: new URL('../..', import.meta.url),
-      env: { ...process.env, KEY: Buffer.from(encryptionKey).toString('base64'), ...place.env },
-      stdio: ['ignore', 'pipe', 'inherit'],
+  const children: Keeper[] = []
+  t.after(() => Promise.all(children.map((child) => child.kill())))
+  return async ({ encryptionKey, place }: Opened): Promise<Keeper> => {
+    const { FILE: file, URL: url, SCHEMA: schema } = place.env
+    const child = await Keeper.spawn({
+      ...(file === undefined ? { postgres: { url: url!, schema: schema! } } : { file }),
+      ...{ key: Buffer.from(encryptionKey).toString('base64'), clientId: 1, aheadMs: 0 },
+      webhooks: { allowPrivate: true },
     })
     children.push(child)
-    await once(child.stdout!, 'data')
+    await child.control.start()
     return child
   }
-}
-
-async function kill(child: ChildProcess): Promise<void> {
-  child.kill('SIGKILL')
-  await once(child, 'exit')
 }
 
 const idle = { start: false, clock: Date.now }
@@ -68,7 +52,7 @@ onSharedDatabases('a process that is killed', (open) => {
     const child = await startProcess(prepared)
     await receiver.count(1)
     const survivor = await openSecondInstance(t, prepared, { clock: Date.now })
-    await kill(child)
+    await child.kill()
     const killedMs = performance.now()
     await receiver.count(2)
     assertFaster(performance.now() - killedMs, 2500, 'the second attempt')
@@ -100,7 +84,7 @@ onSharedDatabases('a process that is killed', (open) => {
       reply = 'hang'
       await raiseAll()
       await receiver.count(before + 80 + endpoints.length) // each has at least one place
-      await kill(child)
+      await child.kill()
       reply = 200
       child = await startProcess(prepared)
       const startedMs = performance.now()

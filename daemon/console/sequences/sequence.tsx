@@ -1,12 +1,13 @@
 import { useLocation, useRoute } from 'preact-iso'
 import { answerOf, api, dataOf, type Schemas } from '../api.ts'
+import { allLists } from '../groups/all.ts'
 import { confirm } from '../parts/dialog.tsx'
 import { Loaded, useLoad } from '../parts/load.tsx'
 import { attempt } from '../parts/notice.tsx'
 import { Page } from '../parts/page.tsx'
 import { may } from '../session.ts'
 import { Enrolments } from './enrolments.tsx'
-import { SequenceStatus } from './sequences.tsx'
+import { SequenceStatus, TriggerList } from './sequences.tsx'
 import { Steps } from './steps.tsx'
 
 type Sequence = Schemas['Sequence']
@@ -29,6 +30,7 @@ export function SequencePage() {
 function SequenceView({ sequence, set }: { sequence: Sequence; set(sequence: Sequence): void }) {
   const { route } = useLocation()
   const { id, status, list_id } = sequence
+  const lists = useLoad(allLists, [])
   const path = { params: { path: { sequenceId: id } } }
   const next = status === 'active' ? 'paused' : 'active'
   const change = () =>
@@ -69,7 +71,9 @@ function SequenceView({ sequence, set }: { sequence: Sequence; set(sequence: Seq
           <SequenceStatus status={status} />
         </dd>
         <dt>List</dt>
-        <dd>{list_id === null ? 'none' : <a href={`/console/lists/${list_id}`}>list {list_id}</a>}</dd>
+        <dd>
+          <TriggerList id={list_id} lists={lists.value} />
+        </dd>
       </dl>
       <Steps sequence={sequence} set={set} />
       <Enrolments sequenceId={id} />

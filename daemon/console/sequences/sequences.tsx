@@ -13,9 +13,22 @@ export function SequenceStatus({ status }: { status: Schemas['Sequence']['status
   return <Badge kind={status === 'active' ? 'good' : 'warn'}>{status}</Badge>
 }
 
+interface TriggerListProps {
+  readonly id: number | null
+  /** Undefined while they are loaded. */
+  readonly lists: readonly Schemas['List'][] | undefined
+}
+
+/** The list whose new contacts are enrolled. */
+export function TriggerList({ id, lists }: TriggerListProps) {
+  if (id === null) return <span class="muted">none</span>
+  return <a href={`/console/lists/${id}`}>{lists?.find((list) => list.id === id)?.name ?? `list ${id}`}</a>
+}
+
 export function Sequences() {
   const [{ cursor }] = useQuery()
   const [isCreating, setCreating] = useState(false)
+  const lists = useLoad(allLists, [])
   const query = { per_page: 50, ...(cursor && { cursor }) }
   const sequences = useLoad(() => answerOf(api.GET('/api/v1/sequences', { params: { query } })), [cursor])
   return (
@@ -58,11 +71,7 @@ export function Sequences() {
                         <SequenceStatus status={status} />
                       </td>
                       <td class="wide">
-                        {list_id === null ? (
-                          <span class="muted">none</span>
-                        ) : (
-                          <a href={`/console/lists/${list_id}`}>list {list_id}</a>
-                        )}
+                        <TriggerList id={list_id} lists={lists.value} />
                       </td>
                       <td class="nowrap">
                         <Time at={updated_at} />
