@@ -1,4 +1,5 @@
 import { type ClientMailkeep, type Identity, unchecked } from '../../lib/index.ts'
+import { CliError } from '../cli-error.ts'
 import { type Command, clientFlag, collectRecords, table, withClient, withMailkeep } from './command.ts'
 
 const addIdentity: Command = {
@@ -38,6 +39,9 @@ const refreshIdentities: Command = {
   usage: 'identity refresh',
   about: 'Ask the provider about all sender addresses that are pending or verifying',
   run: async (invocation) => {
+    if (invocation.config.mail.transport.kind !== 'ses') {
+      throw new CliError('No provider verifies addresses here: set MAILKEEP_MAIL_TRANSPORT to ses.')
+    }
     const changed = await withMailkeep(invocation, (mailkeep) => mailkeep.refreshIdentities())
     invocation.print({ json: changed, text: table(changed.map(rowOf), 'no changes') })
   },

@@ -75,7 +75,7 @@ describe('the daemon', { concurrency: 4 }, () => {
     const first = await daemon(t, cwd)
     const path = join(cwd, 'mailkeep.db.admin-token')
     assert.equal(
-      first.said.out.split('\n')[2],
+      first.said.out.split('\n')[3],
       `Try it: curl -H "Authorization: Bearer $(cat ${path})" ${first.url}/api/v1/tags`,
     )
     for (const file of ['mailkeep.db', 'mailkeep.db.admin-token', 'mailkeep.db.key']) {
@@ -135,7 +135,7 @@ describe('the daemon', { concurrency: 4 }, () => {
     for (const [env, inShell] of configured) {
       const database = join(cwd, `${Object.keys(env)}.db`)
       const { url, text, json, stop } = await inProcess(t, true, { database }, env)
-      assert.equal(text.split('\n')[1], `Try it: curl -H "Authorization: Bearer ${inShell}" ${url}/api/v1/tags`)
+      assert.equal(text.split('\n')[2], `Try it: curl -H "Authorization: Bearer ${inShell}" ${url}/api/v1/tags`)
       assert.deepEqual(Object.keys(json as object), ['url', 'host', 'port'])
       assert.equal((await ask(url, ownToken)).status, 200)
       await stop()

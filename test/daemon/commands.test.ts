@@ -83,6 +83,12 @@ onBothDatabases('commands', (open) => {
     assert.match(await errorLineOf(['client', 'delete', id, '--yes'], place), /No such client/)
   })
 
+  databaseTest('refresh of identities without a provider says which setting chooses one', async (t) => {
+    const place = await open(t)
+    await populate(place)
+    assert.match(await errorLineOf(['identity', 'refresh'], place), /set MAILKEEP_MAIL_TRANSPORT to ses/)
+  })
+
   databaseTest('find contacts by their full address and erase them', async (t) => {
     const place = await open(t)
     const { of, list } = await populate(place)

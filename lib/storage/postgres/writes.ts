@@ -82,9 +82,9 @@ async function runTransaction<T>(session: Session, first: readonly string[], wor
   // COMMIT is sent together with the work's last statements. If one of them fails, the server rolls back instead.
   const committed = commit(session)
   const failure = await firstFailure([begun, ...transaction.deferred, committed])
-  // If the server answered none of them, it may have committed all the same.
+  // Where the answer of a statement is missing, that of COMMIT decides: the server may have committed all the same.
   if (isUnanswered(failure)) await committed
-  if (failure !== undefined) throw causeOf(failure, session)
+  else if (failure !== undefined) throw causeOf(failure, session)
   return { value, effects: transaction.effects }
 }
 
