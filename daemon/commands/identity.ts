@@ -39,10 +39,12 @@ const refreshIdentities: Command = {
   usage: 'identity refresh',
   about: 'Ask the provider about all sender addresses that are pending or verifying',
   run: async (invocation) => {
-    if (invocation.config.mail.transport.kind !== 'ses') {
-      throw new CliError('No provider verifies addresses here: set MAILKEEP_MAIL_TRANSPORT to ses.')
-    }
-    const changed = await withMailkeep(invocation, (mailkeep) => mailkeep.refreshIdentities())
+    const changed = await withMailkeep(invocation, async (mailkeep) => {
+      if (invocation.config.mail.transport.kind !== 'ses') {
+        throw new CliError('No provider verifies addresses here: set MAILKEEP_MAIL_TRANSPORT to ses.')
+      }
+      return await mailkeep.refreshIdentities()
+    })
     invocation.print({ json: changed, text: table(changed.map(rowOf), 'no changes') })
   },
 }
