@@ -7,7 +7,7 @@ import { deliverFirst, reportCounts, type Scene, setScene } from './scene.ts'
 import type { Trap } from './statements.ts'
 
 const claims = 'update "mailkeep_delivery" set "claim"'
-const settles = 'update "mailkeep_delivery" set "status"'
+const settles = 'update mailkeep_delivery set\\s+status = '
 const timeout = 300_000
 
 /** Recovers after a kill: restarts, drains the queue, audits and reports the counts. */
