@@ -397,7 +397,7 @@ describe('imports', { concurrency: 2 }, () => {
     await writeFile(join(place.cwd, 'bad.csv'), `email\n${'no-one\n'.repeat(5000)}`)
     const [program = '', ...words] = commandLine(['import', 'bad.csv', '--list', '1', '--json'])
     const child = spawn(program, words, { cwd: place.cwd, stdio: ['ignore', 'pipe', 'pipe'] })
-    await once(child.stderr, 'data') // the command is done, and its output has not been read
+    await once(child.stdout, 'readable') // the command prints, and its output has not been read
     const said = collect(child)
     await once(child, 'close')
     assert.equal(JSON.parse(said.out).refused_rows.length, 5000)
