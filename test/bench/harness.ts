@@ -17,6 +17,8 @@ export interface Bench {
   /** Whether servers write CPU profiles into `output`. */
   readonly profile: boolean
   readonly quick: boolean
+  /** Whether results go into test/README.md. */
+  readonly write: boolean
 }
 
 /** One line of the result table. */

@@ -11,13 +11,20 @@ import { discard, scratch } from './seed.ts'
 const server = process.env.MAILKEEP_TEST_POSTGRES ?? 'postgres://postgres@127.0.0.1:5432/postgres'
 
 /** Creates a database with `size` contacts, passes it to `use`, and drops it afterwards. */
-export async function withPostgres<T>(folder: string, size: number, use: (url: string) => Promise<T>): Promise<T> {
+export function withPostgres<T>(folder: string, size: number, use: (url: string) => Promise<T>): Promise<T> {
+  return withEmptyPostgres(async (url) => {
+    await fill(folder, size, url)
+    return await use(url)
+  })
+}
+
+/** Creates a database, passes it to `use`, and drops it afterwards. */
+export async function withEmptyPostgres<T>(use: (url: string) => Promise<T>): Promise<T> {
   const name = `mailkeep_bench_${process.pid}_${randomUUID().slice(0, 8)}`
   await ask(server, `create database ${name}`)
   const url = new URL(server)
   url.pathname = `/${name}`
   try {
-    await fill(folder, size, url.href)
     return await use(url.href)
   } finally {
     await ask(server, `drop database ${name} with (force)`)

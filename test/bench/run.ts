@@ -11,10 +11,12 @@ import { growth } from './growth.ts'
 import { type Bench, type Figure, type Finding, tableOf } from './harness.ts'
 import { mail, mailPrepare, mailSteps } from './mail.ts'
 import { massDelete } from './mass-delete.ts'
+import { peers } from './peers.ts'
 import { postgres } from './postgres.ts'
 import { processes } from './processes.ts'
 import { summariseProfiles } from './profile.ts'
 import { get, page, search } from './reads.ts'
+import { tails } from './tails.ts'
 import { webhooks, webhooksLatency, webhooksMemory } from './webhooks.ts'
 import { bulk, latency, saveHeavy, saveLight } from './writes.ts'
 
@@ -40,6 +42,8 @@ const figures: Readonly<Record<string, Figure>> = {
   'mail-steps': mailSteps,
   postgres,
   processes,
+  tails,
+  peers,
 }
 
 const usage = `npm run bench -- [options] [NAME…]
@@ -49,6 +53,7 @@ names: ${Object.keys(figures).join(', ')}
   --seconds N     duration of each measurement; default 2
   --sizes N,N,…   contacts in the databases; default 10000,100000,1000000
   --quick         1 round of 1 s on 10,000 and 100,000 contacts, to check that it works
+  --write         writes the results of peers into test/README.md
   --profile       servers write CPU profiles to .bench/, and a summary is printed
 `
 
@@ -62,6 +67,7 @@ async function main(): Promise<void> {
       seconds: { type: 'string' },
       sizes: { type: 'string' },
       quick: { type: 'boolean', default: false },
+      write: { type: 'boolean', default: false },
       profile: { type: 'boolean', default: false },
       help: { type: 'boolean', short: 'h' },
     },
@@ -71,7 +77,7 @@ async function main(): Promise<void> {
     process.stdout.write(unknown.length > 0 ? `There is no benchmark ${unknown.join(', ')}.\n${usage}` : usage)
     return
   }
-  const { quick, profile } = values
+  const { quick, write, profile } = values
   const folder = await mkdtemp(join(tmpdir(), 'mailkeep-bench-'))
   const bench: Bench = {
     rounds: Number(values.rounds ?? (quick ? 1 : 7)),
@@ -81,6 +87,7 @@ async function main(): Promise<void> {
     output,
     profile,
     quick,
+    write,
   }
   try {
     await mkdir(output, { recursive: true })
