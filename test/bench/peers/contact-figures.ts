@@ -38,17 +38,16 @@ export async function measureContacts(bench: Bench, { folder, prismaProblem }: P
   const size = bench.quick ? 10_000 : contactCount
   if (prismaProblem) process.stdout.write(`Prisma is left out: ${prismaProblem}\n`)
   return await withDatabases(bench, size, async (databases) => {
-    const services: Record<string, Service> = {
-      'mailkeep, SQLite': await Server.mailkeepOnAnyCore(bench, databases.sqlite, {}),
-      'mailkeep, PostgreSQL': await Server.mailkeepOnAnyCore(bench, databases.postgres, {}),
-      'Drizzle, SQLite with FTS5': await ContactProcess.open(folder, 'drizzle', databases.peerSqlite),
-      'Kysely, PostgreSQL with pg_trgm': await ContactProcess.open(folder, 'kysely', databases.peerPostgres),
-    }
-    if (!prismaProblem) {
-      const prisma = await ContactProcess.open(folder, 'prisma', databases.peerPostgres)
-      services['Prisma, PostgreSQL with pg_trgm'] = prisma
-    }
+    const services: Record<string, Service> = {}
     try {
+      services['mailkeep, SQLite'] = await Server.mailkeepOnAnyCore(bench, databases.sqlite, {})
+      services['mailkeep, PostgreSQL'] = await Server.mailkeepOnAnyCore(bench, databases.postgres, {})
+      services['Drizzle, SQLite with FTS5'] = await ContactProcess.open(folder, 'drizzle', databases.peerSqlite)
+      services['Kysely, PostgreSQL with pg_trgm'] = await ContactProcess.open(folder, 'kysely', databases.peerPostgres)
+      if (!prismaProblem) {
+        const prisma = await ContactProcess.open(folder, 'prisma', databases.peerPostgres)
+        services['Prisma, PostgreSQL with pg_trgm'] = prisma
+      }
       await assertSameAnswers(services)
       return await measure(bench, services, size)
     } finally {

@@ -1,5 +1,5 @@
 /** pg-boss on PostgreSQL, with LISTEN and NOTIFY. `mode` is the size of its batches. */
-import { connections, importPeer, inFlight, type Job, jobOf, type OpenQueue } from './queue.ts'
+import { connections, importPeer, type Job, jobOf, type OpenQueue } from './queue.ts'
 import { sendAll } from './send.ts'
 
 interface PgBoss {

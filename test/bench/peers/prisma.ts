@@ -1,6 +1,6 @@
 /** Contacts by Prisma on PostgreSQL: nested writes, which run in one transaction, and relations by `include`. */
 import { randomUUID } from 'node:crypto'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { type Contact, type Contacts, perPage, serve } from './contact-service.ts'
 import { connections, importPeer } from './queue.ts'
 
@@ -41,7 +41,7 @@ const include = {
 }
 
 async function open(database: string): Promise<Contacts> {
-  const { PrismaClient } = await importPeer<PrismaModule>(join(import.meta.dirname, 'prisma-client/index.js'))
+  const { PrismaClient } = await importPeer<PrismaModule>(join(dirname(process.argv[1]!), 'prisma-client/index.js'))
   const { PrismaPg } = await importPeer<AdapterModule>('@prisma/adapter-pg')
   const prisma = new PrismaClient({ adapter: new PrismaPg({ connectionString: database, max: connections }) })
   return {
