@@ -25,6 +25,7 @@ export function barsOf(panels: readonly Panel[]): string {
   }
   const size = `${panelsPerRow * panelWidth} ${top}`
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${size}" font-family="sans-serif" font-size="12">
+<title>A panel for each figure, with a bar for each product</title>
 <rect width="100%" height="100%" fill="white"/>
 ${drawn.join('\n')}
 </svg>
