@@ -1,8 +1,8 @@
 /** Receives webhooks: answers 200 immediately, counts deliveries and measures the age of their events. */
 
-import { type AddressInfo, createServer } from 'node:net'
-import { Frames } from './frames.ts'
+import type { AddressInfo } from 'node:net'
 import { cpuSeconds } from './processor.ts'
+import { receiver } from './receiving.ts'
 import { type Summary, summaryOf } from './summary.ts'
 
 export interface Receipts extends Summary {
@@ -11,8 +11,6 @@ export interface Receipts extends Summary {
   /** Deliveries per second of the sender's processor time. */
   readonly steadyPerCpuSecond: number
 }
-
-const answer = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
 
 interface Awaiting {
   /** The number of deliveries since the restart after which to report. */
@@ -28,15 +26,7 @@ let steadySinceMs = 0
 let cpuBefore = 0
 let ages: number[] = []
 
-const server = createServer((socket) => {
-  const frames = new Frames((_, body) => {
-    socket.write(answer, 'latin1')
-    count(body)
-  })
-  socket.setNoDelay(true)
-  socket.on('data', (chunk) => frames.push(chunk))
-  socket.on('error', () => socket.destroy())
-})
+const server = receiver(count)
 
 function count(body: Buffer): void {
   received += 1

@@ -1,6 +1,6 @@
 /** Receives deliveries: answers 200 at once, counts each event once, and measures its age by the monotonic clock. */
-import { type AddressInfo, createServer } from 'node:net'
-import { Frames } from '../frames.ts'
+import type { AddressInfo } from 'node:net'
+import { receiver } from '../receiving.ts'
 import { quantile } from '../summary.ts'
 import { monotonicMs } from './queue.ts'
 
@@ -24,7 +24,6 @@ export interface Restart {
   readonly awaited: number
 }
 
-const answer = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
 let awaited = 0
 let seen = new Set<number>()
 let repeated = 0
@@ -34,15 +33,7 @@ let steadySinceMs = 0
 let lastMs = 0
 let perSecond: number | undefined
 
-const server = createServer((socket) => {
-  const frames = new Frames((_, body) => {
-    socket.write(answer, 'latin1')
-    count(body)
-  })
-  socket.setNoDelay(true)
-  socket.on('data', (chunk) => frames.push(chunk))
-  socket.on('error', () => socket.destroy())
-})
+const server = receiver(count)
 
 function count(body: Buffer): void {
   const nowMs = monotonicMs()
