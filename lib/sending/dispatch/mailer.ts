@@ -138,6 +138,7 @@ export class Mailer implements LoopWork<Plan, ClaimedMessage, FinishedAttempt> {
     return claimed
   }
 
+  /** The claim has counted the message already. */
   started(): void {}
 
   async attempt(entry: InFlight<ClaimedMessage>): Promise<FinishedAttempt> {

@@ -133,7 +133,7 @@ export const dialect: Dialect = {
   },
   // No ORDER BY, which would cost more: SQLite reads the rows from an index that already has the requested order.
   list: (item, _order, from) => sql`concat('[', (select group_concat(${item}, ',') ${from}), ']')`,
-  time: (column) => sql`ifnull('"' || ${column} || '"', 'null')`, // a third cheaper than json_quote()
+  time: (column) => sql`ifnull('"' || ${column} || '"', 'null')`, // a time needs no escapes
   bool: (column) => sql`iif(${column}, 'true', 'false')`,
   json: (column) => sql`${column}`,
   forUpdateSkipLocked: sql``, // there is one writer at a time
