@@ -103,9 +103,9 @@ export async function recordAttempts(tx: Tx, finished: readonly FinishedAttempt[
   return recorded
 }
 
-function logFailure({ logger }: Tx, { task, outcome }: RecordedAttempt): void {
+function logFailure({ logger }: Tx, { task, outcome, disposition }: RecordedAttempt): void {
   const { clientId: client_id, endpointId: endpoint_id, uuid, eventType: event_type, attempt } = task
-  const fields = { client_id, endpoint_id, delivery: uuid, event_type, attempt, reason: errorOf(outcome) }
+  const fields = { client_id, endpoint_id, delivery: uuid, event_type, attempt, reason: errorOf(outcome, disposition) }
   logger.warn(fields, 'a delivery failed and will not be retried')
 }
 
@@ -122,7 +122,7 @@ function outcomeOf({ task, outcome, disposition, endedMs }: FinishedAttempt) {
     now: endedAt,
     uncounted: outcome.kind === 'refused' ? 1 : 0,
     response_status: responseStatusOf(outcome),
-    error: disposition.status === 'success' ? null : errorOf(outcome),
+    error: errorOf(outcome, disposition),
     delivered_at: disposition.status === 'success' ? endedAt : null,
   }
 }
@@ -135,7 +135,7 @@ function attemptOf({ task, outcome, disposition, startedMs, endedMs }: FinishedA
     started_at: timestamp(startedMs),
     duration_ms: outcome.kind === 'interrupted' ? null : durationOf(startedMs, endedMs),
     response_status: responseStatusOf(outcome),
-    error: disposition.status === 'success' ? null : errorOf(outcome),
+    error: errorOf(outcome, disposition),
     response_body: 'body' in outcome ? outcome.body : null,
   }
 }
@@ -147,7 +147,8 @@ function responseStatusOf(outcome: Outcome): number | null {
 const ownFaultError =
   "Mailkeep's own fault, not the receiver's: the request could not be made. Mailkeep's log has the cause."
 
-function errorOf(outcome: Outcome): string | null {
+function errorOf(outcome: Outcome, { status }: Disposition): string | null {
+  if (status === 'success') return null
   if (outcome.kind === 'answered') return `The receiver answered ${outcome.status}.`
   if (outcome.kind === 'interrupted') return 'The attempt was interrupted: its outcome is not known.'
   if (outcome.kind === 'fault') return ownFaultError
