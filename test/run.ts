@@ -1,6 +1,6 @@
 /**
  * Runs the test files against one PostgreSQL; see find-postgres. Arguments are files or folders; default: all rooms.
- * Without PostgreSQL, the end of the output says how many tests were skipped.
+ * Without PostgreSQL or a browser, the end of the output says how many tests were skipped.
  *
  *   --database sqlite|postgres   only this database
  *   --timing                     the tests that assert durations, one file at a time
@@ -12,11 +12,13 @@ import { run } from 'node:test'
 import { spec } from 'node:test/reporters'
 import { pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
+import sparticuz from '@sparticuz/chromium'
 import { buildBundle } from '../.ci/build-binary.ts'
 import { findPostgres } from './support/find-postgres.ts'
 
-/** Same text as in support/databases.ts, which cannot be imported here because it registers test hooks. */
+/** The same texts as in support/databases.ts and support/browser.ts, which are not imported here: they register test hooks. */
 const withoutPostgres = 'there is no PostgreSQL'
+const withoutBrowser = 'there is no Chromium'
 
 /** One more than processors on a small machine, because many tests wait. */
 const processesAtOnce = 3
@@ -73,18 +75,21 @@ if (process.env.MAILKEEP_TEST_BINARY === undefined) {
   process.env.MAILKEEP_TEST_BUNDLE = join(folder, 'bundle/mailkeep.cjs')
 }
 
-let skipped = 0
+// Unpacks the browser. Processes that do so at the same time find a program that is still being written.
+await sparticuz.executablePath().catch(() => undefined) // not on Linux: support/browser.ts says so
+
+const skipped = { postgres: 0, browser: 0 }
 const results = run({ files: timing ? timed(files()) : grouped(files()), concurrency: timing ? 1 : processesAtOnce })
 results.on('test:pass', ({ skip }) => {
-  if (skip === withoutPostgres) skipped += 1
+  if (skip === withoutPostgres) skipped.postgres += 1
+  if (typeof skip === 'string' && skip.startsWith(withoutBrowser)) skipped.browser += 1
 })
 results.on('test:fail', ({ todo }) => {
   if (todo === undefined) process.exitCode = 1
 })
 results.once('end', async () => {
   await postgres.close()
-  if (database === 'sqlite') return
-  if (postgres.url === undefined || skipped > 0) process.once('exit', () => process.stderr.write(loudly()))
+  process.once('exit', () => process.stderr.write(whatWasSkipped()))
 })
 results.compose(new spec()).pipe(process.stdout)
 
@@ -127,7 +132,12 @@ function groupOf(members: readonly string[]): string {
   return path
 }
 
-function loudly(): string {
-  const reason = postgres.reason ?? 'the one that was found is not enough, and none could be started'
-  return `\n*** NO POSTGRESQL (${reason}): ${skipped} tests were SKIPPED. ***\n\n`
+function whatWasSkipped(): string {
+  const lines: string[] = []
+  if (database !== 'sqlite' && (postgres.url === undefined || skipped.postgres > 0)) {
+    const reason = postgres.reason ?? 'the one that was found is not enough, and none could be started'
+    lines.push(`\n*** NO POSTGRESQL (${reason}): ${skipped.postgres} tests were SKIPPED. ***\n\n`)
+  }
+  if (skipped.browser > 0) lines.push(`\n*** NO BROWSER: ${skipped.browser} tests were SKIPPED. ***\n\n`)
+  return lines.join('')
 }
