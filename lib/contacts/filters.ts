@@ -30,31 +30,23 @@ const lastTime: Timestamp = '9999-12-31T23:59:59.999999Z'
  */
 export async function resolveFilters(ctx: Context, query: ContactFilters): Promise<Filters | undefined> {
   const segment: SegmentFilters = query.segment === undefined ? {} : await filtersOfSegment(ctx, query.segment)
-  const groups = { lists: both('lists'), tags: both('tags'), topics: both('topics') }
-  const own = {
-    lists: await ownGroups(ctx, 'list', groups.lists),
-    tags: await ownGroups(ctx, 'tag', groups.tags),
-    topics: await ownGroups(ctx, 'topic', groups.topics),
-  }
+  const named = namesRecords(query) || namesRecords(segment) ? await findNamed(ctx, query, segment) : nothingNamed
+  const { lists, tags, topics, exclude_lists, exclude_tags, attributes } = named
   // Unknown ids match nothing. A filter with several values needs one that exists.
-  if (Object.values(own).some((filters) => filters.some((ids) => ids.length === 0))) return undefined
-  const attributes = [
-    ...(await findIndexedValues(ctx, query.attributes ?? {}, 'attributes')),
-    ...(await findIndexedValues(ctx, segment.attributes ?? {}, 'attributes')),
-  ]
+  if ([...lists, ...tags, ...topics].some((ids) => ids.length === 0)) return undefined
   const searches = [query.search, segment.search].filter(Boolean).map((text) => searchTerm(text!))
   const values: FilterValues = {
-    lists: own.lists[0] ?? [],
-    tags: own.tags[0] ?? [],
-    topics: own.topics[0] ?? [],
-    more_lists: own.lists[1] ?? [],
-    more_tags: own.tags[1] ?? [],
-    more_topics: own.topics[1] ?? [],
-    has_more_lists: own.lists.length > 1,
-    has_more_tags: own.tags.length > 1,
-    has_more_topics: own.topics.length > 1,
-    exclude_lists: await findOwnIds(ctx, 'list', both('exclude_lists').flat()),
-    exclude_tags: await findOwnIds(ctx, 'tag', both('exclude_tags').flat()),
+    lists: lists[0] ?? [],
+    tags: tags[0] ?? [],
+    topics: topics[0] ?? [],
+    more_lists: lists[1] ?? [],
+    more_tags: tags[1] ?? [],
+    more_topics: topics[1] ?? [],
+    has_more_lists: lists.length > 1,
+    has_more_tags: tags.length > 1,
+    has_more_topics: topics.length > 1,
+    exclude_lists,
+    exclude_tags,
     search: searches[0] ?? '',
     more_search: searches[1] ?? '',
     created_after: latest(query.created_after, segment.created_after) ?? firstTime,
@@ -63,9 +55,9 @@ export async function resolveFilters(ctx: Context, query: ContactFilters): Promi
   const flags = {
     unsubscribed: query.include_unsubscribed,
     only: query.unsubscribed === 'only',
-    lists: own.lists.length > 0,
-    tags: own.tags.length > 0,
-    topics: own.topics.length > 0,
+    lists: lists.length > 0,
+    tags: tags.length > 0,
+    topics: topics.length > 0,
     search: searches.length > 0,
     attribute: attributes.length > 0,
   }
@@ -76,8 +68,43 @@ export async function resolveFilters(ctx: Context, query: ContactFilters): Promi
     attributes,
     flags: { ...flags, others: needsOthers(values) || attributes.length > 1 },
   }
+}
 
-  /** Returns the values of the query's filter and of the segment's, as far as they are given. */
+/** What the filters of a query and its segment name, without ids of other clients. */
+interface Named {
+  /** The ids of the query's filter and those of the segment's, as far as they are given. */
+  readonly lists: readonly (readonly number[])[]
+  readonly tags: readonly (readonly number[])[]
+  readonly topics: readonly (readonly number[])[]
+  readonly exclude_lists: readonly number[]
+  readonly exclude_tags: readonly number[]
+  readonly attributes: readonly IndexedValue[]
+}
+
+const nothingNamed: Named = { lists: [], tags: [], topics: [], exclude_lists: [], exclude_tags: [], attributes: [] }
+
+/** Whether filters name records that must be read. */
+function namesRecords({ lists, tags, topics, exclude_lists, exclude_tags, attributes }: SegmentFilters): boolean {
+  return [lists, tags, topics, exclude_lists, exclude_tags, attributes].some((filter) => filter !== undefined)
+}
+
+/** Reads all of them in one turn of the event loop. */
+async function findNamed(ctx: Context, query: ContactFilters, segment: SegmentFilters): Promise<Named> {
+  const [lists, tags, topics, exclude_lists, exclude_tags, ...attributes] = await Promise.all([
+    findGroups('list', 'lists'),
+    findGroups('tag', 'tags'),
+    findGroups('topic', 'topics'),
+    findOwnIds(ctx, 'list', both('exclude_lists').flat()),
+    findOwnIds(ctx, 'tag', both('exclude_tags').flat()),
+    findIndexedValues(ctx, query.attributes ?? {}, 'attributes'),
+    findIndexedValues(ctx, segment.attributes ?? {}, 'attributes'),
+  ])
+  return { lists, tags, topics, exclude_lists, exclude_tags, attributes: attributes.flat() }
+
+  function findGroups(kind: Kind, name: 'lists' | 'tags' | 'topics') {
+    return Promise.all(both(name).map((ids) => findOwnIds(ctx, kind, ids)))
+  }
+
   function both(name: 'lists' | 'tags' | 'topics' | 'exclude_lists' | 'exclude_tags'): (readonly number[])[] {
     return [query[name], segment[name]].filter((ids) => ids !== undefined)
   }
@@ -100,10 +127,6 @@ function needsOthers(values: FilterValues): boolean {
 /** Whether the filters limit the time of creation. */
 export function hasCreatedFilter(values: FilterValues): boolean {
   return values.created_after !== firstTime || values.created_before !== lastTime
-}
-
-function ownGroups(ctx: Context, kind: Kind, groups: readonly (readonly number[])[]) {
-  return groups.length === 0 ? [] : Promise.all(groups.map((ids) => findOwnIds(ctx, kind, ids)))
 }
 
 /** Returns those of the ids that are records of the client. The others match nothing. */

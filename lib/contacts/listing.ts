@@ -30,8 +30,8 @@ export async function listPageOfContacts(ctx: Context, query?: ContactQueryInput
  *
  * @throws MailkeepError Same as `list`.
  */
-export async function listContactsJson(ctx: Context, query?: ContactQueryInput): Promise<Page<string>> {
-  return await listDocuments(ctx, query, inputLimits.pageBytes)
+export function listContactsJson(ctx: Context, query?: ContactQueryInput): Promise<Page<string>> {
+  return listDocuments(ctx, query, inputLimits.pageBytes)
 }
 
 /** @param maxBytes Maximum size of the page, except that a page always has at least one contact. */
