@@ -11,7 +11,7 @@ import type { Receipts } from './receive.ts'
 const root = join(import.meta.dirname, '../..')
 const canPin = spawnSync('taskset', ['-c', '0,1', 'true']).status === 0
 const serverCore = 0
-const otherCore = 1
+export const otherCore = 1
 
 /** Bundles the current daemon and the benchmark's own processes into `folder`. */
 export async function bundle(folder: string): Promise<void> {

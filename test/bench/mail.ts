@@ -65,7 +65,7 @@ export const mail: Figure = async (bench) => {
 }
 
 /** Runs with a newsletter that is prepared for this many recipients. */
-async function withNewsletter<T>(bench: Bench, count: number, use: (file: string) => Promise<T>): Promise<T> {
+export async function withNewsletter<T>(bench: Bench, count: number, use: (file: string) => Promise<T>): Promise<T> {
   const file = await scratch(bench.folder, smallest(bench))
   try {
     const id = await addNewsletter(file)

@@ -17,7 +17,7 @@ import { processes } from './processes.ts'
 import { summariseProfiles } from './profile.ts'
 import { get, page, search } from './reads.ts'
 import { tails } from './tails.ts'
-import { webhooks, webhooksLatency, webhooksMemory } from './webhooks.ts'
+import { webhooks, webhooksBesideMail, webhooksLatency, webhooksMemory } from './webhooks.ts'
 import { bulk, latency, saveHeavy, saveLight } from './writes.ts'
 
 const figures: Readonly<Record<string, Figure>> = {
@@ -37,6 +37,7 @@ const figures: Readonly<Record<string, Figure>> = {
   webhooks,
   'webhooks-latency': webhooksLatency,
   'webhooks-memory': webhooksMemory,
+  'webhooks-beside-mail': webhooksBesideMail,
   mail,
   'mail-prepare': mailPrepare,
   'mail-steps': mailSteps,
