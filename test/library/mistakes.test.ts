@@ -318,6 +318,26 @@ test('a setting that is undefined keeps its default', async (t) => {
   assert.equal(kit.deliveries().length, 4) // at once, and after 5 s, 5 min and 30 min
 })
 
+test('an import refuses a source that is not a stream or chunks of text or bytes', async (t) => {
+  const kit = await testMailkeep()
+  t.after(() => kit.close())
+  const list = await kit.client.lists.create({ name: 'News' })
+  const csv = 'email\nada@example.org\n'
+  for (const source of [
+    csv,
+    Buffer.from(csv),
+    [1, 2],
+    [Buffer.from('email\n'), { email: 'ada@example.org' }],
+    [null],
+  ]) {
+    const error = await outcomeOf(() => kit.client.contacts.import(list.id, source as Any, { format: 'csv' }))
+    assertHelpful(error, JSON.stringify(source), 'validation_failed')
+    assert.deepEqual(isMailkeepError(error) && Object.keys(error.errors ?? {}), ['source'])
+  }
+  const { created } = await kit.client.contacts.import(list.id, [Buffer.from(csv)], { format: 'csv' })
+  assert.equal(created, 1)
+})
+
 test('the test kit, smtp() and ses() name the option that is wrong', async () => {
   const url = 'smtp://127.0.0.1'
   const dkim = { domain: 'example.org', selector: 's', privateKey: 'PEM' }
