@@ -146,6 +146,18 @@ overHttp('a request with an idempotency key', (open) => {
     assert.deepEqual([again.body.data.email, again.body.data.name], [email, 'Someone else'])
   })
 
+  test('returns no suppression that shows the address of an erased contact', async (t) => {
+    const { call, data, path } = await openList(open, t)
+    const { id } = await data(201, 'POST', path, { body: ada })
+    const suppress = () => call('POST', '/suppressions', keyed('s', { body: { email: ada.email.toUpperCase() } }))
+    const first = await suppress()
+    assertReplays(await suppress(), first)
+    await data(204, 'DELETE', `/contacts/${id}`)
+    const again = await suppress()
+    assertDone(again, 201)
+    assert.notEqual(again.body.data.id, first.body.data.id)
+  })
+
   test('belongs to its client alone, whichever token is used', async (t) => {
     const { addTenant, call, member, path } = await openList(open, t)
     const first = await call('POST', path, keyed('k', { body: ada }))
