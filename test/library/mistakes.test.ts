@@ -318,6 +318,17 @@ test('a setting that is undefined keeps its default', async (t) => {
   assert.equal(kit.deliveries().length, 4) // at once, and after 5 s, 5 min and 30 min
 })
 
+test('the clock of the test kit refuses what is not a duration, and goes on', async (t) => {
+  const kit = await testMailkeep({ now: 0 })
+  t.after(() => kit.close())
+  for (const duration of ['soon', '1 month', -1, Number.NaN, null, Number.POSITIVE_INFINITY, 1e20]) {
+    const error = await outcomeOf(() => kit.clock.advance(duration as Any))
+    assertHelpful(error, `${duration}`, 'validation_failed')
+  }
+  await kit.clock.advance('1.5 hours')
+  assert.equal(kit.clock.now(), 5_400_000)
+})
+
 test('an import refuses a source that is not a stream or chunks of text or bytes', async (t) => {
   const kit = await testMailkeep()
   t.after(() => kit.close())
