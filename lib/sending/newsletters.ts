@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { audit } from '../audit/operations.ts'
 import { countContacts } from '../contacts/counting.ts'
-import { type Context, now, type Tx } from '../context.ts'
+import { type Context, isAdmin, now, type Tx } from '../context.ts'
 import { invalid, MailkeepError, notFound } from '../errors.ts'
 import { getIdentity } from '../identities/operations.ts'
 import { runOrEnqueue } from '../jobs/operations.ts'
@@ -161,9 +161,9 @@ export async function lockNewsletter(tx: Tx, id: number) {
   return { ...newsletterFrom(row), is_prepared: Boolean(row.is_prepared), is_announced: Boolean(row.is_announced) }
 }
 
-/** Tokens of members change drafts only. The library's callers have no role and may do everything. */
-function requireAdmin({ caller }: Context, what: string): void {
-  if (caller.role === undefined || caller.role === 'admin') return
+/** Tokens of members change drafts only. */
+function requireAdmin(ctx: Context, what: string): void {
+  if (isAdmin(ctx)) return
   throw new MailkeepError('forbidden', `This needs a token with the role admin: ${what}.`)
 }
 
