@@ -5,12 +5,12 @@ import type { Tx } from '../context.ts'
 import { findSegmentFilters } from './audience.ts'
 import type { Audience } from './schema.ts'
 
-type Filters = Pick<Audience, 'lists' | 'topics'>
+type Filters = Pick<Audience, 'lists' | 'topics' | 'exclude_lists'>
 type Memberships = { readonly lists: readonly number[]; readonly topics: readonly number[] }
 
 /**
- * Returns those of the contacts who were not subscribed when the newsletter started, or on none of its lists or topics.
- * The history tells. Tags have none.
+ * Returns those of the contacts who were not subscribed when the newsletter started, on none of its lists or topics, or
+ * on a list that it excludes. The history tells. Tags have none.
  *
  * @param since The last change of any contact before the newsletter started.
  */
@@ -32,11 +32,12 @@ export async function findLatecomers(
 }
 
 /** Whether a contact matched before its changes. */
-function matched({ lists, topics }: Filters, changes: readonly Change[], now: Memberships): boolean {
+function matched({ lists, topics, exclude_lists }: Filters, changes: readonly Change[], now: Memberships): boolean {
   const isSubscribed = changes.find(({ type }) => type === 'unsubscribed' || type === 'resubscribed')
   if (isSubscribed?.type === 'resubscribed') return false
   const wasOn = (id: number) => before(changes.filter(({ listId }) => listId === id)) ?? now.lists.includes(id)
   const hadTopic = (id: number) => before(changes.filter(({ topicId }) => topicId === id)) ?? now.topics.includes(id)
+  if (exclude_lists?.some(wasOn)) return false
   return (!lists?.length || lists.some(wasOn)) && (!topics?.length || topics.some(hadTopic))
 }
 
