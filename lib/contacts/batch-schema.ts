@@ -2,7 +2,7 @@
 import * as v from 'valibot'
 import { type FieldErrors, invalid } from '../errors.ts'
 import { inputLimits } from '../limits.ts'
-import { closedObject, EmailAddress, fold, isRecord, parse } from '../parse.ts'
+import { closedObject, EmailAddress, fold, idInput, isRecord, parse } from '../parse.ts'
 import { ContactChange, NewContact, TagNames } from './schema.ts'
 
 /** Maximum operations of a batch. */
@@ -86,12 +86,7 @@ export interface BatchOperation {
   readonly listField: string
 }
 
-function idOf(record: string) {
-  const message = `This must be the id of a ${record}.`
-  return v.pipe(v.number(message), v.safeInteger(message), v.minValue(1, message))
-}
-
-const ListId = idOf('list')
+const ListId = idInput('This must be the id of a list.')
 const Lists = v.pipe(
   v.array(v.unknown(), 'This must be an array of ids of lists.'),
   v.minLength(1, 'At least one list is needed.'),
@@ -103,7 +98,7 @@ const SomeTags = v.pipe(TagNames, v.minLength(1, 'At least one tag is needed.'))
 
 const named = {
   op: v.picklist(batchOperationNames),
-  id: v.optional(idOf('contact')),
+  id: v.optional(idInput('This must be the id of a contact.')),
   email: v.optional(EmailAddress),
 }
 const OnlyContact = closedObject(named)
