@@ -39,7 +39,19 @@ export async function createSuppression(
   input: SuppressionInput,
 ): Promise<{ suppression: Suppression; created: boolean }> {
   const { email } = parse(NewSuppression, input)
-  return transact(ctx, (tx) => suppress(tx, email, 'manual'))
+  return transact(ctx, async (tx) => {
+    const result = await suppress(tx, email, 'manual')
+    await reportContact(tx, email)
+    return result
+  })
+}
+
+/** Reports the contact whose address an answer shows, so that the stored answer is deleted with the contact. */
+async function reportContact(tx: Tx, email: string): Promise<void> {
+  const { onContactRead } = tx.local
+  if (!onContactRead) return
+  const contact = await queries.findContactOfAddress(tx, { client_id: tx.clientId, email_key: fold(email) })
+  if (contact) onContactRead(contact.id)
 }
 
 /** Suppresses an address for a reason, unless it is suppressed already. */
