@@ -3,7 +3,7 @@ import { type RawBuilder, sql } from 'kysely'
 import { audit } from '../audit/operations.ts'
 import { type Context, now, type Tx } from '../context.ts'
 import { invalid, type MailkeepError, notFound } from '../errors.ts'
-import { listPage, mapPage, type Page, type PageInput } from '../page.ts'
+import { listPage, mapPage, type Page, type PageInput, type Range } from '../page.ts'
 import { fold, parse, requireId } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
 import * as queries from './queries.ts'
@@ -23,8 +23,7 @@ export { deleteSuppressionsOfClient } from './queries.ts'
  * @throws MailkeepError `validation_failed`
  */
 export async function listSuppressions(ctx: Context, query?: PageInput): Promise<Page<Suppression>> {
-  const read = ({ desc, ...range }: { after: number; desc: boolean; limit: number }) =>
-    queries.listSuppressions(ctx, { client_id: ctx.clientId, ...range }, { desc })
+  const read = (range: Range) => queries.listSuppressions(ctx, { client_id: ctx.clientId, ...range }, range)
   return mapPage(await listPage(query, read), suppressionFrom)
 }
 
