@@ -45,6 +45,8 @@ export interface ApiOptions {
   readonly mounted?: boolean
   /** Takes the reports of mail providers. Without it their paths are not found. */
   readonly inbound?: Inbound
+  /** Whether this server has the console. Without it there are no links to the console's pages. Default: true. */
+  readonly console?: boolean
 }
 
 /** Answers one request. Never rejects: errors become answers. */
@@ -114,6 +116,7 @@ const optionNames = Object.keys({
   authenticate: true,
   mounted: true,
   inbound: true,
+  console: true,
 } satisfies Record<keyof ApiOptions, true>)
 
 const prefix = '/api/v1'
@@ -160,6 +163,7 @@ async function answerRoute(options: LoggedOptions, state: RequestState): Promise
   if (!route) throw new MailkeepError('method_not_allowed', 'This path does not know this method.')
   context.route = prefix + route.path
   requireRole(caller, route)
+  if (route.needsConsole && options.console === false) throw noConsole()
   const input = { params: match.params, ...(await inputOf(request, route, target)) }
   const outcome = await perform(clientOf(mailkeep, caller), request, route, path, input)
   if (outcome.download) return encodeDownload(context, outcome, options.logger)
@@ -201,6 +205,11 @@ function takesFields({ method, body }: Route): boolean {
   if (body === 'file') return false
   if (body !== undefined) return true // also a DELETE
   return method === 'POST' || method === 'PUT' || method === 'PATCH'
+}
+
+function noConsole(): MailkeepError {
+  const problem = 'The console is switched off, so the link would open nothing: set MAILKEEP_CONSOLE=true.'
+  return new MailkeepError('validation_failed', problem, { errors: { console: [problem] } })
 }
 
 function noSuchRoute(): MailkeepError {
