@@ -53,7 +53,7 @@ const askServer = `select current_setting('server_version') as "version",
   to_regclass('mailkeep_migration') is not null and to_regclass('mailkeep_setting') is not null as "mailkeep"`
 
 const askClosed = `select relname as name from pg_class
-  where relnamespace = current_schema()::regnamespace and relkind in ('r', 'p') and relname like 'mailkeep\\_%'
+  where relnamespace = quote_ident(current_schema())::regnamespace and relkind in ('r', 'p') and relname like 'mailkeep\\_%'
     and not (has_table_privilege(oid, 'select') and has_table_privilege(oid, 'insert')
       and has_table_privilege(oid, 'update') and has_table_privilege(oid, 'delete'))
   order by relname`
