@@ -6,12 +6,12 @@ import { isMailkeepError } from '../errors.ts'
 import { filtersOfSegment } from '../segments/operations.ts'
 import type { Audience } from './schema.ts'
 
-type Filters = Pick<Audience, 'lists' | 'topics'>
+type Filters = Pick<Audience, 'lists' | 'topics' | 'exclude_lists'>
 type Memberships = { readonly lists: readonly number[]; readonly topics: readonly number[] }
 
 /**
- * Returns those of the contacts who were not subscribed when the newsletter started, or on none of its lists or topics.
- * The history tells. Tags have none.
+ * Returns those of the contacts who were not subscribed when the newsletter started, on none of its lists or topics, or
+ * on a list that it excludes. The history tells. Tags have none.
  *
  * @param since The last change of any contact before the newsletter started.
  */
@@ -42,11 +42,12 @@ async function segmentFilters(tx: Tx, { segment }: Audience): Promise<Filters> {
 }
 
 /** Whether a contact matched before its changes. */
-function matched({ lists, topics }: Filters, changes: readonly Change[], now: Memberships): boolean {
+function matched({ lists, topics, exclude_lists }: Filters, changes: readonly Change[], now: Memberships): boolean {
   const isSubscribed = changes.find(({ type }) => type === 'unsubscribed' || type === 'resubscribed')
   if (isSubscribed?.type === 'resubscribed') return false
   const wasOn = (id: number) => before(changes.filter(({ listId }) => listId === id)) ?? now.lists.includes(id)
   const hadTopic = (id: number) => before(changes.filter(({ topicId }) => topicId === id)) ?? now.topics.includes(id)
+  if (exclude_lists?.some(wasOn)) return false
   return (!lists?.length || lists.some(wasOn)) && (!topics?.length || topics.some(hadTopic))
 }
 

@@ -19,8 +19,9 @@ const counted = {
   >),
 }
 const key = ['client_id', 'endpoint_id', 'step', 'at']
-const columns = Object.keys(counted)
-const sums = columns.filter((name) => !key.includes(name))
+/** The columns that are added up. */
+export const summed = ['delivered', 'retried', 'failed', ...bucketColumns] as const
+const columns = [...key, ...summed]
 
 /** Counts of one endpoint in one step, or of all endpoints of the client if `endpoint_id` is 0. */
 export type Counted = { readonly [Name in keyof typeof counted]: NonNullable<(typeof counted)[Name]['value']> }
@@ -33,7 +34,9 @@ export const addCounts = statement(
     select ${sql.join(columns.map((name) => sql.ref(`item.${name}`)))} from ${dialect.unnestRows(p.counts, counted)}
     where true
     on conflict (${sql.join(key.map(sql.ref))}) do update set ${sql.join(
-      sums.map((name) => sql`${sql.ref(name)} = mailkeep_delivery_count.${sql.ref(name)} + excluded.${sql.ref(name)}`),
+      summed.map(
+        (name) => sql`${sql.ref(name)} = mailkeep_delivery_count.${sql.ref(name)} + excluded.${sql.ref(name)}`,
+      ),
     )}`,
 )
 

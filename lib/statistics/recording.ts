@@ -3,7 +3,7 @@ import type { Tx } from '../context.ts'
 import { msOf, timestamp } from '../time.ts'
 import type { RecordedAttempt } from '../webhooks/dispatch/record.ts'
 import { bucketColumns, bucketOf } from './durations.ts'
-import { addCounts, type Counted } from './queries.ts'
+import { addCounts, type Counted, summed } from './queries.ts'
 import { type Step, stepMs, steps } from './schema.ts'
 
 /** The id under which the deliveries to all endpoints of a client are counted, so that a sum reads few rows. */
@@ -16,15 +16,19 @@ type Sums = { -readonly [Name in keyof Counted]: Counted[Name] }
  * to no client.
  */
 export function countAttempts(tx: Tx, recorded: readonly RecordedAttempt[]): void {
-  const counts = new Map<string, Sums>()
+  const minutes = new Map<string, Sums>()
   for (const attempt of recorded) {
-    const { task: delivery, outcome } = attempt
+    const { task: delivery, outcome, endedMs } = attempt
     if (delivery.kind === 'handler' || outcome.kind === 'refused') continue
-    for (const endpointId of [allEndpoints, delivery.endpointId]) {
-      for (const step of steps) add(sumsOf(counts, delivery.clientId, endpointId, step, attempt.endedMs), attempt)
+    add(sumsOf(minutes, delivery.clientId, delivery.endpointId, 'minute', endedMs), attempt)
+  }
+  if (minutes.size === 0) return
+  const counts = new Map<string, Sums>()
+  for (const minute of minutes.values()) {
+    for (const endpointId of [allEndpoints, minute.endpoint_id]) {
+      for (const step of steps) addAll(sumsOf(counts, minute.client_id, endpointId, step, msOf(minute.at)), minute)
     }
   }
-  if (counts.size === 0) return
   const sorted = [...counts].sort(([a], [b]) => (a < b ? -1 : 1))
   tx.transaction.defer(addCounts(tx, { counts: sorted.map(([, sums]) => sums) }))
 }
@@ -35,12 +39,8 @@ function sumsOf(counts: Map<string, Sums>, clientId: number, endpointId: number,
   const key = `${clientId} ${endpointId} ${step} ${startMs}`
   let sums = counts.get(key)
   if (!sums) {
-    const zeros = Object.fromEntries(bucketColumns.map((name) => [name, 0])) as Record<
-      (typeof bucketColumns)[number],
-      number
-    >
-    const at = timestamp(startMs)
-    sums = { client_id: clientId, endpoint_id: endpointId, step, at, delivered: 0, retried: 0, failed: 0, ...zeros }
+    const zeros = Object.fromEntries(summed.map((name) => [name, 0])) as Pick<Sums, (typeof summed)[number]>
+    sums = { client_id: clientId, endpoint_id: endpointId, step, at: timestamp(startMs), ...zeros }
     counts.set(key, sums)
   }
   return sums
@@ -53,4 +53,8 @@ function add(sums: Sums, { task, disposition, endedMs }: RecordedAttempt): void 
     sums.delivered += 1
     sums[bucketColumns[bucketOf(endedMs - msOf(task.raisedAt))]!] += 1
   }
+}
+
+function addAll(sums: Sums, more: Sums): void {
+  for (const name of summed) sums[name] += more[name]
 }

@@ -1,5 +1,5 @@
 import type { Expression, Kysely, RawBuilder } from 'kysely'
-import type { Parameters, ParameterType, SlotMark } from './statement.ts'
+import type { Parameters, SlotMark } from './statement.ts'
 import type { Tables } from './tables.ts'
 
 /** What differs between databases in a statement, so that each query is written once. */
@@ -22,7 +22,7 @@ export interface Dialect {
   /** The placeholder of a parameter, cast where the database needs it. */
   slot(mark: SlotMark): RawBuilder<unknown>
   /** Converts a value for the driver. */
-  bind(type: ParameterType, value: unknown): unknown
+  bind(mark: SlotMark, value: unknown): unknown
   /** A list parameter as a table named `item` with one column, `item.value`. */
   unnest(list: Expression<unknown>): RawBuilder<{ value: never }>
   /** The value at a position of a list parameter, counted from 0. */

@@ -11,6 +11,8 @@ export type ParameterType = 'int' | 'text' | 'bool' | 'time' | 'json' | 'ints' |
 export interface Parameter<T> {
   readonly type: ParameterType
   readonly value?: T
+  /** Of `rows`: the names of the columns. */
+  readonly columns?: readonly string[]
 }
 
 export const int: Parameter<number> = { type: 'int' }
@@ -25,8 +27,8 @@ export const ints: Parameter<readonly number[]> = { type: 'ints' }
 export const texts: Parameter<readonly string[]> = { type: 'texts' }
 
 /** Rows with these columns. `dialect.unnestRows` turns them into a table. */
-export function rows<C extends Parameters>(_columns: C): Parameter<readonly Values<C>[]> {
-  return { type: 'rows' }
+export function rows<C extends Parameters>(columns: C): Parameter<readonly Values<C>[]> {
+  return { type: 'rows', columns: Object.keys(columns) }
 }
 
 /** Text with a fixed set of values. */
@@ -42,9 +44,11 @@ export function nullable<T>(parameter: Parameter<T>): Parameter<T | null> {
 export class SlotMark {
   readonly name: string
   readonly type: ParameterType
-  constructor(name: string, type: ParameterType) {
+  readonly columns: readonly string[]
+  constructor(name: string, { type, columns = [] }: Parameter<unknown>) {
     this.name = name
     this.type = type
+    this.columns = columns
   }
 }
 
@@ -216,7 +220,7 @@ function compile<P extends Parameters, R>(
 ): Compiled<R> {
   const { builder } = dialect
   const slots = Object.fromEntries(
-    Object.entries(parameters).map(([name, { type }]) => [name, dialect.slot(new SlotMark(name, type))]),
+    Object.entries(parameters).map(([name, parameter]) => [name, dialect.slot(new SlotMark(name, parameter))]),
   ) as Slots<P>
   const query = build(builder, slots).compile(builder)
   const marks = query.parameters
@@ -225,7 +229,7 @@ function compile<P extends Parameters, R>(
       if (!(mark instanceof SlotMark)) return mark
       const value = values[mark.name]
       if (value === undefined) throw new TypeError(`The parameter ${mark.name} is missing: ${query.sql}`)
-      return value === null ? null : dialect.bind(mark.type, value)
+      return value === null ? null : dialect.bind(mark, value)
     })
   return { query, fill }
 }

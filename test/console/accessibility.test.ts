@@ -87,6 +87,18 @@ consoleTest(
   { colorScheme: 'light' },
 )
 
+consoleTest(
+  'the long audience of a newsletter that was sent is read without a mouse',
+  async ({ page, visit, data }) => {
+    for (let number = 1; number <= 30; number++) await data('POST', '/lists', { name: `List ${number}` })
+    await data('POST', '/newsletters', { name: 'January', subject: 'Hello', html: '<p>{{ unsubscribe_url }}</p>' })
+    await data('POST', '/newsletters/1/send')
+    await visit('/console/newsletters/1')
+    await page.getByLabel('List 30', { exact: true }).waitFor()
+    await assertAccessible(page, 'a newsletter that was sent')
+  },
+)
+
 consoleTest('long values fit into every page, and leave no column of single letters', async (world) => {
   const { page, visit, data } = world
   const long = `A name that goes on ${'and on '.repeat(10)}${'x'.repeat(80)}`

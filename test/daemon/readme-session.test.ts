@@ -58,7 +58,8 @@ for (const onTerminal of [true, false]) {
         .replaceAll('127.0.0.1:6245', `127.0.0.1:${port}`)
       return receiver.replace('examples/receive-webhook.ts', `examples/receive-webhook.ts ${receiverPort}`)
     }
-    const [start = '', printed = '', fromFile = '', ...session] = shellBlocksOf('README.md', '## A first session')
+    const [start = '', printed = '', ...session] = shellBlocksOf('README.md', '## A first session')
+    const [fromFile = ''] = /TOKEN=\$\(cat [^)]*\)/.exec(sectionOf('README.md', '## A first session')) ?? []
 
     const [program = '', ...words] = shell(start, onTerminal)
     const daemon = spawn(program, words, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'], detached: true })

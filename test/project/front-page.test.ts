@@ -21,6 +21,10 @@ describe('the front page', () => {
     assert.ok(lines <= 150, `${lines} lines`)
   })
 
+  test('shows one picture of the flow', () => {
+    assert.equal(read('README.md').match(/^```mermaid$/gm)?.length, 1)
+  })
+
   test('shows a library session that runs unchanged', () => {
     const [block = ''] = read('README.md').match(/(?<=^```ts\n)[\s\S]*?(?=^```)/m) ?? []
     const program = block

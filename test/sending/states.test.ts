@@ -170,6 +170,27 @@ onEveryDatabase('while a newsletter is sent', (open) => {
     assert.equal((await acme.newsletters.get(ofTopic.id)).counts.recipients, 0)
   })
 
+  test('contacts leave a list that it excludes: they get nothing', async (t) => {
+    const mail = await openMail(t, {}, open)
+    const { acme } = mail
+    const { list } = await addAudience(mail, 1500)
+    const excluded = await acme.lists.create({ name: 'Excluded' })
+    const hidden = await acme.lists.create({ name: 'Excluded by the segment' })
+    const leaver = { email: 'leaver@example.org' }
+    const guest = { email: 'guest@example.org' }
+    for (const contact of [leaver, guest]) await acme.contacts.addToList(list.id, contact)
+    await acme.contacts.addToList(excluded.id, leaver)
+    await acme.contacts.addToList(hidden.id, guest)
+    const segment = await acme.segments.create({ name: 'Others', filters: { exclude_lists: [hidden.id] } })
+    const audience = { lists: [list.id], exclude_lists: [excluded.id], segment: segment.id }
+    const { id } = await addNewsletter(mail, audience)
+    await acme.newsletters.send(id) // writes the first 500 messages
+    const leaves = [acme.contacts.removeFromList(excluded.id, leaver), acme.contacts.removeFromList(hidden.id, guest)]
+    await Promise.all(leaves)
+    await mail.run()
+    assert.equal((await acme.newsletters.get(id)).counts.recipients, 1500)
+  })
+
   test('its sender is deleted: it waits for another one', async (t) => {
     const scene = await openDraft(t, open, 3)
     await changes.send(scene)

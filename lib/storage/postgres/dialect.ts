@@ -47,7 +47,7 @@ export const dialect: Dialect = {
   timeType: 'timestamptz',
   findTable: (name) => sql`select 1 where to_regclass(${name}) is not null`,
   slot: (mark) => sql`cast(${mark} as ${sql.raw(castOf[mark.type])})`,
-  bind: bindValue,
+  bind: ({ type }, value) => bindValue(type, value),
   unnest: (list) => sql`unnest(${list}) as item (value)`,
   itemAt: (list, position) => sql`(${list})[${position} + 1]`,
   unnestRows: (rows, columns) => {
