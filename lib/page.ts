@@ -17,7 +17,7 @@ export interface PageInput {
 }
 
 /** A decoded cursor: a position between two rows, and the direction to read. */
-export interface CursorPosition {
+interface CursorPosition {
   readonly towards: 'next' | 'prev'
   readonly id: number
 }
@@ -29,6 +29,9 @@ export const WholeNumber = v.pipe(
   v.transform(Number),
   v.safeInteger('This must be a whole number.'),
 )
+
+/** The id of a record in a query, as a number or as digits. */
+export const QueryId = v.pipe(WholeNumber, v.minValue(1, 'This must be an id: a positive whole number.'))
 
 const Cursor = v.pipe(
   v.string('This must be a string.'),

@@ -4,7 +4,6 @@ import {
   type ClientMailkeep,
   type ClientOperations,
   type Mailkeep,
-  MailkeepError,
   type Principal,
   unchecked,
 } from '../../lib/index.ts'
@@ -13,7 +12,7 @@ import { type Authenticate, askHost, authenticate, requireRole } from './authent
 import { readFields, refuseFields } from './body.ts'
 import { encodeDownload } from './download.ts'
 import { encode, encodeError, type ResponseContext, requestIdOf } from './encode.ts'
-import { toPublicError } from './errors.ts'
+import { methodNotAllowed, noConsole, nothingHere, toPublicError } from './errors.ts'
 import { type ApiRequest, type ApiResponse, header } from './http-types.ts'
 import { keyOf, performOnce } from './idempotency.ts'
 import { type Inbound, inboundPages } from './inbound.ts'
@@ -153,14 +152,14 @@ async function answerRoute(options: LoggedOptions, state: RequestState): Promise
   const { mailkeep, authenticate: host } = options
   const { request, context, target } = state
   const path = belowPrefix(target.path)
-  if (path === undefined) throw noSuchRoute()
+  if (path === undefined) throw nothingHere()
   const caller = host ? await askHost(host, request) : await authenticate(mailkeep, request)
   if (caller.tokenId !== undefined) context.tokenId = caller.tokenId
   const match = findPath(path)
-  if (!match) throw noSuchRoute()
+  if (!match) throw nothingHere()
   state.allow = match.allow
   const route = match.methods.get(request.method === 'HEAD' ? 'GET' : request.method)
-  if (!route) throw new MailkeepError('method_not_allowed', 'This path does not know this method.')
+  if (!route) throw methodNotAllowed()
   context.route = prefix + route.path
   requireRole(caller, route)
   if (route.needsConsole && options.console === false) throw noConsole()
@@ -205,15 +204,6 @@ function takesFields({ method, body }: Route): boolean {
   if (body === 'file') return false
   if (body !== undefined) return true // also a DELETE
   return method === 'POST' || method === 'PUT' || method === 'PATCH'
-}
-
-function noConsole(): MailkeepError {
-  const problem = 'The console is switched off, so the link would open nothing: set MAILKEEP_CONSOLE=true.'
-  return new MailkeepError('validation_failed', problem, { errors: { console: [problem] } })
-}
-
-function noSuchRoute(): MailkeepError {
-  return new MailkeepError('not_found', 'There is nothing here.')
 }
 
 /** @returns The body of an answer; undefined for none. */

@@ -128,9 +128,7 @@ async function clientOf(
     await mailkeep.clients.get(client)
     return mailkeep.forClient(client)
   }
-  const owner = await findOwner(mailkeep, (each) => each.lists.get(list!))
-  if (!owner) throw new CliError(`There is no list ${list}.`)
-  return owner.client
+  return (await findOwner(mailkeep, `list ${list}`, ({ lists }) => lists.get(list!))).client
 }
 
 function formatOfName(file: string): Format {

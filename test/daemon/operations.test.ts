@@ -11,6 +11,7 @@ import { createApi } from '../../daemon/api/index.ts'
 import { createMetrics } from '../../daemon/metrics.ts'
 import { createMailkeep, type Mailkeep } from '../../lib/index.ts'
 import { sqlite } from '../../lib/storage/sqlite.ts'
+import { until } from '../support/harness.ts'
 import { openReceiver } from '../support/http-receiver.ts'
 import { collect, commandLine, daemon, directory, errorLineOf, listening, run, runJson } from '../support/program.ts'
 import { children } from './process-group.ts'
@@ -46,16 +47,6 @@ function figure(page: string | undefined, name: string): number {
   const line = page?.split('\n').find((each) => each.startsWith(`${name} `))
   assert.ok(line, `${name} is missing`)
   return Number(line.slice(name.length + 1))
-}
-
-async function until<T>(ask: () => Promise<T>, wanted: (value: T) => boolean): Promise<T> {
-  const ends = performance.now() + 10_000
-  for (;;) {
-    const value = await ask()
-    if (wanted(value)) return value
-    assert.ok(performance.now() < ends, `timed out; last: ${JSON.stringify(value)}`)
-    await new Promise(setImmediate)
-  }
 }
 
 /** Starts a daemon on a socket that it inherits, as from systemd. */
