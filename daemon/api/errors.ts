@@ -27,6 +27,11 @@ export function methodNotAllowed(): MailkeepError {
   return new MailkeepError('method_not_allowed', 'This path does not know this method.')
 }
 
+export function noConsole(): MailkeepError {
+  const problem = 'The console is switched off, so the link would open nothing: set MAILKEEP_CONSOLE=true.'
+  return new MailkeepError('validation_failed', problem, { errors: { console: [problem] } })
+}
+
 /** `Retry-After` when the service is busy or shutting down. */
 const retryAfterSeconds = 2
 

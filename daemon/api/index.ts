@@ -12,7 +12,7 @@ import { type Authenticate, askHost, authenticate, requireRole } from './authent
 import { readFields, refuseFields } from './body.ts'
 import { encodeDownload } from './download.ts'
 import { encode, encodeError, type ResponseContext, requestIdOf } from './encode.ts'
-import { methodNotAllowed, nothingHere, toPublicError } from './errors.ts'
+import { methodNotAllowed, noConsole, nothingHere, toPublicError } from './errors.ts'
 import { type ApiRequest, type ApiResponse, header } from './http-types.ts'
 import { keyOf, performOnce } from './idempotency.ts'
 import { type Inbound, inboundPages } from './inbound.ts'
@@ -44,6 +44,8 @@ export interface ApiOptions {
   readonly mounted?: boolean
   /** Takes the reports of mail providers. Without it their paths are not found. */
   readonly inbound?: Inbound
+  /** Whether this server has the console. Without it there are no links to the console's pages. Default: true. */
+  readonly console?: boolean
 }
 
 /** Answers one request. Never rejects: errors become answers. */
@@ -113,6 +115,7 @@ const optionNames = Object.keys({
   authenticate: true,
   mounted: true,
   inbound: true,
+  console: true,
 } satisfies Record<keyof ApiOptions, true>)
 
 const prefix = '/api/v1'
@@ -159,6 +162,7 @@ async function answerRoute(options: LoggedOptions, state: RequestState): Promise
   if (!route) throw methodNotAllowed()
   context.route = prefix + route.path
   requireRole(caller, route)
+  if (route.needsConsole && options.console === false) throw noConsole()
   const input = { params: match.params, ...(await inputOf(request, route, target)) }
   const outcome = await perform(clientOf(mailkeep, caller), request, route, path, input)
   if (outcome.download) return encodeDownload(context, outcome, options.logger)

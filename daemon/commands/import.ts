@@ -89,6 +89,9 @@ export const importCommand: Command = {
     if (flags.refused !== undefined && file !== standardInput && resolve(flags.refused) === resolve(file)) {
       throw new CliError('--refused must not be the imported file.', 2)
     }
+    if (flags.refused !== undefined && resolve(flags.refused) === resolve(invocation.config.database)) {
+      throw new CliError('--refused must not be the database.', 2)
+    }
     const report = await withMailkeep(invocation, async (mailkeep) => {
       const client = await clientOf(mailkeep, ids)
       return await load(client, ids.list, source, options, invocation)

@@ -218,6 +218,9 @@ describe('mailkeep doctor', { concurrency: 4 }, () => {
     await chmod(path, 0o600)
 
     const db = new Database(path)
+    db.exec('alter table mailkeep_attempt rename to attempt')
+    assert.deepEqual(await examined(), [['schema', 'fault', 'string']])
+    db.exec('alter table attempt rename to mailkeep_attempt')
     db.exec(`insert into mailkeep_migration values ('999-future', '2030-01-01T00:00:00.000Z')`)
     db.exec(`insert into mailkeep_client (uuid, name, created_at) values ('u', 'n', '2999-01-01T00:00:00.000Z')`)
     db.close()
