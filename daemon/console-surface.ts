@@ -2,6 +2,7 @@ import { brotliDecompressSync } from 'node:zlib'
 import { MailkeepError } from '../lib/index.ts'
 import type { ErrorLog } from './api/api-options.ts'
 import { encodeError, refuse, requestIdOf } from './api/encode.ts'
+import { methodNotAllowed, nothingHere } from './api/errors.ts'
 import { header } from './api/http-types.ts'
 import type { Answer, ApiRequest, ApiResponse, Surfaces } from './api/index.ts'
 import { readTarget } from './api/target.ts'
@@ -48,7 +49,7 @@ export function consoleSurfaces(logger: ErrorLog, portalOrigins: readonly string
       const assets = await loading
       const isAsset = path.startsWith(assetPrefix)
       const asset = assets[isAsset ? path : '/']
-      if (!asset) return refuse(request, new MailkeepError('not_found', 'There is nothing here.'), route)
+      if (!asset) return refuse(request, nothingHere(), route)
       return encodeAsset(request, asset, { isAsset, route, policy: policyOf(ancestors) }, plain)
     } catch (error) {
       loading = undefined // a mistake in a source may be corrected
@@ -60,9 +61,8 @@ export function consoleSurfaces(logger: ErrorLog, portalOrigins: readonly string
 }
 
 function notAllowed(request: ApiRequest, route: string): ApiResponse {
-  const error = new MailkeepError('method_not_allowed', 'This path does not know this method.')
   const context = { requestId: requestIdOf(request), method: request.method, route }
-  return encodeError(context, error, { Allow: 'GET, HEAD' })
+  return encodeError(context, methodNotAllowed(), { Allow: 'GET, HEAD' })
 }
 
 /** @param plain Uncompressed files by tag, for clients that do not accept brotli. */

@@ -119,3 +119,8 @@ export function requirePublicUrl(ctx: Context): string {
   if (url === undefined) throw invalid('public_url', noPublicUrl)
   return url.replace(/\/+$/, '')
 }
+
+/** Whether the caller may do what needs the role admin. The library's own callers have no role and may do everything. */
+export function isAdmin({ caller }: Context): boolean {
+  return caller.role === undefined || caller.role === 'admin'
+}

@@ -30,6 +30,9 @@ export const WholeNumber = v.pipe(
   v.safeInteger('This must be a whole number.'),
 )
 
+/** The id of a record in a query, as a number or as digits. */
+export const QueryId = v.pipe(WholeNumber, v.minValue(1, 'This must be an id: a positive whole number.'))
+
 const Cursor = v.pipe(
   v.string('This must be a string.'),
   v.rawTransform(({ dataset, addIssue, NEVER }) => {

@@ -132,6 +132,11 @@ export function requireId(name: string, id: unknown): asserts id is number {
   throw invalid(name, `${name} must be a positive whole number.`)
 }
 
+/** Schema of an id in a body. */
+export function idInput(message = 'This must be an id: a positive whole number.') {
+  return v.pipe(v.number(message), v.safeInteger(message), v.minValue(1, message))
+}
+
 /** @throws MailkeepError `validation_failed`: the argument is not a function. */
 export function requireFunction(name: string, value: unknown): void {
   if (typeof value !== 'function') throw invalid(name, `${name} must be a function.`)

@@ -18,6 +18,20 @@ export const statusOf: Readonly<Record<ErrorCode, number>> = {
   unavailable: 503,
 }
 
+/** The error of a path that nothing answers. */
+export function nothingHere(): MailkeepError {
+  return new MailkeepError('not_found', 'There is nothing here.')
+}
+
+export function methodNotAllowed(): MailkeepError {
+  return new MailkeepError('method_not_allowed', 'This path does not know this method.')
+}
+
+export function noConsole(): MailkeepError {
+  const problem = 'The console is switched off, so the link would open nothing: set MAILKEEP_CONSOLE=true.'
+  return new MailkeepError('validation_failed', problem, { errors: { console: [problem] } })
+}
+
 /** `Retry-After` when the service is busy or shutting down. */
 const retryAfterSeconds = 2
 

@@ -1,6 +1,6 @@
-import { MailkeepError } from '../../lib/index.ts'
 import { encode } from './encode.ts'
-import type { ApiOptions, RequestHandler } from './index.ts'
+import { methodNotAllowed, nothingHere } from './errors.ts'
+import type { RequestHandler } from './index.ts'
 
 /** What providers report about mail. Their signatures are verified; no token is needed. */
 export interface Inbound {
@@ -12,12 +12,12 @@ export interface Inbound {
   ses(body: string): Promise<void>
 }
 
-const ses: RequestHandler = async (options, state) => {
+const ses: RequestHandler = async ({ inbound }, state) => {
   const { request, context, target } = state
-  const inbound = inboundOf(options)
+  if (!inbound) throw nothingHere() // no topic is configured
   context.route = target.path
   state.allow = 'POST'
-  if (request.method !== 'POST') throw new MailkeepError('method_not_allowed', 'This path does not know this method.')
+  if (request.method !== 'POST') throw methodNotAllowed()
   await inbound.ses(Buffer.from(await request.body()).toString('utf8'))
   return encode(context, 200, JSON.stringify({ status: 'ok' }))
 }
@@ -26,10 +26,4 @@ const ses: RequestHandler = async (options, state) => {
 export const inboundPages: Readonly<Record<string, RequestHandler>> = {
   '/inbound/ses': ses,
   '/api/v1/inbound/ses': ses,
-}
-
-/** @throws MailkeepError `not_found`: no topic is configured. */
-function inboundOf({ inbound }: ApiOptions): Inbound {
-  if (!inbound) throw new MailkeepError('not_found', 'There is nothing here.')
-  return inbound
 }

@@ -4,7 +4,6 @@ import {
   type ClientMailkeep,
   type ClientOperations,
   type Mailkeep,
-  MailkeepError,
   type Principal,
   unchecked,
 } from '../../lib/index.ts'
@@ -13,7 +12,7 @@ import { type Authenticate, askHost, authenticate, requireRole } from './authent
 import { readFields, refuseFields } from './body.ts'
 import { encodeDownload } from './download.ts'
 import { encode, encodeError, type ResponseContext, requestIdOf } from './encode.ts'
-import { toPublicError } from './errors.ts'
+import { methodNotAllowed, noConsole, nothingHere, toPublicError } from './errors.ts'
 import { type ApiRequest, type ApiResponse, header } from './http-types.ts'
 import { keyOf, performOnce } from './idempotency.ts'
 import { type Inbound, inboundPages } from './inbound.ts'
@@ -45,6 +44,8 @@ export interface ApiOptions {
   readonly mounted?: boolean
   /** Takes the reports of mail providers. Without it their paths are not found. */
   readonly inbound?: Inbound
+  /** Whether this server has the console. Without it there are no links to the console's pages. Default: true. */
+  readonly console?: boolean
 }
 
 /** Answers one request. Never rejects: errors become answers. */
@@ -83,7 +84,7 @@ export type RequestHandler = (options: LoggedOptions, state: RequestState) => Pr
 /**
  * Creates the API of a Mailkeep, for any HTTP server. It opens no socket and reads no environment.
  *
- * @throws MailkeepError `validation_failed`: no Mailkeep, or an unknown option.
+ * @throws MailkeepError `validation_failed`: no Mailkeep, or a wrong or unknown option.
  * @example
  * const { answer } = createApi({ mailkeep })
  * const { status, headers, body } = await answer({ method: 'GET', target: '/api/v1/tags', headers, body: readBody })
@@ -114,6 +115,7 @@ const optionNames = Object.keys({
   authenticate: true,
   mounted: true,
   inbound: true,
+  console: true,
 } satisfies Record<keyof ApiOptions, true>)
 
 const prefix = '/api/v1'
@@ -150,16 +152,17 @@ async function answerRoute(options: LoggedOptions, state: RequestState): Promise
   const { mailkeep, authenticate: host } = options
   const { request, context, target } = state
   const path = belowPrefix(target.path)
-  if (path === undefined) throw noSuchRoute()
+  if (path === undefined) throw nothingHere()
   const caller = host ? await askHost(host, request) : await authenticate(mailkeep, request)
   if (caller.tokenId !== undefined) context.tokenId = caller.tokenId
   const match = findPath(path)
-  if (!match) throw noSuchRoute()
+  if (!match) throw nothingHere()
   state.allow = match.allow
   const route = match.methods.get(request.method === 'HEAD' ? 'GET' : request.method)
-  if (!route) throw new MailkeepError('method_not_allowed', 'This path does not know this method.')
+  if (!route) throw methodNotAllowed()
   context.route = prefix + route.path
   requireRole(caller, route)
+  if (route.needsConsole && options.console === false) throw noConsole()
   const input = { params: match.params, ...(await inputOf(request, route, target)) }
   const outcome = await perform(clientOf(mailkeep, caller), request, route, path, input)
   if (outcome.download) return encodeDownload(context, outcome, options.logger)
@@ -201,10 +204,6 @@ function takesFields({ method, body }: Route): boolean {
   if (body === 'file') return false
   if (body !== undefined) return true // also a DELETE
   return method === 'POST' || method === 'PUT' || method === 'PATCH'
-}
-
-function noSuchRoute(): MailkeepError {
-  return new MailkeepError('not_found', 'There is nothing here.')
 }
 
 /** @returns The body of an answer; undefined for none. */

@@ -2,6 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import { MailkeepError } from '../../lib/index.ts'
 import { bearerToken } from './authenticate.ts'
 import { encode } from './encode.ts'
+import { methodNotAllowed, nothingHere } from './errors.ts'
 import type { ApiResponse } from './http-types.ts'
 import type { ApiOptions, RequestHandler, RequestState } from './index.ts'
 import { baseUrl } from './target.ts'
@@ -32,7 +33,7 @@ function page(render: RequestHandler): RequestHandler {
     context.route = target.path
     state.allow = 'GET, HEAD'
     if (request.method === 'GET' || request.method === 'HEAD') return await render(options, state)
-    throw new MailkeepError('method_not_allowed', 'This path does not know this method.')
+    throw methodNotAllowed()
   }
 }
 
@@ -56,7 +57,7 @@ async function readiness({ mailkeep }: ApiOptions, { context }: RequestState): P
 }
 
 async function metricsPage({ metrics }: ApiOptions, { request, context }: RequestState): Promise<ApiResponse> {
-  if (!metrics) throw new MailkeepError('not_found', 'There is nothing here.')
+  if (!metrics) throw nothingHere()
   if (metrics.token !== undefined && !isSame(bearerToken(request), metrics.token)) {
     throw new MailkeepError('unauthenticated', 'The metrics token is needed: Authorization: Bearer <token>.')
   }

@@ -7,10 +7,22 @@ import { type Finding, fault, ok, warning } from './finding.ts'
 /** The parts of a database report that depend on mailkeep's version and on the key. */
 type Compatibility = Pick<FileReport, 'unknown' | 'unapplied' | 'keyId'>
 
-/** Checks that the tables belong to this version. */
-export function checkSchema({ unknown, unapplied }: Compatibility): Finding {
+/** Checks that the tables are there and belong to this version. */
+export function checkSchema({
+  unknown,
+  unapplied,
+  missingTables: missing,
+}: Compatibility & { readonly missingTables: readonly string[] }): Finding {
   if (unknown.length > 0) {
     return fault('schema', `a newer mailkeep was here (${unknown.join(', ')})`, 'run that version or a later one')
+  }
+  if (missing.length > 0) {
+    const what = missing.length === 1 ? 'the table' : 'the tables'
+    return fault(
+      'schema',
+      `${what} ${missing.join(', ')} ${missing.length === 1 ? 'is' : 'are'} missing`,
+      'restore a backup',
+    )
   }
   if (unapplied.length === 0) return ok('schema', 'up to date')
   return warning('schema', `${unapplied.join(', ')} is not applied yet`, 'start the daemon, or mailkeep migrate')

@@ -51,6 +51,10 @@ async function refuseTarget(target: string, source: string): Promise<void> {
   if (log) throw new CliError(`${target} is a database in use: the backup needs another name.`)
   // Only an earlier backup may be replaced.
   if (!holdsDatabase(target)) throw new CliError(`${target} is there already.`)
+  const { holdsForeignTables } = await loadSqlite()
+  if (holdsForeignTables(target, sqliteOptions())) {
+    throw new CliError(`${target} belongs to another program: the backup needs another name.`)
+  }
 }
 
 /**

@@ -121,22 +121,25 @@ export function withClient<T>(invocation: Invocation, use: (client: ClientMailke
 /**
  * Finds the client that owns a record. Record ids are unique over all clients.
  *
- * @param find Gets the record from one client. Throws `not_found` when the client has no such record.
- * @returns The client's id, its operations and the record; undefined when no client owns it.
+ * @param record The record with its id, for the error: `contact 7`.
+ * @param find Throws `not_found` when the client has no such record.
+ * @throws CliError No client has it.
  */
-export async function findOwner<T>(
+export async function findOwner(
   mailkeep: Mailkeep,
-  find: (client: ClientMailkeep) => Promise<T>,
-): Promise<{ clientId: number; client: ClientMailkeep; record: T } | undefined> {
+  record: string,
+  find: (client: ClientMailkeep) => Promise<unknown>,
+): Promise<{ clientId: number; client: ClientMailkeep }> {
   for (const { id: clientId } of await mailkeep.clients.list()) {
     const client = mailkeep.forClient(clientId)
     try {
-      return { clientId, client, record: await find(client) }
+      await find(client)
+      return { clientId, client }
     } catch (error) {
       if (!isMailkeepError(error, 'not_found')) throw error
     }
   }
-  return undefined
+  throw new CliError(`There is no ${record}.`)
 }
 
 /** Collects all records of a listing that is always small. */

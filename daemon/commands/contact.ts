@@ -34,8 +34,7 @@ const deleteContact: Command = {
   run: async (invocation) => {
     const id = idFrom('The contact to delete', invocation.args[0])
     await withMailkeep(invocation, async (mailkeep) => {
-      const owner = await findOwner(mailkeep, (client) => client.contacts.get(id))
-      if (!owner) throw new CliError(`There is no contact ${id}.`)
+      const owner = await findOwner(mailkeep, `contact ${id}`, (client) => client.contacts.get(id))
       const shown = `contact ${id} of client ${owner.clientId}`
       if (invocation.flags.yes === undefined) {
         throw new CliError(`${shown} would be erased, with every stored copy of its data: add --yes to do it.`, 2)

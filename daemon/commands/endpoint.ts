@@ -66,9 +66,8 @@ const listDeliveries: Command = {
       ...(since === undefined ? {} : { since }),
     }
     const deliveries = await withMailkeep(invocation, async (mailkeep) => {
-      const owner = await findOwner(mailkeep, (client) => client.webhooks.getEndpoint(id))
-      if (!owner) throw new CliError(`There is no endpoint ${id}.`)
-      const { webhooks } = owner.client
+      const { client } = await findOwner(mailkeep, `endpoint ${id}`, ({ webhooks }) => webhooks.getEndpoint(id))
+      const { webhooks } = client
       return await newest(
         iterateRecords((query) => webhooks.listDeliveries(id, { ...query, ...filters })),
         limit,

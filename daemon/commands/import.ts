@@ -89,6 +89,9 @@ export const importCommand: Command = {
     if (flags.refused !== undefined && file !== standardInput && resolve(flags.refused) === resolve(file)) {
       throw new CliError('--refused must not be the imported file.', 2)
     }
+    if (flags.refused !== undefined && resolve(flags.refused) === resolve(invocation.config.database)) {
+      throw new CliError('--refused must not be the database.', 2)
+    }
     const report = await withMailkeep(invocation, async (mailkeep) => {
       const client = await clientOf(mailkeep, ids)
       return await load(client, ids.list, source, options, invocation)
@@ -128,9 +131,7 @@ async function clientOf(
     await mailkeep.clients.get(client)
     return mailkeep.forClient(client)
   }
-  const owner = await findOwner(mailkeep, (each) => each.lists.get(list!))
-  if (!owner) throw new CliError(`There is no list ${list}.`)
-  return owner.client
+  return (await findOwner(mailkeep, `list ${list}`, ({ lists }) => lists.get(list!))).client
 }
 
 function formatOfName(file: string): Format {

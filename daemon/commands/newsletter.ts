@@ -1,6 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import type { ClientMailkeep, Mailkeep, Newsletter } from '../../lib/index.ts'
-import { CliError } from '../cli-error.ts'
 import { plural } from '../progress.ts'
 import { type Command, findOwner, type Invocation, idFrom, withMailkeep } from './command.ts'
 
@@ -30,9 +29,7 @@ const sendNewsletter: Command = {
 export const newsletterCommands: readonly Command[] = [sendNewsletter]
 
 async function send(mailkeep: Mailkeep, id: number, invocation: Invocation): Promise<Newsletter> {
-  const owner = await findOwner(mailkeep, (client) => client.newsletters.get(id))
-  if (!owner) throw new CliError(`There is no newsletter ${id}.`)
-  const { client } = owner
+  const { client } = await findOwner(mailkeep, `newsletter ${id}`, ({ newsletters }) => newsletters.get(id))
   const { at } = invocation.flags
   const started = await client.newsletters.send(id, at === undefined ? {} : { at })
   if (started.status === 'scheduled') return started

@@ -43,7 +43,12 @@ function csvLine({ row, line, errors }: ImportRowResult): string {
 function ndjsonLine({ row, line, errors }: ImportRowResult): string {
   const isObject = typeof row === 'object' && row !== null && !Array.isArray(row)
   const fields = isObject ? row : row === undefined ? {} : { row }
-  return `${JSON.stringify({ ...fields, refused_line: line, refused_reason: reasonsOf(errors) })}\n`
+  const why = { refused_line: line, refused_reason: reasonsOf(errors) }
+  try {
+    return `${JSON.stringify({ ...fields, ...why })}\n`
+  } catch {
+    return `${JSON.stringify(why)}\n` // JSON.parse reads deeper values than JSON.stringify writes
+  }
 }
 
 function reasonsOf(errors: ImportRowResult['errors'] = {}): string {

@@ -76,6 +76,7 @@ async function serveAlone(invocation: Invocation): Promise<void> {
       mailkeep,
       logger,
       metrics,
+      console: config.console,
       ...(config.mail.sesTopics.length === 0
         ? {}
         : { inbound: createInbound({ mailkeep, logger, topics: config.mail.sesTopics }) }),

@@ -47,11 +47,10 @@ const removeSuppression: Command = {
   examples: { ID: '5' },
   run: async (invocation) => {
     const id = idFrom('The suppression to remove', invocation.args[0])
-    const owner = await withMailkeep(invocation, (mailkeep) =>
-      findOwner(mailkeep, (client) => client.suppressions.delete(id)),
+    const { clientId } = await withMailkeep(invocation, (mailkeep) =>
+      findOwner(mailkeep, `suppression ${id}`, ({ suppressions }) => suppressions.delete(id)),
     )
-    if (!owner) throw new CliError(`There is no suppression ${id}.`)
-    invocation.print({ json: { id, removed: true }, text: `suppression ${id} of client ${owner.clientId} is removed` })
+    invocation.print({ json: { id, removed: true }, text: `suppression ${id} of client ${clientId} is removed` })
   },
 }
 

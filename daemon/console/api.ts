@@ -63,10 +63,11 @@ export function errorOf(response: Response, body: unknown): RequestError {
   return new RequestError(message ?? `The server answered ${response.status}.`, code ?? 'unknown', response, errors)
 }
 
-/** Returns all records of a listing, at most `max`, for choices in forms. */
+const maxChoices = 1000
+
+/** Returns all records of a listing, at most 1,000, for choices in forms. */
 export async function allOf<T>(
   page: (cursor: string | undefined) => Promise<{ data: T[]; meta: { next_cursor: string | null } }>,
-  max = 1000,
 ): Promise<T[]> {
   const all: T[] = []
   let cursor: string | undefined
@@ -74,6 +75,20 @@ export async function allOf<T>(
     const { data, meta } = await page(cursor)
     all.push(...data)
     cursor = meta.next_cursor ?? undefined
-  } while (cursor !== undefined && all.length < max)
+  } while (cursor !== undefined && all.length < maxChoices)
   return all
 }
+
+const page = (cursor: string | undefined) => ({ per_page: 100, ...(cursor && { cursor }) })
+
+export const allLists = () => allOf((cursor) => answerOf(api.GET('/api/v1/lists', { params: { query: page(cursor) } })))
+
+export const allTags = () => allOf((cursor) => answerOf(api.GET('/api/v1/tags', { params: { query: page(cursor) } })))
+
+export const allSegments = () =>
+  allOf((cursor) => answerOf(api.GET('/api/v1/segments', { params: { query: page(cursor) } })))
+
+export const topicsOf = (listId: number) =>
+  allOf((cursor) =>
+    answerOf(api.GET('/api/v1/lists/{listId}/topics', { params: { path: { listId }, query: page(cursor) } })),
+  )

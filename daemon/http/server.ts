@@ -3,8 +3,9 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Url } from 'node:url'
 import polka from 'polka'
-import { type Logger, MailkeepError } from '../../lib/index.ts'
+import type { Logger } from '../../lib/index.ts'
 import { refuse } from '../api/encode.ts'
+import { nothingHere } from '../api/errors.ts'
 import type { Answer, Surfaces } from '../api/index.ts'
 import { readTarget } from '../api/target.ts'
 import { AnswerBudget } from './answer-budget.ts'
@@ -127,7 +128,7 @@ export async function listen({
 
 /** Routes each request to its surface. `all` registers every method: polka has no route for HEAD where it has one for GET. */
 function appFor(server: Server, state: ServerState, surfaces: Surfaces): polka.Polka {
-  const app = polka({ server, onNoMatch: answerWith(state, nothingHere) })
+  const app = polka({ server, onNoMatch: answerWith(state, refuseUnknown) })
   // polka takes a path as it is written. The query is left to the surfaces.
   app.parse = ({ url = '/' }) => ({ pathname: readTarget(url).path, query: null, search: null }) as Url
   app.use(takeTurn(state), refuseEarly(state))
@@ -135,7 +136,7 @@ function appFor(server: Server, state: ServerState, surfaces: Surfaces): polka.P
   return app
 }
 
-const nothingHere: Answer = async (request) => refuse(request, new MailkeepError('not_found', 'There is nothing here.'))
+const refuseUnknown: Answer = async (request) => refuse(request, nothingHere())
 
 /** Returns the requested host with the actual port. The address of an inherited socket comes from the socket itself. */
 function addressOf(server: Server, fd: number | undefined, requestedHost: string): Omit<RunningServer, 'close'> {

@@ -3,7 +3,7 @@ import { isIP } from 'node:net'
 import { type Caller, type LinkPurpose, type Mailkeep, MailkeepError } from '../../lib/index.ts'
 import { checkApiOptions, type ErrorLog, errorLogOf } from '../api/api-options.ts'
 import { type ResponseContext, requestIdOf } from '../api/encode.ts'
-import { toPublicError } from '../api/errors.ts'
+import { methodNotAllowed, nothingHere, toPublicError } from '../api/errors.ts'
 import { type ApiRequest, type ApiResponse, declaredBody, header } from '../api/http-types.ts'
 import type { Answer, Surfaces } from '../api/index.ts'
 import { readTarget } from '../api/target.ts'
@@ -87,11 +87,11 @@ async function answerPage(state: PagesState, request: ApiRequest, context: Respo
   const address = addressOf(state, request)
   if (!style) limitRate(state, address)
   if (!['GET', 'HEAD', 'POST'].includes(request.method)) {
-    throw new MailkeepError('method_not_allowed', 'This path does not know this method.')
+    throw methodNotAllowed()
   }
   if (style && request.method !== 'POST') return stylePage(context, colour)
   const [, token = '', purpose] = /^\/c\/([\w-]+)\/(\w+)$/.exec(path) ?? []
-  if (!isPurpose(purpose)) throw noSuchPage()
+  if (!isPurpose(purpose)) throw nothingHere()
   const link = await state.mailkeep.links.open(token, purpose)
   context.route = `/c/:token/${purpose}`
   const settings = await state.mailkeep.forClient(link.clientId).settings.pages.get()
@@ -112,10 +112,6 @@ async function answerPage(state: PagesState, request: ApiRequest, context: Respo
 
 function isPurpose(name: string | undefined): name is LinkPurpose {
   return name !== undefined && Object.hasOwn(pages, name)
-}
-
-function noSuchPage(): MailkeepError {
-  return new MailkeepError('not_found', 'There is nothing here.')
 }
 
 /** Returns the contact's address; undefined if the server does not know it. */

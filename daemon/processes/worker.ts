@@ -1,7 +1,7 @@
 import type { StartReport, ToPrimary, ToWorker } from './messages.ts'
 
 /** How a process that serves reaches the first one. */
-export interface Channel {
+interface Channel {
   send(message: ToPrimary): void
   listen(listener: (message: ToWorker) => void): void
 }

@@ -101,11 +101,10 @@ export interface IndexedValue {
 export async function findIndexedValues(
   ctx: Context,
   attributes: Readonly<Record<string, string>>,
-  field: string,
 ): Promise<IndexedValue[]> {
   const names = Object.keys(attributes)
   if (names.length === 0) return []
-  const indexed = await requireIndexed(ctx, names, field)
+  const indexed = await requireIndexed(ctx, names, 'attributes')
   return names.map((name) => {
     const { id, ready } = indexed.get(name)!
     if (!ready) {

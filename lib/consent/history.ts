@@ -1,7 +1,7 @@
 /** The history of a contact's memberships: append-only, written in the transaction of the change. */
 import { type Context, now, type Tx } from '../context.ts'
 import type { BatchStep } from '../jobs/batches.ts'
-import { listPage, mapPage, type Page, type PageInput } from '../page.ts'
+import { listPage, mapPage, type Page, type PageInput, type Range } from '../page.ts'
 import * as queries from './queries.ts'
 import { type HistoryEntry, type HistoryType, historyEntryFrom } from './schema.ts'
 
@@ -45,8 +45,7 @@ export async function recordHistory(tx: Tx, changes: readonly Change[]): Promise
 
 /** @param contactId A contact of the client. */
 export async function listHistory(ctx: Context, contactId: number, query?: PageInput): Promise<Page<HistoryEntry>> {
-  const read = ({ desc, ...range }: { after: number; desc: boolean; limit: number }) =>
-    queries.listChanges(ctx, { contact_id: contactId, ...range }, { desc })
+  const read = (range: Range) => queries.listChanges(ctx, { contact_id: contactId, ...range }, range)
   return mapPage(await listPage(query, read, true), (row) => historyEntryFrom(row as HistoryEntry))
 }
 

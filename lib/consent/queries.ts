@@ -103,6 +103,15 @@ export const findSuppression = statement(addressKey, (db, p) =>
     .where('email_hash', '=', p.email_hash),
 )
 
+/** Finds the contact that has a suppressed address. */
+export const findContactOfAddress = statement({ client_id: int, email_key: text }, (db, p) =>
+  db
+    .selectFrom('mailkeep_contact')
+    .select('id')
+    .where('client_id', '=', p.client_id)
+    .where('email_key', '=', p.email_key),
+)
+
 /** Stores the hash of an erased address. A suppression that showed the address loses it. */
 export const saveErased = statement({ ...addressKey, created_at: time }, (db, row) =>
   db

@@ -3,7 +3,7 @@ import { type RawBuilder, sql } from 'kysely'
 import { audit } from '../audit/operations.ts'
 import { type Context, now, type Tx } from '../context.ts'
 import { invalid, type MailkeepError, notFound } from '../errors.ts'
-import { listPage, mapPage, type Page, type PageInput } from '../page.ts'
+import { listPage, mapPage, type Page, type PageInput, type Range } from '../page.ts'
 import { fold, parse, requireId } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
 import * as queries from './queries.ts'
@@ -23,8 +23,7 @@ export { deleteSuppressionsOfClient } from './queries.ts'
  * @throws MailkeepError `validation_failed`
  */
 export async function listSuppressions(ctx: Context, query?: PageInput): Promise<Page<Suppression>> {
-  const read = ({ desc, ...range }: { after: number; desc: boolean; limit: number }) =>
-    queries.listSuppressions(ctx, { client_id: ctx.clientId, ...range }, { desc })
+  const read = (range: Range) => queries.listSuppressions(ctx, { client_id: ctx.clientId, ...range }, range)
   return mapPage(await listPage(query, read), suppressionFrom)
 }
 
@@ -40,7 +39,19 @@ export async function createSuppression(
   input: SuppressionInput,
 ): Promise<{ suppression: Suppression; created: boolean }> {
   const { email } = parse(NewSuppression, input)
-  return transact(ctx, (tx) => suppress(tx, email, 'manual'))
+  return transact(ctx, async (tx) => {
+    const result = await suppress(tx, email, 'manual')
+    await reportContact(tx, email)
+    return result
+  })
+}
+
+/** Reports the contact whose address an answer shows, so that the stored answer is deleted with the contact. */
+async function reportContact(tx: Tx, email: string): Promise<void> {
+  const { onContactRead } = tx.local
+  if (!onContactRead) return
+  const contact = await queries.findContactOfAddress(tx, { client_id: tx.clientId, email_key: fold(email) })
+  if (contact) onContactRead(contact.id)
 }
 
 /** Suppresses an address for a reason, unless it is suppressed already. */

@@ -2,7 +2,7 @@
 import * as v from 'valibot'
 import { type FieldErrors, invalid } from '../errors.ts'
 import { inputLimits } from '../limits.ts'
-import { closedObject, EmailAddress, fold, isRecord, parse } from '../parse.ts'
+import { closedObject, EmailAddress, fold, idInput, isRecord, parse } from '../parse.ts'
 import { ContactChange, NewContact, TagNames } from './schema.ts'
 
 /** Maximum operations of a batch. */
@@ -86,16 +86,7 @@ export interface BatchOperation {
   readonly listField: string
 }
 
-const ContactId = v.pipe(
-  v.number('This must be the id of a contact.'),
-  v.safeInteger('This must be the id of a contact.'),
-  v.minValue(1, 'This must be the id of a contact.'),
-)
-const ListId = v.pipe(
-  v.number('This must be the id of a list.'),
-  v.safeInteger('This must be the id of a list.'),
-  v.minValue(1, 'This must be the id of a list.'),
-)
+const ListId = idInput('This must be the id of a list.')
 const Lists = v.pipe(
   v.array(v.unknown(), 'This must be an array of ids of lists.'),
   v.minLength(1, 'At least one list is needed.'),
@@ -107,22 +98,15 @@ const SomeTags = v.pipe(TagNames, v.minLength(1, 'At least one tag is needed.'))
 
 const named = {
   op: v.picklist(batchOperationNames),
-  id: v.optional(ContactId),
+  id: v.optional(idInput('This must be the id of a contact.')),
   email: v.optional(EmailAddress),
 }
 const OnlyContact = closedObject(named)
 const WithTags = closedObject({ ...named, tags: SomeTags })
-const WithLists = closedObject({
-  ...named,
-  lists: v.optional(Lists),
-  list_id: v.optional(ListId),
-  list: v.optional(ListId),
-})
+const onLists = { ...named, lists: v.optional(Lists), list_id: v.optional(ListId), list: v.optional(ListId) }
+const WithLists = closedObject(onLists)
 const AddToLists = closedObject({
-  ...named,
-  lists: v.optional(Lists),
-  list_id: v.optional(ListId),
-  list: v.optional(ListId),
+  ...onLists,
   confirmed: v.optional(v.boolean('This must be true or false.')),
 })
 const Name = v.object({ op: v.picklist(batchOperationNames, `This must be one of ${batchOperationNames.join(', ')}.`) })

@@ -48,3 +48,11 @@ export function batchQueue(): QueueBatch {
   const queue = new PQueue({ concurrency: 1 })
   return (save) => queue.add(save)
 }
+
+/** Saves a batch when it is its turn. Inside a transaction of the caller it does not wait for other batches. */
+export async function inTurn<T>(ctx: Context, signal: AbortSignal | undefined, save: () => Promise<T>): Promise<T> {
+  signal?.throwIfAborted()
+  if (!ctx.transaction) return await ctx.local.queueBatch(save)
+  await ctx.transaction.pause()
+  return await save()
+}

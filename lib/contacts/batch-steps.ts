@@ -12,10 +12,10 @@ import { auditEvents } from './audit-entries.ts'
 import type { BatchOperation, BatchOperationName, BatchOperationResult } from './batch-schema.ts'
 import { saveContacts, savedEvents } from './bulk.ts'
 import type { StoredByEmail } from './bulk-limits.ts'
-import { addTags } from './bulk-memberships.ts'
+import { addTagsToMany, joinLists } from './bulk-memberships.ts'
 import { orRefused } from './bulk-merge.ts'
 import * as bulk from './bulk-queries.ts'
-import { forgetRequests, needsConfirmation, requestConfirmations } from './double-opt-in.ts'
+import { needsConfirmation } from './double-opt-in.ts'
 import { type ContactEvent, raiseContactEvents } from './events.ts'
 import { tooMany } from './limits.ts'
 import { eraseContact } from './operations.ts'
@@ -161,7 +161,8 @@ const kinds: Readonly<Record<BatchOperationName, Run>> = {
       state.results.set(operation.at, { status: result.created ? 'created' : 'updated', id: result.id })
     }
     state.events.push(...savedEvents(saved, [...ids.values()]))
-    await tagAll(tx, state, new Map([...ids.values()].map((id) => [id, saved.tags.get(id)!])))
+    const tags = new Map([...ids.values()].map((id) => [id, saved.tags.get(id)!]))
+    state.events.push(...(await addTagsToMany(tx, tags, true)))
     await joinAll(tx, state, [...ids])
   },
   async update(tx, state, operations) {
@@ -179,7 +180,8 @@ const kinds: Readonly<Record<BatchOperationName, Run>> = {
     }
   },
   async tag(tx, state, operations) {
-    await tagAll(tx, state, new Map(operations.map(({ key, tags }) => [state.stored.get(key)!.id, tags])))
+    const tags = new Map(operations.map((operation) => [state.stored.get(operation.key)!.id, operation.tags]))
+    state.events.push(...(await addTagsToMany(tx, tags, true)))
     finish(state, operations)
   },
   async untag(tx, state, operations) {
@@ -235,11 +237,7 @@ const kinds: Readonly<Record<BatchOperationName, Run>> = {
   },
   async resubscribe(tx, state, operations) {
     const ids = operations.map(({ key }) => state.stored.get(key)!.id)
-    for (const { id: contactId } of await bulk.markAllSubscribed(tx, {
-      client_id: tx.clientId,
-      ids,
-      by_contact: false,
-    })) {
+    for (const { id: contactId } of await bulk.markAllSubscribed(tx, { client_id: tx.clientId, ids })) {
       state.events.push({ type: 'contact.resubscribed', contactId })
       state.changes.push({ type: 'resubscribed', contactId })
     }
@@ -266,22 +264,9 @@ function attempt<T>({ results }: State, { at }: Planned, make: () => T): { reado
   }
 }
 
-async function tagAll(tx: Tx, state: State, tags: ReadonlyMap<number, readonly string[]>): Promise<void> {
-  state.events.push(...(await addTags(tx, tags, true)))
-}
-
 async function joinAll(tx: Tx, state: State, contacts: readonly (readonly [Planned, number])[]): Promise<void> {
   const joinings = contacts.flatMap(([{ lists, confirmed }, contactId]) =>
     lists.map((id) => ({ contactId, list: state.lists.get(id)!, confirmed })),
   )
-  const mustConfirm = ({ list, confirmed }: (typeof joinings)[number]) => needsConfirmation(list, confirmed)
-  state.events.push(...(await requestConfirmations(tx, joinings.filter(mustConfirm))))
-  const direct = joinings.filter((joining) => !mustConfirm(joining))
-  await forgetRequests(tx, direct)
-  const pairs = direct.map(({ contactId, list }) => ({ contact_id: contactId, list_id: list.id }))
-  if (pairs.length === 0) return
-  for (const { contact_id, list_id } of await bulk.insertMembershipPairs(tx, { client_id: tx.clientId, pairs })) {
-    state.events.push({ type: 'contact.subscribed', contactId: contact_id, list: state.lists.get(list_id)! })
-    state.changes.push({ type: 'list_joined', contactId: contact_id, listId: list_id })
-  }
+  state.events.push(...(await joinLists(tx, joinings)))
 }

@@ -1,5 +1,5 @@
 /** Many operations on contacts in one call. */
-import type { Context } from '../context.ts'
+import { type Context, isAdmin } from '../context.ts'
 import { invalid } from '../errors.ts'
 import { parse } from '../parse.ts'
 import { type AbortInput, AbortOptions } from '../signal.ts'
@@ -14,7 +14,7 @@ import {
   type BatchOperationResult,
   parseOperation,
 } from './batch-schema.ts'
-import { maxRowsPerTransaction } from './batch-size.ts'
+import { inTurn, maxRowsPerTransaction } from './batch-size.ts'
 import { type Planned, runStep, type Step } from './batch-steps.ts'
 import { lockBatches } from './bulk.ts'
 import { refusal } from './bulk-merge.ts'
@@ -46,8 +46,6 @@ export async function runBatch(
   const results: BatchOperationResult[] = []
   const planned = await planOperations(ctx, operations, results)
   for (const steps of transactionsOf(planned, await maxRecipients(ctx))) {
-    signal?.throwIfAborted()
-    await ctx.transaction?.pause()
     const save = () =>
       transact(ctx, async (tx) => {
         await lockBatches(tx)
@@ -55,7 +53,7 @@ export async function runBatch(
         for (const step of steps) done.push(...(await runStep(tx, step)))
         return done
       })
-    const done = await (ctx.transaction ? save() : ctx.local.queueBatch(save))
+    const done = await inTurn(ctx, signal, save)
     for (const [at, result] of done) results[at] = result
   }
   return results
@@ -89,9 +87,9 @@ async function planOperations(
   })
 }
 
-/** Tokens of members erase contacts one by one. The library's callers have no role and may do everything. */
-function requireMayErase({ caller }: Context): void {
-  if ((caller.role ?? 'admin') === 'admin') return
+/** Tokens of members erase contacts one by one. */
+function requireMayErase(ctx: Context): void {
+  if (isAdmin(ctx)) return
   throw invalid('op', 'Erasing contacts with a batch needs a token with the role admin.')
 }
 

@@ -2,12 +2,22 @@
 import type { Context } from '../context.ts'
 import { inputLimits } from '../limits.ts'
 import type { List } from '../lists/schema.ts'
+import { fold } from '../parse.ts'
 import * as queries from './bulk-queries.ts'
 import type { StoredContact } from './save.ts'
 import type { NewContact } from './schema.ts'
 
 /** The contacts to save, by folded e-mail address. Repeated addresses have several contacts. */
 export type ByEmail = ReadonlyMap<string, readonly NewContact[]>
+
+/** Adds a contact to those of its address. @returns Whether it is the first of them. */
+export function groupByEmail(contacts: Map<string, NewContact[]>, contact: NewContact): boolean {
+  const key = fold(contact.email)
+  const same = contacts.get(key)
+  if (same) same.push(contact)
+  else contacts.set(key, [contact])
+  return same === undefined
+}
 
 export interface StoredByEmail extends StoredContact {
   readonly email_key: string

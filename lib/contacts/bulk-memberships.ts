@@ -1,15 +1,14 @@
-/** Adds tags to many contacts, and many contacts to a list. */
+/** Adds tags to many contacts, and many contacts to lists. */
 import { recordHistory } from '../consent/history.ts'
 import type { Tx } from '../context.ts'
-import type { List } from '../lists/schema.ts'
 import { fold } from '../parse.ts'
 import { ensureTags } from '../tags/operations.ts'
 import * as queries from './bulk-queries.ts'
-import { forgetRequests, needsConfirmation, requestConfirmations } from './double-opt-in.ts'
+import { forgetRequests, type Joining, needsConfirmation, requestConfirmations } from './double-opt-in.ts'
 import type { ContactEvent } from './events.ts'
 
 /** @param isWanted Whether to find out which tags are new. @returns The events of new tags. */
-export async function addTags(
+export async function addTagsToMany(
   tx: Tx,
   tags: ReadonlyMap<number, readonly string[]>,
   isWanted: boolean,
@@ -29,36 +28,41 @@ export async function addTags(
   return added.map(({ contact_id, tag_id }) => ({ type: 'contact.tagged', contactId: contact_id, tagId: tag_id }))
 }
 
-/**
- * Adds contacts to a list, or asks them to confirm.
- *
- * @param confirmed The contacts that have confirmed elsewhere.
- * @returns The events of the contacts that were not on the list, in the order of the ids.
- */
-export async function joinList(
-  tx: Tx,
-  list: List,
-  ids: readonly number[],
-  confirmed: ReadonlySet<number>,
-): Promise<ContactEvent[]> {
-  const mustConfirm = (id: number) => needsConfirmation(list, confirmed.has(id))
-  const direct = ids.filter((id) => !mustConfirm(id))
-  const asked = ids.filter(mustConfirm).map((contactId) => ({ contactId, list }))
-  return [...(await addMemberships(tx, list, direct)), ...(await requestConfirmations(tx, asked))]
+/** A contact, a list that it is to join, and whether it has confirmed that elsewhere. */
+interface MaybeConfirmed extends Joining {
+  readonly confirmed: boolean | undefined
 }
 
-async function addMemberships(tx: Tx, list: List, contact_ids: readonly number[]): Promise<ContactEvent[]> {
-  if (contact_ids.length === 0) return []
-  const added = await queries.insertMemberships(tx, { client_id: tx.clientId, list_id: list.id, contact_ids })
-  const joined = new Set(added.map(({ contact_id }) => contact_id))
-  const newcomers = contact_ids.filter((id) => joined.has(id))
+/**
+ * Adds contacts to lists, or asks them to confirm. Records both in the history.
+ *
+ * @returns The events of those that were asked, and of those that were not on the list.
+ */
+export async function joinLists(tx: Tx, joinings: readonly MaybeConfirmed[]): Promise<ContactEvent[]> {
+  const mustConfirm = ({ list, confirmed }: MaybeConfirmed) => needsConfirmation(list, confirmed)
+  const asked = await requestConfirmations(tx, joinings.filter(mustConfirm))
+  return [
+    ...asked,
+    ...(await addMemberships(
+      tx,
+      joinings.filter((joining) => !mustConfirm(joining)),
+    )),
+  ]
+}
+
+async function addMemberships(tx: Tx, joinings: readonly Joining[]): Promise<ContactEvent[]> {
+  if (joinings.length === 0) return []
+  await forgetRequests(tx, joinings)
+  const pairs = joinings.map(({ contactId, list }) => ({ contact_id: contactId, list_id: list.id }))
+  const added = await queries.insertMemberships(tx, { client_id: tx.clientId, pairs })
+  const lists = new Map(joinings.map(({ list }) => [list.id, list]))
   await recordHistory(
     tx,
-    newcomers.map((contactId) => ({ contactId, type: 'list_joined', listId: list.id })),
+    added.map(({ contact_id, list_id }) => ({ contactId: contact_id, type: 'list_joined', listId: list_id })),
   )
-  await forgetRequests(
-    tx,
-    newcomers.map((contactId) => ({ contactId, list })),
-  )
-  return newcomers.map((contactId) => ({ type: 'contact.subscribed', contactId, list }))
+  return added.map(({ contact_id, list_id }) => ({
+    type: 'contact.subscribed',
+    contactId: contact_id,
+    list: lists.get(list_id)!,
+  }))
 }

@@ -58,15 +58,6 @@ export const insertMissingTagsOfContacts = statement.all(
     on conflict do nothing returning contact_id, tag_id`,
 )
 
-/** Adds contacts to a list. Returns the contacts that were not on it. */
-export const insertMemberships = statement.all(
-  { client_id: int, list_id: int, contact_ids: ints },
-  (_, p, dialect) => sql<{ contact_id: number }>`
-    insert into mailkeep_contact_list (client_id, contact_id, list_id)
-    select ${p.client_id}, item.value, ${p.list_id} from ${dialect.unnest(p.contact_ids)} where true
-    on conflict do nothing returning contact_id`,
-)
-
 /** Returns the contacts that are on the maximum number of lists, and not on this one. */
 export const listFullOfLists = statement.all(
   { contact_ids: ints, list_id: int, max_lists: int },
@@ -115,7 +106,7 @@ export const listMemberships = statement.all(
 const contactList = { contact_id: int, list_id: int }
 
 /** Adds contacts to lists. Returns the memberships that are new. */
-export const insertMembershipPairs = statement.all(
+export const insertMemberships = statement.all(
   { client_id: int, pairs: rows(contactList) },
   (_, p, dialect) => sql<{ contact_id: number; list_id: number }>`
     insert into mailkeep_contact_list (client_id, contact_id, list_id)
@@ -137,10 +128,10 @@ export const markAllUnsubscribed = statement.all(
 )
 
 /** Subscribes the unsubscribed ones of these contacts, and returns them. */
-export const markAllSubscribed = statement.all({ client_id: int, ids: ints, by_contact: bool }, (db, p, dialect) =>
+export const markAllSubscribed = statement.all({ client_id: int, ids: ints }, (db, p, dialect) =>
   db
     .updateTable('mailkeep_contact')
-    .set({ unsubscribed_at: null, unsubscribed_by_contact: p.by_contact })
+    .set({ unsubscribed_at: null, unsubscribed_by_contact: sql.lit(false) })
     .where('client_id', '=', p.client_id)
     .where(dialect.inList(sql.ref('id'), p.ids))
     .where('unsubscribed_at', 'is not', null)

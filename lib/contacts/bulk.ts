@@ -6,15 +6,15 @@ import { invalid } from '../errors.ts'
 import { inputLimits } from '../limits.ts'
 import { getList } from '../lists/operations.ts'
 import type { List } from '../lists/schema.ts'
-import { fold, parse } from '../parse.ts'
+import { parse } from '../parse.ts'
 import { type AbortInput, AbortOptions } from '../signal.ts'
 import { transact } from '../storage/transaction.ts'
 import { findSubscribers, isWanted } from '../webhooks/outbox.ts'
 import { noAttributes, readAttributes, writeAttributes } from './attributes.ts'
 import { auditOnce } from './audit-entries.ts'
-import { countDeliveries, type DeliveryCounts, maxRowsPerTransaction, rowsOf } from './batch-size.ts'
-import { type ByEmail, countTags, type LimitState, limitsOf, type StoredByEmail } from './bulk-limits.ts'
-import { addTags, joinList } from './bulk-memberships.ts'
+import { countDeliveries, type DeliveryCounts, inTurn, maxRowsPerTransaction, rowsOf } from './batch-size.ts'
+import { type ByEmail, countTags, groupByEmail, type LimitState, limitsOf, type StoredByEmail } from './bulk-limits.ts'
+import { addTagsToMany, joinLists } from './bulk-memberships.ts'
 import { type BulkResult, isRefused, type Merged, mergeContacts, orRefused, type Refused } from './bulk-merge.ts'
 import * as queries from './bulk-queries.ts'
 import { requireMayConfirm } from './double-opt-in.ts'
@@ -105,10 +105,7 @@ export async function addEntries(
 ): Promise<BulkResult[]> {
   const results: BulkResult[] = []
   for (const batch of batchesOf(entries, await countDeliveries(ctx))) {
-    options.signal?.throwIfAborted()
-    await ctx.transaction?.pause()
-    const save = () => addBatch(ctx, listId, batch, options)
-    results.push(...(await (ctx.transaction ? save() : ctx.local.queueBatch(save))))
+    results.push(...(await inTurn(ctx, options.signal, () => addBatch(ctx, listId, batch, options))))
   }
   return results
 }
@@ -124,12 +121,9 @@ function* batchesOf(entries: Iterable<Entry>, deliveries: DeliveryCounts): Gener
   for (const entry of entries) {
     batch.entries.push(entry)
     if (isRefused(entry)) continue
-    const key = fold(entry.email)
-    const same = batch.contacts.get(key)
-    if (same) same.push(entry)
-    else batch.contacts.set(key, [entry])
+    const isFirst = groupByEmail(batch.contacts, entry)
     // Contacts with the same e-mail address raise one event.
-    rows += rowsOf(entry, deliveries) + (same ? 0 : deliveries.perContact)
+    rows += rowsOf(entry, deliveries) + (isFirst ? deliveries.perContact : 0)
     if (rows < maxRowsPerTransaction) continue
     yield batch
     batch = { entries: [], contacts: new Map() }
@@ -153,9 +147,12 @@ async function addBatch(
     const ids = idsInOrder(entries, saved.results)
     const events = savedEvents(saved, ids)
     const tags = new Map(ids.map((id) => [id, saved.tags.get(id)!]))
-    events.push(...(await addTags(tx, tags, isWanted(tx, subscribers, 'contact.tagged'))))
+    events.push(...(await addTagsToMany(tx, tags, isWanted(tx, subscribers, 'contact.tagged'))))
     const confirmed = new Set(confirmedIds(entries, saved.results))
-    if (list) events.push(...(await joinList(tx, list, ids, confirmed)))
+    if (list) {
+      const joinings = ids.map((contactId) => ({ contactId, list, confirmed: confirmed.has(contactId) }))
+      events.push(...(await joinLists(tx, joinings)))
+    }
     await onSave(tx)
     await raiseContactEvents(tx, subscribers, steps ? await steps.complete(tx, saved, events, confirmed) : events)
     return saved.results

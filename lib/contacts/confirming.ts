@@ -34,7 +34,7 @@ export async function confirmContact(ctx: Context, listId: number, contactId: Co
     await joinList(tx, id, list, 'confirmed')
     const isBack = before.unsubscribed_at !== null
     if (isBack) {
-      await queries.markSubscribed(tx, { client_id: tx.clientId, id, by_contact: false })
+      await queries.markSubscribed(tx, { client_id: tx.clientId, id })
       await audit(tx, 'contact.resubscribed', id)
       await recordHistory(tx, [{ contactId: id, type: 'resubscribed' }])
     }

@@ -2,7 +2,7 @@
 import * as v from 'valibot'
 import type { Context, Tx } from '../context.ts'
 import { notFound } from '../errors.ts'
-import { closedObject, EmailAddress, fold, isRecord, parse, requireId } from '../parse.ts'
+import { closedObject, EmailAddress, fold, idInput, isRecord, parse, requireId } from '../parse.ts'
 import * as queries from './queries.ts'
 import type { StoredContact } from './save.ts'
 
@@ -12,8 +12,7 @@ export type ContactKey = number | { readonly email: string }
 export const Address = closedObject({ email: EmailAddress })
 export type Address = v.InferOutput<typeof Address>
 
-const idOrEmail = 'This must be the id of a contact, or an object with its email.'
-const Id = v.pipe(v.number(idOrEmail), v.safeInteger(idOrEmail), v.minValue(1, idOrEmail))
+const Id = idInput('This must be the id of a contact, or an object with its email.')
 
 /** A field of an input that names a contact. */
 export const Key = v.lazy((value): v.GenericSchema<ContactKey> => (isRecord(value) ? Address : Id))

@@ -5,7 +5,7 @@ import { type BatchStep, batch, inBatches, weighted } from '../jobs/batches.ts'
 import type { JobHandlers } from '../jobs/operations.ts'
 import { ints, statement } from '../storage/statement.ts'
 import { eraseEventsOfContact } from '../webhooks/deletion.ts'
-import { purgeSearches } from './search-purge.ts'
+import { purgeSearches } from './search.ts'
 
 export const clearContact = 'clear contact'
 

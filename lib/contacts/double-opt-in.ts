@@ -1,7 +1,7 @@
 /** Lists with double opt-in: a contact joins when it follows the link of its confirmation mail. */
 import { recordHistory } from '../consent/history.ts'
 import { confirmationLifetimeMs } from '../consent/links.ts'
-import { type Context, now, requirePublicUrl, type Tx } from '../context.ts'
+import { type Context, isAdmin, now, requirePublicUrl, type Tx } from '../context.ts'
 import { MailkeepError } from '../errors.ts'
 import { maxRowsPerBatch } from '../jobs/operations.ts'
 import { inputLimits } from '../limits.ts'
@@ -22,8 +22,8 @@ const minMsBetweenRequests = 600_000
  *
  * @throws MailkeepError `forbidden`: the caller is not an admin.
  */
-export function requireMayConfirm({ caller }: Context, confirmed: boolean | undefined): void {
-  if (!confirmed || (caller.role ?? 'admin') === 'admin') return
+export function requireMayConfirm(ctx: Context, confirmed: boolean | undefined): void {
+  if (!confirmed || isAdmin(ctx)) return
   throw new MailkeepError('forbidden', '`confirmed: true` needs a token with the role admin.')
 }
 

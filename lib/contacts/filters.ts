@@ -96,8 +96,8 @@ async function findNamed(ctx: Context, query: ContactFilters, segment: SegmentFi
     findGroups('topic', 'topics'),
     findOwnIds(ctx, 'list', both('exclude_lists').flat()),
     findOwnIds(ctx, 'tag', both('exclude_tags').flat()),
-    findIndexedValues(ctx, query.attributes ?? {}, 'attributes'),
-    findIndexedValues(ctx, segment.attributes ?? {}, 'attributes'),
+    findIndexedValues(ctx, query.attributes ?? {}),
+    findIndexedValues(ctx, segment.attributes ?? {}),
   ])
   return { lists, tags, topics, exclude_lists, exclude_tags, attributes: attributes.flat() }
 

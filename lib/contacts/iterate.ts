@@ -2,7 +2,7 @@ import type { Context } from '../context.ts'
 import { inputLimits } from '../limits.ts'
 import { closedObject, parse } from '../parse.ts'
 import { type AbortInput, abortField } from '../signal.ts'
-import { listDocuments } from './listing.ts'
+import { listPageOfDocuments } from './listing.ts'
 import { type Contact, type ContactFiltersInput, contactFrom, filterFields } from './schema.ts'
 
 /** Filters of the contacts, and a signal that stops the iteration. */
@@ -26,7 +26,7 @@ export async function* iterateContacts(
   let cursor: string | undefined
   do {
     signal?.throwIfAborted()
-    const page = await listDocuments(
+    const page = await listPageOfDocuments(
       ctx,
       { ...filters, per_page: inputLimits.pageRecords, cursor },
       inputLimits.exportBytes,

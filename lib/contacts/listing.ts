@@ -31,11 +31,11 @@ export async function listPageOfContacts(ctx: Context, query?: ContactQueryInput
  * @throws MailkeepError Same as `list`.
  */
 export function listContactsJson(ctx: Context, query?: ContactQueryInput): Promise<Page<string>> {
-  return listDocuments(ctx, query, inputLimits.pageBytes)
+  return listPageOfDocuments(ctx, query, inputLimits.pageBytes)
 }
 
 /** @param maxBytes Maximum size of the page, except that a page always has at least one contact. */
-export async function listDocuments(
+export async function listPageOfDocuments(
   ctx: Context,
   query: ContactQueryInput | undefined,
   maxBytes: number,

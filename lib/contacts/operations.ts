@@ -150,9 +150,10 @@ export async function unsubscribeContact(
     const change = { client_id: tx.clientId, id, unsubscribed_at: now(tx), by_contact: byContact }
     const changed = await queries.markUnsubscribed(tx, change)
     const contact = await getContact(tx, id)
-    if (changed) await audit(tx, 'contact.unsubscribed', id)
-    if (changed) await recordHistory(tx, [{ contactId: id, type: 'unsubscribed' }])
-    if (changed) await raise(tx, 'contact.unsubscribed', { contact }, id)
+    if (!changed) return contact
+    await audit(tx, 'contact.unsubscribed', id)
+    await recordHistory(tx, [{ contactId: id, type: 'unsubscribed' }])
+    await raise(tx, 'contact.unsubscribed', { contact }, id)
     return contact
   })
 }
@@ -165,12 +166,12 @@ export async function unsubscribeContact(
 export async function resubscribeContact(ctx: Context, key: ContactKey): Promise<Contact> {
   return transact(ctx, async (tx) => {
     const id = await contactIdOf(tx, key)
-    const change = { client_id: tx.clientId, id, by_contact: false }
-    const changed = await queries.markSubscribed(tx, change)
+    const changed = await queries.markSubscribed(tx, { client_id: tx.clientId, id })
     const contact = await getContact(tx, id)
-    if (changed) await audit(tx, 'contact.resubscribed', id)
-    if (changed) await recordHistory(tx, [{ contactId: id, type: 'resubscribed' }])
-    if (changed) await raise(tx, 'contact.resubscribed', { contact }, id)
+    if (!changed) return contact
+    await audit(tx, 'contact.resubscribed', id)
+    await recordHistory(tx, [{ contactId: id, type: 'resubscribed' }])
+    await raise(tx, 'contact.resubscribed', { contact }, id)
     return contact
   })
 }

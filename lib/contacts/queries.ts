@@ -107,10 +107,10 @@ export const markUnsubscribed = statement({ ...contactKey, unsubscribed_at: time
     .returning('id'),
 )
 
-export const markSubscribed = statement({ ...contactKey, by_contact: bool }, (db, p) =>
+export const markSubscribed = statement(contactKey, (db, p) =>
   db
     .updateTable('mailkeep_contact')
-    .set({ unsubscribed_at: null, unsubscribed_by_contact: p.by_contact })
+    .set({ unsubscribed_at: null, unsubscribed_by_contact: sql.lit(false) })
     .where('client_id', '=', p.client_id)
     .where('id', '=', p.id)
     .where('unsubscribed_at', 'is not', null)

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { inputLimits } from '../limits.ts'
 import { type List, listFields } from '../lists/schema.ts'
-import { type PageInput, pageFields, WholeNumber } from '../page.ts'
+import { type PageInput, pageFields, QueryId } from '../page.ts'
 import { atMost, closedObject, EmailAddress, isRecord, messageOf, QueryBoolean, Text } from '../parse.ts'
 import { described, Email, Id, type RecordFields, Time, Uuid } from '../record.ts'
 import { Ids, type IdsInput, type SegmentFiltersInput, segmentFilterFields } from '../segments/filters.ts'
@@ -202,7 +202,7 @@ export const filterFields = {
   email: v.optional(EmailAddress),
   ids: v.optional(Ids),
   ...otherFilters,
-  segment: v.optional(v.pipe(WholeNumber, v.minValue(1, 'This must be an id: a positive whole number.'))),
+  segment: v.optional(QueryId),
 }
 
 export const ContactFilters = closedObject(filterFields)

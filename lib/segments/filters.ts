@@ -1,7 +1,7 @@
 /** The filters of contacts that listings and segments share. */
 import * as v from 'valibot'
 import { inputLimits } from '../limits.ts'
-import { WholeNumber } from '../page.ts'
+import { QueryId } from '../page.ts'
 import { atMost, isRecord, Text } from '../parse.ts'
 import { type Timestamp, timestamp } from '../time.ts'
 
@@ -39,7 +39,7 @@ export const Ids = v.pipe(
     ),
   ]),
   v.maxLength(inputLimits.values, `At most ${inputLimits.values} values.`),
-  v.array(v.pipe(WholeNumber, v.minValue(1, 'This must be an id: a positive whole number.'))),
+  v.array(QueryId),
 )
 
 const timePattern = /^(\d{4}-\d\d-\d\dT\d\d:\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?(Z|[+-]\d\d:\d\d)$/

@@ -1,8 +1,9 @@
 /** Who gets a newsletter. */
 import { findOwnIds } from '../contacts/filters.ts'
 import type { Context } from '../context.ts'
-import { invalid, MailkeepError } from '../errors.ts'
+import { invalid, isMailkeepError } from '../errors.ts'
 import { filtersOfSegment } from '../segments/operations.ts'
+import type { SegmentFilters } from '../segments/schema.ts'
 import type { Audience } from './schema.ts'
 
 const kinds = { lists: 'list', tags: 'tag', topics: 'topic', exclude_lists: 'list', exclude_tags: 'tag' } as const
@@ -30,12 +31,22 @@ export async function requireSegment(ctx: Context, { segment }: Audience): Promi
   if (segment !== undefined) await requireExists('audience.segment', () => filtersOfSegment(ctx, segment))
 }
 
+/** Returns the filters of the audience's segment. Empty if it names no segment, or one that was deleted. */
+export async function findSegmentFilters(ctx: Context, { segment }: Audience): Promise<SegmentFilters> {
+  try {
+    return segment === undefined ? {} : await filtersOfSegment(ctx, segment)
+  } catch (error) {
+    if (isMailkeepError(error, 'not_found')) return {}
+    throw error
+  }
+}
+
 /** Turns a missing record that a field names into an error of that field. */
 export async function requireExists(field: string, find: () => Promise<unknown>): Promise<void> {
   try {
     await find()
   } catch (error) {
-    if (error instanceof MailkeepError && error.code === 'not_found') throw invalid(field, error.message)
+    if (isMailkeepError(error, 'not_found')) throw invalid(field, error.message)
     throw error
   }
 }

@@ -1,5 +1,5 @@
 /** The mail that asks a contact to confirm a subscription (double opt-in). */
-import { escapeHtml } from './escape-html.ts'
+import { escapeHtml, oneLine } from './escape.ts'
 
 export const mailLanguages = ['en', 'de', 'fr', 'es'] as const
 type MailLanguage = (typeof mailLanguages)[number]
@@ -69,9 +69,4 @@ export function confirmationMail(language: MailLanguage, input: ConfirmationMail
 `,
     text: `${request(list, client)}\n\n${button}: ${url}\n\n${ignore}\n`,
   }
-}
-
-/** Replaces line breaks and control characters. */
-function oneLine(name: string): string {
-  return name.replace(/[\p{Cc}\p{Zl}\p{Zp}\s]+/gu, ' ').trim()
 }

@@ -2,7 +2,6 @@
  * Mails the links of double opt-in. The mail is the work of an event handler, so that it is sent once the request has
  * committed, retried on the schedule of webhooks, and erased with the contact.
  */
-import { domainToASCII } from 'node:url'
 import { getClient } from '../clients/operations.ts'
 import { confirmationLifetimeMs } from '../consent/links.ts'
 import { isAddressSuppressed } from '../consent/suppressions.ts'
@@ -13,7 +12,7 @@ import type { EventHandler, HandledEvent } from '../webhooks/handlers/handlers.t
 import { ensureOwnSubscriber } from '../webhooks/handlers/subscribers.ts'
 import { confirmationMail } from './confirmation-mail.ts'
 import { handOver } from './dispatch/mailer.ts'
-import { feedbackId } from './headers.ts'
+import { domainOf, feedbackId } from './headers.ts'
 import { findSender } from './sendable.ts'
 import { isUncertainError, type MailMessage } from './transport.ts'
 
@@ -57,7 +56,6 @@ async function compose(ctx: Context, id: string, { data }: HandledEvent<Requeste
   if (!sender) throw new Error('There is no verified sender identity: add one, and verify it.')
   const { name, language } = await getPageSettings(ctx)
   const clientName = name ?? (await getClient(ctx, ctx.clientId)).name
-  const host = sender.email.slice(sender.email.lastIndexOf('@') + 1)
   return {
     id,
     clientId: ctx.clientId,
@@ -65,7 +63,7 @@ async function compose(ctx: Context, id: string, { data }: HandledEvent<Requeste
     to: { name: contact.name || null, email: contact.email },
     ...confirmationMail(language ?? 'en', { clientName, listName: list.name, confirmUrl }),
     headers: {
-      'Message-ID': `<${id}@${domainToASCII(host) || host}>`,
+      'Message-ID': `<${id}@${domainOf(sender.email)}>`,
       'Auto-Submitted': 'auto-generated',
       'Feedback-ID': feedbackId(ctx.clientId, 'confirmation'),
     },

@@ -1,6 +1,6 @@
 /** The content of newsletters and steps: Liquid templates, rendered for each recipient. */
 import { type Issue, invalid } from '../errors.ts'
-import { escapeHtml } from './escape-html.ts'
+import { escapeHtml, oneLine } from './escape.ts'
 import { checkSize, type Format, parseTemplate, renderTemplate, type Template, variablesOf } from './liquid.ts'
 import { textTemplateOf, toPlainText } from './plain-text.ts'
 
@@ -195,8 +195,8 @@ export function render(prepared: PreparedContent, variables: ContentVariables): 
     attempt(field, () => renderTemplate(formats[field], prepared[field] as Template[], scope))
   const html = fill('html')
   const text = prepared.text === null ? attempt('text', () => toPlainText(html)) : fill('text')
-  const preheader = prepared.preheader === null ? '' : oneLine(fill('preheader'), maxPreheaderCharacters)
-  return { subject: oneLine(fill('subject'), maxSubjectCharacters), html: withPreheader(html, preheader), text }
+  const preheader = prepared.preheader === null ? '' : shortLine(fill('preheader'), maxPreheaderCharacters)
+  return { subject: shortLine(fill('subject'), maxSubjectCharacters), html: withPreheader(html, preheader), text }
 }
 
 function attempt<T>(field: Field, work: () => T): T {
@@ -223,8 +223,8 @@ function scopeOf({ contact, ...rest }: ContentVariables): object {
   return { ...rest, contact: { ...contact, attributes } }
 }
 
-function oneLine(text: string, maxCharacters: number): string {
-  const line = text.replace(/[\p{Cc}\p{Zl}\p{Zp}\s]+/gu, ' ').trim()
+function shortLine(text: string, maxCharacters: number): string {
+  const line = oneLine(text)
   return line.length <= maxCharacters ? line : [...line].slice(0, maxCharacters).join('').trimEnd()
 }
 

@@ -22,8 +22,7 @@ export interface MailHeadersInput {
  */
 export function mailHeaders(input: MailHeadersInput): Record<string, string> {
   const { messageId, from, clientId, campaign, unsubscribeUrl } = input
-  const host = from.slice(from.lastIndexOf('@') + 1)
-  const domain = domainToASCII(host) || host
+  const domain = domainOf(from)
   return {
     'Message-ID': `<${messageId}@${domain}>`,
     'List-Unsubscribe': `<${unsubscribeUrl}>`,
@@ -32,6 +31,12 @@ export function mailHeaders(input: MailHeadersInput): Record<string, string> {
     Precedence: 'bulk',
     'Feedback-ID': feedbackId(clientId, campaign),
   }
+}
+
+/** Returns the domain of an address, in ASCII. */
+export function domainOf(email: string): string {
+  const domain = email.slice(email.lastIndexOf('@') + 1)
+  return domainToASCII(domain) || domain
 }
 
 /** Also tells which client a bounce or a complaint belongs to. */

@@ -2,8 +2,7 @@
 import { type Change, findChangesSince, findLastChange } from '../consent/history.ts'
 import { getContact } from '../contacts/reading.ts'
 import type { Tx } from '../context.ts'
-import { isMailkeepError } from '../errors.ts'
-import { filtersOfSegment } from '../segments/operations.ts'
+import { findSegmentFilters } from './audience.ts'
 import type { Audience } from './schema.ts'
 
 type Filters = Pick<Audience, 'lists' | 'topics' | 'exclude_lists'>
@@ -22,7 +21,7 @@ export async function findLatecomers(
   since: number,
 ): Promise<ReadonlySet<number>> {
   if (contactIds.length === 0 || (await findLastChange(tx)) === since) return new Set()
-  const filters = [audience, await segmentFilters(tx, audience)]
+  const filters = [audience, await findSegmentFilters(tx, audience)]
   const late = new Set<number>()
   for (const [id, changes] of await findChangesSince(tx, contactIds, since)) {
     const { lists, topics } = await getContact(tx, id)
@@ -30,15 +29,6 @@ export async function findLatecomers(
     if (!filters.every((filter) => matched(filter, changes, now))) late.add(id)
   }
   return late
-}
-
-async function segmentFilters(tx: Tx, { segment }: Audience): Promise<Filters> {
-  try {
-    return segment === undefined ? {} : await filtersOfSegment(tx, segment)
-  } catch (error) {
-    if (isMailkeepError(error, 'not_found')) return {}
-    throw error
-  }
 }
 
 /** Whether a contact matched before its changes. */

@@ -1,7 +1,7 @@
 import type * as v from 'valibot'
 import { type ContactKey, requireContact } from '../contacts/contact-key.ts'
 import type { Context } from '../context.ts'
-import { listPage, mapPage, type Page, type PageInput, readPage } from '../page.ts'
+import { listPage, mapPage, type Page, type PageInput, type Range, readPage } from '../page.ts'
 import { parse } from '../parse.ts'
 import * as queries from './message-queries.ts'
 import { type Message, MessageQuery, type MessageQueryInput, messageFrom } from './message-schema.ts'
@@ -66,7 +66,7 @@ export async function listMessagesOfContact(
   query?: PageInput,
 ): Promise<Page<Message>> {
   const contact_id = await requireContact(ctx, contact)
-  const read = ({ desc, ...range }: { after: number; desc: boolean; limit: number }) =>
-    queries.listMessagesOfContact(ctx, { client_id: ctx.clientId, contact_id, ...range }, { desc })
+  const read = (range: Range) =>
+    queries.listMessagesOfContact(ctx, { client_id: ctx.clientId, contact_id, ...range }, range)
   return mapPage(await listPage(query, read, true), messageFrom)
 }

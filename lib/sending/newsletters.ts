@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { audit } from '../audit/operations.ts'
 import { countContacts } from '../contacts/counting.ts'
-import { type Context, now, type Tx } from '../context.ts'
+import { type Context, isAdmin, now, type Tx } from '../context.ts'
 import { invalid, MailkeepError, notFound } from '../errors.ts'
 import { getIdentity } from '../identities/operations.ts'
 import { runOrEnqueue } from '../jobs/operations.ts'
-import { mapPage, type Page, readPage } from '../page.ts'
+import { mapPage, type Page, type Range, readPage } from '../page.ts'
 import { parse, requireId } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
 import { requireExists, requireSegment } from './audience.ts'
@@ -34,8 +34,8 @@ import { requireLink, requireReady, requireSender } from './sendable.ts'
 export async function listNewsletters(ctx: Context, query?: NewsletterQueryInput): Promise<Page<NewsletterSummary>> {
   const { status, ...pageQuery } = parse(NewsletterQuery, query ?? {})
   const filters = { client_id: ctx.clientId, status: status ?? 'draft' }
-  const read = ({ desc, ...range }: { after: number; desc: boolean; limit: number }) =>
-    queries.listNewsletters(ctx, { ...filters, ...range }, { desc, byStatus: status !== undefined })
+  const read = (range: Range) =>
+    queries.listNewsletters(ctx, { ...filters, ...range }, { ...range, byStatus: status !== undefined })
   return mapPage(await readPage(pageQuery, read, true), summaryFrom)
 }
 
@@ -108,7 +108,7 @@ export async function updateNewsletter(ctx: Context, id: number, input: Newslett
       id,
       ...{ name: stored.name, subject: stored.subject, preheader, from_identity_id, reply_to, html, text },
       ...withoutUndefined(change),
-      audience: audience ? JSON.stringify(audience) : JSON.stringify(stored.audience),
+      audience: JSON.stringify(audience ?? stored.audience),
       updated_at: now(tx),
     })
     const newsletter = newsletterFrom(row!)
@@ -161,9 +161,9 @@ export async function lockNewsletter(tx: Tx, id: number) {
   return { ...newsletterFrom(row), is_prepared: Boolean(row.is_prepared), is_announced: Boolean(row.is_announced) }
 }
 
-/** Tokens of members change drafts only. The library's callers have no role and may do everything. */
-function requireAdmin({ caller }: Context, what: string): void {
-  if (caller.role === undefined || caller.role === 'admin') return
+/** Tokens of members change drafts only. */
+function requireAdmin(ctx: Context, what: string): void {
+  if (isAdmin(ctx)) return
   throw new MailkeepError('forbidden', `This needs a token with the role admin: ${what}.`)
 }
 

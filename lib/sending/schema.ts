@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { type ContactKey, Key } from '../contacts/contact-key.ts'
-import { type PageInput, pageFields, WholeNumber } from '../page.ts'
-import { atMost, closedObject, EmailAddress, Name, Text } from '../parse.ts'
+import { type PageInput, pageFields, QueryId } from '../page.ts'
+import { atMost, closedObject, EmailAddress, idInput, Name, Text } from '../parse.ts'
 import { Count, described, Email, Id, namesOf, type RecordFields, recordFrom, Time, Uuid } from '../record.ts'
 import { groupFilterFields, type IdsInput, Time as TimeInput } from '../segments/filters.ts'
 import type { Timestamp } from '../time.ts'
@@ -112,11 +112,7 @@ export const contentFields = {
   text: v.optional(v.nullable(Html)),
 }
 
-export const IdInput = v.pipe(
-  v.number('This must be an id: a positive whole number.'),
-  v.safeInteger('This must be an id: a positive whole number.'),
-  v.minValue(1, 'This must be an id: a positive whole number.'),
-)
+export const IdInput = idInput()
 
 export const senderFields = {
   from_identity_id: v.optional(v.nullable(IdInput)),
@@ -125,7 +121,7 @@ export const senderFields = {
 
 const AudienceFilters = closedObject({
   ...groupFilterFields,
-  segment: v.optional(v.pipe(WholeNumber, v.minValue(1, 'This must be an id: a positive whole number.'))),
+  segment: v.optional(QueryId),
 })
 
 const newsletterFieldsOfInput = { name: v.optional(Name), ...contentFields, ...senderFields }

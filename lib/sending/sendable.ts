@@ -22,7 +22,7 @@ function requireTransport({ local }: Context): MailTransport {
 }
 
 /** Who a message is from. */
-export interface MailSender extends Pick<Identity, 'name' | 'email'> {
+interface MailSender extends Pick<Identity, 'name' | 'email'> {
   /** null when it is no identity. */
   readonly id: number | null
 }

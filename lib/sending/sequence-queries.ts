@@ -47,12 +47,7 @@ export const insertSequence = statement({ client_id: int, uuid: text, ...setting
 )
 
 export const updateSequence = statement({ ...key, ...settings }, (db, { client_id, id, ...row }) =>
-  db
-    .updateTable('mailkeep_sequence')
-    .set(row)
-    .where('client_id', '=', client_id)
-    .where('id', '=', id)
-    .returning(columns),
+  db.updateTable('mailkeep_sequence').set(row).where('client_id', '=', client_id).where('id', '=', id),
 )
 
 /** Deletes the sequence. Its steps are deleted by cascade. */
@@ -84,7 +79,7 @@ export const listPlaces = statement.all({ sequence_id: int }, (db, p) =>
 const content = { delay_seconds: int, subject: text, preheader: nullable(text), html: text, text: nullable(text) }
 
 export const insertStep = statement({ sequence_id: int, position: int, ...content }, (db, row) =>
-  db.insertInto('mailkeep_step').values(row).returning('id'),
+  db.insertInto('mailkeep_step').values(row),
 )
 
 export const updateStep = statement(
@@ -198,8 +193,7 @@ export const saveProgress = statement(
       .updateTable('mailkeep_enrolment')
       .set(row)
       .where('id', '=', id)
-      .where('status', '=', sql.lit('active' as const))
-      .returning('id'),
+      .where('status', '=', sql.lit('active' as const)),
 )
 
 /** Waits for the outcome of the message of the step. */

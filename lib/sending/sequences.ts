@@ -97,20 +97,13 @@ export async function updateSequence(ctx: Context, id: number, input: SequenceCh
   return transact(ctx, async (tx) => {
     const stored = await lockSequence(tx, id)
     await requireReferences(tx, change.list_id ?? null, change.from_identity_id ?? null)
-    const { name = stored.name, status = stored.status } = change
-    await queries.updateSequence(tx, {
-      client_id: tx.clientId,
-      id,
-      name,
-      status,
-      list_id: change.list_id === undefined ? stored.list_id : change.list_id,
-      from_identity_id: change.from_identity_id === undefined ? stored.from_identity_id : change.from_identity_id,
-      reply_to: change.reply_to === undefined ? stored.reply_to : change.reply_to,
-      updated_at: now(tx),
-    })
+    // Null removes a value, and undefined keeps it.
+    const { name = stored.name, status = stored.status, list_id = stored.list_id } = change
+    const { from_identity_id = stored.from_identity_id, reply_to = stored.reply_to } = change
+    const settings = { name, status, list_id, from_identity_id, reply_to, updated_at: now(tx) }
+    await queries.updateSequence(tx, { client_id: tx.clientId, id, ...settings })
     await audit(tx, 'sequence.updated', id)
-    const isMoved = change.list_id !== undefined && change.list_id !== stored.list_id
-    if (isMoved) await releaseMembersOf(tx, id, { stop: false })
+    if (list_id !== stored.list_id) await releaseMembersOf(tx, id, { stop: false })
     tx.transaction.afterCommit(tx.local.mail.wake)
     return await getSequence(tx, id)
   })

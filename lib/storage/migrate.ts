@@ -57,6 +57,12 @@ export async function unappliedMigrations(storage: Database, migrations: readonl
   return migrations.filter(({ name }) => !applied.has(name)).map(({ name }) => name)
 }
 
+/** @returns the names of the tables that these migrations create. */
+export function tablesOf(migrations: readonly Migration[]): string[] {
+  const created = /^create (?:virtual )?table (\w+)/
+  return migrations.flatMap(({ statements }) => statements.flatMap((sql) => created.exec(sql)?.[1] ?? []))
+}
+
 function createTable(storage: Database): Promise<void> {
   const columns = `name text primary key, applied_at ${storage.dialect.timeType} not null`
   const create = plainQuery(`create table if not exists mailkeep_migration (${columns})`)

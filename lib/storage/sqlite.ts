@@ -4,13 +4,14 @@ import { isMailkeepError, MailkeepError } from '../errors.ts'
 import type { Logger } from '../logger.ts'
 import { checkOptions } from '../options.ts'
 import type { Database, DatabaseSource } from './database.ts'
+import { tablesOf } from './migrate.ts'
 import { sqliteMigrations } from './migrations/sqlite.ts'
 import type { RowSource } from './row-source.ts'
 import { type CompactionReport, compactNow } from './sqlite/compaction.ts'
 import { copyInto, type FileReport, report } from './sqlite/copy.ts'
 import { databaseOn } from './sqlite/database.ts'
 import { damaged, isDamaged, isLocked } from './sqlite/database-errors.ts'
-import { checkSource, type SqliteHandle } from './sqlite/handle.ts'
+import { checkSource, column, type SqliteHandle } from './sqlite/handle.ts'
 import { ProcessLocks } from './sqlite/liveness.ts'
 import { requireSupportedNode } from './sqlite/node-version.ts'
 import { openRowSource } from './sqlite/rows.ts'
@@ -83,9 +84,22 @@ function cannotOpen(file: string, error: unknown): MailkeepError {
   return new MailkeepError('unavailable', `The database ${file} cannot be opened: ${reason}`, { cause: error })
 }
 
-/** Inspects a database file, which may be in use. @throws MailkeepError `unavailable` */
-export function inspectFile(file: string, { thorough, ...options }: SqliteOptions & { thorough: boolean }): FileReport {
-  return onFile(file, options, (handle) => report(handle, sqliteMigrations, thorough))
+/**
+ * Inspects a database file, which may be in use.
+ *
+ * @returns `missingTables`: tables that its migrations created, and that it lacks.
+ * @throws MailkeepError `unavailable`
+ */
+export function inspectFile(
+  file: string,
+  { thorough, ...options }: SqliteOptions & { thorough: boolean },
+): FileReport & { readonly missingTables: readonly string[] } {
+  return onFile(file, options, (handle) => {
+    const found = report(handle, sqliteMigrations, thorough)
+    const applied = found.mailkeep ? sqliteMigrations.filter(({ name }) => !found.unapplied.includes(name)) : []
+    const tables = column(handle, `select name from sqlite_master where type = 'table'`)
+    return { ...found, missingTables: tablesOf(applied).filter((name) => !tables.includes(name)) }
+  })
 }
 
 /** Whether a file has only foreign tables, except SQLite's and Litestream's. @throws MailkeepError `unavailable` */

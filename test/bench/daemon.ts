@@ -1,10 +1,10 @@
 /** Measures the daemon's start and its memory when idle. */
 import { writeFile } from 'node:fs/promises'
-import { createServer, request } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { request } from 'node:http'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { buildBundle } from '../../.ci/build-binary.ts'
+import { freePort } from '../support/free-port.ts'
 import { Child, daemonSettings, Server } from './children.ts'
 import { atMost, type Bench, type Figure, interleave, ratioOf, short, smallest } from './harness.ts'
 import { token } from './population.ts'
@@ -60,14 +60,6 @@ function answers(port: number): Promise<boolean> {
     sent.on('error', () => resolve(false))
     sent.end()
   })
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return port
 }
 
 export const memory: Figure = async (bench: Bench) => {

@@ -66,3 +66,12 @@ test('MAILKEEP_CONSOLE=false turns the console and the documentation off', async
   for (const path of ['/', '/docs', '/console', '/console/contacts']) assert.equal((await get(url + path)).status, 404)
   assert.equal((await get(`${url}/api/v1/openapi.json`)).status, 200)
 })
+
+test('without the console there are no links to the portal', async (t) => {
+  const { ask, url } = await daemon(t, { cwd: await directory(t), env: { MAILKEEP_CONSOLE: 'false' } })
+  assert.equal((await get(`${url}/portal`)).status, 404)
+  const refused = await ask('POST', '/api/v1/portal-links', { role: 'webhooks' })
+  assert.equal(refused.status, 422)
+  const { errors } = (await refused.json()) as { errors: Record<string, string[]> }
+  assert.match(errors.console![0]!, /MAILKEEP_CONSOLE=true/)
+})

@@ -91,10 +91,14 @@ describe('mailkeep backup', { concurrency: 4 }, () => {
     await writeFile(join(cwd, 'notes.txt'), 'mine')
     await writeFile(join(cwd, 'empty'), '')
     await mkdir(join(cwd, 'folder'))
+    const shop = new Database(join(cwd, 'shop.db'))
+    shop.exec('create table shop_order (id integer)')
+    shop.close()
     const refused: [string, RegExp][] = [
       ['notes.txt', /not a SQLite database/],
       ['empty', /is there already/],
       ['folder', /is a directory/],
+      ['shop.db', /belongs to another program/],
       ['mailkeep.db', /is the database itself/],
       ['none/copy.db', /cannot be written/],
     ]

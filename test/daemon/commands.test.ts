@@ -363,10 +363,23 @@ describe('imports', { concurrency: 2 }, () => {
       [['--mode', 'other'], /--mode must be/],
       [['--status', 'gone'], /--status must be unsubscribed/],
       [['--refused', './file.csv'], /--refused must not be the imported file/],
+      [['--refused', './mailkeep.db'], /--refused must not be the database/],
       [['--client', '1'], /Use --list or --client/],
     ] as const) {
       assert.match(await usageErrorOf(['import', 'file.csv', '--list', '1', ...flags], place), said)
     }
+  })
+
+  test('name the line and reason of a refused row that is nested too deeply to be written', async (t) => {
+    const place = { cwd: await directory(t) }
+    await populate(place)
+    const deep = `{"email":"deep@example.org","a":${'['.repeat(100_000)}${']'.repeat(100_000)}}`
+    await writeFile(join(place.cwd, 'file.ndjson'), `${deep}\n{"email":"next@example.org"}\n`)
+    const loaded = await run(['import', 'file.ndjson', '--list', '1', '--refused', 'refused.ndjson', '--json'], place)
+    assert.equal(loaded.code, 2, loaded.err)
+    assert.equal(JSON.parse(loaded.out).created, 1)
+    const refused = JSON.parse(await readFile(join(place.cwd, 'refused.ndjson'), 'utf8'))
+    assert.deepEqual(refused, { refused_line: 1, refused_reason: 'a must be a string.' })
   })
 
   test('without a list restore the lists and topics of an export', async (t) => {

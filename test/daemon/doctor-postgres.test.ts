@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { describe, test } from 'node:test'
 import { needsPostgres } from '../support/databases.ts'
-import { openKnownPlace, type Place, running } from '../support/postgres-program.ts'
-import { run } from '../support/program.ts'
+import { key, openKnownPlace, type Place, running } from '../support/postgres-program.ts'
+import { run, runJson } from '../support/program.ts'
 
 interface Finding {
   readonly check: string
@@ -83,9 +83,35 @@ describe('the doctor on PostgreSQL', { ...needsPostgres, concurrency: 4 }, () =>
     await place.ask('drop index mailkeep_contact_search')
     const [search] = faultsIn(await findingsOf(place))
     assert.deepEqual([search?.check, search?.state], ['search', 'warning'])
+    await place.ask('drop table mailkeep_attempt')
+    const missing = faultsIn(await findingsOf(place)).find(({ check }) => check === 'schema')
+    assert.deepEqual([missing?.state, missing?.message], ['fault', 'the table mailkeep_attempt is missing'])
     await place.ask(`insert into mailkeep_migration values ('999-later', now())`)
     const later = faultsIn(await findingsOf(place)).map(({ check, message }) => `${check}: ${message}`)
     assert.match(later.join('\n'), /^schema: a newer mailkeep was here \(999-later\)/m)
+  })
+
+  test('finds no fault in a schema with capital letters, and commands and a copy work there', async (t) => {
+    const known = await openKnownPlace(t)
+    const inSchema = (MAILKEEP_DATABASE_SCHEMA: string) => ({
+      ...known,
+      env: { ...known.env, MAILKEEP_DATABASE_SCHEMA },
+    })
+    const place = inSchema(`Odd_${known.schema}`)
+    await runJson(['client', 'create', 'Acme'], place)
+    assert.deepEqual(faultsIn(await findingsOf(place)), [])
+    const clients = await runJson<{ name: string }[]>(['client', 'list'], place)
+    assert.deepEqual(
+      clients.map(({ name }) => name),
+      ['Acme'],
+    )
+    await runJson(['client', 'create', 'Moved'], { cwd: place.cwd, env: { MAILKEEP_ENCRYPTION_KEY: key } })
+    const copied = inSchema(`Copy_${known.schema}`)
+    const { rows } = await runJson<{ rows: Record<string, number> }>(
+      ['copy', '--from', 'mailkeep.db', '--to', place.url],
+      copied,
+    )
+    assert.equal(rows.client, 1)
   })
 
   test('reports the privileges that a role lacks', async (t) => {

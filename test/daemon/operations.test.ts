@@ -11,6 +11,7 @@ import { createApi } from '../../daemon/api/index.ts'
 import { createMetrics } from '../../daemon/metrics.ts'
 import { createMailkeep, type Mailkeep } from '../../lib/index.ts'
 import { sqlite } from '../../lib/storage/sqlite.ts'
+import { until } from '../support/harness.ts'
 import { openReceiver } from '../support/http-receiver.ts'
 import { collect, commandLine, daemon, directory, errorLineOf, listening, run, runJson } from '../support/program.ts'
 import { children } from './process-group.ts'
@@ -46,16 +47,6 @@ function figure(page: string | undefined, name: string): number {
   const line = page?.split('\n').find((each) => each.startsWith(`${name} `))
   assert.ok(line, `${name} is missing`)
   return Number(line.slice(name.length + 1))
-}
-
-async function until<T>(ask: () => Promise<T>, wanted: (value: T) => boolean): Promise<T> {
-  const ends = performance.now() + 10_000
-  for (;;) {
-    const value = await ask()
-    if (wanted(value)) return value
-    assert.ok(performance.now() < ends, `timed out; last: ${JSON.stringify(value)}`)
-    await new Promise(setImmediate)
-  }
 }
 
 /** Starts a daemon on a socket that it inherits, as from systemd. */
@@ -227,6 +218,9 @@ describe('mailkeep doctor', { concurrency: 4 }, () => {
     await chmod(path, 0o600)
 
     const db = new Database(path)
+    db.exec('alter table mailkeep_attempt rename to attempt')
+    assert.deepEqual(await examined(), [['schema', 'fault', 'string']])
+    db.exec('alter table attempt rename to mailkeep_attempt')
     db.exec(`insert into mailkeep_migration values ('999-future', '2030-01-01T00:00:00.000Z')`)
     db.exec(`insert into mailkeep_client (uuid, name, created_at) values ('u', 'n', '2999-01-01T00:00:00.000Z')`)
     db.close()

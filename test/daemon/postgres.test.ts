@@ -9,16 +9,7 @@ import { openReceiver } from '../support/http-receiver.ts'
 import { openKnownPlace, openPlace, running } from '../support/postgres-program.ts'
 import { errorLineOf, run, runJson } from '../support/program.ts'
 import { openProxy } from '../support/tcp-proxy.ts'
-
-const patienceMs = 15_000
-
-async function until(ask: () => Promise<boolean>): Promise<void> {
-  const ends = performance.now() + patienceMs
-  while (!(await ask())) {
-    assert.ok(performance.now() < ends, 'timed out waiting for a condition')
-    await new Promise((resolve) => setTimeout(resolve, 50))
-  }
-}
+import { until } from '../support/webhook-harness.ts'
 
 const statusOf = async (url: string, path: string) => (await fetch(url + path)).status
 
@@ -83,7 +74,10 @@ describe('the daemon on PostgreSQL', { ...needsPostgres, concurrency: 4 }, () =>
     assert.equal((await fetch(`${daemon.url}/api/v1/tags`, { headers })).status, 200)
     assert.equal((await json<unknown[]>('token', 'list', ...client)).length, 1)
     await json('token', 'revoke', String(made.id))
-    await until(async () => (await fetch(`${daemon.url}/api/v1/tags`, { headers })).status === 401)
+    await until(
+      'the token is refused',
+      async () => (await fetch(`${daemon.url}/api/v1/tags`, { headers })).status === 401,
+    )
     const list = await json<{ id: number; name: string }>('list', 'create', 'News', ...client)
     assert.equal(list.name, 'News')
     await writeFile(join(place.cwd, 'people.csv'), 'email\nada@example.org\n')
@@ -142,13 +136,13 @@ describe('the daemon on PostgreSQL', { ...needsPostgres, concurrency: 4 }, () =>
     const hook = { url: receiver.url(), events: ['newsletter.sent'] }
     assert.equal((await daemon.api('POST', '/webhook-endpoints', hook)).status, 201)
     proxy.cut()
-    await until(async () => (await statusOf(daemon.url, '/readyz')) === 503)
+    await until('it is not ready', async () => (await statusOf(daemon.url, '/readyz')) === 503)
     const refused = await daemon.api('POST', '/tags', { name: 'vip' })
     assert.equal(refused.status, 503)
     assert.ok(refused.headers.has('retry-after'))
     assert.equal(await statusOf(daemon.url, '/healthz'), 200)
     proxy.mend()
-    await until(async () => (await statusOf(daemon.url, '/readyz')) === 200)
+    await until('it is ready', async () => (await statusOf(daemon.url, '/readyz')) === 200)
     assert.equal((await daemon.api('POST', '/tags', { name: 'vip' })).status, 201)
     assert.equal((await daemon.api('POST', '/events', { type: 'newsletter.sent', data: {} })).status, 202)
     await receiver.next()
@@ -170,7 +164,7 @@ describe('processes with one role each', { ...needsPostgres, concurrency: 2 }, (
     assert.equal(receiver.received.length, 1)
     const before = await (await fetch(`${http.url}/metrics`)).text()
     assert.match(before, /^mailkeep_deliveries_total\{outcome="success"\} 0$/m)
-    await until(async () => {
+    await until('the delivery is counted', async () => {
       const page = await (await fetch(`${delivering.url}/metrics`)).text()
       return page.includes('mailkeep_deliveries_total{outcome="success"} 1\n')
     })

@@ -7,19 +7,11 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { freePort } from '../support/free-port.ts'
 import { sectionOf, shellBlocksOf } from '../support/markdown.ts'
 import { commandLine, directory, run, runJson } from '../support/program.ts'
 
 const root = join(import.meta.dirname, '../..')
-async function freePort(): Promise<string> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as { port: number }
-  server.close()
-  await once(server, 'close')
-  return String(port)
-}
-
 /** Creates a working copy of the project, like a fresh clone after `npm ci`. */
 async function workingCopy(t: TestContext): Promise<string> {
   const copy = await mkdtemp(join(tmpdir(), 'mailkeep-readme-'))
@@ -48,7 +40,7 @@ for (const onTerminal of [true, false]) {
   const skip = onTerminal && !terminal && 'there is neither python3 nor script(1) to make a terminal'
   test(`the first session works ${how}, and leaves no file that git would add`, { skip }, async (t) => {
     const cwd = await workingCopy(t)
-    const [port, receiverPort] = [await freePort(), await freePort()]
+    const [port, receiverPort] = [String(await freePort()), await freePort()]
     const inherited = Object.entries(process.env).filter(([name]) => !/^MAILKEEP_|^NODE_/.test(name))
     const path = `${join(root, 'node_modules/.bin')}${delimiter}${process.env.PATH}`
     const env = { ...Object.fromEntries(inherited), PATH: path, MAILKEEP_PORT: port }

@@ -1,5 +1,6 @@
 /** Idempotency keys over HTTP. */
 import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
 import { describe } from 'node:test'
 import { test } from '../support/databases.ts'
 import { needsClock, type Open, openService, overHttp } from '../support/harness.ts'
@@ -146,6 +147,18 @@ overHttp('a request with an idempotency key', (open) => {
     assert.deepEqual([again.body.data.email, again.body.data.name], [email, 'Someone else'])
   })
 
+  test('returns no suppression that shows the address of an erased contact', async (t) => {
+    const { call, data, path } = await openList(open, t)
+    const { id } = await data(201, 'POST', path, { body: ada })
+    const suppress = () => call('POST', '/suppressions', keyed('s', { body: { email: ada.email.toUpperCase() } }))
+    const first = await suppress()
+    assertReplays(await suppress(), first)
+    await data(204, 'DELETE', `/contacts/${id}`)
+    const again = await suppress()
+    assertDone(again, 201)
+    assert.notEqual(again.body.data.id, first.body.data.id)
+  })
+
   test('belongs to its client alone, whichever token is used', async (t) => {
     const { addTenant, call, member, path } = await openList(open, t)
     const first = await call('POST', path, keyed('k', { body: ada }))
@@ -213,8 +226,14 @@ describe('an idempotency key', () => {
     assertDone(await call('GET', '/tags', keyed('k')), 200)
   })
 
-  test('is accepted by every POST except these', () => {
+  test('is accepted by every POST except these, which the README names', async () => {
     const without = routes.filter(({ key }) => key === 'none').map(titleOf)
+    const readme = await readFile(new URL('../../daemon/api/README.md', import.meta.url), 'utf8')
+    const section = /^## Idempotency keys$(.*?)^## /ms.exec(readme)?.[1] ?? ''
+    for (const title of without) {
+      const path = title.replace('POST ', '').replace(/:(\w+)/g, '{$1}')
+      assert.ok(section.includes(`\`${path}\``), `the README does not say that ${path} takes no key`)
+    }
     assert.deepEqual(without.sort(), [
       'POST /contacts/import',
       'POST /email-identities/:identityId/refresh',

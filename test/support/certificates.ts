@@ -26,17 +26,28 @@ function makeAuthority(): string | undefined {
   }
 }
 
-/** Creates a certificate for an IP address, signed by the test authority or self-signed. */
+interface CertificateOptions {
+  /** The IP address that the certificate is for. */
+  readonly address?: string
+  /** The host name that it is for, if it is for no address. */
+  readonly host?: string
+  /** Days until it expires. */
+  readonly days?: string
+  readonly selfSigned?: boolean
+  readonly rsa?: boolean
+}
+
+/** Creates a certificate, signed by the test authority or self-signed. */
 export function certificate(
   of: string,
-  { address, selfSigned = false, rsa = false }: { address: string; selfSigned?: boolean; rsa?: boolean },
+  { address, host, days = '2', selfSigned = false, rsa = false }: CertificateOptions,
 ) {
   const key = rsa ? ['-newkey', 'rsa:2048', '-nodes'] : newKey
-  const subject = ['-subj', `/CN=${of}`, '-addext', `subjectAltName=IP:${address}`]
+  const subject = ['-subj', `/CN=${of}`, '-addext', `subjectAltName=${address ? `IP:${address}` : `DNS:${host}`}`]
   if (selfSigned) openssl('req', '-x509', ...key, '-keyout', `${of}.key`, '-out', `${of}.pem`, ...subject)
   else {
     openssl('req', ...key, '-keyout', `${of}.key`, '-out', `${of}.csr`, ...subject)
-    const signed = ['-CA', 'ca.pem', '-CAkey', 'ca.key', '-CAcreateserial', '-copy_extensions', 'copy', '-days', '2']
+    const signed = ['-CA', 'ca.pem', '-CAkey', 'ca.key', '-CAcreateserial', '-copy_extensions', 'copy', '-days', days]
     openssl('x509', '-req', '-in', `${of}.csr`, ...signed, '-out', `${of}.pem`)
   }
   return { key: readFileSync(join(folder, `${of}.key`)), cert: readFileSync(join(folder, `${of}.pem`)) }

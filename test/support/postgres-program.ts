@@ -1,10 +1,8 @@
 /** Runs the program on a PostgreSQL database; each test has its own schema. */
-import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { once } from 'node:events'
 import type { TestContext } from 'node:test'
 import { databaseUrl, queryOnce } from './databases.ts'
-import { directory, start } from './program.ts'
+import { directory, firstLine, start } from './program.ts'
 
 export const key = Buffer.alloc(32, 7).toString('base64')
 export const token = 'mk_test_0123456789abcdefghijklmnopqrstuvwxyz'
@@ -46,11 +44,7 @@ export async function running(t: TestContext, place: Place, args: readonly strin
     child.kill('SIGKILL')
     await closed
   })
-  while (!said.out.includes('\n')) {
-    const ended = await Promise.race([once(child.stdout!, 'data').then(() => false), closed.then(() => true)])
-    assert.ok(!ended, `it ended: ${said.err}`)
-  }
-  const { url = '' } = JSON.parse(said.out) as { url?: string }
+  const { url = '' } = await firstLine(child, said, closed)
   /** Calls the API with the known token. */
   const api = (method: string, path: string, body?: object) =>
     fetch(`${url}/api/v1${path}`, {

@@ -102,17 +102,26 @@ export async function daemon(t: TestContext, surroundings: Surroundings, args: r
   return await listening(child, said, closed, surroundings.cwd)
 }
 
+/** Waits for the line of JSON that a long-running command prints when it is ready. */
+export async function firstLine(
+  child: ChildProcess,
+  said: { out: string; err: string },
+  closed: Promise<unknown>,
+): Promise<{ url?: string }> {
+  while (!said.out.includes('\n')) {
+    const ended = await Promise.race([once(child.stdout!, 'data').then(() => false), closed.then(() => true)])
+    assert.ok(!ended, `it ended: ${said.err}`)
+  }
+  return JSON.parse(said.out)
+}
+
 export async function listening(
   child: ChildProcess,
   said: { out: string; err: string },
   closed: Promise<[number | null, string | null]>,
   cwd: string,
 ) {
-  while (!said.out.includes('\n')) {
-    const ended = await Promise.race([once(child.stdout!, 'data').then(() => false), closed.then(() => true)])
-    assert.ok(!ended, `the daemon ended: ${said.err}`)
-  }
-  const { url } = JSON.parse(said.out) as { url: string }
+  const { url = '' } = await firstLine(child, said, closed)
   const ask = async (method: string, path: string, body?: object) => {
     const token = (await readFile(join(cwd, 'mailkeep.db.admin-token'), 'utf8')).trim()
     const headers = { authorization: `Bearer ${token}`, ...(body ? { 'content-type': 'application/json' } : {}) }

@@ -108,6 +108,8 @@ export interface Route {
   readonly role: Role
   /** Whether the link of a portal gives access to it. */
   readonly inPortal?: true
+  /** Whether its answer links to the console. */
+  readonly needsConsole?: true
   /** `operationId` of the description. Generated clients use it as the function's name. */
   readonly name: string
   readonly summary: string

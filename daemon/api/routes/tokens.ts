@@ -52,10 +52,11 @@ export const tokenExtensions: readonly Route[] = [
     method: 'POST',
     path: '/portal-links',
     role: 'admin',
+    needsConsole: true,
     name: 'createPortalLink',
     summary: 'Create a link to the webhook pages for a customer',
     description:
-      'The link opens the webhook endpoints and deliveries of this client in the console, and nothing else. It works for an hour by default, and cannot be revoked.',
+      'The link opens the webhook endpoints and deliveries of this client in the console, and nothing else. It works for an hour by default, and cannot be revoked. Refused where the console is switched off.',
     body: 'PortalLinkInput',
     answers: { 201: { record: 'PortalLink', description: 'The link.' } },
     key: 'none',

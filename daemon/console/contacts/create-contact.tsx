@@ -1,6 +1,5 @@
 import { useLocation } from 'preact-iso'
-import { api, dataOf, type Schemas } from '../api.ts'
-import { allLists } from '../groups/all.ts'
+import { allLists, api, dataOf, type Schemas } from '../api.ts'
 import { Dialog } from '../parts/dialog.tsx'
 import { Choice, Field, Form, textOf } from '../parts/form.tsx'
 import { useLoad } from '../parts/load.tsx'

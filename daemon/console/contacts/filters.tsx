@@ -1,5 +1,5 @@
 import type { paths } from '../../client/api.ts'
-import { allLists, allSegments, allTags, topicsOf } from '../groups/all.ts'
+import { allLists, allSegments, allTags, topicsOf } from '../api.ts'
 import { useLoad } from '../parts/load.tsx'
 import { useQuery } from '../parts/page.tsx'
 import { SearchField } from './contacts.tsx'

@@ -1,5 +1,4 @@
-import { answerOf, api, dataOf, type Schemas } from '../api.ts'
-import { allLists } from '../groups/all.ts'
+import { allLists, answerOf, api, dataOf, type Schemas } from '../api.ts'
 import { useLoad } from '../parts/load.tsx'
 import { say } from '../parts/notice.tsx'
 import { may } from '../session.ts'

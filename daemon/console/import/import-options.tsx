@@ -1,6 +1,5 @@
 import { useState } from 'preact/hooks'
-import { api, dataOf } from '../api.ts'
-import { allLists } from '../groups/all.ts'
+import { allLists, api, dataOf } from '../api.ts'
 import { Choice, Field, Form, textOf } from '../parts/form.tsx'
 import { Loaded, useLoad } from '../parts/load.tsx'
 import { useQuery } from '../parts/page.tsx'

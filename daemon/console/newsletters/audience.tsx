@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import type { Schemas } from '../api.ts'
-import { allLists, allSegments, allTags, topicsOf } from '../groups/all.ts'
+import { allLists, allSegments, allTags, topicsOf } from '../api.ts'
 import { Choice, textOf } from '../parts/form.tsx'
 import { ErrorBox, useLoad } from '../parts/load.tsx'
 

@@ -1,6 +1,5 @@
 import { useLocation, useRoute } from 'preact-iso'
-import { answerOf, api, dataOf, type Schemas } from '../api.ts'
-import { allLists } from '../groups/all.ts'
+import { allLists, answerOf, api, dataOf, type Schemas } from '../api.ts'
 import { confirm } from '../parts/dialog.tsx'
 import { Loaded, useLoad } from '../parts/load.tsx'
 import { attempt } from '../parts/notice.tsx'

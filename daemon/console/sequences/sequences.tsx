@@ -1,7 +1,6 @@
 import { useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso'
-import { answerOf, api, dataOf, type Schemas } from '../api.ts'
-import { allLists } from '../groups/all.ts'
+import { allLists, answerOf, api, dataOf, type Schemas } from '../api.ts'
 import { Dialog } from '../parts/dialog.tsx'
 import { Choice, Field, Form, textOf } from '../parts/form.tsx'
 import { Empty, Loaded, useLoad } from '../parts/load.tsx'

@@ -168,16 +168,9 @@ function shown(name: string): string {
 
 /** Fields of a line of NDJSON that are never attributes. In an export, all fields of the contact are known. */
 const stateOfLine: ReadonlySet<string> = new Set(['status', 'unsubscribed_at'])
-const stateOfExport: ReadonlySet<string> = new Set([
-  'unsubscribed_at',
-  'unsubscribed_by_contact',
-  'created_at',
-  'extra_attributes',
-  'lists',
-  'topics',
-])
+const stateOfExport: ReadonlySet<string> = new Set(['unsubscribed_at', ...exportColumns.extraattributes.fields])
 const ignoredOfLine: ReadonlySet<string> = new Set(refusedColumns)
-const ignoredOfExport: ReadonlySet<string> = new Set(['id', 'uuid', ...refusedColumns])
+const ignoredOfExport: ReadonlySet<string> = new Set([...exportColumns.extraattributes.ignored, ...refusedColumns])
 const specialNames = [...stateOfLine, ...refusedColumns]
 
 /** Returns the mapping of a line of NDJSON to the parts of a row. Names are compared exactly, unless they are mapped. */

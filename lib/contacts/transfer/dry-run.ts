@@ -3,10 +3,9 @@ import { createHash } from 'node:crypto'
 import { addressErased, findErased } from '../../consent/suppressions.ts'
 import { type Context, requirePublicUrl } from '../../context.ts'
 import type { List } from '../../lists/schema.ts'
-import { fold } from '../../parse.ts'
 import { noAttributes, readAttributes } from '../attributes.ts'
 import type { Entry } from '../bulk.ts'
-import { limitsOf } from '../bulk-limits.ts'
+import { groupByEmail, limitsOf } from '../bulk-limits.ts'
 import { isRefused, mergeContacts } from '../bulk-merge.ts'
 import { listContactsByEmail } from '../bulk-queries.ts'
 import { needsConfirmation } from '../double-opt-in.ts'
@@ -30,7 +29,7 @@ export function dryRunner(
   const remembered = new Set<number>()
   return async (entries) => {
     const contacts = new Map<string, NewContact[]>()
-    for (const entry of entries) if (!isRefused(entry)) addTo(contacts, entry)
+    for (const entry of entries) if (!isRefused(entry)) groupByEmail(contacts, entry)
     const stored = await listContactsByEmail(ctx, { client_id: ctx.clientId, email_keys: [...contacts.keys()] })
     const limits = await limitsOf(ctx, list, stored, contacts)
     const storedByKey = new Map(stored.map((contact) => [contact.email_key, contact]))
@@ -60,13 +59,6 @@ export function dryRunner(
     }
     return entries.map((entry) => (isRefused(entry) ? entry : outcomes.get(entry)!))
   }
-}
-
-function addTo(contacts: Map<string, NewContact[]>, contact: NewContact): void {
-  const key = fold(contact.email)
-  const same = contacts.get(key)
-  if (same) same.push(contact)
-  else contacts.set(key, [contact])
 }
 
 /** 48 bits: less memory than the address, and a collision is very unlikely. */

@@ -3,7 +3,7 @@ import type { Context } from '../../context.ts'
 import { inputLimits } from '../../limits.ts'
 import { closedObject, parse, QueryBoolean } from '../../parse.ts'
 import { type AbortInput, abortField } from '../../signal.ts'
-import { listDocuments } from '../listing.ts'
+import { listPageOfDocuments } from '../listing.ts'
 import { type ContactFiltersInput, contactFrom, filterFields } from '../schema.ts'
 import { csvHeader, csvLine } from './exported.ts'
 import { type Format, formatField } from './row.ts'
@@ -39,7 +39,7 @@ export async function* exportContacts(ctx: Context, query: ExportInput): AsyncGe
   let cursor: string | undefined
   do {
     signal?.throwIfAborted()
-    const { data, meta } = await listDocuments(ctx, { ...filters, per_page, cursor }, inputLimits.exportBytes)
+    const { data, meta } = await listPageOfDocuments(ctx, { ...filters, per_page, cursor }, inputLimits.exportBytes)
     yield head + textOf(data)
     head = ''
     cursor = meta.next_cursor ?? undefined

@@ -115,6 +115,6 @@ export const ImportOptions = closedObject(
     onProgress: functionField<(counts: ImportCounts) => void>(),
     onResults: functionField<(results: readonly ImportRowResult[]) => void | Promise<void>>(),
   },
-  ['format', 'map', 'mode', 'status', 'confirmed', 'dry_run'],
+  Object.keys(fields) as (keyof typeof fields)[],
 )
 export type ParsedOptions = v.InferOutput<typeof ImportOptions>

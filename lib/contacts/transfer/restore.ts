@@ -6,8 +6,8 @@ import { ensureLists } from '../../lists/operations.ts'
 import type { List } from '../../lists/schema.ts'
 import { createTopic, findTopicsByName } from '../../topics/operations.ts'
 import type { Topic } from '../../topics/schema.ts'
+import { joinLists } from '../bulk-memberships.ts'
 import * as bulk from '../bulk-queries.ts'
-import { type Joining, needsConfirmation, requestConfirmations } from '../double-opt-in.ts'
 import type { ContactEvent } from '../events.ts'
 import * as queries from './queries.ts'
 import type { Restored, TopicName } from './row-state.ts'
@@ -35,27 +35,12 @@ export async function restoreMemberships(
     (await bulk.listMemberships(tx, { contact_ids })).map((row) => [row.contact_id, row.list_id]),
   )
   const byId = new Map([...lists.values()].map((list) => [list.id, list]))
-  const joinings = pairs.map(([contactId, listId]) => ({ contactId, list: byId.get(listId)! }))
-  const mustConfirm = ({ contactId, list }: Joining) => needsConfirmation(list, confirmed.has(contactId))
-  const added = await bulk.insertMembershipPairs(tx, {
-    client_id: tx.clientId,
-    pairs: joinings
-      .filter((each) => !mustConfirm(each))
-      .map(({ contactId, list }) => ({ contact_id: contactId, list_id: list.id })),
-  })
-  await recordHistory(
-    tx,
-    added.map(({ contact_id, list_id }) => ({ contactId: contact_id, type: 'list_joined', listId: list_id })),
-  )
-  return [
-    ...(await requestConfirmations(tx, joinings.filter(mustConfirm))),
-    ...added.map(({ contact_id, list_id }) => ({
-      type: 'contact.subscribed' as const,
-      contactId: contact_id,
-      list: byId.get(list_id)!,
-    })),
-    ...(await restoreTopics(tx, onLists, lists)),
-  ]
+  const joinings = pairs.map(([contactId, listId]) => ({
+    contactId,
+    list: byId.get(listId)!,
+    confirmed: confirmed.has(contactId),
+  }))
+  return [...(await joinLists(tx, joinings)), ...(await restoreTopics(tx, onLists, lists))]
 }
 
 async function restoreTopics(

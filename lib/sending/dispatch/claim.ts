@@ -2,9 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { type Context, now, type Tx } from '../../context.ts'
 import { newClaim } from '../../dispatch/claims.ts'
 import type { TasksInFlight } from '../../dispatch/loop.ts'
-import { isMailkeepError } from '../../errors.ts'
-import { filtersOfSegment } from '../../segments/operations.ts'
 import { type Timestamp, timestamp } from '../../time.ts'
+import { findSegmentFilters } from '../audience.ts'
 import { advance, saveProgress } from '../enrolments.ts'
 import { nextPlace } from '../places.ts'
 import { addCounts } from '../preparing.ts'
@@ -93,18 +92,10 @@ async function claimOfNewsletter(tx: Tx, source: Source, limit: number, inFlight
 }
 
 /** Who leaves these lists or topics before the message is sent does not get it. */
-async function requiredMemberships(tx: Tx, { lists, topics, segment }: Audience) {
-  const ofSegment = segment === undefined ? {} : await segmentFilters(tx, segment)
+async function requiredMemberships(tx: Tx, audience: Audience) {
+  const { lists, topics } = audience
+  const ofSegment = await findSegmentFilters(tx, audience)
   return { lists: lists ?? ofSegment.lists ?? [], topics: topics ?? ofSegment.topics ?? [] }
-}
-
-async function segmentFilters(tx: Tx, id: number): Promise<Pick<Audience, 'lists' | 'topics'>> {
-  try {
-    return await filtersOfSegment(tx, id)
-  } catch (error) {
-    if (isMailkeepError(error, 'not_found')) return {}
-    throw error
-  }
 }
 
 /** Claims at most `limit` of these messages. Skips those that must not be sent. */
@@ -134,17 +125,7 @@ async function claimOrSkip(
   const claimed = taken.map((row): ClaimedMessage => {
     const { id, uuid, step_id: stepId, attempts } = row
     const version = stepId === null ? 0 : (versions.get(stepId) ?? 0)
-    return {
-      id,
-      uuid,
-      source,
-      stepId,
-      version,
-      attempt: attempts + 1,
-      claim,
-      contact: recipientOf(row),
-      envelope,
-    }
+    return { id, uuid, source, stepId, version, attempt: attempts + 1, claim, contact: recipientOf(row), envelope }
   })
   const all = [...skipped.values()].flat()
   return { claimed, skipped: all.length, skippedRows: all }
@@ -239,15 +220,9 @@ async function claimStep(
   const uuid = randomUUID()
   const at = now(tx)
   const id = await insertStepMessage(tx, {
-    ...{
-      client_id: tx.clientId,
-      uuid,
-      created_at: at,
-      contact_id: contact.id,
-      sequence_id: source.id,
-      step_id: stepId,
-    },
-    ...{ status: 'pending', reason: null, attempts: 1, due_at: at, claim, claimed_at: at, lease_until: leaseEnd(tx) },
+    ...{ client_id: tx.clientId, uuid, created_at: at, contact_id: contact.id, sequence_id: source.id },
+    ...{ step_id: stepId, status: 'pending', reason: null, attempts: 1, due_at: at },
+    ...{ claim, claimed_at: at, lease_until: leaseEnd(tx) },
   })
   await setUnderWay(tx, { ids: [enrolment.id] })
   return { id: id!, uuid, source, stepId, version, attempt: 1, claim, contact, envelope }

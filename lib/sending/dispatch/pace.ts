@@ -71,7 +71,7 @@ class TokenBucket {
 const maxRemembered = 10_000
 
 /** When the token buckets were empty, in milliseconds since 1970. Stored, so that all processes keep to one pace. */
-export interface PaceState {
+interface PaceState {
   readonly all: number
   /** By client and identity. */
   readonly identities: Readonly<Record<string, number>>

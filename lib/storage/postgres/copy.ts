@@ -63,12 +63,12 @@ interface TargetTable {
 const askColumns = plainQuery(`select c.relname as "table", a.attname as name,
     format_type(a.atttypid, a.atttypmod) as type, a.attidentity <> '' as "isIdentity"
   from pg_class as c join pg_attribute as a on a.attrelid = c.oid
-  where c.relnamespace = current_schema()::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
+  where c.relnamespace = quote_ident(current_schema())::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
     and c.relname like 'mailkeep\\_%' and c.relname <> 'mailkeep_migration' and a.attnum > 0 and not a.attisdropped
   order by c.relname, a.attnum`)
 
 const askReferences = plainQuery(`select distinct conrelid::regclass::text as "from", confrelid::regclass::text as "to"
-  from pg_constraint where contype = 'f' and connamespace = current_schema()::regnamespace`)
+  from pg_constraint where contype = 'f' and connamespace = quote_ident(current_schema())::regnamespace`)
 
 interface Column {
   readonly table: string

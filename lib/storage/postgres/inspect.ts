@@ -1,4 +1,4 @@
-import type { Migration } from '../migrate.ts'
+import { type Migration, tablesOf } from '../migrate.ts'
 import type { SignalClient } from './driver.ts'
 import { SharedClock } from './shared-clock.ts'
 import { rowTypes } from './values.ts'
@@ -32,6 +32,8 @@ export interface ServerReport {
   readonly unapplied: readonly string[]
   /** Migrations that the database has and this version lacks. */
   readonly unknown: readonly string[]
+  /** Tables that its migrations created, and that it lacks. */
+  readonly missingTables: readonly string[]
   /** Id of the encryption key that the database belongs to. */
   readonly keyId: string | null
 }
@@ -53,12 +55,19 @@ const askServer = `select current_setting('server_version') as "version",
   to_regclass('mailkeep_migration') is not null and to_regclass('mailkeep_setting') is not null as "mailkeep"`
 
 const askClosed = `select relname as name from pg_class
-  where relnamespace = current_schema()::regnamespace and relkind in ('r', 'p') and relname like 'mailkeep\\_%'
+  where relnamespace = quote_ident(current_schema())::regnamespace and relkind in ('r', 'p') and relname like 'mailkeep\\_%'
     and not (has_table_privilege(oid, 'select') and has_table_privilege(oid, 'insert')
       and has_table_privilege(oid, 'update') and has_table_privilege(oid, 'delete'))
   order by relname`
 
-type ServerRow = Omit<ServerReport, 'connections' | 'closedTables' | 'unapplied' | 'unknown' | 'keyId'> & {
+function askMissing(applied: readonly Migration[]): string {
+  const names = tablesOf(applied).map((name) => `'${name}'`)
+  return `select name from unnest(cast(array[${names.join(', ')}] as text[])) as name where to_regclass(name) is null`
+}
+
+type ListsOfNames = 'closedTables' | 'missingTables' | 'unapplied' | 'unknown'
+
+type ServerRow = Omit<ServerReport, 'connections' | ListsOfNames | 'keyId'> & {
   readonly used: number
   readonly most: number
 }
@@ -79,6 +88,7 @@ export async function inspect(client: SignalClient, migrations: readonly Migrati
     closedTables,
     unapplied: isOpen ? known.filter((name) => !applied.includes(name)) : [],
     unknown: applied.filter((name) => !known.includes(name)),
+    missingTables: namesIn(await ask(askMissing(migrations.filter(({ name }) => applied.includes(name))))),
     keyId: namesIn(keys)[0] ?? null,
   }
 }

@@ -2,9 +2,10 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
-import { type AddressInfo, connect, createServer } from 'node:net'
+import { connect } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { freePort } from '../../support/free-port.ts'
 import { withEmptyPostgres } from '../postgres-place.ts'
 import type { PlaceKind } from './contenders.ts'
 
@@ -45,12 +46,4 @@ function accepts(port: number): Promise<boolean> {
     socket.on('connect', () => resolve(true)).on('error', () => resolve(false))
     socket.on('connect', () => socket.destroy())
   })
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return port
 }
