@@ -21,6 +21,7 @@ import {
   type MailkeepOptions,
   type StartOptions,
   type SubscriberOptions,
+  withDefaults,
 } from './options.ts'
 import { parse } from './parse.ts'
 import { checkEncryptionKey } from './sealing/encryption-key.ts'
@@ -95,7 +96,7 @@ export class Mailkeep {
   ) {
     const { logger, clock, publicUrl } = options
     this.logger = options.hostLogger
-    const settings = { ...defaultWebhookSettings, ...options.webhooks }
+    const settings = withDefaults(defaultWebhookSettings, options.webhooks)
     const ctx: Context = {
       storage,
       clientId: 0,
@@ -116,7 +117,7 @@ export class Mailkeep {
           abort: (matches) => this.#background.dispatcher.loop.abort(matches),
         },
         mail: {
-          settings: { ...defaultMailSettings, ...options.mail },
+          settings: withDefaults(defaultMailSettings, options.mail),
           wake: () => {
             this.#background.mailer.loop.wake()
             storage.changes.notify()

@@ -53,8 +53,13 @@ const isPort = (value: unknown) => isNumber(1, 65_535)(value) && Number.isIntege
 
 /** The longest delay that Node's timers support. */
 const maxTimerMs = 2 ** 31 - 1
+/** The last time that a Date can have. */
+const maxDateMs = 8.64e15
 const maxCount = 1_000_000
 const maxSeconds = 31_536_000
+
+const timer = must((value) => isNumber(0, maxTimerMs)(value) && value !== 0, 'must be a number of milliseconds above 0')
+const string = must((value) => typeof value === 'string', 'must be a string')
 
 const webhookValues = {
   allowPrivate: flag,
@@ -78,7 +83,7 @@ const mailValues = {
   identityRate: must(isPositive(maxCount), `must be a number above 0, at most ${maxCount}`),
   connections: whole(1, maxCount),
   allowUnverified: flag,
-  postalAddress: must((value) => typeof value === 'string', 'must be a string'),
+  postalAddress: string,
   timeoutSeconds: must(isPositive(3600), 'must be a number above 0, at most 3600'),
   retentionDays: must(isPositive(36_500), 'must be a number above 0, at most 36500'),
 } satisfies ValuesOf<MailSettings>
@@ -89,6 +94,9 @@ const lookupValues = {
   cacheMs: number(0, Number.MAX_SAFE_INTEGER),
   now: method,
 } satisfies ValuesOf<LookupSettings>
+
+const required = v.string('must be a string')
+const dkim = v.optional(v.object({ domain: required, selector: required, privateKey: required }, 'must be an object'))
 
 const logger = must(
   isObjectWith('debug', 'info', 'warn', 'error'),
@@ -117,6 +125,10 @@ const schemas: Readonly<Record<string, v.GenericSchema>> = {
   }),
   start: v.object({ dispatch: flag }),
   close: v.object({ timeoutMs: number(0, maxTimerMs) }),
+  testMailkeep: v.object({
+    now: must((value) => isNumber(-maxDateMs, maxDateMs)(Number(value)) && value !== null, 'must be a valid date'),
+  }),
+  smtp: v.object({ connections: whole(1, maxCount), dkim, ca: string, timeoutMs: timer }),
 }
 
 /**

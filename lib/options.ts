@@ -164,3 +164,9 @@ export function checkOptions(of: keyof typeof schemas, options: unknown): void {
   parse(schemas[of], options, 'options')
   checkOptionValues(of, options)
 }
+
+/** Returns the defaults, with the given settings in their place. A setting that is undefined keeps its default. */
+export function withDefaults<Settings extends object>(defaults: Settings, given: Partial<Settings> = {}): Settings {
+  const isGiven = ([, value]: readonly [string, unknown]) => value !== undefined
+  return { ...defaults, ...Object.fromEntries(Object.entries(given).filter(isGiven)) }
+}

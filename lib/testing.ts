@@ -8,7 +8,7 @@ import type { Contact, ContactFieldsInput, ContactInput } from './contacts/schem
 import type { RaisedEvent } from './context.ts'
 import type { List } from './lists/schema.ts'
 import { createMailkeep, type Mailkeep } from './mailkeep.ts'
-import { checkOptions, type MailkeepOptions } from './options.ts'
+import { checkOptions, type MailkeepOptions, withDefaults } from './options.ts'
 import { sqlite } from './storage/sqlite.ts'
 import { TestClock } from './testing/clock.ts'
 import { type CapturedMail, CapturingTransport, type MailReply } from './testing/mail.ts'
@@ -96,7 +96,7 @@ export async function testMailkeep(given: TestOptions = {}): Promise<TestKit> {
     clock: clock.now,
     sender,
     publicUrl: 'https://mail.example.com',
-    mail: { transport, allowUnverified: true, rate: testRate, ...mail },
+    mail: withDefaults<NonNullable<TestOptions['mail']>>({ transport, allowUnverified: true, rate: testRate }, mail),
     onEvent: (event) => raised.push(event),
   })
   const addClient = async (name = 'Test') => {

@@ -1,4 +1,4 @@
-import { type FieldErrors, MailkeepError } from './errors.ts'
+import { type FieldErrors, invalid, MailkeepError } from './errors.ts'
 
 /** Maximum names that one error lists. A megabyte of unknown names must not become four megabytes of errors. */
 const maxListedNames = 100
@@ -28,9 +28,10 @@ export function unknownNameMessage(name: string, known: readonly string[]): stri
 /**
  * Refuses names that are not known, so that a spelling mistake never changes what a call does.
  *
- * @throws MailkeepError `validation_failed` on each unknown name.
+ * @throws MailkeepError `validation_failed` on each unknown name, or on `options`: `given` is not an object.
  */
 export function refuseUnknownNames(given: object, known: readonly string[]): void {
+  if (typeof given !== 'object' || given === null) throw invalid('options', 'The options must be an object.')
   const names = unknownNames(given, known)
   if (names.length === 0) return
   // Entries, not assignment: a name may be __proto__.

@@ -5,20 +5,42 @@ import { refuseUnknownNames } from '../../lib/internal.ts'
 export type ErrorLog = Pick<Logger, 'error'>
 
 /**
- * Checks the options of an API: they must have a Mailkeep and no unknown option.
+ * Checks the options of an API or of contact pages: they must have a Mailkeep, and no wrong or unknown option.
  *
  * @throws MailkeepError `validation_failed`
  */
 export function checkApiOptions(options: object, known: readonly string[]): void {
   if (typeof options !== 'object' || options === null)
-    throw notAMailkeep('The options must be an object with a mailkeep.')
+    throw invalid('mailkeep', 'The options must be an object with a mailkeep.')
   refuseUnknownNames(options, known)
   const { mailkeep } = options as { mailkeep?: unknown }
-  if (!isMailkeep(mailkeep)) throw notAMailkeep('mailkeep must be a Mailkeep: await createMailkeep(…) first.')
+  if (!isMailkeep(mailkeep)) throw invalid('mailkeep', 'mailkeep must be a Mailkeep: await createMailkeep(…) first.')
+  for (const [name, rule] of Object.entries(rules)) {
+    const value = (options as Record<string, unknown>)[name]
+    if (value !== undefined && !rule.allows(value)) throw invalid(name, `${name} must be ${rule.must}.`)
+  }
 }
 
-function notAMailkeep(message: string): MailkeepError {
-  return new MailkeepError('validation_failed', message, { errors: { mailkeep: [message] } })
+interface Rule {
+  readonly allows: (value: unknown) => boolean
+  readonly must: string
+}
+
+/** Rules for the values of options. A path without a slash would match no request, and NaN would limit no body. */
+const rules: Readonly<Record<string, Rule>> = {
+  prefix: { allows: (value) => typeof value === 'string' && /^(?:\/|$)/.test(value), must: 'a path such as /mail' },
+  publicUrl: { allows: (value) => typeof value === 'string', must: 'a URL' },
+  authenticate: { allows: (value) => typeof value === 'function', must: 'a function' },
+  bodyBytes: { allows: (value) => typeof value === 'number' && value >= 0, must: 'a number of bytes' },
+  trustProxy: { allows: (value) => typeof value === 'boolean', must: 'true or false' },
+  logger: {
+    allows: (value) => typeof (value as Partial<ErrorLog> | null)?.error === 'function',
+    must: 'an object with the function error',
+  },
+}
+
+function invalid(option: string, message: string): MailkeepError {
+  return new MailkeepError('validation_failed', message, { errors: { [option]: [message] } })
 }
 
 /** Checks the shape instead of the class, because the host may have loaded another copy of the package. */

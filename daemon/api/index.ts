@@ -84,7 +84,7 @@ export type RequestHandler = (options: LoggedOptions, state: RequestState) => Pr
 /**
  * Creates the API of a Mailkeep, for any HTTP server. It opens no socket and reads no environment.
  *
- * @throws MailkeepError `validation_failed`: no Mailkeep, or an unknown option.
+ * @throws MailkeepError `validation_failed`: no Mailkeep, or a wrong or unknown option.
  * @example
  * const { answer } = createApi({ mailkeep })
  * const { status, headers, body } = await answer({ method: 'GET', target: '/api/v1/tags', headers, body: readBody })

@@ -9,7 +9,7 @@ export type ContactPages = Handler & FetchHandler
  * Creates the pages on which contacts unsubscribe, choose lists and topics, and confirm: `/c/TOKEN/unsubscribe` and so on.
  * Mount them where `publicUrl` of `createMailkeep` leads. In node style, other paths are passed to `next`.
  *
- * @throws MailkeepError `validation_failed`: no Mailkeep (a missing `await`), or an unknown option.
+ * @throws MailkeepError `validation_failed`: no Mailkeep (a missing `await`), or a wrong or unknown option.
  * @example
  * app.use(createContactPages({ mailkeep })) // Express, Koa
  * app.all('/c/*', createContactPages({ mailkeep })) // Fastify

@@ -33,7 +33,7 @@ const optionNames = Object.keys({
   bodyBytes: true,
 } satisfies Record<keyof MountOptions<never>, true>)
 
-/** @throws MailkeepError `validation_failed`: no Mailkeep, or an unknown option. */
+/** @throws MailkeepError `validation_failed`: no Mailkeep, or a wrong or unknown option. */
 export function apiOf<Request>(mountOptions: MountOptions<Request>): Api {
   checkApiOptions(mountOptions, optionNames)
   const { mailkeep, logger, publicUrl, authenticate } = mountOptions

@@ -27,12 +27,14 @@ export interface Sealer {
  *
  * @param key 32 bytes, or base64 of them.
  * @param previousKeys Earlier keys, which can still open texts until these are re-encrypted.
- * @throws MailkeepError `validation_failed` on `encryptionKey`: a key is anything else.
+ * @throws MailkeepError `validation_failed` on `encryptionKey` or `previousEncryptionKeys`: a key is anything else.
  */
 export function createSealer(key: EncryptionKey, previousKeys: readonly EncryptionKey[] = []): Sealer {
   const bytes = bytesOf(key)
   const keyId = idOf(bytes)
-  const keys = new Map([...previousKeys.map(bytesOf), bytes].map((each) => [idOf(each), each]))
+  const keys = new Map(
+    [...previousKeys.map((each) => bytesOf(each, 'previousEncryptionKeys')), bytes].map((each) => [idOf(each), each]),
+  )
   const opened = new BoundedCache<string, string>(1000)
   const openOnce = (sealed: string, owner: string) => {
     const [version, id, data] = sealed.split('.')
@@ -60,13 +62,14 @@ function keyIdOf(sealed: string): string {
 
 export type EncryptionKey = Uint8Array | string
 
-function bytesOf(key: EncryptionKey): Buffer {
+function bytesOf(key: EncryptionKey, option = 'encryptionKey'): Buffer {
   const isBytes = (key as unknown) instanceof Uint8Array
   const bytes = isBytes ? Buffer.from(key as Uint8Array) : Buffer.from(typeof key === 'string' ? key : '', 'base64')
   if (bytes.length === 32) return bytes
   const missing = key === undefined ? ' It is undefined: is its environment variable set?' : ''
-  const message = `The encryption key must be 32 bytes, or base64 of 32 bytes.${missing} Make one with: openssl rand -base64 32`
-  throw invalid('encryptionKey', message)
+  const subject = option === 'encryptionKey' ? 'The encryption key' : 'A previous encryption key'
+  const message = `${subject} must be 32 bytes, or base64 of 32 bytes.${missing} Make one with: openssl rand -base64 32`
+  throw invalid(option, message)
 }
 
 /**

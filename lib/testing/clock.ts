@@ -35,10 +35,11 @@ export class TestClock {
    * Moves the clock forward, and stops at each time at which a delivery becomes due. When it resolves, every attempt that
    * became due has been made at its due time, and is recorded.
    *
-   * @throws MailkeepError `validation_failed`: not a duration, or negative.
+   * @throws MailkeepError `validation_failed`: not a duration, negative, or too long for a Date.
    */
   async advance(duration: Duration): Promise<void> {
     const endsMs = this.#ms + msOf(duration)
+    if (Number.isNaN(new Date(endsMs).getTime())) throw invalid('duration', 'This must end before the year 275760.')
     for (;;) {
       const nextMs = await this.#deliverDue()
       if (nextMs === undefined || nextMs > endsMs) break

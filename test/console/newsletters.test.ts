@@ -36,6 +36,43 @@ consoleTest('a newsletter is written with a live preview, and sent', async ({ pa
   assert.equal(status, 'sent')
 })
 
+consoleTest('a scheduled newsletter gets another time, and offers nothing that is refused', async (world) => {
+  const { page, visit, data } = world
+  await data('POST', '/newsletters', { name: 'January', subject: 'Hello', html: '<p>{{ unsubscribe_url }}</p>' })
+  await visit('/console/newsletters/1')
+  const schedule = async (at: string) => {
+    await page.getByRole('button', { name: 'Schedule', exact: true }).click()
+    await page.getByLabel('Time, in your time zone').fill(at)
+    await page.getByRole('dialog').getByRole('button', { name: 'Schedule' }).click()
+  }
+  await schedule('2001-01-01T10:00')
+  await page.getByRole('dialog').getByText('This time has passed').waitFor()
+  await page.keyboard.press('Escape')
+  await schedule('2040-01-01T10:00')
+  await page.getByText('scheduled', { exact: true }).waitFor()
+  assert.equal(await page.getByRole('button', { name: 'Pause' }).count(), 0)
+  await schedule('2041-01-01T10:00')
+  await page.getByRole('dialog').waitFor({ state: 'detached' })
+  const { scheduled_at } = await data<{ scheduled_at: string }>('GET', '/newsletters/1')
+  assert.ok(Date.parse(scheduled_at) > Date.UTC(2040, 6), scheduled_at)
+  await page.getByRole('button', { name: 'Cancel', exact: true }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Cancel the newsletter' }).click()
+  await page.getByText('cancelled', { exact: true }).waitFor()
+})
+
+consoleTest('a paused newsletter that is resumed elsewhere shows it', async ({ page, visit, data }) => {
+  await data('POST', '/lists', { name: 'News' })
+  const operations = Array.from({ length: 40 }, (_, at) => ({ op: 'upsert', email: `c${at}@example.org`, lists: [1] }))
+  await data('POST', '/contacts/batch', { operations })
+  await data('POST', '/newsletters', { name: 'January', subject: 'Hello', html: '<p>{{ unsubscribe_url }}</p>' })
+  await data('POST', '/newsletters/1/send')
+  await data('POST', '/newsletters/1/pause')
+  await visit('/console/newsletters/1')
+  await page.getByRole('button', { name: 'Resume', exact: true }).waitFor()
+  await data('POST', '/newsletters/1/resume')
+  await page.getByText('40 of 40 messages are final').waitFor()
+})
+
 consoleTest('the styles of a mail cannot cover the console', async ({ page, visit, data }) => {
   await data('POST', '/contacts', { email: 'ada@example.org' })
   const html = `<p style="position: fixed; inset: 0; z-index: 9; background: red">Cover</p>

@@ -27,6 +27,13 @@ consoleTest('one signs in with a token, and signs out', async ({ page, url, toke
   assert.equal(await page.evaluate('sessionStorage.length'), 0)
 })
 
+consoleTest('a token that was copied with spaces around it signs in', async ({ page, url, token }) => {
+  await page.goto(`${url}/console/tags`)
+  await page.getByLabel('API token').fill(`  ${token} `)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await heading(page, 'Tags')
+})
+
 consoleTest('a token that is revoked ends the session', async ({ page, url, data, allowErrors }) => {
   allowErrors()
   const { id, token } = await data<{ id: number; token: string }>('POST', '/tokens', { name: 'mine', role: 'admin' })

@@ -6,7 +6,7 @@ import { gzipSync } from 'node:zlib'
 import express from 'express'
 import fastify from 'fastify'
 import { isMailkeepError, MailkeepError } from 'mailkeep'
-import { createFetchHandler, createHandler } from 'mailkeep/http'
+import { createContactPages, createFetchHandler, createHandler } from 'mailkeep/http'
 import { testMailkeep } from 'mailkeep/testing'
 import { createApi } from '../../daemon/api/index.ts'
 import { hosts, listen, type OpenHost } from './mounts.ts'
@@ -198,6 +198,33 @@ describe('a mounted API', () => {
       }
     }
     assert.throws(() => createHandler(undefined as never), isMailkeepError)
+  })
+
+  test('refuses wrong options immediately, and names them', async (t) => {
+    const { mailkeep, close } = await testMailkeep()
+    t.after(close)
+    const wrong: readonly object[] = [
+      { prefix: 'mail' }, // without a slash no path would match
+      { prefix: true },
+      { publicUrl: 5 },
+      { authenticate: 'ada' },
+      { bodyBytes: Number.NaN }, // would not limit bodies
+      { bodyBytes: '1048576' },
+      { logger: {} },
+    ]
+    for (const options of wrong) {
+      const [name] = Object.keys(options)
+      for (const make of [createHandler, createFetchHandler]) {
+        assert.throws(
+          () => make({ mailkeep, ...options }),
+          (error) => isMailkeepError(error, 'validation_failed') && error.issues[0]?.path === name,
+          JSON.stringify(options),
+        )
+      }
+    }
+    assert.throws(() => createContactPages({ mailkeep, prefix: 'mail' }), isMailkeepError)
+    assert.throws(() => createContactPages({ mailkeep, trustProxy: 'yes' as never }), isMailkeepError)
+    assert.ok(createHandler({ mailkeep, prefix: '', bodyBytes: undefined as never }))
   })
 
   test('passes a Web request to the host’s authentication, too', async (t) => {

@@ -8,9 +8,18 @@ import type { TestContext } from 'node:test'
 import Database from 'better-sqlite3'
 import { Kysely, PostgresDialect, SqliteDialect } from 'kysely'
 import pg from 'pg'
-import { createMailkeep, isMailkeepError, type Mailkeep } from '../../lib/index.ts'
+import {
+  createMailkeep,
+  defaultMailSettings,
+  defaultWebhookSettings,
+  isMailkeepError,
+  type Mailkeep,
+} from '../../lib/index.ts'
+import { smtp } from '../../lib/sending/transports/smtp.ts'
+import { ses, sesMail } from '../../lib/ses.ts'
 import { postgres } from '../../lib/storage/postgres.ts'
 import { sqlite } from '../../lib/storage/sqlite.ts'
+import { testMailkeep } from '../../lib/testing.ts'
 import { databaseUrl, onPostgres, test } from '../support/databases.ts'
 import { onKinds, openPlace } from '../support/kinds.ts'
 
@@ -260,7 +269,7 @@ test('createMailkeep names the option that is wrong', async () => {
     ['encryptionKey', { ...good, encryptionKey: 5 }],
     ['encryptionKey', { ...good, encryptionKey: {} }],
     ['encryptionKey', { ...good, encryptionKey: Array.from({ length: 32 }, () => 1) }],
-    ['encryptionKey', { ...good, previousEncryptionKeys: [undefined] }],
+    ['previousEncryptionKeys', { ...good, previousEncryptionKeys: [undefined] }],
     ['previousEncryptionKeys', { ...good, previousEncryptionKeys: 'key' }],
     ['logger', { ...good, logger: {} }],
     ['logger', { ...good, logger: null }],
@@ -296,6 +305,72 @@ test('createMailkeep names the option that is wrong', async () => {
     (await outcomeOf(() => createMailkeep({ ...good, encryptionKey: undefined as Any })))!.message,
     /environment/,
   )
+})
+
+test('a setting that is undefined keeps its default', async (t) => {
+  const unset = (names: object) => Object.fromEntries(Object.keys(names).map((name) => [name, undefined]))
+  const kit = await testMailkeep({ webhooks: unset(defaultWebhookSettings), mail: unset(defaultMailSettings) })
+  t.after(() => kit.close())
+  await kit.client.webhooks.createEndpoint({ url: 'https://partner.example/', events: ['contact.subscribed'] })
+  kit.answer(503)
+  await kit.contact({ email: 'ada@example.org' })
+  await kit.clock.advance('1 hour')
+  assert.equal(kit.deliveries().length, 4) // at once, and after 5 s, 5 min and 30 min
+})
+
+test('the clock of the test kit refuses what is not a duration, and goes on', async (t) => {
+  const kit = await testMailkeep({ now: 0 })
+  t.after(() => kit.close())
+  for (const duration of ['soon', '1 month', -1, Number.NaN, null, Number.POSITIVE_INFINITY, 1e20]) {
+    const error = await outcomeOf(() => kit.clock.advance(duration as Any))
+    assertHelpful(error, `${duration}`, 'validation_failed')
+  }
+  await kit.clock.advance('1.5 hours')
+  assert.equal(kit.clock.now(), 5_400_000)
+})
+
+test('an import refuses a source that is not a stream or chunks of text or bytes', async (t) => {
+  const kit = await testMailkeep()
+  t.after(() => kit.close())
+  const list = await kit.client.lists.create({ name: 'News' })
+  const csv = 'email\nada@example.org\n'
+  for (const source of [
+    csv,
+    Buffer.from(csv),
+    [1, 2],
+    [Buffer.from('email\n'), { email: 'ada@example.org' }],
+    [null],
+  ]) {
+    const error = await outcomeOf(() => kit.client.contacts.import(list.id, source as Any, { format: 'csv' }))
+    assertHelpful(error, JSON.stringify(source), 'validation_failed')
+    assert.deepEqual(isMailkeepError(error) && Object.keys(error.errors ?? {}), ['source'])
+  }
+  const { created } = await kit.client.contacts.import(list.id, [Buffer.from(csv)], { format: 'csv' })
+  assert.equal(created, 1)
+})
+
+test('the test kit, smtp() and ses() name the option that is wrong', async () => {
+  const url = 'smtp://127.0.0.1'
+  const dkim = { domain: 'example.org', selector: 's', privateKey: 'PEM' }
+  const wrong: [field: string, call: () => unknown][] = [
+    ['options', () => smtp(undefined as Any)],
+    ['options', () => smtp(null as Any)],
+    ['connections', () => smtp({ url, connections: Number.NaN })],
+    ['connections', () => smtp({ url, connections: '5' as Any })],
+    ['timeoutMs', () => smtp({ url, timeoutMs: 0 })],
+    ['ca', () => smtp({ url, ca: 5 as Any })],
+    ['options', () => smtp({ url, dkim: 'PEM' as Any })],
+    ['dkim.selector', () => smtp({ url, dkim: { ...dkim, selector: undefined as Any } })],
+    ['options', () => ses(null as Any)],
+    ['options', () => sesMail('eu-central-1' as Any)],
+    ['now', () => testMailkeep({ now: 'tomorrow' as Any })],
+    ['now', () => testMailkeep({ now: Number.NaN })],
+  ]
+  for (const [field, call] of wrong) {
+    const error = await outcomeOf(call)
+    assertHelpful(error, `${field}: ${call}`, 'validation_failed')
+    assert.deepEqual(isMailkeepError(error) && Object.keys(error.errors ?? {}), [field], `${call}`)
+  }
 })
 
 test('sqlite() and postgres() refuse values that are not a database', async () => {

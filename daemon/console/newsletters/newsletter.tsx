@@ -20,7 +20,7 @@ export function NewsletterPage() {
   const path = { params: { path: { newsletterId } } }
   const newsletter = useLoad(() => dataOf(api.GET('/api/v1/newsletters/{newsletterId}', path)), [newsletterId])
   const { value, error } = newsletter
-  useReload(newsletter, value?.status === 'sending' || value?.status === 'scheduled')
+  useReload(newsletter, value !== undefined && (isUnderWay(value) || value.counts.pending > 0))
   if (!value || error !== undefined) {
     return (
       <Page title={`Newsletter ${newsletterId}`} back={back}>
@@ -29,6 +29,10 @@ export function NewsletterPage() {
     )
   }
   return <NewsletterView newsletter={value} set={newsletter.set} />
+}
+
+function isUnderWay({ status }: Newsletter): boolean {
+  return status === 'scheduled' || status === 'sending' || status === 'paused'
 }
 
 function NewsletterView({ newsletter, set }: { newsletter: Newsletter; set(newsletter: Newsletter): void }) {
@@ -50,8 +54,7 @@ function NewsletterView({ newsletter, set }: { newsletter: Newsletter; set(newsl
   }
   const { status } = newsletter
   const canChange = (status === 'draft' && may('member')) || (status === 'scheduled' && may('admin'))
-  const isUnderWay = status === 'scheduled' || status === 'sending' || status === 'paused'
-  const canDelete = !isUnderWay && may(status === 'draft' ? 'member' : 'admin')
+  const canDelete = !isUnderWay(newsletter) && may(status === 'draft' ? 'member' : 'admin')
   return (
     <Page
       title={newsletter.name || newsletter.subject}

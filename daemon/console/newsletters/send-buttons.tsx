@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import { api, dataOf, type Schemas } from '../api.ts'
+import { api, dataOf, RequestError, type Schemas } from '../api.ts'
 import { confirm, Dialog } from '../parts/dialog.tsx'
 import { Field, Form, textOf } from '../parts/form.tsx'
 import { attempt } from '../parts/notice.tsx'
@@ -53,26 +53,23 @@ export function SendButtons({ newsletter, audience, set }: SendButtonsProps) {
     const call = () => dataOf(api.POST('/api/v1/newsletters/{newsletterId}/cancel', path))
     if (agreed) await change(call, 'The newsletter is cancelled.')
   }
-  const isDraft = status === 'draft'
-  const isUnderWay = status === 'sending' || status === 'scheduled'
+  const isWaiting = status === 'draft' || status === 'scheduled'
   return (
     <>
-      {(isDraft || status === 'scheduled') && (
-        <button type="button" onClick={() => setOpen('test')}>
-          Send test
-        </button>
+      {isWaiting && (
+        <>
+          <button type="button" onClick={() => setOpen('test')}>
+            Send test
+          </button>
+          <button type="button" onClick={() => setOpen('schedule')}>
+            Schedule
+          </button>
+          <button type="button" class="primary" onClick={send}>
+            Send
+          </button>
+        </>
       )}
-      {isDraft && (
-        <button type="button" onClick={() => setOpen('schedule')}>
-          Schedule
-        </button>
-      )}
-      {isDraft && (
-        <button type="button" class="primary" onClick={send}>
-          Send
-        </button>
-      )}
-      {isUnderWay && (
+      {status === 'sending' && (
         <button type="button" onClick={pause}>
           Pause
         </button>
@@ -82,7 +79,7 @@ export function SendButtons({ newsletter, audience, set }: SendButtonsProps) {
           Resume
         </button>
       )}
-      {counts.uncertain > 0 && (
+      {counts.uncertain > 0 && status !== 'cancelled' && (
         <>
           <button type="button" onClick={() => resume('skip')}>
             Skip uncertain
@@ -92,7 +89,7 @@ export function SendButtons({ newsletter, audience, set }: SendButtonsProps) {
           </button>
         </>
       )}
-      {(isUnderWay || status === 'paused') && (
+      {(status === 'scheduled' || status === 'sending' || status === 'paused') && (
         <button type="button" onClick={cancel}>
           Cancel
         </button>
@@ -106,7 +103,9 @@ export function SendButtons({ newsletter, audience, set }: SendButtonsProps) {
 function Test({ newsletterId, close }: { newsletterId: number; close(): void }) {
   const [results, setResults] = useState<readonly Schemas['TestResult'][]>()
   const submit = async (fields: FormData) => {
-    const emails = textOf(fields, 'emails').split(/[\s,;]+/)
+    const emails = textOf(fields, 'emails')
+      .split(/[\s,;]+/)
+      .filter(Boolean)
     const path = { params: { path: { newsletterId } } }
     setResults(await dataOf(api.POST('/api/v1/newsletters/{newsletterId}/test', { ...path, body: { emails } })))
   }
@@ -138,7 +137,10 @@ function Schedule({
   set(newsletter: Newsletter): void
 }) {
   const submit = async (fields: FormData) => {
-    const at = new Date(textOf(fields, 'at')).toISOString()
+    const time = new Date(textOf(fields, 'at'))
+    if (time.getTime() <= Date.now())
+      throw new RequestError('This time has passed: choose a later one.', 'validation_failed')
+    const at = time.toISOString()
     const path = { params: { path: { newsletterId } } }
     set(await dataOf(api.POST('/api/v1/newsletters/{newsletterId}/send', { ...path, body: { at } })))
     close()

@@ -27,7 +27,7 @@ export function SignIn() {
           type="password"
           required
           hint="It stays in this tab. Closing the tab signs out."
-          pattern="[A-Za-z0-9._~+\/\-]+=*"
+          pattern="\s*[A-Za-z0-9._~+\/\-]+=*\s*"
         />
       </Form>
       <p class="muted">

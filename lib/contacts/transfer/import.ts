@@ -58,7 +58,7 @@ export async function importContacts(
   options: ImportInput,
 ): Promise<ImportReport> {
   const parsed = parse(ImportOptions, options)
-  if (!isIterable(source)) throw invalid('source', 'source must be a stream, or an iterable of text or bytes.')
+  if (!isIterable(source)) throw wrongSource()
   if (listId !== null) await getList(ctx, listId)
   requireMayConfirm(ctx, parsed.confirmed)
   const { dry_run, mode, onStart } = parsed
@@ -145,8 +145,14 @@ function unreadableRow(errors: FieldErrors): MailkeepError {
   return new MailkeepError('validation_failed', 'The row cannot be read.', { errors })
 }
 
+/** A Buffer is refused too: it is an iterable of numbers. */
 function isIterable(source: unknown): boolean {
-  return typeof source === 'object' && source !== null && (Symbol.asyncIterator in source || Symbol.iterator in source)
+  if (typeof source !== 'object' || source === null || ArrayBuffer.isView(source)) return false
+  return Symbol.asyncIterator in source || Symbol.iterator in source
+}
+
+function wrongSource() {
+  return invalid('source', 'source must be a stream, or an iterable of text or bytes, such as [text].')
 }
 
 /** Returns a function that counts a row's result, and the first refused rows. */
@@ -193,5 +199,8 @@ async function* batchesOf(chunks: AsyncIterable<Row[]>, convert: (row: Row) => I
 }
 
 async function* bytesOf(source: Chunks): AsyncGenerator<Uint8Array> {
-  for await (const chunk of source) yield typeof chunk === 'string' ? Buffer.from(chunk) : chunk
+  for await (const chunk of source) {
+    if (typeof chunk !== 'string' && !ArrayBuffer.isView(chunk)) throw wrongSource()
+    yield typeof chunk === 'string' ? Buffer.from(chunk) : chunk
+  }
 }
