@@ -34,10 +34,14 @@ export async function checkDatabase(config: Config): Promise<Finding[]> {
       checkClock(report),
     ]
   } catch (error) {
+    const closed = [...(await checkDirectory(database)), ...(await checkFile(database))]
+    if (closed.length > 0) return closed
     const remedy = 'restore a backup (mailkeep restore FILE), or repair the file'
     return [fault('database', error instanceof Error ? error.message : String(error), remedy)]
   }
 }
+
+const ownerRemedy = 'chown it to the user mailkeep runs as'
 
 async function checkDirectory(database: string): Promise<Finding[]> {
   const directory = dirname(resolve(database))
@@ -46,9 +50,16 @@ async function checkDirectory(database: string): Promise<Finding[]> {
     await access(directory, constants.W_OK | constants.X_OK)
     return []
   } catch {
-    return [
-      fault('permissions', `${directory} cannot be written by this user`, `chown it to the user mailkeep runs as`),
-    ]
+    return [fault('permissions', `${directory} cannot be written by this user`, ownerRemedy)]
+  }
+}
+
+async function checkFile(database: string): Promise<Finding[]> {
+  try {
+    await access(database, constants.R_OK | constants.W_OK)
+    return []
+  } catch {
+    return [fault('permissions', `${database} cannot be read and written by this user`, ownerRemedy)]
   }
 }
 
@@ -64,8 +75,7 @@ async function checkModes(database: string): Promise<Finding[]> {
       () => true,
       () => false,
     )
-    if (!readable)
-      findings.push(fault('permissions', `${path} cannot be read`, `chown it to the user mailkeep runs as`))
+    if (!readable) findings.push(fault('permissions', `${path} cannot be read`, ownerRemedy))
   }
   return findings.length > 0 ? findings : [ok('permissions', 'only their owner can read the files')]
 }

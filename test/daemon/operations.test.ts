@@ -205,6 +205,22 @@ describe('mailkeep doctor', { concurrency: 4 }, () => {
     assert.deepEqual(await examine(cwd), { healthy: true, bad: [] })
   })
 
+  const canMount = { skip: process.platform !== 'linux' || process.getuid?.() !== 0 }
+  test('says that a file which cannot be written needs another owner, not a backup', canMount, async (t) => {
+    const cwd = await directory(t)
+    const mount = async (...args: string[]) => (await once(spawn('mount', args, { stdio: 'ignore' }), 'close'))[0] === 0
+    if (!(await mount('-t', 'tmpfs', '-o', 'size=4m', 'tmpfs', cwd))) return t.skip('no tmpfs can be mounted')
+    try {
+      await run(['migrate'], { cwd })
+      assert.ok(await mount('-o', 'remount,ro', cwd))
+      const found = (await examine(cwd)).bad.filter(({ check }) => check !== 'disk')
+      assert.deepEqual([...new Set(found.map(({ check }) => check))], ['permissions'])
+      for (const { remedy } of found) assert.equal(remedy, 'chown it to the user mailkeep runs as')
+    } finally {
+      await once(spawn('umount', [cwd], { stdio: 'ignore' }), 'close')
+    }
+  })
+
   test('names each fault, and says what to do about it', async (t) => {
     const cwd = await directory(t)
     const path = join(cwd, 'mailkeep.db')
