@@ -82,7 +82,8 @@ async function openRecorder(): Promise<Recorder> {
     }
     count(ms)
   }
-  return { observe, render: () => registry.metrics() }
+  // prom-client writes "Nan" where nothing was measured. The text format has "NaN".
+  return { observe, render: async () => (await registry.metrics()).replaceAll(/ Nan$/gm, ' NaN') }
 }
 
 type Sample = readonly [value: number, labels?: Readonly<Record<string, string>>]

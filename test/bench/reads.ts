@@ -65,7 +65,7 @@ export const page: Figure = async (bench) => {
   ]
 }
 
-const helloPlan: Plan = { kind: 'get', token: '', paths: ['/'] }
+export const helloPlan: Plan = { kind: 'get', token: '', paths: ['/'] }
 
 const terms: Readonly<Record<string, string>> = {
   rare: 'zebulon',

@@ -15,7 +15,7 @@ import {
 import type { Job } from './load.ts'
 import { token } from './population.ts'
 import { withPostgres } from './postgres-place.ts'
-import { deepPagesPlan, getPlan } from './reads.ts'
+import { deepPagesPlan, getPlan, helloPlan } from './reads.ts'
 import type { Plan } from './requests.ts'
 import { discard, scratch } from './seed.ts'
 import { median } from './summary.ts'
@@ -30,16 +30,23 @@ const plans: Readonly<Record<string, (size: number) => Plan>> = {
 
 export const tails: Figure = async (bench) => {
   const size = Math.min(largest(bench), 100_000)
+  const bare = await measureBare(bench)
   const file = await scratch(bench.folder, size)
   try {
     const onFile = await measureAll(bench, file, size, 'tails')
     const onServer = await withPostgres(bench.folder, size, (url) => {
       return measureAll(bench, url, size, 'tails: on PostgreSQL', { calm: true })
     })
-    return [...onFile, ...onServer]
+    return [bare, ...onFile, ...onServer]
   } finally {
     await discard(file)
   }
+}
+
+/** What this machine and the load add: polka without mailkeep. */
+async function measureBare(bench: Bench): Promise<Finding> {
+  await using polka = await Server.ceiling(bench.folder)
+  return await measure(bench, polka, 'tails: bare polka', helloPlan)
 }
 
 /** @param how With PostgreSQL the load sleeps while it waits, because that server needs a processor too. */
@@ -49,16 +56,20 @@ async function measureAll(bench: Bench, database: string, size: number, title: s
     ? Server.mailkeepOnAnyCore(bench, database, {})
     : Server.mailkeep(bench, database))
   for (const [name, planOf] of Object.entries(plans)) {
-    await warmUp(bench, server, planOf(size))
-    const runs = []
-    for (let round = 0; round < Math.min(bench.rounds, 3); round++) {
-      const { perSecond: reached } = await load(bench, server, planOf(size), how)
-      const half = { ...how, perSecond: reached / 2, seconds: bench.seconds * 2 }
-      runs.push({ reached, ...(await load(bench, server, planOf(size), half)) })
-    }
-    findings.push(findingOf(`${title}: ${name}`, runs))
+    findings.push(await measure(bench, server, `${title}: ${name}`, planOf(size), how))
   }
   return findings
+}
+
+async function measure(bench: Bench, server: Server, name: string, plan: Plan, how: Partial<Job> = {}) {
+  await warmUp(bench, server, plan)
+  const runs = []
+  for (let round = 0; round < Math.min(bench.rounds, 3); round++) {
+    const { perSecond: reached } = await load(bench, server, plan, how)
+    const half = { ...how, perSecond: reached / 2, seconds: bench.seconds * 2 }
+    runs.push({ reached, ...(await load(bench, server, plan, half)) })
+  }
+  return findingOf(name, runs)
 }
 
 function findingOf(name: string, runs: readonly { p50: number; p99: number; perSecond: number }[]): Finding {

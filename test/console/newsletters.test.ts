@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { until } from '../support/harness.ts'
 import { consoleTest, heading } from './world.ts'
 
 consoleTest('a newsletter is written with a live preview, and sent', async ({ page, visit, data }) => {
@@ -160,6 +161,37 @@ consoleTest('a sequence gets steps, is resumed and stopped for a contact', async
     (await data<{ status: string }[]>('GET', '/sequences/1/enrolments')).map(({ status }) => status),
     ['stopped'],
   )
+})
+
+consoleTest('a sequence shows its messages, and uncertain ones are settled', async ({ page, visit, data }) => {
+  await data('POST', '/lists', { name: 'News' })
+  await data('POST', '/email-identities', { email: 'news@example.com', name: 'News' })
+  await data('POST', '/sequences', { name: 'Welcome', list_id: 1 })
+  const step = { delay_seconds: 0, subject: 'Hi', html: '<a href="{{ unsubscribe_url }}">Leave</a>' }
+  await data('PUT', '/sequences/1/steps', { steps: [step] })
+  await data('PATCH', '/sequences/1', { status: 'active' })
+  await visit('/console/sequences/1')
+  await page.getByText('No message yet.').waitFor()
+  await data('POST', '/lists/1/contacts', { email: 'ada@example.org' })
+  const messages = () => data<{ status: string }[]>('GET', '/sequences/1/messages')
+  await until(messages, ([first]) => first?.status === 'sent')
+  await page.reload()
+  await page.getByRole('cell', { name: 'sent', exact: true }).waitFor()
+  assert.equal(await page.getByRole('button', { name: 'Skip uncertain' }).count(), 0)
+
+  // No mail server here can leave a message uncertain, so the answer is changed on its way.
+  await page.route('**/sequences/1/messages?**', async (route) => {
+    const response = await route.fetch()
+    await route.fulfill({
+      response,
+      body: (await response.text()).replaceAll('"status":"sent"', '"status":"uncertain"'),
+    })
+  })
+  await page.reload()
+  const resumed = page.waitForRequest('**/sequences/1/resume')
+  await page.getByRole('button', { name: 'Skip uncertain' }).click()
+  assert.deepEqual((await resumed).postDataJSON(), { uncertain: 'skip' })
+  await page.getByText('The uncertain messages are skipped.').waitFor()
 })
 
 consoleTest('a sender identity is created and deleted', async ({ page, visit, data }) => {

@@ -134,6 +134,13 @@ describe('metrics', () => {
     assert.equal((await ask('/metrics', { authorization: 'Bearer metrics-token' })).status, 200)
   })
 
+  test('have values that the text format knows, also where nothing was measured yet', async (t) => {
+    const ask = apiOf(await openMailkeep(t))
+    const pages = [await ask('/metrics'), await ask('/metrics')] // the second follows before a sample
+    const lines = pages.flatMap(({ body }) => body!.split('\n')).filter((line) => line !== '' && !line.startsWith('#'))
+    for (const line of lines) assert.match(line, /^[a-z_\d]+(?:\{.*\})? (?:NaN|\+Inf|-?\d[\d.e+-]*)$/)
+  })
+
   test('are not served without a renderer', async (t) => {
     const { answer } = createApi({ mailkeep: await openMailkeep(t) })
     const body = async () => new Uint8Array()

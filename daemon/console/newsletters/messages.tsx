@@ -1,31 +1,35 @@
-import { answerOf, api, type Schemas } from '../api.ts'
+import type { Schemas } from '../api.ts'
 import { Empty, Loaded, useLoad } from '../parts/load.tsx'
-import { Badge, Pager, useQuery } from '../parts/page.tsx'
+import { Badge, type Meta, Pager, useQuery } from '../parts/page.tsx'
 import { Time } from '../parts/time.tsx'
 
 type Message = Schemas['Message']
 
 const kinds = { pending: 'warn', sent: 'good', failed: 'bad', skipped: 'idle', uncertain: 'warn' } as const
 
-interface MessagesProps {
-  readonly newsletterId: number
-  /** Changes when messages may have changed. */
-  readonly version: string
+interface MessagesQuery {
+  readonly per_page: number
+  readonly cursor?: string
+  readonly status?: Message['status']
 }
 
-/** The messages of a newsletter, by status. */
-export function Messages({ newsletterId, version }: MessagesProps) {
-  const [{ cursor, status }, change] = useQuery()
+interface MessagesProps {
+  readonly list: (query: MessagesQuery) => Promise<{ data: Message[]; meta: Meta }>
+  /** Changes when messages may have changed. */
+  readonly version: string
+  /** Settles the uncertain messages. Without it the page settles them elsewhere, or the user may not. */
+  readonly settle?: (how: 'skip' | 'resend') => Promise<unknown>
+}
+
+/** The messages of a newsletter or a sequence, by status. */
+export function Messages({ list, version, settle }: MessagesProps) {
+  const [{ messages: cursor, status }, change] = useQuery()
   const query = {
     per_page: 50,
     ...(cursor && { cursor }),
     ...(status && { status: status as Message['status'] }),
   }
-  const messages = useLoad(
-    () =>
-      answerOf(api.GET('/api/v1/newsletters/{newsletterId}/messages', { params: { path: { newsletterId }, query } })),
-    [newsletterId, cursor, status, version],
-  )
+  const messages = useLoad(() => list(query), [cursor, status, version])
   return (
     <section>
       <h2>Messages</h2>
@@ -42,20 +46,37 @@ export function Messages({ newsletterId, version }: MessagesProps) {
             </option>
           ))}
         </select>
+        {settle && messages.value?.data.some((message) => message.status === 'uncertain') && (
+          <UncertainButtons settle={async (how) => (await settle(how)) && messages.reload()} />
+        )}
       </search>
       <Loaded of={messages}>
         {({ data, meta }) =>
           data.length === 0 ? (
-            <Empty title="No message matches." />
+            <Empty title={status ? 'No message matches.' : 'No message yet.'} />
           ) : (
             <>
               <MessageTable messages={data} about="contact" />
-              <Pager meta={meta} />
+              <Pager meta={meta} parameter="messages" />
             </>
           )
         }
       </Loaded>
     </section>
+  )
+}
+
+/** A message is uncertain if its process died while a mail server took it. */
+export function UncertainButtons({ settle }: { settle(how: 'skip' | 'resend'): unknown }) {
+  return (
+    <>
+      <button type="button" onClick={() => settle('skip')}>
+        Skip uncertain
+      </button>
+      <button type="button" onClick={() => settle('resend')}>
+        Resend uncertain
+      </button>
+    </>
   )
 }
 

@@ -104,7 +104,18 @@ function NewsletterView({ newsletter, set }: { newsletter: Newsletter; set(newsl
       </dl>
       {newsletter.started_at && <Progress counts={newsletter.counts} />}
       <Composer newsletter={newsletter} canChange={canChange} set={set} />
-      {newsletter.started_at && <Messages newsletterId={newsletter.id} version={JSON.stringify(newsletter.counts)} />}
+      {newsletter.started_at && (
+        <Messages
+          version={`${newsletter.id} ${JSON.stringify(newsletter.counts)}`}
+          list={(query) =>
+            answerOf(
+              api.GET('/api/v1/newsletters/{newsletterId}/messages', {
+                params: { path: { newsletterId: newsletter.id }, query },
+              }),
+            )
+          }
+        />
+      )}
     </Page>
   )
 }

@@ -4,6 +4,7 @@ import { confirm, Dialog } from '../parts/dialog.tsx'
 import { Field, Form, textOf } from '../parts/form.tsx'
 import { attempt } from '../parts/notice.tsx'
 import { number } from '../parts/time.tsx'
+import { UncertainButtons } from './messages.tsx'
 
 type Newsletter = Schemas['Newsletter']
 
@@ -79,16 +80,7 @@ export function SendButtons({ newsletter, audience, set }: SendButtonsProps) {
           Resume
         </button>
       )}
-      {counts.uncertain > 0 && status !== 'cancelled' && (
-        <>
-          <button type="button" onClick={() => resume('skip')}>
-            Skip uncertain
-          </button>
-          <button type="button" onClick={() => resume('resend')}>
-            Resend uncertain
-          </button>
-        </>
-      )}
+      {counts.uncertain > 0 && status !== 'cancelled' && <UncertainButtons settle={resume} />}
       {(status === 'scheduled' || status === 'sending' || status === 'paused') && (
         <button type="button" onClick={cancel}>
           Cancel

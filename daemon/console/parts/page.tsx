@@ -39,7 +39,7 @@ export function useQuery(): [Readonly<Record<string, string>>, (change: Record<s
   const { path, query, route } = useLocation()
   const change = (given: Record<string, string | undefined>) => {
     // Another filter may have changed since this view was drawn.
-    const { cursor: _, ...kept } = Object.fromEntries(new URLSearchParams(location.search))
+    const { cursor: _, messages: __, ...kept } = Object.fromEntries(new URLSearchParams(location.search))
     const next = Object.entries({ ...kept, ...given }).filter(([, value]) => value !== undefined && value !== '')
     const text = new URLSearchParams(next as [string, string][]).toString()
     route(text === '' ? path : `${path}?${text}`, !('cursor' in given))
@@ -47,15 +47,21 @@ export function useQuery(): [Readonly<Record<string, string>>, (change: Record<s
   return [query, change]
 }
 
-interface Meta {
+export interface Meta {
   readonly next_cursor: string | null
   readonly prev_cursor: string | null
 }
 
+interface PagerProps {
+  readonly meta: Meta
+  /** The parameter of the address that has the cursor. A second table of a page needs its own. */
+  readonly parameter?: 'cursor' | 'messages'
+}
+
 /** Links to the pages before and after this one. */
-export function Pager({ meta }: { meta: Meta }) {
+export function Pager({ meta, parameter = 'cursor' }: PagerProps) {
   const { path, query } = useLocation()
-  const link = (cursor: string) => `${path}?${new URLSearchParams({ ...query, cursor })}`
+  const link = (cursor: string) => `${path}?${new URLSearchParams({ ...query, [parameter]: cursor })}`
   if (meta.next_cursor === null && meta.prev_cursor === null) return null
   return (
     <nav class="pager" aria-label="Pages">

@@ -1,5 +1,6 @@
 import { useLocation, useRoute } from 'preact-iso'
 import { allLists, answerOf, api, dataOf, type Schemas } from '../api.ts'
+import { Messages } from '../newsletters/messages.tsx'
 import { confirm } from '../parts/dialog.tsx'
 import { Loaded, useLoad } from '../parts/load.tsx'
 import { attempt } from '../parts/notice.tsx'
@@ -36,6 +37,12 @@ function SequenceView({ sequence, set }: { sequence: Sequence; set(sequence: Seq
     attempt(
       async () => set(await dataOf(api.PATCH('/api/v1/sequences/{sequenceId}', { ...path, body: { status: next } }))),
       next === 'active' ? 'The sequence is active.' : 'The sequence is paused.',
+    )
+  const settle = (uncertain: 'skip' | 'resend') =>
+    attempt(
+      async () =>
+        set(await dataOf(api.POST('/api/v1/sequences/{sequenceId}/resume', { ...path, body: { uncertain } }))),
+      uncertain === 'skip' ? 'The uncertain messages are skipped.' : 'The uncertain messages are sent again.',
     )
   const remove = async () => {
     const agreed = await confirm({
@@ -76,6 +83,13 @@ function SequenceView({ sequence, set }: { sequence: Sequence; set(sequence: Seq
       </dl>
       <Steps sequence={sequence} set={set} />
       <Enrolments sequenceId={id} />
+      <Messages
+        version={`${id} ${status}`}
+        list={(query) =>
+          answerOf(api.GET('/api/v1/sequences/{sequenceId}/messages', { params: { path: { sequenceId: id }, query } }))
+        }
+        {...(may('admin') && { settle })}
+      />
     </Page>
   )
 }
