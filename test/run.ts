@@ -6,7 +6,7 @@
  *   --timing                     the tests that assert durations, one file at a time
  */
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { availableParallelism, tmpdir } from 'node:os'
+import { tmpdir } from 'node:os'
 import { basename, dirname, join, resolve } from 'node:path'
 import { run } from 'node:test'
 import { spec } from 'node:test/reporters'
@@ -20,8 +20,8 @@ import { findPostgres } from './support/find-postgres.ts'
 const withoutPostgres = 'there is no PostgreSQL'
 const withoutBrowser = 'there is no Chromium'
 
-/** More than processors, because many tests wait. PostgreSQL's connections limit how many. */
-const processesAtOnce = Math.min(availableParallelism() + 2, 6)
+/** One more than processors on a small machine, because many tests wait. */
+const processesAtOnce = 3
 
 /** The folders of `npm test`. The others have commands of their own. The slowest come first. */
 const rooms = [
