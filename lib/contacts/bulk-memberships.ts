@@ -40,14 +40,9 @@ interface MaybeConfirmed extends Joining {
  */
 export async function joinLists(tx: Tx, joinings: readonly MaybeConfirmed[]): Promise<ContactEvent[]> {
   const mustConfirm = ({ list, confirmed }: MaybeConfirmed) => needsConfirmation(list, confirmed)
-  const asked = await requestConfirmations(tx, joinings.filter(mustConfirm))
-  return [
-    ...asked,
-    ...(await addMemberships(
-      tx,
-      joinings.filter((joining) => !mustConfirm(joining)),
-    )),
-  ]
+  const asked = joinings.filter(mustConfirm)
+  const direct = joinings.filter((joining) => !mustConfirm(joining))
+  return [...(await requestConfirmations(tx, asked)), ...(await addMemberships(tx, direct))]
 }
 
 async function addMemberships(tx: Tx, joinings: readonly Joining[]): Promise<ContactEvent[]> {

@@ -200,7 +200,8 @@ async function* batchesOf(chunks: AsyncIterable<Row[]>, convert: (row: Row) => I
 
 async function* bytesOf(source: Chunks): AsyncGenerator<Uint8Array> {
   for await (const chunk of source) {
-    if (typeof chunk !== 'string' && !ArrayBuffer.isView(chunk)) throw wrongSource()
-    yield typeof chunk === 'string' ? Buffer.from(chunk) : chunk
+    if (typeof chunk === 'string') yield Buffer.from(chunk)
+    else if (ArrayBuffer.isView(chunk)) yield chunk
+    else throw wrongSource()
   }
 }
