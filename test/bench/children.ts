@@ -35,6 +35,8 @@ export async function bundle(folder: string): Promise<void> {
 /** A child process of the benchmark. It communicates over IPC. */
 export class Child implements AsyncDisposable {
   readonly process: ChildProcess
+  /** The port of a process that listens: see `listening`. */
+  port = 0
   #exited: Promise<unknown>
 
   /** @param core undefined: any core. */
@@ -59,6 +61,12 @@ export class Child implements AsyncDisposable {
   async answer<T>(): Promise<T> {
     const [message] = await this.alive(once(this.process, 'message'))
     return message
+  }
+
+  /** Resolves when the process has told its port. */
+  async listening(): Promise<this> {
+    this.port = (await this.answer<{ port: number }>()).port
+    return this
   }
 
   /** Resolves as `promise` does; rejects when the process ends first. */
@@ -98,12 +106,8 @@ export class Loader extends Child {
 }
 
 export class Receiver extends Child {
-  port = 0
-
-  static async open(folder: string): Promise<Receiver> {
-    const receiver = new Receiver(otherCore, [process.execPath, join(folder, 'receive.cjs')])
-    receiver.port = (await receiver.answer<{ port: number }>()).port
-    return receiver
+  static open(folder: string): Promise<Receiver> {
+    return new Receiver(otherCore, [process.execPath, join(folder, 'receive.cjs')]).listening()
   }
 
   /** Resets the counters. */
@@ -136,13 +140,9 @@ interface Place {
 
 /** A server process, on the server's core. */
 export class Server extends Child {
-  port = 0
-
   /** Starts bare polka. */
-  static async ceiling(folder: string): Promise<Server> {
-    const server = new Server(serverCore, [process.execPath, join(folder, 'serve.cjs')])
-    server.port = (await server.answer<{ port: number }>()).port
-    return server
+  static ceiling(folder: string): Promise<Server> {
+    return new Server(serverCore, [process.execPath, join(folder, 'serve.cjs')]).listening()
   }
 
   /** Starts a mailkeep process that only delivers, on any core. */
@@ -160,10 +160,8 @@ export class Server extends Child {
   }
 
   /** Starts bare statements behind polka. */
-  static async bareSaves(folder: string, database: string): Promise<Server> {
-    const server = new Server(serverCore, [process.execPath, join(folder, 'bare.cjs'), database])
-    server.port = (await server.answer<{ port: number }>()).port
-    return server
+  static bareSaves(folder: string, database: string): Promise<Server> {
+    return new Server(serverCore, [process.execPath, join(folder, 'bare.cjs'), database]).listening()
   }
 
   /** Starts bare statements and undici towards a receiver. */

@@ -31,7 +31,7 @@ const serverCore = 1
 /** Compares newsletters whose outcomes are stored with nodemailer's bare pool, with as many connections. */
 export const mail: Figure = async (bench) => {
   await using server = new Child(serverCore, [process.execPath, join(bench.folder, 'mail-receive.cjs')])
-  const { port } = await server.answer<{ port: number }>()
+  const { port } = await server.listening()
   const count = bench.quick ? 3000 : 9000
   const receive = async (file?: string) => {
     const args = file === undefined ? [] : [file]

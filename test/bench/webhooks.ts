@@ -194,7 +194,7 @@ export const webhooksLatency: Figure = async (bench) => {
 /** Compares the latency of webhooks beside a newsletter, at ten times the default rate, with webhooks alone. */
 export const webhooksBesideMail: Figure = async (bench) => {
   await using mailServer = new Child(otherCore, [process.execPath, join(bench.folder, 'mail-receive.cjs')])
-  const { port } = await mailServer.answer<{ port: number }>()
+  const { port } = await mailServer.listening()
   const mailSettings = {
     MAILKEEP_MAIL_TRANSPORT: 'smtp',
     MAILKEEP_SMTP_URL: `smtp://127.0.0.1:${port}`,

@@ -34,12 +34,8 @@ export class QueueProcess extends Child {
 
 /** A service for contacts over HTTP. */
 export class ContactProcess extends Child {
-  port = 0
-
-  static async open(folder: string, program: string, database: string): Promise<ContactProcess> {
-    const child = new ContactProcess(undefined, [process.execPath, join(folder, `${program}.cjs`), database])
-    child.port = (await child.answer<{ port: number }>()).port
-    return child
+  static open(folder: string, program: string, database: string): Promise<ContactProcess> {
+    return new ContactProcess(undefined, [process.execPath, join(folder, `${program}.cjs`), database]).listening()
   }
 }
 
@@ -47,12 +43,8 @@ const pollMs = 50
 
 /** Counts what the queues deliver, on the second core. */
 export class PeerReceiver extends Child {
-  port = 0
-
-  static async open(folder: string): Promise<PeerReceiver> {
-    const receiver = new PeerReceiver(otherCore, [process.execPath, join(folder, 'receiver.cjs')])
-    receiver.port = (await receiver.answer<{ port: number }>()).port
-    return receiver
+  static open(folder: string): Promise<PeerReceiver> {
+    return new PeerReceiver(otherCore, [process.execPath, join(folder, 'receiver.cjs')]).listening()
   }
 
   get origin(): string {
