@@ -45,6 +45,43 @@ onEveryDatabase('a count', (open) => {
     }
   })
 
+  test('by creation finds restored contacts, whose ids are not in the order of creation', async (t) => {
+    const { acme } = await open(t, { start: false })
+    const newest = Date.UTC(2026, 0, 1)
+    const rows = Array.from({ length: 1100 }, (_, n) => {
+      const created_at = new Date(newest - n * 60_000).toISOString()
+      return `${JSON.stringify({ email: `c${n}@example.org`, extra_attributes: {}, created_at })}\n`
+    })
+    await acme.contacts.import(null, [Buffer.from(rows.join(''))], { format: 'ndjson' })
+    const everybody = { created_after: '2025-01-01T00:00:00Z', created_before: '2027-01-01T00:00:00Z' }
+    assert.equal(await acme.contacts.count(everybody), rows.length)
+    const found = new Set<number>()
+    for await (const { id } of acme.contacts.iterate(everybody)) found.add(id)
+    assert.equal(found.size, rows.length)
+    const { data } = await acme.contacts.list({ created_before: new Date(newest - 1097 * 60_000).toISOString() })
+    assert.deepEqual(data.map(({ email }) => email).sort(), ['c1098@example.org', 'c1099@example.org'])
+  })
+
+  test('that matches few of many contacts lets other requests run in between', async (t) => {
+    const { acme } = await open(t, { start: false })
+    const { id } = await acme.lists.create({ name: 'Everybody' })
+    const people = Array.from({ length: 4000 }, (_, n) => ({ email: `c${n}@example.org` }))
+    await acme.contacts.addManyToList(id, people)
+    for (const search of [
+      () => acme.contacts.list({ exclude_lists: [id] }),
+      () => acme.contacts.count({ exclude_lists: [id] }),
+    ]) {
+      let isDone = false
+      let others = 0
+      const searching = search().finally(() => {
+        isDone = true
+      })
+      for (; !isDone; others++) await acme.tags.list()
+      await searching
+      assert.ok(others >= 4, `${others} requests came in between`)
+    }
+  })
+
   test('is that of its own client', async (t) => {
     const { acme, mailkeep } = await open(t, { start: false })
     const other = mailkeep.forClient((await mailkeep.clients.create({ name: 'Other' })).id)
