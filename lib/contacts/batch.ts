@@ -4,8 +4,6 @@ import { invalid } from '../errors.ts'
 import { parse } from '../parse.ts'
 import { type AbortInput, AbortOptions } from '../signal.ts'
 import { transact } from '../storage/transaction.ts'
-import { countRecipients, findSubscribers } from '../webhooks/outbox.ts'
-import { eventTypes } from '../webhooks/schema.ts'
 import {
   Batch,
   type BatchInput,
@@ -13,7 +11,7 @@ import {
   type BatchOperationResult,
   parseOperation,
 } from './batch-schema.ts'
-import { inTurn, maxRowsPerTransaction } from './batch-size.ts'
+import { countDeliveries, type DeliveryCounts, inTurn, maxRowsPerTransaction, rowsOf } from './batch-size.ts'
 import { type Planned, runStep, type Step } from './batch-steps.ts'
 import { lockBatches } from './bulk.ts'
 import { refusal } from './bulk-merge.ts'
@@ -44,7 +42,7 @@ export async function runBatch(
   const { signal } = parse(AbortOptions, options, 'options')
   const results: BatchOperationResult[] = []
   const parsed = parseOperations(ctx, operations, results)
-  for (const some of transactionsOf(parsed, await maxRecipients(ctx))) {
+  for (const some of transactionsOf(parsed, await countDeliveries(ctx))) {
     const save = () =>
       transact(ctx, async (tx) => {
         await lockBatches(tx)
@@ -99,34 +97,26 @@ function requireMayErase(ctx: Context): void {
   throw invalid('op', 'Erasing contacts with a batch needs a token with the role admin.')
 }
 
-async function maxRecipients(ctx: Context): Promise<number> {
-  const subscribers = await findSubscribers(ctx)
-  return Math.max(...eventTypes.map((type) => countRecipients(subscribers, type)))
-}
-
 /** An erasure also deletes memberships, events and stored answers. */
 const rowsOfErasure = 10
-/** The change itself, and its entry in the audit log. */
-const rowsOfChange = 2
+const rowsOfAuditEntry = 1
 /** Every step runs some statements, however few operations it has. */
 const rowsOfStep = 10
 
 /** Divides the operations into transactions of about the same number of rows. */
-function* transactionsOf(operations: readonly Parsed[], recipients: number): Generator<Parsed[]> {
+function* transactionsOf(operations: readonly Parsed[], deliveries: DeliveryCounts): Generator<Parsed[]> {
   let some: Parsed[] = []
   let step = new Set<unknown>()
   let rows = 0
   for (const operation of operations) {
-    const { op, id, emailKey, tags, lists, contact, change } = operation
-    const name = id ?? emailKey
+    const name = operation.id ?? operation.emailKey
     if (step.size === 0 || step.has(name)) {
       step = new Set()
       rows += rowsOfStep
     }
     step.add(name)
     some.push(operation)
-    const changes = 1 + tags.length + lists.length + (contact?.tags?.length ?? 0) + (change?.tags?.length ?? 0)
-    rows += op === 'delete' ? rowsOfErasure + recipients : changes * (rowsOfChange + recipients)
+    rows += rowsOfOperation(operation, deliveries)
     if (rows < maxRowsPerTransaction) continue
     yield some
     some = []
@@ -147,4 +137,12 @@ function stepsOf(planned: readonly Planned[]): Step[] {
     steps.at(-1)!.set(operation.key, operation)
   }
   return steps
+}
+
+function rowsOfOperation({ op, contact, change, tags, lists }: Parsed, deliveries: DeliveryCounts): number {
+  const { perContact, perEvent } = deliveries
+  if (op === 'delete') return rowsOfErasure + perEvent
+  if (contact) return rowsOfAuditEntry + rowsOf(contact, deliveries) + perContact + lists.length * (1 + perContact)
+  const changes = 1 + lists.length + tags.length + (change?.tags?.length ?? 0)
+  return rowsOfAuditEntry + changes * (1 + perEvent)
 }
