@@ -62,26 +62,6 @@ onEveryDatabase('a count', (open) => {
     assert.deepEqual(data.map(({ email }) => email).sort(), ['c1098@example.org', 'c1099@example.org'])
   })
 
-  test('that matches few of many contacts lets other requests run in between', async (t) => {
-    const { acme } = await open(t, { start: false })
-    const { id } = await acme.lists.create({ name: 'Everybody' })
-    const people = Array.from({ length: 4000 }, (_, n) => ({ email: `c${n}@example.org` }))
-    await acme.contacts.addManyToList(id, people)
-    for (const search of [
-      () => acme.contacts.list({ exclude_lists: [id] }),
-      () => acme.contacts.count({ exclude_lists: [id] }),
-    ]) {
-      let isDone = false
-      let others = 0
-      const searching = search().finally(() => {
-        isDone = true
-      })
-      for (; !isDone; others++) await acme.tags.list()
-      await searching
-      assert.ok(others >= 4, `${others} requests came in between`)
-    }
-  })
-
   test('is that of its own client', async (t) => {
     const { acme, mailkeep } = await open(t, { start: false })
     const other = mailkeep.forClient((await mailkeep.clients.create({ name: 'Other' })).id)
@@ -135,4 +115,26 @@ test('a count in the host’s own transaction sees its changes, and forgets them
   assert.equal(await within.contacts.count(), 1)
   handle.exec('rollback')
   assert.equal(await acme.contacts.count(), 0)
+})
+
+test('a listing or a count that few of many contacts match lets other requests run in between, on SQLite', async (t) => {
+  const mailkeep = await createMailkeep({ database: sqlite(':memory:'), encryptionKey: Buffer.alloc(32) })
+  t.after(() => mailkeep.close())
+  const acme = mailkeep.forClient((await mailkeep.clients.create({ name: 'Acme' })).id)
+  const { id } = await acme.lists.create({ name: 'Everybody' })
+  await acme.contacts.addManyToList(
+    id,
+    Array.from({ length: 4000 }, (_, n) => ({ email: `c${n}@example.org` })),
+  )
+  const filters = { exclude_lists: [id] }
+  for (const work of [() => acme.contacts.list(filters), () => acme.contacts.count(filters)]) {
+    let isDone = false
+    const working = work().finally(() => {
+      isDone = true
+    })
+    let others = 0
+    for (; !isDone; others++) await acme.tags.list()
+    await working
+    assert.ok(others >= 4, `${others} requests came in between`)
+  }
 })
