@@ -184,8 +184,15 @@ export class GroupCommit {
       this.#queue.length > 0 &&
       performance.now() < deadlineMs
     )
-    if (this.#isTransactionOpen(finished) && (await this.#commit(finished))) {
-      this.#settleAll(finished)
+    const isOpen = this.#isTransactionOpen(finished)
+    const isCommitted =
+      isOpen &&
+      (await this.#commit(finished).then(
+        () => true,
+        () => false,
+      ))
+    if (isCommitted) {
+      this.#settle(finished)
       return
     }
     await this.#rollBack()
@@ -194,16 +201,21 @@ export class GroupCommit {
     for (const { waiting } of finished) await this.#runAlone(waiting, lockDeadlineMs)
   }
 
-  /** Settles the promises of writes that have been committed. */
-  #settleAll(finished: readonly FinishedWrite[]): void {
+  /** Settles the promises of writes whose transaction has ended. */
+  #settle(finished: readonly FinishedWrite[]): void {
+    let lost: { readonly error: unknown } | undefined
     try {
       this.#target.checkFiles()
     } catch (error) {
-      // Do not retry these writes. If the file is put back, it contains them.
-      for (const each of finished) settle(each.ok ? { ...each, ok: false, error } : each)
-      return
+      lost = { error } // Do not retry these writes. If the file is put back, it contains them.
     }
-    for (const each of finished) settle(each)
+    for (const write of finished) {
+      if (!write.ok || lost) write.waiting.reject(write.ok ? lost!.error : write.error)
+      else {
+        write.waiting.resolve(write.value)
+        for (const effect of write.effects) effect()
+      }
+    }
   }
 
   #isTransactionOpen(finished: readonly FinishedWrite[]): boolean {
@@ -239,22 +251,13 @@ export class GroupCommit {
     }
   }
 
-  async #commit(finished: readonly FinishedWrite[]): Promise<boolean> {
-    try {
-      await this.#index(finished)
-      const startedMs = performance.now()
-      await this.#target.connection.run(commit)
-      this.#commitMs = performance.now() - startedMs
-      this.#groupSizes[finished.length]! += 1
-      return true
-    } catch {
-      return false
-    }
-  }
-
-  async #index(finished: readonly FinishedWrite[]): Promise<void> {
+  async #commit(finished: readonly FinishedWrite[]): Promise<void> {
     const changes = finished.flatMap(({ searchChanges }) => searchChanges)
     if (changes.length > 0) await this.#target.indexSearch(mergeChanges(changes))
+    const startedMs = performance.now()
+    await this.#target.connection.run(commit)
+    this.#commitMs = performance.now() - startedMs
+    this.#groupSizes[finished.length]! += 1
   }
 
   async #rollBack(): Promise<void> {
@@ -265,13 +268,9 @@ export class GroupCommit {
   async #runAlone(waiting: QueuedWrite, lockDeadlineMs: number): Promise<void> {
     try {
       if (!(await this.#beginUnless(() => performance.now() >= lockDeadlineMs))) throw this.#lockedTooLong()
-      const finished = await this.#run(waiting)
-      if (this.#isTransactionOpen([finished])) {
-        await this.#index([finished])
-        await this.#target.connection.run(commit)
-        this.#groupSizes[1]! += 1
-      }
-      this.#settleAll([finished])
+      const finished = [await this.#run(waiting)]
+      if (this.#isTransactionOpen(finished)) await this.#commit(finished)
+      this.#settle(finished)
     } catch (error) {
       await this.#rollBack()
       waiting.reject(this.#target.failure(error))
@@ -287,13 +286,4 @@ function mergeChanges(changes: readonly SearchChange[]): SearchChange[] {
     net.set(change.contactId, before === undefined ? change : { ...change, before })
   }
   return [...net.values()].filter(({ before, after }) => before !== after)
-}
-
-function settle(finished: FinishedWrite): void {
-  if (finished.ok) {
-    finished.waiting.resolve(finished.value)
-    for (const effect of finished.effects) effect()
-  } else {
-    finished.waiting.reject(finished.error)
-  }
 }
