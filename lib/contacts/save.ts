@@ -57,10 +57,11 @@ export async function saveContact(tx: Tx, fields: NewContact, listId?: number): 
   if (joined && !created) await audit(tx, 'contact.list_added', id)
   const changes = { created, updated, tagged, ...(list && joined && { joined: list }), ...(asked && { asked: list }) }
   // A new contact is read only if it has a tag that is new too.
-  const composed =
-    inserted && tagged.length === known.size
-      ? { ...inserted, tags: byId(known), lists: list && joined ? [plainList(list)] : [] }
-      : undefined
+  let composed: Contact | undefined
+  if (inserted && tagged.length === known.size) {
+    const sorted = [...known.values()].sort((a, b) => a.id - b.id)
+    composed = { ...inserted, tags: sorted, lists: list && joined ? [plainList(list)] : [] }
+  }
   const [contact] = await Promise.all([
     finishChange(tx, id, changes, composed),
     // A new contact is within the limits, because the input was validated.
@@ -69,10 +70,6 @@ export async function saveContact(tx: Tx, fields: NewContact, listId?: number): 
   ])
   const isPending = mustConfirm && contact.lists.every((one) => one.id !== list.id)
   return { contact, created, ...(list?.double_opt_in && { pending_lists: isPending ? [plainList(list)] : [] }) }
-}
-
-function byId(tags: ReadonlyMap<string, Tag>): Tag[] {
-  return [...tags.values()].sort((a, b) => a.id - b.id)
 }
 
 /** What was read before a save. */
