@@ -146,7 +146,7 @@ function report(tx: Tx, type: EventType, created_at: Timestamp, data: object): v
 }
 
 /** One event of a batch. */
-export interface Occurrence {
+interface Occurrence {
   readonly data: object
   /** The contact whose personal data the event contains. */
   readonly contactId: number | null
