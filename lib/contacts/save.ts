@@ -197,7 +197,7 @@ export function mergeAttributes(stored: StoredContact, changes: AttributeChanges
 export async function addTags(
   tx: Tx,
   contact_id: number,
-  names: readonly string[] = [],
+  names: readonly string[],
   { known, created = false }: { known?: ReadonlyMap<string, Tag>; created?: boolean } = {},
 ): Promise<readonly number[]> {
   if (names.length === 0) return []
