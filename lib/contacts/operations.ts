@@ -59,7 +59,7 @@ export async function listContactHistory(ctx: Context, id: ContactKey, query?: P
 export async function addContactToList(ctx: Context, listId: number, input: ContactInput): Promise<AddedContact> {
   const fields = parse(NewContact, input)
   requireMayConfirm(ctx, fields.confirmed)
-  return transact(ctx, (tx) => saveContact(tx, fields, listId))
+  return transact(ctx, (tx) => saveContact(tx, fields, getList(tx, listId)))
 }
 
 /**

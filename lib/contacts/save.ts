@@ -5,7 +5,6 @@ import { audit } from '../audit/operations.ts'
 import { recordHistory } from '../consent/history.ts'
 import { refuseErased } from '../consent/suppressions.ts'
 import { now, type Tx } from '../context.ts'
-import { getList } from '../lists/operations.ts'
 import { type List, plainList } from '../lists/schema.ts'
 import { fold } from '../parse.ts'
 import { recordFrom } from '../record.ts'
@@ -33,13 +32,14 @@ import { searchText } from './search.ts'
  * Inserts a contact, or locks and updates the stored one with its address. Adds tags, adds it to a list if there is one,
  * and raises the events. Statements that do not need each other's results are sent together.
  *
+ * @param reading The list, whose statement was sent.
  * @throws MailkeepError See `addContactToList`.
  */
-export async function saveContact(tx: Tx, fields: NewContact, listId?: number): Promise<AddedContact> {
+export async function saveContact(tx: Tx, fields: NewContact, reading?: Promise<List>): Promise<AddedContact> {
   const { email, tags = [], attributes, confirmed } = fields
   const emailKey = fold(email)
   const [list, stored, known, indexed] = await Promise.all([
-    listId === undefined ? undefined : getList(tx, listId),
+    reading,
     queries.lockContactByEmail(tx, { client_id: tx.clientId, email_key: emailKey }),
     tags.length > 0 ? findTagsByName(tx, tags) : new Map<string, Tag>(),
     attributes.size > 0 ? listIndexed(tx) : [],
