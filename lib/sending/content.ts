@@ -202,7 +202,10 @@ export function render(prepared: PreparedContent, variables: ContentVariables): 
 }
 
 /** A condition on a name or an attribute passes the check of the template, and may still hide the link from a recipient. */
-function requireShownLink(rendered: Pick<RenderedContent, 'html' | 'text'>, { unsubscribe_url }: ContentVariables): void {
+function requireShownLink(
+  rendered: Pick<RenderedContent, 'html' | 'text'>,
+  { unsubscribe_url }: ContentVariables,
+): void {
   const end = new URL(unsubscribe_url).pathname.split('/').slice(-2).join('/') // has nothing that html escapes
   for (const field of ['html', 'text'] as const) if (!rendered[field].includes(end)) throw invalid(field, hiddenLink)
 }
