@@ -27,7 +27,9 @@ consoleTest('a newsletter is written with a live preview, and sent', async ({ pa
   await page.getByText('Dear Bob', { exact: true }).waitFor()
   await page.getByLabel('Search by name or e-mail').fill('ada@')
   await page.getByText('Dear Ada', { exact: true }).waitFor()
+  await page.getByText('Sender and audience: every subscribed contact').click()
   await page.getByLabel('News', { exact: true }).check()
+  await page.getByText('Sender and audience: 1 list').waitFor()
   await page.getByText('1 contact', { exact: true }).waitFor()
 
   await page.getByRole('button', { name: 'Send', exact: true }).click()
@@ -100,6 +102,7 @@ consoleTest('an audience is chosen by lists, tags, topics, a segment and who is 
   await data('POST', '/newsletters', { name: 'January', subject: 'Hi', html: '<p>{{ unsubscribe_url }}</p>' })
   await visit('/console/newsletters/1')
   await page.getByText('3 contacts', { exact: true }).waitFor()
+  await page.getByText('Sender and audience: every').click()
   await page.getByRole('group', { name: 'On any of these lists' }).getByLabel('News').check()
   await page.getByRole('group', { name: 'With any of these tags' }).getByLabel('vip').check()
   await page.getByLabel('In the segment').selectOption('Everyone')
@@ -114,11 +117,18 @@ consoleTest('an audience is chosen by lists, tags, topics, a segment and who is 
 
   await data('PATCH', '/newsletters/1', { audience: { ...chosen, tags: [1, 99] } })
   await page.reload()
+  await page.getByText('Sender and audience').click()
   await page.getByLabel('#99').waitFor()
   await page.getByLabel('Subject').fill('Hi again')
   await page.keyboard.press('Tab')
   await heading(page, 'January')
   while ((await data<{ subject: string }>('GET', '/newsletters/1')).subject !== 'Hi again') await page.title()
+  assert.deepEqual(await audience(), { ...chosen, tags: [1, 99] })
+
+  await page.reload()
+  await page.getByLabel('Subject').fill('Hi once more') // the audience is not opened
+  await page.getByRole('button', { name: 'Save' }).click()
+  while ((await data<{ subject: string }>('GET', '/newsletters/1')).subject !== 'Hi once more') await page.title()
   assert.deepEqual(await audience(), { ...chosen, tags: [1, 99] })
 })
 
@@ -156,6 +166,7 @@ consoleTest('a sequence gets steps, is resumed and stopped for a contact', async
   await page.getByText('active', { exact: true }).waitFor()
   await data('POST', '/lists/1/contacts', { email: 'ada@example.org' })
   await page.reload()
+  await page.getByText('Enrolments', { exact: true }).click()
   await page.getByRole('button', { name: 'Stop the enrolment of contact 2' }).click()
   await page.getByText('The enrolment is stopped.').waitFor()
   assert.deepEqual(
@@ -172,11 +183,13 @@ consoleTest('a sequence shows its messages, and uncertain ones are settled', asy
   await data('PUT', '/sequences/1/steps', { steps: [step] })
   await data('PATCH', '/sequences/1', { status: 'active' })
   await visit('/console/sequences/1')
+  await page.getByText('Messages', { exact: true }).click()
   await page.getByText('No message yet.').waitFor()
   await data('POST', '/lists/1/contacts', { email: 'ada@example.org' })
   const messages = () => data<{ status: string }[]>('GET', '/sequences/1/messages')
   await until(messages, ([first]) => first?.status === 'sent')
   await page.reload()
+  await page.getByText('Messages', { exact: true }).click()
   await page.getByRole('cell', { name: 'sent', exact: true }).waitFor()
   assert.equal(await page.getByRole('button', { name: 'Skip uncertain' }).count(), 0)
 
@@ -185,6 +198,7 @@ consoleTest('a sequence shows its messages, and uncertain ones are settled', asy
   database.prepare(`update mailkeep_message set status = 'uncertain', sent_at = null`).run()
   database.close()
   await page.reload()
+  await page.getByText('Messages', { exact: true }).click()
   await page.getByRole('button', { name: 'Skip uncertain' }).click()
   await page.getByText('The uncertain messages are skipped.').waitFor()
   await page.getByRole('cell', { name: 'skipped', exact: true }).waitFor()

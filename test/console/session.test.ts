@@ -144,6 +144,24 @@ consoleTest('an error shows its code and the id of its request', async ({ page, 
   await alert.getByText('not_found').waitFor()
   assert.match((await alert.textContent()) ?? '', /request [\w-]{36}/)
   await alert.getByRole('button', { name: 'Try again' }).waitFor()
+  for (const [path, title] of [
+    ['/console/contacts/999', 'Contact not found'],
+    ['/console/contacts/abc', 'Contact not found'],
+    ['/console/contacts/0x1', 'Contact not found'],
+    ['/console/lists/abc', 'List not found'],
+    ['/console/newsletters/abc', 'Newsletter not found'],
+    ['/console/sequences/-1', 'Sequence not found'],
+    ['/console/webhooks/abc', 'Endpoint not found'],
+    ['/console/webhooks/1/deliveries/abc', 'Delivery not found'],
+  ] as const) {
+    await visit(path)
+    await heading(page, title)
+    await alert.getByText('not_found').waitFor()
+  }
+  for (const path of ['/console/contacts?list=abc', '/console/contacts?segment=abc', '/console/audit?token=abc']) {
+    await visit(path)
+    await alert.getByText('This must be a whole number.').first().waitFor()
+  }
   await visit('/console/nothing')
   await heading(page, 'Not found')
   await page.route('**/openapi.json', (route) => route.fulfill({ status: 502, body: '<h1>Bad gateway</h1>' }))
