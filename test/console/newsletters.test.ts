@@ -143,6 +143,28 @@ consoleTest('what is written last is what is sent', async ({ page, visit, data }
   assert.equal((await data<{ subject: string }>('GET', '/newsletters/1')).subject, 'Written at the last moment')
 })
 
+consoleTest('what is not saved cannot be sent', async ({ page, visit, data, allowErrors }) => {
+  allowErrors()
+  await data('POST', '/contacts', { email: 'ada@example.org' })
+  await data('POST', '/newsletters', { subject: 'Hi', html: '<a href="{{ unsubscribe_url }}">Leave</a>' })
+  await visit('/console/newsletters/1')
+  await page.locator('.mail').getByText('Leave').waitFor()
+  const html = page.getByLabel('HTML')
+  await page.route('**/api/v1/newsletters/1', (route) => {
+    return route.request().method() === 'PATCH' ? route.fulfill({ status: 503, body: '{}' }) : route.continue()
+  })
+  await html.fill('<p>New</p><a href="{{ unsubscribe_url }}">Leave</a>')
+  await page.getByText('The last change is not saved.').waitFor()
+  await page.getByRole('alert').getByText('The server answered 503.').waitFor()
+  assert.equal(await page.getByRole('button', { name: 'Send', exact: true }).count(), 0)
+
+  await page.unroute('**/api/v1/newsletters/1')
+  await html.press('End')
+  await html.pressSequentially(' ')
+  await page.locator('.mail').getByText('New').waitFor()
+  await page.getByRole('button', { name: 'Send', exact: true }).waitFor()
+})
+
 consoleTest('a sequence gets steps, is resumed and stopped for a contact', async ({ page, visit, data }) => {
   await data('POST', '/lists', { name: 'News' })
   await data('POST', '/contacts', { email: 'bob@example.org' })

@@ -30,9 +30,11 @@ export function Memberships({ contact, change }: { contact: Contact; change: Cha
         <Membership key={list.id} contact={contact} list={list} change={change} />
       ))}
       {may('member') && !isAdding && (
-        <button type="button" onClick={() => setAdding(true)}>
-          Put on a list
-        </button>
+        <div class="actions">
+          <button type="button" onClick={() => setAdding(true)}>
+            Put on a list
+          </button>
+        </div>
       )}
       {isAdding && <OtherLists contact={contact} change={change} close={() => setAdding(false)} />}
     </section>

@@ -1,3 +1,4 @@
+import type { Signal } from '@preact/signals'
 import { allOf, answerOf, api, dataOf, type Schemas } from '../api.ts'
 import { Choice, Field, Form, textOf } from '../parts/form.tsx'
 import { Loaded, useLoad } from '../parts/load.tsx'
@@ -14,10 +15,12 @@ interface ComposerProps {
   readonly newsletter: Newsletter
   readonly canChange: boolean
   readonly set: (newsletter: Newsletter) => void
+  /** Whether the last change is saved. */
+  readonly isSaved: Signal<boolean>
 }
 
 /** The content with a preview for a chosen contact. */
-export function Composer({ newsletter, canChange, set }: ComposerProps) {
+export function Composer({ newsletter, canChange, set, isSaved }: ComposerProps) {
   const path = { params: { path: { newsletterId: newsletter.id } } }
   const submit = async (fields: FormData) => {
     const body = {
@@ -28,7 +31,13 @@ export function Composer({ newsletter, canChange, set }: ComposerProps) {
       ...(fields.has('from') && { from_identity_id: Number(textOf(fields, 'from')) || null }),
       audience: audienceIn(fields, newsletter.audience),
     }
-    set(await dataOf(api.PATCH('/api/v1/newsletters/{newsletterId}', { ...path, body })))
+    try {
+      set(await dataOf(api.PATCH('/api/v1/newsletters/{newsletterId}', { ...path, body })))
+      isSaved.value = true
+    } catch (error) {
+      isSaved.value = false
+      throw error
+    }
     if (newsletter.status !== 'draft') say('The newsletter is saved.')
   }
   return (

@@ -1,3 +1,4 @@
+import { useSignal } from '@preact/signals'
 import { useLocation } from 'preact-iso'
 import { answerOf, api, dataOf, type Schemas } from '../api.ts'
 import { confirm } from '../parts/dialog.tsx'
@@ -10,7 +11,7 @@ import { may } from '../session.ts'
 import { Composer } from './composer.tsx'
 import { Messages } from './messages.tsx'
 import { NewsletterStatus } from './newsletters.tsx'
-import { SendButtons } from './send-buttons.tsx'
+import { notSaved, SendButtons } from './send-buttons.tsx'
 
 type Newsletter = Schemas['Newsletter']
 
@@ -34,6 +35,7 @@ function isUnderWay({ status }: Newsletter): boolean {
 
 function NewsletterView({ newsletter, set }: { newsletter: Newsletter; set(newsletter: Newsletter): void }) {
   const { route } = useLocation()
+  const isSaved = useSignal(true)
   const path = { params: { path: { newsletterId: newsletter.id } } }
   const { status, started_at } = newsletter
   const audience = useLoad(
@@ -59,7 +61,10 @@ function NewsletterView({ newsletter, set }: { newsletter: Newsletter; set(newsl
       back={back}
       actions={
         <>
-          {may('admin') && <SendButtons newsletter={newsletter} audience={audience.value?.count} set={set} />}
+          {!isSaved.value && <span class="muted">{notSaved}</span>}
+          {isSaved.value && may('admin') && (
+            <SendButtons newsletter={newsletter} audience={audience.value?.count} isSaved={isSaved} set={set} />
+          )}
           {canDelete && (
             <button type="button" class="danger" onClick={remove}>
               Delete
@@ -104,12 +109,12 @@ function NewsletterView({ newsletter, set }: { newsletter: Newsletter; set(newsl
         )}
       </dl>
       {started_at === null ? (
-        <Composer newsletter={newsletter} canChange={canChange} set={set} />
+        <Composer newsletter={newsletter} canChange={canChange} set={set} isSaved={isSaved} />
       ) : (
         <>
           <Progress counts={newsletter.counts} />
           <Later title="Content">
-            <Composer newsletter={newsletter} canChange={false} set={set} />
+            <Composer newsletter={newsletter} canChange={false} set={set} isSaved={isSaved} />
           </Later>
           <section>
             <h2>Messages</h2>

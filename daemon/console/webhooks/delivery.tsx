@@ -6,7 +6,6 @@ import { NoRecord, useRecordId } from '../parts/record.tsx'
 import { number, Time } from '../parts/time.tsx'
 import { hooksPath } from '../session.ts'
 import { DeliveryStatus } from './delivery-table.tsx'
-import { EndpointState } from './endpoints.tsx'
 
 /** An attempt that is due or under way is waited for, and one that is due within this time. */
 const soonMs = 60_000
@@ -80,15 +79,7 @@ function DeliveryView({ delivery, endpoint }: DeliveryViewProps) {
           <DeliveryStatus status={delivery.status} />
         </dd>
         <dt>Endpoint</dt>
-        <dd>
-          {endpoint ? (
-            <>
-              {endpoint.url} <EndpointState endpoint={endpoint} />
-            </>
-          ) : (
-            '…'
-          )}
-        </dd>
+        <dd>{endpoint?.url ?? '…'}</dd>
         {delivery.error && (
           <>
             <dt>Error</dt>

@@ -6,7 +6,7 @@ import { Loaded, useLoad, useReload } from '../parts/load.tsx'
 import { attempt } from '../parts/notice.tsx'
 import { Page } from '../parts/page.tsx'
 import { NoRecord, useRecordId } from '../parts/record.tsx'
-import { Time } from '../parts/time.tsx'
+import { number, Time } from '../parts/time.tsx'
 import { hooksPath } from '../session.ts'
 import { DeliveryFilters, DeliveryTable, deliveryQuery, useDeliveryQuery } from './delivery-table.tsx'
 import { EndpointState } from './endpoints.tsx'
@@ -128,7 +128,7 @@ function EndpointView({ endpoint, reload }: { endpoint: Schemas['Endpoint']; rel
           </>
         )}
         <dt>Failures in a row</dt>
-        <dd>{endpoint.consecutive_failures}</dd>
+        <dd>{number(endpoint.consecutive_failures)}</dd>
         <dt>Last attempt</dt>
         <dd>
           <Time at={endpoint.last_triggered_at} />
