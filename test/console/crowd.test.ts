@@ -135,6 +135,7 @@ consoleTest(
     await visit('/console/contacts')
     await link('person50@example.org').waitFor()
     await follow('Next →', 'person101@example.org')
+    await page.getByRole('button', { name: 'More filters' }).click()
     await page.getByLabel('Tag', { exact: true }).selectOption('tag 7')
     await link('person6@example.org').waitFor()
     await page.getByLabel('Search by name or e-mail').fill('person1966')

@@ -214,6 +214,11 @@ consoleTest('a sequence shows its messages, and uncertain ones are settled', asy
   await page.getByText('Messages', { exact: true }).click()
   await page.getByRole('cell', { name: 'sent', exact: true }).waitFor()
   assert.equal(await page.getByRole('button', { name: 'Skip uncertain' }).count(), 0)
+  const status = page.getByLabel('Status of messages')
+  await status.selectOption('failed')
+  await page.getByText('No message matches.').waitFor()
+  await status.selectOption('Any status')
+  await page.getByRole('cell', { name: 'sent', exact: true }).waitFor()
 
   // As after a process that died while it handed the message over.
   const database = new Database(file)

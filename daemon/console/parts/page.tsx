@@ -48,17 +48,21 @@ interface LaterProps {
 
 /** A section that is closed at first. Its content is made, and its data loaded, when it is opened. */
 export function Later({ title, isOpen = false, children }: LaterProps) {
-  const [isMade, setMade] = useState(isOpen)
+  // Its content stays when it is closed again, because a form may have it.
+  const [state, setState] = useState({ isOpen, isMade: isOpen })
   return (
     <details
       class="later"
-      open={isOpen}
-      onToggle={(event) => (event.currentTarget as HTMLDetailsElement).open && setMade(true)}
+      open={state.isOpen}
+      onToggle={(event) => {
+        const { open } = event.currentTarget as HTMLDetailsElement
+        setState(({ isMade }) => ({ isOpen: open, isMade: isMade || open }))
+      }}
     >
       <summary>
         <h2>{title}</h2>
       </summary>
-      {isMade && <div class="more">{children}</div>}
+      {state.isMade && <div class="more">{children}</div>}
     </details>
   )
 }
