@@ -37,7 +37,7 @@ import * as identities from './identities/operations.ts'
 import * as imports from './imports/operations.ts'
 import * as lists from './lists/operations.ts'
 import * as pages from './pages/operations.ts'
-import { requireFunction, requireId, Text } from './parse.ts'
+import { requireId, Text } from './parse.ts'
 import * as segments from './segments/operations.ts'
 import * as messages from './sending/messages.ts'
 import * as personalData from './sending/personal-data.ts'
@@ -233,7 +233,7 @@ export function bindClient(ctx: Context): ClientMailkeep {
   return {
     ...bindOperations(ctx),
     async withIdempotencyKey(key, request, work) {
-      requireFunction('work', work)
+      if (typeof work !== 'function') throw invalid('work', 'work must be a function.')
       return await idempotency.withIdempotencyKey(ctx, key, request, (tx) => work(bindOperations(tx)))
     },
   }

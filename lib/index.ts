@@ -61,9 +61,9 @@ export type { Counted, GroupQueryInput } from './contacts/group-counts.ts'
 export type { IterateInput } from './contacts/iterate.ts'
 export type { ContactLinks, OpenedLink } from './contacts/links.ts'
 export type { MergeInput } from './contacts/merging.ts'
-export type { AddedContact } from './contacts/operations.ts'
 export type { ListPreferences, Preferences, PreferencesInput, TopicPreference } from './contacts/preferences.ts'
 export type {
+  AddedContact,
   Contact,
   ContactChangeInput,
   ContactFieldsInput,

@@ -30,8 +30,8 @@ function isNumber(min: number, max: number) {
   return (value: unknown) => typeof value === 'number' && value >= min && value <= max
 }
 
-function number(min: number, max: number) {
-  return must(isNumber(min, max), `must be a number from ${min} to ${max}`)
+function number(max: number) {
+  return must(isNumber(0, max), `must be a number from 0 to ${max}`)
 }
 
 function whole(min: number, max: number) {
@@ -70,7 +70,7 @@ const webhookValues = {
   endpointsPerClient: whole(1, maxCount),
   endpointConcurrency: whole(1, maxCount),
   disableAfterFailures: whole(1, maxCount),
-  disableAfterHours: number(0, maxCount),
+  disableAfterHours: number(maxCount),
   testDeliveriesPerMinute: whole(0, maxCount),
   retentionDays: must((value) => isNumber(0, 36_500)(value) && value !== 0, 'must be a number above 0, at most 36500'),
 } satisfies ValuesOf<WebhookSettings>
@@ -90,8 +90,8 @@ const mailValues = {
 
 const lookupValues = {
   resolver: must((value) => typeof value === 'object' && value !== null, 'must be a resolver of host names'),
-  timeoutMs: number(0, maxTimerMs),
-  cacheMs: number(0, Number.MAX_SAFE_INTEGER),
+  timeoutMs: number(maxTimerMs),
+  cacheMs: number(Number.MAX_SAFE_INTEGER),
   now: method,
 } satisfies ValuesOf<LookupSettings>
 
@@ -124,7 +124,7 @@ const schemas: Readonly<Record<string, v.GenericSchema>> = {
     lookup: v.optional(v.object(lookupValues, 'must be an object')),
   }),
   start: v.object({ dispatch: flag }),
-  close: v.object({ timeoutMs: number(0, maxTimerMs) }),
+  close: v.object({ timeoutMs: number(maxTimerMs) }),
   testMailkeep: v.object({
     now: must((value) => isNumber(-maxDateMs, maxDateMs)(Number(value)) && value !== null, 'must be a valid date'),
   }),

@@ -137,11 +137,6 @@ export function idInput(message = 'This must be an id: a positive whole number.'
   return v.pipe(v.number(message), v.safeInteger(message), v.minValue(1, message))
 }
 
-/** @throws MailkeepError `validation_failed`: the argument is not a function. */
-export function requireFunction(name: string, value: unknown): void {
-  if (typeof value !== 'function') throw invalid(name, `${name} must be a function.`)
-}
-
 /**
  * An e-mail address of at most 254 characters. Internationalised addresses (RFC 6531) are valid. Quoted local parts and
  * IP addresses as domains are not.

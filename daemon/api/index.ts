@@ -1,12 +1,6 @@
 /** The HTTP API without a server: maps a request, as plain data, to an answer, as plain data. */
 
-import {
-  type ClientMailkeep,
-  type ClientOperations,
-  type Mailkeep,
-  type Principal,
-  unchecked,
-} from '../../lib/index.ts'
+import { type ClientOperations, type Mailkeep, type Principal, unchecked } from '../../lib/index.ts'
 import { checkApiOptions, type ErrorLog, errorLogOf } from './api-options.ts'
 import { type Authenticate, askHost, authenticate, requireRole } from './authenticate.ts'
 import { readFields, refuseFields } from './body.ts'
@@ -170,11 +164,6 @@ async function answerRoute(options: LoggedOptions, state: RequestState): Promise
   return encode(context, outcome.status, bodyOf(options, state, route, outcome), { ...replayed, ...outcome.headers })
 }
 
-/** Returns the operations of the caller's client. The audit log shows the caller's token. */
-function clientOf(mailkeep: Mailkeep, { clientId, tokenId, role }: Principal): ClientMailkeep {
-  return mailkeep.forClient(clientId, { source: 'api', tokenId, role })
-}
-
 /** Calls the route: when the memory budget allows a large answer, or once for each idempotency key. */
 async function perform(
   mailkeep: Mailkeep,
@@ -184,7 +173,9 @@ async function perform(
   path: string,
   input: Omit<Call, 'client'>,
 ): Promise<Outcome> {
-  const client = clientOf(mailkeep, caller)
+  // The audit log shows the caller's token.
+  const { clientId, tokenId, role } = caller
+  const client = mailkeep.forClient(clientId, { source: 'api', tokenId, role })
   const call = (operations: ClientOperations) => route.call({ client: unchecked(operations), ...input })
   if (route.large && request.buildLarge) return await request.buildLarge(() => call(client))
   const key = keyOf(request, route)
@@ -199,15 +190,11 @@ async function inputOf(request: ApiRequest, route: Route, target: Target): Promi
   const query = readQuery(target.query)
   if (!route.query) refuseParameters(query)
   const upload = route.body === 'file' ? { upload: await readUpload(request) } : {}
-  const body = takesFields(route) ? await readFields(request) : {}
+  const { method } = request
+  const takesFields = route.body !== undefined || method === 'POST' || method === 'PUT' || method === 'PATCH'
+  const body = takesFields && route.body !== 'file' ? await readFields(request) : {}
   if (route.body === undefined) refuseFields(body)
   return { query, body, accept: header(request, 'accept') ?? '', ...upload }
-}
-
-function takesFields({ method, body }: Route): boolean {
-  if (body === 'file') return false
-  if (body !== undefined) return true // also a DELETE
-  return method === 'POST' || method === 'PUT' || method === 'PATCH'
 }
 
 /** @returns The body of an answer; undefined for none. */

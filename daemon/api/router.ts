@@ -1,6 +1,5 @@
 import Trouter from 'trouter'
 import type { Params, Route } from './routes/route.ts'
-import { readId } from './target.ts'
 
 /** The routes of one path. */
 interface PathRoutes {
@@ -47,12 +46,16 @@ function pathRoutes(routes: readonly Route[]): PathRoutes {
   return { methods, allow }
 }
 
-/** @returns Undefined if one of them is no id: then the path is not known. */
+/**
+ * Reads the ids in a path: positive 53-bit integers in canonical form.
+ *
+ * @returns Undefined if one of them is no id: then the path is not known.
+ */
 function readIds(segments: Readonly<Record<string, string>>): Params | undefined {
   const ids: Record<string, number> = {}
   for (const name in segments) {
-    const id = readId(segments[name]!)
-    if (id === undefined) return undefined
+    const id = /^[1-9]\d{0,15}$/.test(segments[name]!) ? Number(segments[name]) : 0
+    if (id === 0 || !Number.isSafeInteger(id)) return undefined
     ids[name] = id
   }
   // A route reads only the ids in its own path, so the cast is safe.

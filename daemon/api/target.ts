@@ -47,13 +47,6 @@ function normalize(segment: string): string {
   }
 }
 
-/** @returns The id in a segment; undefined unless it is a positive 53-bit integer in canonical form. */
-export function readId(segment: string): number | undefined {
-  if (!/^[1-9]\d{0,15}$/.test(segment)) return undefined
-  const id = Number(segment)
-  return Number.isSafeInteger(id) ? id : undefined
-}
-
 const authority = /^(?:[\w.~-]{1,255}|\[[\da-f:.]{2,45}\])(?::\d{1,5})?$/i
 
 /**

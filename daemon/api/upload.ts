@@ -1,6 +1,6 @@
 import { type Format, MailkeepError } from '../../lib/index.ts'
-import { isPlain, isUtf8Of } from './body.ts'
-import { type ApiRequest, declaredBody, header } from './http-types.ts'
+import { mediaTypeOf } from './body.ts'
+import { type ApiRequest, declaredBody } from './http-types.ts'
 
 /** A file that is being uploaded. */
 export interface Upload {
@@ -26,12 +26,10 @@ export const formatOf: ReadonlyMap<string, Format> = new Map([
 export async function readUpload(request: ApiRequest): Promise<Upload> {
   const declared = declaredBody(request)
   if (declared === 'none') return { format: 'ndjson', source: noBytes() }
-  const [type, ...parameters] = (header(request, 'content-type') ?? '').split(';')
-  const format = formatOf.get(type!.trim().toLowerCase())
-  const known = format && isUtf8Of(parameters) && isPlain(header(request, 'content-encoding'))
-  if (!known && declared === 'bytes') throw unsupported()
+  const format = formatOf.get(mediaTypeOf(request) ?? '')
+  if (!format && declared === 'bytes') throw unsupported()
   const source = request.stream?.() ?? wholeBody(request)
-  if (known) return { format, source }
+  if (format) return { format, source }
   for await (const chunk of source) if (chunk.length > 0) throw unsupported()
   return { format: 'ndjson', source: noBytes() }
 }

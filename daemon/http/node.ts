@@ -157,7 +157,12 @@ function requestOf(
   bodyBytes: number,
 ): ApiRequest {
   const { req, source, protocol } = call
-  const parsed = readHostBody(call)
+  const parsed: HostBody = {}
+  try {
+    parsed.bytes = hostBody(call, req)
+  } catch (error) {
+    parsed.error = error // thrown when the API reads the body, so that it is logged and answered
+  }
   return {
     method: req.method ?? 'GET',
     target: mounted?.target ?? '',
@@ -183,20 +188,11 @@ function addressOf({ req, source }: HostCall): string | undefined {
 }
 
 interface HostBody {
-  readonly bytes?: Buffer | undefined
-  readonly error?: unknown
+  bytes?: Buffer | undefined
+  error?: unknown
 }
 
 async function* streamHostBody({ bytes, error }: HostBody): AsyncGenerator<Uint8Array> {
   if (error) throw error
   if (bytes) yield bytes
-}
-
-/** Returns the body or the error. The error is thrown when the API reads the body, so that it is logged and answered. */
-function readHostBody(call: HostCall): HostBody {
-  try {
-    return { bytes: hostBody(call, call.req) }
-  } catch (error) {
-    return { error }
-  }
 }

@@ -40,8 +40,7 @@ export async function readBody(exchange: HttpExchange, limit: number): Promise<B
   const length = req.headers['content-length'] ?? null
   if (Number(length) > limit) throw tooLarge(limit)
   const bytes = length === null ? limit : Number(length)
-  if (!bodyBudget || bytes <= uncountedBodyBytes) return await receive(exchange, limit)
-  reserve(exchange, bodyBudget, bytes)
+  if (bodyBudget && bytes > uncountedBodyBytes) reserve(exchange, bodyBudget, bytes)
   return await receive(exchange, limit)
 }
 

@@ -14,9 +14,9 @@ import type { ContactKey } from './contact-key.ts'
 import type { IterateInput } from './iterate.ts'
 import type { ContactLinks, OpenedLink } from './links.ts'
 import type { MergeInput } from './merging.ts'
-import type { AddedContact } from './operations.ts'
 import type { Preferences, PreferencesInput } from './preferences.ts'
 import type {
+  AddedContact,
   Contact,
   ContactChangeInput,
   ContactFiltersInput,

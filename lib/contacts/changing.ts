@@ -13,7 +13,7 @@ import { finishChange } from './events.ts'
 import { requireAtMost } from './limits.ts'
 import { deleteRequestsOfContact } from './pending-queries.ts'
 import * as queries from './queries.ts'
-import { addTags, auditSave, composeNew, readKnown, saveContact } from './save.ts'
+import { addTags, saveContact } from './save.ts'
 import { type Contact, type ContactInput, NewContact, TagNames } from './schema.ts'
 import { searchText } from './search.ts'
 
@@ -31,18 +31,7 @@ export async function upsertContact(
 ): Promise<{ contact: Contact; created: boolean }> {
   const fields = parse(NewContact, input)
   if (fields.confirmed !== undefined) throw invalid('confirmed', 'This is only for lists.')
-  return transact(ctx, async (tx) => {
-    const known = await readKnown(tx, fields)
-    const saved = await saveContact(tx, fields, known)
-    const { id, created, updated } = saved
-    const tagged = await addTags(tx, id, fields.tags, { known: known.tags, created })
-    await auditSave(tx, saved, tagged)
-    const [contact] = await Promise.all([
-      finishChange(tx, id, { created, updated, tagged }, composeNew(saved, known, tagged, [])),
-      tagged.length > 0 && !created && requireAtMost(tx, 'tags', id),
-    ])
-    return { contact, created }
-  })
+  return transact(ctx, (tx) => saveContact(tx, fields))
 }
 
 export interface EmailInput {

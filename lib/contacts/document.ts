@@ -10,16 +10,15 @@ type Fields = Readonly<Record<string, AnySchema>>
 
 /**
  * Returns an expression that builds a contact as JSON in the database, with the fields in the order of the HTTP API. It
- * includes all relations in one statement, and is cheaper than mapping rows in JavaScript.
- *
- * @param contact The alias of `mailkeep_contact` in the statement.
+ * includes all relations in one statement, and is cheaper than mapping rows in JavaScript. The statement must name the
+ * contact's table `c`.
  */
-export function contactDocument(dialect: Dialect, contact: string): RawBuilder<string> {
-  const id = sql.ref(`${contact}.id`)
+export function contactDocument(dialect: Dialect): RawBuilder<string> {
+  const id = sql.ref('c.id')
   return dialect.jsonText(
     dialect.object({
-      ...columns(dialect, contactFields, contact),
-      extra_attributes: dialect.json(sql.ref(`${contact}.attributes`)),
+      ...columns(dialect, contactFields, 'c'),
+      extra_attributes: dialect.json(sql.ref('c.attributes')),
       tags: related(dialect, 'tag', tagFields, id),
       lists: related(dialect, 'list', listFields, id),
       topics: related(dialect, 'topic', topicFields, id),

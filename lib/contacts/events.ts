@@ -45,16 +45,13 @@ interface ContactChanges {
  */
 export async function finishChange(tx: Tx, id: number, changes: ContactChanges, known?: Contact): Promise<Contact> {
   if (known) tx.local.onContactRead?.(id)
+  const isChange = Object.values(changes).some((change) => (Array.isArray(change) ? change.length > 0 : change))
   const [contact, subscribers] = await Promise.all([
     known ?? getContact(tx, id),
-    isChange(changes) ? findSubscribers(tx) : undefined,
+    isChange ? findSubscribers(tx) : undefined,
   ])
   if (subscribers) await raiseChanges(tx, contact, changes, subscribers)
   return contact
-}
-
-function isChange(changes: ContactChanges): boolean {
-  return Object.values(changes).some((change) => (Array.isArray(change) ? change.length > 0 : change))
 }
 
 /**

@@ -52,7 +52,7 @@ export const scanIds = statement.all(
 export const findByEmail = statement(
   { ...listingParameters, email_key: text },
   (_, p, dialect, on) => sql<{ id: number; document: string }>`
-    select c.id, ${contactDocument(dialect, 'c')} as document from mailkeep_contact as c
+    select c.id, ${contactDocument(dialect)} as document from mailkeep_contact as c
     where c.client_id = ${p.client_id} and c.email_key = ${p.email_key} and ${beyond(sql.ref('c.id'), p, on)}
       ${conditions(sql.ref('c.id'), p, dialect, on)}`,
   flags,
@@ -226,7 +226,7 @@ export const rankParts = statement.all({ client_id: int, parts: texts }, (_, p, 
 export const listDocuments = statement.all(
   { ids: ints },
   (_, p, dialect) => sql<{ id: number; document: string }>`
-    select c.id, ${contactDocument(dialect, 'c')} as document
+    select c.id, ${contactDocument(dialect)} as document
     from ${dialect.unnest(p.ids)} cross join mailkeep_contact as c where c.id = item.value`,
 )
 
@@ -237,7 +237,7 @@ export const listDocuments = statement.all(
 export const listDocumentsUntil = statement.bounded(
   { ids: ints, max_length: int },
   (_, p, dialect) => sql<{ id: number; document: string }>`
-    select c.id, ${contactDocument(dialect, 'c')} as document
+    select c.id, ${contactDocument(dialect)} as document
     from ${dialect.unnest(p.ids)} cross join mailkeep_contact as c where c.id = item.value`,
 )
 
@@ -251,7 +251,7 @@ export const listDocumentsWithin = statement.all(
     with recursive page (at, id, document, bytes_before) as (
       select -1, cast(null as bigint), cast(null as text), 0
       union all
-      select page.at + 1, c.id, ${contactDocument(dialect, 'c')},
+      select page.at + 1, c.id, ${contactDocument(dialect)},
         page.bytes_before + coalesce(octet_length(page.document), 0)
       from page left join mailkeep_contact as c on c.id = ${dialect.itemAt(p.ids, sql`page.at + 1`)}
       where page.at + 1 < ${p.count}

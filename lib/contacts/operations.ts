@@ -6,7 +6,6 @@ import { type Context, now, type Tx } from '../context.ts'
 import { invalid, notFound } from '../errors.ts'
 import { runOrEnqueue } from '../jobs/operations.ts'
 import { getList } from '../lists/operations.ts'
-import { type List, plainList } from '../lists/schema.ts'
 import type { Page, PageInput } from '../page.ts'
 import { parse } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
@@ -14,23 +13,15 @@ import { getTopic } from '../topics/operations.ts'
 import { raise } from '../webhooks/outbox.ts'
 import { type ContactKey, contactIdOf, lockContact, requireContact } from './contact-key.ts'
 import { clearContact } from './deletion.ts'
-import { forgetRequests, needsConfirmation, requestConfirmation, requireMayConfirm } from './double-opt-in.ts'
+import { requireMayConfirm } from './double-opt-in.ts'
 import { finishChange, raiseDeleted } from './events.ts'
 import { requireAtMost } from './limits.ts'
 import * as pending from './pending-queries.ts'
 import * as queries from './queries.ts'
 import { getContact } from './reading.ts'
+import { mergeAttributes, replaceTags, saveChanges, saveContact } from './save.ts'
 import {
-  addTags,
-  auditSave,
-  composeNew,
-  mergeAttributes,
-  readKnown,
-  replaceTags,
-  saveChanges,
-  saveContact,
-} from './save.ts'
-import {
+  type AddedContact,
   type Contact,
   ContactChange,
   type ContactChangeInput,
@@ -68,52 +59,7 @@ export async function listContactHistory(ctx: Context, id: ContactKey, query?: P
 export async function addContactToList(ctx: Context, listId: number, input: ContactInput): Promise<AddedContact> {
   const fields = parse(NewContact, input)
   requireMayConfirm(ctx, fields.confirmed)
-  return transact(ctx, async (tx) => {
-    const [list, known] = await Promise.all([getList(tx, listId), readKnown(tx, fields)])
-    const saved = await saveContact(tx, fields, known)
-    const { id, created, updated } = saved
-    const mustConfirm = needsConfirmation(list, fields.confirmed)
-    const [tagged, joined] = await Promise.all([
-      addTags(tx, id, fields.tags, { known: known.tags, created }),
-      !mustConfirm && join(tx, id, list, created),
-    ])
-    const asked = mustConfirm && (await requestConfirmation(tx, id, list))
-    await auditSave(tx, saved, tagged)
-    if (joined && !created) await audit(tx, 'contact.list_added', id)
-    const changes = {
-      ...{ created, updated, tagged },
-      ...(joined && { joined: list }),
-      ...(asked && { asked: list }),
-    }
-    const [contact] = await Promise.all([
-      finishChange(tx, id, changes, composeNew(saved, known, tagged, joined ? [list] : [])),
-      // A new contact is within the limits, because the input was validated.
-      tagged.length > 0 && !created && requireAtMost(tx, 'tags', id),
-      joined && !created && requireAtMost(tx, 'lists', id),
-    ])
-    const isPending = mustConfirm && contact.lists.every((one) => one.id !== list.id)
-    return { contact, created, ...(list.double_opt_in && { pending_lists: isPending ? [plainList(list)] : [] }) }
-  })
-}
-
-/** @returns Whether the contact was not on the list. */
-async function join(tx: Tx, id: number, list: List, created: boolean): Promise<boolean> {
-  const membership = { client_id: tx.clientId, contact_id: id, list_id: list.id }
-  const inserted = queries.insertMembership(tx, membership)
-  if (created) tx.transaction.defer(inserted)
-  else if ((await inserted) === 0) return false
-  await recordHistory(tx, [{ contactId: id, type: 'list_joined', listId: list.id }])
-  await forgetRequests(tx, [{ contactId: id, list }])
-  return true
-}
-
-/** A contact that was added to a list. */
-export interface AddedContact {
-  contact: Contact
-  /** Whether the contact is new. */
-  created: boolean
-  /** The list, if the contact has to confirm it before it joins. Only of a list with double opt-in. */
-  pending_lists?: List[]
+  return transact(ctx, (tx) => saveContact(tx, fields, getList(tx, listId)))
 }
 
 /**

@@ -18,7 +18,7 @@ const contactKey = { client_id: int, id: int }
 export const findDocument = statement(contactKey, (db, p, dialect) =>
   db
     .selectFrom('mailkeep_contact as c')
-    .select(contactDocument(dialect, 'c').as('document'))
+    .select(contactDocument(dialect).as('document'))
     .where('c.client_id', '=', p.client_id)
     .where('c.id', '=', p.id),
 )

@@ -1,7 +1,8 @@
-/** Writes of one contact: its row, its attributes and its tags. */
+/** Writes of one contact: its row, its attributes, its tags and a list. */
 import { randomUUID } from 'node:crypto'
 import { type IndexedAttributes, indexAttributes, listIndexed } from '../attributes/operations.ts'
 import { audit } from '../audit/operations.ts'
+import { recordHistory } from '../consent/history.ts'
 import { refuseErased } from '../consent/suppressions.ts'
 import { now, type Tx } from '../context.ts'
 import { type List, plainList } from '../lists/schema.ts'
@@ -10,8 +11,12 @@ import { recordFrom } from '../record.ts'
 import { ensureTags, findTagsByName } from '../tags/operations.ts'
 import type { Tag } from '../tags/schema.ts'
 import { changeAttributes, noAttributes, readAttributes, writeAttributes } from './attributes.ts'
+import { forgetRequests, needsConfirmation, requestConfirmation } from './double-opt-in.ts'
+import { finishChange } from './events.ts'
+import { requireAtMost } from './limits.ts'
 import * as queries from './queries.ts'
 import {
+  type AddedContact,
   type AttributeChanges,
   type Contact,
   type ContactTexts,
@@ -23,59 +28,79 @@ import {
 } from './schema.ts'
 import { searchText } from './search.ts'
 
-/** A contact after a save. */
-interface Saved {
-  readonly id: number
-  readonly created: boolean
-  /** Whether a text or an attribute of a stored contact changed. */
-  readonly updated: boolean
-  /** A new contact as it was inserted: without tags and lists. */
-  readonly inserted?: Contact
+/**
+ * Inserts a contact, or locks and updates the stored one with its address. Adds tags, adds it to a list if there is one,
+ * and raises the events. Statements that do not need each other's results are sent together.
+ *
+ * @param reading The list, whose statement was sent.
+ * @throws MailkeepError See `addContactToList`.
+ */
+export async function saveContact(tx: Tx, fields: NewContact, reading?: Promise<List>): Promise<AddedContact> {
+  const { email, tags = [], attributes, confirmed } = fields
+  const emailKey = fold(email)
+  const [list, stored, known, indexed] = await Promise.all([
+    reading,
+    queries.lockContactByEmail(tx, { client_id: tx.clientId, email_key: emailKey }),
+    tags.length > 0 ? findTagsByName(tx, tags) : new Map<string, Tag>(),
+    attributes.size > 0 ? listIndexed(tx) : [],
+  ])
+  const { id, inserted, updated } = await insertOrUpdate(tx, fields, { emailKey, stored, indexed })
+  const created = inserted !== undefined
+  const mustConfirm = list !== undefined && needsConfirmation(list, confirmed)
+  const [tagged, joined] = await Promise.all([
+    addTags(tx, id, tags, { known, created }),
+    list && !mustConfirm && join(tx, id, list, created),
+  ])
+  const asked = mustConfirm && (await requestConfirmation(tx, id, list))
+  if (created) await audit(tx, 'contact.created', id)
+  else if (updated || tagged.length > 0) await audit(tx, 'contact.updated', id)
+  if (joined && !created) await audit(tx, 'contact.list_added', id)
+  const changes = { created, updated, tagged, ...(list && joined && { joined: list }), ...(asked && { asked: list }) }
+  // A new contact is read only if it has a tag that is new too.
+  let composed: Contact | undefined
+  if (inserted && tagged.length === known.size) {
+    const sorted = [...known.values()].sort((a, b) => a.id - b.id)
+    composed = { ...inserted, tags: sorted, lists: list && joined ? [plainList(list)] : [] }
+  }
+  const [contact] = await Promise.all([
+    finishChange(tx, id, changes, composed),
+    // A new contact is within the limits, because the input was validated.
+    tagged.length > 0 && !created && requireAtMost(tx, 'tags', id),
+    joined && !created && requireAtMost(tx, 'lists', id),
+  ])
+  const isPending = mustConfirm && contact.lists.every((one) => one.id !== list.id)
+  return { contact, created, ...(list?.double_opt_in && { pending_lists: isPending ? [plainList(list)] : [] }) }
 }
 
-/** What a save needs to know. It is read by statements that are sent together. */
-export interface Known {
+/** What was read before a save. */
+interface Known {
   /** The folded e-mail address. */
   readonly emailKey: string
   readonly stored: StoredContact | undefined
-  /** The tags that exist, by the folded name. */
-  readonly tags: ReadonlyMap<string, Tag>
   readonly indexed: IndexedAttributes
 }
 
-/** Locks the contact. */
-export async function readKnown(tx: Tx, { email, tags = [], attributes }: NewContact): Promise<Known> {
-  const emailKey = fold(email)
-  const [stored, found, indexed] = await Promise.all([
-    lockStored(tx, emailKey),
-    tags.length > 0 ? findTagsByName(tx, tags) : noTags,
-    attributes.size > 0 ? listIndexed(tx) : [],
-  ])
-  return { emailKey, stored, tags: found, indexed }
-}
-
-const noTags: ReadonlyMap<string, Tag> = new Map()
-
-function lockStored(tx: Tx, email_key: string): Promise<StoredContact | undefined> {
-  return queries.lockContactByEmail(tx, { client_id: tx.clientId, email_key })
-}
-
-/** Inserts the contact, or saves the name and the attributes of the stored one. */
-export async function saveContact(tx: Tx, fields: NewContact, known: Known): Promise<Saved> {
+/** Inserts the contact, or saves the texts and attributes of the stored one. @returns `inserted`: without tags and lists. */
+async function insertOrUpdate(
+  tx: Tx,
+  fields: NewContact,
+  known: Known,
+): Promise<{ id: number; inserted?: Contact; updated: boolean }> {
   const { emailKey, stored, indexed } = known
-  if (!stored) {
-    let inserted = await insertContact(tx, fields, known)
-    if (!inserted) {
-      await refuseErased(tx, emailKey)
-      inserted = await insertContact(tx, fields, known, true)
-    }
-    if (inserted) return { id: inserted.id, created: true, updated: false, inserted }
-    // Another process inserted the contact first. It may even have erased it again, so start over.
-    return await saveContact(tx, fields, { ...known, stored: await lockStored(tx, emailKey) })
+  if (stored) {
+    const { texts, attributes } = fields
+    const updated = await saveChanges(tx, stored, texts, mergeAttributes(stored, attributes), indexed)
+    return { id: stored.id, updated }
   }
-  const { texts, attributes } = fields
-  const updated = await saveChanges(tx, stored, texts, mergeAttributes(stored, attributes), indexed)
-  return { id: stored.id, created: false, updated }
+  let inserted = await insertContact(tx, fields, known)
+  if (!inserted) {
+    await refuseErased(tx, emailKey)
+    inserted = await insertContact(tx, fields, known, true)
+  }
+  if (inserted) return { id: inserted.id, inserted, updated: false }
+  // Another process inserted the contact first. It may even have erased it again, so start over.
+  const winner = await queries.lockContactByEmail(tx, { client_id: tx.clientId, email_key: emailKey })
+  return await insertOrUpdate(tx, fields, { ...known, stored: winner })
 }
 
 async function insertContact(
@@ -105,22 +130,15 @@ async function insertContact(
 
 const contactOf = recordFrom(contactFields)
 
-/** Records a save in the audit log, unless it changed nothing. */
-export async function auditSave(tx: Tx, { id, created, updated }: Saved, tagged: readonly number[]): Promise<void> {
-  if (created) await audit(tx, 'contact.created', id)
-  else if (updated || tagged.length > 0) await audit(tx, 'contact.updated', id)
-}
-
-/** Returns a new contact without reading it, unless it has a tag that was new too. */
-export function composeNew(
-  { inserted }: Saved,
-  known: Known,
-  tagged: readonly number[],
-  lists: readonly List[],
-): Contact | undefined {
-  if (!inserted || tagged.length !== known.tags.size) return undefined
-  const tags = [...known.tags.values()].sort((a, b) => a.id - b.id)
-  return { ...inserted, tags, lists: lists.map(plainList) }
+/** @returns Whether the contact was not on the list. */
+async function join(tx: Tx, id: number, list: List, created: boolean): Promise<boolean> {
+  const membership = { client_id: tx.clientId, contact_id: id, list_id: list.id }
+  const inserted = queries.insertMembership(tx, membership)
+  if (created) tx.transaction.defer(inserted)
+  else if ((await inserted) === 0) return false
+  await recordHistory(tx, [{ contactId: id, type: 'list_joined', listId: list.id }])
+  await forgetRequests(tx, [{ contactId: id, list }])
+  return true
 }
 
 /** A stored contact, locked for a change. */
@@ -179,7 +197,7 @@ export function mergeAttributes(stored: StoredContact, changes: AttributeChanges
 export async function addTags(
   tx: Tx,
   contact_id: number,
-  names: readonly string[] = [],
+  names: readonly string[],
   { known, created = false }: { known?: ReadonlyMap<string, Tag>; created?: boolean } = {},
 ): Promise<readonly number[]> {
   if (names.length === 0) return []

@@ -25,6 +25,15 @@ export interface Contact {
   created_at: Timestamp
 }
 
+/** A contact that was added to a list. */
+export interface AddedContact {
+  contact: Contact
+  /** Whether the contact is new. */
+  created: boolean
+  /** The list, if the contact has to confirm it before it joins. Only of a list with double opt-in. */
+  pending_lists?: List[]
+}
+
 /** The known fields of a contact; every other field is an attribute. */
 export interface ContactFieldsInput {
   /** At most 255 characters. */

@@ -4,7 +4,6 @@ import type { Clock } from '../time.ts'
 import type { ChangeFeed } from './change-feed.ts'
 import type { Connection, Query } from './connection.ts'
 import type { Dialect } from './dialect.ts'
-import type { Liveness } from './liveness.ts'
 import type { Migration } from './migrate.ts'
 import type { SearchChange, Work } from './transaction.ts'
 
@@ -66,6 +65,20 @@ export interface SearchIndex {
    */
   compact(nowMs: number): Promise<void>
 }
+
+/** Tells which of the processes that share a database are alive, so that the claims of dead ones need not wait. */
+export interface Liveness {
+  /**
+   * Returns the id of this process, which names it in its claims, and holds a lock for it until the process ends. Empty
+   * if the database cannot tell when the process dies: then its claims end with their leases.
+   */
+  id(): string
+  /** Returns those of the ids whose process has certainly died. */
+  findDead(ids: readonly string[]): Promise<string[]>
+}
+
+/** For a database whose file or server connection belongs to the host, or that only this process has. */
+export const noLiveness: Liveness = { id: () => '', findDead: async () => [] }
 
 /** The search index of a database that maintains it by itself. */
 export const selfMaintained: Omit<SearchIndex, 'create'> = {

@@ -184,22 +184,19 @@ function prepare<P extends Parameters, R, F extends string, Result>(
   take: (result: QueryResult<R>) => Result,
   isBounded = false,
 ): Run<P, F, Result> {
-  const texts = new WeakMap<Dialect, Compiled<R>[]>()
-  const fillIn = (dialect: Dialect, values: Values<P>, on: Flags<F> | undefined) => {
-    const compiled = texts.get(dialect) ?? []
-    if (compiled.length === 0) texts.set(dialect, compiled)
-    const variant = variantOf(flags, on)
-    compiled[variant] ??= compile(dialect, parameters, (db, slots) => build(db, slots, dialect, on!))
-    const { query, fill } = compiled[variant]
-    return withParameters(query, fill(values))
-  }
+  const compiled = new WeakMap<Dialect, Compiled<R>[]>()
   return ({ storage, transaction }, ...[values, on]: [values: Values<P>, on?: Flags<F>]) => {
     try {
-      const filled = fillIn(storage.dialect, values, on)
-      const query = isBounded
-        ? { ...filled, maxLength: (values as unknown as { max_length: number }).max_length }
-        : filled
-      const result = transaction ? transaction.run<R>(query) : storage.read<R>(query)
+      const { dialect } = storage
+      const variants = compiled.get(dialect) ?? []
+      if (variants.length === 0) compiled.set(dialect, variants)
+      let variant = 0
+      for (const flag of flags) variant = variant * 2 + (on![flag] ? 1 : 0)
+      variants[variant] ??= compile(dialect, parameters, build, on!)
+      const { query, fill } = variants[variant]!
+      const filled = withParameters(query, fill(values))
+      const bounded = isBounded ? { ...filled, maxLength: (values as { max_length?: number }).max_length! } : filled
+      const result = transaction ? transaction.run<R>(bounded) : storage.read<R>(bounded)
       return isPending(result) ? result.then(take) : Promise.resolve(take(result))
     } catch (error) {
       return Promise.reject(error)
@@ -207,22 +204,17 @@ function prepare<P extends Parameters, R, F extends string, Result>(
   }
 }
 
-function variantOf<F extends string>(flags: readonly F[], on: Flags<F> | undefined): number {
-  let variant = 0
-  for (const flag of flags) variant = variant * 2 + (on![flag] ? 1 : 0)
-  return variant
-}
-
-function compile<P extends Parameters, R>(
+function compile<P extends Parameters, R, F extends string>(
   dialect: Dialect,
   parameters: P,
-  build: (db: Kysely<Tables>, slots: Slots<P>) => Compilable<R>,
+  build: Build<P, R, F>,
+  flags: Flags<F>,
 ): Compiled<R> {
   const { builder } = dialect
   const slots = Object.fromEntries(
     Object.entries(parameters).map(([name, parameter]) => [name, dialect.slot(new SlotMark(name, parameter))]),
   ) as Slots<P>
-  const query = build(builder, slots).compile(builder)
+  const query = build(builder, slots, dialect, flags).compile(builder)
   const marks = query.parameters
   const fill = (values: Record<string, unknown>) =>
     marks.map((mark) => {

@@ -13,12 +13,8 @@ export type Within<S extends Scope> = S & { readonly transaction: Transaction }
  * @param work May await only statements. It may run twice, so side effects must go to `transaction.afterCommit`.
  */
 export function transact<S extends Scope, T>(scope: S, work: (within: Within<S>) => Promise<T>): Promise<T> {
-  if (isWithin(scope)) return work(scope)
+  if (scope.transaction) return work(scope as Within<S>)
   return scope.storage.transaction((transaction) => work({ ...scope, transaction }))
-}
-
-function isWithin<S extends Scope>(scope: S): scope is Within<S> {
-  return scope.transaction !== undefined
 }
 
 /** The search text of a contact before and after a change; null when there is no contact. */
@@ -98,17 +94,14 @@ export class Transaction implements Connection {
   run<R>(query: Query): Result<R> {
     if (this.#ended !== undefined) throw misuse(this.#ended)
     if (this.#failure && !this.#isOpen()) throw this.#failure.error
-    const result = this.#runNow<R>(query)
-    return isPending(result) ? this.waitFor(result) : result
-  }
-
-  #runNow<R>(query: Query): Result<R> {
+    let result: Result<R>
     try {
-      return this.#connection.run<R>(query)
+      result = this.#connection.run<R>(query)
     } catch (error) {
       this.#failure = { error }
       throw error
     }
+    return isPending(result) ? this.waitFor(result) : result
   }
 
   /** Runs `work`. Use of the transaction after its end fails, and so does work that awaits something else. */

@@ -3,7 +3,7 @@ import { type Context, now, type Tx } from '../context.ts'
 import type { Timestamp } from '../time.ts'
 import { bodyOf } from './event-body.ts'
 import * as queries from './outbox-queries.ts'
-import { allEvents, type DeliveryStatus, type EndpointKind, type EventType } from './schema.ts'
+import { allEvents, type EndpointKind, type EventType } from './schema.ts'
 
 interface Recipient {
   readonly id: number
@@ -72,7 +72,7 @@ export async function raiseTo(
   const recipients = recipientsOf(subscribers, type)
   if (recipients.length === 0) return
   if (tx.storage.dialect.writesSeveralTables) recordForSubscribers(tx, type, occurrence, created_at)
-  else await recordOne(tx, type, occurrence, created_at, recipients)
+  else await record(tx, type, occurrence, created_at, recipients)
 }
 
 /** Same as `raise`. @returns The id of the event, if it has a subscriber. */
@@ -80,20 +80,42 @@ export async function raiseWithId(tx: Tx, type: EventType, occurrence: Occurrenc
   const created_at = now(tx)
   report(tx, type, created_at, occurrence.data)
   const recipients = recipientsOf(await findSubscribers(tx), type)
-  return recipients.length === 0 ? undefined : await recordOne(tx, type, occurrence, created_at, recipients)
+  return recipients.length === 0 ? undefined : (await record(tx, type, occurrence, created_at, recipients)).eventId
 }
 
-async function recordOne(
+/** Inserts an event and its deliveries. @returns Their ids; `deliveryId` only if there is one delivery. */
+async function record(
   tx: Tx,
   type: EventType,
   { data, contactId }: Occurrence,
   created_at: Timestamp,
   recipients: readonly Recipient[],
-): Promise<number> {
-  const eventId = await insertOneEvent(tx, type, data, contactId, created_at)
-  if (recipients.length === 1) await queueDelivery(tx, type, created_at, eventId, recipients[0]!)
-  else await queueDeliveries(tx, type, created_at, [eventId], recipients)
-  return eventId
+): Promise<{ eventId: number; deliveryId?: number }> {
+  const uuid = randomUUID()
+  const body = bodyOf(uuid, type, created_at, data)
+  const event = { client_id: tx.clientId, uuid, type, contact_id: contactId, body, created_at }
+  const eventId = (await queries.insertEvent(tx, event))!
+  if (recipients.length > 1) {
+    await insertDeliveries(tx, type, created_at, [eventId], recipients)
+    return { eventId }
+  }
+  const { id: endpoint_id, kind, active } = recipients[0]!
+  const deliveryId = (await queries.insertDelivery(tx, {
+    client_id: tx.clientId,
+    uuid: randomUUID(),
+    endpoint_id,
+    kind,
+    event_id: eventId,
+    event_type: type,
+    status: active ? 'pending' : 'held',
+    attempts: 0,
+    due_at: created_at,
+    scheduled_at: active ? created_at : null,
+    ended_at: active ? null : created_at,
+    created_at,
+  }))!
+  tx.transaction.afterCommit(tx.local.webhooks.wake)
+  return { eventId, deliveryId }
 }
 
 /** Inserts the event and its deliveries by one statement, which the commit follows at once. */
@@ -124,7 +146,7 @@ function report(tx: Tx, type: EventType, created_at: Timestamp, data: object): v
 }
 
 /** One event of a batch. */
-export interface Occurrence {
+interface Occurrence {
   readonly data: object
   /** The contact whose personal data the event contains. */
   readonly contactId: number | null
@@ -159,24 +181,14 @@ async function raiseAllOfType(
   const created_at = now(tx)
   for (const { data } of occurrences) report(tx, type, created_at, data)
   const recipients = recipientsOf(subscribers, type)
-  if (recipients.length > 0) await recordAll(tx, type, occurrences, recipients)
-}
-
-async function recordAll(
-  tx: Tx,
-  type: EventType,
-  occurrences: readonly Occurrence[],
-  recipients: readonly Recipient[],
-): Promise<void> {
-  const { clientId: client_id } = tx
-  const created_at = now(tx)
+  if (recipients.length === 0) return
   const events = occurrences.map(({ data, contactId }) => {
     const uuid = randomUUID()
     return { uuid, contact_id: contactId, body: bodyOf(uuid, type, created_at, data) }
   })
-  const recorded = await queries.insertEvents(tx, { client_id, type, created_at, events })
+  const recorded = await queries.insertEvents(tx, { client_id: tx.clientId, type, created_at, events })
   const eventIds = recorded.map(({ id }) => id)
-  await queueDeliveries(tx, type, created_at, eventIds, recipients)
+  await insertDeliveries(tx, type, created_at, eventIds, recipients)
 }
 
 /**
@@ -186,25 +198,12 @@ async function recordAll(
  * @returns The id of its delivery.
  */
 export async function recordFor(tx: Tx, endpointId: number, type: EventType, data: object): Promise<number> {
-  const created_at = now(tx)
-  const eventId = await insertOneEvent(tx, type, data, null, created_at)
-  return await queueDelivery(tx, type, created_at, eventId, { id: endpointId, kind: 'http', active: true })
-}
-
-async function insertOneEvent(
-  tx: Tx,
-  type: EventType,
-  data: object,
-  contact_id: number | null,
-  created_at: Timestamp,
-): Promise<number> {
-  const uuid = randomUUID()
-  const body = bodyOf(uuid, type, created_at, data)
-  return (await queries.insertEvent(tx, { client_id: tx.clientId, uuid, type, contact_id, body, created_at }))!
+  const endpoint: Recipient = { id: endpointId, kind: 'http', active: true }
+  return (await record(tx, type, { data, contactId: null }, now(tx), [endpoint])).deliveryId!
 }
 
 /** Inserts one delivery for each pair of event and endpoint. */
-async function queueDeliveries(
+async function insertDeliveries(
   tx: Tx,
   event_type: EventType,
   created_at: Timestamp,
@@ -215,7 +214,7 @@ async function queueDeliveries(
   let deliveries: queries.NewDelivery[] = []
   for (const event_id of eventIds) {
     for (const { id: endpoint_id, kind, active } of recipients) {
-      deliveries.push({ uuid: randomUUID(), event_id, endpoint_id, kind, status: statusFor(active) })
+      deliveries.push({ uuid: randomUUID(), event_id, endpoint_id, kind, status: active ? 'pending' : 'held' })
       if (deliveries.length < maxRowsPerInsert) continue
       await queries.insertDeliveries(tx, { ...fixed, deliveries })
       deliveries = []
@@ -223,33 +222,4 @@ async function queueDeliveries(
   }
   if (deliveries.length > 0) await queries.insertDeliveries(tx, { ...fixed, deliveries })
   tx.transaction.afterCommit(tx.local.webhooks.wake)
-}
-
-async function queueDelivery(
-  tx: Tx,
-  event_type: EventType,
-  created_at: Timestamp,
-  event_id: number,
-  { id: endpoint_id, kind, active }: Recipient,
-): Promise<number> {
-  const id = await queries.insertDelivery(tx, {
-    client_id: tx.clientId,
-    uuid: randomUUID(),
-    endpoint_id,
-    kind,
-    event_id,
-    event_type,
-    status: statusFor(active),
-    attempts: 0,
-    due_at: created_at,
-    scheduled_at: active ? created_at : null,
-    ended_at: active ? null : created_at,
-    created_at,
-  })
-  tx.transaction.afterCommit(tx.local.webhooks.wake)
-  return id!
-}
-
-function statusFor(active: boolean): DeliveryStatus {
-  return active ? 'pending' : 'held'
 }

@@ -35,8 +35,8 @@ const recordNames = new Map<unknown, string>([
 ])
 
 /** Returns the schema of a record from the schemas of its fields. */
-export function recordOf(fields: Readonly<Record<string, AnySchema>>, description?: string): Schema {
-  return record(schemasOf(fields), description)
+export function recordOf(fields: Readonly<Record<string, AnySchema>>): Schema {
+  return record(schemasOf(fields))
 }
 
 export function schemasOf(fields: Readonly<Record<string, AnySchema>>): Record<string, Schema> {

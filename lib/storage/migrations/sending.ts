@@ -1,7 +1,7 @@
 import type { Migration } from '../migrate.ts'
 
 /** What differs between databases in this migration. */
-export interface Words {
+interface Words {
   /** Columns that every record has. */
   readonly id: string
   readonly record: string

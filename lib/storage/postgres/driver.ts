@@ -19,7 +19,7 @@ export interface DriverResult {
   readonly command: string
 }
 
-export interface DriverClient {
+interface DriverClient {
   /** Whether the client sends a statement before the answers to the statements before it: `pg` 8.23 and later. */
   readonly pipeline?: boolean
   query(query: DriverQuery): Promise<DriverResult>

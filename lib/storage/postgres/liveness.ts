@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto'
-import type { Liveness } from '../liveness.ts'
+import type { Liveness } from '../database.ts'
 
 /** A process may lose the connection that holds its lock. It has this long to take the lock again. */
 const graceMs = 1000

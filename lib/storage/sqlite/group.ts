@@ -50,6 +50,8 @@ const rollback = plainQuery('rollback')
 
 interface QueuedWrite {
   readonly since: number
+  /** Whether it runs in a transaction of its own, because the group that it was in failed. */
+  readonly isAlone: boolean
   readonly work: Work<unknown>
   readonly resolve: (value: unknown) => void
   readonly reject: (error: unknown) => void
@@ -96,7 +98,8 @@ export class GroupCommit {
       return Promise.reject(new MailkeepError('unavailable', 'Too many writes are waiting: try again shortly.'))
     }
     return new Promise<T>((resolve, reject) => {
-      this.#queue.push({ since: performance.now(), work, resolve: resolve as (value: unknown) => void, reject })
+      const settle = { resolve: resolve as (value: unknown) => void, reject }
+      this.#queue.push({ since: performance.now(), isAlone: false, work, ...settle })
       this.#draining ??= this.#drain()
     })
   }
@@ -132,83 +135,79 @@ export class GroupCommit {
     this.#draining = undefined
   }
 
+  /**
+   * Polls for the lock without blocking the thread, because another handle of this process may hold it.
+   *
+   * @returns False if no write waits any longer.
+   */
   async #begin(): Promise<boolean> {
     try {
-      return await this.#beginUnless(() => {
+      for (let pauseMs = 1; ; pauseMs = Math.min(pauseMs * 2, maxLockPauseMs)) {
+        if (await this.#target.begin()) return true
         this.#rejectLate()
-        return this.#queue.length === 0
-      })
+        if (this.#queue.length === 0) return false
+        await new Promise((resolve) => setTimeout(resolve, pauseMs))
+      }
     } catch (error) {
-      this.#rejectAll(this.#target.failure(error))
+      for (const { reject } of this.#queue.splice(0)) reject(this.#target.failure(error))
       return false
-    }
-  }
-
-  /** Polls for the lock without blocking the thread, because another handle of this process may hold it. */
-  async #beginUnless(shouldGiveUp: () => boolean): Promise<boolean> {
-    for (let pauseMs = 1; ; pauseMs = Math.min(pauseMs * 2, maxLockPauseMs)) {
-      if (await this.#target.begin()) return true
-      if (shouldGiveUp()) return false
-      await new Promise((resolve) => setTimeout(resolve, pauseMs))
     }
   }
 
   #rejectLate(): void {
     const before = performance.now() - this.#limits.lockMs
-    while (this.#queue.length > 0 && this.#queue[0]!.since <= before) {
-      this.#queue.shift()!.reject(this.#lockedTooLong())
-    }
-  }
-
-  #lockedTooLong(): MailkeepError {
     const seconds = this.#limits.lockMs / 1000
-    return new MailkeepError(
-      'unavailable',
-      `The database was locked for ${seconds} s by another transaction. Inside your own transaction? Use mailkeep.using(trx).`,
-    )
-  }
-
-  #rejectAll(error: unknown): void {
-    for (const { reject } of this.#queue.splice(0)) reject(error)
+    const message = `The database was locked for ${seconds} s by another transaction. Inside your own transaction? Use mailkeep.using(trx).`
+    while (this.#queue.length > 0 && this.#queue[0]!.since <= before) {
+      this.#queue.shift()!.reject(new MailkeepError('unavailable', message))
+    }
   }
 
   async #runGroup(): Promise<void> {
     const { size, groupMs } = this.#limits
     const deadlineMs = performance.now() + Math.max(groupMs, this.#commitMs)
+    const { isAlone } = this.#queue[0]!
     const finished: FinishedWrite[] = []
     do {
       finished.push(await this.#run(this.#queue.shift()!))
     } while (
-      this.#isTransactionOpen(finished) &&
+      !isAlone &&
+      // Only an error can have ended the transaction.
+      (finished.at(-1)!.ok || this.#target.inTransaction()) &&
       finished.length < size &&
       this.#queue.length > 0 &&
       performance.now() < deadlineMs
     )
-    if (this.#isTransactionOpen(finished) && (await this.#commit(finished))) {
-      this.#settleAll(finished)
+    const failure = await this.#commit(finished)
+    if (!failure) {
+      this.#settle(finished)
       return
     }
     await this.#rollBack()
+    if (isAlone) {
+      finished[0]!.waiting.reject(failure.error)
+      return
+    }
     // No caller has been answered yet, and one write may have broken the others. Retry each in its own transaction.
-    const lockDeadlineMs = performance.now() + this.#limits.lockMs
-    for (const { waiting } of finished) await this.#runAlone(waiting, lockDeadlineMs)
+    const since = performance.now()
+    this.#queue.unshift(...finished.map(({ waiting }) => ({ ...waiting, since, isAlone: true })))
   }
 
   /** Settles the promises of writes that have been committed. */
-  #settleAll(finished: readonly FinishedWrite[]): void {
+  #settle(finished: readonly FinishedWrite[]): void {
+    let lost: { readonly error: unknown } | undefined
     try {
       this.#target.checkFiles()
     } catch (error) {
-      // Do not retry these writes. If the file is put back, it contains them.
-      for (const each of finished) settle(each.ok ? { ...each, ok: false, error } : each)
-      return
+      lost = { error } // Do not retry these writes. If the file is put back, it contains them.
     }
-    for (const each of finished) settle(each)
-  }
-
-  #isTransactionOpen(finished: readonly FinishedWrite[]): boolean {
-    // Only an error can have ended the transaction.
-    return finished.at(-1)!.ok || this.#target.inTransaction()
+    for (const write of finished) {
+      if (!write.ok || lost) write.waiting.reject(write.ok ? lost!.error : write.error)
+      else {
+        write.waiting.resolve(write.value)
+        for (const effect of write.effects) effect()
+      }
+    }
   }
 
   async #run(waiting: QueuedWrite): Promise<FinishedWrite> {
@@ -239,43 +238,25 @@ export class GroupCommit {
     }
   }
 
-  async #commit(finished: readonly FinishedWrite[]): Promise<boolean> {
+  /** @returns The error, if the writes were not committed. */
+  async #commit(finished: readonly FinishedWrite[]): Promise<{ readonly error: unknown } | undefined> {
+    const last = finished.at(-1)!
+    if (!last.ok && !this.#target.inTransaction()) return { error: last.error }
     try {
-      await this.#index(finished)
+      const changes = finished.flatMap(({ searchChanges }) => searchChanges)
+      if (changes.length > 0) await this.#target.indexSearch(mergeChanges(changes))
       const startedMs = performance.now()
       await this.#target.connection.run(commit)
       this.#commitMs = performance.now() - startedMs
       this.#groupSizes[finished.length]! += 1
-      return true
-    } catch {
-      return false
+      return undefined
+    } catch (error) {
+      return { error: this.#target.failure(error) }
     }
-  }
-
-  async #index(finished: readonly FinishedWrite[]): Promise<void> {
-    const changes = finished.flatMap(({ searchChanges }) => searchChanges)
-    if (changes.length > 0) await this.#target.indexSearch(mergeChanges(changes))
   }
 
   async #rollBack(): Promise<void> {
     if (this.#target.inTransaction()) await this.#target.connection.run(rollback)
-  }
-
-  /** @param lockDeadlineMs All writes of a group share one deadline for the lock. */
-  async #runAlone(waiting: QueuedWrite, lockDeadlineMs: number): Promise<void> {
-    try {
-      if (!(await this.#beginUnless(() => performance.now() >= lockDeadlineMs))) throw this.#lockedTooLong()
-      const finished = await this.#run(waiting)
-      if (this.#isTransactionOpen([finished])) {
-        await this.#index([finished])
-        await this.#target.connection.run(commit)
-        this.#groupSizes[1]! += 1
-      }
-      this.#settleAll([finished])
-    } catch (error) {
-      await this.#rollBack()
-      waiting.reject(this.#target.failure(error))
-    }
   }
 }
 
@@ -287,13 +268,4 @@ function mergeChanges(changes: readonly SearchChange[]): SearchChange[] {
     net.set(change.contactId, before === undefined ? change : { ...change, before })
   }
   return [...net.values()].filter(({ before, after }) => before !== after)
-}
-
-function settle(finished: FinishedWrite): void {
-  if (finished.ok) {
-    finished.waiting.resolve(finished.value)
-    for (const effect of finished.effects) effect()
-  } else {
-    finished.waiting.reject(finished.error)
-  }
 }

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import type { Liveness } from '../liveness.ts'
+import type { Liveness } from '../database.ts'
 import type { SqliteHandle } from './handle.ts'
 
 const maxProcesses = 100
