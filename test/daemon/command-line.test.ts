@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { mkdir, open, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
@@ -327,7 +329,7 @@ describe('commands', { concurrency: 4 }, () => {
     assert.deepEqual(JSON.parse(lines.out), ada)
     const csv = await run(cwd, ['export', ...of, '--format', 'csv'])
     assert.match(csv.out, /^id,uuid,name,email,.*\r\n\d+,.*,ada@example\.org,"\{""city"":""Bonn""\}",.*\r\n$/)
-    assert.deepEqual(await runJson(cwd, ['export', '--client', '1']), [])
+    assert.deepEqual(await runJson(cwd, ['doctor', '--port', '0']), [])
     await writeFile(join(cwd, 'moved'), csv.out)
     const moved = await runJson(cwd, ['import', 'moved', '--format', 'csv', ...to])
     assert.deepEqual(moved, { total: 1, created: 0, updated: 1, refused: 0, refused_rows: [] })
@@ -442,6 +444,20 @@ describe('commands', { concurrency: 4 }, () => {
     child.stdout?.destroy()
     assert.deepEqual(await once(child, 'close'), [0, null])
     assert.equal(said.err, '')
+  })
+
+  test('fail if their output cannot be written', { skip: !existsSync('/dev/full') && 'no /dev/full' }, async (t) => {
+    const cwd = await directory(t)
+    await run(cwd, ['migrate'])
+    const full = await open('/dev/full', 'w')
+    t.after(() => full.close())
+    for (const args of [['client', 'list', '--json'], ['--help'], ['doctor', '--port', '0']]) {
+      const [command = '', ...words] = program.commandLine(args)
+      const child = spawn(command, words, { cwd, stdio: ['ignore', full.fd, 'pipe'] })
+      const said = program.collect(child)
+      assert.deepEqual(await once(child, 'close'), [1, null], args.join(' '))
+      assert.match(said.err, /^mailkeep: The output cannot be written: ENOSPC: no space left on device\.\n$/)
+    }
   })
 })
 
