@@ -1,4 +1,4 @@
-import { type ClientMailkeep, type ClientOperations, MailkeepError } from '../../lib/index.ts'
+import { type ClientMailkeep, type ClientOperations, MailkeepError, type Principal } from '../../lib/index.ts'
 import { type ApiRequest, header } from './http-types.ts'
 import type { Outcome, Route } from './routes/route.ts'
 
@@ -41,4 +41,38 @@ export async function performOnce(
     return data === undefined ? outcome : { ...outcome, json: JSON.stringify(data) }
   })
   return { ...answer, replayed }
+}
+
+/** The operations of `performThenStore` that are running in this process, by client and key. */
+const running = new Set<string>()
+
+const notStored = new Error('no answer is stored for this key')
+
+/**
+ * As `performOnce`, for an operation that calls another service. No transaction includes that call: the answer is stored
+ * after it. If the process dies before that, a repeated request performs the operation again.
+ *
+ * @throws MailkeepError `conflict`: the first request with this key is still running in this process.
+ */
+export async function performThenStore(
+  { clientId }: Principal,
+  client: ClientMailkeep,
+  key: string,
+  request: unknown,
+  perform: (client: ClientOperations) => Promise<Outcome>,
+): Promise<Outcome> {
+  const name = `${clientId} ${key}`
+  if (running.has(name)) {
+    throw new MailkeepError('conflict', 'The first request with this key is still running: try again shortly.')
+  }
+  running.add(name)
+  try {
+    return await performOnce(client, key, request, () => Promise.reject(notStored))
+  } catch (error) {
+    if (error !== notStored) throw error
+    const outcome = await perform(client)
+    return await performOnce(client, key, request, () => Promise.resolve(outcome))
+  } finally {
+    running.delete(name)
+  }
 }

@@ -14,7 +14,7 @@ import { encodeDownload } from './download.ts'
 import { encode, encodeError, type ResponseContext, requestIdOf } from './encode.ts'
 import { methodNotAllowed, noConsole, nothingHere, toPublicError } from './errors.ts'
 import { type ApiRequest, type ApiResponse, header } from './http-types.ts'
-import { keyOf, performOnce } from './idempotency.ts'
+import { keyOf, performOnce, performThenStore } from './idempotency.ts'
 import { type Inbound, inboundPages } from './inbound.ts'
 import { readQuery, refuseParameters } from './query.ts'
 import { compileRoutes } from './router.ts'
@@ -164,7 +164,7 @@ async function answerRoute(options: LoggedOptions, state: RequestState): Promise
   requireRole(caller, route)
   if (route.needsConsole && options.console === false) throw noConsole()
   const input = { params: match.params, ...(await inputOf(request, route, target)) }
-  const outcome = await perform(clientOf(mailkeep, caller), request, route, path, input)
+  const outcome = await perform(mailkeep, caller, request, route, path, input)
   if (outcome.download) return encodeDownload(context, outcome, options.logger)
   const replayed = outcome.replayed ? { 'Idempotency-Replayed': 'true' } : {}
   return encode(context, outcome.status, bodyOf(options, state, route, outcome), { ...replayed, ...outcome.headers })
@@ -177,17 +177,21 @@ function clientOf(mailkeep: Mailkeep, { clientId, tokenId, role }: Principal): C
 
 /** Calls the route: when the memory budget allows a large answer, or once for each idempotency key. */
 async function perform(
-  client: ClientMailkeep,
+  mailkeep: Mailkeep,
+  caller: Principal,
   request: ApiRequest,
   route: Route,
   path: string,
   input: Omit<Call, 'client'>,
 ): Promise<Outcome> {
+  const client = clientOf(mailkeep, caller)
   const call = (operations: ClientOperations) => route.call({ client: unchecked(operations), ...input })
   if (route.large && request.buildLarge) return await request.buildLarge(() => call(client))
   const key = keyOf(request, route)
   if (key === undefined) return await call(client)
-  return await performOnce(client, key, ['POST', path.slice(1).split('/'), input.body], call)
+  const named = ['POST', path.slice(1).split('/'), input.body]
+  if (route.key === 'afterwards') return await performThenStore(caller, client, key, named, call)
+  return await performOnce(client, key, named, call)
 }
 
 /** Reads the request's query and body as its route requires. */

@@ -137,10 +137,6 @@ export const files = {
 export const withoutKey: ReadonlySet<string> = new Set([
   'POST /webhook-endpoints',
   'POST /webhook-endpoints/{endpointId}/secret',
-  'POST /tokens',
-  'POST /portal-links',
-  'POST /newsletters/{newsletterId}/test',
-  'POST /email-identities/{identityId}/refresh',
   'POST /lists/{listId}/contacts/import',
   'POST /contacts/import',
 ])

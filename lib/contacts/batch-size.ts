@@ -2,7 +2,7 @@
 import PQueue from 'p-queue'
 import type { Context } from '../context.ts'
 import { countRecipients, findSubscribers } from '../webhooks/outbox.ts'
-import type { EventType } from '../webhooks/schema.ts'
+import { type EventType, eventTypes } from '../webhooks/schema.ts'
 import type { NewContact } from './schema.ts'
 
 /** A transaction writes at most this many rows, tags included, so that other writes do not wait long. */
@@ -11,10 +11,13 @@ export const maxRowsPerTransaction = 1500
 /** This many characters of attributes count as one row. */
 const attributeCharactersPerRow = 4000
 
-/** How many deliveries a saved contact can create. */
+/** How many deliveries a change can create. */
 export interface DeliveryCounts {
+  /** A saved contact. */
   readonly perContact: number
   readonly perTag: number
+  /** Any event. */
+  readonly perEvent: number
 }
 
 export async function countDeliveries(ctx: Context): Promise<DeliveryCounts> {
@@ -23,6 +26,7 @@ export async function countDeliveries(ctx: Context): Promise<DeliveryCounts> {
   return {
     perContact: count('contact.subscribed') + Math.max(count('contact.created'), count('contact.updated')),
     perTag: count('contact.tagged'),
+    perEvent: Math.max(...eventTypes.map(count)),
   }
 }
 

@@ -4,8 +4,6 @@ import { invalid } from '../errors.ts'
 import { parse } from '../parse.ts'
 import { type AbortInput, AbortOptions } from '../signal.ts'
 import { transact } from '../storage/transaction.ts'
-import { countRecipients, findSubscribers } from '../webhooks/outbox.ts'
-import { eventTypes } from '../webhooks/schema.ts'
 import {
   Batch,
   type BatchInput,
@@ -14,7 +12,7 @@ import {
   type BatchOperationResult,
   parseOperation,
 } from './batch-schema.ts'
-import { inTurn, maxRowsPerTransaction } from './batch-size.ts'
+import { countDeliveries, type DeliveryCounts, inTurn, maxRowsPerTransaction, rowsOf } from './batch-size.ts'
 import { type Planned, runStep, type Step } from './batch-steps.ts'
 import { lockBatches } from './bulk.ts'
 import { refusal } from './bulk-merge.ts'
@@ -45,7 +43,7 @@ export async function runBatch(
   const { signal } = parse(AbortOptions, options, 'options')
   const results: BatchOperationResult[] = []
   const planned = await planOperations(ctx, operations, results)
-  for (const steps of transactionsOf(planned, await maxRecipients(ctx))) {
+  for (const steps of transactionsOf(planned, await countDeliveries(ctx))) {
     const save = () =>
       transact(ctx, async (tx) => {
         await lockBatches(tx)
@@ -93,15 +91,9 @@ function requireMayErase(ctx: Context): void {
   throw invalid('op', 'Erasing contacts with a batch needs a token with the role admin.')
 }
 
-async function maxRecipients(ctx: Context): Promise<number> {
-  const subscribers = await findSubscribers(ctx)
-  return Math.max(...eventTypes.map((type) => countRecipients(subscribers, type)))
-}
-
 /** An erasure also deletes memberships, events and stored answers. */
 const rowsOfErasure = 10
-/** The change itself, and its entry in the audit log. */
-const rowsOfChange = 2
+const rowsOfAuditEntry = 1
 /** Every step runs some statements, however few operations it has. */
 const rowsOfStep = 10
 
@@ -109,7 +101,7 @@ const rowsOfStep = 10
  * Divides the operations into transactions, and these into steps. All operations of a step concern different contacts, so
  * that the step can run those of one kind together without changing the result.
  */
-function* transactionsOf(planned: readonly Planned[], recipients: number): Generator<Step[]> {
+function* transactionsOf(planned: readonly Planned[], deliveries: DeliveryCounts): Generator<Step[]> {
   let steps: Map<string, Planned>[] = []
   let rows = 0
   for (const operation of planned) {
@@ -120,12 +112,19 @@ function* transactionsOf(planned: readonly Planned[], recipients: number): Gener
       rows += rowsOfStep
     }
     step.set(operation.key, operation)
-    const changes = 1 + operation.tags.length + operation.lists.length + (operation.contact?.tags?.length ?? 0)
-    rows += operation.op === 'delete' ? rowsOfErasure + recipients : changes * (rowsOfChange + recipients)
+    rows += rowsOfOperation(operation, deliveries)
     if (rows < maxRowsPerTransaction) continue
     yield steps
     steps = []
     rows = 0
   }
   if (steps.length > 0) yield steps
+}
+
+function rowsOfOperation({ op, contact, change, tags, lists }: Planned, deliveries: DeliveryCounts): number {
+  const { perContact, perEvent } = deliveries
+  if (op === 'delete') return rowsOfErasure + perEvent
+  if (contact) return rowsOfAuditEntry + rowsOf(contact, deliveries) + perContact + lists.length * (1 + perContact)
+  const changes = 1 + lists.length + tags.length + (change?.tags?.length ?? 0)
+  return rowsOfAuditEntry + changes * (1 + perEvent)
 }

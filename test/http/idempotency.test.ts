@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { describe } from 'node:test'
+import { CapturingTransport } from '../../lib/testing/mail.ts'
 import { test } from '../support/databases.ts'
 import { needsClock, type Open, openService, overHttp } from '../support/harness.ts'
 import { type Answer, assertInvalid, type CallOptions } from '../support/http-call.ts'
@@ -59,7 +60,7 @@ overHttp('a request with an idempotency key', (open) => {
     const world = await openWorld(service, 'mine')
     const endpoint = `/webhook-endpoints/${world.endpointId}`
     await service.data(200, 'PATCH', endpoint, { body: { active: true } })
-    const all = routes.filter(({ method, key }) => method === 'POST' && key === undefined)
+    const all = routes.filter(({ method, key }) => method === 'POST' && key !== 'none')
     // A merge deletes the contact that the others need.
     const posts = [
       ...all.filter(({ name }) => name !== 'mergeContact'),
@@ -73,6 +74,26 @@ overHttp('a request with an idempotency key', (open) => {
       assert.ok(first.status < 300, first.what)
       assertReplays(await send(), first)
     }
+  })
+
+  test('sends the test of a newsletter once, also when it is repeated while it runs', async (t) => {
+    const transport = new CapturingTransport(Date.now)
+    const service = await open(t, { mail: { transport } })
+    const { newsletterId } = await openWorld(service, 'mine')
+    const path = `/newsletters/${newsletterId}/test`
+    const send = (email: string) => service.call('POST', path, keyed('k', { body: { emails: [email] } }))
+    const answers = await Promise.all(Array.from({ length: 10 }, () => send('ada@example.org')))
+    const first = answers.find(({ status, headers }) => status === 200 && !headers['idempotency-replayed'])!
+    for (const answer of answers.filter((one) => one !== first)) {
+      if (answer.status === 409) assertCode(answer, 409, 'conflict')
+      else assertReplays(answer, first)
+    }
+    assertReplays(await send('ada@example.org'), first)
+    assertCode(await send('grace@example.org'), 422, 'idempotency_mismatch')
+    assert.deepEqual(
+      transport.captured.map(({ to }) => to.email),
+      ['ada@example.org'],
+    )
   })
 
   test('is refused as a mismatch with another body or another path, and not executed', async (t) => {
@@ -236,11 +257,7 @@ describe('an idempotency key', () => {
     }
     assert.deepEqual(without.sort(), [
       'POST /contacts/import',
-      'POST /email-identities/:identityId/refresh',
       'POST /lists/:listId/contacts/import',
-      'POST /newsletters/:newsletterId/test',
-      'POST /portal-links',
-      'POST /tokens',
       'POST /webhook-endpoints',
       'POST /webhook-endpoints/:endpointId/secret',
     ])

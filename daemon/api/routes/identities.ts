@@ -55,7 +55,7 @@ export const identityExtensions: readonly Route[] = [
     description:
       'Starts the verification if the identity is `pending`: Amazon SES mails its owner a link. Without such a provider the status stays.',
     answers: { 200: { record: 'Identity', description: 'The identity with its status now.' } },
-    key: 'none',
+    key: 'afterwards',
     call: async ({ client, params }) => ok(await client.identities.refresh(params.identityId)),
   },
   {

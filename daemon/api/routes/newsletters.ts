@@ -97,7 +97,7 @@ export const newsletterExtensions: readonly Route[] = [
     description: 'With sample values, and with links that do not work. Answers when the messages are handed over.',
     body: 'TestInput',
     answers: { 200: { records: 'TestResult', description: 'What became of each message.' } },
-    key: 'none',
+    key: 'afterwards',
     call: async ({ client, params, body }) => ok(await client.newsletters.test(params.newsletterId, body)),
   },
   {

@@ -124,8 +124,11 @@ export interface Route {
   readonly errors?: readonly ErrorCode[]
   /** Errors in the description's example of 422. Default: those of the body or the query. */
   readonly refused?: FieldErrors
-  /** `none` for a POST that ignores `Idempotency-Key`, because its answer has a secret or its request is a stream. */
-  readonly key?: 'none'
+  /**
+   * How a POST honours `Idempotency-Key`. Default: the key commits with the operation. `afterwards`: the operation calls
+   * another service, so its answer is stored after it. `none`: the key is ignored.
+   */
+  readonly key?: 'afterwards' | 'none'
   /** `none` for a listing whose `meta` has no `path`. */
   readonly metaPath?: 'none'
   /** Whether the answer can have megabytes. Only a few such answers are built concurrently. */

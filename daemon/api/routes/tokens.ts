@@ -22,7 +22,6 @@ export const tokenExtensions: readonly Route[] = [
     description: 'Only this answer contains the token.',
     body: 'TokenInput',
     answers: { 201: { record: 'NewToken', description: 'The token was created.' } },
-    key: 'none',
     call: async ({ client, body }) => created(await client.tokens.create(body)),
   },
   {
@@ -59,7 +58,6 @@ export const tokenExtensions: readonly Route[] = [
       'The link opens the webhook endpoints and deliveries of this client in the console, and nothing else. It works for an hour by default, and cannot be revoked. Refused where the console is switched off.',
     body: 'PortalLinkInput',
     answers: { 201: { record: 'PortalLink', description: 'The link.' } },
-    key: 'none',
     call: async ({ client, body }) => created(await client.portal.createLink(body)),
   },
 ]
