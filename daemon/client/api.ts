@@ -2872,7 +2872,7 @@ export interface paths {
                 };
             };
             responses: {
-                /** @description The sequence was created, without steps. */
+                /** @description The sequence was created. */
                 201: {
                     headers: {
                         [name: string]: unknown;

@@ -2,7 +2,7 @@
 
 import type { CallOptions, Listing, Page, QueryOf, Resources } from './methods.ts'
 import { operations, withoutKey } from './operations.ts'
-import { type ClientOptions, type Request, send } from './request.ts'
+import { type ClientOptions, errorFrom, type Request, send } from './request.ts'
 
 export type { CallOptions, Listing, Page } from './methods.ts'
 export { ApiError, type ClientOptions } from './request.ts'
@@ -90,7 +90,8 @@ function fileMethods(options: ClientOptions): FileMethods {
     export: (query, { signal } = {}) => {
       const headers = { Accept: '*/*' }
       const path = '/contacts/export'
-      return send(options, { method: 'GET', path, query, headers, signal, repeatable: true, isFile: true })
+      const request = { method: 'GET', path, query, headers, signal, repeatable: true, isFile: true }
+      return send(options, request, (response) => response)
     },
   }
 }
@@ -111,10 +112,21 @@ function listing(options: ClientOptions, request: Request, query: Query = {}): L
 
 /** @returns The answer's page, its data, or undefined when it has no body. */
 async function call(options: ClientOptions, request: Request): Promise<unknown> {
-  const response = await send(options, request)
+  const { response, text } = await send(options, request, async (response) => ({
+    response,
+    text: await response.text(),
+  }))
   if (response.status === 204) return undefined
-  const answer = (await response.json()) as Partial<Page<unknown>>
+  const answer = parse(response, text)
   return answer.meta === undefined ? answer.data : answer
+}
+
+function parse(response: Response, text: string): Partial<Page<unknown>> {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw errorFrom(response, text)
+  }
 }
 
 function fill(template: string, ids: readonly unknown[]): string {

@@ -54,17 +54,23 @@ const maxPauseMs = 60_000
 /**
  * Sends a request. Repeats it after a network fault, 429 and 503, with exponential backoff or after `Retry-After`.
  *
+ * @param read Reads the answer. A network fault while it reads is one of the attempt.
  * @throws ApiError: the API refused it; the fault of `fetch`; the signal's reason.
  */
-export async function send(options: ClientOptions, request: Request): Promise<Response> {
+export async function send<T>(
+  options: ClientOptions,
+  request: Request,
+  read: (response: Response) => T | Promise<T>,
+): Promise<T> {
   const { retries = defaultRetries, fetch = globalThis.fetch } = options
   for (let attempt = 0; ; attempt++) {
     const isLast = attempt >= retries
     try {
       const response = await fetch(urlOf(options, request), initOf(options, request))
-      if (response.ok) return response
-      const mayRepeat = response.status === 429 || (response.status === 503 && request.repeatable)
-      if (isLast || !mayRepeat) throw await errorOf(response)
+      if (response.ok) return await read(response)
+      const isBusy = response.status === 503 || (attempt > 0 && isStillRunning(request, response))
+      const mayRepeat = response.status === 429 || (isBusy && request.repeatable)
+      if (isLast || !mayRepeat) throw errorFrom(response, await response.text())
       await response.body?.cancel()
       await pause(pauseMs(attempt, response.headers.get('retry-after')), request.signal)
     } catch (error) {
@@ -72,6 +78,11 @@ export async function send(options: ClientOptions, request: Request): Promise<Re
       await pause(pauseMs(attempt, null), request.signal)
     }
   }
+}
+
+/** Whether an attempt before this one, whose answer was lost, holds the idempotency key. */
+function isStillRunning({ method }: Request, { status }: Response): boolean {
+  return method === 'POST' && status === 409
 }
 
 function urlOf({ baseUrl }: ClientOptions, { path, query = {} }: Request): string {
@@ -105,14 +116,14 @@ function initOf({ token, timeoutMs = defaultTimeoutMs }: ClientOptions, request:
   }
 }
 
-async function errorOf(response: Response): Promise<ApiError> {
+/** Returns the error of an answer that is one, or that is none of the API's. */
+export function errorFrom(response: Response, text: string): ApiError {
   const requestId = response.headers.get('x-request-id') ?? undefined
-  const text = await response.text()
   try {
     const { code, message, errors } = JSON.parse(text) as { code: string; message: string; errors?: ApiError['errors'] }
     return new ApiError(response.status, code, message, { errors, requestId })
   } catch {
-    const message = `The server answered ${response.status} without a JSON error: is baseUrl the daemon's address?`
+    const message = `The server answered ${response.status} without JSON of the API: is baseUrl the daemon's address?`
     return new ApiError(response.status, 'internal', message, { errors: undefined, requestId })
   }
 }

@@ -82,7 +82,7 @@ export function checkContent(content: Content): Issue[] {
 
 const missingLink = 'This must contain {{ unsubscribe_url }}.'
 
-const hiddenLink = 'This must contain {{ unsubscribe_url }} for every contact, also for one without attributes.'
+const hiddenLink = 'This must contain {{ unsubscribe_url }} for every contact, whatever its name and attributes are.'
 
 const lostLink =
   'The text made from this html does not contain {{ unsubscribe_url }}. Write a text, or simplify the html.'
@@ -187,7 +187,8 @@ export function prepareContent(content: Content): PreparedContent {
  * Renders a content for one recipient. Without a text template the text is made from the html.
  *
  * @returns The subject is one line without control characters.
- * @throws MailkeepError `validation_failed` on the field that takes too much time or memory.
+ * @throws MailkeepError `validation_failed` on the field that takes too much time or memory, or that hides the link to
+ *   unsubscribe from this recipient.
  */
 export function render(prepared: PreparedContent, variables: ContentVariables): RenderedContent {
   const scope = scopeOf(variables)
@@ -195,8 +196,18 @@ export function render(prepared: PreparedContent, variables: ContentVariables): 
     attempt(field, () => renderTemplate(formats[field], prepared[field] as Template[], scope))
   const html = fill('html')
   const text = prepared.text === null ? attempt('text', () => toPlainText(html)) : fill('text')
+  requireShownLink({ html, text }, variables)
   const preheader = prepared.preheader === null ? '' : shortLine(fill('preheader'), maxPreheaderCharacters)
   return { subject: shortLine(fill('subject'), maxSubjectCharacters), html: withPreheader(html, preheader), text }
+}
+
+/** A condition on a name or an attribute passes the check of the template, and may still hide the link from a recipient. */
+function requireShownLink(
+  rendered: Pick<RenderedContent, 'html' | 'text'>,
+  { unsubscribe_url }: ContentVariables,
+): void {
+  const end = new URL(unsubscribe_url).pathname.split('/').slice(-2).join('/') // has nothing that html escapes
+  for (const field of ['html', 'text'] as const) if (!rendered[field].includes(end)) throw invalid(field, hiddenLink)
 }
 
 function attempt<T>(field: Field, work: () => T): T {

@@ -48,6 +48,8 @@ export async function startScheduled(tx: Tx, { targetId: id }: Job): Promise<Job
   } catch (error) {
     if (!isMailkeepError(error) || error.code === 'unavailable') throw error
     await queries.updateState(tx, { ...unchangedState(tx, id), status: 'failed', error: error.message })
+    const fields = { client_id: tx.clientId, newsletter: id, reason: error.message }
+    tx.transaction.afterCommit(() => tx.logger.warn(fields, 'a scheduled newsletter could not start'))
   }
   return done()
 }

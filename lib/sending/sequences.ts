@@ -100,8 +100,7 @@ export async function updateSequence(ctx: Context, id: number, input: SequenceCh
     // Null removes a value, and undefined keeps it.
     const { name = stored.name, status = stored.status, list_id = stored.list_id } = change
     const { from_identity_id = stored.from_identity_id, reply_to = stored.reply_to } = change
-    const settings = { name, status, list_id, from_identity_id, reply_to, updated_at: now(tx) }
-    await queries.updateSequence(tx, { client_id: tx.clientId, id, ...settings })
+    await saveSettings(tx, { id, name, status, list_id, from_identity_id, reply_to })
     await audit(tx, 'sequence.updated', id)
     if (list_id !== stored.list_id) await releaseMembersOf(tx, id, { stop: false })
     tx.transaction.afterCommit(tx.local.mail.wake)
@@ -123,9 +122,7 @@ export async function resumeSequence(ctx: Context, id: number, input: ResumeInpu
     if (!uncertain && stored.status !== 'paused') {
       throw invalid('status', `The sequence is ${stored.status}: it cannot be resumed.`)
     }
-    const { name, list_id, from_identity_id, reply_to } = stored
-    const settings = { name, list_id, from_identity_id, reply_to, status: 'active' as const, updated_at: now(tx) }
-    await queries.updateSequence(tx, { client_id: tx.clientId, id, ...settings })
+    await saveSettings(tx, { ...stored, status: 'active' })
     await audit(tx, 'sequence.resumed', id)
     tx.transaction.afterCommit(tx.local.mail.wake)
     if (uncertain) await runOrEnqueue(tx, settleUncertainSteps, { targetId: id, state: { after: 0, uncertain } })
@@ -157,12 +154,21 @@ export async function setSteps(ctx: Context, id: number, input: StepsInput): Pro
   const { steps } = parse(NewSteps, input)
   await requireTemplates(ctx, steps)
   return transact(ctx, async (tx) => {
-    await lockSequence(tx, id)
+    await saveSettings(tx, await lockSequence(tx, id))
     await writeSteps(tx, id, steps)
     await audit(tx, 'sequence.updated', id)
     await runOrEnqueue(tx, rescheduleSequence, { targetId: id, state: { after: 0 } })
     return await getSequence(tx, id)
   })
+}
+
+type Settings = Omit<SequenceSummary, 'uuid' | 'created_at' | 'updated_at'>
+
+/** Saves the settings, and that the sequence was changed now. */
+async function saveSettings(tx: Tx, settings: Settings): Promise<void> {
+  const { id, name, list_id, from_identity_id, reply_to, status } = settings
+  const row = { name, list_id, from_identity_id, reply_to, status, updated_at: now(tx) }
+  await queries.updateSequence(tx, { client_id: tx.clientId, id, ...row })
 }
 
 async function requireTemplates(ctx: Context, steps: readonly NewStep[]): Promise<void> {

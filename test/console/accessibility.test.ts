@@ -75,6 +75,7 @@ consoleTest(
       await assertAccessibleInAllModes(page, `the dialog of ${path}`)
     }
     await visit('/console/newsletters/1')
+    await page.getByText('Sender and audience').click()
     await page.getByText('Topics, and who is left out').click()
     await page.getByLabel('Weekly (News)').waitFor()
     await assertAccessibleInAllModes(page, 'the whole audience')
@@ -94,6 +95,8 @@ consoleTest(
     await data('POST', '/newsletters', { name: 'January', subject: 'Hello', html: '<p>{{ unsubscribe_url }}</p>' })
     await data('POST', '/newsletters/1/send')
     await visit('/console/newsletters/1')
+    await page.getByText('Content', { exact: true }).click()
+    await page.getByText('Sender and audience').click()
     await page.getByLabel('List 30', { exact: true }).waitFor()
     await assertAccessible(page, 'a newsletter that was sent')
   },

@@ -27,7 +27,7 @@ const pages: readonly (readonly [path: string, title: string, text: string | Reg
   ['/console/newsletters', 'Newsletters', 'newsletter 1'],
   ['/console/newsletters/1', 'newsletter 1', /^[\d,]{5,} contacts$/],
   ['/console/sequences', 'Sequences', 'sequence 1'],
-  ['/console/sequences/1', 'sequence 1', 'No contact is enrolled.'],
+  ['/console/sequences/1', 'sequence 1', 'New step'],
   ['/console/webhooks', 'Webhooks', /hook50$/],
   ['/console/webhooks/1', /hook1$/.source, 'contact.created'],
   ['/console/deliveries', 'Deliveries', 'contact.created'],
@@ -135,6 +135,7 @@ consoleTest(
     await visit('/console/contacts')
     await link('person50@example.org').waitFor()
     await follow('Next →', 'person101@example.org')
+    await page.getByRole('button', { name: 'More filters' }).click()
     await page.getByLabel('Tag', { exact: true }).selectOption('tag 7')
     await link('person6@example.org').waitFor()
     await page.getByLabel('Search by name or e-mail').fill('person1966')

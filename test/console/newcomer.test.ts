@@ -87,3 +87,14 @@ consoleTest('a file that was changed after it was chosen is chosen again', async
   await page.getByRole('heading', { name: 'Imported' }).waitFor()
   assert.deepEqual(await data('GET', '/contacts/count'), { count: 2 })
 })
+
+consoleTest('the reason why a file cannot be imported comes into view', async ({ page, visit, allowErrors }) => {
+  allowErrors()
+  await visit('/console/import')
+  const rows = Array.from({ length: 20 }, (_, n) => `person${n}@example.org,"Person ${n}"`)
+  const buffer = Buffer.from(['email,name', ...rows, 'ada@example.org,"A" da"'].join('\n'))
+  await page.getByLabel(/Drop a CSV/).setInputFiles({ name: 'people.csv', mimeType: 'text/csv', buffer })
+  await page.getByRole('button', { name: 'Start' }).click()
+  await page.getByRole('alert').getByText('a quote is missing').waitFor()
+  assert.ok(await page.evaluate(`document.querySelector('[role=alert]').getBoundingClientRect().bottom <= innerHeight`))
+})

@@ -27,7 +27,9 @@ consoleTest('a newsletter is written with a live preview, and sent', async ({ pa
   await page.getByText('Dear Bob', { exact: true }).waitFor()
   await page.getByLabel('Search by name or e-mail').fill('ada@')
   await page.getByText('Dear Ada', { exact: true }).waitFor()
+  await page.getByText('Sender and audience: every subscribed contact').click()
   await page.getByLabel('News', { exact: true }).check()
+  await page.getByText('Sender and audience: 1 list').waitFor()
   await page.getByText('1 contact', { exact: true }).waitFor()
 
   await page.getByRole('button', { name: 'Send', exact: true }).click()
@@ -100,6 +102,7 @@ consoleTest('an audience is chosen by lists, tags, topics, a segment and who is 
   await data('POST', '/newsletters', { name: 'January', subject: 'Hi', html: '<p>{{ unsubscribe_url }}</p>' })
   await visit('/console/newsletters/1')
   await page.getByText('3 contacts', { exact: true }).waitFor()
+  await page.getByText('Sender and audience: every').click()
   await page.getByRole('group', { name: 'On any of these lists' }).getByLabel('News').check()
   await page.getByRole('group', { name: 'With any of these tags' }).getByLabel('vip').check()
   await page.getByLabel('In the segment').selectOption('Everyone')
@@ -114,11 +117,18 @@ consoleTest('an audience is chosen by lists, tags, topics, a segment and who is 
 
   await data('PATCH', '/newsletters/1', { audience: { ...chosen, tags: [1, 99] } })
   await page.reload()
+  await page.getByText('Sender and audience').click()
   await page.getByLabel('#99').waitFor()
   await page.getByLabel('Subject').fill('Hi again')
   await page.keyboard.press('Tab')
   await heading(page, 'January')
   while ((await data<{ subject: string }>('GET', '/newsletters/1')).subject !== 'Hi again') await page.title()
+  assert.deepEqual(await audience(), { ...chosen, tags: [1, 99] })
+
+  await page.reload()
+  await page.getByLabel('Subject').fill('Hi once more') // the audience is not opened
+  await page.getByRole('button', { name: 'Save' }).click()
+  while ((await data<{ subject: string }>('GET', '/newsletters/1')).subject !== 'Hi once more') await page.title()
   assert.deepEqual(await audience(), { ...chosen, tags: [1, 99] })
 })
 
@@ -131,6 +141,28 @@ consoleTest('what is written last is what is sent', async ({ page, visit, data }
   await page.getByRole('dialog').getByRole('button', { name: 'Send' }).click()
   await page.getByText('1 of 1 messages are final').waitFor()
   assert.equal((await data<{ subject: string }>('GET', '/newsletters/1')).subject, 'Written at the last moment')
+})
+
+consoleTest('what is not saved cannot be sent', async ({ page, visit, data, allowErrors }) => {
+  allowErrors()
+  await data('POST', '/contacts', { email: 'ada@example.org' })
+  await data('POST', '/newsletters', { subject: 'Hi', html: '<a href="{{ unsubscribe_url }}">Leave</a>' })
+  await visit('/console/newsletters/1')
+  await page.locator('.mail').getByText('Leave').waitFor()
+  const html = page.getByLabel('HTML')
+  await page.route('**/api/v1/newsletters/1', (route) => {
+    return route.request().method() === 'PATCH' ? route.fulfill({ status: 503, body: '{}' }) : route.continue()
+  })
+  await html.fill('<p>New</p><a href="{{ unsubscribe_url }}">Leave</a>')
+  await page.getByText('The last change is not saved.').waitFor()
+  await page.getByRole('alert').getByText('The server answered 503.').waitFor()
+  assert.equal(await page.getByRole('button', { name: 'Send', exact: true }).count(), 0)
+
+  await page.unroute('**/api/v1/newsletters/1')
+  await html.press('End')
+  await html.pressSequentially(' ')
+  await page.locator('.mail').getByText('New').waitFor()
+  await page.getByRole('button', { name: 'Send', exact: true }).waitFor()
 })
 
 consoleTest('a sequence gets steps, is resumed and stopped for a contact', async ({ page, visit, data }) => {
@@ -156,6 +188,7 @@ consoleTest('a sequence gets steps, is resumed and stopped for a contact', async
   await page.getByText('active', { exact: true }).waitFor()
   await data('POST', '/lists/1/contacts', { email: 'ada@example.org' })
   await page.reload()
+  await page.getByText('Enrolments', { exact: true }).click()
   await page.getByRole('button', { name: 'Stop the enrolment of contact 2' }).click()
   await page.getByText('The enrolment is stopped.').waitFor()
   assert.deepEqual(
@@ -172,19 +205,27 @@ consoleTest('a sequence shows its messages, and uncertain ones are settled', asy
   await data('PUT', '/sequences/1/steps', { steps: [step] })
   await data('PATCH', '/sequences/1', { status: 'active' })
   await visit('/console/sequences/1')
+  await page.getByText('Messages', { exact: true }).click()
   await page.getByText('No message yet.').waitFor()
   await data('POST', '/lists/1/contacts', { email: 'ada@example.org' })
   const messages = () => data<{ status: string }[]>('GET', '/sequences/1/messages')
   await until(messages, ([first]) => first?.status === 'sent')
   await page.reload()
+  await page.getByText('Messages', { exact: true }).click()
   await page.getByRole('cell', { name: 'sent', exact: true }).waitFor()
   assert.equal(await page.getByRole('button', { name: 'Skip uncertain' }).count(), 0)
+  const status = page.getByLabel('Status of messages')
+  await status.selectOption('failed')
+  await page.getByText('No message matches.').waitFor()
+  await status.selectOption('Any status')
+  await page.getByRole('cell', { name: 'sent', exact: true }).waitFor()
 
   // As after a process that died while it handed the message over.
   const database = new Database(file)
   database.prepare(`update mailkeep_message set status = 'uncertain', sent_at = null`).run()
   database.close()
   await page.reload()
+  await page.getByText('Messages', { exact: true }).click()
   await page.getByRole('button', { name: 'Skip uncertain' }).click()
   await page.getByText('The uncertain messages are skipped.').waitFor()
   await page.getByRole('cell', { name: 'skipped', exact: true }).waitFor()

@@ -79,7 +79,7 @@ consoleTest('a viewer and a member see what they may see and do', async ({ page,
   await page.goto(`${url}/console/contacts/1`)
   await page.getByText('list joined').waitFor()
   await page.getByRole('link', { name: 'Webhooks' }).waitFor({ state: 'detached' })
-  assert.equal(await page.locator('main').getByRole('button').count(), 0)
+  assert.deepEqual(await page.locator('main').getByRole('button').allTextContents(), ['Save everything stored'])
   for (const path of ['webhooks', 'webhooks/1', 'deliveries', 'import', 'pages', 'tokens', 'audit']) {
     await page.goto(`${url}/console/${path}`)
     await page.getByRole('alert').getByText('This token’s role may not do this.').waitFor()
@@ -144,6 +144,24 @@ consoleTest('an error shows its code and the id of its request', async ({ page, 
   await alert.getByText('not_found').waitFor()
   assert.match((await alert.textContent()) ?? '', /request [\w-]{36}/)
   await alert.getByRole('button', { name: 'Try again' }).waitFor()
+  for (const [path, title] of [
+    ['/console/contacts/999', 'Contact not found'],
+    ['/console/contacts/abc', 'Contact not found'],
+    ['/console/contacts/0x1', 'Contact not found'],
+    ['/console/lists/abc', 'List not found'],
+    ['/console/newsletters/abc', 'Newsletter not found'],
+    ['/console/sequences/-1', 'Sequence not found'],
+    ['/console/webhooks/abc', 'Endpoint not found'],
+    ['/console/webhooks/1/deliveries/abc', 'Delivery not found'],
+  ] as const) {
+    await visit(path)
+    await heading(page, title)
+    await alert.getByText('not_found').waitFor()
+  }
+  for (const path of ['/console/contacts?list=abc', '/console/contacts?segment=abc', '/console/audit?token=abc']) {
+    await visit(path)
+    await alert.getByText('This must be a whole number.').first().waitFor()
+  }
   await visit('/console/nothing')
   await heading(page, 'Not found')
   await page.route('**/openapi.json', (route) => route.fulfill({ status: 502, body: '<h1>Bad gateway</h1>' }))

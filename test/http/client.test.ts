@@ -126,6 +126,31 @@ describe('a request of the client', () => {
     assert.equal(server.count(), 4)
   })
 
+  test('is repeated when the connection breaks within its answer', async (t) => {
+    const server = await serve(t, (res, count) => {
+      res.writeHead(200, { 'Content-Length': '21' }).write('{"data":[],')
+      if (count === 1) setImmediate(() => res.destroy())
+      else res.end('"meta":{}}')
+    })
+    assert.deepEqual(await createClient(server).tags.list(), { data: [], meta: {} })
+    assert.equal(server.count(), 2)
+  })
+
+  test('whose first attempt is still running waits for it', async (t) => {
+    const conflict = JSON.stringify({ code: 'conflict', message: 'The first request is still running.' })
+    const server = await serve(t, (res, count) => {
+      if (count === 1) res.destroy()
+      else if (count === 2) res.writeHead(409, { 'Retry-After': '0' }).end(conflict)
+      else if (count === 3) res.writeHead(201).end('{"data":{"id":1}}')
+      else res.writeHead(409).end(conflict)
+    })
+    const client = createClient(server)
+    assert.deepEqual(await client.tags.create({ name: 'x' }), { id: 1 })
+    assert.equal(server.count(), 3)
+    await assert.rejects(client.tags.create({ name: 'x' }), { status: 409, code: 'conflict' }) // the first attempt
+    assert.equal(server.count(), 4)
+  })
+
   test('that has no idempotency key is not repeated when its answer is lost', async (t) => {
     const server = await serve(t, (res) => res.destroy())
     const client = createClient(server)
@@ -164,6 +189,8 @@ describe('a request of the client', () => {
   test('to something else than the API fails with what to check', async (t) => {
     const server = await serve(t, (res) => res.writeHead(404).end('<html>'))
     await assert.rejects(async () => await createClient(server).tags.list(), { status: 404, message: /baseUrl/ })
+    const page = await serve(t, (res) => res.end('<html>'))
+    await assert.rejects(async () => await createClient(page).tags.list(), { status: 200, message: /baseUrl/ })
     assert.throws(() => createClient({ baseUrl: 'mail.example.org', token: 'x' }), /baseUrl must be a URL/)
     assert.throws(() => createClient({ baseUrl: server.baseUrl, token: '' }), /token/)
     assert.throws(() => void createClient(server).contacts.get('7' as never), /contactId must be the id/)

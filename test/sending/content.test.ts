@@ -17,8 +17,13 @@ const ada: ContentVariables = {
   client: { name: 'Acme', postal_address: 'Street 1' },
 }
 
-function rendered(fields: Partial<Content>, contact: Partial<ContentVariables['contact']> = {}) {
-  return render(prepareContent(content(fields)), { ...ada, contact: { ...ada.contact, ...contact } })
+/** An html without the link gets it at its end while it is rendered. */
+function rendered({ html, ...rest }: Partial<Content>, contact: Partial<ContentVariables['contact']> = {}) {
+  const isLinked = html === undefined || html.includes('unsubscribe_url')
+  const fields = { ...rest, ...(html === undefined ? {} : { html: isLinked ? html : html + link }) }
+  const result = render(prepareContent(content(fields)), { ...ada, contact: { ...ada.contact, ...contact } })
+  const withoutLink = (text: string) => (isLinked ? text : text.replace(/https:\/\/\S+\/unsubscribe\S*$/, ''))
+  return { ...result, html: withoutLink(result.html), text: withoutLink(result.text) }
 }
 
 function pathsOf(fields: Partial<Content>): string[] {
@@ -127,13 +132,13 @@ describe('content', () => {
   test('a preheader is hidden at the start of the body, escaped, and not in the text', () => {
     const { html, text } = rendered({
       preheader: 'News & <i> {{ contact.name }}',
-      html: '<html><body class="x">Hi</body></html>',
+      html: `<html><body class="x">Hi ${link}</body></html>`,
     })
     assert.match(
       html,
-      /^<html><body class="x"><div style="display:none[^>]*>News &#38; &#60;i&#62; Ada &#60;b&#62;&#38;<\/div>Hi</,
+      /^<html><body class="x"><div style="display:none[^>]*>News &#38; &#60;i&#62; Ada &#60;b&#62;&#38;<\/div>Hi /,
     )
-    assert.equal(text, 'Hi')
+    assert.equal(text, `Hi ${ada.unsubscribe_url}`)
     assert.match(rendered({ preheader: 'News', html: 'Hi' }).html, /^<div style="display:none[^>]*>News<\/div>Hi$/)
   })
 

@@ -94,6 +94,23 @@ onEveryDatabase('a message', (open) => {
     assert.deepEqual(counts, { recipients: 2, pending: 0, sent: 1, failed: 1, skipped: 0, uncertain: 0 })
     assert.deepEqual(mail.mailed(), [emailOf(1)])
   })
+
+  test('fails if a condition hides the link to unsubscribe from its contact', async (t) => {
+    const mail = await openMail(t, {}, open)
+    const { acme } = mail
+    const { list } = await addAudience(mail, 1)
+    const { contact } = await acme.contacts.addToList(list.id, { email: 'vip@example.org', plan: 'vip' })
+    const link = '<a href="{{ unsubscribe_url }}">Unsubscribe</a>'
+    const html = `<p>Hello</p>{% unless contact.attributes.plan == "vip" %}${link}{% endunless %}`
+    const { id } = await acme.newsletters.create({ subject: 'News', html })
+    await assert.rejects(acme.newsletters.preview(id, { contact_id: contact.id }), refused('html'))
+    await acme.newsletters.send(id)
+    await mail.run()
+    assert.deepEqual(mail.mailed(), [emailOf(1)])
+    const [failed] = (await acme.newsletters.messages(id, { status: 'failed' })).data
+    assert.equal(failed!.contact_id, contact.id)
+    assert.match(failed!.error!, /unsubscribe_url/)
+  })
 })
 
 onEveryDatabase('a test message', (open) => {

@@ -129,9 +129,13 @@ onEveryDatabase('a sequence', (open) => {
   })
 
   test('takes its steps back as it returned them, in the order of their positions', async (t) => {
-    const { acme } = await openMail(t, {}, open)
-    const { id, steps } = await acme.sequences.create({ name: 'Course', steps: [step('One', 0), step('Two', 2)] })
-    assert.deepEqual((await acme.sequences.setSteps(id, { steps })).steps, steps)
+    const { acme, advance } = await openMail(t, {}, open)
+    const created = await acme.sequences.create({ name: 'Course', steps: [step('One', 0), step('Two', 2)] })
+    const { id, steps } = created
+    advance(hourMs)
+    const same = await acme.sequences.setSteps(id, { steps })
+    assert.deepEqual(same.steps, steps)
+    assert.equal(Date.parse(same.updated_at) - Date.parse(created.updated_at), hourMs)
     const [one, two] = steps.map((each) => ({ ...each, position: 30 - 10 * each.position }))
     const turned = await acme.sequences.setSteps(id, { steps: [one!, two!] })
     assert.deepEqual(

@@ -75,6 +75,7 @@ describe('smtp', () => {
     const mail = await parsed(server.received[0]!)
     assert.deepEqual([mail.from?.address, mail.to?.length, mail.bcc], ['news@acme.example', 1, undefined])
     assert.equal(mail.to?.[0]?.address, 'ada@example.org')
+    for (const name of [mail.from?.name, mail.to?.[0]?.name, mail.subject]) assert.doesNotMatch(name!, /\p{Cc}/u)
     assert.equal(mail.text?.trimEnd(), message.text)
   })
 

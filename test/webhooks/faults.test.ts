@@ -5,8 +5,8 @@ import { once } from 'node:events'
 import * as nodeModule from 'node:module'
 import { describe } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import type { Logger } from '../../lib/index.ts'
 import { test } from '../support/databases.ts'
+import { keepLog, type Line } from '../support/kept-log.ts'
 import {
   addEndpoint,
   attempted,
@@ -20,20 +20,6 @@ import {
   until,
   withStatus,
 } from '../support/webhook-harness.ts'
-
-interface Line {
-  readonly level: string
-  readonly fields: Record<string, unknown>
-  readonly message: string
-}
-
-function keepLog() {
-  const lines: Line[] = []
-  const at = (level: string) => (fields: object, message: string) =>
-    void lines.push({ level, fields: { ...fields }, message })
-  const logger: Logger = { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
-  return { logger, lines, of: (level: string) => lines.filter((line) => line.level === level) }
-}
 
 const ownFault = /^Mailkeep's own fault, not the receiver's/
 

@@ -17,7 +17,7 @@ import { sendingBodyExamples } from './sending.ts'
 export const bodyExamples: Readonly<Record<BodyName, { readonly good: object; readonly errors: FieldErrors }>> = {
   ...sendingBodyExamples,
   TagInput: { good: tagInput, errors: { name: ['There is a tag of this name already.'] } },
-  ListChange: { good: { double_opt_in: true }, errors: { name: ['This field is required.'] } },
+  ListChange: { good: { name: 'News' }, errors: { name: ['This field is required.'] } },
   ListInput: { good: { name: 'News' }, errors: { name: ['This field is required.'] } },
   TopicInput: { good: topicInput, errors: { name: ['This field is required.'] } },
   TopicChange: { good: { description: 'Every other Monday.' }, errors: { name: ['This must not be empty.'] } },

@@ -22,7 +22,7 @@ export const sequenceExtensions: readonly Route[] = [
     summary: 'Create a sequence',
     description: 'Contacts who are added to its list from now on are enrolled.',
     body: 'SequenceInput',
-    answers: { 201: { record: 'Sequence', description: 'The sequence was created, without steps.' } },
+    answers: { 201: { record: 'Sequence', description: 'The sequence was created.' } },
     call: async ({ client, body }) => created(await client.sequences.create(body)),
   },
   {

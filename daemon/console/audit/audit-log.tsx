@@ -10,6 +10,8 @@ const places: Readonly<Record<string, string>> = {
   contact: '/console/contacts/',
   list: '/console/lists/',
   endpoint: '/console/webhooks/',
+  newsletter: '/console/newsletters/',
+  sequence: '/console/sequences/',
 }
 
 export function AuditLog() {

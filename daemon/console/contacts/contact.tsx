@@ -1,10 +1,10 @@
 import { useState } from 'preact/hooks'
-import { useRoute } from 'preact-iso'
 import { answerOf, api, dataOf, type Schemas } from '../api.ts'
 import { confirm } from '../parts/dialog.tsx'
-import { Loaded, useLoad } from '../parts/load.tsx'
+import { useLoad } from '../parts/load.tsx'
 import { attempt } from '../parts/notice.tsx'
-import { Page } from '../parts/page.tsx'
+import { Later, Page } from '../parts/page.tsx'
+import { NoRecord, useRecordId } from '../parts/record.tsx'
 import { Time } from '../parts/time.tsx'
 import { may } from '../session.ts'
 import { ContactState } from './contacts.tsx'
@@ -20,7 +20,7 @@ type Contact = Schemas['Contact']
 const back = { href: '/console/contacts', text: 'Contacts' }
 
 export function ContactPage() {
-  const contactId = Number(useRoute().params.contactId)
+  const contactId = useRecordId('contactId')
   const path = { params: { path: { contactId } } }
   const contact = useLoad(() => dataOf(api.GET('/api/v1/contacts/{contactId}', path)), [contactId])
   const [isErased, setErased] = useState(false)
@@ -32,11 +32,7 @@ export function ContactPage() {
     )
   }
   if (contact.value === undefined || contact.error !== undefined) {
-    return (
-      <Page title={`Contact ${contactId}`} back={back}>
-        <Loaded of={contact}>{() => null}</Loaded>
-      </Page>
-    )
+    return <NoRecord of={contact} noun="Contact" back={back} />
   }
   return (
     <ContactView
@@ -132,7 +128,9 @@ function ContactView({ contact, reload, erase }: { contact: Contact; reload(): v
       </div>
       <Attributes attributes={contact.extra_attributes} />
       <History contact={contact} />
-      <ContactMessages contactId={contact.id} />
+      <Later title="Messages">
+        <ContactMessages contactId={contact.id} />
+      </Later>
       <PersonalData contactId={contact.id} />
       {isEditing && <EditContact contact={contact} close={() => setEditing(false)} reload={reload} />}
     </Page>

@@ -1,6 +1,7 @@
+import { useState } from 'preact/hooks'
 import type { paths } from '../../client/api.ts'
 import { allLists, allSegments, allTags, topicsOf } from '../api.ts'
-import { useLoad } from '../parts/load.tsx'
+import { ErrorBox, useLoad } from '../parts/load.tsx'
 import { useQuery } from '../parts/page.tsx'
 import { SearchField } from './contacts.tsx'
 
@@ -8,7 +9,8 @@ export type Filters = NonNullable<paths['/api/v1/contacts/count']['get']['parame
 
 /** Returns the filters that the address has. */
 export function filtersOf(query: Readonly<Record<string, string>>): Filters {
-  const ids = (name: string) => (query[name] ?? '').split(',').map(Number).filter(Number.isSafeInteger).filter(Boolean)
+  // What is no id is sent, too, and refused: without its filter, every contact would match.
+  const ids = (name: string) => (query[name] ?? '').split(',').filter(Boolean).map(Number)
   const named = { 'lists[]': ids('list'), 'tags[]': ids('tag'), 'topics[]': ids('topic') }
   return {
     ...Object.fromEntries(Object.entries(named).filter(([, values]) => values.length > 0)),
@@ -21,8 +23,36 @@ export function filtersOf(query: Readonly<Record<string, string>>): Filters {
 
 export function ContactFilters() {
   const [query, change] = useQuery()
+  const isFiltered = ['list', 'topic', 'tag', 'segment'].some((name) => query[name] !== undefined)
+  const [isOpen, setOpen] = useState(isFiltered)
+  return (
+    <search class="filters">
+      <SearchField value={query.search ?? ''} change={(search) => change({ search })} />
+      <select
+        aria-label="State"
+        value={query.state ?? ''}
+        onChange={(event) => change({ state: event.currentTarget.value })}
+      >
+        <option value="">Subscribed</option>
+        <option value="unsubscribed">Unsubscribed</option>
+        <option value="all">All</option>
+      </select>
+      {!isFiltered && (
+        <button type="button" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+          More filters
+        </button>
+      )}
+      {(isOpen || isFiltered) && <GroupFilters />}
+    </search>
+  )
+}
+
+/** Filters by list, topic, tag and segment. */
+function GroupFilters() {
+  const [query, change] = useQuery()
   const groups = useLoad(loadGroups, [])
   const topics = useLoad(() => loadTopics(query.list), [query.list])
+  if (groups.error !== undefined) return <ErrorBox error={groups.error} retry={groups.reload} />
   const { lists = [], tags = [], segments = [] } = groups.value ?? {}
   const filters = [
     { name: 'list', title: 'List', any: 'Any list', of: lists },
@@ -30,9 +60,9 @@ export function ContactFilters() {
     { name: 'tag', title: 'Tag', any: 'Any tag', of: tags },
     { name: 'segment', title: 'Segment', any: 'Any segment', of: segments },
   ].filter(({ of }) => of.length > 0)
+  if (groups.value && filters.length === 0) return <span class="muted">There is no list, tag or segment yet.</span>
   return (
-    <search class="filters">
-      <SearchField value={query.search ?? ''} change={(search) => change({ search })} />
+    <>
       {filters.map(({ name, title, any, of }) => (
         <select
           key={name}
@@ -50,16 +80,7 @@ export function ContactFilters() {
           ))}
         </select>
       ))}
-      <select
-        aria-label="State"
-        value={query.state ?? ''}
-        onChange={(event) => change({ state: event.currentTarget.value })}
-      >
-        <option value="">Subscribed</option>
-        <option value="unsubscribed">Unsubscribed</option>
-        <option value="all">All</option>
-      </select>
-    </search>
+    </>
   )
 }
 

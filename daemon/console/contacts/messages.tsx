@@ -12,13 +12,10 @@ export function ContactMessages({ contactId }: { contactId: number }) {
     [contactId],
   )
   return (
-    <section>
-      <h2>Messages</h2>
-      <Loaded of={messages}>
-        {({ data }) =>
-          data.length === 0 ? <p class="muted">None yet.</p> : <MessageTable messages={data} about="mailing" />
-        }
-      </Loaded>
-    </section>
+    <Loaded of={messages}>
+      {({ data }) =>
+        data.length === 0 ? <p class="muted">None yet.</p> : <MessageTable messages={data} about="mailing" />
+      }
+    </Loaded>
   )
 }

@@ -1,3 +1,4 @@
+import { useState } from 'preact/hooks'
 import { answerOf, api, dataOf, type Schemas } from '../api.ts'
 import { useLoad } from '../parts/load.tsx'
 import { may } from '../session.ts'
@@ -7,7 +8,7 @@ type Change = (action: () => Promise<unknown>, done: string) => Promise<void>
 
 export function ContactTags({ contact, change }: { contact: Schemas['Contact']; change: Change }) {
   const path = { params: { path: { contactId: contact.id } } }
-  const known = useLoad(() => answerOf(api.GET('/api/v1/tags', { params: { query: { per_page: 100 } } })), [])
+  const [isAdding, setAdding] = useState(false)
   return (
     <section>
       <h2>Tags</h2>
@@ -48,15 +49,30 @@ export function ContactTags({ contact, change }: { contact: Schemas['Contact']; 
             ).then(() => form.reset())
           }}
         >
-          <input type="text" name="tags" aria-label="Tags to add" placeholder="Add tags" list="known-tags" />
-          <datalist id="known-tags">
-            {known.value?.data.map(({ id, name }) => (
-              <option key={id} value={name} />
-            ))}
-          </datalist>
+          <input
+            type="text"
+            name="tags"
+            aria-label="Tags to add"
+            placeholder="Add tags"
+            list="known-tags"
+            onFocus={() => setAdding(true)}
+          />
+          {isAdding && <KnownTags />}
           <button type="submit">Add</button>
         </form>
       )}
     </section>
+  )
+}
+
+/** Suggests names of tags. */
+function KnownTags() {
+  const known = useLoad(() => answerOf(api.GET('/api/v1/tags', { params: { query: { per_page: 100 } } })), [])
+  return (
+    <datalist id="known-tags">
+      {known.value?.data.map(({ id, name }) => (
+        <option key={id} value={name} />
+      ))}
+    </datalist>
   )
 }

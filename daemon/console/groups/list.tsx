@@ -1,10 +1,10 @@
 import { useState } from 'preact/hooks'
-import { useRoute } from 'preact-iso'
 import { answerOf, api, dataOf, type Schemas } from '../api.ts'
 import { confirm } from '../parts/dialog.tsx'
 import { Empty, Loaded, useLoad } from '../parts/load.tsx'
 import { attempt } from '../parts/notice.tsx'
 import { Page, Pager, useQuery } from '../parts/page.tsx'
+import { NoRecord, useRecordId } from '../parts/record.tsx'
 import { ActionsHead, RowButton } from '../parts/row-button.tsx'
 import { number, Time } from '../parts/time.tsx'
 import { may } from '../session.ts'
@@ -12,13 +12,24 @@ import { NameDialog } from './name-dialog.tsx'
 
 type Topic = Schemas['CountedTopic']
 
+const back = { href: '/console/lists', text: 'Lists' }
+
 /** One list with its topics. */
 export function ListPage() {
-  const listId = Number(useRoute().params.listId)
+  const listId = useRecordId('listId')
+  const list = useLoad(() => dataOf(api.GET('/api/v1/lists/{listId}', { params: { path: { listId } } })), [listId])
+  return list.value && list.error === undefined ? (
+    <ListView key={listId} list={list.value} />
+  ) : (
+    <NoRecord of={list} noun="List" back={back} />
+  )
+}
+
+function ListView({ list }: { list: Schemas['List'] }) {
+  const listId = list.id
   const [{ cursor }] = useQuery()
   const [edited, setEdited] = useState<Topic | 'new'>()
   const path = { listId }
-  const list = useLoad(() => dataOf(api.GET('/api/v1/lists/{listId}', { params: { path } })), [listId])
   const query = { counts: true, per_page: 50, ...(cursor && { cursor }) }
   const topics = useLoad(
     () => answerOf(api.GET('/api/v1/lists/{listId}/topics', { params: { path, query } })),
@@ -48,8 +59,8 @@ export function ListPage() {
   }
   return (
     <Page
-      title={list.value?.name ?? `List ${listId}`}
-      back={{ href: '/console/lists', text: 'Lists' }}
+      title={list.name}
+      back={back}
       actions={
         <>
           <a class="button" href={`/console/contacts?list=${listId}`}>

@@ -10,7 +10,7 @@ import type { Running } from './running.ts'
 /** The bar with rows, rate and time left; then the report. */
 export function Progress({ of }: { of: Running }) {
   const { report, error, rows, total, startedMs, isDryRun } = of
-  if (error !== undefined) return <ErrorBox error={error} />
+  if (error !== undefined) return <Failure error={error} />
   if (report) return <Report report={report} of={of} />
   const rate = rows / Math.max(1, (Date.now() - startedMs) / 1000)
   return (
@@ -29,10 +29,23 @@ type RefusedRow = Schemas['RefusedRow']
 
 const maxShownRows = 100
 
-/** The report is below the options of the import, so it is scrolled to. */
-function Report({ report, of }: { report: Schemas['ImportReport']; of: Running }) {
+/** Scrolls to the outcome, which is below the options of the import. */
+function useScroll(outcome: unknown) {
   const place = useRef<HTMLElement>(null)
-  useEffect(() => place.current?.scrollIntoView({ block: 'nearest' }), [report])
+  useEffect(() => place.current?.scrollIntoView({ block: 'nearest' }), [outcome])
+  return place
+}
+
+function Failure({ error }: { error: unknown }) {
+  return (
+    <section ref={useScroll(error)}>
+      <ErrorBox error={error} />
+    </section>
+  )
+}
+
+function Report({ report, of }: { report: Schemas['ImportReport']; of: Running }) {
+  const place = useScroll(report)
   const { importNow } = of
   const [isBusy, setBusy] = useState(false)
   const start = async (run: () => Promise<void>) => {

@@ -8,6 +8,9 @@ type Audience = Schemas['Newsletter']['audience']
 type Filters = Omit<Audience, 'segment'>
 type FilterName = keyof Filters
 
+/** Field of a form that shows an audience. */
+const audienceMark = 'has_audience'
+
 /** Field of a form that shows all filters. */
 const shownMark = 'has_all_filters'
 
@@ -117,6 +120,7 @@ export function AudienceFields({ audience: { segment, ...filters } }: { audience
   return (
     <>
       <p class="muted">Without a choice, every subscribed contact gets it.</p>
+      <input type="hidden" name={audienceMark} value="yes" />
       <FilterFields filters={filters} />
       {(known.length > 0 || isUnknown) && (
         <Choice
@@ -134,7 +138,21 @@ export function AudienceFields({ audience: { segment, ...filters } }: { audience
   )
 }
 
-export function audienceIn(fields: FormData, { segment: _, ...before }: Audience): Audience {
+/** Reads the fields of `AudienceFields`. Without them, the audience stays. */
+export function audienceIn(fields: FormData, before: Audience): Audience {
+  if (!fields.has(audienceMark)) return before
+  const { segment: _, ...filters } = before
   const segment = textOf(fields, 'segment')
-  return { ...filtersIn(fields, before), ...(segment !== '' && { segment: Number(segment) }) }
+  return { ...filtersIn(fields, filters), ...(segment !== '' && { segment: Number(segment) }) }
+}
+
+/** Returns an audience in words: `2 lists, 1 tag`. */
+export function summaryOf({ segment, ...filters }: Audience): string {
+  const parts = filterNames.flatMap((name) => {
+    const count = filters[name]?.length ?? 0
+    const [noun = '', isExcluded] = name.split('_').reverse()
+    return count === 0 ? [] : [`${isExcluded ? 'without ' : ''}${count} ${count === 1 ? noun.slice(0, -1) : noun}`]
+  })
+  if (segment !== undefined) parts.push('1 segment')
+  return parts.join(', ') || 'every subscribed contact'
 }

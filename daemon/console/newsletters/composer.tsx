@@ -1,9 +1,11 @@
+import type { Signal } from '@preact/signals'
 import { allOf, answerOf, api, dataOf, type Schemas } from '../api.ts'
 import { Choice, Field, Form, textOf } from '../parts/form.tsx'
-import { useLoad } from '../parts/load.tsx'
+import { Loaded, useLoad } from '../parts/load.tsx'
 import { say } from '../parts/notice.tsx'
+import { Later } from '../parts/page.tsx'
 import { may } from '../session.ts'
-import { AudienceFields, audienceIn } from './audience.tsx'
+import { AudienceFields, audienceIn, summaryOf } from './audience.tsx'
 import { ContentFields, contentIn } from './content.tsx'
 import { Preview } from './preview.tsx'
 
@@ -13,30 +15,29 @@ interface ComposerProps {
   readonly newsletter: Newsletter
   readonly canChange: boolean
   readonly set: (newsletter: Newsletter) => void
+  /** Whether the last change is saved. */
+  readonly isSaved: Signal<boolean>
 }
 
 /** The content with a preview for a chosen contact. */
-export function Composer({ newsletter, canChange, set }: ComposerProps) {
+export function Composer({ newsletter, canChange, set, isSaved }: ComposerProps) {
   const path = { params: { path: { newsletterId: newsletter.id } } }
-  const identities = useLoad(
-    () =>
-      allOf((cursor) =>
-        answerOf(
-          api.GET('/api/v1/email-identities', { params: { query: { per_page: 100, ...(cursor && { cursor }) } } }),
-        ),
-      ),
-    [],
-  )
   const submit = async (fields: FormData) => {
-    const from = textOf(fields, 'from')
     const body = {
       name: textOf(fields, 'name'),
       ...contentIn(fields),
-      from_identity_id: from === '' ? null : Number(from),
       reply_to: textOf(fields, 'reply') || null,
+      // Fields that were not opened, or not loaded yet, are missing. Their values stay.
+      ...(fields.has('from') && { from_identity_id: Number(textOf(fields, 'from')) || null }),
       audience: audienceIn(fields, newsletter.audience),
     }
-    set(await dataOf(api.PATCH('/api/v1/newsletters/{newsletterId}', { ...path, body })))
+    try {
+      set(await dataOf(api.PATCH('/api/v1/newsletters/{newsletterId}', { ...path, body })))
+      isSaved.value = true
+    } catch (error) {
+      isSaved.value = false
+      throw error
+    }
     if (newsletter.status !== 'draft') say('The newsletter is saved.')
   }
   return (
@@ -48,17 +49,11 @@ export function Composer({ newsletter, canChange, set }: ComposerProps) {
           <Form action="Save" isLive={newsletter.status === 'draft'} submit={submit}>
             <Field label="Name" name="name" defaultValue={newsletter.name} hint="Recipients do not see it." />
             <ContentFields content={newsletter} htmlRows={14} />
-            <Choice
-              label="From"
-              name="from"
-              selected={String(newsletter.from_identity_id ?? '')}
-              options={[
-                ['', 'the first verified identity'],
-                ...(identities.value ?? []).map(({ id, email }) => [String(id), email] as const),
-              ]}
-            />
             <Field label="Reply to" name="reply" type="email" defaultValue={newsletter.reply_to ?? ''} />
-            <AudienceFields audience={newsletter.audience} />
+            <Later title={`Sender and audience: ${summaryOf(newsletter.audience)}`}>
+              <SenderField chosen={newsletter.from_identity_id} />
+              <AudienceFields audience={newsletter.audience} />
+            </Later>
           </Form>
         </fieldset>
       </section>
@@ -71,5 +66,30 @@ export function Composer({ newsletter, canChange, set }: ComposerProps) {
         />
       )}
     </div>
+  )
+}
+
+/** Chooses the identity that the newsletter is sent from. */
+function SenderField({ chosen }: { chosen: number | null }) {
+  const identities = useLoad(
+    () =>
+      allOf((cursor) =>
+        answerOf(
+          api.GET('/api/v1/email-identities', { params: { query: { per_page: 100, ...(cursor && { cursor }) } } }),
+        ),
+      ),
+    [],
+  )
+  return (
+    <Loaded of={identities}>
+      {(all) => (
+        <Choice
+          label="From"
+          name="from"
+          selected={String(chosen ?? '')}
+          options={[['', 'the first verified identity'], ...all.map(({ id, email }) => [String(id), email] as const)]}
+        />
+      )}
+    </Loaded>
   )
 }

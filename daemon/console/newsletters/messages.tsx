@@ -31,8 +31,7 @@ export function Messages({ list, version, settle }: MessagesProps) {
   }
   const messages = useLoad(() => list(query), [cursor, status, version])
   return (
-    <section>
-      <h2>Messages</h2>
+    <>
       <search class="filters">
         <select
           aria-label="Status of messages"
@@ -62,7 +61,7 @@ export function Messages({ list, version, settle }: MessagesProps) {
           )
         }
       </Loaded>
-    </section>
+    </>
   )
 }
 

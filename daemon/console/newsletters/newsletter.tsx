@@ -1,32 +1,30 @@
-import { useLocation, useRoute } from 'preact-iso'
+import { useSignal } from '@preact/signals'
+import { useLocation } from 'preact-iso'
 import { answerOf, api, dataOf, type Schemas } from '../api.ts'
 import { confirm } from '../parts/dialog.tsx'
-import { Loaded, useLoad, useReload } from '../parts/load.tsx'
+import { useLoad, useReload } from '../parts/load.tsx'
 import { attempt } from '../parts/notice.tsx'
-import { Page } from '../parts/page.tsx'
+import { Later, Page } from '../parts/page.tsx'
+import { NoRecord, useRecordId } from '../parts/record.tsx'
 import { number, Time } from '../parts/time.tsx'
 import { may } from '../session.ts'
 import { Composer } from './composer.tsx'
 import { Messages } from './messages.tsx'
 import { NewsletterStatus } from './newsletters.tsx'
-import { SendButtons } from './send-buttons.tsx'
+import { notSaved, SendButtons } from './send-buttons.tsx'
 
 type Newsletter = Schemas['Newsletter']
 
 const back = { href: '/console/newsletters', text: 'Newsletters' }
 
 export function NewsletterPage() {
-  const newsletterId = Number(useRoute().params.newsletterId)
+  const newsletterId = useRecordId('newsletterId')
   const path = { params: { path: { newsletterId } } }
   const newsletter = useLoad(() => dataOf(api.GET('/api/v1/newsletters/{newsletterId}', path)), [newsletterId])
   const { value, error } = newsletter
   useReload(newsletter, value !== undefined && (isUnderWay(value) || value.counts.pending > 0))
   if (!value || error !== undefined) {
-    return (
-      <Page title={`Newsletter ${newsletterId}`} back={back}>
-        <Loaded of={newsletter}>{() => null}</Loaded>
-      </Page>
-    )
+    return <NoRecord of={newsletter} noun="Newsletter" back={back} />
   }
   return <NewsletterView newsletter={value} set={newsletter.set} />
 }
@@ -37,10 +35,13 @@ function isUnderWay({ status }: Newsletter): boolean {
 
 function NewsletterView({ newsletter, set }: { newsletter: Newsletter; set(newsletter: Newsletter): void }) {
   const { route } = useLocation()
+  const isSaved = useSignal(true)
   const path = { params: { path: { newsletterId: newsletter.id } } }
+  const { status, started_at } = newsletter
   const audience = useLoad(
-    () => dataOf(api.GET('/api/v1/newsletters/{newsletterId}/audience', path)),
-    [newsletter.id, newsletter.updated_at],
+    async () =>
+      started_at === null ? await dataOf(api.GET('/api/v1/newsletters/{newsletterId}/audience', path)) : undefined,
+    [newsletter.id, newsletter.updated_at, started_at],
   )
   const remove = async () => {
     const agreed = await confirm({
@@ -52,7 +53,6 @@ function NewsletterView({ newsletter, set }: { newsletter: Newsletter; set(newsl
     const call = () => answerOf(api.DELETE('/api/v1/newsletters/{newsletterId}', path))
     if (agreed && (await attempt(call, 'The newsletter is deleted.'))) route(back.href)
   }
-  const { status } = newsletter
   const canChange = (status === 'draft' && may('member')) || (status === 'scheduled' && may('admin'))
   const canDelete = !isUnderWay(newsletter) && may(status === 'draft' ? 'member' : 'admin')
   return (
@@ -61,7 +61,10 @@ function NewsletterView({ newsletter, set }: { newsletter: Newsletter; set(newsl
       back={back}
       actions={
         <>
-          {may('admin') && <SendButtons newsletter={newsletter} audience={audience.value?.count} set={set} />}
+          {!isSaved.value && <span class="muted">{notSaved}</span>}
+          {isSaved.value && may('admin') && (
+            <SendButtons newsletter={newsletter} audience={audience.value?.count} isSaved={isSaved} set={set} />
+          )}
           {canDelete && (
             <button type="button" class="danger" onClick={remove}>
               Delete
@@ -83,17 +86,20 @@ function NewsletterView({ newsletter, set }: { newsletter: Newsletter; set(newsl
             </dd>
           </>
         )}
-        <dt>Audience now</dt>
-        <dd>
-          {audience.value
-            ? `${number(audience.value.count)} ${audience.value.count === 1 ? 'contact' : 'contacts'}`
-            : '…'}
-        </dd>
-        {newsletter.started_at && (
+        {started_at === null ? (
+          <>
+            <dt>Audience now</dt>
+            <dd>
+              {audience.value
+                ? `${number(audience.value.count)} ${audience.value.count === 1 ? 'contact' : 'contacts'}`
+                : '…'}
+            </dd>
+          </>
+        ) : (
           <>
             <dt>Started</dt>
             <dd>
-              <Time at={newsletter.started_at} />
+              <Time at={started_at} />
             </dd>
             <dt>Finished</dt>
             <dd>
@@ -102,19 +108,28 @@ function NewsletterView({ newsletter, set }: { newsletter: Newsletter; set(newsl
           </>
         )}
       </dl>
-      {newsletter.started_at && <Progress counts={newsletter.counts} />}
-      <Composer newsletter={newsletter} canChange={canChange} set={set} />
-      {newsletter.started_at && (
-        <Messages
-          version={`${newsletter.id} ${JSON.stringify(newsletter.counts)}`}
-          list={(query) =>
-            answerOf(
-              api.GET('/api/v1/newsletters/{newsletterId}/messages', {
-                params: { path: { newsletterId: newsletter.id }, query },
-              }),
-            )
-          }
-        />
+      {started_at === null ? (
+        <Composer newsletter={newsletter} canChange={canChange} set={set} isSaved={isSaved} />
+      ) : (
+        <>
+          <Progress counts={newsletter.counts} />
+          <Later title="Content">
+            <Composer newsletter={newsletter} canChange={false} set={set} isSaved={isSaved} />
+          </Later>
+          <section>
+            <h2>Messages</h2>
+            <Messages
+              version={`${newsletter.id} ${JSON.stringify(newsletter.counts)}`}
+              list={(query) =>
+                answerOf(
+                  api.GET('/api/v1/newsletters/{newsletterId}/messages', {
+                    params: { path: { newsletterId: newsletter.id }, query },
+                  }),
+                )
+              }
+            />
+          </section>
+        </>
       )}
     </Page>
   )

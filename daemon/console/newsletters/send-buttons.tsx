@@ -1,3 +1,4 @@
+import type { Signal } from '@preact/signals'
 import { useState } from 'preact/hooks'
 import { api, dataOf, RequestError, type Schemas } from '../api.ts'
 import { confirm, Dialog } from '../parts/dialog.tsx'
@@ -12,11 +13,15 @@ interface SendButtonsProps {
   readonly newsletter: Newsletter
   /** Number of contacts who would get it now. */
   readonly audience: number | undefined
+  /** Whether the last change is saved. */
+  readonly isSaved: Signal<boolean>
   readonly set: (newsletter: Newsletter) => void
 }
 
+export const notSaved = 'The last change is not saved.'
+
 /** What can be done with a newsletter in its state. */
-export function SendButtons({ newsletter, audience, set }: SendButtonsProps) {
+export function SendButtons({ newsletter, audience, isSaved, set }: SendButtonsProps) {
   const [open, setOpen] = useState<'test' | 'schedule'>()
   const { id, status, counts } = newsletter
   const path = { params: { path: { newsletterId: id } } }
@@ -32,7 +37,11 @@ export function SendButtons({ newsletter, audience, set }: SendButtonsProps) {
       ),
       action: 'Send',
     })
-    const call = () => dataOf(api.POST('/api/v1/newsletters/{newsletterId}/send', { ...path, body: {} }))
+    const call = () => {
+      // It may have been refused while the question was open.
+      if (!isSaved.value) throw new RequestError(notSaved, 'validation_failed')
+      return dataOf(api.POST('/api/v1/newsletters/{newsletterId}/send', { ...path, body: {} }))
+    }
     if (agreed) await change(call, 'The newsletter is being sent.')
   }
   const resume = (uncertain?: 'skip' | 'resend') => {

@@ -21,6 +21,8 @@ export function Form({ action, cancel, isLive = false, submit, children }: FormP
   const [error, setError] = useState<RequestError>()
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
   useEffect(() => () => clearTimeout(timer.current), [])
+  const place = useRef<HTMLDivElement>(null)
+  useEffect(() => place.current?.scrollIntoView({ block: 'nearest' }), [error])
   const submitIn = (form: HTMLFormElement, delayMs: number) => {
     clearTimeout(timer.current)
     timer.current = setTimeout(() => form.checkValidity() && form.requestSubmit(), delayMs)
@@ -50,8 +52,13 @@ export function Form({ action, cancel, isLive = false, submit, children }: FormP
   return (
     <form onSubmit={onSubmit} {...live}>
       <div class="body">
+        {error && isLive && <ErrorBox error={error} />}
         {children}
-        {error && <ErrorBox error={error} />}
+        {error && !isLive && (
+          <div ref={place}>
+            <ErrorBox error={error} />
+          </div>
+        )}
       </div>
       <footer>
         {cancel && (

@@ -1,10 +1,11 @@
 import { signal } from '@preact/signals'
+import type { RequestError } from '../api.ts'
 import { asRequestError, ErrorBox } from './load.tsx'
 
 interface Notice {
   readonly id: number
   readonly text?: string
-  readonly error?: unknown
+  readonly error?: RequestError
 }
 
 const notices = signal<readonly Notice[]>([])
@@ -18,9 +19,11 @@ export function say(text: string): void {
   setTimeout(() => remove(id), shownMs)
 }
 
-/** Shows an error until it is dismissed. */
-function sayError(error: unknown): void {
-  add({ error: asRequestError(error) })
+/** Shows an error until it is dismissed. One that comes again takes the place of the first. */
+function sayError(thrown: unknown): void {
+  const error = asRequestError(thrown)
+  notices.value = notices.value.filter((notice) => notice.error?.message !== error.message)
+  add({ error })
 }
 
 /** Runs an action. Its error is shown. @returns Whether it succeeded. */

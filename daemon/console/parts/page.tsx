@@ -1,7 +1,12 @@
 import type { ComponentChildren } from 'preact'
-import { useEffect } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso'
 import { isPortal } from '../session.ts'
+
+export interface Back {
+  readonly href: string
+  readonly text: string
+}
 
 /** A view with its title. */
 export function Page({
@@ -12,7 +17,7 @@ export function Page({
 }: {
   title: string
   actions?: ComponentChildren
-  back?: { readonly href: string; readonly text: string }
+  back?: Back
   children: ComponentChildren
 }) {
   useEffect(() => {
@@ -31,6 +36,34 @@ export function Page({
       </header>
       {children}
     </>
+  )
+}
+
+interface LaterProps {
+  readonly title: string
+  /** Whether it is open at first, because the address is about its content. */
+  readonly isOpen?: boolean
+  readonly children: ComponentChildren
+}
+
+/** A section that is closed at first. Its content is made, and its data loaded, when it is opened. */
+export function Later({ title, isOpen = false, children }: LaterProps) {
+  // Its content stays when it is closed again, because a form may have it.
+  const [state, setState] = useState({ isOpen, isMade: isOpen })
+  return (
+    <details
+      class="later"
+      open={state.isOpen}
+      onToggle={(event) => {
+        const { open } = event.currentTarget as HTMLDetailsElement
+        setState(({ isMade }) => ({ isOpen: open, isMade: isMade || open }))
+      }}
+    >
+      <summary>
+        <h2>{title}</h2>
+      </summary>
+      {state.isMade && <div class="more">{children}</div>}
+    </details>
   )
 }
 

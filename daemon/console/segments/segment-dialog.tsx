@@ -39,7 +39,7 @@ export function SegmentDialog({ segment, close, saved }: SegmentDialogProps) {
           defaultValue={Object.entries(attributes)
             .map(([name, value]) => `${name}: ${value}`)
             .join('\n')}
-          hint="One on each line: plan: pro. Only attributes that are declared to be indexed."
+          hint="One on each line: plan: pro. The page of segments declares which attributes can be used."
         />
         <Field
           label="Created after"

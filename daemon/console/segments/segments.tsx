@@ -7,6 +7,7 @@ import { Page, Pager, useQuery } from '../parts/page.tsx'
 import { ActionsHead, RowButton } from '../parts/row-button.tsx'
 import { Time } from '../parts/time.tsx'
 import { may } from '../session.ts'
+import { AttributesDialog } from './attributes-dialog.tsx'
 import { SegmentDialog } from './segment-dialog.tsx'
 
 type Segment = Schemas['Segment']
@@ -15,6 +16,7 @@ type Segment = Schemas['Segment']
 export function Segments() {
   const [{ cursor }] = useQuery()
   const [edited, setEdited] = useState<Segment | 'new'>()
+  const [isDeclaring, setDeclaring] = useState(false)
   const query = { per_page: 50, ...(cursor && { cursor }) }
   const segments = useLoad(() => answerOf(api.GET('/api/v1/segments', { params: { query } })), [cursor])
   const remove = async ({ id, name }: Segment) => {
@@ -36,11 +38,18 @@ export function Segments() {
     <Page
       title="Segments"
       actions={
-        may('member') && (
-          <button type="button" class="primary" data-new onClick={() => setEdited('new')}>
-            New segment
-          </button>
-        )
+        <>
+          {may('admin') && (
+            <button type="button" onClick={() => setDeclaring(true)}>
+              Attributes
+            </button>
+          )}
+          {may('member') && (
+            <button type="button" class="primary" data-new onClick={() => setEdited('new')}>
+              New segment
+            </button>
+          )}
+        </>
       }
     >
       <Loaded of={segments}>
@@ -57,6 +66,7 @@ export function Segments() {
           )
         }
       </Loaded>
+      {isDeclaring && <AttributesDialog close={() => setDeclaring(false)} />}
       {edited && (
         <SegmentDialog
           segment={edited === 'new' ? undefined : edited}

@@ -29,21 +29,18 @@ export function Enrolments({ sequenceId }: { sequenceId: number }) {
     if (await attempt(call, 'The enrolment is stopped.')) enrolments.reload()
   }
   return (
-    <section>
-      <h2>Enrolments</h2>
-      <Loaded of={enrolments}>
-        {({ data, meta }) =>
-          data.length === 0 ? (
-            <Empty title="No contact is enrolled." />
-          ) : (
-            <>
-              <EnrolmentTable enrolments={data} stop={stop} />
-              <Pager meta={meta} />
-            </>
-          )
-        }
-      </Loaded>
-    </section>
+    <Loaded of={enrolments}>
+      {({ data, meta }) =>
+        data.length === 0 ? (
+          <Empty title="No contact is enrolled." />
+        ) : (
+          <>
+            <EnrolmentTable enrolments={data} stop={stop} />
+            <Pager meta={meta} />
+          </>
+        )
+      }
+    </Loaded>
   )
 }
 

@@ -1,10 +1,11 @@
-import { useLocation, useRoute } from 'preact-iso'
-import { allLists, answerOf, api, dataOf, type Schemas } from '../api.ts'
+import { useLocation } from 'preact-iso'
+import { answerOf, api, dataOf, type Schemas } from '../api.ts'
 import { Messages } from '../newsletters/messages.tsx'
 import { confirm } from '../parts/dialog.tsx'
-import { Loaded, useLoad } from '../parts/load.tsx'
+import { useLoad } from '../parts/load.tsx'
 import { attempt } from '../parts/notice.tsx'
-import { Page } from '../parts/page.tsx'
+import { Later, Page, useQuery } from '../parts/page.tsx'
+import { NoRecord, useRecordId } from '../parts/record.tsx'
 import { may } from '../session.ts'
 import { Enrolments } from './enrolments.tsx'
 import { SequenceStatus, TriggerList } from './sequences.tsx'
@@ -15,22 +16,27 @@ type Sequence = Schemas['Sequence']
 const back = { href: '/console/sequences', text: 'Sequences' }
 
 export function SequencePage() {
-  const sequenceId = Number(useRoute().params.sequenceId)
+  const sequenceId = useRecordId('sequenceId')
   const path = { params: { path: { sequenceId } } }
   const sequence = useLoad(() => dataOf(api.GET('/api/v1/sequences/{sequenceId}', path)), [sequenceId])
   return sequence.value && sequence.error === undefined ? (
     <SequenceView sequence={sequence.value} set={sequence.set} />
   ) : (
-    <Page title={`Sequence ${sequenceId}`} back={back}>
-      <Loaded of={sequence}>{() => null}</Loaded>
-    </Page>
+    <NoRecord of={sequence} noun="Sequence" back={back} />
   )
 }
 
 function SequenceView({ sequence, set }: { sequence: Sequence; set(sequence: Sequence): void }) {
   const { route } = useLocation()
   const { id, status, list_id } = sequence
-  const lists = useLoad(allLists, [])
+  const [query] = useQuery()
+  const list = useLoad(
+    async () =>
+      list_id === null
+        ? undefined
+        : await dataOf(api.GET('/api/v1/lists/{listId}', { params: { path: { listId: list_id } } })),
+    [list_id],
+  )
   const path = { params: { path: { sequenceId: id } } }
   const next = status === 'active' ? 'paused' : 'active'
   const change = () =>
@@ -78,18 +84,24 @@ function SequenceView({ sequence, set }: { sequence: Sequence; set(sequence: Seq
         </dd>
         <dt>List</dt>
         <dd>
-          <TriggerList id={list_id} lists={lists.value} />
+          <TriggerList id={list_id} lists={list.value && [list.value]} />
         </dd>
       </dl>
       <Steps sequence={sequence} set={set} />
-      <Enrolments sequenceId={id} />
-      <Messages
-        version={`${id} ${status}`}
-        list={(query) =>
-          answerOf(api.GET('/api/v1/sequences/{sequenceId}/messages', { params: { path: { sequenceId: id }, query } }))
-        }
-        {...(may('admin') && { settle })}
-      />
+      <Later title="Enrolments" isOpen={query.cursor !== undefined}>
+        <Enrolments sequenceId={id} />
+      </Later>
+      <Later title="Messages" isOpen={query.messages !== undefined || query.status !== undefined}>
+        <Messages
+          version={`${id} ${status}`}
+          list={(query) =>
+            answerOf(
+              api.GET('/api/v1/sequences/{sequenceId}/messages', { params: { path: { sequenceId: id }, query } }),
+            )
+          }
+          {...(may('admin') && { settle })}
+        />
+      </Later>
     </Page>
   )
 }

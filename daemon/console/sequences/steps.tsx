@@ -59,7 +59,8 @@ export function Steps({ sequence, set }: { sequence: Sequence; set(sequence: Seq
               <span>
                 <strong>{step.subject}</strong>{' '}
                 <span class="muted">
-                  {duration(step.delay_seconds)} after {at === 0 ? 'the enrolment' : 'the step before'}
+                  {step.delay_seconds === 0 ? 'at once' : duration(step.delay_seconds)} after{' '}
+                  {at === 0 ? 'the enrolment' : 'the step before'}
                 </span>
               </span>
               {may('admin') && (

@@ -46,6 +46,13 @@ async function tryToken(given: string): Promise<void> {
       throw new RequestError('The server cannot be reached.', 'no_connection')
     },
   )
+  if (response.status === 401) {
+    throw new RequestError(
+      'This token is not valid. It may have expired, or been revoked.',
+      'unauthenticated',
+      response,
+    )
+  }
   if (!response.ok) throw errorOf(response, await response.json().catch(() => undefined))
   signIn(given)
 }

@@ -141,6 +141,7 @@ function CreateToken({ close, created }: { close(): void; created(): void }) {
         <>
           <div class="body">
             <Secret label="The token." value={value} />
+            <p class="muted">A person signs in with it at {location.origin}/</p>
           </div>
           <footer>
             <button type="button" class="primary" onClick={close}>

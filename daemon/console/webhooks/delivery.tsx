@@ -1,8 +1,8 @@
-import { useRoute } from 'preact-iso'
 import { api, dataOf, type Schemas } from '../api.ts'
-import { Loaded, useLoad, useReload } from '../parts/load.tsx'
+import { useLoad, useReload } from '../parts/load.tsx'
 import { attempt } from '../parts/notice.tsx'
 import { Block, CopyButton, Page } from '../parts/page.tsx'
+import { NoRecord, useRecordId } from '../parts/record.tsx'
 import { number, Time } from '../parts/time.tsx'
 import { hooksPath } from '../session.ts'
 import { DeliveryStatus } from './delivery-table.tsx'
@@ -11,43 +11,61 @@ import { DeliveryStatus } from './delivery-table.tsx'
 const soonMs = 60_000
 
 export function DeliveryPage() {
-  const { params } = useRoute()
-  const endpointId = Number(params.endpointId)
-  const deliveryId = Number(params.deliveryId)
+  const endpointId = useRecordId('endpointId')
+  const deliveryId = useRecordId('deliveryId')
   const path = { params: { path: { endpointId, deliveryId } } }
   const delivery = useLoad(
     () => dataOf(api.GET('/api/v1/webhook-endpoints/{endpointId}/deliveries/{deliveryId}', path)),
     [endpointId, deliveryId],
   )
+  const endpoint = useLoad(
+    () => dataOf(api.GET('/api/v1/webhook-endpoints/{endpointId}', { params: { path: { endpointId } } })),
+    [endpointId],
+  )
   const { value } = delivery
   const dueMs = Date.parse(value?.next_attempt_at ?? '')
   useReload(delivery, value?.status === 'pending' && dueMs < Date.now() + soonMs)
+  const back = { href: `${hooksPath}/${endpointId}`, text: 'Endpoint' }
+  if (value === undefined || delivery.error !== undefined) return <NoRecord of={delivery} noun="Delivery" back={back} />
+  const refresh = () => {
+    delivery.reload()
+    endpoint.reload()
+  }
   const redeliver = async () => {
     const call = () =>
       dataOf(api.POST('/api/v1/webhook-endpoints/{endpointId}/deliveries/{deliveryId}/redeliver', path))
-    if (await attempt(call, 'The delivery is queued again.')) delivery.reload()
+    if (await attempt(call, 'The delivery is queued again.')) refresh()
   }
   return (
     <Page
       title={`Delivery ${deliveryId}`}
-      back={{ href: `${hooksPath}/${endpointId}`, text: 'Endpoint' }}
+      back={back}
       actions={
         <>
-          <button type="button" onClick={delivery.reload}>
+          <button type="button" onClick={refresh}>
             Refresh
           </button>
-          <button type="button" class="primary" onClick={redeliver}>
-            Redeliver
-          </button>
+          {endpoint.value?.active && value.payload && (
+            <button type="button" class="primary" onClick={redeliver}>
+              Redeliver
+            </button>
+          )}
         </>
       }
     >
-      <Loaded of={delivery}>{(loaded) => <DeliveryView delivery={loaded} />}</Loaded>
+      {endpoint.value?.active === false && <p class="prose">Switch its endpoint on to send this delivery again.</p>}
+      <DeliveryView delivery={value} endpoint={endpoint.value} />
     </Page>
   )
 }
 
-function DeliveryView({ delivery }: { delivery: Schemas['DeliveryDetail'] }) {
+interface DeliveryViewProps {
+  readonly delivery: Schemas['DeliveryDetail']
+  /** Undefined until it is loaded. */
+  readonly endpoint: Schemas['Endpoint'] | undefined
+}
+
+function DeliveryView({ delivery, endpoint }: DeliveryViewProps) {
   const payload = delivery.payload && JSON.stringify(delivery.payload, null, 2)
   return (
     <>
@@ -60,6 +78,8 @@ function DeliveryView({ delivery }: { delivery: Schemas['DeliveryDetail'] }) {
         <dd>
           <DeliveryStatus status={delivery.status} />
         </dd>
+        <dt>Endpoint</dt>
+        <dd>{endpoint?.url ?? '…'}</dd>
         {delivery.error && (
           <>
             <dt>Error</dt>

@@ -1,11 +1,12 @@
 import { useState } from 'preact/hooks'
-import { useLocation, useRoute } from 'preact-iso'
+import { useLocation } from 'preact-iso'
 import { answerOf, api, dataOf, type Schemas } from '../api.ts'
 import { confirm } from '../parts/dialog.tsx'
 import { Loaded, useLoad, useReload } from '../parts/load.tsx'
 import { attempt } from '../parts/notice.tsx'
 import { Page } from '../parts/page.tsx'
-import { Time } from '../parts/time.tsx'
+import { NoRecord, useRecordId } from '../parts/record.tsx'
+import { number, Time } from '../parts/time.tsx'
 import { hooksPath } from '../session.ts'
 import { DeliveryFilters, DeliveryTable, deliveryQuery, useDeliveryQuery } from './delivery-table.tsx'
 import { EndpointState } from './endpoints.tsx'
@@ -18,7 +19,7 @@ const testMs = 10_000
 const back = { href: hooksPath, text: 'Webhooks' }
 
 export function EndpointPage() {
-  const endpointId = Number(useRoute().params.endpointId)
+  const endpointId = useRecordId('endpointId')
   const endpoint = useLoad(
     () => dataOf(api.GET('/api/v1/webhook-endpoints/{endpointId}', { params: { path: { endpointId } } })),
     [endpointId],
@@ -26,9 +27,7 @@ export function EndpointPage() {
   return endpoint.value && endpoint.error === undefined ? (
     <EndpointView endpoint={endpoint.value} reload={endpoint.reload} />
   ) : (
-    <Page title={`Endpoint ${endpointId}`} back={back}>
-      <Loaded of={endpoint}>{() => null}</Loaded>
-    </Page>
+    <NoRecord of={endpoint} noun="Endpoint" back={back} />
   )
 }
 
@@ -78,9 +77,11 @@ function EndpointView({ endpoint, reload }: { endpoint: Schemas['Endpoint']; rel
       back={back}
       actions={
         <>
-          <button type="button" onClick={sendTest}>
-            Send test
-          </button>
+          {endpoint.active && (
+            <button type="button" onClick={sendTest}>
+              Send test
+            </button>
+          )}
           <button
             type="button"
             onClick={() =>
@@ -101,15 +102,20 @@ function EndpointView({ endpoint, reload }: { endpoint: Schemas['Endpoint']; rel
           <button type="button" onClick={() => setOpen('rotate')}>
             Rotate secret
           </button>
-          <button type="button" onClick={() => setOpen('recover')}>
-            Recover
-          </button>
+          {endpoint.active && (
+            <button type="button" onClick={() => setOpen('recover')}>
+              Recover
+            </button>
+          )}
           <button type="button" class="danger" onClick={remove}>
             Delete
           </button>
         </>
       }
     >
+      {!endpoint.active && (
+        <p class="prose">Its deliveries are held. Switch it on to test it, and to recover what was held.</p>
+      )}
       <dl class="facts">
         <dt>State</dt>
         <dd>
@@ -122,7 +128,7 @@ function EndpointView({ endpoint, reload }: { endpoint: Schemas['Endpoint']; rel
           </>
         )}
         <dt>Failures in a row</dt>
-        <dd>{endpoint.consecutive_failures}</dd>
+        <dd>{number(endpoint.consecutive_failures)}</dd>
         <dt>Last attempt</dt>
         <dd>
           <Time at={endpoint.last_triggered_at} />

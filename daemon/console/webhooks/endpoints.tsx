@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks'
 import { answerOf, api, type Schemas } from '../api.ts'
 import { Empty, Loaded, useLoad } from '../parts/load.tsx'
 import { Badge, Page, Pager, useQuery } from '../parts/page.tsx'
-import { Time } from '../parts/time.tsx'
+import { number, Time } from '../parts/time.tsx'
 import { hooksPath } from '../session.ts'
 import { CreateEndpoint } from './create-endpoint.tsx'
 
@@ -59,7 +59,7 @@ export function Endpoints() {
                       <td>
                         <EndpointState endpoint={endpoint} />
                       </td>
-                      <td class="wide">{endpoint.consecutive_failures}</td>
+                      <td class="wide">{number(endpoint.consecutive_failures)}</td>
                       <td class="wide">{endpoint.events.length}</td>
                       <td class="nowrap">
                         <Time at={endpoint.last_triggered_at} />

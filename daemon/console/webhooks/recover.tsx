@@ -34,6 +34,7 @@ export function Recover({ endpointId, close, done }: { endpointId: number; close
     <Dialog title="Recover deliveries" close={close}>
       {recovery ? (
         <div class="body">
+          {recovery.total === 0 && isOver(recovery) && <p>No delivery failed or was held in this time.</p>}
           <label>
             {number(recovery.done)} of {number(recovery.total)} deliveries queued again: {recovery.status}
             <progress

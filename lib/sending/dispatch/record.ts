@@ -10,6 +10,7 @@ import { addCounts } from '../preparing.ts'
 import type { MailOutcome } from '../transport.ts'
 import type { ClaimedMessage } from './claim.ts'
 import * as queries from './claim-queries.ts'
+import type { Source } from './pace.ts'
 
 /** What became of an attempt. `interrupted`: this process stopped before the message was handed over. */
 export type Outcome =
@@ -40,18 +41,22 @@ const maxRetryDelayMs = 1000 * Math.max(...retrySeconds) * 1.2
 
 const lostProcess = 'The process was lost while the message was handed over: its outcome is not known.'
 
+/** What became of messages of a newsletter or sequence in one transaction. */
 interface Tally {
-  readonly clientId: number
+  readonly source: MessageSource
   sent: number
   failed: number
   uncertain: number
   retried: number
 }
 
+type MessageSource = Pick<Source, 'kind' | 'id' | 'clientId'>
+type Tallies = Map<string, Tally>
+
 /** Records attempts whose claim is current, and counts them with their newsletters. */
 export async function recordAttempts(tx: Tx, finished: readonly FinishedAttempt[]): Promise<RecordedAttempt[]> {
   const recorded: RecordedAttempt[] = []
-  const tallies = new Map<number, Tally>()
+  const tallies: Tallies = new Map()
   const ends = await Promise.all(
     finished.map(async (attempt) => {
       const disposition = dispositionOf(attempt)
@@ -64,7 +69,7 @@ export async function recordAttempts(tx: Tx, finished: readonly FinishedAttempt[
     if (!row) continue // the message was deleted, or its lease had ended
     const outcome = status === 'pending' ? 'retried' : status
     recorded.push({ outcome, dueMs })
-    if (row.newsletter_id !== null) tallyOf(tallies, row.newsletter_id, clientId)[outcome] += 1
+    tallyOf(tallies, task.source)[outcome] += 1
     const ofClient = { ...tx, clientId }
     if (row.sequence_id !== null && row.contact_id !== null && status !== 'pending') {
       const done = { sequenceId: row.sequence_id, contactId: row.contact_id, stepId: task.stepId!, messageId: task.id }
@@ -87,19 +92,31 @@ async function suppress(tx: Tx, contactId: number): Promise<void> {
   }
 }
 
-function tallyOf(tallies: Map<number, Tally>, newsletterId: number, clientId: number): Tally {
-  const tally = tallies.get(newsletterId) ?? { clientId, sent: 0, failed: 0, uncertain: 0, retried: 0 }
-  tallies.set(newsletterId, tally)
+function tallyOf(tallies: Tallies, source: MessageSource): Tally {
+  const key = `${source.kind} ${source.id}`
+  const tally = tallies.get(key) ?? { source, sent: 0, failed: 0, uncertain: 0, retried: 0 }
+  tallies.set(key, tally)
   return tally
 }
 
 /** Sorted by id, so that two processes lock newsletters in the same order and cannot deadlock. */
-async function countAll(tx: Tx, tallies: ReadonlyMap<number, Tally>): Promise<void> {
-  for (const [id, { clientId, retried, ...counts }] of [...tallies].sort(([a], [b]) => a - b)) {
+async function countAll(tx: Tx, tallies: Tallies): Promise<void> {
+  for (const { source, retried, ...counts } of [...tallies.values()].sort((a, b) => a.source.id - b.source.id)) {
+    const { kind, id, clientId } = source
+    logLost(tx, source, counts)
+    if (kind !== 'newsletter') continue
     const ofClient = { ...tx, clientId }
     const status = await addCounts(ofClient, id, counts)
     if (status === 'cancelled' && retried > 0) await runOrEnqueue(ofClient, skipMessages, { targetId: id })
   }
+}
+
+/** Logs one entry, however many messages are lost. Their errors are left out: they may quote an address. */
+function logLost(tx: Tx, { kind, id, clientId }: MessageSource, counts: Pick<Tally, 'failed' | 'uncertain'>): void {
+  const { failed, uncertain } = counts
+  if (failed + uncertain === 0) return
+  const fields = { client_id: clientId, [kind]: id, failed, uncertain }
+  tx.transaction.afterCommit(() => tx.logger.warn(fields, 'messages were not sent, or may not have been'))
 }
 
 interface Disposition {
@@ -150,9 +167,10 @@ export async function releaseExpiredLeases(
   const expired = rows.filter(({ id }) => !inFlight.has(id))
   if (expired.length === 0) return 0
   await queries.markUncertain(tx, { ids: expired.map(({ id }) => id), error: lostProcess })
-  const tallies = new Map<number, Tally>()
+  const tallies: Tallies = new Map()
   for (const { id: messageId, client_id: clientId, newsletter_id, sequence_id, contact_id, step_id } of expired) {
-    if (newsletter_id !== null) tallyOf(tallies, newsletter_id, clientId).uncertain += 1
+    const kind = newsletter_id === null ? 'sequence' : 'newsletter'
+    tallyOf(tallies, { kind, id: (newsletter_id ?? sequence_id)!, clientId }).uncertain += 1
     if (sequence_id === null || contact_id === null) continue
     const done = { sequenceId: sequence_id, contactId: contact_id, stepId: step_id!, messageId, isSent: false }
     await advance({ ...tx, clientId }, done)

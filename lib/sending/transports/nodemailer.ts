@@ -1,5 +1,6 @@
 /** Loads nodemailer when the first message is sent, and converts messages to its options. */
 import { MailkeepError } from '../../errors.ts'
+import { oneLine } from '../escape.ts'
 import type { MailMessage } from '../transport.ts'
 
 /** Options of nodemailer for one message. Addresses are objects, so nodemailer does not parse text for further addresses. */
@@ -8,8 +9,9 @@ export function mailOptions({ from, to, replyTo, subject, html, text, headers }:
   return {
     // As a prepared header it would make nodemailer's pool throw outside of any promise.
     ...(messageId === undefined ? {} : { messageId }),
-    from: { name: from.name, address: from.email },
-    to: { name: to.name ?? '', address: to.email },
+    // Nodemailer would write line breaks encoded, and mail programs decode them.
+    from: { name: oneLine(from.name), address: from.email },
+    to: { name: oneLine(to.name ?? ''), address: to.email },
     ...(replyTo === undefined ? {} : { replyTo: { name: '', address: replyTo } }),
     subject,
     html,
