@@ -33,6 +33,8 @@ type UnboundedScan = (range: Range & { readonly until: number }, flags: Flags) =
 const maxCounted = 200
 /** The search index is queried for this many of the rarest parts. More parts would cost more than they save. */
 const maxQueriedParts = 2
+/** Up to this number of contacts created between two times, their ids bound the scan. */
+const maxCreated = 5000
 
 /**
  * Plans the scan of a listing. It scans the index of the rarest filter, and checks the other filters for each contact. Up
@@ -41,9 +43,7 @@ const maxQueriedParts = 2
  */
 export async function planListing(ctx: Context, filters: Filters): Promise<Scan> {
   const { client_id, values } = { client_id: ctx.clientId, values: filters.values }
-  const range = hasCreatedFilter(values) ? await queries.findIdRange(ctx, { client_id, ...values }) : everyId
-  const { lowest, highest } = range!
-  if (lowest === null || highest === null) return async (_, counted) => (counted ? [{ id: 0, counted: 0 }] : [])
+  const { lowest, highest } = hasCreatedFilter(values) ? await findIdRange(ctx, filters.values) : everyId
   const attributes = await rarestFirst(ctx, filters.attributes)
   const [first = { attribute_id: 0, value_key: '' }, ...more_attributes] = attributes
   const scan = await unboundedScan(ctx, {
@@ -54,6 +54,17 @@ export async function planListing(ctx: Context, filters: Filters): Promise<Scan>
     const within = desc ? Math.min(after, highest + 1) : Math.max(after, lowest - 1)
     return scan({ after: within, until: desc ? lowest : highest, desc, limit }, { ...filters.flags, desc, counted })
   }
+}
+
+/**
+ * Returns the range of the ids of contacts created between two times, if they are few. If they are many, returns the range
+ * of all ids: restored contacts and contacts of a clock that was wrong may have any id.
+ */
+async function findIdRange(ctx: Context, { created_after, created_before }: FilterValues) {
+  const times = { client_id: ctx.clientId, created_after, created_before }
+  const found = await queries.countCreated(ctx, { ...times, limit: maxCreated + 1 })
+  const { members, lowest, highest } = found!
+  return members > maxCreated ? everyId : { lowest: lowest ?? 1, highest: highest ?? 0 }
 }
 
 const everyId = { lowest: 1, highest: Number.MAX_SAFE_INTEGER - 1 }

@@ -131,21 +131,17 @@ function memberScansOf(kind: Kind) {
 
 const memberScans = { list: memberScansOf('list'), tag: memberScansOf('tag'), topic: memberScansOf('topic') }
 
-/** Number of contacts that `findIdRange` looks at, from each end of the range of times. */
-const maxRangeRows = 1000
-
 /**
- * Returns the lowest and highest id of the contacts created between two times; null if there are none. Ids are almost in
- * the order of creation, so the first contacts by time have the lowest id. Not exactly, because transactions overlap and
- * clocks are set back: so it looks at a thousand contacts.
+ * Counts the contacts created between two times, up to a limit. Also returns the lowest and highest counted id. The order
+ * makes PostgreSQL read the index of times.
  */
-export const findIdRange = statement({ client_id: int, created_after: time, created_before: time }, (_, p) => {
-  const first = (order: RawBuilder<unknown>) => sql`(select id from mailkeep_contact
-      where client_id = ${p.client_id} and created_at > ${p.created_after} and created_at < ${p.created_before}
-      order by created_at ${order}, id ${order} limit ${sql.lit(maxRangeRows)}) as created`
-  return sql<{ lowest: number | null; highest: number | null }>`
-      select (select min(id) from ${first(sql`asc`)}) as lowest, (select max(id) from ${first(sql`desc`)}) as highest`
-})
+export const countCreated = statement(
+  { client_id: int, created_after: time, created_before: time, limit: int },
+  (_, p) => sql<Sample>`select count(*) as members, min(id) as lowest, max(id) as highest from (select id
+    from mailkeep_contact
+    where client_id = ${p.client_id} and created_at > ${p.created_after} and created_at < ${p.created_before}
+    order by created_at, id limit ${p.limit}) as counted`,
+)
 
 /** Returns the given lists, tags or topics that belong to the client. */
 function ownOf(kind: Kind) {
