@@ -61,7 +61,8 @@ function helpOrFailGroup(words: readonly string[], asksHelp: boolean): string {
 function unknownCommand(words: readonly string[]): CliError {
   const given = words.slice(0, 2).filter((word, at) => at === 0 || !word.startsWith('-'))
   const names = commands.map((command) => nameOf(command).join(' '))
-  const meant = nearest(given.join(' '), names) ?? nearest(given[0]!, names)
+  const groups = names.map((name) => name.split(' ')[0]!)
+  const meant = nearest(given.join(' '), names) ?? nearest(given[0]!, groups)
   const hint = meant === undefined ? '' : ` Did you mean ${meant}?`
   return new CliError(`There is no command ${given.join(' ')}.${hint} See mailkeep --help.`, usageExitCode)
 }

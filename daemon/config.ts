@@ -87,7 +87,7 @@ interface GivenSetting {
 }
 
 /**
- * Reads the settings. A flag overrides the variable. An empty variable counts as unset.
+ * Reads the settings. A flag overrides the variable. An empty or blank variable counts as unset.
  *
  * @returns The settings, and one warning for each unknown `MAILKEEP_…` variable.
  * @throws CliError One line that names the wrong setting, never a secret's value.
@@ -122,11 +122,16 @@ function fromFlag(name: SettingName, flags: Flags): GivenSetting | undefined {
 
 function fromEnvironment(name: SettingName, env: Environment): GivenSetting | undefined {
   const variable = variableOf(name)
-  const value = env[variable]
-  const path = fileSettings.has(name) ? env[`${variable}_FILE`] : undefined
+  const value = textOf(env, variable)
+  const path = fileSettings.has(name) ? textOf(env, `${variable}_FILE`) : undefined
   if (value && path) throw new CliError(`${variable} and ${variable}_FILE are both set: one of them is enough.`)
   if (path) return { value: readSetting(`${variable}_FILE`, path), source: `${variable}_FILE`, path }
   return value ? { value, source: variable } : undefined
+}
+
+function textOf(env: Environment, variable: string): string | undefined {
+  const text = env[variable]
+  return text?.trim() ? text : undefined
 }
 
 function readSetting(variable: string, path: string): string {

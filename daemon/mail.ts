@@ -11,16 +11,19 @@ export function mailOptions({ transport, settings }: MailConfig): Partial<MailSe
   return opened === undefined ? settings : { ...settings, transport: opened }
 }
 
-/** @throws CliError The settings are wrong. */
-export function openTransport({
-  transport,
-  settings: { connections },
-}: Pick<MailConfig, 'transport' | 'settings'>): MailTransport | undefined {
+/**
+ * @param options.timeoutMs Maximum wait for the SMTP server. Default: that of `smtp()`.
+ * @throws CliError The settings are wrong.
+ */
+export function openTransport(
+  { transport, settings: { connections } }: Pick<MailConfig, 'transport' | 'settings'>,
+  options: { readonly timeoutMs?: number } = {},
+): MailTransport | undefined {
   if (transport.kind === 'none') return undefined
   if (transport.kind === 'folder') return folder(transport.path)
   if (transport.kind === 'ses') return sesMail()
   try {
-    return smtp({ url: transport.url, ...(connections === undefined ? {} : { connections }) })
+    return smtp({ url: transport.url, ...(connections === undefined ? {} : { connections }), ...options })
   } catch (error) {
     if (!isMailkeepError(error, 'validation_failed')) throw error
     throw new CliError(`MAILKEEP_SMTP_URL is wrong: ${error.message}`)

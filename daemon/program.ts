@@ -4,7 +4,7 @@ import type { Writable } from 'node:stream'
 import { isMailkeepError, type MailkeepError, version } from '../lib/index.ts'
 import { commit } from './addon.ts'
 import { type CommandLine, readArguments } from './arguments.ts'
-import { CliError, fieldMessage } from './cli-error.ts'
+import { CliError, fieldMessage, reasonOf } from './cli-error.ts'
 import { readConfig } from './config.ts'
 import { databaseError } from './database-error.ts'
 import { openLog } from './log.ts'
@@ -13,8 +13,7 @@ import { openWorker, type WorkerProcess } from './processes/worker.ts'
 import { progressOn } from './progress.ts'
 
 async function main(): Promise<void> {
-  // The reader may close the pipe early (`| head`). That is not an error.
-  process.stdout.on('error', () => {})
+  process.stdout.on('error', () => {}) // see requireOutput
   process.stderr.on('error', () => {})
   const argv = process.argv.slice(2)
   const request = readArguments(
@@ -23,6 +22,13 @@ async function main(): Promise<void> {
   )
   if (typeof request === 'string') process.stdout.write(`${request}\n`)
   else await run(request, argv.includes('--json'))
+  if (typeof request === 'string' || !request.command.longRunning) requireOutput()
+}
+
+/** The reader may close the pipe early (`| head`). That is not an error. */
+function requireOutput(): void {
+  const error: NodeJS.ErrnoException | null = process.stdout.errored
+  if (error && error.code !== 'EPIPE') throw new CliError(`The output cannot be written: ${reasonOf(error)}.`)
 }
 
 async function run({ command, args, own, flags }: CommandLine, json: boolean): Promise<void> {

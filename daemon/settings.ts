@@ -53,7 +53,7 @@ const database = v.pipe(
   v.string(),
   v.check((text) => !isServer(text) || v.is(postgresUrl, text), 'must be a URL: postgres://USER@HOST/DATABASE'),
   v.check(
-    (text) => isServer(text) || !/^(?:file:|[a-z][a-z\d+.-]*:\/\/)/i.test(text),
+    (text) => isServer(text) || !/^(?:file:|sqlite3?:|[a-z][a-z\d+.-]*:\/\/)/i.test(text),
     'must be the path of a SQLite file, :memory:, or postgres://…',
   ),
 )

@@ -57,7 +57,7 @@ export async function createMailkeep(options: MailkeepOptions): Promise<Mailkeep
   const { database, encryptionKey, previousEncryptionKeys, logger = silent } = options
   const sealer = createSealer(encryptionKey, previousEncryptionKeys)
   const source = checkSource(database)
-  const storage = await source.open(logger)
+  const storage = await source.open(logger, options.migrate !== false)
   const clock = options.clock ?? storage.clock
   try {
     await openSchema(storage, source.migrations, clock, options.migrate)

@@ -27,6 +27,7 @@ export async function checkDatabase(config: Config): Promise<Finding[]> {
     const report = inspectFile(database, { ...sqliteOptions(), thorough: true })
     return [
       ...(await checkDirectory(database)),
+      ...(await checkFile(database)),
       ...(await checkModes(database)),
       checkIntegrity(database, report),
       checkSchema(report),

@@ -2,6 +2,9 @@ import type { Config } from '../config.ts'
 import { openTransport } from '../mail.ts'
 import { type Finding, fault, ok, warning } from './finding.ts'
 
+/** Mail itself waits longer. People wait for this. */
+const timeoutMs = 10_000
+
 /** Checks that mail can be sent: that the server is reachable, that its TLS is right, and that it takes the login. */
 export async function checkMail({ mail }: Config): Promise<Finding> {
   const { transport } = mail
@@ -10,7 +13,7 @@ export async function checkMail({ mail }: Config): Promise<Finding> {
   const server = transport.kind === 'ses' ? 'Amazon SES' : `the SMTP server ${new URL(transport.url).host}`
   let opened: ReturnType<typeof openTransport>
   try {
-    opened = openTransport(mail)
+    opened = openTransport(mail, { timeoutMs })
     await opened?.check?.()
     if (transport.kind === 'ses') return ok('mail', 'is sent with Amazon SES; its rights are not checked')
     return ok('mail', `${server} can be reached, and takes the login`)

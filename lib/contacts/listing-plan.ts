@@ -43,6 +43,8 @@ type Examine = (
 const maxCounted = 200
 /** The search index is queried for this many of the rarest parts. More parts would cost more than they save. */
 const maxQueriedParts = 2
+/** Up to this number of contacts created between two times, their ids bound the scan. */
+const maxCreated = 5000
 
 /**
  * Plans the scan of a listing. It scans the index of the rarest filter, and checks the other filters for each contact. Up
@@ -54,12 +56,13 @@ export async function planListing(ctx: Context, filters: Filters): Promise<Listi
   const [first = { attribute_id: 0, value_key: '' }, ...more_attributes] = attributes
   const values = { client_id: ctx.clientId, ...filters.values, ...first, more_attributes, parts: [] }
   const { ids, flags } = filters
-  if (ids) return inOneStatement((range, on) => queries.scanIds(ctx, { ...values, ids, ...range }, on), flags)
+  if (ids) return inOneStatement((range, on) => queries.scanIds(ctx, { ...values, ids, ...range }, on), flags, everyId)
+  const bounds = hasCreatedFilter(values) ? await findIdRange(ctx, filters.values) : everyId
   // Only SQLite reads in this process, so that a statement that examines many contacts would block it.
   if (ctx.storage.dialect.search && isFiltered(flags)) {
-    return inBatches(ctx, values, await chooseCandidates(ctx, { filters, values }), flags)
+    return inBatches(await chooseCandidates(ctx, { filters, values }), flags, bounds)
   }
-  return inOneStatement((range, on) => queries.scanContacts(ctx, { ...values, ...range }, on), flags)
+  return inOneStatement((range, on) => queries.scanContacts(ctx, { ...values, ...range }, on), flags, bounds)
 }
 
 const maxId = Number.MAX_SAFE_INTEGER
@@ -68,15 +71,16 @@ const maxId = Number.MAX_SAFE_INTEGER
 const maxCountedPerStatement = 10_000
 
 /** Reads a range with one statement. */
-function inOneStatement(scan: Examine, flags: Filters['flags']): ListingPlan {
-  const bounds = (desc: boolean) => ({ until: desc ? 1 : maxId, examined: maxId })
+function inOneStatement(scan: Examine, flags: Filters['flags'], bounds: IdRange): ListingPlan {
+  const examined = maxId
   return {
-    list: (range) => scan({ ...range, ...bounds(range.desc) }, { ...flags, desc: range.desc, counted: false }),
+    list: (range) =>
+      scan({ ...range, ...clamped(range, bounds), examined }, { ...flags, desc: range.desc, counted: false }),
     async count() {
       const limit = maxCountedPerStatement
       let total = 0
       for (let after = 0; ; ) {
-        const range = { after, limit, desc: false, ...bounds(false) }
+        const range = { ...clamped({ after, desc: false }, bounds), limit, desc: false, examined }
         const [batch] = await scan(range, { ...flags, desc: false, counted: true })
         const counted = Number(batch!.counted)
         total += counted
@@ -87,6 +91,30 @@ function inOneStatement(scan: Examine, flags: Filters['flags']): ListingPlan {
   }
 }
 
+/**
+ * Returns the range of the ids of contacts created between two times, if they are few. If they are many, returns the range
+ * of all ids: restored contacts and contacts of a clock that was wrong may have any id.
+ */
+async function findIdRange(ctx: Context, { created_after, created_before }: FilterValues) {
+  const times = { client_id: ctx.clientId, created_after, created_before }
+  const found = await queries.countCreated(ctx, { ...times, limit: maxCreated + 1 })
+  const { members, lowest, highest } = found!
+  return members > maxCreated ? everyId : { lowest: lowest ?? 1, highest: highest ?? 0 }
+}
+
+interface IdRange {
+  readonly lowest: number
+  readonly highest: number
+}
+
+const everyId: IdRange = { lowest: 1, highest: Number.MAX_SAFE_INTEGER - 1 }
+
+/** Narrows a range of ids. */
+function clamped({ after, desc }: Pick<Range, 'after' | 'desc'>, { lowest, highest }: IdRange) {
+  if (desc) return { after: Math.min(after, highest + 1), until: lowest }
+  return { after: Math.max(after, lowest - 1), until: highest }
+}
+
 /** Maximum contacts that one statement examines. It takes some milliseconds, or ten times that with 100 tags to merge. */
 const maxExamined = 1000
 
@@ -94,25 +122,23 @@ const maxExamined = 1000
 const noFilters = { lists: false, tags: false, topics: false, search: false, attribute: false, others: false }
 
 /** Examines a range in batches, so that other requests run in between, however few contacts match. */
-function inBatches(ctx: Context, values: Values, examine: Examine, flags: Filters['flags']): ListingPlan {
+function inBatches(examine: Examine, flags: Filters['flags'], bounds: IdRange): ListingPlan {
   const examined = maxExamined
   return {
     async list({ after, desc, limit }) {
       const rows: ScanRow[] = []
-      let range = { after, until: desc ? 1 : maxId, desc, examined }
-      for (let isFirst = true; ; isFirst = false) {
+      let range = { ...clamped({ after, desc }, bounds), desc, examined }
+      for (;;) {
         const on = { ...flags, desc, counted: false }
         rows.push(...(await examine({ ...range, limit: limit - rows.length }, on)))
         if (rows.length >= limit) return rows
         const [end] = await examine({ ...range, limit }, { ...flags, ...noFilters, desc, counted: true })
         if (end!.examined! < examined) return rows
         range = { ...range, after: end!.id }
-        if (isFirst) range = await withinCreated(ctx, values, range)
       }
     },
     async count() {
-      const everyId = { after: 0, until: maxId, desc: false, limit: examined, examined }
-      let range = await withinCreated(ctx, values, everyId)
+      let range = { ...clamped({ after: 0, desc: false }, bounds), desc: false, limit: examined, examined }
       for (let total = 0; ; ) {
         const [batch] = await examine(range, { ...flags, desc: false, counted: true })
         total += batch!.counted!
@@ -121,23 +147,6 @@ function inBatches(ctx: Context, values: Values, examine: Examine, flags: Filter
       }
     },
   }
-}
-
-/** The contacts of a range of times are read up to this number, to find their ids. */
-const maxCreatedRead = 100_000
-
-/** Narrows a range of ids to the contacts that were created in the range of times. */
-async function withinCreated<T extends { readonly after: number; readonly until: number; readonly desc: boolean }>(
-  ctx: Context,
-  values: Values,
-  range: T,
-): Promise<T> {
-  if (!hasCreatedFilter(values)) return range
-  const { lowest, highest, members } = (await queries.findCreated(ctx, { ...values, limit: maxCreatedRead }))!
-  if (members === maxCreatedRead) return range
-  const [first, last] = [lowest ?? maxId, highest ?? 0]
-  if (range.desc) return { ...range, after: Math.min(range.after, last + 1), until: first }
-  return { ...range, after: Math.max(range.after, first - 1), until: last }
 }
 
 async function chooseCandidates(ctx: Context, shared: Shared): Promise<Examine> {

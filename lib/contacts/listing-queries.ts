@@ -22,9 +22,10 @@ import {
 export const scanContacts = statement.all(
   listingParameters,
   (_, p, dialect, on) => {
+    const range = on.others ? within : beyond
     const scan = (state: RawBuilder<unknown>) => sql`
       select c.id from mailkeep_contact as c
-      where c.client_id = ${p.client_id} and ${beyond(sql.ref('c.id'), p, on)} and c.unsubscribed_at ${state}
+      where c.client_id = ${p.client_id} and ${range(sql.ref('c.id'), p, on)} and c.unsubscribed_at ${state}
         ${conditions(sql.ref('c.id'), p, dialect, { ...on, unsubscribed: true, only: false })}`
     // Subscribed and unsubscribed contacts have separate indexes. A scan over all contacts merges the two.
     const gone = scan(sql`is not null`)
@@ -148,15 +149,15 @@ const memberStatements = {
 }
 
 /**
- * Returns the ids between which the contacts created between two times are, and how many these are. Restored contacts
- * have other times than their ids suggest, so it reads the index entry of each, up to a limit.
+ * Counts the contacts created between two times, up to a limit. Also returns the lowest and highest counted id. The order
+ * makes PostgreSQL read the index of times.
  */
-export const findCreated = statement(
+export const countCreated = statement(
   { client_id: int, created_after: time, created_before: time, limit: int },
-  (_, p) => sql<Sample>`
-    select min(id) as lowest, max(id) as highest, count(*) as members from (select id from mailkeep_contact
-      where client_id = ${p.client_id} and created_at > ${p.created_after} and created_at < ${p.created_before}
-      limit ${p.limit}) as created`,
+  (_, p) => sql<Sample>`select count(*) as members, min(id) as lowest, max(id) as highest from (select id
+    from mailkeep_contact
+    where client_id = ${p.client_id} and created_at > ${p.created_after} and created_at < ${p.created_before}
+    order by created_at, id limit ${p.limit}) as counted`,
 )
 
 /** Returns the given lists, tags or topics that belong to the client. */

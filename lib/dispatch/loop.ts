@@ -186,7 +186,7 @@ export class Loop<Plan, Task extends { readonly id: number }, Finished extends {
       const { seen } = this.#signal
       const sleepMs = await this.#takeTurn({ mustPoll: false }).then(
         (turn) => this.#sleepMs(turn),
-        (error: unknown) => this.#sleepAfter(error),
+        (error: unknown) => this.#pauseAfter(error),
       )
       await this.#signal.wait(seen, sleepMs)
     }
@@ -263,13 +263,22 @@ export class Loop<Plan, Task extends { readonly id: number }, Finished extends {
     return nextMs === undefined ? maxPollIntervalMs : Math.min(nextMs - this.#ctx.clock(), maxPollIntervalMs)
   }
 
-  /** Logs the error. While stopping, drops attempts that could not be recorded: their lease ends. */
-  #sleepAfter(error: unknown): number {
+  /**
+   * Logs the error, and pauses. Commits and finished attempts do not end the pause, so that the log is not flooded. While
+   * stopping, drops attempts that could not be recorded: their lease ends.
+   */
+  async #pauseAfter(error: unknown): Promise<number> {
     const fields = { err: error, attempts: this.#finished.length }
     this.#ctx.logger.error(fields, `could not claim or record ${this.#work.what}`)
-    if (!this.#isStopping) return pauseAfterErrorMs
-    for (const { task } of this.#finished.splice(0)) this.#inFlight.delete(task.id)
-    return maxPollIntervalMs
+    if (this.#isStopping) {
+      for (const { task } of this.#finished.splice(0)) this.#inFlight.delete(task.id)
+      return maxPollIntervalMs
+    }
+    const endsMs = performance.now() + pauseAfterErrorMs
+    while (!this.#isStopping && performance.now() < endsMs) {
+      await this.#signal.wait(this.#signal.seen, endsMs - performance.now())
+    }
+    return 0
   }
 
   #begin(task: Task): void {

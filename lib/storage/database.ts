@@ -103,6 +103,9 @@ export interface DatabaseSource {
   readonly kind: 'sqlite' | 'postgres'
   /** @internal */
   readonly migrations: readonly Migration[]
-  /** @internal */
-  open(logger: Logger): Promise<Database>
+  /**
+   * @internal
+   * @param mayCreate Whether a file that is missing is created. Default: true.
+   */
+  open(logger: Logger, mayCreate?: boolean): Promise<Database>
 }

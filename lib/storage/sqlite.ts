@@ -41,15 +41,23 @@ export function sqlite(source: string | SqliteHandle, options: SqliteOptions = {
   return {
     kind: 'sqlite',
     migrations: sqliteMigrations,
-    open: (logger) => open(source, options, logger),
+    open: (logger, mayCreate = true) => open(source, options, logger, mayCreate),
   }
 }
 
-async function open(source: string | Handle, options: SqliteOptions, logger: Logger): Promise<Database> {
+async function open(
+  source: string | Handle,
+  options: SqliteOptions,
+  logger: Logger,
+  mayCreate: boolean,
+): Promise<Database> {
   const isPath = typeof source === 'string'
   const file = isPath ? source : source.name
   const inMemory = isPath ? file === ':memory:' || file === '' : source.memory
   if (isPath || !inMemory) requireSupportedNode()
+  if (!mayCreate && !inMemory && !existsSync(file)) {
+    throw new MailkeepError('unavailable', `There is no database ${file}, and migrate: false does not create one.`)
+  }
   const ownHandles: Handle[] = []
   const openHandle = () => {
     const handle = connect(file, options, inMemory)

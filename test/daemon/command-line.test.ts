@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { mkdir, open, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
@@ -442,6 +444,20 @@ describe('commands', { concurrency: 4 }, () => {
     child.stdout?.destroy()
     assert.deepEqual(await once(child, 'close'), [0, null])
     assert.equal(said.err, '')
+  })
+
+  test('fail if their output cannot be written', { skip: !existsSync('/dev/full') && 'no /dev/full' }, async (t) => {
+    const cwd = await directory(t)
+    await run(cwd, ['migrate'])
+    const full = await open('/dev/full', 'w')
+    t.after(() => full.close())
+    for (const args of [['client', 'list', '--json'], ['--help'], ['doctor', '--port', '0']]) {
+      const [command = '', ...words] = program.commandLine(args)
+      const child = spawn(command, words, { cwd, env: {}, stdio: ['ignore', full.fd, 'pipe'] })
+      const said = program.collect(child)
+      assert.deepEqual(await once(child, 'close'), [1, null], args.join(' '))
+      assert.match(said.err, /^mailkeep: The output cannot be written: ENOSPC: no space left on device\.\n$/)
+    }
   })
 })
 

@@ -471,6 +471,7 @@ describe('help', () => {
       ['clinet list', /There is no command clinet list\. Did you mean client list\?/],
       ['token crate --client 1', /There is no command token crate\. Did you mean token create\?/],
       ['imprt people.csv', /Did you mean import\?/],
+      ['clien', /Did you mean client\?/],
       ['frobnicate', /There is no command frobnicate\. See mailkeep --help/],
       ['token', /token needs a command: create, list, revoke\. See mailkeep token --help/],
       ['import people.csv --lst 1', /There is no flag --lst here\. Did you mean --list\? See mailkeep import --help/],

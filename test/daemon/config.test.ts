@@ -156,9 +156,11 @@ test('every setting except secrets is a flag too, and the flag wins', () => {
   assert.deepEqual(config(env, flags), { ...understood, ...secrets })
 })
 
-test('an empty variable counts as not set', () => {
-  const empty = Object.fromEntries(settingNames.map((name) => [`MAILKEEP_${name}`, '']))
-  assert.deepEqual(config({ ...empty, MAILKEEP_ADMIN_TOKEN_FILE: '' }), config({}))
+test('an empty or blank variable counts as not set', () => {
+  for (const blank of ['', ' ', '\r']) {
+    const empty = Object.fromEntries(settingNames.map((name) => [`MAILKEEP_${name}`, blank]))
+    assert.deepEqual(config({ ...empty, MAILKEEP_ADMIN_TOKEN_FILE: blank }), config({}))
+  }
 })
 
 test('mail goes to a folder beside the SQLite file, to an SMTP server that is set, or is switched off', () => {
@@ -190,7 +192,7 @@ test('a wrong setting is one line that names it', () => {
   const wrong: Record<string, string[]> = {
     PORT: ['70000', '-1', '1.5', '0x10', '1e3', ' 80', 'tcp://10.0.0.1:80', '٣'],
     HOST: ['a b', 'http://x'],
-    DATABASE: ['postgres:h/d', 'postgresql:/h', 'postgres://a b', 'mysql://h/d', 'file:x.db'],
+    DATABASE: ['postgres:h/d', 'postgresql:/h', 'postgres://a b', 'mysql://h/d', 'file:x.db', 'sqlite:x.db'],
     DATABASE_SCHEMA: ['a b', 'a"b', '1a', 'x'.repeat(64)],
     DATABASE_CONNECTIONS: ['0', 'many'],
     DATABASE_POOLER: ['yes'],

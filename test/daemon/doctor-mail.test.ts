@@ -1,5 +1,7 @@
 /** What the doctor says about mail. The program under test is the bundle, so it also shows that nodemailer is in it. */
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
 import { describe, test } from 'node:test'
 import { openMailServer, reply } from '../sending/mail-server.ts'
 import { directory, run } from '../support/program.ts'
@@ -63,6 +65,17 @@ describe('the doctor, about mail,', { concurrency: 2 }, () => {
     const found = await findingAbout(await directory(t), { MAILKEEP_MAIL_TRANSPORT: 'ses' })
     assert.equal(found.state, 'fault')
     assert.match(found.message, /npm install @aws-sdk\/client-sesv2/)
+  })
+
+  test('does not wait long for a server that is mute', { timeout: 40_000 }, async (t) => {
+    const mute = createServer(() => {})
+    t.after(() => mute.close())
+    mute.listen(0, '127.0.0.1')
+    await once(mute, 'listening')
+    const { port } = mute.address() as AddressInfo
+    const found = await findingAbout(await directory(t), { MAILKEEP_SMTP_URL: `smtp://127.0.0.1:${port}` })
+    assert.equal(found.state, 'fault')
+    assert.match(found.message, /Greeting never received$/)
   })
 
   test('finds a fault where no server listens, and where TLS is missing', async (t) => {

@@ -219,10 +219,18 @@ describe('mailkeep doctor', { concurrency: 4 }, () => {
     if (!(await mount('-t', 'tmpfs', '-o', 'size=4m', 'tmpfs', cwd))) return t.skip('no tmpfs can be mounted')
     try {
       await run(['migrate'], { cwd })
+      const path = join(cwd, 'mailkeep.db')
+      const expectFault = async () => {
+        const found = (await examine(cwd)).bad.filter(({ check }) => check !== 'disk')
+        assert.deepEqual([...new Set(found.map(({ check }) => check))], ['permissions'])
+        for (const { remedy } of found) assert.equal(remedy, 'chown it to the user mailkeep runs as')
+      }
+      // The file only, then its directory too.
+      assert.ok((await mount('--bind', path, path)) && (await mount('-o', 'remount,bind,ro', path)))
+      await expectFault()
+      await once(spawn('umount', [path], { stdio: 'ignore' }), 'close')
       assert.ok(await mount('-o', 'remount,ro', cwd))
-      const found = (await examine(cwd)).bad.filter(({ check }) => check !== 'disk')
-      assert.deepEqual([...new Set(found.map(({ check }) => check))], ['permissions'])
-      for (const { remedy } of found) assert.equal(remedy, 'chown it to the user mailkeep runs as')
+      await expectFault()
     } finally {
       await once(spawn('umount', [cwd], { stdio: 'ignore' }), 'close')
     }

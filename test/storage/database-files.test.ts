@@ -1,7 +1,7 @@
 /** Files of a SQLite database that are deleted, replaced or damaged while it is open. */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { copyFile, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { copyFile, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
@@ -97,6 +97,16 @@ const damaged = (file: string) => (error: unknown) =>
   isMailkeepError(error, 'internal') &&
   error.message.includes(file) &&
   /damaged.*mailkeep doctor.*restore/.test(error.message)
+
+test('a missing file is not created with migrate: false', async (t) => {
+  const folder = await directory(t)
+  const options = { database: sqlite(join(folder, 'mailkeep.db')), encryptionKey, migrate: false }
+  await assert.rejects(createMailkeep(options), {
+    code: 'unavailable',
+    message: /^There is no database .*mailkeep\.db/,
+  })
+  assert.deepEqual(await readdir(folder), [])
+})
 
 describe('a damaged database file', () => {
   test('is reported when it is opened, with what to do', async (t) => {

@@ -143,6 +143,28 @@ onSharedDatabases('outcomes that come after their claim was lost', (open) => {
 })
 
 onSharedDatabases('the log', (open) => {
+  test('has at most one line a second while deliveries cannot be claimed, however often the loop is woken', async (t) => {
+    const { logger, of } = keepLog()
+    const mk = await open(t, { logger })
+    const { id } = await addEndpoint(mk, 'http://127.0.0.1:9/')
+    const isServer = mk.place.kind === 'PostgreSQL'
+    if (isServer) {
+      await mk.ask(`create function no() returns trigger language plpgsql as 'begin raise ''no''; end'`)
+      await mk.ask('create trigger no before update on mailkeep_delivery execute function no()')
+    } else {
+      await mk.ask(`create trigger no before update on mailkeep_delivery begin select raise(abort, 'no'); end`)
+    }
+    const startedMs = performance.now()
+    const isLogged = () => of('error').length > 0 || undefined
+    await raise(mk)
+    await until('the first failure', isLogged)
+    for (let i = 0; i < 30; i++) await raise(mk)
+    const seconds = (performance.now() - startedMs) / 1000
+    assert.ok(of('error').length <= seconds + 1, `${of('error').length} lines in ${seconds} s`)
+    await mk.ask(`drop trigger no ${isServer ? 'on mailkeep_delivery' : ''}`)
+    await attempted(mk, id, 1)
+  })
+
   const secretUrl = (url: string) => `${url.replace('/hook', '/hook-secret')}?token=hush`
 
   const shows = (lines: readonly Line[]) => assert.doesNotMatch(JSON.stringify(lines), /hush|secret|whsec_|http|@/)

@@ -1,6 +1,11 @@
 /** Statements that only imports need. */
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
+import type { Dialect } from '../../storage/dialect.ts'
 import { bool, int, ints, rows, statement, time } from '../../storage/statement.ts'
+
+/** Not by an index: without statistics, SQLite would read all contacts of the client for each row. */
+const isOwn = (p: { client_id: RawBuilder<unknown> }, dialect: Dialect) =>
+  sql`${dialect.unindexed(sql.ref('mailkeep_contact.client_id'))} = ${p.client_id}`
 
 const unsubscribed = { id: int, unsubscribed_at: time, unsubscribed_by_contact: bool }
 
@@ -10,7 +15,7 @@ export const unsubscribeEach = statement.all(
   (_, p, dialect) => sql<{ id: number }>`update mailkeep_contact
     set unsubscribed_at = item.unsubscribed_at, unsubscribed_by_contact = item.unsubscribed_by_contact
     from ${dialect.unnestRows(p.contacts, unsubscribed)}
-    where mailkeep_contact.client_id = ${p.client_id} and mailkeep_contact.id = item.id
+    where mailkeep_contact.id = item.id and ${isOwn(p, dialect)}
       and mailkeep_contact.unsubscribed_at is null returning mailkeep_contact.id`,
 )
 
@@ -20,7 +25,7 @@ export const updateCreationTimes = statement.affected(
   { client_id: int, contacts: rows(created) },
   (_, p, dialect) => sql`update mailkeep_contact set created_at = item.created_at
     from ${dialect.unnestRows(p.contacts, created)}
-    where mailkeep_contact.client_id = ${p.client_id} and mailkeep_contact.id = item.id`,
+    where mailkeep_contact.id = item.id and ${isOwn(p, dialect)}`,
 )
 
 const contactTag = { contact_id: int, tag_id: int }
